@@ -1,0 +1,102 @@
+"""What a developer can ask for, and what can be answered."""
+
+from enum import Enum
+from uuid import UUID
+
+import msgspec
+
+from aggregates.canonical import ResponseContent
+from aggregates.records import Record
+
+class Command(msgspec.Struct, frozen=True, kw_only=True, tag_field="command"):
+    """A wish of one developer; it may be refused."""
+
+    organization_id: UUID
+    developer_id: UUID
+
+
+class CapturePrompt(Command, frozen=True, kw_only=True, tag="capture-prompt"):
+    """Take a prompt as received. `prompt_id` comes from the client's event id, or is random where there is none."""
+
+    prompt_id: UUID
+    agent_session_id: str
+    source: str
+    text: str
+    client_event_id: UUID | None = None
+    host_prompt_id: str | None = None
+    submitted_at_us: int | None = None
+    cwd: str | None = None
+    metadata_json: str | None = None
+    original_char_count: int | None = None
+    untruncated_sha256: str | None = None
+    truncated: bool | None = None
+
+
+class CaptureResponse(Command, frozen=True, kw_only=True, tag="capture-response"):
+    """Take the response to a prompt; without an operation id only where the legacy selector allowed it."""
+
+    prompt_id: UUID
+    content: ResponseContent
+    response_operation_id: str | None = None
+    responded_at_us: int | None = None
+    cost_catalog_revision: int | None = None
+    cost_kind: str | None = None
+
+
+class CaptureRecords(Command, frozen=True, kw_only=True, tag="capture-records"):
+    """Take a batch of records of one agent session; their spans point into `words`.
+
+    The words are redacted piece by piece before they are put together (`word_table.py`), since redaction moves
+    spans.
+    """
+
+    agent_session_id: str
+    source: str
+    decoder_version: int
+    records: tuple[Record, ...]
+    words: str
+    redactions: dict[str, int] = {}
+
+
+class EditTitle(Command, frozen=True, kw_only=True, tag="edit-title"):
+    """Name the sub-session that holds this turn; no automatic title replaces it again."""
+
+    turn_id: UUID
+    title: str
+    summary: str | None = None
+
+
+class CompleteSetup(Command, frozen=True, kw_only=True, tag="complete-setup"):
+    """The plugin finished its setup."""
+
+    plugin_version: str
+    key_prefix: str | None = None
+
+
+AnyCommand = CapturePrompt | CaptureResponse | CaptureRecords | EditTitle | CompleteSetup
+
+
+class Reason(Enum):
+    """Why a command was refused; a closed set."""
+
+    NOT_FOUND = "not found"
+    CONFLICT = "conflict"
+    FOREIGN_SESSION = "foreign session"
+    INVALID = "invalid"
+
+
+class Refused(msgspec.Struct, frozen=True, tag="refused"):
+    """A command that was not carried out, and the sentence for the person who sent it."""
+
+    reason: Reason
+    message: str
+
+
+class Done(msgspec.Struct, frozen=True, tag="done"):
+    """A command that is on disk. `created` is False where it had been carried out before."""
+
+    created: bool
+    id: UUID | None = None
+
+
+Reply = Done | Refused

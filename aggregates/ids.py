@@ -1,0 +1,68 @@
+"""Every stream is found by a deterministic id, so the store itself refuses a second claim."""
+
+from uuid import UUID, uuid5
+
+_NAMESPACE = UUID("5f0c1b1e-6f2b-5c53-9a3a-0d2a5f4f7c11")
+
+
+def stream_id(kind: str, *parts: object) -> UUID:
+    """The id of the stream of this kind that the parts name; the same parts always give the same id."""
+    return uuid5(_NAMESPACE, "\x1f".join((kind, *map(str, parts))))
+
+
+def session_stream(agent_session_id: str) -> UUID:
+    """Agent session ids are globally unique: one stream holds the claim of one scope."""
+    return stream_id("session", agent_session_id)
+
+
+def prompt_stream(developer_id: UUID, client_event_id: UUID) -> UUID:
+    """The prompt's own id: a retry with the same client event id lands on the same stream."""
+    return stream_id("prompt", developer_id, client_event_id)
+
+
+def operation_stream(developer_id: UUID, response_operation_id: str) -> UUID:
+    """One response operation belongs to one prompt, for ever."""
+    return stream_id("operation", developer_id, response_operation_id)
+
+
+def batch_stream(developer_id: UUID, agent_session_id: str, records_digest: str) -> UUID:
+    """An exact retry of a telemetry batch finds its stream taken."""
+    return stream_id("batch", developer_id, agent_session_id, records_digest)
+
+
+def corrections_stream(developer_id: UUID) -> UUID:
+    """Titles, splits and overrides that a developer decided."""
+    return stream_id("corrections", developer_id)
+
+
+def attempt_stream(developer_id: UUID, agent_session_id: str) -> UUID:
+    """One flag per developer and foreign session, however often it is tried."""
+    return stream_id("attempt", developer_id, agent_session_id)
+
+
+def credential_stream(key_digest: str) -> UUID:
+    """A key is looked up by its digest only."""
+    return stream_id("credential", key_digest)
+
+
+def membership_stream(organization_id: UUID, developer_id: UUID) -> UUID:
+    """One membership per developer and organization; it can end and begin again."""
+    return stream_id("membership", organization_id, developer_id)
+
+
+CLOCK_STREAM = stream_id("clock")
+
+
+def turn_id_from_host(agent_session_id: str, host_prompt_id: str) -> UUID:
+    """A turn that the agent itself named keeps that name, whichever capture arrives first."""
+    return stream_id("turn", agent_session_id, host_prompt_id)
+
+
+def turn_id_from_capture(capture_id: UUID) -> UUID:
+    """A turn that only a capture names; the kind of capture is part of the capture's id."""
+    return stream_id("turn-capture", capture_id)
+
+
+def record_capture_id(agent_session_id: str, record_id: str) -> UUID:
+    """The capture id of a prompt that was seen in telemetry."""
+    return stream_id("record", agent_session_id, record_id)

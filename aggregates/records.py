@@ -1,0 +1,70 @@
+"""The one vocabulary for what agents report, whichever agent sent it.
+
+A record is a telemetry line, or a transcript line, brought to these fields. Texts (paths, commands, messages) lie
+in the event's single `Words` value; a record only points at them, so one seal covers the whole batch.
+"""
+
+from typing import Literal
+
+import msgspec
+
+from aggregates.words import Span
+
+RecordKind = Literal[
+    "prompt",  # the agent's own report of a user's prompt
+    "response",  # the agent's final answer text
+    "request",  # one answered model request: tokens, cost
+    "error",  # one failed model request
+    "tool",  # one finished tool call
+    "rejection",  # a tool call the user refused
+    "interruption",  # the user stopped the agent
+    "session_start",
+    "session_end",
+    "compaction",
+    "subagent",
+    "other",
+]
+"""What a record says happened."""
+
+
+class Record(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """One thing an agent reported. A field that was not observed is None; None is never zero."""
+
+    record_id: str
+    """Unique within the agent session; a record sent twice has the same id."""
+    at_us: int
+    kind: RecordKind
+    prompt_id: str | None = None
+    """The agent's own id of the prompt this belongs to."""
+    text: Span | None = None
+    """Prompt, response, error or end-of-session text."""
+    source: str | None = None
+    """session_start: startup, resume, clear, compact; session_end: the reason."""
+
+    model: str | None = None
+    input_tokens: int | None = None
+    """Uncached input only."""
+    output_tokens: int | None = None
+    cache_read_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    """All cache writes, whatever their duration."""
+    cache_write_1h_tokens: int | None = None
+    """The part of the cache writes that lasts an hour, where the agent says so."""
+    cost_usd_nano: int | None = None
+    """As the agent reported it, in nano-dollars."""
+    request_id: str | None = None
+    duration_ms: int | None = None
+    status_code: int | None = None
+    sidechain: bool = False
+    """True for a sub-agent's request."""
+
+    tool: str | None = None
+    call_id: str | None = None
+    ok: bool | None = None
+    path: Span | None = None
+    command: Span | None = None
+    """The shell command, where the tool is a shell."""
+    input_digest: int | None = None
+    """Keyed digest of the tool's name and input, to see identical calls."""
+    lines_added: int | None = None
+    lines_removed: int | None = None

@@ -1,0 +1,109 @@
+"""A turn: one prompt and what the agent did about it, as the rules see it.
+
+A turn holds numbers, flags, keyed digests and references to words, never words. Readings are made once from the text
+(`reading.py`); work is summed from records (`work.py`); the judges and the derivation only look at turns.
+"""
+
+from typing import Literal
+from uuid import UUID
+
+import msgspec
+
+from aggregates.reading import PromptReading, ResponseReading
+from aggregates.words import Span
+
+# The course of a turn's work is kept as a short string of marks in time order; equal neighbours stand once.
+CHANGE = "C"  # a file was changed, or a shell call that was not observed closely may have changed one
+CHECK_OK = "K"  # a test, build, lint or type check succeeded
+CHECK_FAILED = "k"  # … failed
+COMMIT = "M"  # a git commit succeeded
+PULL_REQUEST = "P"  # a pull request was opened
+REVERT = "R"  # earlier work was taken back: git revert, checkout, restore, reset, stash
+ANSWERED = "a"  # a model request succeeded
+API_ERROR = "E"  # a model request failed for good
+INTERRUPTED = "I"  # the user stopped the agent
+REJECTED = "J"  # the user refused a tool call
+
+Opening = Literal["start", "clear", "end"]
+"""Why a turn cannot continue the one before it: nothing before, an explicit clear, the session had ended."""
+
+
+class ModelUsage(msgspec.Struct, frozen=True, array_like=True):
+    """What one model was asked for within a turn. Costs in nano-dollars; tokens None where not observed at all."""
+
+    model: str
+    requests: int
+    input_tokens: int
+    output_tokens: int
+    cache_read_tokens: int
+    cache_write_tokens: int
+    cost_usd_nano: int
+    """The sum over the priced requests."""
+    unpriced_requests: int
+
+
+class FileWork(msgspec.Struct, frozen=True, array_like=True):
+    """What happened to one file within a turn; the path is words, the digest is keyed."""
+
+    digest: int
+    position: int
+    """The position of the fact whose words hold the path."""
+    path: Span
+    edits: int
+    """0: only looked at."""
+    lines_added: int
+    lines_removed: int
+
+
+class Work(msgspec.Struct, frozen=True, array_like=True):
+    """What the agent did within one turn."""
+
+    marks: str = ""
+    tool_calls: int = 0
+    tool_errors: int = 0
+    mutating_calls: int = 0
+    edits: int = 0
+    """Calls of file-changing tools that succeeded."""
+    lines_added: int = 0
+    lines_removed: int = 0
+    repeats_before_stop: int = 0
+    """Length of the run of identical consecutive tool calls at the turn's end."""
+    usage: tuple[ModelUsage, ...] = ()
+    files: tuple[FileWork, ...] = ()
+    observed: bool = False
+    """Whether any telemetry or transcript line covers this turn; if not, nothing above is known to be zero."""
+
+    @property
+    def changed_files(self) -> frozenset[int]:
+        return frozenset(file.digest for file in self.files if file.edits)
+
+    @property
+    def touched_files(self) -> frozenset[int]:
+        return frozenset(file.digest for file in self.files)
+
+
+class Turn(msgspec.Struct, frozen=True, array_like=True):
+    """One prompt, its response and its work."""
+
+    turn_id: UUID
+    agent_session_id: str
+    started_us: int
+    last_activity_us: int
+    capture_id: UUID
+    """The capture whose text is read: the plugin's where there is one."""
+    position: int
+    """The position of that capture's fact, whose words hold the prompt."""
+    prompt: PromptReading | None
+    """None where the text was not captured."""
+    response: ResponseReading | None
+    response_position: int | None
+    answered: bool
+    """Whether any answer was seen, captured or in telemetry."""
+    work: Work
+    opening: Opening | None
+    """A boundary that was said, between the turn before and this one."""
+    closed_us: int | None
+    """When a clear or the session's end closed the session after this turn; None while neither was seen."""
+    closed_by: Literal["clear", "end"] | None
+    cwd_digest: int | None
+    elapsed_ms: int | None

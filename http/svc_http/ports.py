@@ -1,0 +1,63 @@
+"""What the HTTP layer needs of the running service; `svc` implements it."""
+
+from collections.abc import Callable
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
+
+import msgspec
+
+from aggregates.commands import AnyCommand, Reply
+from aggregates.people import Directory, PeopleCommand, PeopleReply
+from aggregates.scope import Scope
+from projections.reader import Reader
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Unavailable(Exception):
+    """The service cannot take or answer this now; the message says why. Answered as 503, Retry-After 5."""
+
+
+class Service(Protocol):
+    """The running service as a route sees it."""
+
+    @property
+    def settings(self) -> "PublicSettings": ...
+
+    @property
+    def directory(self) -> Directory:
+        """People, teams and keys as of the last event; never cached by a route."""
+
+    def now_us(self) -> int: ...
+
+    async def send(self, command: AnyCommand) -> Reply:
+        """Hand a capture or decision to its developer's actor; returns once it is on disk.
+
+        Raises `Unavailable` where the mailbox is full or the store cannot be written.
+        """
+
+    async def administer(self, command: PeopleCommand) -> PeopleReply:
+        """Hand a decision about people or keys to the one administration actor."""
+
+    async def read(
+        self, scope: Scope, query: Callable[Concatenate[Reader, P], T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run a query of `projections` on a read-only connection off the loop, caught up with the scope's own
+        acknowledged writes. Raises `Unavailable` where that takes too long or the views are being built."""
+
+    def store_is_writable(self) -> bool: ...
+
+    def catalog_is_ready(self) -> bool: ...
+
+
+class PublicSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The settings that routes show or obey. No secret is among them but the internal one, for comparing."""
+
+    internal_secret: str
+    ingest_url: str
+    gateway_url: str | None
+    anthropic_base_url: str | None
+    dashboard_url: str | None
+    environment: str
+    capture_prompts: bool
+    capture_responses: bool

@@ -1,0 +1,58 @@
+"""What a query reads from: the views, read-only, and the words that rows point at."""
+
+import sqlite3
+from collections.abc import Callable, Iterable, Mapping
+
+import msgspec
+
+from aggregates.events import Event, PromptAnswered, PromptCaptured, RecordsCaptured, TitleEdited
+from aggregates.words import Span, Words, cut
+
+FetchEvents = Callable[[Iterable[int]], Mapping[int, Event]]
+"""Events by position; a position that cannot be read is missing from the answer."""
+
+
+class TextRef(msgspec.Struct, frozen=True, array_like=True):
+    """A text in the log: which fact, which of its words, and where in them."""
+
+    position: int
+    field: str
+    """`prompt`, `response`, `words`, `title` or `summary`."""
+    span: Span | None = None
+
+
+class Reader:
+    """One consistent look at the views, with the texts its rows point at."""
+
+    def __init__(self, db: sqlite3.Connection, fetch: FetchEvents) -> None:
+        self.db = db
+        self._fetch = fetch
+
+    def texts(self, refs: Iterable[TextRef | None]) -> dict[TextRef, str | None]:
+        """The text of every reference; None where the words have been forgotten."""
+        wanted = {ref for ref in refs if ref is not None}
+        events = self._fetch(sorted({ref.position for ref in wanted}))
+        return {ref: _text(events.get(ref.position), ref) for ref in wanted}
+
+
+def _text(event: Event | None, ref: TextRef) -> str | None:
+    words = _words(event, ref.field)
+    if words is None:
+        return None
+    return words.text if ref.span is None else cut(words, ref.span)
+
+
+def _words(event: Event | None, field: str) -> Words | None:
+    match event, field:
+        case PromptCaptured(), "prompt":
+            return event.prompt
+        case PromptAnswered(), "response":
+            return event.response
+        case RecordsCaptured(), "words":
+            return event.words
+        case TitleEdited(), "title":
+            return event.title
+        case TitleEdited(), "summary":
+            return event.summary
+        case _:
+            return None
