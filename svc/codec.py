@@ -1,0 +1,220 @@
+"""Events to bytes and back: explicit topics, versions, sealed words, a checksum.
+
+The state of a stored event is: format (1 byte), version of the event class (1), checksum (16), and msgpack
+of `[event, sealed]`. In `event` every `Words` is empty; `sealed` maps the name of each such field to its
+text, sealed under the developer's key. So an event is decoded straight into its class, and whoever needs
+no words does not even touch them (words within the event, as msgpack extensions, would need a second,
+untyped class for each event). The checksum covers the stream, the version in it, the topic and all of the
+state but itself: an event that was moved, renamed or changed is noticed.
+"""
+
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from eventsourcing.domain import DomainEventProtocol
+from eventsourcing.persistence import Mapper, Notification, StoredEvent, Transcoder
+from msgspec import inspect
+from msgspec.structs import replace
+
+from aggregates.events import TOPICS, DeveloperEvent, Event
+from aggregates.upcasts import UPCASTS, Upcast, upcast
+from aggregates.words import Words
+from svc.vault import Vault, VaultError
+
+_FORMAT = 1
+_CHECKSUM_BYTES = 16
+_HEADER_BYTES = 2 + _CHECKSUM_BYTES
+_NO_WORDS = Words(None)
+_Body = tuple[Event, dict[str, bytes]]
+
+_EVENT_BYTES_ROUGHLY = 400
+_RECORD_BYTES_ROUGHLY = 250
+_TEXT_BYTES_PER_CHARACTER_ROUGHLY = 2
+
+
+class NewEvent(msgspec.Struct, frozen=True):
+    """An event that wants to be the given version (from 1) of a stream."""
+
+    stream_id: UUID
+    version: int
+    event: Event
+
+    @property
+    def originator_id(self) -> UUID:
+        """The library's name for the stream."""
+        return self.stream_id
+
+    @property
+    def originator_version(self) -> int:
+        """The library's name for the version."""
+        return self.version
+
+
+class Recorded(NewEvent, frozen=True):
+    """An event that stands in the log, at this position (from 1, growing, with gaps allowed)."""
+
+    position: int
+
+
+class CorruptEvent(Exception):
+    """A stored event is not what was written, or was written by a program this one does not know."""
+
+    def __init__(self, stored: StoredEvent, reason: str) -> None:
+        self.position = stored.id if isinstance(stored, Notification) else None
+        self.stream_id = stored.originator_id
+        self.version = stored.originator_version
+        super().__init__(
+            f"event at position {self.position} (stream {self.stream_id}, version {self.version}, "
+            f"topic {stored.topic!r}): {reason}"
+        )
+
+
+class UnstorableEvent(Exception):
+    """An event holds a value that its own class would refuse when read back; it was not stored."""
+
+
+class Msgpack(Transcoder):
+    """msgpack, with UUIDs as 16 bytes."""
+
+    def __init__(self) -> None:
+        self._encoder = msgspec.msgpack.Encoder(uuid_format="bytes")
+
+    def encode(self, obj: Any) -> bytes:
+        """Bytes of a value."""
+        return self._encoder.encode(obj)
+
+    def decode(self, data: bytes) -> Any:
+        """The value without types: maps, arrays, numbers, texts, bytes."""
+        return msgspec.msgpack.decode(data)
+
+
+class Codec(Mapper[UUID]):
+    """Maps `NewEvent` to the library's `StoredEvent`, and `Notification` to `Recorded`; for any thread."""
+
+    def __init__(
+        self,
+        vault: Vault,
+        topics: Mapping[str, type[Event]] = TOPICS,
+        upcasts: Mapping[tuple[str, int], Upcast] = UPCASTS,
+    ) -> None:
+        super().__init__(Msgpack())
+        self._vault = vault
+        self._upcasts = upcasts
+        self._kinds = {topic: _Kind(topic, cls) for topic, cls in topics.items()}
+
+    def to_stored_event(self, domain_event: DomainEventProtocol[UUID]) -> StoredEvent:
+        """The event as it will stand in the log.
+
+        UnstorableEvent: a field holds what its type does not allow. OSError: a new key could not be kept.
+        """
+        assert isinstance(domain_event, NewEvent)
+        new = domain_event
+        kind = self._kinds[new.event.TOPIC]
+        body = self._body(kind, new.event)
+        checksum = _checksum(new.stream_id, new.version, kind.topic, kind.head, body)
+        return StoredEvent(new.stream_id, new.version, kind.topic, kind.head + checksum + body)
+
+    def to_domain_event(self, stored_event: StoredEvent, *, open_words: bool = True) -> Recorded:
+        """The event at its position; its words stay empty where they are not wanted. Raises CorruptEvent."""
+        assert isinstance(stored_event, Notification), "only what stands in the log has a position"
+        kind = self._kinds.get(stored_event.topic)
+        if kind is None:
+            raise CorruptEvent(stored_event, "unknown topic; was it written by a newer program?")
+        head, body = _verified(stored_event)
+        try:
+            event, sealed = self._typed(kind, head[1], body)
+            if sealed and open_words:
+                event = self._with_words(event, sealed)
+        except (msgspec.MsgspecError, VaultError, KeyError) as error:
+            raise CorruptEvent(stored_event, str(error)) from error
+        stream_id = stored_event.originator_id
+        assert isinstance(stream_id, UUID)
+        return Recorded(stream_id, stored_event.originator_version, event, stored_event.id)
+
+    def rough_bytes(self, event: Event) -> int:
+        """About how much memory an event takes while it waits to be stored; far cheaper than encoding it."""
+        kind = self._kinds[event.TOPIC]
+        size = _EVENT_BYTES_ROUGHLY + _RECORD_BYTES_ROUGHLY * len(getattr(event, "records", ()))
+        for name in kind.words:
+            words = getattr(event, name)
+            if words is not None and words.text is not None:
+                size += _TEXT_BYTES_PER_CHARACTER_ROUGHLY * len(words.text)
+        return size
+
+    def _body(self, kind: "_Kind", event: Event) -> bytes:
+        emptied, sealed = self._sealed(kind, event) if kind.words else (event, {})
+        try:
+            body = self.transcoder.encode((emptied, sealed))
+            kind.decoder.decode(body)
+        except (msgspec.MsgspecError, OverflowError, UnicodeEncodeError, TypeError) as error:
+            raise UnstorableEvent(f"{kind.topic}: {error}") from error
+        return body
+
+    def _sealed(self, kind: "_Kind", event: Event) -> tuple[Event, dict[str, bytes]]:
+        assert isinstance(event, DeveloperEvent)
+        texts = {name: words.text for name in kind.words if (words := getattr(event, name)) is not None}
+        sealed = {
+            name: self._vault.seal(event.developer_id, text)
+            for name, text in texts.items()
+            if text is not None
+        }
+        return replace(event, **dict.fromkeys(texts, _NO_WORDS)), sealed
+
+    def _with_words(self, event: Event, sealed: Mapping[str, bytes]) -> Event:
+        return replace(event, **{name: Words(self._vault.open(text)) for name, text in sealed.items()})
+
+    def _typed(self, kind: "_Kind", written: int, body: bytes) -> _Body:
+        if written == kind.version:
+            return kind.decoder.decode(body)
+        fields, sealed = self.transcoder.decode(body)
+        fields = upcast(kind.topic, fields, written=written, wanted=kind.version, steps=self._upcasts)
+        return msgspec.convert((fields, sealed), kind.shape)
+
+
+class _Kind:
+    """What the codec knows of one event class."""
+
+    def __init__(self, topic: str, cls: type[Event]) -> None:
+        assert topic == cls.TOPIC, f"{cls.__name__} stands under a topic that is not its own"
+        self.topic = topic
+        self.version = cls.VERSION
+        self.head = bytes((_FORMAT, cls.VERSION))
+        self.words = _words_fields(cls)
+        self.shape: type[_Body] = tuple[cls, dict[str, bytes]]  # type: ignore[valid-type]
+        self.decoder = msgspec.msgpack.Decoder(self.shape)
+        assert not self.words or issubclass(cls, DeveloperEvent), f"nobody's key seals {topic}"
+
+
+def _words_fields(cls: type[Event]) -> tuple[str, ...]:
+    """The fields that hold words. Any deeper ones would be stored in the clear, so they are refused."""
+    shape = inspect.type_info(cls)
+    assert isinstance(shape, inspect.StructType)
+    names = tuple(field.name for field in shape.fields if _holds_words(field.type))
+    mentioned = str(msgspec.json.schema(cls)).count(f"$defs/{Words.__name__}'")
+    assert mentioned == len(names), f"{cls.__name__} holds words below its own fields"
+    return names
+
+
+def _holds_words(kind: inspect.Type) -> bool:
+    if isinstance(kind, inspect.UnionType):
+        return any(map(_holds_words, kind.types))
+    return isinstance(kind, inspect.StructType) and kind.cls is Words
+
+
+def _checksum(stream_id: UUID, version: int, topic: str, head: bytes, body: bytes) -> bytes:
+    place = b"%b%d %b\n%b" % (stream_id.bytes, version, topic.encode(), head)
+    return blake2b(place + body, digest_size=_CHECKSUM_BYTES).digest()
+
+
+def _verified(stored: Notification) -> tuple[bytes, bytes]:
+    """The two bytes before the checksum, and the body after it; CorruptEvent where they do not fit it."""
+    state = stored.state
+    head, checksum, body = state[:2], state[2:_HEADER_BYTES], state[_HEADER_BYTES:]
+    stream_id = stored.originator_id
+    assert isinstance(stream_id, UUID)
+    if checksum != _checksum(stream_id, stored.originator_version, stored.topic, head, body):
+        raise CorruptEvent(stored, "the checksum does not fit what is stored")
+    return head, body
