@@ -1,0 +1,207 @@
+"""The outcome judge: did a sub-session reach its goal (scoring.md, section 4)?
+
+Evidence is gathered piece by piece, each with a fixed phrase and a weight; the confidence is what the pieces add up to, and
+completion holds from the class's floor on. Two endings are never complete, whatever speaks for them. What was not observed
+gives no evidence.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from aggregates.turn import (
+    ANSWERED,
+    API_ERROR,
+    CHANGE,
+    CHECK_FAILED,
+    CHECK_OK,
+    COMMIT,
+    INTERRUPTED,
+    PULL_REQUEST,
+    REJECTED,
+    REVERT,
+    Turn,
+)
+from aggregates.verdicts import Evidence, Intent, OutcomeVerdict, Rubric
+
+SILENCE_FLOORS: dict[Intent, float] = {
+    "question": 0.50,
+    "investigation": 0.60,
+    "review": 0.60,
+    "plan": 0.60,
+    "small_change": 0.65,
+    "bug_fix": 0.70,
+    "feature": 0.70,
+    "refactor": 0.70,
+}
+"""When nothing follows, completion holds only from this confidence on."""
+UNCLASSIFIED_FLOOR = 0.70
+FOLLOWED_FLOOR = 0.50
+LOOP_CALLS_MIN = 3
+ASKING_INTENTS = frozenset({"question", "investigation", "review", "plan"})
+START = 0.50
+
+ACCEPTED = "the user accepts or thanks"
+CHECKED = "a check succeeded after the last change"
+COMMITTED = "a commit or pull request followed the change"
+MOVED_ON = "the next turn opens a new goal without a correction"
+UNCHALLENGED = "an answer stands unchallenged"
+CHANGED = "a change was made and answered for"
+REPORTED = "the answer says that the work is done"
+ENDED_ON_ERROR = "ends on an API error that was not recovered"
+CANCELLED_LOOPING = "cancelled while the same call was repeated"
+INTERRUPTED_LAST = "the last state is an interruption"
+CHECK_FAILS = "the last check failed"
+CORRECTED = "the user corrects or repeats"
+NOT_WORKING = "the user says that it does not work"
+REVERTED = "the work was reverted within the sub-session"
+REFUSED = "the last proposal was refused"
+UNANSWERED = "nothing was answered"
+NO_CHANGE = "a change was asked for and none was seen"
+OPEN_FAILURE = "the answer says that something is still open"
+
+_FOR: dict[str, float] = {
+    ACCEPTED: 0.25,
+    CHECKED: 0.25,
+    COMMITTED: 0.35,
+    MOVED_ON: 0.20,
+    UNCHALLENGED: 0.15,
+    CHANGED: 0.15,
+    REPORTED: 0.10,
+}
+_AGAINST: dict[str, float] = {
+    ENDED_ON_ERROR: 0.60, CANCELLED_LOOPING: 0.60, INTERRUPTED_LAST: 0.30, CHECK_FAILS: 0.35, CORRECTED: 0.35, NOT_WORKING: 0.40, REVERTED: 0.40,
+    REFUSED: 0.30, UNANSWERED: 0.45, NO_CHANGE: 0.15, OPEN_FAILURE: 0.15,
+}  # fmt: skip
+_NEVER = frozenset({ENDED_ON_ERROR, CANCELLED_LOOPING})
+
+
+class _Course(msgspec.Struct, frozen=True):
+    """The turns of a sub-session as one course of marks."""
+
+    marks: str
+    last: Turn
+    """The last turn that did more than run a command of the agent's own."""
+    observed: bool
+
+
+def judge_outcome(
+    turns: Sequence[Turn], rubrics: Sequence[Rubric], intent: Intent | None, following: Turn | None
+) -> OutcomeVerdict:
+    """Judge a sub-session by its turns and the turn that follows it in the same agent session, if any."""
+    course = _course(turns)
+    evidence_for = _speaks_for(course, turns, intent, following)
+    evidence_against = _speaks_against(course, turns, intent, following)
+    confidence = (
+        START + sum(_FOR[e.what] for e in evidence_for) - sum(_AGAINST[e.what] for e in evidence_against)
+    )
+    confidence = round(min(max(confidence, 0.02), 0.98), 3)
+    floor = (
+        FOLLOWED_FLOOR
+        if following is not None
+        else SILENCE_FLOORS.get(intent, UNCLASSIFIED_FLOOR)
+        if intent
+        else UNCLASSIFIED_FLOOR
+    )
+    never = any(piece.what in _NEVER for piece in evidence_against)
+    complete = confidence >= floor and not never
+    return OutcomeVerdict(
+        complete, confidence if complete else round(1 - confidence, 3), evidence_for, evidence_against
+    )
+
+
+def _course(turns: Sequence[Turn]) -> _Course:
+    real = [turn for turn in turns if turn.prompt is None or turn.prompt.navigational != "command"] or list(
+        turns
+    )
+    marks = "".join(turn.work.marks for turn in turns)
+    return _Course(marks, real[-1], any(turn.work.observed for turn in turns))
+
+
+def _speaks_for(
+    course: _Course, turns: Sequence[Turn], intent: Intent | None, following: Turn | None
+) -> tuple[Evidence, ...]:
+    last_change = course.marks.rfind(CHANGE)
+    after = course.marks[last_change + 1 :]
+    found: list[Evidence] = []
+    accepting = _acceptance(turns, following)
+    if accepting is not None:
+        found.append(Evidence(ACCEPTED, accepting.position))
+    if last_change >= 0 and CHECK_OK in after and after.rfind(CHECK_OK) > after.rfind(CHECK_FAILED):
+        found.append(Evidence(CHECKED, course.last.position))
+    if last_change >= 0 and (COMMIT in after or PULL_REQUEST in after):
+        found.append(Evidence(COMMITTED, course.last.position))
+    if following is not None and not _complains(following):
+        found.append(Evidence(MOVED_ON, following.position))
+    response = course.last.response
+    if intent in ASKING_INTENTS and course.last.answered and INTERRUPTED not in course.last.work.marks[-2:]:
+        found.append(Evidence(UNCHALLENGED, course.last.response_position))
+    if last_change >= 0 and course.last.answered:
+        found.append(Evidence(CHANGED, course.last.position))
+    if response is not None and response.reports_done and not response.asks:
+        found.append(Evidence(REPORTED, course.last.response_position))
+    return tuple(found)
+
+
+def _speaks_against(
+    course: _Course, turns: Sequence[Turn], intent: Intent | None, following: Turn | None
+) -> tuple[Evidence, ...]:
+    last, marks = course.last, course.marks
+    found: list[Evidence] = []
+    if _ends_on_error(marks):
+        found.append(Evidence(ENDED_ON_ERROR, last.position))
+    cancelled = _ends_cancelled(last)
+    if cancelled and last.work.repeats_before_stop >= LOOP_CALLS_MIN:
+        found.append(Evidence(CANCELLED_LOOPING, last.position))
+    if cancelled:
+        found.append(Evidence(INTERRUPTED_LAST, last.position))
+    if marks.rfind(CHECK_FAILED) > marks.rfind(CHECK_OK):
+        found.append(Evidence(CHECK_FAILS, last.position))
+    if following is not None and _complains(following):
+        failing = following.prompt is not None and following.prompt.reports_failure
+        found.append(Evidence(NOT_WORKING if failing else CORRECTED, following.position))
+    if _taken_back(marks):
+        found.append(Evidence(REVERTED, last.position))
+    if last.work.marks.rstrip(ANSWERED).endswith(REJECTED):
+        found.append(Evidence(REFUSED, last.position))
+    if not any(turn.answered for turn in turns):
+        found.append(Evidence(UNANSWERED))
+    if (
+        course.observed
+        and intent is not None
+        and intent not in ASKING_INTENTS
+        and CHANGE not in marks
+        and COMMIT not in marks
+    ):
+        found.append(Evidence(NO_CHANGE))
+    if last.response is not None and last.response.reports_failure and not last.response.reports_done:
+        found.append(Evidence(OPEN_FAILURE, last.response_position))
+    return tuple(found)
+
+
+def _acceptance(turns: Sequence[Turn], following: Turn | None) -> Turn | None:
+    """The last turn, or the one that follows, where it accepts what was done; an opening prompt accepts nothing."""
+    later = [*turns[1:][-1:], *([following] if following is not None else [])]
+    return next((turn for turn in later if turn.prompt is not None and turn.prompt.accepts), None)
+
+
+def _complains(turn: Turn) -> bool:
+    return turn.prompt is not None and (turn.prompt.corrects or turn.prompt.reports_failure)
+
+
+def _ends_on_error(marks: str) -> bool:
+    """Recovered is an error after which a request was answered."""
+    return marks.rfind(API_ERROR) > marks.rfind(ANSWERED)
+
+
+def _ends_cancelled(last: Turn) -> bool:
+    """An interruption after which nothing was answered."""
+    marks = last.work.marks
+    return marks.rfind(INTERRUPTED) > marks.rfind(ANSWERED)
+
+
+def _taken_back(marks: str) -> bool:
+    """A revert after a change, and no change after it."""
+    change = marks.find(CHANGE)
+    revert = marks.rfind(REVERT)
+    return 0 <= change < revert and marks.rfind(CHANGE) < revert

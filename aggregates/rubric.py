@@ -1,0 +1,164 @@
+"""The rubric judge: what kind of thing a prompt asks for, and which habits it shows (scoring.md, section 3).
+
+A linear model over the features of the prompt's own words and of what came before it in the sub-session; every
+weight is a whole number of thousandths in `judge_weights.py`, so a verdict can be followed by hand. The arithmetic of
+sub-sessions stands below: it is exact and knows nothing of how a prompt was judged.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+
+from aggregates.features import FEATURES, PASTED_FEATURES
+from aggregates.judge_weights import BIAS, BOOLEAN_BIAS, BOOLEAN_WEIGHTS, WEIGHTS
+from aggregates.reading import PromptReading
+from aggregates.turn import Turn
+from aggregates.verdicts import (
+    APPLIES_TO,
+    BOOLEANS,
+    CHANGE_INTENTS,
+    INTENTS,
+    BooleanName,
+    Evidence,
+    Intent,
+    Rubric,
+    applicable,
+)
+
+CONTEXT_FEATURES = (
+    "context:first",
+    "context:after an offer",
+    "context:after silence",
+    "context:after a command",
+    "context:after a review command",
+    *(f"context:after {intent}" for intent in INTENTS),
+    *(f"is:{intent}" for intent in INTENTS),
+)
+_CONTEXT_NUMBER = {name: len(FEATURES) + n for n, name in enumerate(CONTEXT_FEATURES)}
+ALL_FEATURES = FEATURES + CONTEXT_FEATURES
+_INTENT_COLUMNS = {number: WEIGHTS[name] for number, name in enumerate(ALL_FEATURES) if name in WEIGHTS}
+_BOOLEAN_COLUMNS = {
+    number: BOOLEAN_WEIGHTS[name] for number, name in enumerate(ALL_FEATURES) if name in BOOLEAN_WEIGHTS
+}
+_REVIEW_CUE = FEATURES.index("cue:review")
+_ON_OWN_WORDS_ONLY = frozenset({"goal_explicit", "scope_bounded", "verification_requested", "plan_first"})
+
+_MISSED: dict[BooleanName, str] = {
+    "goal_explicit": "no outcome by which a reader could tell that it is reached",
+    "scope_bounded": "no file, function or surface named, and nothing left out",
+    "references_concrete": "nothing findable: no path, symbol, line, ticket or command",
+    "context_sufficient": "the agent would have to ask back or guess",
+    "verification_requested": "no test, expected output or check named",
+    "root_cause_oriented": "the cause is not asked for",
+    "plan_first": "no plan, steps or exploration before the change",
+}
+_EARNED: dict[BooleanName, str] = {
+    "goal_explicit": "says what should hold afterwards",
+    "scope_bounded": "says where, or what to leave alone",
+    "references_concrete": "points at something findable",
+    "context_sufficient": "enough to start without asking back",
+    "verification_requested": "asks for a check",
+    "root_cause_oriented": "asks for the cause",
+    "plan_first": "asks for, gives or follows a plan",
+}
+
+
+def judge_prompt(prompt: PromptReading | None, position: int, earlier: Sequence[Turn]) -> Rubric:
+    """Judge one prompt by itself. `earlier` are the turns before it in the same sub-session, in order."""
+    if prompt is None or prompt.navigational:
+        return Rubric("skipped")
+    if prompt.foreign:
+        return Rubric("unclassified")
+    active = (*prompt.features, *context_features(earlier))
+    intent, confidence = judge_intent(active)
+    earned = judge_booleans(active, intent)
+    evidence = tuple((name, _evidence(name, name in earned, prompt, position)) for name in applicable(intent))
+    return Rubric("ok", intent, confidence, earned, evidence)
+
+
+def context_features(earlier: Sequence[Turn]) -> tuple[int, ...]:
+    """What the sub-session held before a prompt, as features."""
+    if not earlier:
+        return (_CONTEXT_NUMBER["context:first"],)
+    before = earlier[-1]
+    names = []
+    if before.response is not None and before.response.asks:
+        names.append("context:after an offer")
+    if before.response is None or not before.response.characters:
+        names.append("context:after silence")
+    if before.prompt is not None and before.prompt.navigational == "command":
+        names.append("context:after a command")
+        if _REVIEW_CUE in before.prompt.features:
+            names.append("context:after a review command")
+    asked = next(
+        (t.prompt for t in reversed(earlier[-8:]) if t.prompt is not None and not t.prompt.navigational), None
+    )
+    if asked is not None:
+        names.append(f"context:after {judge_intent(asked.features)[0]}")
+    return tuple(_CONTEXT_NUMBER[name] for name in names)
+
+
+def judge_intent(active: Iterable[int]) -> tuple[Intent, float]:
+    """The likeliest class of what is asked, and its probability, 0-1."""
+    columns = [_INTENT_COLUMNS[n] for n in active if n in _INTENT_COLUMNS and n not in PASTED_FEATURES]
+    logits = [sum(values) for values in zip(BIAS, *columns, strict=True)]
+    top = max(logits)
+    total = sum(math.exp((value - top) / 1000) for value in logits)
+    return INTENTS[logits.index(top)], round(1 / total, 3)
+
+
+def judge_booleans(active: Iterable[int], intent: Intent) -> tuple[BooleanName, ...]:
+    """The booleans a prompt of this intent earns, in rubric order."""
+    numbers = (*active, _CONTEXT_NUMBER[f"is:{intent}"])
+    all_columns = [(n, _BOOLEAN_COLUMNS[n]) for n in numbers if n in _BOOLEAN_COLUMNS]
+    sums = [sum(values) for values in zip(BOOLEAN_BIAS, *(c for _, c in all_columns), strict=True)]
+    own = [
+        sum(values)
+        for values in zip(BOOLEAN_BIAS, *(c for n, c in all_columns if n not in PASTED_FEATURES), strict=True)
+    ]
+    return tuple(
+        name
+        for index, name in enumerate(BOOLEANS)
+        if intent in APPLIES_TO[name] and (own if name in _ON_OWN_WORDS_ONLY else sums)[index] > 0
+    )
+
+
+def _evidence(name: BooleanName, earned: bool, prompt: PromptReading, position: int) -> Evidence:
+    if not earned:
+        return Evidence(_MISSED[name])
+    span = prompt.spans[BOOLEANS.index(name)]
+    return Evidence(_EARNED[name], position, span if span is not None else prompt.summary)
+
+
+# --- sub-sessions ---------------------------------------------------------------------------------------------
+
+
+def sub_session_intent(rubrics: Sequence[Rubric]) -> Intent | None:
+    """The intent of the first `ok` prompt or, where that only asks, of the first later one that asks for a change."""
+    intents = [rubric.intent for rubric in rubrics if rubric.status == "ok" and rubric.intent is not None]
+    if not intents:
+        return None
+    if intents[0] in ("question", "investigation"):
+        return next((intent for intent in intents[1:] if intent in CHANGE_INTENTS), intents[0])
+    return intents[0]
+
+
+def earned_by_sub_session(rubrics: Sequence[Rubric], intent: Intent | None) -> tuple[BooleanName, ...]:
+    """The booleans applying to the sub-session's intent that any of its prompts earned, in rubric order."""
+    if intent is None:
+        return ()
+    earned = {name for rubric in rubrics if rubric.status == "ok" for name in rubric.earned}
+    return tuple(name for name in applicable(intent) if name in earned)
+
+
+def standing_scores(rubrics: Sequence[Rubric], intent: Intent | None) -> list[float | None]:
+    """For each prompt 100 x (booleans applying to `intent` earned so far) / (applying); None where it is not `ok`."""
+    scores: list[float | None] = []
+    applies = applicable(intent) if intent is not None else ()
+    earned: set[BooleanName] = set()
+    for rubric in rubrics:
+        if rubric.status != "ok" or not applies:
+            scores.append(None)
+            continue
+        earned.update(rubric.earned)
+        scores.append(100.0 * sum(name in earned for name in applies) / len(applies))
+    return scores
