@@ -13,7 +13,7 @@ from aggregates.reading import PromptReading, ResponseReading
 from aggregates.words import Span
 
 # The course of a turn's work is kept as a short string of marks in time order; equal neighbours stand once.
-CHANGE = "C"  # a file was changed, or a shell call that was not observed closely may have changed one
+CHANGE = "C"  # a tool that edits or writes files succeeded
 CHECK_OK = "K"  # a test, build, lint or type check succeeded
 CHECK_FAILED = "k"  # … failed
 COMMIT = "M"  # a git commit succeeded
@@ -107,3 +107,7 @@ class Turn(msgspec.Struct, frozen=True, array_like=True):
     closed_by: Literal["clear", "end"] | None
     cwd_digest: int | None
     elapsed_ms: int | None
+    words_start: int = 0
+    """Where the prompt begins within the words of its fact; a log record's prompt lies among other texts."""
+    from_log: bool = False
+    """Whether the prompt was read from telemetry, no plugin capture being there."""

@@ -1,0 +1,109 @@
+"""Cutting a session's turns into arcs: consecutive turns that pursue one goal (scoring.md, section 1, Boundaries)."""
+
+from collections.abc import Iterable, Sequence
+from typing import Literal
+from uuid import UUID
+
+import msgspec
+
+from aggregates.boundary import continues, topic_shift
+from aggregates.turn import CHANGE, COMMIT, Turn
+from aggregates.verdicts import BoundaryVerdict
+
+QUIET_US = 30 * 60 * 1_000_000
+"""A session that has been quiet for this long has settled, until it goes on."""
+
+BoundaryKind = Literal["start", "clear", "end", "topic", "commit"]
+"""Why an arc opened; as the end of an arc, why the next one did not continue it."""
+
+
+class Arc(msgspec.Struct, frozen=True, array_like=True):
+    """One goal arc of one agent session. Its id is that of its opening turn."""
+
+    arc_id: UUID
+    agent_session_id: str
+    started_us: int
+    last_activity_us: int
+    turn_ids: tuple[UUID, ...]
+    opened_by: BoundaryKind
+    closed_by: BoundaryKind | None
+    """None while nothing but silence ends it."""
+    closed_us: int | None
+    """When the boundary was seen: a clear, an end, or the next arc's first turn."""
+    cwd_digest: int | None
+    touched_files: tuple[int, ...]
+    changed_files: tuple[int, ...]
+    shift: BoundaryVerdict | None
+    """What the boundary judge said where it opened this arc."""
+
+    @property
+    def settles_at_us(self) -> int:
+        """The time from which it counts as settled, if nothing more happens."""
+        quiet_us = self.last_activity_us + QUIET_US
+        return quiet_us if self.closed_us is None else min(quiet_us, max(self.closed_us, self.started_us))
+
+
+class _Open:
+    """The arc that turns are being added to."""
+
+    def __init__(self, first: Turn, opened_by: BoundaryKind, shift: BoundaryVerdict | None) -> None:
+        self.turns = [first]
+        self.opened_by = opened_by
+        self.shift = shift
+        self.has_change = CHANGE in first.work.marks
+
+    def add(self, turn: Turn) -> None:
+        self.turns.append(turn)
+        self.has_change = self.has_change or CHANGE in turn.work.marks
+
+
+def cut_arcs(turns: Sequence[Turn], opened_by: BoundaryKind, shift: BoundaryVerdict | None) -> list[Arc]:
+    """The arcs of turns in time order, of which the first opens an arc, for the reason given."""
+    if not turns:
+        return []
+    arcs: list[Arc] = []
+    current = _Open(turns[0], opened_by, shift)
+    for turn in turns[1:]:
+        boundary, verdict = _boundary(current, turn)
+        if boundary is None:
+            current.add(turn)
+        else:
+            arcs.append(_close(current, boundary, turn))
+            current = _Open(turn, boundary, verdict)
+    arcs.append(_close(current, None, None))
+    return arcs
+
+
+def _boundary(current: _Open, turn: Turn) -> tuple[BoundaryKind | None, BoundaryVerdict | None]:
+    """A boundary that was said goes before one that is judged."""
+    if turn.opening in ("clear", "end"):
+        return turn.opening, None
+    if current.has_change and COMMIT in current.turns[-1].work.marks and not continues(current.turns, turn):
+        return "commit", None
+    verdict = topic_shift(current.turns, turn)
+    return ("topic", verdict) if verdict.shift else (None, verdict)
+
+
+def _close(current: _Open, boundary: BoundaryKind | None, following: Turn | None) -> Arc:
+    first, last = current.turns[0], current.turns[-1]
+    closed_by, closed_us = boundary, None if following is None else following.started_us
+    if last.closed_us is not None:
+        closed_by, closed_us = last.closed_by, last.closed_us
+    return Arc(
+        arc_id=first.turn_id,
+        agent_session_id=first.agent_session_id,
+        started_us=first.started_us,
+        last_activity_us=max(turn.last_activity_us for turn in current.turns),
+        turn_ids=tuple(turn.turn_id for turn in current.turns),
+        opened_by=current.opened_by,
+        closed_by=closed_by,
+        closed_us=closed_us,
+        cwd_digest=next((t.cwd_digest for t in reversed(current.turns) if t.cwd_digest is not None), None),
+        touched_files=_files(turn.work.touched_files for turn in current.turns),
+        changed_files=_files(turn.work.changed_files for turn in current.turns),
+        shift=current.shift,
+    )
+
+
+def _files(sets: Iterable[frozenset[int]]) -> tuple[int, ...]:
+    return tuple(sorted(frozenset().union(*sets)))

@@ -1,0 +1,164 @@
+"""Applying a batch of facts to the views: one code path for live serving and for replay.
+
+The rows, the bookmark and the list of facts that failed change in one transaction.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Protocol
+
+import msgspec
+
+from aggregates.events import Event
+from aggregates.scope import Scope
+from projections.developers import owner_of, reconclude, regroup
+from projections.facts import Digesters, Rows, merge_rows, rows_of
+from projections.reworks import relink
+from projections.sessions import Refolded, refold_session, touched_from
+
+
+class Fact(Protocol):
+    """An event with its place in the log."""
+
+    @property
+    def position(self) -> int: ...
+    @property
+    def event(self) -> Event: ...
+
+
+class Bookmark(msgspec.Struct, frozen=True):
+    """How far the views have come."""
+
+    position: int
+    log_time_us: int
+    """The newest time of receipt among all facts applied: what has settled by then, has settled."""
+    checksum: bytes
+    """Of the event at that position, to notice a log that was exchanged under the views."""
+
+
+def bookmark(db: sqlite3.Connection) -> Bookmark:
+    """Where the views stand."""
+    row = db.execute("SELECT position, log_time_us, checksum FROM bookmark").fetchone()
+    return Bookmark(*row)
+
+
+def apply(db: sqlite3.Connection, facts: Sequence[Fact], checksum: bytes, digesters: Digesters) -> set[str]:
+    """Apply facts in log order, all in one transaction; the ids of the sub-sessions that changed.
+
+    `checksum`: that of the last fact's event. A fact that breaks a rule is listed in `failed`, and nothing of it
+    is kept; the others are.
+    """
+    rows, broken = _read_facts(facts, digesters)
+    with _transaction(db):
+        _store_rows(db, rows)
+        changed = _derive(db, rows, facts[-1].position, broken)
+        db.executemany("INSERT OR REPLACE INTO failed VALUES (?, ?)", broken)
+        newest_us = max(fact.event.received_at_us for fact in facts)
+        db.execute(
+            "UPDATE bookmark SET position = ?, log_time_us = max(log_time_us, ?), checksum = ?",
+            (facts[-1].position, newest_us, checksum),
+        )
+    return changed
+
+
+def _read_facts(facts: Iterable[Fact], digesters: Digesters) -> tuple[Rows, list[tuple[int, str]]]:
+    parts: list[Rows] = []
+    broken: list[tuple[int, str]] = []
+    for fact in facts:
+        try:
+            parts.append(rows_of(fact.position, fact.event, digesters))
+        except Exception as error:
+            broken.append((fact.position, _reason(error)))
+    return merge_rows(parts), broken
+
+
+def _store_rows(db: sqlite3.Connection, rows: Rows) -> None:
+    """The log refuses doubles of captures; overlapping batches of records are caught here, the larger body wins."""
+    db.executemany("INSERT OR IGNORE INTO sessions VALUES (?, ?, ?)", rows.sessions)
+    db.executemany("INSERT OR IGNORE INTO captures VALUES (?, ?, ?, ?, ?, ?)", rows.captures)
+    db.executemany("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?)", rows.answers)
+    db.executemany(
+        "INSERT INTO observations VALUES (?, ?, ?, ?, ?, ?) "
+        "ON CONFLICT DO UPDATE SET prompt_id = excluded.prompt_id, position = excluded.position, "
+        "body = excluded.body WHERE excluded.body > body",
+        rows.observations,
+    )
+    db.executemany("INSERT OR IGNORE INTO titles VALUES (?, ?, ?)", rows.titles)
+
+
+def _derive(db: sqlite3.Connection, rows: Rows, position: int, broken: list[tuple[int, str]]) -> set[str]:
+    changed: set[str] = set()
+    for scope, sessions in _by_developer(db, touched_from(db, rows)):
+        try:
+            with _savepoint(db):
+                changed |= _derive_developer(db, scope, sessions)
+        except Exception as error:
+            broken.append((position, f"developer {scope.developer_id}: {_reason(error)}"))
+    for turn_id in sorted(set(rows.touched_turns)):
+        changed |= _retitle(db, turn_id)
+    return changed
+
+
+def _by_developer(
+    db: sqlite3.Connection, touched: dict[str, int]
+) -> Iterator[tuple[Scope, list[tuple[str, int]]]]:
+    owned: dict[tuple[str, str], tuple[Scope, list[tuple[str, int]]]] = {}
+    for session in sorted(touched):
+        scope = owner_of(db, session)
+        if scope is not None:
+            key = (str(scope.organization_id), str(scope.developer_id))
+            owned.setdefault(key, (scope, []))[1].append((session, touched[session]))
+    yield from (owned[key] for key in sorted(owned))
+
+
+def _derive_developer(db: sqlite3.Connection, scope: Scope, sessions: Sequence[tuple[str, int]]) -> set[str]:
+    refolded: list[Refolded] = [refold_session(db, session, from_us) for session, from_us in sessions]
+    rewritten = regroup(db, scope, refolded)
+    return rewritten.names | relink(db, rewritten.names, rewritten.dependents)
+
+
+def _retitle(db: sqlite3.Connection, turn_id: str) -> set[str]:
+    query = (
+        "SELECT p.sub_session_id, p.organization_id, p.developer_id FROM turn_alias a "
+        "JOIN prompts p ON p.turn_id = a.turn_id WHERE a.alias_id = ?"
+    )
+    changed: set[str] = set()
+    for name, organization_id, developer_id in db.execute(query, (turn_id,)).fetchall():
+        owner = msgspec.convert({"organization_id": organization_id, "developer_id": developer_id}, Scope)
+        reconclude(db, owner, name)
+        relink(db, {name}, ())
+        changed.add(name)
+    return changed
+
+
+def _reason(error: Exception) -> str:
+    """The kind of error and where it arose; never its text, which may quote a prompt."""
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    place = "" if traceback is None else f" in {traceback.tb_frame.f_code.co_qualname}, line {traceback.tb_lineno}"
+    return f"{type(error).__name__}{place}"
+
+
+@contextmanager
+def _transaction(db: sqlite3.Connection) -> Iterator[None]:
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        db.execute("ROLLBACK")
+        raise
+    db.execute("COMMIT")
+
+
+@contextmanager
+def _savepoint(db: sqlite3.Connection) -> Iterator[None]:
+    db.execute("SAVEPOINT developer")
+    try:
+        yield
+    except BaseException:
+        db.execute("ROLLBACK TO developer")
+        db.execute("RELEASE developer")
+        raise
+    db.execute("RELEASE developer")

@@ -1,0 +1,151 @@
+"""The tables of the views file, all STRICT, made with sqlite-utils.
+
+Rows are conclusions: numbers, flags, keyed digests and references to words. Bodies are msgpack of the value classes
+in `aggregates`; what SQL must filter, join or sum stands in columns.
+"""
+
+import sqlite3
+
+from sqlite_utils import Database
+
+SCHEMA_VERSION = 1
+"""Counted up whenever a table or a body changes shape; the views are then built anew from the log."""
+
+_TABLES: dict[str, tuple[dict[str, type], str | tuple[str, ...]]] = {
+    "bookmark": ({"id": int, "position": int, "log_time_us": int, "checksum": bytes}, "id"),
+    "failed": ({"position": int, "reason": str}, "position"),
+    "sessions": ({"agent_session_id": str, "organization_id": str, "developer_id": str}, "agent_session_id"),
+    "captures": (
+        {
+            "capture_id": str,
+            "agent_session_id": str,
+            "at_us": int,
+            "host_prompt_id": str,
+            "text_digest": int,
+            "body": bytes,
+        },
+        "capture_id",
+    ),
+    "answers": (
+        {"capture_id": str, "agent_session_id": str, "content_digest": bytes, "received_at_us": int, "body": bytes},
+        "capture_id",
+    ),
+    "observations": (
+        {
+            "agent_session_id": str,
+            "at_us": int,
+            "record_id": str,
+            "prompt_id": str,
+            "position": int,
+            "body": bytes,
+        },
+        ("agent_session_id", "at_us", "record_id"),
+    ),
+    "turns": (
+        {"turn_id": str, "agent_session_id": str, "started_us": int, "host_prompt_id": str, "body": bytes},
+        "turn_id",
+    ),
+    "turn_alias": ({"alias_id": str, "turn_id": str}, "alias_id"),
+    "arcs": (
+        {
+            "arc_id": str,
+            "organization_id": str,
+            "developer_id": str,
+            "agent_session_id": str,
+            "started_us": int,
+            "sub_session_id": str,
+            "body": bytes,
+        },
+        "arc_id",
+    ),
+    "sub_sessions": (
+        {
+            "sub_session_id": str,
+            "organization_id": str,
+            "developer_id": str,
+            "agent_session_id": str,
+            "last_agent_session_id": str,
+            "started_us": int,
+            "last_activity_us": int,
+            "settles_at_us": int,
+            "turns": int,
+            "floor_passed": int,
+            "trivia_reason": str,
+            "intent": str,
+            "earned": int,
+            "goal_complete": int,
+            "reverts": int,
+            "rework_of": str,
+            "input_tokens": int,
+            "output_tokens": int,
+            "cache_read_tokens": int,
+            "cache_write_tokens": int,
+            "cost_usd_nano": int,
+            "requests": int,
+            "unpriced_requests": int,
+            "rework_view": bytes,
+            "detail": bytes,
+        },
+        "sub_session_id",
+    ),
+    "sub_session_files": (
+        {"sub_session_id": str, "digest": int, "developer_id": str, "changed": int},
+        ("sub_session_id", "digest"),
+    ),
+    "prompts": (
+        {
+            "turn_id": str,
+            "sub_session_id": str,
+            "organization_id": str,
+            "developer_id": str,
+            "at_us": int,
+            "status": str,
+            "counted": int,
+            "applicable": int,
+            "standing_earned": int,
+            "standing_score": float,
+            "body": bytes,
+        },
+        "turn_id",
+    ),
+    "titles": ({"turn_id": str, "position": int, "has_summary": int}, ("turn_id", "position")),
+}
+
+_INDEXES: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("captures", ("agent_session_id", "at_us")),
+    ("captures", ("agent_session_id", "host_prompt_id")),
+    ("captures", ("agent_session_id", "text_digest", "at_us")),
+    ("observations", ("agent_session_id", "prompt_id")),
+    ("turns", ("agent_session_id", "started_us")),
+    ("turns", ("agent_session_id", "host_prompt_id")),
+    ("arcs", ("organization_id", "developer_id", "started_us")),
+    ("arcs", ("agent_session_id", "started_us")),
+    ("sub_sessions", ("organization_id", "developer_id", "started_us")),
+    ("sub_sessions", ("last_agent_session_id", "started_us")),
+    ("sub_session_files", ("developer_id", "digest")),
+    ("prompts", ("organization_id", "developer_id", "at_us")),
+    ("prompts", ("sub_session_id",)),
+)
+
+
+def create(connection: sqlite3.Connection) -> None:
+    """Make every table and index that is not there yet, and an empty bookmark."""
+    database = Database(connection, execute_plugins=False)
+    for name, (columns, key) in _TABLES.items():
+        if not database[name].exists():
+            database.table(name).create(columns, pk=key, strict=True)
+    for name, indexed in _INDEXES:
+        database.table(name).create_index(indexed, if_not_exists=True)
+    connection.execute("INSERT OR IGNORE INTO bookmark VALUES (1, 0, 0, x'')")
+    connection.commit()
+
+
+def table_names() -> tuple[str, ...]:
+    """Every table, in a fixed order, for digests over all of them."""
+    return tuple(sorted(_TABLES))
+
+
+def key_of(table: str) -> tuple[str, ...]:
+    """The primary key of a table."""
+    key = _TABLES[table][1]
+    return (key,) if isinstance(key, str) else key

@@ -1,0 +1,190 @@
+"""Stage 2, first pass: the tail of a session that a batch touched becomes turns, and the turns become arcs.
+
+The rows are the state: whatever came before the earliest change is left alone, everything from there on is built
+again from the stored captures and observations. So the rows depend on the set of facts, not on their order.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from uuid import UUID
+
+import msgspec
+
+from aggregates.arcs import Arc, cut_arcs
+from aggregates.observation import Observation
+from aggregates.turn import Turn
+from aggregates.turns import JOIN_WINDOW_US, Aliases, Answer, Capture, Seen, build_turns
+from projections.bodies import pack, unpack
+from projections.facts import BEGINNING_US, Rows
+
+
+class Refolded(msgspec.Struct, frozen=True):
+    """The arcs of a session that were built again: as they were, and as they are."""
+
+    before: tuple[Arc, ...]
+    after: tuple[Arc, ...]
+
+
+def touched_from(db: sqlite3.Connection, rows: Rows) -> dict[str, int]:
+    """For every session a batch touched, the earliest time that may have changed."""
+    earliest: dict[str, int] = {}
+
+    def touch(session: str, at_us: int | None) -> None:
+        if at_us is not None:
+            earliest[session] = min(at_us, earliest.get(session, at_us))
+
+    for session, at_us in rows.touched_times:
+        touch(session, at_us)
+    for session, host in set(rows.touched_hosts):
+        touch(session, _earliest_named(db, session, host))
+    for session, digest, at_us in rows.touched_texts:
+        touch(session, _earliest_alike(db, session, digest, at_us))
+    for session, at_us in _answered(db, rows.touched_captures):
+        touch(session, at_us)
+    return earliest
+
+
+def _earliest_named(db: sqlite3.Connection, session: str, host: str) -> int | None:
+    named = "SELECT min(at_us) FROM captures WHERE agent_session_id = ? AND host_prompt_id = ?"
+    at_us: int | None = db.execute(named, (session, host)).fetchone()[0]
+    return at_us
+
+
+def _earliest_alike(db: sqlite3.Connection, session: str, digest: int, at_us: int) -> int | None:
+    alike = (
+        "SELECT min(at_us) FROM captures WHERE agent_session_id = ? AND text_digest = ? AND at_us BETWEEN ? AND ?"
+    )
+    span = (session, digest, at_us - JOIN_WINDOW_US, at_us)
+    found: int | None = db.execute(alike, span).fetchone()[0]
+    return found
+
+
+def _answered(db: sqlite3.Connection, captures: Iterable[str]) -> Iterable[tuple[str, int]]:
+    for capture in captures:
+        query = "SELECT agent_session_id, at_us FROM captures WHERE capture_id = ?"
+        yield from db.execute(query, (capture,))
+
+
+def refold_session(db: sqlite3.Connection, session: str, from_us: int) -> Refolded:
+    """Build the session's turns and arcs again from the turn before `from_us` on."""
+    start_us = _anchor_us(db, session, from_us)
+    turns, aliases = _tail_turns(db, session, start_us)
+    _write_turns(db, session, start_us, turns, aliases)
+    if not turns:
+        return Refolded((), ())
+    return _refold_arcs(db, session, start_us)
+
+
+def _anchor_us(db: sqlite3.Connection, session: str, from_us: int) -> int:
+    """The start of the turn before the one that holds this time: that one may get a closing, or lose one."""
+    query = (
+        "SELECT started_us FROM turns WHERE agent_session_id = ? AND started_us <= ? "
+        "ORDER BY started_us DESC LIMIT 2"
+    )
+    starts = [row[0] for row in db.execute(query, (session, from_us))]
+    return starts[1] if len(starts) == 2 else BEGINNING_US
+
+
+# --- turns ----------------------------------------------------------------------------------------------------
+
+
+def _tail_turns(db: sqlite3.Connection, session: str, start_us: int) -> tuple[list[Turn], list[Aliases]]:
+    captures = _tail_captures(db, session, start_us)
+    hosts = sorted({c.host_prompt_id for c in captures if c.host_prompt_id is not None})
+    seen = _tail_observations(db, session, start_us, hosts)
+    answers = _answers(db, captures)
+    earlier = "SELECT 1 FROM turns WHERE agent_session_id = ? AND started_us < ? LIMIT 1"
+    is_first = db.execute(earlier, (session, start_us)).fetchone() is None
+    return build_turns(session, captures, answers, seen, first_of_session=is_first)
+
+
+def _tail_captures(db: sqlite3.Connection, session: str, start_us: int) -> list[Capture]:
+    """Captures from a time on, less those that were joined to a turn before it."""
+    query = (
+        "SELECT c.body FROM captures c LEFT JOIN turn_alias a ON a.alias_id = c.capture_id "
+        "LEFT JOIN turns t ON t.turn_id = a.turn_id AND t.started_us < :start "
+        "WHERE c.agent_session_id = :session AND c.at_us >= :start AND t.turn_id IS NULL"
+    )
+    return [unpack(row[0], Capture) for row in db.execute(query, {"session": session, "start": start_us})]
+
+
+def _tail_observations(db: sqlite3.Connection, session: str, start_us: int, hosts: Sequence[str]) -> list[Seen]:
+    """Observations from a time on, less those that name an earlier prompt, and all that name one of the hosts."""
+    columns = "o.at_us, o.record_id, o.position, o.body"
+    by_time = (
+        f"SELECT {columns} FROM observations o LEFT JOIN turns t ON t.agent_session_id = o.agent_session_id "
+        "AND t.host_prompt_id = o.prompt_id AND t.started_us < :start "
+        "WHERE o.agent_session_id = :session AND o.at_us >= :start AND t.turn_id IS NULL"
+    )
+    by_name = (
+        f"SELECT {columns} FROM observations o JOIN json_each(:hosts) h ON o.prompt_id = h.value "
+        "WHERE o.agent_session_id = :session AND o.at_us < :start"
+    )
+    bound = {"session": session, "start": start_us, "hosts": msgspec.json.encode(hosts).decode()}
+    rows = db.execute(f"{by_time} UNION ALL {by_name} ORDER BY 1, 2", bound)
+    return [Seen(at, record_id, position, unpack(body, Observation)) for at, record_id, position, body in rows]
+
+
+def _answers(db: sqlite3.Connection, captures: Sequence[Capture]) -> dict[UUID, Answer]:
+    ids = msgspec.json.encode([capture.capture_id for capture in captures]).decode()
+    query = "SELECT a.capture_id, a.body FROM json_each(?) i JOIN answers a ON a.capture_id = i.value"
+    return {UUID(capture_id): unpack(body, Answer) for capture_id, body in db.execute(query, (ids,))}
+
+
+def _write_turns(
+    db: sqlite3.Connection, session: str, start_us: int, turns: Sequence[Turn], aliases: Sequence[Aliases]
+) -> None:
+    db.execute("DELETE FROM turns WHERE agent_session_id = ? AND started_us >= ?", (session, start_us))
+    hosts = {each.turn_id: each.host_prompt_id for each in aliases}
+    db.executemany(
+        "INSERT INTO turns VALUES (?, ?, ?, ?, ?)",
+        [(str(t.turn_id), session, t.started_us, hosts[t.turn_id], pack(t)) for t in turns],
+    )
+    db.executemany(
+        "INSERT OR REPLACE INTO turn_alias VALUES (?, ?)",
+        [(str(alias), str(each.turn_id)) for each in aliases for alias in each.ids],
+    )
+
+
+# --- arcs -----------------------------------------------------------------------------------------------------
+
+
+def _refold_arcs(db: sqlite3.Connection, session: str, start_us: int) -> Refolded:
+    base = _arc_to_start_from(db, session, start_us)
+    base_us = BEGINNING_US if base is None else base.started_us
+    turns = session_turns(db, session, base_us)
+    if base is None:
+        after = cut_arcs(turns, "start", None)
+    else:
+        after = cut_arcs(turns, base.opened_by, base.shift)
+    query = "SELECT body FROM arcs WHERE agent_session_id = ? AND started_us >= ? ORDER BY started_us, arc_id"
+    before = [unpack(row[0], Arc) for row in db.execute(query, (session, base_us))]
+    return Refolded(tuple(before), tuple(after))
+
+
+def _arc_to_start_from(db: sqlite3.Connection, session: str, start_us: int) -> Arc | None:
+    """The arc before the one that holds this time; None where that is the session's beginning.
+
+    The arc before, since what follows it may have changed; and one at whose start no earlier arc's turn stands,
+    so that a look-up by time finds its turns and no others.
+    """
+    query = (
+        "SELECT body FROM arcs WHERE agent_session_id = ? AND started_us < ? ORDER BY started_us DESC, arc_id DESC"
+    )
+    for number, row in enumerate(db.execute(query, (session, start_us))):
+        arc = unpack(row[0], Arc)
+        if number >= 1 and not _shares_its_start(db, arc):
+            return arc
+    return None
+
+
+def _shares_its_start(db: sqlite3.Connection, arc: Arc) -> bool:
+    query = "SELECT turn_id FROM turns WHERE agent_session_id = ? AND started_us = ?"
+    own = {str(turn_id) for turn_id in arc.turn_ids}
+    return any(row[0] not in own for row in db.execute(query, (arc.agent_session_id, arc.started_us)))
+
+
+def session_turns(db: sqlite3.Connection, session: str, from_us: int) -> list[Turn]:
+    """The turns of a session from a time on, in order."""
+    query = "SELECT body FROM turns WHERE agent_session_id = ? AND started_us >= ? ORDER BY started_us, turn_id"
+    return [unpack(row[0], Turn) for row in db.execute(query, (session, from_us))]
