@@ -10,7 +10,7 @@ FRAME_BYTES_MAX = 4 * MIB_BYTES
 
 # --- event store ----------------------------------------------------------------------------------------
 
-STORE_BUSY_TIMEOUT_S = 5
+STORE_BUSY_TIMEOUT_MS = 5_000
 """How long a write waits for another process's lock (a backup, a shell) before it is given up."""
 
 STORE_READERS_MAX = 8

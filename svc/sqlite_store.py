@@ -23,11 +23,11 @@ from eventsourcing.sqlite import (
 )
 
 from svc.codec import Codec
-from svc.limits import STORE_BUSY_TIMEOUT_S, STORE_READERS_MAX
+from svc.limits import STORE_BUSY_TIMEOUT_MS, STORE_READERS_MAX
 from svc.store import EventStore, StoreUnavailable
 
 _USER_VERSION = 1
-_WRITER_PRAGMAS = (
+WRITER_PRAGMAS = (
     "PRAGMA synchronous = FULL",
     # Only macOS looks at this: there a plain fsync leaves the data in the drive's own cache.
     "PRAGMA fullfsync = ON",
@@ -50,19 +50,23 @@ class _Connections(SQLiteConnectionPool):
         return self.open(_READER_PRAGMAS)
 
 
-class _Datastore(SQLiteDatastore):
+class SplitDatastore(SQLiteDatastore):
     """One connection that writes, some that read.
 
-    The writer is not taken from a pool: the library's pool never gives its write lock back once the opening of
-    a connection has failed, and a full disk must not outlive itself.
+    The writer is not taken from a pool: the library's pool never gives its write lock back once the opening
+    of a connection has failed, and a full disk must not outlive itself.
     """
 
-    def __init__(self, path: Path, busy_timeout_s: int) -> None:
+    def __init__(
+        self, path: Path, busy_timeout_ms: int, writer_pragmas: Sequence[str] = WRITER_PRAGMAS
+    ) -> None:
+        busy_timeout = f"PRAGMA busy_timeout = {busy_timeout_ms}"
+        self._writer_pragmas = (busy_timeout, *writer_pragmas)
         self._writer: SQLiteConnection | None = None
         self._write_lock = Lock()
         super().__init__(str(path))
         self.pool = self._connections = _Connections(
-            db_name=str(path), lock_timeout=busy_timeout_s, pool_size=STORE_READERS_MAX, max_overflow=0
+            db_name=str(path), pool_size=STORE_READERS_MAX, max_overflow=0
         )
 
     @contextmanager
@@ -73,7 +77,7 @@ class _Datastore(SQLiteDatastore):
                 yield reader
             return
         with self._write_lock:
-            writer = self._writer = self._writer or self._connections.open(_WRITER_PRAGMAS)
+            writer = self._writer = self._writer or self._connections.open(self._writer_pragmas)
             try:
                 yield writer
             except IntegrityError:
@@ -159,9 +163,11 @@ class SqliteRecorder(SQLiteApplicationRecorder):
             return [_notification(row) for row in cursor.fetchall()]
 
 
-def open_sqlite_store(path: Path, codec: Codec, *, busy_timeout_s: int = STORE_BUSY_TIMEOUT_S) -> EventStore:
+def open_sqlite_store(
+    path: Path, codec: Codec, *, busy_timeout_ms: int = STORE_BUSY_TIMEOUT_MS
+) -> EventStore:
     """The log in this file, which is made where there is none. StoreUnavailable: it cannot be opened."""
-    recorder = SqliteRecorder(_Datastore(path, busy_timeout_s))
+    recorder = SqliteRecorder(SplitDatastore(path, busy_timeout_ms))
     try:
         recorder.create_table()
         recorder.check_writable()

@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Callable
 from hashlib import blake2b
 from pathlib import Path
+from tempfile import mkstemp
 from threading import Lock
 from typing import Protocol
 from uuid import UUID
@@ -95,10 +96,8 @@ class FileKeys:
 
     def keep(self, developer_id: UUID, key: bytes) -> bytes:
         """Keeps the key durably and returns it; a key that is there already stays and is returned instead."""
-        draft = self._folder / f".{developer_id}.{os.getpid()}.draft"
-        draft.unlink(missing_ok=True)
+        draft = _write_draft(self._folder, key)
         try:
-            _write_synced(draft, key)
             # A link, not a rename: it never replaces a key under which something may have been sealed.
             os.link(draft, self._path(developer_id))
         except FileExistsError:
@@ -203,13 +202,14 @@ def _unpacked(packed: bytes) -> str:
     return plain.decode("utf-8", "surrogatepass")
 
 
-def _write_synced(path: Path, content: bytes) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        os.write(descriptor, content)
+def _write_draft(folder: Path, content: bytes) -> Path:
+    """A synced file of mode 600 with a name of its own, to be given its real name once it is whole."""
+    descriptor, name = mkstemp(suffix=".draft", dir=folder)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
         os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    return Path(name)
 
 
 def _sync_folder(folder: Path) -> None:

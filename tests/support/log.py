@@ -1,0 +1,47 @@
+"""Events and an empty log for tests of the store, the codec and the journal."""
+
+from uuid import UUID, uuid5
+
+from aggregates.events import DeveloperCreated, Event, PromptCaptured, TimePassed
+from aggregates.words import Words
+from svc.codec import NewEvent
+
+_NAMES = UUID("00000000-0000-5000-8000-000000000000")
+
+
+def named(name: str) -> UUID:
+    """The same id for the same name."""
+    return uuid5(_NAMES, name)
+
+
+ANA = named("ana")
+BEN = named("ben")
+
+
+def passed(at_us: int = 1) -> TimePassed:
+    """The smallest event there is."""
+    return TimePassed(received_at_us=at_us)
+
+
+def created(name: str) -> DeveloperCreated:
+    """An event of the people."""
+    return DeveloperCreated(received_at_us=1, developer_id=named(name), display_name=name)
+
+
+def prompt(text: str, developer_id: UUID = ANA) -> PromptCaptured:
+    """An event with words."""
+    return PromptCaptured(
+        received_at_us=1,
+        organization_id=named("acme"),
+        developer_id=developer_id,
+        prompt_id=named(text),
+        agent_session_id="session-1",
+        source="claude-code",
+        prompt=Words(text),
+        prompt_digest=b"digest",
+    )
+
+
+def new(stream: str, version: int = 1, event: Event | None = None) -> NewEvent:
+    """An event for the stream of that name."""
+    return NewEvent(named(stream), version, event or passed())
