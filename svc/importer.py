@@ -1,0 +1,237 @@
+"""Importing Claude Code transcripts: files in, the capture commands of a plugin and of telemetry out.
+
+Running it again adds nothing, since every id comes from the lines' own ids. An exchange that is still being
+written is left for the next run, its prompt apart.
+"""
+
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import trio
+
+from aggregates.commands import AnyCommand, Reason, Refused, Reply
+from aggregates.digests import Digester
+from aggregates.records import Record
+from aggregates.scope import Scope
+from svc.claude_code.captures import Captures
+from svc.claude_code.exchanges import Exchange, Seen, TornLine, TranscriptReader
+from svc.claude_code.lines import LINE_BYTES_MAX, UnreadableLine, decode_line
+
+QUIET_US = 30 * 60 * 1_000_000
+"""An exchange that was quiet for this long is taken as it stands."""
+_HEAD_LINES_MAX = 100
+
+Send = Callable[[AnyCommand], Awaitable[Reply]]
+"""Hands a command to its developer's actor and returns once it is on disk; waits where the actor is busy."""
+
+
+class Progress(NamedTuple):
+    """How far an import is."""
+
+    files_done: int
+    files_total: int
+    lines: int
+    prompts: int
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """Something that the server did not take, and why."""
+
+    file: str
+    what: str
+    message: str
+
+
+@dataclass(slots=True)
+class TokenSums:
+    """Tokens of the requests of an import; what was not observed adds nothing."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    cache_write_1h_tokens: int = 0
+    """Part of the cache writes."""
+
+    def add(self, record: Record) -> None:
+        """Add one request."""
+        self.input_tokens += record.input_tokens or 0
+        self.output_tokens += record.output_tokens or 0
+        self.cache_read_tokens += record.cache_read_tokens or 0
+        self.cache_write_tokens += record.cache_write_tokens or 0
+        self.cache_write_1h_tokens += record.cache_write_1h_tokens or 0
+
+
+@dataclass(slots=True)
+class ImportReport:
+    """What an import found, whether or not it was there before, and what of it was new."""
+
+    files: int = 0
+    lines: int = 0
+    """Lines that are not blank, torn ones among them."""
+    torn: list[TornLine] = field(default_factory=list)
+    """A file that could not be opened stands here as its line 0."""
+    prompts: int = 0
+    responses: int = 0
+    requests: int = 0
+    errors: int = 0
+    """Requests that failed for good."""
+    tool_calls: int = 0
+    """Finished, refused or without a result."""
+    records: int = 0
+    tokens: TokenSums = field(default_factory=TokenSums)
+    unfinished: int = 0
+    """Exchanges that were still being written; the next run takes them."""
+    repeated: int = 0
+    """Prompts that an earlier run had from another session's file; what they caused is not taken twice."""
+    created: int = 0
+    """Prompts, responses and batches of records that are new."""
+    known: int = 0
+    """Those that had been there before."""
+    refused: list[Refusal] = field(default_factory=list)
+
+    def count(self, record: Record) -> None:
+        """Count one record by its kind."""
+        self.records += 1
+        if record.kind == "request":
+            self.requests += 1
+            self.tokens.add(record)
+        elif record.kind == "error":
+            self.errors += 1
+        elif record.kind in ("tool", "rejection"):
+            self.tool_calls += 1
+
+
+async def import_claude_code(
+    path: Path,
+    send: Send,
+    progress: Callable[[Progress], None],
+    *,
+    scope: Scope,
+    digester: Digester,
+    now_us: int,
+    redaction: bool = True,
+) -> ImportReport:
+    """Import every transcript under a folder, or one file, as captures of one developer.
+
+    Nothing that is torn or refused stops the import; it is counted and named in the report. Raises
+    `FileNotFoundError` where there is nothing at the path.
+    """
+    files = await trio.to_thread.run_sync(_transcripts, path)
+    report = ImportReport()
+    run = _Run(Captures(scope, digester, redaction=redaction), send, now_us, report)
+    for done, file in enumerate(files):
+        name = str(file.relative_to(path)) if file != path else file.name
+        await run.take(file, name, partial(_tick, progress, report, done, len(files)))
+    _tick(progress, report, len(files), len(files))
+    return report
+
+
+def _tick(progress: Callable[[Progress], None], report: ImportReport, done: int, total: int) -> None:
+    progress(Progress(done, total, report.lines, report.prompts))
+
+
+class _Run:
+    """One import: what it has seen, and where it reports."""
+
+    def __init__(self, captures: Captures, send: Send, now_us: int, report: ImportReport) -> None:
+        self._captures = captures
+        self._send = send
+        self._now_us = now_us
+        self._report = report
+        self._seen = Seen()
+
+    async def take(self, file: Path, name: str, tick: Callable[[], None]) -> None:
+        """Read one file and send what it holds; `tick` is called as it goes."""
+        reader = TranscriptReader(name, file.stem, self._seen)
+        exchanges = reader.read(_lines(file))
+        report, lines_before = self._report, self._report.lines
+        report.files += 1
+        try:
+            # Files are large and disks slow: they are read beside the loop.
+            while exchange := await trio.to_thread.run_sync(next, exchanges, None):
+                await self._store(exchange, name)
+                report.lines = lines_before + reader.lines
+                tick()
+        except OSError as error:
+            report.torn.append(TornLine(name, 0, error.strerror or str(error)))
+        report.lines = lines_before + reader.lines
+        report.torn += reader.torn
+
+    async def _store(self, exchange: Exchange, name: str) -> None:
+        report = self._report
+        prompt = self._captures.prompt(exchange)
+        if prompt is not None:
+            report.prompts += 1
+            refused = await self._deliver(prompt, name, f"prompt of {exchange.agent_session_id}")
+            if refused is Reason.CONFLICT:
+                report.repeated += 1
+                return
+        if not exchange.finished and self._now_us - exchange.last_us < QUIET_US:
+            report.unfinished += 1
+            return
+        response = self._captures.response(exchange)
+        if response is not None:
+            report.responses += 1
+            await self._deliver(response, name, f"response in {exchange.agent_session_id}")
+        for draft in exchange.drafts:
+            report.count(draft.record)
+        for batch in self._captures.records(exchange):
+            await self._deliver(batch, name, f"records of {exchange.agent_session_id}")
+
+    async def _deliver(self, command: AnyCommand, name: str, what: str) -> Reason | None:
+        reply = await self._send(command)
+        if isinstance(reply, Refused):
+            self._report.refused.append(Refusal(name, what, reply.message))
+            return reply.reason
+        if reply.created:
+            self._report.created += 1
+        else:
+            self._report.known += 1
+        return None
+
+
+def _transcripts(path: Path) -> list[Path]:
+    """The transcripts under a path; sub-agents' files last, an original before its forks.
+
+    A fork begins with the lines of its original and is longer, unless that went on; then ids that were
+    taken before decide (see `ImportReport.repeated`).
+    """
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise FileNotFoundError(f"no transcripts: {path} does not exist")
+    return sorted((each for each in path.rglob("*.jsonl") if each.is_file()), key=_order)
+
+
+def _order(file: Path) -> tuple[bool, int, int, str]:
+    of_sub_agent = file.name.startswith("agent-") or "subagents" in file.parts
+    try:
+        return of_sub_agent, _first_us(file), file.stat().st_size, str(file)
+    except OSError:
+        return of_sub_agent, 0, 0, str(file)
+
+
+def _first_us(file: Path) -> int:
+    """The time of the first line that has one; 0 where the first lines have none."""
+    for _, raw in zip(range(_HEAD_LINES_MAX), _lines(file), strict=False):
+        try:
+            at_us = decode_line(raw).at_us
+        except UnreadableLine:
+            continue
+        if at_us is not None:
+            return at_us
+    return 0
+
+
+def _lines(file: Path) -> Iterator[bytes]:
+    """The lines of a file; of one that is too long just enough to be seen as such."""
+    with file.open("rb") as stream:
+        while raw := stream.readline(LINE_BYTES_MAX + 1):
+            yield raw
+            while len(raw) > LINE_BYTES_MAX and not raw.endswith(b"\n"):
+                raw = stream.readline(LINE_BYTES_MAX + 1)
