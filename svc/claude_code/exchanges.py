@@ -219,7 +219,6 @@ class TranscriptReader:
     # --- user lines -----------------------------------------------------------------------------------------
 
     def _user(self, line: UserLine, at_us: int) -> Iterator[Exchange]:
-        self._open.last_us = max(self._open.last_us, at_us)
         self._remember_spawning_prompt(line)
         for block in line.message.blocks:
             if block.type == "tool_result":
@@ -242,6 +241,7 @@ class TranscriptReader:
             return
         block = next(block for block in line.message.blocks if block.tool_use_id == call_id)
         call.finish(block, line, at_us)
+        self._open.last_us = max(self._open.last_us, at_us)
         self._open.stopped = False
 
     def _prompt(self, text: str | None, line: Line, at_us: int) -> Iterator[Exchange]:

@@ -1,0 +1,26 @@
+"""A stand-in for a developer's actor: the real decisions, over streams in memory."""
+
+from uuid import UUID
+
+from aggregates.commands import AnyCommand, Reply
+from aggregates.decide import Context, decide
+from aggregates.digests import Digester
+from aggregates.events import Event
+from aggregates.streams import StreamState, evolve
+
+
+class Actor:
+    """Takes commands as the service does, and keeps the events."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self._streams: dict[UUID, StreamState] = {}
+
+    async def send(self, command: AnyCommand) -> Reply:
+        """Decide, append, adopt, reply."""
+        context = Context(now_us=1, digester=Digester(b"key"), redaction=True)
+        decision = decide(command, self._streams, context)
+        for stream, event in decision.events:
+            self._streams[stream] = evolve(self._streams.get(stream), event)
+            self.events.append(event)
+        return decision.reply
