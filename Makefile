@@ -1,0 +1,57 @@
+# Needs Python 3.11 or newer and make, nothing else.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INTAKE ?= 127.0.0.1:4318
+API ?= 127.0.0.1:8318
+VAR ?= var
+
+.PHONY: venv dev serve demo test lint types bench judge-report train-judges binary clean
+
+# The project with what it needs to run, from the lock file. hatchling and editables come from the lock too, so no
+# isolated build environment fetches anything else.
+venv: $(VENV)/.runtime
+$(VENV)/.runtime: requirements.lock requirements-build.lock pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("svc needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock -r requirements-build.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	touch $@
+
+# The tools of a contributor on top of it.
+dev: $(VENV)/.dev
+$(VENV)/.dev: $(VENV)/.runtime requirements-dev.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	touch $@
+
+serve: venv
+	$(BIN)/svc serve --var $(VAR) --intake $(INTAKE) --api $(API)
+
+demo: venv
+	$(BIN)/svc demo
+
+test: dev
+	$(BIN)/python -m pytest -q
+
+lint: dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: dev
+	$(BIN)/mypy
+
+bench: dev
+	$(BIN)/python -m bench
+
+# The labelled data is named by SVC_REAL_DATA and never part of the project.
+judge-report: dev
+	$(BIN)/python -m svc.judge_report "$${SVC_REAL_DATA:?set SVC_REAL_DATA to the folder that holds labels/}"
+
+binary: dev
+	$(BIN)/pyinstaller --noconfirm --clean --onefile --name svc \
+	  --paths http --hidden-import tzdata --collect-data tzdata --collect-data svc \
+	  --distpath dist --workpath build/binary --specpath build svc/__main__.py
+	dist/svc --version
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
