@@ -18,6 +18,8 @@ _RUBRIC_LETTERS: tuple[tuple[float, str], ...] = (
     (50.0, "C"),
     (30.0, "D"),
 )
+RUBRIC_LADDER: tuple[str, ...] = ("F", *(letter for _, letter in reversed(_RUBRIC_LETTERS)))
+"""The letters of a rubric score, lowest first."""
 _SVC_LETTERS: tuple[tuple[float, str], ...] = (
     (95.0, "A+"),
     (85.0, "A"),

@@ -50,7 +50,9 @@ def membership_stream(organization_id: UUID, developer_id: UUID) -> UUID:
     return stream_id("membership", organization_id, developer_id)
 
 
-CLOCK_STREAM = stream_id("clock")
+def clock_stream(due_us: int) -> UUID:
+    """One short stream for each time at which something was due."""
+    return stream_id("clock", due_us)
 
 
 def turn_id_from_host(agent_session_id: str, host_prompt_id: str) -> UUID:

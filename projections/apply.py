@@ -76,7 +76,7 @@ def _read_facts(facts: Iterable[Fact], digesters: Digesters) -> tuple[Rows, list
 def _store_rows(db: sqlite3.Connection, rows: Rows) -> None:
     """The log refuses doubles of captures; overlapping batches of records are caught here, the larger body wins."""
     db.executemany("INSERT OR IGNORE INTO sessions VALUES (?, ?, ?)", rows.sessions)
-    db.executemany("INSERT OR IGNORE INTO captures VALUES (?, ?, ?, ?, ?, ?)", rows.captures)
+    db.executemany("INSERT OR IGNORE INTO captures VALUES (?, ?, ?, ?, ?, ?, ?)", rows.captures)
     db.executemany("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?)", rows.answers)
     db.executemany(
         "INSERT INTO observations VALUES (?, ?, ?, ?, ?, ?) "

@@ -94,6 +94,7 @@ def _add_capture(rows: Rows, session: str, capture: Capture) -> None:
             capture.at_us,
             capture.host_prompt_id,
             capture.text_digest,
+            int(capture.kind == "plugin"),
             pack(capture),
         )
     )

@@ -46,3 +46,72 @@ assert FRAME_BYTES_MAX < COMMIT_BYTES_MAX, "the largest capture fits into one co
 assert FRAME_BYTES_MAX < READ_BYTES_MAX, "the largest capture fits into one read"
 assert COMMIT_BYTES_MAX <= JOURNAL_BYTES_MAX, "a full commit may wait"
 assert COMMIT_APPENDS_MAX <= JOURNAL_APPENDS_MAX, "a full commit may wait"
+
+# --- actors ---------------------------------------------------------------------------------------------
+
+MAILBOX_COMMANDS_MAX = 1_024
+"""Commands that may wait for one developer: the burst of a whole team's agents that share a key."""
+
+FLIGHT_BYTES_MAX = 64 * MIB_BYTES
+"""Bytes of commands on their way in the whole process: beyond it memory, not time, would run out."""
+
+ACTOR_BATCH_COMMANDS_MAX = 64
+"""Commands decided and appended together: about what arrives during one fsync."""
+
+ACTOR_STREAMS_MAX = 2_048
+"""Streams an actor remembers: some weeks of one developer's prompts, about 1 MiB."""
+
+ACTOR_IDLE_SECONDS = 300.0
+"""An actor that has had nothing to do for so long goes; its next command starts a new one."""
+
+ACTOR_RETRIES_MAX = 3
+"""How often a refused append is decided again; only a session claimed by two developers at once conflicts."""
+
+DECIDE_INLINE_BYTES_MAX = 256 * KIB_BYTES
+"""Larger commands are decided in a thread: redacting 4 MiB on the loop would hold up everyone else."""
+
+RESTART_SECONDS_MIN = 0.1
+RESTART_SECONDS_MAX = 10.0
+"""An actor that broke is started again after this pause, doubled each time."""
+
+# --- projector and reads --------------------------------------------------------------------------------
+
+PROJECT_INTERVAL_SECONDS = 0.1
+"""The projector runs at most this often, and at once when a reader waits: woken at every commit it would take a
+third of the capture rate."""
+
+READ_WAIT_SECONDS = 2.0
+"""How long a read waits for its caller's own writes to be projected before it answers 503."""
+
+READERS_MAX = 4
+"""Reads that run at the same time, each with its own connection to the views."""
+
+CLOCK_POLL_SECONDS = 5.0
+"""How often the clock looks whether something is due to settle while the log is quiet."""
+
+ACKNOWLEDGED_MAX = 10_000
+"""Developers whose last acknowledged position is remembered while it is not projected yet."""
+
+assert FRAME_BYTES_MAX * 2 < FLIGHT_BYTES_MAX, "a full frame can be on its way"
+assert ACTOR_BATCH_COMMANDS_MAX <= COMMIT_APPENDS_MAX, "a full batch is one append among others"
+
+PROJECT_EVENTS_MAX = 500
+"""Facts in one transaction of the views: few enough that a waiting reader is served soon."""
+
+CHILD_LINE_BYTES_MAX = 64 * KIB_BYTES
+"""What is kept of a child process's output while a line is not complete."""
+
+STOP_SECONDS = 3.0
+"""How long open requests may take once the server is asked to stop; all is over within 5 s."""
+
+HEADER_BYTES_MAX = 32 * KIB_BYTES
+"""A request's line and headers together."""
+
+KEEP_ALIVE_SECONDS = 75.0
+"""How long an idle connection is kept: exporters that send every minute reuse theirs."""
+
+REMOTE_TIMEOUT_SECONDS = 60.0
+"""How long a command waits for one answer of the running server."""
+
+POLL_SECONDS = 0.25
+"""How often a command asks the running server how far a replay is."""

@@ -187,7 +187,7 @@ def _duration_ms(result: object, elapsed_us: int) -> int | None:
     measured = result.get("durationMs", result.get("totalDurationMs")) if isinstance(result, dict) else None
     if isinstance(measured, int | float) and not isinstance(measured, bool) and 0 <= measured < 2**53:
         return round(measured)
-    return elapsed_us // 1000 if elapsed_us >= 0 else None
+    return (elapsed_us + 500) // 1000 if elapsed_us >= 0 else None
 
 
 def _bounded(command: str) -> str:

@@ -1,0 +1,5 @@
+"""`python -m svc`."""
+
+from svc.cli import main
+
+main()

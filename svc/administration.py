@@ -1,0 +1,72 @@
+"""The one task that decides about people, teams and keys, and the directory that everybody reads.
+
+The directory is folded from the log at the start and changed only after an append has returned, so a key that was
+revoked fails on the very next request.
+"""
+
+from uuid import UUID
+
+import structlog
+import trio
+
+from aggregates.events import PEOPLE
+from aggregates.people import Directory, PeopleCommand, PeopleReply, decide_people
+from svc.clock import Clock
+from svc.codec import NewEvent
+from svc.journal import Journal
+from svc.limits import MAILBOX_COMMANDS_MAX
+from svc.mailbox import Busy, Letter
+from svc.store import EventStore
+
+log = structlog.get_logger()
+
+PeopleLetter = Letter[PeopleCommand, PeopleReply]
+
+
+def load_directory(store: EventStore) -> Directory:
+    """Everybody and every key, as the log has them now."""
+    directory = Directory()
+    for recorded in store.read_topics(event.TOPIC for event in PEOPLE):
+        directory.apply(recorded.stream_id, recorded.event)
+    return directory
+
+
+class Administration:
+    """Decides about people one command after the other."""
+
+    def __init__(self, store: EventStore, journal: Journal, clock: Clock) -> None:
+        self._journal = journal
+        self._clock = clock
+        self.directory = load_directory(store)
+        self._send, self._receive = trio.open_memory_channel[PeopleLetter](MAILBOX_COMMANDS_MAX)
+
+    async def send(self, command: PeopleCommand) -> PeopleReply:
+        """Carry a command out; returns once it is on disk. Raises what the journal raises, or `Busy`."""
+        letter = PeopleLetter(command)
+        try:
+            self._send.send_nowait(letter)
+        except trio.WouldBlock:
+            raise Busy("too many changes to people and keys wait already") from None
+        return await letter.reply()
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Work through the mailbox until cancelled."""
+        task_status.started()
+        async for letter in self._receive:
+            try:
+                letter.answer(await self._carry_out(letter.command))
+            except Exception as error:
+                letter.fail(error)
+
+    async def _carry_out(self, command: PeopleCommand) -> PeopleReply:
+        events, reply = decide_people(command, self.directory, self._clock.now_us())
+        if events:
+            versions: dict[UUID, int] = {}
+            staged = []
+            for stream_id, event in events:
+                versions[stream_id] = versions.get(stream_id, self.directory.version(stream_id)) + 1
+                staged.append(NewEvent(stream_id, versions[stream_id], event))
+            await self._journal.append(staged)
+            for stream_id, event in events:
+                self.directory.apply(stream_id, event)
+        return reply

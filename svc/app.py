@@ -1,0 +1,88 @@
+"""The composition root: everything is built here, from the store up, and can be read from top to bottom."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import trio
+
+from svc.actors import Actors, Means
+from svc.administration import Administration
+from svc.clock import Clock, SystemClock
+from svc.codec import Codec
+from svc.journal import Journal
+from svc.projecting import serving_file
+from svc.projector import Projector
+from svc.rebuilding import Rebuilding
+from svc.rules import RULES_VERSION
+from svc.secrets_file import internal_secret
+from svc.service import Acknowledged, RunningService
+from svc.settings import Settings
+from svc.sqlite_store import open_sqlite_store
+from svc.store import EventStore
+from svc.ticking import Ticker
+from svc.vault import FileKeys, Vault
+from svc_http.ports import PublicSettings
+
+EVENTS_FILE = "events.db"
+KEYS_FOLDER = "keys"
+
+
+def open_log(var: Path) -> tuple[EventStore, Vault]:
+    """The event store and the vault of a var folder."""
+    vault = Vault(FileKeys(var / KEYS_FOLDER))
+    return open_sqlite_store(var / EVENTS_FILE, Codec(vault)), vault
+
+
+@asynccontextmanager
+async def open_service(
+    settings: Settings, *, ingest_url: str = "", clock: Clock | None = None
+) -> AsyncIterator[RunningService]:
+    """The running service over a var folder that this process holds, without any listener.
+
+    Leaving the block stops every task; what was acknowledged is on disk, what was not is refused.
+    """
+    clock = clock or SystemClock()
+    var = settings.var_path
+    store, vault = open_log(var)
+    try:
+        journal = Journal(store)
+        administration = Administration(store, journal, clock)
+        means = Means(store, journal, vault, clock, administration.redaction_of)
+        acknowledged = Acknowledged()
+        actors = Actors(means, acknowledged.note)
+        path = serving_file(var, RULES_VERSION, store)
+        projector = Projector(path, store, journal, vault.digester, lambda changed: None)
+        rebuilding = Rebuilding(var, projector)
+        service = RunningService(
+            public_settings(settings, internal_secret(var), ingest_url),
+            means,
+            actors,
+            administration,
+            projector,
+            acknowledged,
+            rebuilding,
+        )
+        async with trio.open_nursery() as nursery:
+            for task in (journal.run, administration.run, actors.run, projector.run, rebuilding.run):
+                await nursery.start(task)
+            nursery.start_soon(Ticker(journal, projector, clock).run)
+            yield service
+            nursery.cancel_scope.cancel()
+        projector.close()
+    finally:
+        store.close()
+
+
+def public_settings(settings: Settings, secret: str, ingest_url: str) -> PublicSettings:
+    """What the HTTP layer shows or obeys."""
+    return PublicSettings(
+        internal_secret=secret,
+        ingest_url=settings.ingest_url or ingest_url,
+        gateway_url=settings.gateway_url,
+        anthropic_base_url=settings.anthropic_base_url,
+        dashboard_url=settings.dashboard_url,
+        environment=settings.environment,
+        capture_prompts=settings.capture_prompts,
+        capture_responses=settings.capture_responses,
+    )

@@ -1,0 +1,5 @@
+"""The command line: one module per family of commands."""
+
+from svc.cli.group import main
+
+__all__ = ["main"]

@@ -1,0 +1,60 @@
+"""What several commands share: the option for the folder, and errors as sentences."""
+
+import functools
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Any, ParamSpec, TypeVar
+
+import click
+import msgspec
+import trio
+
+from svc.access import NotReached
+from svc.folder import InUse
+from svc.rules import UnknownRules
+from svc.settings import Settings, SettingsError, load_settings
+from svc.store import StoreUnavailable
+from svc_http.ports import Unavailable
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+EXPECTED = (NotReached, InUse, SettingsError, StoreUnavailable, Unavailable, UnknownRules, FileNotFoundError)
+"""Errors that a person can do something about: shown as one sentence, without a traceback."""
+
+var_option = click.option("--var", "var", metavar="DIR", help="The folder that holds the data. [default: var]")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
+
+
+def settings_from(**flags: Any) -> Settings:
+    """Settings with these flags on top; None is a flag that was not given."""
+    try:
+        return load_settings(flags)
+    except SettingsError as error:
+        raise click.ClickException(str(error)) from error
+
+
+def run(main: Callable[..., Awaitable[T]], *args: Any) -> T:
+    """Run a command's async part; what a person can mend is shown as a sentence."""
+    try:
+        return trio.run(functools.partial(main, *args), strict_exception_groups=True)
+    except KeyboardInterrupt:
+        raise click.Abort from None
+    except BaseException as error:
+        known = _known(error)
+        if known is None:
+            raise
+        raise click.ClickException(str(known)) from error
+
+
+def print_json(value: object) -> None:
+    """One JSON value on standard output."""
+    sys.stdout.write(msgspec.json.encode(value).decode() + "\n")
+    sys.stdout.flush()
+
+
+def _known(error: BaseException) -> BaseException | None:
+    """The error itself, or the only one inside nested groups, where it is one of the expected."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error if isinstance(error, EXPECTED) else None

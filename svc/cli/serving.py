@@ -1,0 +1,73 @@
+"""`svc init` and `svc serve`."""
+
+import click
+from rich.console import Console
+from rich.panel import Panel
+
+from svc.app import open_service
+from svc.cli.common import json_option, print_json, run, settings_from, var_option
+from svc.folder import held
+from svc.logs import set_up_logs
+from svc.serving import serve as serve_until_stopped
+from svc.settings import Settings
+from svc.setup import Initialized, initialize
+
+
+@click.command()
+@var_option
+@json_option
+@click.option("--organization", default="My team", show_default=True, help="Name of the organization.")
+@click.option("--owner", default="Owner", show_default=True, help="Display name of its first developer.")
+def init(var: str | None, as_json: bool, organization: str, owner: str) -> None:
+    """Set up a folder: an organization, its owner, one key and the internal secret.
+
+    The key is shown this once. Example: svc init --var var --owner Ana
+    """
+    settings = settings_from(var=var)
+    set_up_logs("warning")
+    made = run(_init, settings, organization, owner)
+    if made is None:
+        raise click.ClickException(f"{settings.var} is set up already; `svc key issue` makes another key")
+    if as_json:
+        print_json(made)
+    else:
+        _welcome(made)
+
+
+async def _init(settings: Settings, organization: str, owner: str) -> Initialized | None:
+    with held(settings.var_path):
+        async with open_service(settings) as service:
+            return await initialize(service, settings.var_path, organization, owner)
+
+
+@click.command()
+@var_option
+@click.option("--intake", metavar="HOST:PORT", help="Public listener. [default: 127.0.0.1:4318]")
+@click.option("--api", metavar="HOST:PORT", help="Private listener. [default: 127.0.0.1:8318]")
+@click.option("--tls-certificate", metavar="FILE", help="PEM certificate for both listeners.")
+@click.option("--tls-key", metavar="FILE", help="PEM key for both listeners.")
+@click.option("--log-level", help="debug, info, warning or error. [default: info]")
+def serve(**flags: str | None) -> None:
+    """Run the server; an empty folder is set up first.
+
+    Prints one line when it is ready: ready intake=URL api=URL. SIGTERM or Ctrl-C stops it.
+    Example: svc serve --var var --intake 127.0.0.1:4318 --api 127.0.0.1:8318
+    """
+    settings = settings_from(**flags)
+    set_up_logs(settings.log_level)
+    run(serve_until_stopped, settings, _ready, _welcome)
+
+
+def _ready(intake_url: str, api_url: str) -> None:
+    click.echo(f"ready intake={intake_url} api={api_url}")
+
+
+def _welcome(made: Initialized) -> None:
+    """To standard error, so that standard output keeps its one line for scripts."""
+    text = (
+        f"Your key, shown this once:\n\n  [bold]{made.key}[/bold]\n\n"
+        f"Organization {made.organization_id}\nDeveloper    {made.developer_id}\n"
+        f"Internal secret in {made.internal_secret_file}\n\n"
+        "Next: [bold]svc import claude-code[/bold] reads what you have done so far."
+    )
+    Console(stderr=True, highlight=False, soft_wrap=True).print(Panel.fit(text, title="svc is set up"))

@@ -1,0 +1,59 @@
+"""Letters between tasks: a command goes in, a reply comes back, and the sender may go away in between.
+
+A request handler is cancelled when its client hangs up. It only ever posts a letter and waits for the answer; the
+task that owns the mailbox carries the command out whether anybody still waits or not.
+"""
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+import trio
+
+C = TypeVar("C")
+R = TypeVar("R")
+
+
+class Busy(Exception):
+    """The mailbox, or the process, holds as much as it may. Try again in a few seconds."""
+
+
+class Letter(Generic[C, R]):
+    """One command on its way, and in the end its reply or the error that became of it."""
+
+    def __init__(
+        self, command: C, size_bytes: int = 0, on_settled: Callable[[int], None] = lambda _size_bytes: None
+    ) -> None:
+        self.command = command
+        self.size_bytes = size_bytes
+        self._on_settled = on_settled
+        self._reply: R | None = None
+        self._error: Exception | None = None
+        self._settled = trio.Event()
+
+    def answer(self, reply: R) -> None:
+        """The command was carried out, or refused."""
+        self._reply = reply
+        self._settle()
+
+    def fail(self, error: Exception) -> None:
+        """The command could not be decided or stored; what was settled before stays so."""
+        if not self.settled:
+            self._error = error
+            self._settle()
+
+    def _settle(self) -> None:
+        self._settled.set()
+        self._on_settled(self.size_bytes)
+
+    @property
+    def settled(self) -> bool:
+        """Whether it has its outcome."""
+        return self._settled.is_set()
+
+    async def reply(self) -> R:
+        """Wait for the outcome; raises the error that became of it."""
+        await self._settled.wait()
+        if self._error is not None:
+            raise self._error
+        assert self._reply is not None, "a letter is settled with a reply or an error"
+        return self._reply

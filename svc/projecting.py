@@ -1,0 +1,62 @@
+"""Bringing views up to the log: one step, used by the live projector and by replay alike."""
+
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+
+import structlog
+
+from projections.apply import Bookmark, apply, bookmark
+from projections.facts import Digesters
+from svc.codec import Recorded
+from svc.limits import READ_BYTES_MAX
+from svc.store import EventStore
+from svc.views import current_file, new_file, open_writer, point_to, remove_others
+
+log = structlog.get_logger()
+
+
+def step(
+    db: sqlite3.Connection, store: EventStore, digesters: Digesters, limit_events: int, limit_bytes: int = READ_BYTES_MAX
+) -> tuple[int, set[str]]:
+    """Apply the next facts after the bookmark; how many they were, and which sub-sessions changed."""
+    facts: Sequence[Recorded] = store.read_after(bookmark(db).position, limit_events, limit_bytes)
+    if not facts:
+        return 0, set()
+    changed = apply(db, facts, store.fingerprint(facts[-1].position), digesters)
+    return len(facts), changed
+
+
+def belongs_to_log(mark: Bookmark, store: EventStore) -> bool:
+    """Whether views were built from this very log: after a restore they may know events that it does not hold."""
+    return mark.position == 0 or store.fingerprint(mark.position) == mark.checksum
+
+
+def serving_file(folder: Path, rules_version: int, store: EventStore) -> Path:
+    """The views file to serve from: the one that the pointer names, or a new one where that cannot be trusted.
+
+    A new one starts empty; the projector builds it from the log, and until it is level no read is answered.
+    """
+    path = current_file(folder, rules_version)
+    reason = "there are none for these tables and rules" if path is None else _flaw(path, store)
+    if path is None or reason is not None:
+        if store.head():
+            log.warning("the views are built anew from the log", reason=reason)
+        path = new_file(folder, rules_version)
+        open_writer(path).close()
+        point_to(path)
+    remove_others(folder, path)
+    return path
+
+
+def _flaw(path: Path, store: EventStore) -> str | None:
+    """Why a views file cannot be trusted; None where it can."""
+    try:
+        db = open_writer(path)
+        try:
+            mark = bookmark(db)
+        finally:
+            db.close()
+    except sqlite3.DatabaseError as error:
+        return f"{path.name} cannot be read: {error}"
+    return None if belongs_to_log(mark, store) else f"{path.name} was built from another log"

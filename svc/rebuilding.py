@@ -1,0 +1,116 @@
+"""Replaying under a running server: a child process builds the new views, then the server serves from them."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+import structlog
+import trio
+
+from svc.limits import CHILD_LINE_BYTES_MAX
+from svc.projector import Projector
+from svc.replay import Progress
+from svc.rules import checked
+from svc.views import new_file
+
+log = structlog.get_logger()
+
+
+class ReplayStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """How far the newest replay has come."""
+
+    state: str = "none"
+    """none, running, completed or failed."""
+    done: int = 0
+    of: int = 0
+    """Events applied, and events there are."""
+    message: str | None = None
+
+
+class BuildStep(msgspec.Struct, frozen=True):
+    """A line that the building process writes: events applied, and events there are."""
+
+    done: int
+    of: int
+
+
+def program() -> list[str]:
+    """The command that runs this very program: the one-file binary, or the package under Python."""
+    return [sys.executable] if getattr(sys, "frozen", False) else [sys.executable, "-m", "svc"]
+
+
+async def build_in_child(
+    progress: Progress, options: Mapping[str, object], environment: Mapping[str, str] | None = None
+) -> None:
+    """Run `svc replay --build` as a child process and follow it; it is stopped when this is cancelled.
+
+    Raises `CalledProcessError` where the child fails; it says why on standard error.
+    """
+    command = [*program(), "replay", *(str(part) for option in options.items() for part in option)]
+    child_environment = os.environ | (environment or {})
+    process = await trio.lowlevel.open_process(command, stdout=subprocess.PIPE, env=child_environment)
+    assert process.stdout is not None
+    try:
+        await _follow(process.stdout, progress)
+        code = await process.wait()
+    finally:
+        with trio.CancelScope(shield=True):
+            process.terminate()
+            await process.wait()
+    if code != 0:
+        raise subprocess.CalledProcessError(code, "svc replay --build")
+
+
+async def _follow(lines: trio.abc.ReceiveStream, progress: Progress) -> None:
+    rest = b""
+    async for chunk in lines:
+        *whole, rest = (rest + chunk)[-CHILD_LINE_BYTES_MAX:].split(b"\n")
+        if whole:
+            step = msgspec.json.decode(whole[-1], type=BuildStep)
+            progress(step.done, step.of)
+
+
+class Rebuilding:
+    """Starts at most one build at a time and exchanges the views when it is done."""
+
+    def __init__(self, var: Path, projector: Projector) -> None:
+        self._var = var
+        self._projector = projector
+        self._nursery: trio.Nursery | None = None
+        self.status = ReplayStatus()
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Own the builds until cancelled; a build under way is then stopped and its file left behind."""
+        async with trio.open_nursery() as nursery:
+            self._nursery = nursery
+            task_status.started()
+            await trio.sleep_forever()
+
+    def start(self, rules_version: int | None) -> ReplayStatus:
+        """Begin a replay, or join the one that runs. Raises `UnknownRules`."""
+        rules = checked(rules_version)
+        if self.status.state != "running":
+            assert self._nursery is not None, "a replay is started only while the service runs"
+            self.status = ReplayStatus(state="running")
+            self._nursery.start_soon(self._replay, rules)
+        return self.status
+
+    async def _replay(self, rules_version: int) -> None:
+        path = new_file(self._var, rules_version)
+        try:
+            await self._build(path, rules_version)
+            await self._projector.exchange(path)
+        except (subprocess.SubprocessError, OSError) as error:
+            log.error("a replay failed; the old views go on serving", reason=str(error))
+            self.status = ReplayStatus(state="failed", message="the build stopped; see the server's log")
+        else:
+            self.status = msgspec.structs.replace(self.status, state="completed")
+
+    async def _build(self, path: Path, rules_version: int) -> None:
+        def report(done: int, of: int) -> None:
+            self.status = ReplayStatus(state="running", done=done, of=of)
+
+        await build_in_child(report, {"--var": self._var, "--rules": rules_version, "--build": path})

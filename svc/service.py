@@ -1,0 +1,145 @@
+"""The running service as the HTTP layer sees it: commands in, queries out."""
+
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Concatenate, ParamSpec, TypeVar
+from uuid import UUID
+
+import trio
+
+from aggregates.commands import AnyCommand, Reply
+from aggregates.events import Event
+from aggregates.people import Directory, PeopleCommand, PeopleReply
+from aggregates.scope import Scope
+from projections.reader import Reader
+from svc.actors import Actors, Means
+from svc.administration import Administration
+from svc.clock import Clock
+from svc.journal import Journal, Saturated
+from svc.limits import ACKNOWLEDGED_MAX, READ_WAIT_SECONDS, READERS_MAX
+from svc.mailbox import Busy
+from svc.projector import Projector
+from svc.rebuilding import Rebuilding, ReplayStatus
+from svc.store import EventStore, StoreUnavailable
+from svc.vault import Vault
+from svc_http.ports import PublicSettings, Unavailable
+
+P = ParamSpec("P")
+C = TypeVar("C")
+T = TypeVar("T")
+
+
+class Acknowledged:
+    """The last position each developer was told is on disk, for as long as the views do not hold it."""
+
+    def __init__(self) -> None:
+        self._positions: OrderedDict[UUID, int] = OrderedDict()
+
+    def note(self, developer_id: UUID, position: int) -> None:
+        """This developer's commands are on disk up to here."""
+        self._positions[developer_id] = position
+        self._positions.move_to_end(developer_id)
+        while len(self._positions) > ACKNOWLEDGED_MAX:
+            self._positions.popitem(last=False)
+
+    def position(self, developer_id: UUID) -> int:
+        """Where the views must be for this developer to see all own writes."""
+        return self._positions.get(developer_id, 0)
+
+
+class RunningService:
+    """Implements the port of the HTTP layer over the actors, the projector and the store."""
+
+    def __init__(
+        self,
+        settings: PublicSettings,
+        means: Means,
+        actors: Actors,
+        administration: Administration,
+        projector: Projector,
+        acknowledged: Acknowledged,
+        rebuilding: Rebuilding,
+    ) -> None:
+        self.settings = settings
+        self.projector = projector
+        self.store: EventStore = means.store
+        self.vault: Vault = means.vault
+        self._journal: Journal = means.journal
+        self._clock: Clock = means.clock
+        self._actors = actors
+        self._administration = administration
+        self._acknowledged = acknowledged
+        self._rebuilding = rebuilding
+        self._read_limit = trio.CapacityLimiter(READERS_MAX)
+
+    @property
+    def directory(self) -> Directory:
+        """People, teams and keys as of the last event."""
+        return self._administration.directory
+
+    def now_us(self) -> int:
+        """Microseconds since 1970, UTC."""
+        return self._clock.now_us()
+
+    def content_digest(self, scope: Scope, canonical: bytes) -> bytes:
+        """The keyed digest by which answers are compared."""
+        return self.vault.digester(scope.developer_id).digest(canonical.decode())
+
+    async def send(self, command: AnyCommand) -> Reply:
+        """Hand a command to its developer's actor; returns once it is on disk."""
+        return await _taken(self._actors.send, command)
+
+    async def administer(self, command: PeopleCommand) -> PeopleReply:
+        """Hand a decision about people or keys to the administration."""
+        return await _taken(self._administration.send, command)
+
+    async def read(
+        self, scope: Scope, query: Callable[Concatenate[Reader, P], T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run a query in a thread, on views that hold all that this developer was told is on disk."""
+        await self._caught_up(scope.developer_id)
+
+        def run() -> T:
+            with self.projector.readers.reading() as db:
+                return query(Reader(db, self._fetch), *args, **kwargs)
+
+        return await trio.to_thread.run_sync(run, limiter=self._read_limit)
+
+    def store_is_writable(self) -> bool:
+        """Whether the last write to the log went through."""
+        return self._journal.healthy
+
+    def catalog_is_ready(self) -> bool:
+        """Whether prices have been published. There is no catalog yet: costs are what agents report."""
+        return False
+
+    async def start_replay(self, rules_version: int | None) -> ReplayStatus:
+        """Build the views anew in a child process, and then serve from them."""
+        return self._rebuilding.start(rules_version)
+
+    def replay_status(self) -> ReplayStatus:
+        """How far a replay has come."""
+        return self._rebuilding.status
+
+    async def _caught_up(self, developer_id: UUID) -> None:
+        if not self.projector.is_level:
+            done, of = self.projector.position, self._journal.head
+            raise Unavailable(f"the views are being built from the log: {done} of {of} events; try again soon")
+        with trio.move_on_after(READ_WAIT_SECONDS) as waited:
+            await self.projector.wait_for(self._acknowledged.position(developer_id))
+        if waited.cancelled_caught:
+            raise Unavailable("your latest captures are stored but not counted yet; try again in a few seconds")
+
+    def _fetch(self, positions: Iterable[int]) -> Mapping[int, Event]:
+        found = self.store.read_positions(positions)
+        return {position: recorded.event for position, recorded in found.items()}
+
+
+async def _taken(send: Callable[[C], Awaitable[T]], command: C) -> T:
+    """Whatever keeps a command from being taken now is one thing to the caller: try again."""
+    try:
+        return await send(command)
+    except (Busy, Saturated) as error:
+        raise Unavailable(f"too much is waiting to be stored: {error}") from error
+    except StoreUnavailable as error:
+        raise Unavailable("the event store cannot be written at present") from error

@@ -1,0 +1,84 @@
+"""Two listeners over one service, until somebody asks to stop."""
+
+import signal
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import trio
+from hypercorn.config import Config
+from hypercorn.trio import serve as hypercorn_serve
+
+from svc.app import open_service
+from svc.folder import forget_running, held, note_running
+from svc.limits import HEADER_BYTES_MAX, KEEP_ALIVE_SECONDS, STOP_SECONDS
+from svc.service import RunningService
+from svc.settings import Settings, SettingsError, listening_address
+from svc.setup import Initialized, initialize
+from svc_http.app import build_api, build_intake
+
+
+async def serve(settings: Settings, ready: Callable[[str, str], None], first: Callable[[Initialized], None]) -> None:
+    """Serve until SIGTERM or Ctrl-C. `ready(intake_url, api_url)` is called when requests are answered; `first`
+    when the folder was empty and has got its organization, owner and key."""
+    var = settings.var_path
+    with held(var):
+        async with open_service(settings) as service:
+            made = await initialize(service, var)
+            if made is not None:
+                first(made)
+            try:
+                await _listen(settings, service, ready)
+            finally:
+                forget_running(var)
+
+
+async def _listen(settings: Settings, service: RunningService, ready: Callable[[str, str], None]) -> None:
+    stop = trio.Event()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(_stop_on_signal, stop)
+        intake = await _start(nursery, build_intake(service), settings, settings.intake, stop)
+        api = await _start(nursery, build_api(service), settings, settings.api, stop)
+        if not service.settings.ingest_url:
+            service.settings = msgspec.structs.replace(service.settings, ingest_url=intake)
+        note_running(settings.var_path, intake, api)
+        ready(intake, api)
+        await stop.wait()
+
+
+async def _start(nursery: trio.Nursery, app: Any, settings: Settings, address: str, stop: trio.Event) -> str:
+    """Open a listener; the URL at which it really answers."""
+    host, _ = listening_address(address)
+    try:
+        bound = await nursery.start(_run, app, _config(settings, address), stop)
+    except OSError as error:
+        raise SettingsError(f"cannot listen on {address}: {error.strerror}; choose another HOST:PORT") from error
+    scheme = "https" if settings.tls_certificate else "http"
+    port = bound[0].rpartition(":")[2]
+    name = f"[{host}]" if ":" in host else host
+    return f"{scheme}://{name}:{port}"
+
+
+async def _run(
+    app: Any, config: Config, stop: trio.Event, *, task_status: trio.TaskStatus[list[str]] = trio.TASK_STATUS_IGNORED
+) -> None:
+    await hypercorn_serve(app, config, shutdown_trigger=stop.wait, task_status=task_status)
+
+
+def _config(settings: Settings, address: str) -> Config:
+    config = Config()
+    config.bind = [address]
+    config.certfile = settings.tls_certificate
+    config.keyfile = settings.tls_key
+    config.accesslog = None
+    config.graceful_timeout = STOP_SECONDS
+    config.keep_alive_timeout = KEEP_ALIVE_SECONDS
+    config.h11_max_incomplete_size = HEADER_BYTES_MAX
+    config.include_server_header = False
+    return config
+
+
+async def _stop_on_signal(stop: trio.Event) -> None:
+    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        await anext(aiter(signals))
+        stop.set()

@@ -1,0 +1,92 @@
+"""One frozen settings object: defaults < `svc.toml` < `SVC_*` environment < flags."""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+CONFIG_FILE = "svc.toml"
+ENVIRONMENT_PREFIX = "SVC_"
+
+
+class SettingsError(Exception):
+    """A setting cannot be used; the message says which, where it came from, and what it should be."""
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everything an operator can choose. Nothing here shapes a score: what must, is a fact in the log."""
+
+    var: str = "var"
+    """The folder that holds the log, the views, the keys and the internal secret."""
+    intake: str = "127.0.0.1:4318"
+    """HOST:PORT of the public listener; port 0 takes any free one."""
+    api: str = "127.0.0.1:8318"
+    """HOST:PORT of the private listener."""
+    tls_certificate: str | None = None
+    """Path of a PEM file for both listeners; together with `tls_key`."""
+    tls_key: str | None = None
+    ingest_url: str | None = None
+    """What agents and plugins are told to send to; the intake's own address where it is not set."""
+    gateway_url: str | None = None
+    anthropic_base_url: str | None = None
+    dashboard_url: str | None = None
+    environment: str = "production"
+    capture_prompts: bool = True
+    capture_responses: bool = True
+    log_level: str = "info"
+    """debug, info, warning or error."""
+
+    @property
+    def var_path(self) -> Path:
+        """The folder that holds everything."""
+        return Path(self.var).expanduser()
+
+
+def load_settings(
+    flags: Mapping[str, Any], environment: Mapping[str, str] | None = None, config: Path | None = None
+) -> Settings:
+    """Read every source; a later one wins. `flags`: only those that were given. Raises `SettingsError`."""
+    environ = os.environ if environment is None else environment
+    values: dict[str, Any] = _from_file(config) | _from_environment(environ)
+    values.update({name: value for name, value in flags.items() if value is not None})
+    try:
+        settings = msgspec.convert(values, Settings, strict=False)
+    except msgspec.ValidationError as error:
+        raise SettingsError(f"{error}; see `svc serve --help` for the settings there are") from error
+    return _checked(settings)
+
+
+def listening_address(text: str) -> tuple[str, int]:
+    """HOST:PORT, or [IPv6]:PORT, as host and port."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not host or not port.isdecimal() or int(port) > 65535:
+        raise SettingsError(f"{text!r} is no address to listen on: write HOST:PORT, for example 127.0.0.1:4318")
+    return host.strip("[]"), int(port)
+
+
+def _from_file(config: Path | None) -> dict[str, Any]:
+    path = config or Path(CONFIG_FILE)
+    if config is None and not path.exists():
+        return {}
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SettingsError(f"{path} cannot be used: {error}") from error
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    names = {ENVIRONMENT_PREFIX + field.upper(): field for field in Settings.__struct_fields__}
+    return {field: environment[name] for name, field in names.items() if name in environment}
+
+
+def _checked(settings: Settings) -> Settings:
+    listening_address(settings.intake)
+    listening_address(settings.api)
+    if (settings.tls_certificate is None) != (settings.tls_key is None):
+        raise SettingsError("tls_certificate and tls_key belong together: set both or neither")
+    if settings.log_level not in ("debug", "info", "warning", "error"):
+        raise SettingsError(f"log_level is {settings.log_level!r}: use debug, info, warning or error")
+    return settings

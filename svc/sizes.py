@@ -1,0 +1,28 @@
+"""About how much memory a command takes while it is on its way."""
+
+from aggregates.commands import AnyCommand, CapturePrompt, CaptureRecords, CaptureResponse
+
+_COMMAND_BYTES = 500
+_RECORD_BYTES = 250
+_BYTES_PER_CHARACTER = 2
+
+
+def rough_bytes(command: AnyCommand) -> int:
+    """An estimate that is cheap, and never far below the truth for what is large."""
+    return _COMMAND_BYTES + _BYTES_PER_CHARACTER * _characters(command) + _record_bytes(command)
+
+
+def _characters(command: AnyCommand) -> int:
+    match command:
+        case CapturePrompt():
+            return len(command.text) + len(command.metadata_json or "")
+        case CaptureResponse():
+            return len(command.content.response_text or "")
+        case CaptureRecords():
+            return len(command.words)
+        case _:
+            return 0
+
+
+def _record_bytes(command: AnyCommand) -> int:
+    return _RECORD_BYTES * len(command.records) if isinstance(command, CaptureRecords) else 0

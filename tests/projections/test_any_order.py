@@ -1,0 +1,105 @@
+"""The same set of facts gives the same tables."""
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support.facts import MINUTE, MONDAY, SECOND, Log, Placed, edit, project, request, shell, tables
+
+PROMPTS = (
+    "Fix the crash in src/parser.py when the input is empty, add a test and run pytest",
+    "thanks, that works",
+    "no, that is still wrong, it fails again",
+    "Now write a README section about the new export command",
+    "/clear",
+    "undo that",
+    "Add a --json flag to the list command in src/cli.py",
+)
+SESSIONS = ("s1", "s2")
+TIMES = st.integers(0, 90).map(lambda steps: MONDAY + steps * 30 * SECOND)
+
+_prompt = st.tuples(st.just("prompt"), st.sampled_from(SESSIONS), st.sampled_from(PROMPTS), TIMES, st.booleans())
+_log_prompt = st.tuples(st.just("log"), st.sampled_from(SESSIONS), st.sampled_from(PROMPTS), TIMES, st.booleans())
+_work = st.tuples(
+    st.just("work"),
+    st.sampled_from(SESSIONS),
+    st.sampled_from(("edit", "check", "commit", "request", "error", "end", "clear", "stop")),
+    TIMES,
+    st.booleans(),
+)
+STORIES = st.lists(st.one_of(_prompt, _log_prompt, _work), min_size=1, max_size=25)
+
+
+def _told(story: list[tuple[str, str, str, int, bool]]) -> list[Placed]:
+    log = Log()
+    for number, (what, session, detail, at_us, named) in enumerate(story):
+        host = f"host-{at_us}" if named else None
+        cwd = {"cwd_digest": 7}
+        if what == "prompt":
+            prompt_id = log.prompt(session, detail, at_us, name=f"{detail}{number}", host_prompt_id=host, **cwd)
+            if named:
+                log.answer(session, prompt_id, "Done. All tests pass.", at_us + 20 * SECOND)
+        elif what == "log":
+            fields: dict[str, Any] = {"kind": "prompt", "at_us": at_us, "text": detail, "prompt_id": host}
+            log.records(session, fields | {"record_id": f"log-{number}"})
+        else:
+            log.records(session, _work_record(detail, at_us) | {"record_id": f"work-{number}", "prompt_id": host})
+    for session in SESSIONS:
+        log.claim(session)
+    return log.facts
+
+
+def _work_record(kind: str, at_us: int) -> dict[str, Any]:
+    match kind:
+        case "edit":
+            return edit(at_us)
+        case "check":
+            return shell(at_us, "pytest -q")
+        case "commit":
+            return shell(at_us, "git commit -am done")
+        case "request":
+            return request(at_us)
+        case "end":
+            return {"kind": "session_end", "source": "exit", "at_us": at_us}
+        case "clear":
+            return {"kind": "session_start", "source": "clear", "at_us": at_us}
+        case "stop":
+            return {"kind": "interruption", "at_us": at_us}
+        case _:
+            return {"kind": "error", "at_us": at_us, "status_code": 529}
+
+
+@settings(max_examples=150, deadline=None)
+@given(STORIES, st.randoms(use_true_random=False), st.lists(st.integers(0, 60), max_size=12))
+def test_any_order_any_batches_and_duplicates_give_the_same_tables(story: Any, random: Any, cuts: Any) -> None:
+    """Late, shuffled, doubled and cut anywhere: the tables are those of the facts in order, applied at once."""
+    facts = _told(story)
+    at_once = project(facts)
+    assert tables(at_once)["failed"] == []
+    shuffled = list(facts) + [fact for fact in facts if random.random() < 0.2]
+    random.shuffle(shuffled)
+    assert tables(project(shuffled, cuts)) == tables(at_once)
+
+
+@settings(max_examples=50, deadline=None)
+@given(STORIES)
+def test_one_fact_at_a_time_gives_the_tables_of_all_at_once(story: Any) -> None:
+    """Batches of one are the live case, one batch the replay."""
+    facts = _told(story)
+    assert tables(project(facts, range(len(facts)))) == tables(project(facts))
+
+
+def test_no_fact_of_the_stories_fails() -> None:
+    """A fact that cannot be derived would make every comparison above an empty one."""
+    story = [
+        ("prompt", "s1", PROMPTS[0], MONDAY, True),
+        ("work", "s1", "edit", MONDAY + MINUTE, False),
+        ("work", "s1", "check", MONDAY + 2 * MINUTE, False),
+        ("log", "s1", PROMPTS[0], MONDAY + SECOND, False),
+        ("prompt", "s1", PROMPTS[3], MONDAY + 3 * MINUTE, False),
+    ]
+    rows = tables(project(_told(story)))
+    assert rows["failed"] == []
+    assert len(rows["turns"]) == 2
+    assert rows["sub_sessions"]

@@ -1,0 +1,164 @@
+"""Facts for tests of the derivation: short to write, and with positions that do not depend on their order."""
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID, uuid5
+
+from aggregates.digests import Digester
+from aggregates.events import Event, PromptAnswered, PromptCaptured, RecordsCaptured, SessionClaimed, TimePassed
+from aggregates.records import Record
+from aggregates.scope import Scope
+from aggregates.word_table import WordTable
+from aggregates.words import Words
+from projections.apply import apply
+from projections.reader import Reader
+from projections.schema import create, key_of, table_names
+
+NAMESPACE = UUID("3f2b8c1e-0000-4000-8000-000000000001")
+ANA = Scope(uuid5(NAMESPACE, "org"), uuid5(NAMESPACE, "ana"))
+BEN = Scope(uuid5(NAMESPACE, "org"), uuid5(NAMESPACE, "ben"))
+DIGESTER = Digester(b"a key for tests")
+SECOND = 1_000_000
+MINUTE = 60 * SECOND
+HOUR = 60 * MINUTE
+DAY = 24 * HOUR
+MONDAY = 1_767_603_600 * SECOND  # Monday 2026-01-05, 09:00 UTC
+
+
+@dataclass(frozen=True)
+class Placed:
+    """An event at a position of the log."""
+
+    position: int
+    event: Event
+
+
+class Log:
+    """Facts as they are told, each at the next position."""
+
+    def __init__(self, scope: Scope = ANA) -> None:
+        self.scope = scope
+        self.facts: list[Placed] = []
+        self.now_us = MONDAY
+
+    def claim(self, session: str) -> "Log":
+        """The session belongs to the log's developer."""
+        return self._add(SessionClaimed, agent_session_id=session)
+
+    def prompt(self, session: str, text: str, at_us: int, name: str | None = None, **fields: Any) -> UUID:
+        """A plugin's capture; its id comes from its name, by default its text."""
+        if not any(isinstance(f.event, SessionClaimed) and f.event.agent_session_id == session for f in self.facts):
+            self.claim(session)
+        prompt_id = uuid5(NAMESPACE, f"{session}/{name or text}/{at_us}")
+        self._add(
+            PromptCaptured,
+            at_us,
+            prompt_id=prompt_id,
+            agent_session_id=session,
+            source="claude-code",
+            prompt=Words(text),
+            prompt_digest=DIGESTER.digest(text),
+            submitted_at_us=at_us,
+            **fields,
+        )
+        return prompt_id
+
+    def answer(self, session: str, prompt_id: UUID, text: str, at_us: int, **fields: Any) -> "Log":
+        """A plugin's capture of the response."""
+        return self._add(
+            PromptAnswered,
+            at_us,
+            prompt_id=prompt_id,
+            agent_session_id=session,
+            response=Words(text),
+            content_digest=DIGESTER.digest(text),
+            responded_at_us=at_us,
+            **fields,
+        )
+
+    def records(self, session: str, *drafts: dict[str, Any]) -> "Log":
+        """A batch of telemetry; `path`, `command` and `text` are given as texts."""
+        table = WordTable()
+        records = [_record(number, draft, table) for number, draft in enumerate(drafts)]
+        return self._add(
+            RecordsCaptured,
+            max(record.at_us for record in records),
+            agent_session_id=session,
+            source="claude-code",
+            decoder_version=1,
+            records=tuple(records),
+            words=Words(table.words),
+        )
+
+    def passes(self, to_us: int) -> "Log":
+        """Nothing happens until then."""
+        self.facts.append(Placed(len(self.facts) + 1, TimePassed(received_at_us=to_us)))
+        return self
+
+    def _add(self, kind: type[Event], at_us: int | None = None, **fields: Any) -> "Log":
+        self.now_us = max(self.now_us, at_us or 0)
+        owner = {"organization_id": self.scope.organization_id, "developer_id": self.scope.developer_id}
+        self.facts.append(Placed(len(self.facts) + 1, kind(received_at_us=self.now_us, **owner, **fields)))
+        return self
+
+
+def _record(number: int, draft: dict[str, Any], table: WordTable) -> Record:
+    words = {name: table.add(draft[name]) for name in ("path", "command", "text") if name in draft}
+    plain = {name: value for name, value in draft.items() if name not in words}
+    return Record(**({"record_id": f"{plain['kind']}-{plain['at_us']}-{number}"} | plain), **words)
+
+
+def edit(at_us: int, path: str = "src/app.py", added: int = 12, **fields: Any) -> dict[str, Any]:
+    """A file was edited."""
+    return {
+        "kind": "tool",
+        "tool": "Edit",
+        "at_us": at_us,
+        "ok": True,
+        "path": path,
+        "lines_added": added,
+        "lines_removed": 1,
+        **fields,
+    }
+
+
+def shell(at_us: int, command: str, ok: bool = True, **fields: Any) -> dict[str, Any]:
+    """A shell command ran."""
+    return {"kind": "tool", "tool": "Bash", "at_us": at_us, "ok": ok, "command": command, **fields}
+
+
+def request(at_us: int, **fields: Any) -> dict[str, Any]:
+    """A model answered: 100 tokens in, 20 out, for a cent."""
+    usual = {"model": "claude-sonnet-4-5", "input_tokens": 100, "output_tokens": 20, "cost_usd_nano": 10_000_000}
+    return {"kind": "request", "at_us": at_us, **(usual | fields)}
+
+
+def empty_views() -> sqlite3.Connection:
+    """Views in memory, with no rows."""
+    db = sqlite3.connect(":memory:", isolation_level=None)
+    create(db)
+    return db
+
+
+def project(facts: Sequence[Placed], batches: Iterable[int] = ()) -> sqlite3.Connection:
+    """Views of these facts, applied in this order, cut after each of the given indexes."""
+    db = empty_views()
+    cuts = sorted({0, *batches, len(facts)})
+    for start, end in zip(cuts, cuts[1:], strict=False):
+        if facts[start:end]:
+            apply(db, facts[start:end], b"", lambda _developer_id: DIGESTER)
+    return db
+
+
+def reader(db: sqlite3.Connection, facts: Iterable[Placed]) -> Reader:
+    """A reader that finds the words in these facts."""
+    events = {fact.position: fact.event for fact in facts}
+    return Reader(db, lambda positions: {p: events[p] for p in positions if p in events})
+
+
+def tables(db: sqlite3.Connection) -> dict[str, list[tuple[Any, ...]]]:
+    """Every row but the bookmark, in key order."""
+    names = [name for name in table_names() if name != "bookmark"]
+    return {n: db.execute(f"SELECT * FROM {n} ORDER BY {', '.join(key_of(n))}").fetchall() for n in names}
