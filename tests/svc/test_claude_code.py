@@ -260,7 +260,7 @@ def test_an_unflagged_synthetic_message_is_no_error() -> None:
 def test_a_call_is_joined_with_its_result() -> None:
     """Outcome and duration come from the result's line."""
     record = tool(said("a1", 1, call("t1", "Bash", command="make")), result("u2", 3.5, "t1"))
-    assert (record.tool, record.call_id, record.ok, record.duration_ms) == ("Bash", "t1", True, 2499)
+    assert (record.tool, record.call_id, record.ok, record.duration_ms) == ("Bash", "t1", True, 2500)
 
 
 def test_the_tools_own_duration_comes_first() -> None:

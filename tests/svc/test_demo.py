@@ -1,0 +1,158 @@
+"""The bundled sample transcripts."""
+
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from aggregates.digests import Digester
+from aggregates.events import PromptCaptured, RecordsCaptured
+from aggregates.records import Record
+from aggregates.scope import Scope
+from svc.claude_code.exchanges import Exchange, Seen, TranscriptReader
+from svc.demo import read_scripts, write_transcripts
+from svc.demo_transcript import Script, ScriptTurn, Transcript
+from svc.importer import ImportReport, import_claude_code
+from tests.support.captures import Actor
+from tests.support.log import ANA, named
+
+WEDNESDAY_NOON = datetime(2026, 11, 18, 12, 0, tzinfo=UTC)
+MONDAY = datetime(2026, 11, 16, tzinfo=UTC)
+
+
+def microseconds(moment: datetime) -> int:
+    """Since 1970."""
+    return round(moment.timestamp() * 1_000_000)
+
+
+def written(folder: Path, now: datetime = WEDNESDAY_NOON) -> dict[str, Path]:
+    """The sample as of a moment."""
+    return write_transcripts(folder, now.date(), now_us=microseconds(now))
+
+
+def exchanges(folder: Path) -> list[Exchange]:
+    """Every exchange under a folder; no line is torn."""
+    seen, found = Seen(), []
+    for file in sorted(folder.rglob("*.jsonl"), key=lambda file: "subagents" in file.parts):
+        reader = TranscriptReader(file.name, file.stem, seen)
+        with file.open("rb") as lines:
+            found += list(reader.read(lines))
+        assert reader.torn == []
+    return found
+
+
+def records(folder: Path) -> list[Record]:
+    """Every record under a folder."""
+    return [draft.record for exchange in exchanges(folder) for draft in exchange.drafts]
+
+
+async def imported(folder: Path, actor: Actor) -> ImportReport:
+    """The sample through the import."""
+    scope, now_us = Scope(named("acme"), ANA), microseconds(WEDNESDAY_NOON)
+    digester = Digester(b"key")
+    return await import_claude_code(
+        folder, actor.send, lambda progress: None, scope=scope, digester=digester, now_us=now_us
+    )
+
+
+def test_it_is_a_few_weeks_of_two_developers(tmp_path: Path) -> None:
+    """Twenty to thirty sessions over four weeks, in two projects, with two models."""
+    folders = written(tmp_path)
+    assert list(folders) == ["Ana", "Ben"]
+    found = exchanges(tmp_path)
+    sessions = {exchange.agent_session_id for exchange in found}
+    assert 20 <= len(sessions) <= 30
+    weeks = {(microseconds(MONDAY) - exchange.last_us) // (7 * 86_400_000_000) for exchange in found}
+    assert weeks == {-1, 0, 1, 2}
+    assert len({record.model for record in records(tmp_path)} - {None}) == 2
+    assert len({exchange.prompt.cwd for exchange in found if exchange.prompt}) == 4
+
+
+def test_it_holds_everything_that_can_happen(tmp_path: Path) -> None:
+    """Failed and passed checks, commits, a refusal, an interruption, an API error, a sub-agent, a clear."""
+    written(tmp_path)
+    kinds = Counter(record.kind for record in records(tmp_path))
+    assert {"request", "error", "tool", "rejection", "interruption", "session_start", "subagent"} <= set(
+        kinds
+    )
+    commands = [draft.command or "" for exchange in exchanges(tmp_path) for draft in exchange.drafts]
+    for expected in ("pytest", "npm test", "git commit", "gh pr create", "git revert", "git checkout --"):
+        assert any(expected in command for command in commands)
+    outcomes = {record.ok for record in records(tmp_path) if record.tool == "Bash"}
+    assert outcomes == {True, False, None}
+    assert {record.source for record in records(tmp_path) if record.kind == "session_start"} == {
+        "startup",
+        "clear",
+    }
+    prompts = [exchange.prompt.text for exchange in exchanges(tmp_path) if exchange.prompt]
+    assert {"/clear", "! git status"} <= set(prompts)
+    assert all(exchange.finished for exchange in exchanges(tmp_path))
+
+
+def test_the_same_day_gives_the_same_bytes(tmp_path: Path) -> None:
+    """Times, ids and token counts are made from the scripts alone."""
+    for name in ("one", "two"):
+        written(tmp_path / name)
+    files = sorted(path.relative_to(tmp_path / "one") for path in (tmp_path / "one").rglob("*.jsonl"))
+    assert files
+    for file in files:
+        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        MONDAY,
+        MONDAY + timedelta(seconds=30),
+        MONDAY + timedelta(minutes=50),
+        MONDAY + timedelta(hours=8),
+        MONDAY + timedelta(days=1, hours=10, minutes=6),
+        MONDAY + timedelta(days=2, hours=12),
+        MONDAY + timedelta(days=6, hours=23),
+    ],
+    ids=["midnight", "seconds", "minutes", "monday morning", "tuesday", "wednesday", "sunday"],
+)
+def test_the_current_week_has_sessions_however_young_it_is(tmp_path: Path, now: datetime) -> None:
+    """None of them lies in the future, and all planned for this week lie in it."""
+    folders = written(tmp_path, now)
+    for developer, folder in folders.items():
+        planned = sum(script.week == 0 for script in read_scripts(developer.lower()))
+        this_week = {
+            exchange.agent_session_id
+            for exchange in exchanges(folder)
+            if exchange.prompt and exchange.prompt.at_us >= microseconds(MONDAY)
+        }
+        assert len(this_week) == planned
+        assert all(exchange.last_us <= microseconds(now) + 100 for exchange in exchanges(folder))
+
+
+def test_sessions_of_this_week_are_settled_where_that_is_possible(tmp_path: Path) -> None:
+    """From mid-morning on Monday they end long enough ago to be judged."""
+    now = MONDAY + timedelta(hours=9)
+    written(tmp_path, now)
+    newest = max(exchange.last_us for exchange in exchanges(tmp_path))
+    assert microseconds(now) - newest >= 30 * 60 * 1_000_000
+
+
+async def test_it_imports_without_a_word(tmp_path: Path) -> None:
+    """Nothing is refused, torn or left; a second import adds nothing."""
+    actor = Actor()
+    folder = written(tmp_path)["Ana"]
+    report = await imported(folder, actor)
+    assert (report.refused, report.torn, report.unfinished) == ([], [], 0)
+    prompts = [event for event in actor.events if isinstance(event, PromptCaptured)]
+    assert report.prompts == len(prompts) == sum(len(script.turn) for script in read_scripts("ana"))
+    assert report.responses > 20
+    side = [each for event in actor.events if isinstance(event, RecordsCaptured) for each in event.records]
+    assert {record.prompt_id is not None for record in side if record.sidechain} == {True}
+    again = await imported(folder, actor)
+    assert again.created == 0
+
+
+def test_a_step_that_nobody_knows_is_a_mistake() -> None:
+    """A script with a slip fails loudly instead of playing something else."""
+    turn = ScriptTurn(say="go", do=[("dance", "slowly")])
+    script = Script(week=0, day=0, time="10:00", project="tallo", turn=[turn])
+    with pytest.raises(ValueError, match="no such step: dance"):
+        Transcript("ana", "x", script, MONDAY)
