@@ -1,0 +1,129 @@
+"""What can be asked for about people, teams and keys. Ids, times and key material come from the caller."""
+
+from uuid import UUID
+
+import msgspec
+
+from aggregates.people_records import Role, Schedule
+
+
+class CreateOrganization(msgspec.Struct, frozen=True, kw_only=True):
+    """Found an organization under an id made by the caller."""
+
+    organization_id: UUID
+    name: str
+
+
+class ChangeOrganization(msgspec.Struct, frozen=True, kw_only=True):
+    """Set what is not None."""
+
+    organization_id: UUID
+    name: str | None = None
+    text_leaves: bool | None = None
+    redaction: bool | None = None
+    retention_days_telemetry: int | None = None
+    retention_days_text: int | None = None
+
+
+class CreateDeveloper(msgspec.Struct, frozen=True, kw_only=True):
+    """Enter a developer under an id made by the caller; the profile may come along."""
+
+    developer_id: UUID
+    display_name: str
+    timezone: str | None = None
+    language: str | None = None
+    report_schedules: tuple[Schedule, ...] | None = None
+
+
+class ChangeDeveloper(msgspec.Struct, frozen=True, kw_only=True):
+    """Set what is not None."""
+
+    developer_id: UUID
+    display_name: str | None = None
+    timezone: str | None = None
+    language: str | None = None
+    report_schedules: tuple[Schedule, ...] | None = None
+
+
+class StartMembership(msgspec.Struct, frozen=True, kw_only=True):
+    """Take a developer into an organization, for the first time or again."""
+
+    organization_id: UUID
+    developer_id: UUID
+    role: Role = "member"
+
+
+class ChangeMembership(msgspec.Struct, frozen=True, kw_only=True):
+    """Give a member another role."""
+
+    membership_id: UUID
+    role: Role
+
+
+class EndMembership(msgspec.Struct, frozen=True, kw_only=True):
+    """End a membership; its keys open nothing from then on."""
+
+    membership_id: UUID
+
+
+class CreateTeam(msgspec.Struct, frozen=True, kw_only=True):
+    """Form a team under an id made by the caller."""
+
+    team_id: UUID
+    organization_id: UUID
+    name: str
+
+
+class EndTeam(msgspec.Struct, frozen=True, kw_only=True):
+    """Make a team inactive."""
+
+    team_id: UUID
+
+
+class AddTeamMember(msgspec.Struct, frozen=True, kw_only=True):
+    """Begin a developer's stay in a team under an id made by the caller."""
+
+    team_membership_id: UUID
+    team_id: UUID
+    developer_id: UUID
+
+
+class RemoveTeamMember(msgspec.Struct, frozen=True, kw_only=True):
+    """End a developer's stay in a team."""
+
+    team_membership_id: UUID
+
+
+class IssueKey(msgspec.Struct, frozen=True, kw_only=True):
+    """Let a key stand for a member, under an id made by the caller, who keeps the text of the key."""
+
+    credential_id: UUID
+    organization_id: UUID
+    developer_id: UUID
+    key_digest: str
+    key_start: str
+    name: str | None = None
+    expires_at_us: int | None = None
+
+
+class RevokeKey(msgspec.Struct, frozen=True, kw_only=True):
+    """Make a key void."""
+
+    credential_id: UUID
+
+
+PeopleCommand = (
+    CreateOrganization
+    | ChangeOrganization
+    | CreateDeveloper
+    | ChangeDeveloper
+    | StartMembership
+    | ChangeMembership
+    | EndMembership
+    | CreateTeam
+    | EndTeam
+    | AddTeamMember
+    | RemoveTeamMember
+    | IssueKey
+    | RevokeKey
+)
