@@ -261,9 +261,17 @@ def _answer_usage(answer: Answer) -> tuple[ModelUsage, ...]:
     counts = (answer.input_tokens, answer.output_tokens, answer.cache_read_tokens, answer.cache_write_tokens)
     if all(count is None for count in counts) and answer.cost_usd_nano is None:
         return ()
-    tokens = [count or 0 for count in counts]
-    cost = answer.cost_usd_nano
-    return (ModelUsage(answer.model or UNKNOWN_MODEL, 1, *tokens, cost or 0, int(cost is None)),)
+    usage = ModelUsage(
+        model=answer.model or UNKNOWN_MODEL,
+        requests=1,
+        input_tokens=answer.input_tokens or 0,
+        output_tokens=answer.output_tokens or 0,
+        cache_read_tokens=answer.cache_read_tokens or 0,
+        cache_write_tokens=answer.cache_write_tokens or 0,
+        cost_usd_nano=answer.cost_usd_nano or 0,
+        unpriced_requests=int(answer.cost_usd_nano is None),
+    )
+    return (usage,)
 
 
 def _with_openings(turns: Sequence[Turn], seen: Sequence[Seen], *, first_of_session: bool) -> list[Turn]:

@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterable, Iterator
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -9,7 +10,7 @@ import msgspec
 from aggregates.grades import rubric_letter, score_of
 from aggregates.scope import Scope
 from aggregates.times import iso
-from aggregates.verdicts import BooleanName, Intent, applicable
+from aggregates.verdicts import BOOLEANS, BooleanName, Intent, applicable
 from aggregates.windows import Window
 from projections.bodies import unpack
 from projections.reader import Reader, TextRef
@@ -198,13 +199,11 @@ def _select(db: sqlite3.Connection, scope: Scope, where: str, **bound: object) -
     return [_row(values) for values in db.execute(_COLUMNS + where, owner | bound)]
 
 
-def _row(values: tuple[object, ...]) -> _Row:
+def _row(values: tuple[Any, ...]) -> _Row:
     fields = dict(zip(_Row.__struct_fields__, values, strict=True))
     for flag in ("settled", "floor_passed", "goal_complete", "rework"):
         fields[flag] = bool(fields[flag])
-    fields["earned"] = unmask(msgspec.convert(fields["earned"], int))
-    fields["detail"] = unpack(msgspec.convert(fields["detail"], bytes), Detail)
-    return _Row(**fields)  # type: ignore[arg-type]  # the columns are those of the STRICT table
+    return _Row(**(fields | {"earned": unmask(fields["earned"]), "detail": unpack(fields["detail"], Detail)}))
 
 
 def _with_names(reader: Reader, rows: Iterable[_Row]) -> Iterator[tuple[_Row, Named]]:
@@ -228,20 +227,17 @@ def _shown(texts: dict[TextRef, str | None], ref: TextRef | None, characters: in
 
 def _rubric_item(row: _Row, named: Named) -> RubricItem:
     applies = () if row.intent is None else applicable(row.intent)
-    judged = {name: (name in row.earned if name in applies else None) for name in _BOOLEAN_FIELDS}
+    judged: dict[str, Any] = {name: (name in row.earned if name in applies else None) for name in BOOLEANS}
     return RubricItem(
         score_v3_sub_session_id=row.sub_session_id,
         intent_class=row.intent or "unclassified",
         letter_grade=_letter(row),
         confidence=None if row.intent is None else row.detail.confidence,
-        applicability=Applicability(**{name: name in applies for name in _BOOLEAN_FIELDS}),
+        applicability=Applicability(**{name: name in applies for name in BOOLEANS}),
         judge_status=row.detail.judge_status,
         **judged,
         **msgspec.structs.asdict(named),
     )
-
-
-_BOOLEAN_FIELDS: tuple[BooleanName, ...] = Applicability.__struct_fields__  # type: ignore[assignment]
 
 
 def _letter(row: _Row) -> str | None:

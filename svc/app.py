@@ -48,7 +48,7 @@ async def open_service(
     try:
         journal = Journal(store)
         administration = Administration(store, journal, clock)
-        means = Means(store, journal, vault, clock, administration.redaction_of)
+        means = Means(store, journal, vault, clock, administration.directory.redaction_of)
         acknowledged = Acknowledged()
         actors = Actors(means, acknowledged.note)
         path = serving_file(var, RULES_VERSION, store)

@@ -32,7 +32,10 @@ class Projector:
         self._wanted = trio.Event()
         self._advanced = trio.Event()
         self._thread_limit = trio.CapacityLimiter(1)
-        self._open(path)
+        self._exclusive = trio.Lock()
+        self._db: sqlite3.Connection = open_writer(path)
+        self._readers = ReadPool(path)
+        self._position = bookmark(self._db).position
         self._level_at = journal.head
 
     @property
@@ -91,12 +94,6 @@ class Projector:
         """Let go of every connection."""
         self._readers.close()
         self._db.close()
-
-    def _open(self, path: Path) -> None:
-        self._db: sqlite3.Connection = open_writer(path)
-        self._readers = ReadPool(path)
-        self._position = bookmark(self._db).position
-        self._exclusive = trio.Lock()
 
     async def _round(self) -> None:
         """Wait until there is something to do, do all of it, and then leave the others some time."""

@@ -1,8 +1,9 @@
 """Two listeners over one service, until somebody asks to stop."""
 
 import signal
-from collections.abc import Callable
-from typing import Any
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, NamedTuple
 
 import msgspec
 import trio
@@ -18,32 +19,52 @@ from svc.setup import Initialized, initialize
 from svc_http.app import build_api, build_intake
 
 
-async def serve(settings: Settings, ready: Callable[[str, str], None], first: Callable[[Initialized], None]) -> None:
-    """Serve until SIGTERM or Ctrl-C. `ready(intake_url, api_url)` is called when requests are answered; `first`
-    when the folder was empty and has got its organization, owner and key."""
-    var = settings.var_path
-    with held(var):
+class Listening(NamedTuple):
+    """Where the two listeners really answer."""
+
+    intake_url: str
+    api_url: str
+
+
+async def serve(settings: Settings, ready: Callable[[Listening], None], first: Callable[[Initialized], None]) -> None:
+    """Serve until SIGTERM or Ctrl-C.
+
+    `ready` is called once requests are answered; `first` when the folder was empty and has got its organization,
+    owner and key. Raises `InUse`, `SettingsError`, `StoreUnavailable`.
+    """
+    with held(settings.var_path):
         async with open_service(settings) as service:
-            made = await initialize(service, var)
+            made = await initialize(service, settings.var_path)
             if made is not None:
                 first(made)
-            try:
-                await _listen(settings, service, ready)
-            finally:
-                forget_running(var)
+            async with listening(settings, service) as addresses:
+                ready(addresses)
+                await stop_signal()
 
 
-async def _listen(settings: Settings, service: RunningService, ready: Callable[[str, str], None]) -> None:
+@asynccontextmanager
+async def listening(settings: Settings, service: RunningService) -> AsyncIterator[Listening]:
+    """Both listeners, open from the first line of the block to its end."""
     stop = trio.Event()
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(_stop_on_signal, stop)
-        intake = await _start(nursery, build_intake(service), settings, settings.intake, stop)
-        api = await _start(nursery, build_api(service), settings, settings.api, stop)
-        if not service.settings.ingest_url:
-            service.settings = msgspec.structs.replace(service.settings, ingest_url=intake)
-        note_running(settings.var_path, intake, api)
-        ready(intake, api)
-        await stop.wait()
+    try:
+        async with trio.open_nursery() as nursery:
+            intake = await _start(nursery, build_intake(service), settings, settings.intake, stop)
+            api = await _start(nursery, build_api(service), settings, settings.api, stop)
+            if not service.settings.ingest_url:
+                service.settings = msgspec.structs.replace(service.settings, ingest_url=intake)
+            note_running(settings.var_path, intake, api)
+            try:
+                yield Listening(intake, api)
+            finally:
+                stop.set()
+    finally:
+        forget_running(settings.var_path)
+
+
+async def stop_signal() -> None:
+    """Return when somebody asks the process to stop."""
+    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        await anext(aiter(signals))
 
 
 async def _start(nursery: trio.Nursery, app: Any, settings: Settings, address: str, stop: trio.Event) -> str:
@@ -76,9 +97,3 @@ def _config(settings: Settings, address: str) -> Config:
     config.h11_max_incomplete_size = HEADER_BYTES_MAX
     config.include_server_header = False
     return config
-
-
-async def _stop_on_signal(stop: trio.Event) -> None:
-    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-        await anext(aiter(signals))
-        stop.set()

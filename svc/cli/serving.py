@@ -8,6 +8,7 @@ from svc.app import open_service
 from svc.cli.common import json_option, print_json, run, settings_from, var_option
 from svc.folder import held
 from svc.logs import set_up_logs
+from svc.serving import Listening
 from svc.serving import serve as serve_until_stopped
 from svc.settings import Settings
 from svc.setup import Initialized, initialize
@@ -58,8 +59,8 @@ def serve(**flags: str | None) -> None:
     run(serve_until_stopped, settings, _ready, _welcome)
 
 
-def _ready(intake_url: str, api_url: str) -> None:
-    click.echo(f"ready intake={intake_url} api={api_url}")
+def _ready(addresses: Listening) -> None:
+    click.echo(f"ready intake={addresses.intake_url} api={addresses.api_url}")
 
 
 def _welcome(made: Initialized) -> None:

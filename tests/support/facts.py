@@ -105,9 +105,9 @@ class Log:
 
 
 def _record(number: int, draft: dict[str, Any], table: WordTable) -> Record:
-    words = {name: table.add(draft[name]) for name in ("path", "command", "text") if name in draft}
-    plain = {name: value for name, value in draft.items() if name not in words}
-    return Record(**({"record_id": f"{plain['kind']}-{plain['at_us']}-{number}"} | plain), **words)
+    words: dict[str, Any] = {name: table.add(draft[name]) for name in ("path", "command", "text") if name in draft}
+    named: dict[str, Any] = {"record_id": f"{draft['kind']}-{draft['at_us']}-{number}"}
+    return Record(**(named | draft | words))
 
 
 def edit(at_us: int, path: str = "src/app.py", added: int = 12, **fields: Any) -> dict[str, Any]:

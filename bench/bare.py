@@ -1,0 +1,46 @@
+"""The baseline of the capture benchmark: a quart-trio route that reads and decodes the same body, and no more."""
+
+import sys
+
+import msgspec
+import trio
+from hypercorn.config import Config
+from hypercorn.trio import serve
+from quart import Response, request
+from quart_trio import QuartTrio
+
+
+class Prompt(msgspec.Struct):
+    """The fields of a capture."""
+
+    prompt_text: str
+    tool_session_id: str
+    source: str = "claude-code"
+    client_event_id: str | None = None
+
+
+def build() -> QuartTrio:
+    """One route."""
+    app = QuartTrio(__name__)
+    decoder = msgspec.json.Decoder(Prompt)
+
+    @app.post("/v1/prompts")
+    async def capture() -> Response:
+        prompt = decoder.decode(await request.get_data())
+        return Response(msgspec.json.encode({"id": prompt.client_event_id}), 201, content_type="application/json")
+
+    return app
+
+
+async def _main() -> None:
+    config = Config()
+    config.bind = ["127.0.0.1:0"]
+    config.accesslog = None
+    async with trio.open_nursery() as nursery:
+        bound = await nursery.start(serve, build(), config)
+        sys.stdout.write(f"ready intake={bound[0]} api=\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    trio.run(_main)

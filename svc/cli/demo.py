@@ -1,0 +1,185 @@
+"""`svc demo`: a month of two imaginary developers, from transcripts to scores, on a folder of its own."""
+
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import click
+import httpx
+import msgspec
+from rich.console import Console
+from rich.table import Table
+
+from aggregates.people import CreateDeveloper, PeopleRefused, StartMembership
+from aggregates.scope import Scope
+from svc.app import open_service
+from svc.cli.common import run, settings_from
+from svc.clock import SystemClock
+from svc.demo import write_transcripts
+from svc.folder import held
+from svc.importer import ImportReport, import_claude_code
+from svc.logs import set_up_logs
+from svc.secrets_file import new_key
+from svc.service import RunningService
+from svc.serving import listening, stop_signal
+from svc.settings import Settings
+from svc.setup import initialize, issue_key
+
+WINDOW = "monthly"
+
+
+class Person(msgspec.Struct, frozen=True):
+    """A developer of the demo and a key to look as that developer."""
+
+    name: str
+    scope: Scope
+    key: str
+
+
+@click.command()
+@click.option("--var", "var", metavar="DIR", help="Folder for the demo's data. [default: a temporary one]")
+@click.option("--keep", is_flag=True, help="Go on serving afterwards, until Ctrl-C.")
+def demo(var: str | None, keep: bool) -> None:
+    """Import the bundled sample sessions of two developers and show their scores.
+
+    Example: svc demo --var var/demo --keep
+    """
+    set_up_logs("warning")
+    with tempfile.TemporaryDirectory(prefix="svc-demo-") as temporary:
+        settings = settings_from(var=var or temporary, intake="127.0.0.1:0", api="127.0.0.1:0")
+        run(_demo, settings, Console(), keep)
+
+
+async def _demo(settings: Settings, console: Console, keep: bool) -> None:
+    with held(settings.var_path):
+        async with open_service(settings) as service, listening(settings, service) as addresses:
+            people = await _people(service, settings.var_path)
+            with tempfile.TemporaryDirectory(prefix="svc-demo-") as folder:
+                await _import_all(service, people, Path(folder), console)
+            for person in people:
+                headers = {"Authorization": f"Bearer {person.key}"}
+                async with httpx.AsyncClient(base_url=addresses.api_url, headers=headers) as client:
+                    await _show(client, person, console)
+            if keep:
+                _explain(people, addresses.api_url, console)
+                await stop_signal()
+
+
+async def _people(service: RunningService, var: Path) -> list[Person]:
+    made = await initialize(service, var, "Demo team", "Ana")
+    if made is None:
+        raise FileNotFoundError(f"{var} is set up already; the demo needs an empty folder")
+    ana = Person("Ana", Scope(made.organization_id, made.developer_id), made.key)
+    return [ana, await _second(service, made.organization_id)]
+
+
+async def _second(service: RunningService, organization_id: UUID) -> Person:
+    developer_id, key = uuid4(), new_key("svc")
+    commands = (
+        CreateDeveloper(developer_id=developer_id, display_name="Ben"),
+        StartMembership(organization_id=organization_id, developer_id=developer_id, role="member"),
+        issue_key(organization_id, developer_id, key, "demo"),
+    )
+    for command in commands:
+        reply = await service.administer(command)
+        assert not isinstance(reply, PeopleRefused), reply
+    return Person("Ben", Scope(organization_id, developer_id), key)
+
+
+async def _import_all(service: RunningService, people: list[Person], folder: Path, console: Console) -> None:
+    clock = SystemClock()
+    now_us = clock.now_us()
+    today = datetime.fromtimestamp(now_us / 1_000_000, UTC).date()
+    written = write_transcripts(folder, today, now_us=now_us)
+    for person in people:
+        digester = service.vault.digester(person.scope.developer_id)
+        report: ImportReport = await import_claude_code(
+            written[person.name],
+            service.send,
+            lambda _progress: None,
+            scope=person.scope,
+            digester=digester,
+            now_us=now_us,
+        )
+        console.print(
+            f"{person.name}: {report.files} transcripts, {report.prompts} prompts, "
+            f"{report.requests} requests, {report.tool_calls} tool calls",
+            highlight=False,
+        )
+
+
+# --- what a person reads --------------------------------------------------------------------------------------
+
+
+async def _show(client: httpx.AsyncClient, person: Person, console: Console) -> None:
+    names = ("score", "speed", "tokens", "skill", "insight/summary", "trivia")
+    figures = {name: await _get(client, f"/v1/score_v3/{name}?window={WINDOW}") for name in names}
+    rows = await _get(client, "/v1/score_v3/realtime/sub-sessions?limit=500")
+    console.rule(f"[bold]{person.name}[/bold], this month")
+    console.print(_headline(figures))
+    console.print(_habits(figures["skill"]))
+    console.print(_trivia(figures["trivia"]))
+    console.print(_newest(rows))
+
+
+async def _get(client: httpx.AsyncClient, path: str) -> Any:
+    answer = await client.get(path)
+    answer.raise_for_status()
+    return answer.json()
+
+
+def _headline(figures: dict[str, Any]) -> Table:
+    score, speed, tokens, summary = (figures[name] for name in ("score", "speed", "tokens", "insight/summary"))
+    table = Table(show_header=False, box=None, padding=(0, 2))
+    apg = summary["apg_current"]
+    table.add_row("Average prompt grade", _number(apg), f"over {summary['sample_count']} prompts")
+    crushed = f"{score['crushed_count']} of {score['total_count']} goals reached"
+    table.add_row("Completion rate", f"{score['svc_score']:.0f} %", f"{score['letter_grade']}, {crushed}")
+    table.add_row("Tier", score["personal_tier"], f"last four months {_spark(score['sparkline'])}")
+    table.add_row("Median time to goal", f"{speed['ttc_median_seconds'] / 60:.0f} min", f"{speed['cspw']} this month")
+    table.add_row("Tokens per goal", f"{tokens['crush_weight']:,.0f}", f"{tokens['tpt']:,.0f} spoken per turn")
+    dollars = f"$ {tokens['cpcs_estimate']:.2f}" if tokens["cpcs_estimate"] else "not known"
+    table.add_row("Cost per goal", dollars, "")
+    return table
+
+
+def _habits(skill: dict[str, Any]) -> Table:
+    title = f"Skill {_number(skill['skill_index'])}, {skill['tier']}; weakest habit: {skill['worst_pillar'] or 'none'}"
+    table = Table("habit", "share", title=title, title_justify="left")
+    for name, share in skill["per_boolean"].items():
+        table.add_row(name.replace("_", " "), f"{'█' * round(20 * share):<20} {100 * share:3.0f} %")
+    return table
+
+
+def _trivia(items: list[dict[str, Any]]) -> Table:
+    table = Table("when", "why it is not scored", "title", title="Trivia", title_justify="left")
+    for item in items[:8]:
+        table.add_row(item["created_at"][:16], item["reason"].replace("_", " "), item["title"])
+    return table
+
+
+def _newest(rows: list[dict[str, Any]]) -> Table:
+    table = Table("started", "goal", "kind", "grade", "reached", title="Newest goals", title_justify="left")
+    for row in [row for row in rows if row["substance_floor_passed"]][:8]:
+        reached = "open" if row["is_preview"] else "rework" if row["rework"] else "yes" if row["crushed"] else "no"
+        table.add_row(row["started_at"][:16], row["title"], row["intent_class"], row["letter_grade"], reached)
+    return table
+
+
+def _number(value: float | None) -> str:
+    return "not known" if value is None else f"{value:.0f}"
+
+
+def _spark(values: list[float]) -> str:
+    return " ".join(f"{value:.0f}" for value in values)
+
+
+def _explain(people: list[Person], api_url: str, console: Console) -> None:
+    console.print(f"\nServing on {api_url} until Ctrl-C. Every figure stands on rows, for example:")
+    for person in people:
+        header = f"Authorization: Bearer {person.key}"
+        console.print(f"# {person.name}", highlight=False)
+        url = f"{api_url}/v1/score_v3/insight/sessions"
+        console.print(f"curl -H '{header}' '{url}'", highlight=False, soft_wrap=True, markup=False)
