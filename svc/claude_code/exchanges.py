@@ -180,10 +180,10 @@ class TranscriptReader:
             case SystemLine():
                 yield from self._system(line, at_us)
             case AttachmentLine():
-                self._session_start(line.attachment, line, at_us)
+                yield from self._session_start(line.attachment, line, at_us)
                 yield from self._prompt(queued_in(line), line, at_us)
             case ProgressLine():
-                self._session_start(line.data, line, at_us)
+                yield from self._session_start(line.data, line, at_us)
 
     def _identified(self, line: Line, number: int) -> Line:
         """The line under the id that it had where it was written first."""
@@ -204,8 +204,11 @@ class TranscriptReader:
                 record_id = f"session_start:{self._open.session}"
                 self._add(Note(Draft(Record(record_id=record_id, at_us=at_us, kind="session_start"))), at_us)
 
-    def _session_start(self, data: dict[str, object], line: Line, at_us: int) -> None:
-        """A hook that ran at a session's start tells what it was started by."""
+    def _session_start(self, data: dict[str, object], line: Line, at_us: int) -> Iterator[Exchange]:
+        """A hook that ran at a session's start tells what it was started by.
+
+        After a finished exchange it stands apart, so that what was finished stays as it was.
+        """
         if data.get("hookEvent") != "SessionStart" or line.is_sidechain:
             return
         source = str(data.get("hookName")).partition(":")[2]
@@ -214,6 +217,8 @@ class TranscriptReader:
         )
         self._started = (source, at_us)
         if not repeats:
+            if self._open.stopped and not self._pending:
+                yield from self._cut(self._open.session)
             self._add(note("session_start", line, at_us, source=source or None), at_us)
 
     # --- user lines -----------------------------------------------------------------------------------------

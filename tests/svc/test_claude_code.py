@@ -399,6 +399,16 @@ def test_a_session_start_names_its_source_where_a_hook_tells() -> None:
     assert [record.source for record in records(plain, "session_start")] == [None]
 
 
+def test_a_resumed_session_leaves_what_was_finished_as_it_was() -> None:
+    """The start that a hook reports stands apart from the exchange before it."""
+    hook = {"hookEvent": "SessionStart", "hookName": "SessionStart:resume"}
+    lines = [user("u1", 0, "one"), said("a1", 1, "1", stop_reason="end_turn")]
+    (earlier,) = read(*lines)
+    later, start = read(*lines, line("progress", "h1", 900, data=hook))
+    assert later == earlier
+    assert [record.source for record in records(start, "session_start")] == ["resume"]
+
+
 def test_leaving_ends_the_session() -> None:
     """`/exit` is a prompt, and the session's end follows it."""
     (exchange,) = read(user("u1", 0, "<command-name>/exit</command-name>"))

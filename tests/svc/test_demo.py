@@ -150,6 +150,18 @@ async def test_it_imports_without_a_word(tmp_path: Path) -> None:
     assert again.created == 0
 
 
+def test_what_is_finished_stays_as_it_is_however_far_a_file_is_read(tmp_path: Path) -> None:
+    """Every prefix of every sample gives the same exchanges as the whole file, as far as they are finished."""
+    written(tmp_path)
+    for file in tmp_path.rglob("*.jsonl"):
+        lines = file.read_bytes().splitlines(keepends=True)
+        whole = list(TranscriptReader("", "", Seen()).read(lines))
+        for length in range(0, len(lines), 3):
+            part = list(TranscriptReader("", "", Seen()).read(lines[:length]))
+            done = [exchange for exchange in part if exchange.finished]
+            assert done == whole[: len(done)]
+
+
 def test_a_step_that_nobody_knows_is_a_mistake() -> None:
     """A script with a slip fails loudly instead of playing something else."""
     turn = ScriptTurn(say="go", do=[("dance", "slowly")])
