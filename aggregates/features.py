@@ -20,7 +20,11 @@ from aggregates.lexicons import (
     WORD_CUES,
 )
 from aggregates.pasted import Looked
+from aggregates.traits import TRAITS, traits
 
+_OWN_HEAD_CHARS = 1600
+_OWN_TAIL_CHARS = 600
+"""What is asked stands at a prompt's head or at its end; cues are looked for there."""
 _SENTENCES_MAX = 40
 _REFERENCES_MAX = 12
 _LENGTHS = (3, 6, 10, 16, 25, 40, 70, 130, 260)
@@ -66,6 +70,7 @@ _SHAPE = _register(
         "mention", "url", "flagged", "shouts", "exclaims", "ends in :", "quotes", "no own words", "pasted", "pasted over own", "pasted reference", "filler first", "colon first line",
     )
 )  # fmt: skip
+_TRAIT = _register(TRAITS)
 FEATURES: tuple[str, ...] = tuple(_names)
 """Every feature's name; a feature's number is its place."""
 
@@ -86,17 +91,24 @@ def _named(table: dict[str, int]) -> list[tuple[str, int]]:
     return [(name.partition(":")[2], number) for name, number in table.items()]
 
 
-def _phrase_table() -> dict[str, tuple[tuple[tuple[str, ...], int], ...]]:
-    table: dict[str, list[tuple[tuple[str, ...], int]]] = {}
+def _phrase_tables() -> tuple[dict[str, list[int]], dict[tuple[str, str], list[tuple[tuple[str, ...], int]]]]:
+    """Phrases of one word by that word; longer ones by their first two words."""
+    single: dict[str, list[int]] = {}
+    longer: dict[tuple[str, str], list[tuple[tuple[str, ...], int]]] = {}
     for name, phrases in PHRASE_CUES.items():
+        number = _PHRASE[f"phrase:{name}"]
         for phrase in phrases:
-            table.setdefault(phrase[0], []).append((phrase, _PHRASE[f"phrase:{name}"]))
-    return {word: tuple(entries) for word, entries in table.items()}
+            if len(phrase) == 1:
+                single.setdefault(phrase[0], []).append(number)
+            else:
+                longer.setdefault((phrase[0], phrase[1]), []).append((phrase, number))
+    return single, longer
 
 
 _WORDS = _word_table()
 _KNOWN = frozenset(_WORDS)
-_PHRASES = _phrase_table()
+_SINGLE, _LONGER = _phrase_tables()
+_SINGLE_KEYS, _LONGER_KEYS = frozenset(_SINGLE), frozenset(_LONGER)
 _STARTS = dict(_named(_START))
 _VERB_OF = {word: name for name, words in reversed(VERBS.items()) for word in words}
 _ENGLISH = WORD_CUES["english"]
@@ -142,7 +154,7 @@ def tokens_of(own: str) -> list[str]:
 
 def extract(looked: Looked) -> Features:
     """The features of a looked-at text."""
-    tokens = tokens_of(looked.own)
+    tokens = tokens_of(_bounded(looked.own))
     plain = [token for token in tokens if token not in "¶?,"]
     active: set[int] = set()
     distinct = set(plain)
@@ -150,7 +162,13 @@ def extract(looked: Looked) -> Features:
         active.update(_WORDS[word])
     _several(plain, active)
     cue_words = _phrases(tokens, active)
-    _sentences(tokens, active)
+    sentences = _split(tokens)
+    if len(sentences) > _SENTENCES_MAX:
+        sentences = sentences[: _SENTENCES_MAX - 10] + sentences[-10:]
+    _openings(sentences, active)
+    active.update(
+        _TRAIT[name] for name in traits(sentences, plain, _heading(looked.own), looked.pasted_chars > 0)
+    )
     reference = _references(looked.own, active)
     _shape(looked, plain, active)
     return Features(tuple(sorted(active)), tuple(plain), cue_words, reference, is_foreign(looked.own, plain))
@@ -176,25 +194,43 @@ def _several(plain: list[str], active: set[int]) -> None:
 
 
 def _phrases(tokens: list[str], active: set[int]) -> tuple[tuple[int, str], ...]:
+    """The phrase cues shown, each with the alphabetically first phrase that shows it."""
     found: dict[int, str] = {}
-    for index, token in enumerate(tokens):
-        entries = _PHRASES.get(token)
-        if entries is None:
-            continue
-        for phrase, number in entries:
-            if number not in found and (
-                len(phrase) == 1 or tuple(tokens[index : index + len(phrase)]) == phrase
-            ):
+    for word in sorted(_SINGLE_KEYS.intersection(tokens)):
+        for number in _SINGLE[word]:
+            found.setdefault(number, word)
+    for pair in sorted(_LONGER_KEYS.intersection(zip(tokens, tokens[1:], strict=False))):
+        for phrase, number in _LONGER[pair]:
+            if number not in found and (len(phrase) == 2 or _stands(phrase, tokens)):
                 found[number] = " ".join(phrase)
     active.update(found)
     return tuple(sorted(found.items()))
 
 
-def _sentences(tokens: list[str], active: set[int]) -> None:
+def _stands(phrase: tuple[str, ...], tokens: list[str]) -> bool:
+    size = len(phrase)
+    return any(
+        token == phrase[0] and tuple(tokens[index : index + size]) == phrase
+        for index, token in enumerate(tokens)
+    )
+
+
+def _bounded(own: str) -> str:
+    if len(own) <= _OWN_HEAD_CHARS + _OWN_TAIL_CHARS:
+        return own
+    return own[:_OWN_HEAD_CHARS] + "\n" + own[-_OWN_TAIL_CHARS:]
+
+
+def _heading(own: str) -> list[str]:
+    """The words of the first Markdown heading, lower-cased."""
+    at = 0 if own.startswith("#") else own.find("\n#") + 1
+    if not at and not own.startswith("#"):
+        return []
+    return own[at : at + 200].partition("\n")[0].lower().translate(_TO_SPACE).replace(":", " ").split()
+
+
+def _openings(sentences: Sequence[Sequence[str]], active: set[int]) -> None:
     """How the first, the last and any sentence opens, and what it asks to do."""
-    sentences = _split(tokens)
-    if len(sentences) > _SENTENCES_MAX:
-        sentences = sentences[: _SENTENCES_MAX - 10] + sentences[-10:]
     if len(sentences) <= 1:
         active.add(_SHAPE["one sentence"])
     if len(sentences) > 3:
@@ -251,17 +287,11 @@ def opening(sentence: Sequence[str]) -> tuple[str, str | None, str]:
 
 def _references(own: str, active: set[int]) -> tuple[int, int] | None:
     """Things a reader could find: paths, symbols, flags, tickets. Only words that are not plain are looked at."""
-    count, first, at = 0, None, 0
-    for chunk in own.split():
+    count, first = 0, None
+    unusual = [c for c in _bounded(own).split() if not (c.isalpha() and (c.islower() or c.istitle()))]
+    for chunk in unusual:
         bare = chunk.strip(_STRIP)
-        if (
-            not bare
-            or bare.islower()
-            and bare.isalpha()
-            or bare.istitle()
-            and bare.isalpha()
-            or bare in _NOT_REFERENCES
-        ):
+        if not bare or (bare.isalpha() and (bare.islower() or bare.istitle())) or bare in _NOT_REFERENCES:
             continue
         match = REFERENCE.match(bare) or ("`" in chunk and REFERENCE.match(chunk.strip("(,.;:")))
         if not match:
@@ -272,8 +302,8 @@ def _references(own: str, active: set[int]) -> tuple[int, int] | None:
             continue
         count += 1
         _kind_of_reference(bare, active)
-        at = own.find(chunk, at)
         if first is None:
+            at = own.find(chunk)
             first = (at, at + len(chunk.rstrip(".,;:!?")))
         if count >= _REFERENCES_MAX:
             break

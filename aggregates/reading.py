@@ -34,6 +34,15 @@ _CJK = re.compile(
     "[\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
 )
 _COMMAND = re.compile(r"/[A-Za-z][\w:-]*(?:\s|$)")
+_NOT_TYPED = (
+    "<command-name>",
+    "<command-message>",
+    "<local-command",
+    "This session is being continued from a previous conversation",
+    "Base directory for this skill:",
+)
+"""How texts begin that an agent puts in the user's place."""
+_IMAGE = re.compile(r"\s*(?:\[Image[^\]]{0,300}\]\s*)+$")
 _COMMON = VOCABULARY.union(*WORD_CUES.values())
 _NUMBER_OF = {name: number for number, name in enumerate(FEATURES)}
 
@@ -73,9 +82,14 @@ class PromptReading(msgspec.Struct, frozen=True, array_like=True):
     topic: tuple[int, ...] = ()
     """Keyed digests of the words that are not everyday words, sorted; at most `TOPIC_MAX`."""
     foreign: bool = False
-    """In a language that the lexicons do not know: the rubric judge abstains."""
+    """In a language that the lexicons do not know, or a picture alone: the rubric judge abstains."""
     spans: tuple[Span | None, ...] = (None,) * 7
     """For each boolean in rubric order, the words that speak for it; None where none do."""
+
+    @property
+    def wordless(self) -> bool:
+        """Holds no word of its own and nothing pasted to judge by: an image, a lone mark."""
+        return self.shows("no own words") and not self.pasted_characters
 
     def shows(self, name: str) -> bool:
         """Whether the named feature is there; the name is one of `features.FEATURES`."""
@@ -136,7 +150,7 @@ def read_prompt(text: str, digester: Digester) -> PromptReading:
         pasted_characters=looked.pasted_chars,
         features=shown.active,
         topic=_topic(shown.words, digester),
-        foreign=shown.foreign,
+        foreign=shown.foreign or _IMAGE.match(text[:2000]) is not None,
         spans=_evidence(looked, shown),
     )
 
@@ -185,7 +199,7 @@ def _is_clear(text: str) -> bool:
 def _navigational(text: str, shown: Features) -> str | None:
     """Why a prompt only navigates, if it does."""
     start = text[:200].lstrip()
-    if start.startswith(("<command-name>", "<command-message>", "<local-command")) or _COMMAND.match(start):
+    if start.startswith(_NOT_TYPED) or _COMMAND.match(start):
         return "command"
     if start.startswith(("!", "<bash-input>", "<bash-stdout>", "<bash-stderr>")):
         return "shell"
@@ -206,9 +220,8 @@ def _acknowledges(words: tuple[str, ...]) -> bool:
 
 def _digests(text: str, digester: Digester) -> tuple[int, ...]:
     """Digests of the first distinct words, sorted."""
-    distinct = dict.fromkeys(_WORD.findall(text.lower()))
-    number = digester.number
-    return tuple(sorted(number(word) for word in list(distinct)[:TOKENS_MAX]))
+    distinct = list(dict.fromkeys(_WORD.findall(text.lower())))[:TOKENS_MAX]
+    return tuple(sorted(map(digester.number, distinct)))
 
 
 def _topic(words: tuple[str, ...] | list[str], digester: Digester) -> tuple[int, ...]:

@@ -5,42 +5,16 @@ weight is a whole number of thousandths in `judge_weights.py`, so a verdict can 
 sub-sessions stands below: it is exact and knows nothing of how a prompt was judged.
 """
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from aggregates.features import FEATURES, PASTED_FEATURES
-from aggregates.judge_weights import BIAS, BOOLEAN_BIAS, BOOLEAN_WEIGHTS, WEIGHTS
+from aggregates.features import FEATURES
 from aggregates.reading import PromptReading
+from aggregates.rubric_model import CONTEXT_NUMBER, SHIPPED, RubricModel
 from aggregates.turn import Turn
-from aggregates.verdicts import (
-    APPLIES_TO,
-    BOOLEANS,
-    CHANGE_INTENTS,
-    INTENTS,
-    BooleanName,
-    Evidence,
-    Intent,
-    Rubric,
-    applicable,
-)
+from aggregates.verdicts import BOOLEANS, CHANGE_INTENTS, BooleanName, Evidence, Intent, Rubric, applicable
 
-CONTEXT_FEATURES = (
-    "context:first",
-    "context:after an offer",
-    "context:after silence",
-    "context:after a command",
-    "context:after a review command",
-    *(f"context:after {intent}" for intent in INTENTS),
-    *(f"is:{intent}" for intent in INTENTS),
-)
-_CONTEXT_NUMBER = {name: len(FEATURES) + n for n, name in enumerate(CONTEXT_FEATURES)}
-ALL_FEATURES = FEATURES + CONTEXT_FEATURES
-_INTENT_COLUMNS = {number: WEIGHTS[name] for number, name in enumerate(ALL_FEATURES) if name in WEIGHTS}
-_BOOLEAN_COLUMNS = {
-    number: BOOLEAN_WEIGHTS[name] for number, name in enumerate(ALL_FEATURES) if name in BOOLEAN_WEIGHTS
-}
-_REVIEW_CUE = FEATURES.index("cue:review")
-_ON_OWN_WORDS_ONLY = frozenset({"goal_explicit", "scope_bounded", "verification_requested", "plan_first"})
+_REVIEW_CUES = frozenset({FEATURES.index("cue:review"), FEATURES.index("word:review")})
+_LOOK_BACK_TURNS = 8
 
 _MISSED: dict[BooleanName, str] = {
     "goal_explicit": "no outcome by which a reader could tell that it is reached",
@@ -62,23 +36,25 @@ _EARNED: dict[BooleanName, str] = {
 }
 
 
-def judge_prompt(prompt: PromptReading | None, position: int, earlier: Sequence[Turn]) -> Rubric:
+def judge_prompt(
+    prompt: PromptReading | None, position: int, earlier: Sequence[Turn], model: RubricModel = SHIPPED
+) -> Rubric:
     """Judge one prompt by itself. `earlier` are the turns before it in the same sub-session, in order."""
     if prompt is None or prompt.navigational:
         return Rubric("skipped")
-    if prompt.foreign:
+    if prompt.foreign or prompt.wordless:
         return Rubric("unclassified")
-    active = (*prompt.features, *context_features(earlier))
-    intent, confidence = judge_intent(active)
-    earned = judge_booleans(active, intent)
+    active = (*prompt.features, *context_features(earlier, model))
+    intent, confidence = model.intent(active)
+    earned = model.booleans(active, intent)
     evidence = tuple((name, _evidence(name, name in earned, prompt, position)) for name in applicable(intent))
     return Rubric("ok", intent, confidence, earned, evidence)
 
 
-def context_features(earlier: Sequence[Turn]) -> tuple[int, ...]:
+def context_features(earlier: Sequence[Turn], model: RubricModel = SHIPPED) -> tuple[int, ...]:
     """What the sub-session held before a prompt, as features."""
     if not earlier:
-        return (_CONTEXT_NUMBER["context:first"],)
+        return (CONTEXT_NUMBER["context:first"],)
     before = earlier[-1]
     names = []
     if before.response is not None and before.response.asks:
@@ -87,39 +63,19 @@ def context_features(earlier: Sequence[Turn]) -> tuple[int, ...]:
         names.append("context:after silence")
     if before.prompt is not None and before.prompt.navigational == "command":
         names.append("context:after a command")
-        if _REVIEW_CUE in before.prompt.features:
+        if not _REVIEW_CUES.isdisjoint(before.prompt.features):
             names.append("context:after a review command")
     asked = next(
-        (t.prompt for t in reversed(earlier[-8:]) if t.prompt is not None and not t.prompt.navigational), None
+        (
+            t.prompt
+            for t in reversed(earlier[-_LOOK_BACK_TURNS:])
+            if t.prompt is not None and not t.prompt.navigational
+        ),
+        None,
     )
     if asked is not None:
-        names.append(f"context:after {judge_intent(asked.features)[0]}")
-    return tuple(_CONTEXT_NUMBER[name] for name in names)
-
-
-def judge_intent(active: Iterable[int]) -> tuple[Intent, float]:
-    """The likeliest class of what is asked, and its probability, 0-1."""
-    columns = [_INTENT_COLUMNS[n] for n in active if n in _INTENT_COLUMNS and n not in PASTED_FEATURES]
-    logits = [sum(values) for values in zip(BIAS, *columns, strict=True)]
-    top = max(logits)
-    total = sum(math.exp((value - top) / 1000) for value in logits)
-    return INTENTS[logits.index(top)], round(1 / total, 3)
-
-
-def judge_booleans(active: Iterable[int], intent: Intent) -> tuple[BooleanName, ...]:
-    """The booleans a prompt of this intent earns, in rubric order."""
-    numbers = (*active, _CONTEXT_NUMBER[f"is:{intent}"])
-    all_columns = [(n, _BOOLEAN_COLUMNS[n]) for n in numbers if n in _BOOLEAN_COLUMNS]
-    sums = [sum(values) for values in zip(BOOLEAN_BIAS, *(c for _, c in all_columns), strict=True)]
-    own = [
-        sum(values)
-        for values in zip(BOOLEAN_BIAS, *(c for n, c in all_columns if n not in PASTED_FEATURES), strict=True)
-    ]
-    return tuple(
-        name
-        for index, name in enumerate(BOOLEANS)
-        if intent in APPLIES_TO[name] and (own if name in _ON_OWN_WORDS_ONLY else sums)[index] > 0
-    )
+        names.append(f"context:after {model.intent(asked.features)[0]}")
+    return tuple(CONTEXT_NUMBER[name] for name in names)
 
 
 def _evidence(name: BooleanName, earned: bool, prompt: PromptReading, position: int) -> Evidence:
@@ -127,9 +83,6 @@ def _evidence(name: BooleanName, earned: bool, prompt: PromptReading, position: 
         return Evidence(_MISSED[name])
     span = prompt.spans[BOOLEANS.index(name)]
     return Evidence(_EARNED[name], position, span if span is not None else prompt.summary)
-
-
-# --- sub-sessions ---------------------------------------------------------------------------------------------
 
 
 def sub_session_intent(rubrics: Sequence[Rubric]) -> Intent | None:

@@ -1,0 +1,156 @@
+"""Traits of a prompt: what its sentences do, taken together, as named features.
+
+A trait joins what single words cannot say: that nothing but a question is asked, that a fix is asked for and the thing
+is a test, that a long text only describes what is wrong.
+"""
+
+from collections.abc import Sequence
+
+from aggregates.lexicons import VERBS
+from aggregates.sentences import OBJECTS, Sentence, analyse
+
+_SAID = ("request", "question", "report", "statement")
+_HOWS = (
+    "plain",
+    "you",
+    "we",
+    "i",
+    "want",
+    "lets",
+    "please",
+    "should",
+    "suggest",
+    "sure",
+    "forbid",
+    "unwanted",
+)
+_ASKED = ("wh", "how", "why", "yesno", "tag", "other")
+_KINDS = tuple(VERBS)
+
+# What a request is about, per verb, in the order in which the first that holds is named.
+_ABOUT: dict[str, tuple[str, ...]] = {
+    "look": ("review", "defect", "tests"),
+    "fix": ("tests", "text", "review", "structure"),
+    "add": ("tests", "text", "feature", "git", "plan"),
+    "change": ("text", "structure", "tests"),
+    "remove": ("text", "structure", "tests"),
+    "write": ("tests", "plan", "text"),
+    "do": ("tests", "plan", "review"),
+}
+_FINDINGS: dict[str, frozenset[str]] = {
+    "structure": frozenset(
+        "duplicate duplicated duplicates duplication extract extracting refactor refactoring consolidate consolidating simplify simplified "
+        "dry monolith helper shared reuse reused".split()
+    ),
+    "tests": frozenset("test tests coverage unit tested".split()),
+    "defect": frozenset(
+        "panic panics fails fail failing incorrect incorrectly wrong error errors corrupt corrupted race leak leaks lost silently cause "
+        "causes causing crash crashes exit exits bug breaks break broken never misses missed stale hang hangs memory exhaustion malicious "
+        "inconsistent inconsistency overwritten overwrites garbage".split()
+    ),
+    "text": frozenset(
+        "comment comments misleading naming named rename typo unused dead redundant log logging message messages wording docs doc context "
+        "casing wrap wrapping".split()
+    ),
+}  # fmt: skip
+_PROSE_WORDS_MIN = 18
+
+TRAITS: tuple[str, ...] = (
+    "bare",
+    "bare paste",
+    "plan handed over",
+    *(f"plan title:{kind}" for kind in (*_KINDS, "tests")),
+    "only strong report",
+    "only weak report",
+    "only statement",
+    "only question",
+    "has report",
+    "has strong report",
+    *(f"question:{how}" for how in _ASKED),
+    *(f"only question:{how}" for how in _ASKED),
+    *(f"how:{how}" for how in _HOWS),
+    *(f"last how:{how}" for how in _HOWS),
+    *(f"does:{kind}" for kind in (*_KINDS, "none")),
+    *(f"does:{kind} {about}" for kind, abouts in _ABOUT.items() for about in abouts),
+    *(f"first does:{kind}" for kind in (*_KINDS, "none")),
+    *(f"last does:{kind}" for kind in (*_KINDS, "none")),
+    *(f"begins:{said}" for said in _SAID),
+    *(f"ends:{said}" for said in _SAID),
+    "prose",
+    *(f"prose:{about}" for about in _FINDINGS),
+    *(f"prose twice:{about}" for about in _FINDINGS),
+)
+_PLAN_OPENINGS = frozenset({"plan", "plans", "spec", "design"})
+
+
+def traits(
+    sentences: Sequence[Sequence[str]], plain: Sequence[str], heading: Sequence[str], pasted: bool
+) -> set[str]:
+    """The names of the traits that hold; `heading` is the first heading's words."""
+    if len(plain) <= 2:
+        return {"bare paste" if pasted else "bare"}
+    if heading and _PLAN_OPENINGS.intersection(plain[:8]):
+        return _handed_plan(heading)
+    said = [sentence for tokens in sentences if (sentence := analyse(tokens)) is not None]
+    if not said:
+        return {"bare"}
+    requests = [each for each in said if each.kind == "request"]
+    found = {f"begins:{said[0].kind}", f"ends:{said[-1].kind}"}
+    found.update(_requested(requests) if requests else _unrequested(said))
+    found.update(f"question:{each.how}" for each in said if each.kind == "question")
+    reports = [each for each in said if each.kind == "report"]
+    if reports:
+        found.add("has report")
+    if any(each.how == "strong" for each in reports):
+        found.add("has strong report")
+    if len(plain) >= _PROSE_WORDS_MIN and all(each.how in ("suggest", "should") for each in requests):
+        found.update(_prose(said, plain))
+    return found
+
+
+def _handed_plan(heading: Sequence[str]) -> set[str]:
+    from_title = {f"plan title:{kind}" for kind, words in VERBS.items() if not words.isdisjoint(heading)}
+    if not OBJECTS["tests"].isdisjoint(heading):
+        from_title.add("plan title:tests")
+    return from_title | {"plan handed over"}
+
+
+def _requested(requests: Sequence[Sentence]) -> set[str]:
+    found = {
+        f"first does:{requests[0].verb or 'none'}",
+        f"last does:{requests[-1].verb or 'none'}",
+        f"last how:{requests[-1].how}",
+    }
+    for each in requests:
+        found.add(f"how:{each.how}")
+        if each.how in ("forbid", "unwanted"):
+            continue
+        verb = each.verb or "none"
+        about = next((name for name in _ABOUT.get(verb, ()) if name in each.about), None)
+        found.add(f"does:{verb} {about}" if about else f"does:{verb}")
+    return found
+
+
+def _unrequested(said: Sequence[Sentence]) -> set[str]:
+    """Nothing is asked to be done: questions, reports or statements alone."""
+    questions = [each for each in said if each.kind == "question"]
+    if questions:
+        return {"only question", f"only question:{questions[-1].how}"}
+    reports = [each for each in said if each.kind == "report"]
+    if not reports:
+        return {"only statement"}
+    return {"only strong report" if any(each.how == "strong" for each in reports) else "only weak report"}
+
+
+def _prose(said: Sequence[Sentence], plain: Sequence[str]) -> set[str]:
+    """A text that describes: a review finding, a report."""
+    if any(each.kind == "question" for each in said):
+        return set()
+    found = {"prose"}
+    for about, words in _FINDINGS.items():
+        count = sum(map(words.__contains__, plain))
+        if count:
+            found.add(f"prose:{about}")
+        if count >= 2:
+            found.add(f"prose twice:{about}")
+    return found

@@ -1,0 +1,204 @@
+"""How far the embedded judges agree with experts: the measures of scoring.md, section 9, over pairs of verdicts."""
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from aggregates.verdicts import BOOLEANS, INTENTS, BooleanName, Intent, applicable
+
+Booleans = Mapping[BooleanName, bool | None]
+
+
+class Pair(msgspec.Struct, frozen=True):
+    """One prompt: what the experts said and what the judge said."""
+
+    item_id: str
+    expert_status: str
+    expert_intent: Intent | None
+    expert: Booleans
+    judged_status: str
+    judged_intent: Intent | None
+    judged: Booleans
+
+
+class Share(msgspec.Struct, frozen=True):
+    """A count of a count, with its 95 % Wilson interval."""
+
+    hits: int
+    total: int
+
+    @property
+    def value(self) -> float | None:
+        return self.hits / self.total if self.total else None
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """0-1; (0, 1) of nothing."""
+        if not self.total:
+            return 0.0, 1.0
+        z, n, p = 1.96, self.total, self.hits / self.total
+        middle = (p + z * z / (2 * n)) / (1 + z * z / n)
+        half = z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / (1 + z * z / n)
+        return max(0.0, middle - half), min(1.0, middle + half)
+
+
+class PromptMeasures(msgspec.Struct, frozen=True):
+    """Over prompts that the experts classified."""
+
+    prompts: int
+    status_accuracy: Share
+    """Over all prompts: ok, skipped or unclassified as the experts say."""
+    intent_accuracy: Share
+    kappa: dict[BooleanName, float | None]
+    """Where both give a value; what does not apply for one of them is left out."""
+    kappa_null_is_false: dict[BooleanName, float | None]
+    """Where the experts give a value; null of the judge counts as false."""
+    score_error: float
+    """Mean absolute difference of 100 x true / applicable, points."""
+    apg_error: float
+    """Difference of the two means, points."""
+    confusion: dict[Intent, dict[str, int]]
+    """Expert intent -> judged intent, or status, -> count."""
+
+    @property
+    def mean_kappa(self) -> float:
+        known = [value for value in self.kappa.values() if value is not None]
+        return sum(known) / len(known) if known else 0.0
+
+
+def kappa(pairs: Sequence[tuple[bool, bool]]) -> float | None:
+    """Cohen's kappa; None of nothing, 1 where both always say the same one thing."""
+    if not pairs:
+        return None
+    agreed = sum(a == b for a, b in pairs) / len(pairs)
+    first = sum(a for a, _ in pairs) / len(pairs)
+    second = sum(b for _, b in pairs) / len(pairs)
+    chance = first * second + (1 - first) * (1 - second)
+    return 1.0 if chance == 1 else (agreed - chance) / (1 - chance)
+
+
+def own_score(intent: Intent, booleans: Booleans) -> float:
+    """100 x true / applicable."""
+    names = applicable(intent)
+    return 100.0 * sum(booleans[name] is True for name in names) / len(names)
+
+
+def measure_prompts(pairs: Sequence[Pair]) -> PromptMeasures:
+    """All measures over prompts."""
+    ok = [pair for pair in pairs if pair.expert_intent is not None]
+    confusion: dict[Intent, dict[str, int]] = {intent: {} for intent in INTENTS}
+    for pair in ok:
+        assert pair.expert_intent is not None
+        row = confusion[pair.expert_intent]
+        said = pair.judged_intent or pair.judged_status
+        row[said] = row.get(said, 0) + 1
+    both = [
+        (score_of_expert(pair), own_score(pair.judged_intent, pair.judged))
+        for pair in ok
+        if pair.judged_intent
+    ]
+    return PromptMeasures(
+        prompts=len(ok),
+        status_accuracy=Share(sum(p.expert_status == p.judged_status for p in pairs), len(pairs)),
+        intent_accuracy=Share(sum(p.expert_intent == p.judged_intent for p in ok), len(ok)),
+        kappa={name: kappa(_values(ok, name, null_is_false=False)) for name in BOOLEANS},
+        kappa_null_is_false={name: kappa(_values(ok, name, null_is_false=True)) for name in BOOLEANS},
+        score_error=sum(abs(a - b) for a, b in both) / max(len(both), 1),
+        apg_error=abs(sum(a - b for a, b in both)) / max(len(both), 1),
+        confusion=confusion,
+    )
+
+
+def score_of_expert(pair: Pair) -> float:
+    """The own score by the experts' booleans."""
+    assert pair.expert_intent is not None
+    return own_score(pair.expert_intent, pair.expert)
+
+
+def _values(pairs: Sequence[Pair], name: BooleanName, *, null_is_false: bool) -> list[tuple[bool, bool]]:
+    values = []
+    for pair in pairs:
+        expert, judged = pair.expert[name], pair.judged.get(name)
+        if expert is None or (judged is None and not null_is_false):
+            continue
+        values.append((expert, judged is True))
+    return values
+
+
+def worst_misses(pairs: Sequence[Pair], count: int = 10) -> list[Pair]:
+    """The classified prompts whose scores lie farthest apart; a wrong intent breaks ties, then the id."""
+    ok = [pair for pair in pairs if pair.expert_intent is not None and pair.judged_intent is not None]
+
+    def distance(pair: Pair) -> tuple[float, bool, str]:
+        assert pair.judged_intent is not None
+        gap = abs(score_of_expert(pair) - own_score(pair.judged_intent, pair.judged))
+        return -gap, pair.expert_intent == pair.judged_intent, pair.item_id
+
+    return sorted(ok, key=distance)[:count]
+
+
+class BoundaryMeasures(msgspec.Struct, frozen=True):
+    """Over the starts of arcs, the first of each session left out."""
+
+    right: int
+    judged: int
+    expert: int
+
+    @property
+    def precision(self) -> float:
+        return self.right / self.judged if self.judged else 0.0
+
+    @property
+    def recall(self) -> float:
+        return self.right / self.expert if self.expert else 0.0
+
+    @property
+    def f1(self) -> float:
+        return 2 * self.right / (self.judged + self.expert) if self.judged + self.expert else 0.0
+
+
+def measure_boundaries(sessions: Sequence[tuple[frozenset[int], frozenset[int]]]) -> BoundaryMeasures:
+    """From pairs (expert starts, judged starts) of turns."""
+    return BoundaryMeasures(
+        right=sum(len(expert & judged) for expert, judged in sessions),
+        judged=sum(len(judged) for _, judged in sessions),
+        expert=sum(len(expert) for expert, _ in sessions),
+    )
+
+
+class OutcomeMeasures(msgspec.Struct, frozen=True):
+    """goal_complete over arcs as the experts cut them."""
+
+    sensitivity: Share
+    specificity: Share
+    undecided: dict[str, int]
+    """What the judge said where the experts could not."""
+
+
+def measure_outcomes(arcs: Sequence[tuple[bool | None, bool]]) -> OutcomeMeasures:
+    """From pairs (expert, judged) of goal_complete."""
+    unsure = Counter(str(judged).lower() for expert, judged in arcs if expert is None)
+    return OutcomeMeasures(
+        Share(
+            sum(judged for expert, judged in arcs if expert is True),
+            sum(expert is True for expert, _ in arcs),
+        ),
+        Share(
+            sum(not judged for expert, judged in arcs if expert is False),
+            sum(expert is False for expert, _ in arcs),
+        ),
+        {name: unsure[name] for name in sorted(unsure)},
+    )
+
+
+def correlation(pairs: Sequence[tuple[float, float]]) -> float | None:
+    """Pearson's r; None where there are fewer than three pairs or nothing varies."""
+    if len(pairs) < 3:
+        return None
+    mean_x = sum(x for x, _ in pairs) / len(pairs)
+    mean_y = sum(y for _, y in pairs) / len(pairs)
+    both = sum((x - mean_x) * (y - mean_y) for x, y in pairs)
+    spread = math.sqrt(sum((x - mean_x) ** 2 for x, _ in pairs) * sum((y - mean_y) ** 2 for _, y in pairs))
+    return both / spread if spread else None

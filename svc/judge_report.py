@@ -1,0 +1,374 @@
+"""How good the embedded judges are, measured on labelled data (scoring.md, section 9).
+
+    python -m svc.judge_report DATA_DIR [--json] [--shipped]
+
+DATA_DIR holds `labels/` and, for the comparison with commits, `entire-checkpoints/`. The rubric judge is trained anew for each
+of five parts of the sessions and judges the part it has not seen; `--shipped` judges with the weights of this
+version instead, which have seen the labels. The boundary and outcome judges have rules that were written by hand with these sessions
+at hand: their figures are not cross-validated.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+from rich.console import Console
+from rich.table import Table
+
+from aggregates.arcs import cut_arcs
+from aggregates.floor import substance
+from aggregates.rubric import judge_prompt, standing_scores, sub_session_intent
+from aggregates.rubric_model import SHIPPED, RubricModel
+from aggregates.verdicts import BOOLEANS, INTENTS
+from svc.judge_measures import (
+    BoundaryMeasures,
+    OutcomeMeasures,
+    Pair,
+    PromptMeasures,
+    Share,
+    correlation,
+    measure_boundaries,
+    measure_outcomes,
+    measure_prompts,
+    own_score,
+    score_of_expert,
+    worst_misses,
+)
+from svc.labelled import (
+    PromptItem,
+    SessionItem,
+    judge_arc,
+    label_of,
+    labelled_prompts,
+    labelled_sessions,
+    read_lines,
+    session_item,
+)
+from svc.train_judges import folds, items_of, train
+
+FOLDS = 5
+
+
+class DeveloperRow(msgspec.Struct, frozen=True):
+    """One developer's sub-sessions beside the commits that followed them."""
+
+    developer: str
+    qualifying: int
+    complete: int
+    checkpointed: int
+    """Qualifying sub-sessions within or after which a checkpoint was made before the next one began."""
+    apg: float | None
+
+
+class Report(msgspec.Struct, frozen=True):
+    """Everything that is measured."""
+
+    prompts: PromptMeasures
+    misses: tuple[Pair, ...]
+    boundaries: BoundaryMeasures
+    outcomes: OutcomeMeasures
+    developers: tuple[DeveloperRow, ...]
+    apg_with_completion: float | None
+    """Pearson's r between APG and completion over agent sessions."""
+
+
+def report(data_dir: Path, *, shipped: bool = False) -> Report:
+    """Measure the judges on DATA_DIR."""
+    pairs = prompt_pairs(data_dir, shipped=shipped)
+    sessions = [
+        each for each in labelled_sessions(data_dir / "labels" / "sessions.jsonl") if each.arcs is not None
+    ]
+    developers, correlated = developer_rows(data_dir / "entire-checkpoints")
+    return Report(
+        measure_prompts(pairs),
+        tuple(worst_misses(pairs)),
+        measure_boundaries([starts_of(each) for each in sessions]),
+        measure_outcomes([verdict for each in sessions for verdict in outcomes_of(each)]),
+        tuple(developers),
+        correlated,
+    )
+
+
+def prompt_pairs(data_dir: Path, *, shipped: bool = False) -> list[Pair]:
+    """Each labelled prompt beside the verdict of a model that has not seen its session."""
+    items = labelled_prompts(data_dir / "labels" / "prompts.jsonl")
+    if shipped:
+        return [_pair(item, SHIPPED) for item in items if item.label is not None]
+    training = items_of(data_dir)
+    pairs: dict[str, Pair] = {}
+    sessions = [item.item_id.rsplit(":", 1)[0] for item in items]
+    for held_out in folds(sessions, FOLDS):
+        unseen = {sessions[place] for place in held_out}
+        model = train([item for item in training if item.session not in unseen])
+        for place in held_out:
+            if items[place].label is not None:
+                pairs[items[place].item_id] = _pair(items[place], model)
+    return [pairs[item.item_id] for item in items if item.item_id in pairs]
+
+
+def _pair(item: PromptItem, model: RubricModel) -> Pair:
+    assert item.label is not None
+    rubric = judge_prompt(item.turn.prompt, item.turn.position, item.earlier, model)
+    said = label_of(rubric)
+    return Pair(
+        item.item_id,
+        item.label.status,
+        item.label.intent,
+        item.label.booleans,
+        rubric.status,
+        rubric.intent,
+        {name: said[name] for name in BOOLEANS},
+    )
+
+
+def starts_of(session: SessionItem) -> tuple[frozenset[int], frozenset[int]]:
+    """The first turns of arcs by the experts and by the judge, the session's first left out."""
+    expert = frozenset(arc.start for arc in session.arcs or ()) - {
+        min((a.start for a in session.arcs or ()), default=1)
+    }
+    judged: list[int] = []
+    start = 1
+    for arc in cut_arcs(session.turns, "start", None):
+        judged.append(start)
+        start += len(arc.turn_ids)
+    return expert, frozenset(judged[1:])
+
+
+def outcomes_of(session: SessionItem) -> list[tuple[bool | None, bool]]:
+    """goal_complete by the experts and by the judge, on the arcs as the experts cut them."""
+    verdicts = []
+    for arc in session.arcs or ():
+        turns = session.turns[arc.start - 1 : arc.end]
+        following = session.turns[arc.end] if arc.end < len(session.turns) else None
+        verdicts.append((arc.goal_complete, judge_arc(turns, following)["goal_complete"] is True))
+    return verdicts
+
+
+def developer_rows(folder: Path) -> tuple[list[DeveloperRow], float | None]:
+    """Completion beside commits, per developer; empty where the folder is not there."""
+    if not (folder / "turns.jsonl").exists():
+        return [], None
+    by_session: dict[str, list[dict[str, Any]]] = {}
+    for turn in read_lines(folder / "turns.jsonl"):
+        by_session.setdefault(turn["session_id"], []).append(turn)
+    totals: dict[str, list[float]] = {}
+    points: list[tuple[float, float]] = []
+    for session in read_lines(folder / "sessions.jsonl"):
+        turns = by_session.get(session["session_id"], [])
+        if turns:
+            _add_session(session, turns, totals, points)
+    rows = [
+        DeveloperRow(name, int(q), int(c), int(k), score / graded if graded else None)
+        for name, (q, c, k, score, graded) in sorted(totals.items())
+    ]
+    return rows, correlation(points)
+
+
+def _add_session(
+    session: Mapping[str, Any],
+    raw: Sequence[Mapping[str, Any]],
+    totals: dict[str, list[float]],
+    points: list[tuple[float, float]],
+) -> None:
+    """Judge one agent session and add its sub-sessions to its developer's sums."""
+    item = session_item({"session": session["session_id"], "turns": [as_labelled_turn(turn) for turn in raw]})
+    row = totals.setdefault(str(session.get("developer")), [0.0] * 5)
+    start, complete, qualifying, scores = 0, 0, 0, list[float]()
+    for arc in cut_arcs(item.turns, "start", None):
+        turns = item.turns[start : start + len(arc.turn_ids)]
+        start += len(arc.turn_ids)
+        following = item.turns[start] if start < len(item.turns) else None
+        verdict = judge_arc(turns, following)
+        if verdict["intent"] is None or not substance(turns).passed:
+            continue
+        qualifying += 1
+        complete += verdict["goal_complete"] is True
+        row[2] += _checkpointed(
+            session, turns[0].started_us, None if following is None else following.started_us
+        )
+        rubrics = [
+            judge_prompt(turn.prompt, turn.position, turns[:place]) for place, turn in enumerate(turns)
+        ]
+        scores += [
+            score for score in standing_scores(rubrics, sub_session_intent(rubrics)) if score is not None
+        ]
+    row[0] += qualifying
+    row[1] += complete
+    row[3] += sum(scores)
+    row[4] += len(scores)
+    if qualifying and scores:
+        points.append((sum(scores) / len(scores), complete / qualifying))
+
+
+def _checkpointed(session: Mapping[str, Any], start_us: int, end_us: int | None) -> bool:
+    times = [
+        session_item({"turns": [{"prompt": "", "ts": c["created_at"]}]}).turns[0].started_us
+        for c in session["checkpoints"]
+    ]
+    return any(start_us <= at_us and (end_us is None or at_us <= end_us) for at_us in times)
+
+
+def as_labelled_turn(turn: Mapping[str, Any]) -> dict[str, Any]:
+    """A turn of `turns.jsonl` in the shape of a labelled session's turn."""
+    tools = [
+        " ".join(
+            filter(
+                None,
+                (
+                    tool["name"],
+                    tool.get("command") or tool.get("path"),
+                    "[FAILED]" if tool.get("ok") is False else "",
+                ),
+            )
+        )
+        for tool in turn.get("tools") or []
+    ]
+    return {
+        "ts": turn.get("ts"),
+        "kind": turn.get("kind"),
+        "prompt": turn["prompt"],
+        "interrupted": turn.get("interrupted"),
+        "api_error": turn.get("api_error"),
+        "tools": tools,
+        "response_end": (turn.get("response_text") or "")[-500:],
+    }
+
+
+# What is printed
+
+
+def print_report(measured: Report, console: Console, *, shipped: bool) -> None:
+    """The report as tables."""
+    how = (
+        "weights of this version, which have seen these labels"
+        if shipped
+        else "5-fold cross-validation by session"
+    )
+    console.print(f"Rubric judge, {how}", style="bold")
+    console.print(_summary_table(measured.prompts))
+    console.print(_kappa_table(measured.prompts))
+    console.print(_confusion_table(measured.prompts))
+    console.print(_misses_table(measured.misses))
+    console.print("Boundary and outcome judges", style="bold")
+    console.print(_arcs_table(measured.boundaries, measured.outcomes))
+    if measured.developers:
+        console.print(_developers_table(measured))
+
+
+def _summary_table(measures: PromptMeasures) -> Table:
+    table = Table("measure", "value", "must", "reach for")
+    table.add_row("prompts classified by the experts", str(measures.prompts), "", "")
+    table.add_row("status accuracy (all prompts)", _share(measures.status_accuracy), "", "")
+    table.add_row("intent accuracy", _share(measures.intent_accuracy), ".65", ".80")
+    table.add_row("mean kappa", f"{measures.mean_kappa:.3f}", ".52", ".65")
+    table.add_row("mean error of a prompt's own score", f"{measures.score_error:.1f}", "10", "8")
+    table.add_row("APG error", f"{measures.apg_error:.1f}", "3", "2")
+    return table
+
+
+def _kappa_table(measures: PromptMeasures) -> Table:
+    table = Table("boolean", "kappa where both apply", "kappa, null as false")
+    for name in BOOLEANS:
+        table.add_row(name, _number(measures.kappa[name]), _number(measures.kappa_null_is_false[name]))
+    return table
+
+
+def _confusion_table(measures: PromptMeasures) -> Table:
+    said = [*INTENTS, "unclassified", "skipped"]
+    table = Table("experts \\ judge", *said)
+    for intent in INTENTS:
+        table.add_row(intent, *(str(measures.confusion[intent].get(name, "")) for name in said))
+    return table
+
+
+def _misses_table(misses: Sequence[Pair]) -> Table:
+    table = Table("worst misses", "experts", "judge", "score", "judged score", "booleans apart")
+    for pair in misses:
+        apart = [
+            name
+            for name in BOOLEANS
+            if pair.expert[name] is not None and pair.expert[name] != pair.judged[name]
+        ]
+        judged = own_score(pair.judged_intent, pair.judged) if pair.judged_intent else 0.0
+        table.add_row(
+            pair.item_id,
+            str(pair.expert_intent),
+            str(pair.judged_intent),
+            f"{score_of_expert(pair):.0f}",
+            f"{judged:.0f}",
+            ", ".join(apart),
+        )
+    return table
+
+
+def _arcs_table(boundaries: BoundaryMeasures, outcomes: OutcomeMeasures) -> Table:
+    table = Table("measure", "value", "must", "reach for")
+    table.add_row("boundary F1", f"{boundaries.f1:.3f}", ".65", ".75")
+    table.add_row(
+        "boundary precision",
+        f"{boundaries.precision:.3f} ({boundaries.right} of {boundaries.judged})",
+        "",
+        "",
+    )
+    table.add_row(
+        "boundary recall", f"{boundaries.recall:.3f} ({boundaries.right} of {boundaries.expert})", "", ""
+    )
+    table.add_row("goal_complete, sensitivity", _share(outcomes.sensitivity), "", "")
+    table.add_row("goal_complete, specificity", _share(outcomes.specificity), "", "")
+    said = ", ".join(f"{name} {count}" for name, count in outcomes.undecided.items())
+    table.add_row("where the experts could not say", said, "", "")
+    return table
+
+
+def _developers_table(measured: Report) -> Table:
+    table = Table(
+        "developer",
+        "qualifying",
+        "completion rate",
+        "share with a checkpoint",
+        "APG",
+        title="Commits as ground truth",
+    )
+    for row in measured.developers:
+        count = max(row.qualifying, 1)
+        apg = "" if row.apg is None else f"{row.apg:.1f}"
+        table.add_row(
+            row.developer,
+            str(row.qualifying),
+            f"{row.complete / count:.2f}",
+            f"{row.checkpointed / count:.2f}",
+            apg,
+        )
+    table.caption = f"APG with completion over agent sessions: r = {_number(measured.apg_with_completion)}"
+    return table
+
+
+def _share(share: Share) -> str:
+    low, high = share.interval
+    value = "none" if share.value is None else f"{share.value:.3f}"
+    return f"{value} ({share.hits} of {share.total}; {low:.2f}-{high:.2f})"
+
+
+def _number(value: float | None) -> str:
+    return "none" if value is None else f"{value:.3f}"
+
+
+@click.command()
+@click.argument("data_dir", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
+@click.option(
+    "--shipped", is_flag=True, help="Judge with the weights of this version instead of cross-validating."
+)
+def main(data_dir: Path, as_json: bool, shipped: bool) -> None:
+    """Measure the embedded judges on DATA_DIR/labels."""
+    measured = report(data_dir, shipped=shipped)
+    if as_json:
+        click.echo(msgspec.json.encode(measured).decode())
+    else:
+        print_report(measured, Console(width=160), shipped=shipped)
+
+
+if __name__ == "__main__":
+    main()

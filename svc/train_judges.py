@@ -1,0 +1,238 @@
+"""Training the embedded rubric judge: labelled prompts in, `aggregates/judge_weights.py` out.
+
+    python -m svc.train_judges DATA_DIR [--out FILE]
+
+Plain softmax and logistic regression with an L2 penalty, by full-batch gradient steps: no library and no randomness,
+so the same labels give the same file. The file holds the names of features (cues, single common words) and whole
+numbers, thousandths of a logit; nothing of the labelled texts.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import click
+import msgspec
+
+from aggregates.reading import PromptReading
+from aggregates.rubric import context_features
+from aggregates.rubric_model import ALL_FEATURES, CONTEXT_NUMBER, MAY_REST_ON_PASTED, RubricModel
+from aggregates.features import PASTED_FEATURES
+from aggregates.turn import Turn
+from aggregates.verdicts import BOOLEANS, INTENTS, BooleanName, Intent
+from svc.labelled import PromptLabel, labelled_prompts
+
+INTENT_PENALTY = 0.012
+BOOLEAN_PENALTY = 0.006
+STEPS = 70
+SEEN_MIN = 3
+"""A feature that fewer prompts show is left out."""
+INNER_FOLDS = 3
+
+Row = tuple[int, ...]
+"""The active features of one prompt."""
+
+
+class Item(msgspec.Struct, frozen=True):
+    """One labelled prompt as the trainer sees it."""
+
+    item_id: str
+    prompt: PromptReading
+    earlier: tuple[Turn, ...]
+    intent: Intent
+    booleans: Mapping[BooleanName, bool]
+
+    @property
+    def session(self) -> str:
+        return self.item_id.rsplit(":", 1)[0]
+
+
+class Fit(msgspec.Struct, frozen=True):
+    """One weight per class and feature, and a bias per class, in logits."""
+
+    bias: tuple[float, ...]
+    weights: Mapping[int, tuple[float, ...]]
+
+    def logits(self, row: Row) -> list[float]:
+        columns = [self.weights[number] for number in row if number in self.weights]
+        return [sum(values) for values in zip(self.bias, *columns, strict=True)]
+
+
+def items_of(data_dir: Path) -> list[Item]:
+    """The classified prompts of the labelled data."""
+    return [
+        Item(each.item_id, each.turn.prompt, each.earlier, each.label.intent, _booleans(each.label))
+        for each in labelled_prompts(data_dir / "labels" / "prompts.jsonl")
+        if each.label is not None and each.label.intent is not None and each.turn.prompt is not None
+    ]
+
+
+def _booleans(label: PromptLabel) -> dict[BooleanName, bool]:
+    return {name: value for name in BOOLEANS if (value := label.booleans[name]) is not None}
+
+
+def train(items: Sequence[Item]) -> RubricModel:
+    """A model of these items."""
+    return RubricModel(*tables(items))
+
+
+Tables = tuple[tuple[int, ...], dict[str, tuple[int, ...]], tuple[int, ...], dict[str, tuple[int, ...]]]
+
+
+def tables(items: Sequence[Item]) -> Tables:
+    """Biases and weights, in thousandths: intents, then booleans.
+
+    Intents are learned twice: what came before a prompt is told by the model that looks at prompts alone.
+    """
+    targets = [INTENTS.index(item.intent) for item in items]
+    alone = fit([_own(item.prompt.features) for item in items], targets, len(INTENTS), INTENT_PENALTY)
+    first = RubricModel(*_thousandths(alone), (0,) * len(BOOLEANS), {})
+    rows = [(*item.prompt.features, *context_features(item.earlier, first)) for item in items]
+    intents = fit([_own(row) for row in rows], targets, len(INTENTS), INTENT_PENALTY)
+    bias: list[int] = []
+    weights: dict[str, list[int]] = {}
+    for place, name in enumerate(BOOLEANS):
+        binary = _boolean(name, items, rows)
+        bias.append(round(1000 * binary.bias[0]))
+        for number, (weight,) in binary.weights.items():
+            weights.setdefault(ALL_FEATURES[number], [0] * len(BOOLEANS))[place] = round(1000 * weight)
+    kept = {name: tuple(values) for name, values in sorted(weights.items()) if any(values)}
+    return *_thousandths(intents), tuple(bias), kept
+
+
+def _own(row: Row) -> Row:
+    return tuple(number for number in row if number not in PASTED_FEATURES)
+
+
+def _thousandths(fitted: Fit) -> tuple[tuple[int, ...], dict[str, tuple[int, ...]]]:
+    named = {
+        ALL_FEATURES[number]: tuple(round(1000 * w) for w in values)
+        for number, values in fitted.weights.items()
+    }
+    return tuple(round(1000 * b) for b in fitted.bias), {
+        name: named[name] for name in sorted(named) if any(named[name])
+    }
+
+
+def _boolean(name: BooleanName, items: Sequence[Item], rows: Sequence[Row]) -> Fit:
+    """One boolean, its bias shifted so that unseen prompts earn it as often as the experts say."""
+    chosen = [place for place, item in enumerate(items) if name in item.booleans]
+    keep: Callable[[Row], Row] = (lambda row: row) if name in MAY_REST_ON_PASTED else _own
+    mine = [(*keep(rows[place]), CONTEXT_NUMBER[f"is:{items[place].intent}"]) for place in chosen]
+    targets = [0 if items[place].booleans[name] else 1 for place in chosen]
+    unseen = _unseen_logits(mine, targets, [items[place].session for place in chosen])
+    true_count = targets.count(0)
+    ordered = sorted(unseen, reverse=True)
+    cut = (ordered[max(true_count - 1, 0)] + ordered[min(true_count, len(ordered) - 1)]) / 2
+    both = fit(mine, targets, 2, BOOLEAN_PENALTY)
+    weights = {number: (w[0] - w[1],) for number, w in both.weights.items()}
+    return Fit((both.bias[0] - both.bias[1] - cut,), weights)
+
+
+def _unseen_logits(rows: Sequence[Row], targets: Sequence[int], sessions: Sequence[str]) -> list[float]:
+    logits = [0.0] * len(rows)
+    for held_out in folds(sessions, INNER_FOLDS):
+        kept = [place for place in range(len(rows)) if place not in held_out]
+        part = fit([rows[place] for place in kept], [targets[place] for place in kept], 2, BOOLEAN_PENALTY)
+        for place in held_out:
+            true, false = part.logits(rows[place])
+            logits[place] = true - false
+    return logits
+
+
+def folds(sessions: Sequence[str], count: int) -> list[frozenset[int]]:
+    """Places split into `count` parts of near equal size, whole sessions only: the largest first, to the smallest part."""
+    sizes = Counter(sessions)
+    part_of: dict[str, int] = {}
+    totals = [0] * count
+    for session in sorted(sizes, key=lambda each: (-sizes[each], each)):
+        part = totals.index(min(totals))
+        part_of[session] = part
+        totals[part] += sizes[session]
+    return [
+        frozenset(p for p, session in enumerate(sessions) if part_of[session] == part)
+        for part in range(count)
+    ]
+
+
+def fit(rows: Sequence[Row], targets: Sequence[int], classes: int, penalty: float) -> Fit:
+    """Softmax regression by RMS-scaled gradient descent; `penalty` is the L2 factor per item."""
+    counts = Counter(number for row in rows for number in row)
+    columns = sorted(number for number, count in counts.items() if count >= SEEN_MIN)
+    place = {number: index for index, number in enumerate(columns)}
+    packed = [tuple(place[number] for number in row if number in place) for row in rows]
+    weights = [[0.0] * len(columns) for _ in range(classes)]
+    squares = [[0.0] * len(columns) for _ in range(classes)]
+    bias = [0.0] * classes
+    for step in range(STEPS):
+        slopes = [[penalty * w for w in weights[c]] for c in range(classes)]
+        bias_slopes = [0.0] * classes
+        for row, target in zip(packed, targets, strict=True):
+            for c, error in enumerate(_errors(row, target, weights, bias)):
+                share = error / len(rows)
+                bias_slopes[c] += share
+                slope = slopes[c]
+                for index in row:
+                    slope[index] += share
+        rate = 0.15 / (1 + step / 12)
+        for c in range(classes):
+            bias[c] -= 4 * rate * bias_slopes[c]
+            _step(weights[c], squares[c], slopes[c], rate)
+    return Fit(tuple(bias), {number: tuple(w[i] for w in weights) for i, number in enumerate(columns)})
+
+
+def _errors(row: Row, target: int, weights: Sequence[Sequence[float]], bias: Sequence[float]) -> list[float]:
+    """Predicted share less the true one, per class."""
+    logits = [bias[c] + sum([w[index] for index in row]) for c, w in enumerate(weights)]
+    top = max(logits)
+    powers = [math.exp(value - top) for value in logits]
+    total = sum(powers)
+    return [power / total - (c == target) for c, power in enumerate(powers)]
+
+
+def _step(weights: list[float], squares: list[float], slopes: Sequence[float], rate: float) -> None:
+    for index, slope in enumerate(slopes):
+        squares[index] = 0.8 * squares[index] + 0.2 * slope * slope
+        weights[index] -= rate * slope / (math.sqrt(squares[index]) + 1e-3)
+
+
+def source_of(trained: Tables) -> str:
+    """The text of the weights file."""
+    bias, weights, boolean_bias, boolean_weights = trained
+    lines = [
+        '"""Weights of the rubric judge in thousandths of a logit, written by `python -m svc.train_judges`: do not edit.',
+        "",
+        "One number per intent, or per boolean, in the order of `verdicts.INTENTS` and `verdicts.BOOLEANS`.",
+        '"""',
+        "",
+        f"BIAS: tuple[int, ...] = {bias}",
+        "WEIGHTS: dict[str, tuple[int, ...]] = {",
+        *(f'    "{name}": {values},' for name, values in weights.items()),
+        "}",
+        f"BOOLEAN_BIAS: tuple[int, ...] = {boolean_bias}",
+        "BOOLEAN_WEIGHTS: dict[str, tuple[int, ...]] = {",
+        *(f'    "{name}": {values},' for name, values in boolean_weights.items()),
+        "}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+@click.command()
+@click.argument("data_dir", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=None,
+    help="Default: the package's own file.",
+)
+def main(data_dir: Path, out: Path | None) -> None:
+    """Train the rubric judge on DATA_DIR/labels/prompts.jsonl and write its weights."""
+    items = items_of(data_dir)
+    target = out or Path(__file__).parent.parent / "aggregates" / "judge_weights.py"
+    target.write_text(source_of(tables(items)), encoding="utf-8")
+    click.echo(f"{len(items)} prompts -> {target}")
+
+
+if __name__ == "__main__":
+    main()
