@@ -151,7 +151,7 @@ async def test_it_imports_without_a_word(tmp_path: Path) -> None:
 
 
 def test_what_is_finished_stays_as_it_is_however_far_a_file_is_read(tmp_path: Path) -> None:
-    """Every prefix of every sample gives the same exchanges as the whole file, as far as they are finished."""
+    """Every prefix of a sample gives the exchanges of the whole file, as far as they are finished."""
     written(tmp_path)
     for file in tmp_path.rglob("*.jsonl"):
         lines = file.read_bytes().splitlines(keepends=True)
