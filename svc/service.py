@@ -94,14 +94,14 @@ class RunningService:
         return await _taken(self._administration.send, command)
 
     async def read(
-        self, scope: Scope, query: Callable[Concatenate[Reader, P], T], /, *args: P.args, **kwargs: P.kwargs
+        self, scope: Scope, query: Callable[Concatenate[Reader, Scope, P], T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Run a query in a thread, on views that hold all that this developer was told is on disk."""
         await self._caught_up(scope.developer_id)
 
         def run() -> T:
             with self.projector.readers.reading() as db:
-                return query(Reader(db, self._fetch), *args, **kwargs)
+                return query(Reader(db, self._fetch), scope, *args, **kwargs)
 
         return await trio.to_thread.run_sync(run, limiter=self._read_limit)
 

@@ -40,10 +40,10 @@ class Service(Protocol):
         """Hand a decision about people or keys to the one administration actor."""
 
     async def read(
-        self, scope: Scope, query: Callable[Concatenate[Reader, P], T], /, *args: P.args, **kwargs: P.kwargs
+        self, scope: Scope, query: Callable[Concatenate[Reader, Scope, P], T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Run a query of `projections` on a read-only connection off the loop, caught up with the scope's own
-        acknowledged writes. Raises `Unavailable` where that takes too long or the views are being built."""
+        """Run a query of `projections` for a scope, off the loop, on views that hold the scope's own acknowledged
+        writes. Raises `Unavailable` where that takes too long or the views are being built."""
 
     def store_is_writable(self) -> bool: ...
 
