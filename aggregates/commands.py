@@ -8,6 +8,10 @@ import msgspec
 from aggregates.canonical import ResponseContent
 from aggregates.records import Record
 
+TRANSCRIPT_SUFFIX = "-transcript"
+"""A source that ends so was read from the files an agent keeps: such a prompt may have been captured live as well."""
+
+
 class Command(msgspec.Struct, frozen=True, kw_only=True, tag_field="command"):
     """A wish of one developer; it may be refused."""
 

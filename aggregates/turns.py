@@ -21,11 +21,16 @@ JOIN_WINDOW_US = 2 * 60 * 1_000_000
 """A plugin's capture and an agent's log of the same text within this time are one prompt."""
 
 
+CaptureKind = Literal["plugin", "transcript", "log"]
+_LEADING: tuple[CaptureKind, ...] = ("plugin", "transcript", "log")
+"""Whose text is read where a prompt was captured more than once: a plugin's and a transcript's are whole."""
+
+
 class Capture(msgspec.Struct, frozen=True, array_like=True):
-    """One capture of a prompt: by a plugin, or as a line of the agent's own log."""
+    """One capture of a prompt: by a plugin, from an imported transcript, or as a line of the agent's own log."""
 
     capture_id: UUID
-    kind: Literal["plugin", "log"]
+    kind: CaptureKind
     at_us: int
     position: int
     host_prompt_id: str | None
@@ -89,8 +94,8 @@ class _Group(msgspec.Struct):
 
     @property
     def lead(self) -> Capture:
-        """The plugin's capture where there is one: its text is the whole prompt."""
-        return min(self.captures, key=lambda capture: capture.kind == "log")
+        """The capture whose text is read."""
+        return min(self.captures, key=lambda capture: _LEADING.index(capture.kind))
 
     @property
     def host_prompt_id(self) -> str | None:
@@ -219,7 +224,7 @@ def _build(
     agent_session_id: str, turn_id: UUID, group: _Group, answers: Mapping[UUID, Answer], own: Sequence[Seen]
 ) -> Turn:
     lead = group.lead
-    answer = answers.get(lead.capture_id)
+    answer = _answer(group, answers)
     responses = [each for each in own if each.observation.kind == "response"]
     work = sum_work([(each.position, each.observation) for each in own])
     if answer is not None and not work.usage:
@@ -246,6 +251,12 @@ def _build(
         words_start=lead.words_start,
         from_log=lead.kind == "log",
     )
+
+
+def _answer(group: _Group, answers: Mapping[UUID, Answer]) -> Answer | None:
+    """The plugin's answer first, else that of the transcript."""
+    by_kind = sorted(group.captures, key=lambda capture: _LEADING.index(capture.kind))
+    return next((answers[c.capture_id] for c in by_kind if c.capture_id in answers), None)
 
 
 def _response(answer: Answer | None, responses: Sequence[Seen]) -> tuple[ResponseReading | None, int | None]:

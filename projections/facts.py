@@ -9,6 +9,7 @@ from uuid import UUID
 import msgspec
 
 from aggregates import events as e
+from aggregates.commands import TRANSCRIPT_SUFFIX
 from aggregates.digests import Digester
 from aggregates.ids import record_capture_id
 from aggregates.observation import Observation, observe, text_digest
@@ -75,7 +76,7 @@ def _add_prompt(rows: Rows, position: int, event: e.PromptCaptured, digester: Di
     text = event.prompt.text
     capture = Capture(
         capture_id=event.prompt_id,
-        kind="plugin",
+        kind="transcript" if event.source.endswith(TRANSCRIPT_SUFFIX) else "plugin",
         at_us=_trusted(event.submitted_at_us, event.received_at_us),
         position=position,
         host_prompt_id=_host_id(event.host_prompt_id, event.agent_session_id),

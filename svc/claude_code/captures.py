@@ -6,7 +6,7 @@ from uuid import UUID, uuid5
 import msgspec
 
 from aggregates.canonical import ResponseContent
-from aggregates.commands import CapturePrompt, CaptureRecords, CaptureResponse
+from aggregates.commands import TRANSCRIPT_SUFFIX, CapturePrompt, CaptureRecords, CaptureResponse
 from aggregates.digests import Digester
 from aggregates.ids import prompt_stream
 from aggregates.records import Record
@@ -44,7 +44,7 @@ class Captures:
             developer_id=self._scope.developer_id,
             prompt_id=prompt_stream(self._scope.developer_id, client_event_id),
             agent_session_id=exchange.agent_session_id,
-            source=SOURCE,
+            source=SOURCE + TRANSCRIPT_SUFFIX,
             text=prompt.text,
             client_event_id=client_event_id,
             host_prompt_id=prompt.host_prompt_id,

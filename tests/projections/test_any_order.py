@@ -103,3 +103,12 @@ def test_no_fact_of_the_stories_fails() -> None:
     assert rows["failed"] == []
     assert len(rows["turns"]) == 2
     assert rows["sub_sessions"]
+
+
+def test_a_prompt_that_was_captured_three_ways_is_one_turn() -> None:
+    """A plugin, the agent's own log and an imported transcript each saw the same prompt."""
+    log = Log()
+    log.prompt("s1", PROMPTS[0], MONDAY)
+    log.prompt("s1", PROMPTS[0], MONDAY + SECOND, name="read later", source="claude-code-transcript")
+    log.records("s1", {"kind": "prompt", "at_us": MONDAY + 2 * SECOND, "text": PROMPTS[0]})
+    assert len(tables(project(log.facts))["turns"]) == 1

@@ -57,11 +57,10 @@ class Log:
             at_us,
             prompt_id=prompt_id,
             agent_session_id=session,
-            source="claude-code",
             prompt=Words(text),
             prompt_digest=DIGESTER.digest(text),
             submitted_at_us=at_us,
-            **fields,
+            **({"source": "claude-code"} | fields),
         )
         return prompt_id
 

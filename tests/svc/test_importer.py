@@ -73,7 +73,7 @@ async def test_an_exchange_becomes_prompt_response_and_records(tmp_path: Path) -
     assert isinstance(claim, SessionClaimed)
     assert isinstance(prompt, PromptCaptured)
     assert prompt.prompt.text == "fix the login"
-    assert (prompt.agent_session_id, prompt.source) == (SESSION, "claude-code")
+    assert (prompt.agent_session_id, prompt.source) == (SESSION, "claude-code-transcript")
     assert isinstance(answer, PromptAnswered)
     assert answer.response is not None
     assert (answer.response.text, answer.elapsed_ms, answer.input_tokens) == ("Fixed.", 5000, None)
