@@ -1,5 +1,6 @@
 """Times on the wire are ISO 8601 in UTC; inside they are integer microseconds since 1970 (wire.md)."""
 
+import re
 from datetime import UTC, date, datetime, timedelta, tzinfo
 
 US_PER_SECOND = 1_000_000
@@ -13,6 +14,8 @@ INSTANT_MAX_US = 253_370_764_800 * US_PER_SECOND
 _YEAR_MIN, _YEAR_MAX = 1970, 9998
 _EPOCH = datetime(_YEAR_MIN, 1, 1)
 _ONE_US = timedelta(microseconds=1)
+_ISO_CHARACTERS = re.compile(r"[-+0-9TWZtz:., ]+", re.ASCII)
+"""`datetime.fromisoformat` lets any character at all stand between the day and the time."""
 
 
 def parse_instant(text: str) -> int:
@@ -20,7 +23,10 @@ def parse_instant(text: str) -> int:
 
     Digits beyond microseconds are cut off. Raises `ValueError` where it is no such time, or out of bounds.
     """
-    moment = datetime.fromisoformat(text)
+    try:
+        moment = datetime.fromisoformat(text if _ISO_CHARACTERS.fullmatch(text) else "")
+    except ValueError:
+        raise ValueError("a time must be ISO 8601, like 2026-08-01T09:00:00Z") from None
     offset = moment.utcoffset() or timedelta()
     return bounded((moment.replace(tzinfo=None) - _EPOCH - offset) // _ONE_US)
 
@@ -42,8 +48,10 @@ def bare_date(text: str) -> date | None:
 
 
 def iso(instant_us: int) -> str:
-    """ISO 8601 in UTC with `Z`; the fraction is left out where it is zero."""
-    return (_EPOCH + timedelta(microseconds=instant_us)).isoformat() + "Z"
+    """ISO 8601 in UTC with `Z`; a fraction has three or six digits, and is left out where it is zero."""
+    moment = _EPOCH + timedelta(microseconds=instant_us)
+    whole_ms = moment.microsecond % 1000 == 0
+    return moment.isoformat(timespec="milliseconds" if moment.microsecond and whole_ms else "auto") + "Z"
 
 
 def local_date(instant_us: int, zone: tzinfo) -> date:

@@ -1,9 +1,10 @@
 """Calendar windows and ranges: half-open, [start, end), with the midnights of the caller's zone."""
 
+import re
 from datetime import date, timedelta
 from itertools import pairwise
 from typing import Literal
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import msgspec
 
@@ -16,6 +17,7 @@ RANGE_DEFAULT_DAYS = 28
 """How far back a range reaches where the request names none."""
 
 _MONTHS = 12
+_ZONE_NAME = re.compile(r"[A-Za-z0-9_+-]{1,32}(/[A-Za-z0-9_+-]{1,32}){0,2}", re.ASCII)
 
 
 class Window(msgspec.Struct, frozen=True):
@@ -29,6 +31,16 @@ class RangeRefused(msgspec.Struct, frozen=True):
     """A range that cannot be served, and the sentence that says why."""
 
     message: str
+
+
+def zone_named(name: str) -> ZoneInfo:
+    """The time zone of an IANA name. Raises `ValueError` with a sentence where there is none of that name."""
+    try:
+        if _ZONE_NAME.fullmatch(name):
+            return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):  # OSError: the name of a folder, as "Europe"
+        pass
+    raise ValueError("a time zone must be an IANA name, like Europe/Berlin or UTC")
 
 
 def calendar_windows(name: WindowName, zone: ZoneInfo, now_us: int, count: int) -> tuple[Window, ...]:
@@ -59,15 +71,17 @@ def local_day_bounds(day: date, zone: ZoneInfo) -> Window:
     return Window(midnight_us(day, zone), midnight_us(day + timedelta(days=1), zone))
 
 
-def time_range(start: str | None, end: str | None, zone: ZoneInfo, now_us: int) -> Window | RangeRefused:
-    """The range of `from` and `to`: times or bare dates, both or neither; the last 28 days by default.
+def time_range(
+    start: str | None, end: str | None, zone: ZoneInfo, now_us: int, default_days: int = RANGE_DEFAULT_DAYS
+) -> Window | RangeRefused:
+    """The range of `from` and `to`: times or bare dates, both or neither; the last days by default.
 
     A bare start is that day's first instant; a bare end includes that day.
     """
     if start is None and end is None:
-        return Window(now_us - RANGE_DEFAULT_DAYS * US_PER_DAY, now_us)
+        return Window(now_us - default_days * US_PER_DAY, now_us)
     if start is None or end is None:
-        return RangeRefused("from and to go together; send both, or neither for the last 28 days")
+        return RangeRefused("from and to go together; send both, or neither for the default range")
     start_us = instant(start, zone)
     if start_us is None:
         return RangeRefused(_NO_TIME.format("from"))

@@ -2,6 +2,7 @@
 
 from hashlib import sha256
 
+import msgspec
 import pytest
 
 from aggregates.commands import Reason
@@ -52,6 +53,14 @@ from tests.support.people import (
 
 _TEAM, _STAY = named("team"), named("stay")
 _ANA_MEMBERSHIP = membership_stream(ACME, ANA)
+_BEN_MEMBERSHIP = membership_stream(ACME, BEN)
+
+
+def _two_owners() -> Directory:
+    """Ben owns Acme as well, so that Ana can leave."""
+    directory = company()
+    carry_out(directory, ChangeMembership(membership_id=_BEN_MEMBERSHIP, role="owner"))
+    return directory
 
 
 def _opens(directory: Directory, key: str, now_us: int = NOW_US) -> Principal | KeyRefusal:
@@ -63,7 +72,7 @@ def _opens(directory: Directory, key: str, now_us: int = NOW_US) -> Principal | 
 
 def test_a_key_opens_its_developers_scope_with_the_role_of_the_membership() -> None:
     """Identity comes from the key, the role from the membership as it stands."""
-    directory = company()
+    directory = _two_owners()
     assert _opens(directory, ANA_KEY) == Principal(ANA_SCOPE, "owner")
     carry_out(directory, ChangeMembership(membership_id=_ANA_MEMBERSHIP, role="member"))
     assert _opens(directory, ANA_KEY) == Principal(ANA_SCOPE, "member")
@@ -95,7 +104,7 @@ def test_a_key_opens_until_the_moment_it_expires() -> None:
 
 def test_the_keys_of_a_former_member_open_nothing_until_the_membership_starts_again() -> None:
     """A membership can end and begin again on the same stream."""
-    directory = company()
+    directory = _two_owners()
     carry_out(directory, EndMembership(membership_id=_ANA_MEMBERSHIP))
     assert _opens(directory, ANA_KEY) is KeyRefusal.NOT_A_MEMBER
     assert principal(directory, ANA_SCOPE) is None
@@ -150,10 +159,80 @@ def test_what_cannot_be_is_refused_with_a_reason_and_without_events(
 
 def test_an_ended_membership_has_no_role_to_change() -> None:
     """It must start again first."""
-    directory = company()
+    directory = _two_owners()
     carry_out(directory, EndMembership(membership_id=_ANA_MEMBERSHIP))
     refused = carry_out(directory, ChangeMembership(membership_id=_ANA_MEMBERSHIP, role="member"))
     assert isinstance(refused, PeopleRefused)
+
+
+_LAST_OWNER_LEAVES = [
+    EndMembership(membership_id=_ANA_MEMBERSHIP),
+    ChangeMembership(membership_id=_ANA_MEMBERSHIP, role="member"),
+]
+
+
+@pytest.mark.parametrize("command", _LAST_OWNER_LEAVES)
+def test_the_last_owner_can_neither_leave_nor_become_a_member(command: PeopleCommand) -> None:
+    """Somebody else must own the organization first; an owner who has left does not count."""
+    directory = _two_owners()
+    carry_out(directory, EndMembership(membership_id=_BEN_MEMBERSHIP))
+    events, refused = decide_people(command, directory, NOW_US)
+    assert events == ()
+    assert isinstance(refused, PeopleRefused)
+    assert refused.reason is Reason.CONFLICT
+    assert "last owner" in refused.message
+
+
+@pytest.mark.parametrize("command", _LAST_OWNER_LEAVES)
+def test_one_owner_of_two_can_go(command: PeopleCommand) -> None:
+    """The owner of another organization does not count, the second one here does."""
+    assert isinstance(carry_out(_two_owners(), command), MembershipRecord)
+
+
+def test_the_last_owner_may_be_made_owner_again() -> None:
+    """Nothing changes, so nothing is refused and nothing appended."""
+    events, reply = decide_people(
+        ChangeMembership(membership_id=_ANA_MEMBERSHIP, role="owner"), company(), NOW_US
+    )
+    assert events == ()
+    assert isinstance(reply, MembershipRecord)
+
+
+# --- fields -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("command", "field"),
+    [
+        (CreateOrganization(organization_id=named("o"), name=" \t "), "name"),
+        (ChangeOrganization(organization_id=ACME, name="x" * 201), "name"),
+        (ChangeOrganization(organization_id=ACME, retention_days_telemetry=0), "retention_days_telemetry"),
+        (ChangeOrganization(organization_id=ACME, retention_days_text=-1), "retention_days_text"),
+        (CreateDeveloper(developer_id=named("d"), display_name=""), "display_name"),
+        (CreateDeveloper(developer_id=named("d"), display_name="a\0b"), "display_name"),
+        (ChangeDeveloper(developer_id=ANA, display_name="a\ud800"), "display_name"),
+        (ChangeDeveloper(developer_id=ANA, timezone="../../etc/passwd"), "timezone"),
+        (ChangeDeveloper(developer_id=ANA, timezone=""), "timezone"),
+        (ChangeDeveloper(developer_id=ANA, language="no language"), "language"),
+        (CreateTeam(team_id=_TEAM, organization_id=ACME, name="\u3000"), "name"),
+        (msgspec.structs.replace(issue(key_of("x"), ACME, ANA), name=""), "name"),
+    ],
+)
+def test_a_field_that_cannot_be_taken_is_named(command: PeopleCommand, field: str) -> None:
+    """Blank and endless names, what nobody can read, and what is no zone, language or number of days."""
+    events, refused = decide_people(command, company(), NOW_US)
+    assert events == ()
+    assert isinstance(refused, PeopleRefused)
+    assert refused.reason is Reason.INVALID
+    assert refused.message.startswith(field)
+
+
+def test_names_may_be_of_any_script_and_up_to_their_bound() -> None:
+    """Joined emoji and right-to-left names are names."""
+    for name in ("x" * 200, "김민준", "عائشة", "👩‍💻 Ada"):
+        changed = carry_out(company(), ChangeDeveloper(developer_id=ANA, display_name=name))
+        assert isinstance(changed, DeveloperRecord)
+        assert changed.display_name == name
 
 
 # --- profiles and settings ----------------------------------------------------------------------------------
@@ -259,7 +338,7 @@ def test_a_scope_is_an_organization_and_a_developer() -> None:
 
 def test_lists_keep_the_order_of_events_and_what_has_ended() -> None:
     """Records are shown with ids and times as text."""
-    directory = company()
+    directory = _two_owners()
     carry_out(directory, EndMembership(membership_id=_ANA_MEMBERSHIP))
     memberships = directory.memberships()
     assert [m.developer_id for m in memberships] == [str(ANA), str(BEN), str(EVE)]

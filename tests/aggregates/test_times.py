@@ -42,12 +42,15 @@ def test_a_bare_date_is_midnight_utc() -> None:
         "0001-01-01T00:00:00+14:00",
         "9999-12-31T23:00:00-14:00",
         "1785585600",
+        "2026-08-01\x0012:00:00",
+        "2026-08-01\ud80012:00:00",
+        "２０２６-08-01",
         "2026-08-01T12:00:00+99:00",
     ],
 )
 def test_what_is_no_time_or_out_of_bounds_is_refused(text: str) -> None:
-    """A refusal is a ValueError, whatever was wrong."""
-    with pytest.raises(ValueError, match=r".+"):
+    """A refusal is a ValueError whose sentence says what to write, or which years there are."""
+    with pytest.raises(ValueError, match=r"like 2026-08-01T09:00:00Z|between 1970 and 9998"):
         parse_instant(text)
 
 
@@ -57,7 +60,7 @@ def test_what_is_no_time_or_out_of_bounds_is_refused(text: str) -> None:
         (0, "1970-01-01T00:00:00Z"),
         (_NOON_US, "2026-08-01T12:00:00Z"),
         (_NOON_US + 1, "2026-08-01T12:00:00.000001Z"),
-        (_NOON_US + 500_000, "2026-08-01T12:00:00.500000Z"),
+        (_NOON_US + 500_000, "2026-08-01T12:00:00.500Z"),
     ],
 )
 def test_instants_are_written_in_utc_with_z(instant_us: int, text: str) -> None:

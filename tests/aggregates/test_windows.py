@@ -14,6 +14,7 @@ from aggregates.windows import (
     day_range,
     local_day_bounds,
     time_range,
+    zone_named,
 )
 
 _BERLIN = ZoneInfo("Europe/Berlin")
@@ -24,6 +25,10 @@ _HOUR_US = 3_600_000_000
 @pytest.mark.parametrize(
     ("zone", "name", "now", "edges"),
     [
+        ("Africa/Cairo", "daily", "2026-04-24T10:00:00Z",  # midnight is skipped: the day starts at 01:00
+         ["2026-04-21T22:00:00Z", "2026-04-22T22:00:00Z", "2026-04-23T22:00:00Z", "2026-04-24T21:00:00Z"]),
+        ("America/Sao_Paulo", "monthly", "2018-11-30T12:00:00Z",  # midnight was skipped on 4 November
+         ["2018-09-01T03:00:00Z", "2018-10-01T03:00:00Z", "2018-11-01T03:00:00Z", "2018-12-01T02:00:00Z"]),
         ("UTC", "daily", "2026-08-01T00:00:00Z",
          ["2026-07-30T00:00:00Z", "2026-07-31T00:00:00Z", "2026-08-01T00:00:00Z", "2026-08-02T00:00:00Z"]),
         ("UTC", "weekly", "2026-08-02T23:59:59Z",
@@ -77,6 +82,37 @@ def test_a_range_is_half_open_and_a_bare_end_includes_its_day(
     found = time_range(start, end, _BERLIN, _NOW_US)
     assert isinstance(found, Window)
     assert (iso(found.start_us), iso(found.end_us)) == expected
+
+
+def test_a_route_may_have_a_default_range_of_its_own() -> None:
+    """It ends now and has that many days of 24 hours."""
+    assert time_range(None, None, _BERLIN, _NOW_US, 1) == Window(_NOW_US - 24 * _HOUR_US, _NOW_US)
+
+
+@pytest.mark.parametrize("name", ["UTC", "Europe/Berlin", "America/Argentina/Buenos_Aires", "Etc/GMT+5"])
+def test_a_zone_is_named_as_the_tz_database_names_it(name: str) -> None:
+    """Also names of three parts, and those with a sign."""
+    assert zone_named(name).key == name
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        " ",
+        "Mars/Olympus",
+        "../../etc/passwd",
+        "/etc/passwd",
+        "Europe",
+        "Europe/../UTC",
+        "UTC\0",
+        "\ud800",
+    ],
+)
+def test_what_names_no_zone_is_refused(name: str) -> None:
+    """No path, folder or file outside the database is ever opened."""
+    with pytest.raises(ValueError, match="like Europe/Berlin or UTC"):
+        zone_named(name)
 
 
 @pytest.mark.parametrize(
