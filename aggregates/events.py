@@ -302,7 +302,6 @@ PEOPLE: tuple[type[Event], ...] = (
     CredentialRevoked,
 )
 
-TOPICS: dict[str, type[Event]] = {
-    event.TOPIC: event for event in (*CAPTURES, *DECISIONS, *PEOPLE, TimePassed)
-}
+EVENTS: tuple[type[Event], ...] = (*CAPTURES, *DECISIONS, *PEOPLE, TimePassed)
+TOPICS: dict[str, type[Event]] = {event.TOPIC: event for event in EVENTS}
 """Topic → event class. Topics are names in the log, independent of where a class lives; tests hold a golden list."""

@@ -62,6 +62,13 @@ def apply(db: sqlite3.Connection, facts: Sequence[Fact], checksum: bytes, digest
     return changed
 
 
+def pass_over(db: sqlite3.Connection, position: int, reason: str, checksum: bytes) -> None:
+    """Go on after an event that cannot be read at all; it stands in `failed`."""
+    with _transaction(db):
+        db.execute("INSERT OR REPLACE INTO failed VALUES (?, ?)", (position, reason))
+        db.execute("UPDATE bookmark SET position = ?, checksum = ?", (position, checksum))
+
+
 def _read_facts(facts: Iterable[Fact], digesters: Digesters) -> tuple[Rows, list[tuple[int, str]]]:
     parts: list[Rows] = []
     broken: list[tuple[int, str]] = []

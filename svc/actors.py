@@ -32,7 +32,7 @@ from svc.limits import (
     RESTART_SECONDS_MAX,
     RESTART_SECONDS_MIN,
 )
-from svc.mailbox import Busy, Letter
+from svc.letters import Busy, Letter
 from svc.sizes import rough_bytes
 from svc.store import Conflict, EventStore, StoreUnavailable
 from svc.vault import Vault

@@ -15,7 +15,7 @@ from svc.clock import Clock
 from svc.codec import NewEvent
 from svc.journal import Journal
 from svc.limits import MAILBOX_COMMANDS_MAX
-from svc.mailbox import Busy, Letter
+from svc.letters import Busy, Letter
 from svc.store import EventStore
 
 log = structlog.get_logger()

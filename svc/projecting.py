@@ -6,9 +6,9 @@ from pathlib import Path
 
 import structlog
 
-from projections.apply import Bookmark, apply, bookmark
+from projections.apply import Bookmark, apply, bookmark, pass_over
 from projections.facts import Digesters
-from svc.codec import Recorded
+from svc.codec import CorruptEvent, Recorded
 from svc.limits import READ_BYTES_MAX
 from svc.store import EventStore
 from svc.views import current_file, new_file, open_writer, point_to, remove_others
@@ -20,11 +20,32 @@ def step(
     db: sqlite3.Connection, store: EventStore, digesters: Digesters, limit_events: int, limit_bytes: int = READ_BYTES_MAX
 ) -> tuple[int, set[str]]:
     """Apply the next facts after the bookmark; how many they were, and which sub-sessions changed."""
-    facts: Sequence[Recorded] = store.read_after(bookmark(db).position, limit_events, limit_bytes)
+    position = bookmark(db).position
+    try:
+        facts = store.read_after(position, limit_events, limit_bytes)
+    except CorruptEvent:
+        return _step_to_corrupt(db, store, digesters)
+    return _apply(db, facts, store, digesters)
+
+
+def _step_to_corrupt(db: sqlite3.Connection, store: EventStore, digesters: Digesters) -> tuple[int, set[str]]:
+    """One event at a time up to the corrupt one, which is listed and passed over; the others count."""
+    try:
+        facts = store.read_after(bookmark(db).position, limit_events=1)
+    except CorruptEvent as error:
+        assert error.position is not None, "an event that was read from the log has a position"
+        log.error("a stored event is corrupt and is passed over", position=error.position)
+        pass_over(db, error.position, "CorruptEvent", store.fingerprint(error.position))
+        return 1, set()
+    return _apply(db, facts, store, digesters)
+
+
+def _apply(
+    db: sqlite3.Connection, facts: Sequence[Recorded], store: EventStore, digesters: Digesters
+) -> tuple[int, set[str]]:
     if not facts:
         return 0, set()
-    changed = apply(db, facts, store.fingerprint(facts[-1].position), digesters)
-    return len(facts), changed
+    return len(facts), apply(db, facts, store.fingerprint(facts[-1].position), digesters)
 
 
 def belongs_to_log(mark: Bookmark, store: EventStore) -> bool:

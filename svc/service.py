@@ -17,7 +17,7 @@ from svc.administration import Administration
 from svc.clock import Clock
 from svc.journal import Journal, Saturated
 from svc.limits import ACKNOWLEDGED_MAX, READ_WAIT_SECONDS, READERS_MAX
-from svc.mailbox import Busy
+from svc.letters import Busy
 from svc.projector import Projector
 from svc.rebuilding import Rebuilding, ReplayStatus
 from svc.store import EventStore, StoreUnavailable
