@@ -147,9 +147,7 @@ def test_a_key_is_found_on_the_stream_of_its_digest() -> None:
         (RevokeKey(credential_id=named("none")), Reason.NOT_FOUND),
     ],
 )
-def test_what_cannot_be_is_refused_with_a_reason_and_without_events(
-    command: PeopleCommand, reason: Reason
-) -> None:
+def test_what_cannot_be_is_refused_with_a_reason_and_without_events(command: PeopleCommand, reason: Reason) -> None:
     """Refusals are values: nothing is appended."""
     events, reply = decide_people(command, company(), NOW_US)
     assert events == ()
@@ -191,9 +189,7 @@ def test_one_owner_of_two_can_go(command: PeopleCommand) -> None:
 
 def test_the_last_owner_may_be_made_owner_again() -> None:
     """Nothing changes, so nothing is refused and nothing appended."""
-    events, reply = decide_people(
-        ChangeMembership(membership_id=_ANA_MEMBERSHIP, role="owner"), company(), NOW_US
-    )
+    events, reply = decide_people(ChangeMembership(membership_id=_ANA_MEMBERSHIP, role="owner"), company(), NOW_US)
     assert events == ()
     assert isinstance(reply, MembershipRecord)
 
@@ -242,9 +238,7 @@ def test_settings_that_are_not_named_stay_as_they_were() -> None:
     """Secrets are redacted and texts may leave unless somebody says otherwise."""
     directory = company()
     assert directory.redaction_of(ACME)
-    changed = carry_out(
-        directory, ChangeOrganization(organization_id=ACME, redaction=False, retention_days_text=30)
-    )
+    changed = carry_out(directory, ChangeOrganization(organization_id=ACME, redaction=False, retention_days_text=30))
     assert isinstance(changed, OrganizationRecord)
     assert (changed.name, changed.text_leaves, changed.redaction) == ("Acme", True, False)
     assert (changed.retention_days_text, changed.retention_days_telemetry) == (30, None)
@@ -264,9 +258,7 @@ def test_a_developer_may_be_entered_with_a_profile() -> None:
     directory = Directory()
     reply = carry_out(
         directory,
-        CreateDeveloper(
-            developer_id=ANA, display_name="Ana", timezone="Asia/Seoul", report_schedules=("weekly",)
-        ),
+        CreateDeveloper(developer_id=ANA, display_name="Ana", timezone="Asia/Seoul", report_schedules=("weekly",)),
     )
     assert isinstance(reply, DeveloperRecord)
     assert (reply.timezone, reply.language, reply.report_schedules) == ("Asia/Seoul", None, ("weekly",))
@@ -305,13 +297,24 @@ def test_a_team_member_belongs_to_the_team_until_removed_and_may_come_back() -> 
         (CreateTeam(team_id=_TEAM, organization_id=ACME, name="x"), Reason.CONFLICT),
     ],
 )
-def test_only_members_of_the_organization_join_a_team_and_only_once(
-    command: PeopleCommand, reason: Reason
-) -> None:
+def test_only_members_of_the_organization_join_a_team_and_only_once(command: PeopleCommand, reason: Reason) -> None:
     """A stranger, a second stay at once, and a taken id are refused."""
     refused = carry_out(_with_team(), command)
     assert isinstance(refused, PeopleRefused)
     assert refused.reason is reason
+
+
+def test_a_developer_of_two_organizations_has_in_each_the_teams_of_that_one() -> None:
+    """One person, two scopes."""
+    directory = _with_team()
+    for command in (
+        StartMembership(organization_id=OTHER, developer_id=ANA),
+        CreateTeam(team_id=named("t2"), organization_id=OTHER, name="Elsewhere"),
+        AddTeamMember(team_membership_id=named("2"), team_id=named("t2"), developer_id=ANA),
+    ):
+        carry_out(directory, command)
+    assert [team.name for team in directory.teams_of(ANA_SCOPE)] == ["Core"]
+    assert [team.name for team in directory.teams_of(Scope(OTHER, ANA))] == ["Elsewhere"]
 
 
 def test_an_ended_team_has_no_members_and_takes_none() -> None:
@@ -319,9 +322,7 @@ def test_an_ended_team_has_no_members_and_takes_none() -> None:
     directory = _with_team()
     carry_out(directory, EndTeam(team_id=_TEAM))
     assert directory.teams_of(ANA_SCOPE) == []
-    refused = carry_out(
-        directory, AddTeamMember(team_membership_id=named("2"), team_id=_TEAM, developer_id=BEN)
-    )
+    refused = carry_out(directory, AddTeamMember(team_membership_id=named("2"), team_id=_TEAM, developer_id=BEN))
     assert isinstance(refused, PeopleRefused)
     assert [team.active for team in directory.teams()] == [False]
 
