@@ -1,7 +1,8 @@
 """What the HTTP layer needs of the running service; `svc` implements it."""
 
-from collections.abc import Callable
-from typing import Concatenate, ParamSpec, Protocol, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Concatenate, Literal, ParamSpec, Protocol, TypeVar
+from uuid import UUID
 
 import msgspec
 
@@ -16,6 +17,21 @@ T = TypeVar("T")
 
 class Unavailable(Exception):
     """The service cannot take or answer this now; the message says why. Answered as 503, Retry-After 5."""
+
+
+class UnknownRules(Exception):
+    """There is no rule set of that number; the message names those there are. Answered as 400."""
+
+
+Activation = Literal["waiting", "key_configured", "first_prompt"]
+"""How far a developer has come: nothing yet; the plugin's setup is complete; a prompt was captured."""
+
+
+class ReplayStatus(Protocol):
+    """How far a replay has come; a msgspec struct, shown as it is."""
+
+    @property
+    def state(self) -> str: ...
 
 
 class Service(Protocol):
@@ -44,6 +60,20 @@ class Service(Protocol):
     ) -> T:
         """Run a query of `projections` for a scope, off the loop, on views that hold the scope's own acknowledged
         writes. Raises `Unavailable` where that takes too long or the views are being built."""
+
+    def content_digest(self, scope: Scope, canonical: bytes) -> bytes:
+        """The digest under the developer's key by which responses are compared."""
+
+    async def activation(self) -> Mapping[UUID, Activation]:
+        """How far each developer has come; one who is missing is still waiting."""
+
+    async def start_replay(self, rules_version: int | None) -> ReplayStatus:
+        """Begin a replay under these rules, the newest by default, or join the one that runs.
+
+        Raises `UnknownRules`.
+        """
+
+    def replay_status(self) -> ReplayStatus: ...
 
     def store_is_writable(self) -> bool: ...
 

@@ -1,0 +1,270 @@
+"""`/v1/admin/*`: organizations, developers, memberships, teams and keys, by the internal secret."""
+
+import secrets
+import uuid
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from typing import Literal, TypeVar
+from uuid import UUID
+
+import msgspec
+from quart_trio.wrappers import TrioResponse
+
+from aggregates import people as p
+from aggregates.times import parse_instant
+from svc_http.bodies import Request, read_json
+from svc_http.errors import bad_request, refusal
+from svc_http.params import limit, offset, path_id
+from svc_http.ports import Service
+from svc_http.replies import json_reply, no_content
+from svc_http.routes import Open
+
+_R = TypeVar("_R", bound=msgspec.Struct)
+
+KEY_BYTES = 32
+KEY_START_CHARACTERS = 12
+
+_Role = Literal["owner", "member"]
+_Schedules = tuple[Literal["daily", "weekly", "monthly"], ...]
+
+
+class _Organization(msgspec.Struct):
+    name: str
+
+
+class _OrganizationChange(msgspec.Struct):
+    name: str | None = None
+    text_leaves: bool | None = None
+    redaction: bool | None = None
+    retention_days_telemetry: int | None = None
+    retention_days_text: int | None = None
+
+
+class _DeveloperChange(msgspec.Struct):
+    display_name: str | None = None
+    timezone: str | None = None
+    language: str | None = None
+    report_schedules: _Schedules | None = None
+
+
+class _Membership(msgspec.Struct):
+    organization_id: UUID
+    developer_id: UUID
+    role: _Role = "member"
+
+
+class _MembershipChange(msgspec.Struct):
+    role: _Role
+
+
+class _Team(msgspec.Struct):
+    organization_id: UUID
+    name: str
+
+
+class _TeamMembership(msgspec.Struct):
+    team_id: UUID
+    developer_id: UUID
+
+
+class _Key(msgspec.Struct):
+    developer_id: UUID
+    organization_id: UUID | None = None
+    name: str | None = None
+    prefix: Literal["svc", "gck", "svc_", "gck_"] = "svc"
+    expires_at: str | None = None
+
+
+_ORGANIZATION = msgspec.json.Decoder(_Organization)
+_ORGANIZATION_CHANGE = msgspec.json.Decoder(_OrganizationChange)
+_DEVELOPER_CHANGE = msgspec.json.Decoder(_DeveloperChange)
+_MEMBERSHIP = msgspec.json.Decoder(_Membership)
+_MEMBERSHIP_CHANGE = msgspec.json.Decoder(_MembershipChange)
+_TEAM = msgspec.json.Decoder(_Team)
+_TEAM_MEMBERSHIP = msgspec.json.Decoder(_TeamMembership)
+_KEY = msgspec.json.Decoder(_Key)
+
+# --- lists ------------------------------------------------------------------------------------------------
+
+
+_FILTERS = ("organization_id", "developer_id", "team_id")
+
+
+def _listing(records: Callable[[p.Directory], Sequence[msgspec.Struct]]) -> Open:
+    """The route of a list, in the order of creation, with filters on the ids that its records carry."""
+
+    async def handler(service: Service, request: Request) -> TrioResponse:
+        return json_reply(_page(request, records(service.directory)))
+
+    return handler
+
+
+def _page(request: Request, records: Sequence[_R]) -> list[_R]:
+    query = request.args
+    wanted = [(name, query[name]) for name in _FILTERS if name in query]
+    kept = [each for each in records if all(getattr(each, name, None) == value for name, value in wanted)]
+    first = offset(query)
+    return kept[first : first + limit(query)]
+
+
+list_organizations = _listing(p.Directory.organizations)
+list_memberships = _listing(p.Directory.memberships)
+list_teams = _listing(p.Directory.teams)
+list_team_memberships = _listing(p.Directory.team_memberships)
+list_keys = _listing(p.Directory.keys)
+
+
+async def list_developers(service: Service, request: Request) -> TrioResponse:
+    """Every developer, with how far they have come: waiting, key_configured or first_prompt."""
+    states = await service.activation()
+    shown = [
+        msgspec.structs.asdict(each) | {"activation": states.get(UUID(each.developer_id), "waiting")}
+        for each in _page(request, service.directory.developers())
+    ]
+    return json_reply(shown)
+
+
+# --- creating ---------------------------------------------------------------------------------------------
+
+
+async def _carried_out(service: Service, command: p.PeopleCommand) -> p.Record:
+    reply = await service.administer(command)
+    if isinstance(reply, p.PeopleRefused):
+        raise refusal(reply.reason, reply.message)
+    return reply
+
+
+async def create_organization(service: Service, request: Request) -> TrioResponse:
+    """201 with the record."""
+    body = await read_json(request, _ORGANIZATION)
+    command = p.CreateOrganization(organization_id=uuid.uuid4(), name=body.name)
+    return json_reply(await _carried_out(service, command), 201)
+
+
+async def create_developer(service: Service, request: Request) -> TrioResponse:
+    """201 with the record; display_name is needed, the rest of the profile may come along."""
+    body = await read_json(request, _DEVELOPER_CHANGE)
+    if body.display_name is None:
+        raise bad_request("display_name is missing; send the name to show")
+    command = p.CreateDeveloper(
+        developer_id=uuid.uuid4(),
+        display_name=body.display_name,
+        timezone=body.timezone,
+        language=body.language,
+        report_schedules=body.report_schedules,
+    )
+    return json_reply(await _carried_out(service, command), 201)
+
+
+async def create_membership(service: Service, request: Request) -> TrioResponse:
+    """201 with the record; a former member is taken in again under the same id."""
+    body = await read_json(request, _MEMBERSHIP)
+    command = p.StartMembership(organization_id=body.organization_id, developer_id=body.developer_id, role=body.role)
+    return json_reply(await _carried_out(service, command), 201)
+
+
+async def create_team(service: Service, request: Request) -> TrioResponse:
+    """201 with the record."""
+    body = await read_json(request, _TEAM)
+    command = p.CreateTeam(team_id=uuid.uuid4(), organization_id=body.organization_id, name=body.name)
+    return json_reply(await _carried_out(service, command), 201)
+
+
+async def create_team_membership(service: Service, request: Request) -> TrioResponse:
+    """201 with the record of the stay."""
+    body = await read_json(request, _TEAM_MEMBERSHIP)
+    command = p.AddTeamMember(team_membership_id=uuid.uuid4(), team_id=body.team_id, developer_id=body.developer_id)
+    return json_reply(await _carried_out(service, command), 201)
+
+
+async def create_key(service: Service, request: Request) -> TrioResponse:
+    """201 with the record and, this once, the key itself."""
+    body = await read_json(request, _KEY)
+    organization_id = body.organization_id or _only_organization(service, body.developer_id)
+    key = f"{body.prefix.rstrip('_')}_{secrets.token_urlsafe(KEY_BYTES)}"
+    command = p.IssueKey(
+        credential_id=uuid.uuid4(),
+        organization_id=organization_id,
+        developer_id=body.developer_id,
+        key_digest=sha256(key.encode()).hexdigest(),
+        key_start=key[:KEY_START_CHARACTERS],
+        name=body.name,
+        expires_at_us=_expiry(body.expires_at),
+    )
+    record = await _carried_out(service, command)
+    return json_reply({"key": key} | msgspec.structs.asdict(record), 201)
+
+
+def _only_organization(service: Service, developer_id: UUID) -> UUID:
+    current = [
+        each.organization_id
+        for each in service.directory.memberships()
+        if each.active and each.developer_id == str(developer_id)
+    ]
+    if len(current) != 1:
+        raise bad_request(
+            f"developer {developer_id} belongs to {len(current)} organizations; say which by organization_id"
+        )
+    return UUID(current[0])
+
+
+def _expiry(text: str | None) -> int | None:
+    try:
+        return None if text is None else parse_instant(text)
+    except ValueError as error:
+        raise bad_request("expires_at must be an ISO 8601 time, like 2027-01-01T00:00:00Z") from error
+
+
+# --- changing ---------------------------------------------------------------------------------------------
+
+
+async def change_organization(service: Service, request: Request, organization_id: str) -> TrioResponse:
+    """200 with the record; what is absent or null stays as it was."""
+    wanted = path_id(organization_id, "organization")
+    body = await read_json(request, _ORGANIZATION_CHANGE)
+    command = p.ChangeOrganization(organization_id=wanted, **msgspec.structs.asdict(body))
+    return json_reply(await _carried_out(service, command))
+
+
+async def change_developer(service: Service, request: Request, developer_id: str) -> TrioResponse:
+    """200 with the record; what is absent or null stays as it was."""
+    wanted = path_id(developer_id, "developer")
+    body = await read_json(request, _DEVELOPER_CHANGE)
+    command = p.ChangeDeveloper(developer_id=wanted, **msgspec.structs.asdict(body))
+    return json_reply(await _carried_out(service, command))
+
+
+async def change_membership(service: Service, request: Request, membership_id: str) -> TrioResponse:
+    """200 with the record."""
+    wanted = path_id(membership_id, "membership")
+    body = await read_json(request, _MEMBERSHIP_CHANGE)
+    command = p.ChangeMembership(membership_id=wanted, role=body.role)
+    return json_reply(await _carried_out(service, command))
+
+
+# --- ending -----------------------------------------------------------------------------------------------
+
+
+async def end_membership(service: Service, request: Request, membership_id: str) -> TrioResponse:
+    """204; the member's keys for the organization open nothing from now on."""
+    await _carried_out(service, p.EndMembership(membership_id=path_id(membership_id, "membership")))
+    return no_content()
+
+
+async def end_team(service: Service, request: Request, team_id: str) -> TrioResponse:
+    """204; the team is inactive."""
+    await _carried_out(service, p.EndTeam(team_id=path_id(team_id, "team")))
+    return no_content()
+
+
+async def end_team_membership(service: Service, request: Request, team_membership_id: str) -> TrioResponse:
+    """204; the stay has ended."""
+    wanted = path_id(team_membership_id, "team membership")
+    await _carried_out(service, p.RemoveTeamMember(team_membership_id=wanted))
+    return no_content()
+
+
+async def revoke_key(service: Service, request: Request, key_id: str) -> TrioResponse:
+    """204; the key fails on the very next request."""
+    await _carried_out(service, p.RevokeKey(credential_id=path_id(key_id, "key")))
+    return no_content()

@@ -1,0 +1,71 @@
+"""The two listeners and everything they serve. The table is the contract's, one line a route."""
+
+from svc_http import admin, control, health, plugin, prompts, scores, sub_sessions
+from svc_http.auth import caller_of_api, caller_of_intake
+from svc_http.bodies import CONTROL_BYTES_MAX, FRAME_BYTES_MAX
+from svc_http.listener import Listener
+from svc_http.ports import Service
+from svc_http.routes import ByKey, BySecret, Public, Route, attach
+
+_SCORE = "/v1/score_v3"
+_ADMIN = "/v1/admin"
+
+INTAKE: tuple[Route, ...] = (
+    Public("GET", "/health", health.intake_health),
+    ByKey("POST", "/v1/prompts", prompts.capture_prompt),
+    ByKey("POST", "/v1/prompts/response", prompts.capture_response),
+    ByKey("GET", "/v1/plugin/config", plugin.config),
+    ByKey("POST", "/v1/setup-complete", plugin.setup_complete),
+    ByKey("GET", "/v1/intelligence/prism", plugin.prism),
+    ByKey("GET", f"{_SCORE}/realtime/sub-sessions", sub_sessions.realtime),
+)
+
+API: tuple[Route, ...] = (
+    Public("GET", "/health", health.api_health),
+    Public("GET", "/health/ready", health.ready),
+    ByKey("GET", f"{_SCORE}/score", scores.score),
+    ByKey("GET", f"{_SCORE}/speed", scores.speed),
+    ByKey("GET", f"{_SCORE}/tokens", scores.tokens),
+    ByKey("GET", f"{_SCORE}/skill", scores.skill),
+    ByKey("GET", f"{_SCORE}/insight/sessions", sub_sessions.insight_sessions),
+    ByKey("GET", f"{_SCORE}/insight/summary", scores.insight_summary),
+    ByKey("GET", f"{_SCORE}/trivia", sub_sessions.trivia),
+    ByKey("GET", f"{_SCORE}/realtime/sub-sessions", sub_sessions.realtime),
+    ByKey("PATCH", f"{_SCORE}/sub-sessions/<sub_session_id>", sub_sessions.edit),
+    BySecret("GET", f"{_ADMIN}/organizations", admin.list_organizations),
+    BySecret("POST", f"{_ADMIN}/organizations", admin.create_organization),
+    BySecret("PATCH", f"{_ADMIN}/organizations/<organization_id>", admin.change_organization),
+    BySecret("GET", f"{_ADMIN}/developers", admin.list_developers),
+    BySecret("POST", f"{_ADMIN}/developers", admin.create_developer),
+    BySecret("PATCH", f"{_ADMIN}/developers/<developer_id>", admin.change_developer),
+    BySecret("GET", f"{_ADMIN}/memberships", admin.list_memberships),
+    BySecret("POST", f"{_ADMIN}/memberships", admin.create_membership),
+    BySecret("PATCH", f"{_ADMIN}/memberships/<membership_id>", admin.change_membership),
+    BySecret("DELETE", f"{_ADMIN}/memberships/<membership_id>", admin.end_membership),
+    BySecret("GET", f"{_ADMIN}/teams", admin.list_teams),
+    BySecret("POST", f"{_ADMIN}/teams", admin.create_team),
+    BySecret("DELETE", f"{_ADMIN}/teams/<team_id>", admin.end_team),
+    BySecret("GET", f"{_ADMIN}/team-memberships", admin.list_team_memberships),
+    BySecret("POST", f"{_ADMIN}/team-memberships", admin.create_team_membership),
+    BySecret("DELETE", f"{_ADMIN}/team-memberships/<team_membership_id>", admin.end_team_membership),
+    BySecret("GET", f"{_ADMIN}/keys", admin.list_keys),
+    BySecret("POST", f"{_ADMIN}/keys", admin.create_key),
+    BySecret("DELETE", f"{_ADMIN}/keys/<key_id>", admin.revoke_key),
+    BySecret("POST", f"{_ADMIN}/control/capture", control.capture),
+    BySecret("POST", f"{_ADMIN}/control/replay", control.start_replay),
+    BySecret("GET", f"{_ADMIN}/control/replay", control.replay_status),
+)
+
+
+def build_intake(service: Service) -> Listener:
+    """The public listener: captures, and what is proxied to the outside. The internal secret means nothing here."""
+    listener = Listener("intake", FRAME_BYTES_MAX)
+    attach(listener, service, caller_of_intake, INTAKE)
+    return listener
+
+
+def build_api(service: Service) -> Listener:
+    """The private listener: reads, edits and administration."""
+    listener = Listener("api", CONTROL_BYTES_MAX)
+    attach(listener, service, caller_of_api, API)
+    return listener

@@ -1,0 +1,197 @@
+"""Request bodies: bounded, unpacked, and decoded into typed values; every fault is a 4xx that names its place."""
+
+import json
+import re
+import zlib
+from collections.abc import Iterator
+from typing import TypeVar
+
+import msgspec
+import trio
+from quart_trio.wrappers import TrioRequest
+from quart_trio.wrappers.request import TrioBody
+from werkzeug.exceptions import RequestEntityTooLarge
+
+from svc_http.errors import HttpError, bad_request, too_large
+
+T = TypeVar("T")
+
+FRAME_BYTES_MAX = 4 * 1024 * 1024
+"""A body as sent, and again as unpacked; the contract's figure for the prompt routes."""
+
+CONTROL_BYTES_MAX = 16 * 1024 * 1024
+"""Commands from the command line come in batches."""
+
+DISCARD_BYTES_MAX = 64 * 1024 * 1024
+DISCARD_SECONDS_MAX = 10.0
+"""How much of a refused body is still read, and how long. A client that is answered while it sends sees its
+connection reset, not the answer."""
+
+GZIP_STREAMS_MAX = 16
+"""What follows a gzip stream is copied for the next one, so many small ones would cost time without end."""
+
+BODY_SECONDS_MAX = 60.0
+"""How long a body may take to arrive."""
+
+_GZIP_WINDOW_BITS = 16 + zlib.MAX_WBITS
+
+
+class BoundedBody(TrioBody):
+    """A body that keeps no more than its bound, and reads on beyond it without keeping anything."""
+
+    def __init__(self, expected_content_length: int | None, max_content_length: int | None) -> None:
+        super().__init__(expected_content_length, max_content_length)
+        self._received_bytes = 0
+        self._too_large = self._must_raise is not None
+
+    def append(self, data: bytes) -> None:
+        """Take the next piece, as the server hands it over."""
+        self._received_bytes += len(data)
+        if self._max_content_length is not None and self._received_bytes > self._max_content_length:
+            self._too_large = True
+        if self._too_large:
+            self._data.clear()
+            if self._received_bytes > DISCARD_BYTES_MAX:
+                self.set_complete()
+        else:
+            self._data.extend(data)
+
+    async def whole(self) -> bytes:
+        """All of it, once it has arrived. Raises `RequestEntityTooLarge` or `trio.TooSlowError`."""
+        if not self._complete.is_set():
+            with trio.fail_after(BODY_SECONDS_MAX):
+                await self._complete.wait()
+        if self._too_large:
+            raise RequestEntityTooLarge
+        return bytes(self._data)
+
+    async def discard(self) -> None:
+        """Let the rest arrive without keeping it, within bounds."""
+        self._too_large = True
+        self._data.clear()
+        with trio.move_on_after(DISCARD_SECONDS_MAX):
+            await self._complete.wait()
+
+
+class Request(TrioRequest):
+    """A request whose body is bounded."""
+
+    body_class = BoundedBody
+    body: BoundedBody
+
+
+async def read_json(request: Request, decoder: msgspec.json.Decoder[T]) -> T:
+    """The body as a typed value. Raises `HttpError`: 415, 413 or 400, in this order."""
+    _check_content_type(request, "application/json")
+    return decoded(decoder, await read_body(request, FRAME_BYTES_MAX))
+
+
+async def read_msgpack(request: Request, decoder: msgspec.msgpack.Decoder[T]) -> T:
+    """The same for msgpack, which only the command line sends."""
+    _check_content_type(request, "application/msgpack")
+    data = await read_body(request, CONTROL_BYTES_MAX)
+    try:
+        return decoder.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise bad_request(f"the request body is not the msgpack that was expected: {error}") from error
+
+
+def _check_content_type(request: Request, expected: str) -> None:
+    sent = request.headers.get("Content-Type", expected)
+    if sent == expected:
+        return
+    if request.mimetype != expected or request.mimetype_params.get("charset", "utf-8").lower() != "utf-8":
+        raise HttpError(415, f"the content type must be {expected} in UTF-8, not {sent!r}")
+
+
+async def read_body(request: Request, bytes_max: int) -> bytes:
+    """The body, unpacked; never more than the bound, as sent or unpacked."""
+    coding = request.headers.get("Content-Encoding")
+    if coding is not None and coding.lower() not in ("gzip", "identity"):
+        raise HttpError(415, f"the content encoding must be gzip or identity, not {coding!r}")
+    data = await _arrived(request, bytes_max)
+    return gunzip(data, bytes_max) if coding is not None and coding.lower() == "gzip" else data
+
+
+async def _arrived(request: Request, bytes_max: int) -> bytes:
+    try:
+        data = await request.body.whole()
+    except RequestEntityTooLarge as error:
+        raise too_large(bytes_max) from error
+    except trio.TooSlowError as error:
+        raise HttpError(408, f"the request body did not arrive within {BODY_SECONDS_MAX} s") from error
+    if len(data) > bytes_max:
+        raise too_large(bytes_max)
+    return data
+
+
+def gunzip(data: bytes, bytes_max: int) -> bytes:
+    """Unpack one gzip stream, or a few in a row, and no more than the bound of it."""
+    unpacked = bytearray()
+    for _ in range(GZIP_STREAMS_MAX):
+        stream = zlib.decompressobj(_GZIP_WINDOW_BITS)
+        try:
+            unpacked += stream.decompress(data, bytes_max + 1 - len(unpacked))
+        except zlib.error as error:
+            raise bad_request(f"the request body is no valid gzip stream: {error}") from error
+        if len(unpacked) > bytes_max:
+            raise too_large(bytes_max)
+        if not stream.eof:
+            raise bad_request("the gzip stream of the request body breaks off; send it whole")
+        if not stream.unused_data:
+            return bytes(unpacked)
+        data = stream.unused_data
+    raise bad_request(f"the request body is cut into more than {GZIP_STREAMS_MAX} gzip streams; send one")
+
+
+def decoded(decoder: msgspec.json.Decoder[T], data: bytes) -> T:
+    """The value that JSON text holds, without NUL in any of its texts. Raises `HttpError` 400."""
+    try:
+        value = decoder.decode(data)
+    except msgspec.ValidationError as error:
+        raise bad_request(f"the request body does not fit: {error}") from error
+    except RecursionError as error:
+        raise bad_request("the request body is nested too deeply") from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise bad_request(_unreadable(data, error)) from error
+    if b"\\u0000" in data:
+        _refuse_nul(data)
+    return value
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def _unreadable(data: bytes, error: Exception) -> str:
+    """What keeps the text from being read; a lone surrogate by the name of its field."""
+    try:
+        texts = list(_texts(json.loads(data)))
+    except (ValueError, RecursionError):
+        return f"the request body is not JSON in UTF-8: {error}"
+    for place, text in texts:
+        if _SURROGATE.search(text):
+            return f"{place} holds a lone surrogate, half of a character; send whole characters"
+    return f"the request body is not JSON: {error}"
+
+
+def _refuse_nul(data: bytes) -> None:
+    for place, text in _texts(msgspec.json.decode(data)):
+        if "\0" in text:
+            raise bad_request(f"{place} holds a NUL character; send the text without it")
+
+
+def _texts(value: object) -> Iterator[tuple[str, str]]:
+    """Every text in a JSON value, keys too, with its place; without recursion, since depth comes from outside."""
+    waiting: list[tuple[str, object]] = [("$", value)]
+    while waiting:
+        place, value = waiting.pop()
+        match value:
+            case str():
+                yield place, value
+            case list():
+                waiting.extend((f"{place}[{index}]", each) for index, each in enumerate(value))
+            case dict():
+                yield from ((f"a key of {place}", key) for key in value)
+                waiting.extend((f"{place}.{key}", each) for key, each in value.items())
+            case _:
+                pass

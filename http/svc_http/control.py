@@ -1,0 +1,57 @@
+"""`/v1/admin/control/*`: how the command line works through a running server, since only one process may write."""
+
+from typing import Annotated
+
+import msgspec
+from quart_trio.wrappers import TrioResponse
+
+from aggregates.commands import AnyCommand, Reply
+from aggregates.people import principal
+from aggregates.scope import Scope
+from svc_http.bodies import Request, read_json, read_msgpack
+from svc_http.errors import bad_request
+from svc_http.ports import Service, UnknownRules
+from svc_http.replies import json_reply
+
+
+class _ReplayBody(msgspec.Struct):
+    rules: Annotated[int, msgspec.Meta(ge=1, le=2**31)] | None = None
+
+
+_COMMANDS_DECODER = msgspec.msgpack.Decoder(list[AnyCommand])
+_REPLAY_DECODER = msgspec.json.Decoder(_ReplayBody)
+
+
+async def capture(service: Service, request: Request) -> TrioResponse:
+    """Carries the commands out in their order; 200 with a reply for each, in msgpack.
+
+    Where the service cannot take one, the answer is 503 and the batch is sent again: commands are idempotent.
+    """
+    commands = await read_msgpack(request, _COMMANDS_DECODER)
+    for command in commands:
+        _check_scope(service, command)
+    replies: list[Reply] = [await service.send(command) for command in commands]
+    return TrioResponse(msgspec.msgpack.encode(replies), 200, content_type="application/msgpack")
+
+
+def _check_scope(service: Service, command: AnyCommand) -> None:
+    if principal(service.directory, Scope(command.organization_id, command.developer_id)) is None:
+        raise bad_request(
+            f"developer {command.developer_id} is no current member of organization {command.organization_id}; "
+            "nothing was stored"
+        )
+
+
+async def start_replay(service: Service, request: Request) -> TrioResponse:
+    """202 with the state of the replay that now runs, under these rules or the newest."""
+    body = await read_json(request, _REPLAY_DECODER)
+    try:
+        status = await service.start_replay(body.rules)
+    except UnknownRules as error:
+        raise bad_request(str(error)) from error
+    return json_reply(status, 202)
+
+
+async def replay_status(service: Service, request: Request) -> TrioResponse:
+    """How far the last replay has come."""
+    return json_reply(service.replay_status())

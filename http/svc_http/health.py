@@ -1,0 +1,46 @@
+"""Whether the service lives, and whether it is ready."""
+
+from typing import Literal
+
+import msgspec
+from quart_trio.wrappers import TrioResponse
+
+from svc_http.bodies import Request
+from svc_http.errors import HttpError
+from svc_http.ports import Service
+from svc_http.replies import json_reply
+
+_STORE_REASON = "event store unavailable"
+_CATALOG_REASON = "no validated catalog snapshot"
+
+
+class _Health(msgspec.Struct):
+    status: Literal["ok"] = "ok"
+
+
+class _NotReady(msgspec.Struct):
+    reason: str
+    status: Literal["unavailable"] = "unavailable"
+
+
+async def intake_health(service: Service, request: Request) -> TrioResponse:
+    """Plain text, and never a Retry-After: agents' exporters look at nothing else."""
+    if service.store_is_writable():
+        return TrioResponse(b"ok", 200, content_type="text/plain")
+    return TrioResponse(_STORE_REASON.encode(), 503, content_type="text/plain")
+
+
+async def api_health(service: Service, request: Request) -> TrioResponse:
+    """The process answers and its store takes events."""
+    if not service.store_is_writable():
+        raise HttpError(503, _STORE_REASON)
+    return json_reply(_Health())
+
+
+async def ready(service: Service, request: Request) -> TrioResponse:
+    """Ready is: the store takes events, and prices are there."""
+    if not service.store_is_writable():
+        return json_reply(_NotReady(_STORE_REASON), 503)
+    if not service.catalog_is_ready():
+        return json_reply(_NotReady(_CATALOG_REASON), 503)
+    return json_reply(_Health())

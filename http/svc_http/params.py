@@ -1,0 +1,83 @@
+"""Query parameters to values, or a 400 that says which one and why."""
+
+import re
+from typing import get_args
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from werkzeug.datastructures import MultiDict
+
+from aggregates.people import Principal
+from aggregates.windows import Window, WindowName, calendar_windows, instant, zone_named
+from svc_http.errors import bad_request, not_found
+from svc_http.ports import Service
+
+Query = MultiDict[str, str]
+
+LIMIT_DEFAULT = 50
+LIMIT_MAX = 500
+OFFSET_MAX = 2**53
+WINDOWS_SHOWN = 4
+"""A sparkline has this many points; the last is the window asked for."""
+
+WINDOW_NAMES: tuple[WindowName, ...] = get_args(WindowName)
+
+_INTEGER = re.compile(r"[+-]?[0-9]{1,1000}")
+_LOST_PLUS = re.compile(r"(T[0-9:.,]+) ([0-9]{2}:?[0-9]{2})")
+
+
+def window_name(query: Query) -> WindowName:
+    """The window asked for; the current week by default."""
+    asked = query.get("window", "weekly")
+    for name in WINDOW_NAMES:
+        if asked == name:
+            return name
+    raise bad_request(f"window must be one of {', '.join(WINDOW_NAMES)}, not {asked!r}")
+
+
+def windows(service: Service, caller: Principal, name: WindowName, count: int) -> tuple[Window, ...]:
+    """The last windows of the caller's calendar, oldest first, up to the current one."""
+    return calendar_windows(name, zone_of(service, caller), service.now_us(), count)
+
+
+def zone_of(service: Service, caller: Principal) -> ZoneInfo:
+    """The zone of the caller's profile; UTC unless one was set."""
+    return zone_named(service.directory.timezone(caller.scope.developer_id) or "UTC")
+
+
+def limit(query: Query) -> int:
+    """How many rows; 50 by default, clamped to 1-500."""
+    return min(max(_integer(query, "limit", LIMIT_DEFAULT), 1), LIMIT_MAX)
+
+
+def offset(query: Query) -> int:
+    """How many rows to pass over; negative counts as 0."""
+    return min(max(_integer(query, "offset", 0), 0), OFFSET_MAX)
+
+
+def _integer(query: Query, name: str, default: int) -> int:
+    text = query.get(name)
+    if text is None:
+        return default
+    if _INTEGER.fullmatch(text) is None:
+        raise bad_request(f"{name} must be an integer, not {text[:40]!r}")
+    return int(text)
+
+
+def time(query: Query, name: str, local: ZoneInfo) -> int | None:
+    """Microseconds of an ISO 8601 time, or of a bare date's local midnight; None where it was not sent."""
+    text = query.get(name)
+    if text is None:
+        return None
+    found = instant(_LOST_PLUS.sub(r"\1+\2", text), local)  # a plus that was not percent-encoded is a space
+    if found is None:
+        raise bad_request(f"{name} must be an ISO 8601 time or date, like 2026-08-01T09:00:00Z or 2026-08-01")
+    return found
+
+
+def path_id(text: str, what: str) -> UUID:
+    """The id in a path. Raises `HttpError` 404: what is no id names nothing."""
+    try:
+        return UUID(text)
+    except ValueError as error:
+        raise not_found(f"no {what} {text[:40]!r}") from error
