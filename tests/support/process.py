@@ -1,0 +1,86 @@
+"""The real program as a child process, on a folder of its own and on free ports."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import msgspec
+
+ROOT = Path(__file__).parent.parent.parent
+_READY = re.compile(r"ready intake=(\S+) api=(\S+)")
+START_SECONDS = 30
+STOP_SECONDS = 5
+
+
+def environment() -> dict[str, str]:
+    """The tests' own, with the source roots on the path and no setting of whoever runs them."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}
+    return clean | {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'http'}"}
+
+
+def svc(*arguments: str | Path, check: bool = True, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end."""
+    return subprocess.run(
+        [sys.executable, "-m", "svc", *map(str, arguments)],
+        check=check,
+        capture_output=True,
+        text=True,
+        input=stdin,
+        env=environment(),
+        timeout=120,
+    )
+
+
+def init(var: Path) -> dict[str, Any]:
+    """A folder that is set up; what `svc init --json` says."""
+    made: dict[str, Any] = msgspec.json.decode(svc("init", "--var", var, "--json").stdout)
+    return made
+
+
+class Server:
+    """A server that runs."""
+
+    def __init__(self, process: subprocess.Popen[str], intake: str, api: str, key: str | None) -> None:
+        self.process = process
+        headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+        self.intake = httpx.Client(base_url=intake, headers=headers, timeout=30)
+        self.api = httpx.Client(base_url=api, headers=headers, timeout=30)
+        self.intake_url = intake
+        self.api_url = api
+
+    def stop(self) -> int:
+        """Ask it to stop, as a service manager does; its exit code. Raises where that takes over five seconds."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(STOP_SECONDS)
+
+    def kill(self) -> None:
+        """kill -9."""
+        self.process.kill()
+        self.process.wait()
+
+
+@contextmanager
+def serving(var: Path, key: str | None = None) -> Iterator[Server]:
+    """A server over a folder, until the end of the block."""
+    command = [sys.executable, "-m", "svc", "serve", "--var", str(var), "--intake", "127.0.0.1:0", "--api", "127.0.0.1:0"]
+    with (var.parent / f"{var.name}.log").open("a") as log:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, env=environment())
+    assert process.stdout is not None
+    try:
+        found = _READY.search(process.stdout.readline())
+        assert found is not None, (var.parent / f"{var.name}.log").read_text()
+        server = Server(process, found[1], found[2], key)
+        yield server
+        server.intake.close()
+        server.api.close()
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()

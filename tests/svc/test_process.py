@@ -1,0 +1,193 @@
+"""The promises of the first page, on the real program: real sockets, real SQLite, real kill -9."""
+
+import os
+import sqlite3
+import stat
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import httpx
+import msgspec
+import pytest
+
+from tests.support.process import Server, init, serving, svc
+
+pytestmark = pytest.mark.process
+
+SECRET = "sk-ant-api03-" + "Zq7" * 20
+WORDS = "the quick heron rewrites the harbour ledger"
+
+
+def capture(client: httpx.Client, number: int, text: str = "Add a test for the parser") -> httpx.Response:
+    """One prompt with an id of its own."""
+    event = {"prompt_text": f"{text} {number}", "tool_session_id": f"s{number % 7}", "client_event_id": str(UUID(int=number))}
+    return client.post("/v1/prompts", json=event)
+
+
+def test_one_prompt_and_its_response(tmp_path: Path) -> None:
+    """201 and 204; again 200 with the same id and 204; changed 409; and the snapshot shows it at once."""
+    made = init(tmp_path / "var")
+    with serving(tmp_path / "var", made["key"]) as server:
+        event = {"prompt_text": "Fix src/a.py", "tool_session_id": "s1", "client_event_id": str(uuid4())}
+        first = server.intake.post("/v1/prompts", json=event)
+        assert first.status_code == 201
+        prompt_id = first.json()["id"]
+        answer = {"prompt_id": prompt_id, "response_operation_id": "op", "response_text": "Done."}
+        assert server.intake.post("/v1/prompts/response", json=answer).status_code == 204
+        again = server.intake.post("/v1/prompts", json=event)
+        assert (again.status_code, again.json()["id"]) == (200, prompt_id)
+        assert server.intake.post("/v1/prompts/response", json=answer).status_code == 204
+        assert server.intake.post("/v1/prompts", json=event | {"prompt_text": "Other"}).status_code == 409
+        changed = server.intake.post("/v1/prompts/response", json=answer | {"response_text": "Other"})
+        assert changed.status_code == 409
+        rows = server.api.get("/v1/score_v3/realtime/sub-sessions").json()
+        assert [row["agent_session_id"] for row in rows] == ["s1"]
+        assert server.stop() == 0
+
+
+def test_kill_9_in_the_middle_of_a_load_loses_nothing_acknowledged(tmp_path: Path) -> None:
+    """Every acknowledged capture is there once, none half, and a replay gives the same tables."""
+    var = tmp_path / "var"
+    made = init(var)
+    acknowledged: list[int] = []
+    with serving(var, made["key"]) as server:
+
+        def send(number: int) -> None:
+            try:
+                answer = capture(server.intake, number)
+            except httpx.TransportError:
+                return
+            if answer.status_code == 201:
+                acknowledged.append(number)
+            if len(acknowledged) == 300:
+                server.process.kill()
+
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(send, range(1, 1001)))
+        server.kill()
+    assert len(acknowledged) >= 300
+    with serving(var, made["key"]) as server:
+        repeated = [capture(server.intake, number) for number in acknowledged]
+        assert {answer.status_code for answer in repeated} == {200}
+        assert server.stop() == 0
+    log = sqlite3.connect(var / "events.db")
+    doubled = "SELECT count(*) FROM (SELECT 1 FROM stored_events GROUP BY originator_id, originator_version HAVING count(*) > 1)"
+    assert log.execute(doubled).fetchone() == (0,)
+    log.close()
+    checked = msgspec.json.decode(svc("replay", "--var", var, "--check", "--json").stdout)
+    assert (checked["identical"], checked["failed"]) == (True, 0)
+
+
+def test_a_replay_under_a_running_server_serves_the_same_scores(tmp_path: Path) -> None:
+    """The pointer moves to a new file; reads before and after answer alike, captures go on."""
+    var = tmp_path / "var"
+    made = init(var)
+    with serving(var, made["key"]) as server:
+        for number in range(1, 20):
+            capture(server.intake, number)
+        before = server.api.get("/v1/score_v3/realtime/sub-sessions").json()
+        old = (var / "views.current").read_text()
+        svc("replay", "--var", var)
+        assert (var / "views.current").read_text() != old
+        assert server.api.get("/v1/score_v3/realtime/sub-sessions").json() == before
+        assert capture(server.intake, 20).status_code == 201
+        assert not (var / old.strip()).exists()
+
+
+def test_keys_issued_and_revoked_by_command_under_a_running_server(tmp_path: Path) -> None:
+    """A new key works at once; a revoked one fails on the very next request."""
+    var = tmp_path / "var"
+    made = init(var)
+    with serving(var, made["key"]) as server:
+        issued = msgspec.json.decode(svc("key", "issue", "--var", var, "--json").stdout)
+        headers = {"X-API-Key": issued["key"]}
+        with httpx.Client(base_url=server.intake_url, headers=headers) as other:
+            assert capture(other, 1).status_code == 201
+            svc("key", "revoke", "--var", var, issued["record"]["key_id"])
+            refused = capture(other, 2)
+        assert refused.status_code == 401
+        assert "revoked" in refused.json()["message"]
+
+
+def test_no_secret_and_no_text_lies_in_any_file(tmp_path: Path) -> None:
+    """A planted secret is in no file at all; a prompt's words are sealed wherever they stand."""
+    var = tmp_path / "var"
+    made = init(var)
+    with serving(var, made["key"]) as server:
+        text = f"{WORDS}, and my key is {SECRET}"
+        event = {"prompt_text": text, "tool_session_id": "s1", "cwd": f"/home/{WORDS}", "metadata": {"note": WORDS}}
+        prompt_id = server.intake.post("/v1/prompts", json=event).json()["id"]
+        answer = {"prompt_id": prompt_id, "response_operation_id": "op", "response_text": f"I saw {SECRET}: {WORDS}"}
+        assert server.intake.post("/v1/prompts/response", json=answer).status_code == 204
+        row = server.api.get("/v1/score_v3/realtime/sub-sessions").json()[0]
+        assert "heron" in row["title"]
+        patched = server.api.patch(f"/v1/score_v3/sub-sessions/{row['sub_session_id']}", json={"title": f"My {WORDS}"})
+        assert patched.json()["title_source"] == "user_edited"
+        server.stop()
+    searched = [path for path in var.rglob("*") if path.is_file()]
+    content = b"".join(path.read_bytes() for path in searched) + (tmp_path / "var.log").read_bytes()
+    assert len(searched) >= 4
+    assert SECRET.encode() not in content
+    assert b"heron" not in content
+    assert made["key"].encode() not in content
+
+
+def test_the_folder_is_private_and_held_by_one(tmp_path: Path) -> None:
+    """The internal secret is readable by its owner only; a second server refuses to start, and says why."""
+    var = tmp_path / "var"
+    made = init(var)
+    assert stat.S_IMODE(os.stat(made["internal_secret_file"]).st_mode) == 0o600
+    with serving(var, made["key"]):
+        second = svc("serve", "--var", var, "--intake", "127.0.0.1:0", "--api", "127.0.0.1:0", check=False)
+    assert second.returncode == 1
+    assert "in use" in second.stderr
+
+
+def test_the_store_unwritable_is_503_and_recovers_without_a_restart(tmp_path: Path) -> None:
+    """While another process locks the log for writing, captures are refused; once it lets go, they are taken."""
+    var = tmp_path / "var"
+    made = init(var)
+    with serving(var, made["key"]) as server:
+        assert capture(server.intake, 1).status_code == 201
+        locker = sqlite3.connect(var / "events.db", isolation_level=None)
+        locker.execute("BEGIN EXCLUSIVE")
+        refused = capture(server.intake, 2)
+        assert (refused.status_code, refused.headers["Retry-After"]) == (503, "5")
+        health = server.intake.get("/health")
+        assert (health.status_code, health.text) == (503, "event store unavailable")
+        assert "Retry-After" not in health.headers
+        locker.execute("ROLLBACK")
+        locker.close()
+        assert capture(server.intake, 3).status_code == 201
+        assert server.intake.get("/health").text == "ok"
+
+
+def _others(server: Server, made: dict[str, str]) -> str:
+    """The key of a developer in another organization, made through the admin routes."""
+    secret = Path(made["internal_secret_file"]).read_text().strip()
+    with httpx.Client(base_url=server.api_url, headers={"X-Internal-Secret": secret}) as admin:
+        organization = admin.post("/v1/admin/organizations", json={"name": "Other"}).json()["organization_id"]
+        developer = admin.post("/v1/admin/developers", json={"display_name": "Zoe"}).json()["developer_id"]
+        owner = {"organization_id": organization, "developer_id": developer}
+        assert admin.post("/v1/admin/memberships", json=owner | {"role": "owner"}).status_code == 201
+        key: str = admin.post("/v1/admin/keys", json=owner).json()["key"]
+    return key
+
+
+def test_another_organization_sees_nothing(tmp_path: Path) -> None:
+    """Its developer gets 404 on every id of this one, empty lists, and 409 on its agent session."""
+    var = tmp_path / "var"
+    made = init(var)
+    with serving(var, made["key"]) as server:
+        prompt_id = capture(server.intake, 1).json()["id"]
+        row = server.api.get("/v1/score_v3/realtime/sub-sessions").json()[0]
+        headers = {"Authorization": f"Bearer {_others(server, made)}"}
+        with httpx.Client(headers=headers) as other:
+            path = f"{server.api_url}/v1/score_v3/sub-sessions/{row['sub_session_id']}"
+            assert other.patch(path, json={"title": "mine"}).status_code == 404
+            answer = {"prompt_id": prompt_id, "response_operation_id": "x", "response_text": "mine"}
+            assert other.post(f"{server.intake_url}/v1/prompts/response", json=answer).status_code == 404
+            assert other.get(f"{server.api_url}/v1/score_v3/realtime/sub-sessions").json() == []
+            stolen = {"prompt_text": "hello there", "tool_session_id": row["agent_session_id"]}
+            assert other.post(f"{server.intake_url}/v1/prompts", json=stolen).status_code == 409
