@@ -92,6 +92,7 @@ def _store_rows(db: sqlite3.Connection, rows: Rows) -> None:
         rows.observations,
     )
     db.executemany("INSERT OR IGNORE INTO titles VALUES (?, ?, ?)", rows.titles)
+    db.executemany("INSERT OR IGNORE INTO setups VALUES (?)", rows.setups)
 
 
 def _derive(db: sqlite3.Connection, rows: Rows, position: int, broken: list[tuple[int, str]]) -> set[str]:

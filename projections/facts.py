@@ -35,6 +35,7 @@ class Rows(msgspec.Struct):
     answers: list[Row] = []
     observations: list[Row] = []
     titles: list[Row] = []
+    setups: list[Row] = []
     touched_times: list[tuple[str, int]] = []
     """(agent session, time) of everything new in it."""
     touched_hosts: list[tuple[str, str]] = []
@@ -66,6 +67,8 @@ def rows_of(position: int, event: e.Event, digesters: Digesters) -> Rows:
             _add_answer(rows, position, event, digesters(event.developer_id))
         case e.RecordsCaptured():
             _add_records(rows, position, event, digesters(event.developer_id))
+        case e.SetupCompleted():
+            rows.setups.append((str(event.developer_id),))
         case e.TitleEdited():
             rows.titles.append((str(event.turn_id), position, int(event.summary is not None)))
             rows.touched_turns.append(str(event.turn_id))

@@ -109,6 +109,7 @@ _TABLES: dict[str, tuple[dict[str, type], str | tuple[str, ...]]] = {
         },
         "turn_id",
     ),
+    "setups": ({"developer_id": str}, "developer_id"),
     "titles": ({"turn_id": str, "position": int, "has_summary": int}, ("turn_id", "position")),
 }
 

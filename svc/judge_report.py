@@ -18,9 +18,11 @@ from rich.console import Console
 from rich.table import Table
 
 from aggregates.arcs import cut_arcs
+from aggregates.boundary import SHIPPED_BOUNDARY, BoundaryModel, continues, topic_shift
 from aggregates.floor import substance
 from aggregates.rubric import judge_prompt, standing_scores, sub_session_intent
 from aggregates.rubric_model import SHIPPED, RubricModel
+from aggregates.turn import CHANGE, COMMIT, Turn
 from aggregates.verdicts import BOOLEANS, INTENTS
 from svc.judge_measures import (
     BoundaryMeasures,
@@ -46,7 +48,7 @@ from svc.labelled import (
     read_lines,
     session_item,
 )
-from svc.train_judges import folds, items_of, train
+from svc.train_judges import folds, items_of, train, train_boundary
 
 FOLDS = 5
 
@@ -77,14 +79,12 @@ class Report(msgspec.Struct, frozen=True):
 def report(data_dir: Path, *, shipped: bool = False) -> Report:
     """Measure the judges on DATA_DIR."""
     pairs = prompt_pairs(data_dir, shipped=shipped)
-    sessions = [
-        each for each in labelled_sessions(data_dir / "labels" / "sessions.jsonl") if each.arcs is not None
-    ]
+    sessions = [each for each in labelled_sessions(data_dir / "labels" / "sessions.jsonl") if each.arcs is not None]
     developers, correlated = developer_rows(data_dir / "entire-checkpoints")
     return Report(
         measure_prompts(pairs),
         tuple(worst_misses(pairs)),
-        measure_boundaries([starts_of(each) for each in sessions]),
+        measure_boundaries(boundary_pairs(sessions, shipped=shipped)),
         measure_outcomes([verdict for each in sessions for verdict in outcomes_of(each)]),
         tuple(developers),
         correlated,
@@ -123,17 +123,37 @@ def _pair(item: PromptItem, model: RubricModel) -> Pair:
     )
 
 
-def starts_of(session: SessionItem) -> tuple[frozenset[int], frozenset[int]]:
-    """The first turns of arcs by the experts and by the judge, the session's first left out."""
-    expert = frozenset(arc.start for arc in session.arcs or ()) - {
-        min((a.start for a in session.arcs or ()), default=1)
-    }
-    judged: list[int] = []
-    start = 1
-    for arc in cut_arcs(session.turns, "start", None):
-        judged.append(start)
-        start += len(arc.turn_ids)
-    return expert, frozenset(judged[1:])
+def boundary_pairs(
+    sessions: Sequence[SessionItem], *, shipped: bool = False
+) -> list[tuple[frozenset[int], frozenset[int]]]:
+    """Where arcs start by the experts and by a judge that has not seen the session, each session's first left out."""
+    if shipped:
+        return [(expert_starts(each), judged_starts(each.turns, SHIPPED_BOUNDARY)) for each in sessions]
+    pairs = []
+    for held_out in folds([each.session for each in sessions], FOLDS):
+        model = train_boundary([each for place, each in enumerate(sessions) if place not in held_out])
+        unseen = [sessions[place] for place in sorted(held_out)]
+        pairs += [(expert_starts(each), judged_starts(each.turns, model)) for each in unseen]
+    return pairs
+
+
+def expert_starts(session: SessionItem) -> frozenset[int]:
+    """The places of the turns, from 0, that open an arc, the first arc left out."""
+    return frozenset(sorted(arc.start - 1 for arc in session.arcs or ())[1:])
+
+
+def judged_starts(turns: Sequence[Turn], model: BoundaryModel) -> frozenset[int]:
+    """The same by the rules of `arcs.cut_arcs` with another boundary model."""
+    starts: list[int] = []
+    first = 0
+    for place in range(1, len(turns)):
+        arc, turn = turns[first:place], turns[place]
+        committed = COMMIT in arc[-1].work.marks and any(CHANGE in each.work.marks for each in arc)
+        said = turn.opening in ("clear", "end") or (committed and not continues(arc, turn, model))
+        if said or topic_shift(arc, turn, model).shift:
+            starts.append(place)
+            first = place
+    return frozenset(starts)
 
 
 def outcomes_of(session: SessionItem) -> list[tuple[bool | None, bool]]:
@@ -185,15 +205,9 @@ def _add_session(
             continue
         qualifying += 1
         complete += verdict["goal_complete"] is True
-        row[2] += _checkpointed(
-            session, turns[0].started_us, None if following is None else following.started_us
-        )
-        rubrics = [
-            judge_prompt(turn.prompt, turn.position, turns[:place]) for place, turn in enumerate(turns)
-        ]
-        scores += [
-            score for score in standing_scores(rubrics, sub_session_intent(rubrics)) if score is not None
-        ]
+        row[2] += _checkpointed(session, turns[0].started_us, None if following is None else following.started_us)
+        rubrics = [judge_prompt(turn.prompt, turn.position, turns[:place]) for place, turn in enumerate(turns)]
+        scores += [score for score in standing_scores(rubrics, sub_session_intent(rubrics)) if score is not None]
     row[0] += qualifying
     row[1] += complete
     row[3] += sum(scores)
@@ -241,11 +255,7 @@ def as_labelled_turn(turn: Mapping[str, Any]) -> dict[str, Any]:
 
 def print_report(measured: Report, console: Console, *, shipped: bool) -> None:
     """The report as tables."""
-    how = (
-        "weights of this version, which have seen these labels"
-        if shipped
-        else "5-fold cross-validation by session"
-    )
+    how = "weights of this version, which have seen these labels" if shipped else "5-fold cross-validation by session"
     console.print(f"Rubric judge, {how}", style="bold")
     console.print(_summary_table(measured.prompts))
     console.print(_kappa_table(measured.prompts))
@@ -286,11 +296,7 @@ def _confusion_table(measures: PromptMeasures) -> Table:
 def _misses_table(misses: Sequence[Pair]) -> Table:
     table = Table("worst misses", "experts", "judge", "score", "judged score", "booleans apart")
     for pair in misses:
-        apart = [
-            name
-            for name in BOOLEANS
-            if pair.expert[name] is not None and pair.expert[name] != pair.judged[name]
-        ]
+        apart = [name for name in BOOLEANS if pair.expert[name] is not None and pair.expert[name] != pair.judged[name]]
         judged = own_score(pair.judged_intent, pair.judged) if pair.judged_intent else 0.0
         table.add_row(
             pair.item_id,
@@ -312,9 +318,7 @@ def _arcs_table(boundaries: BoundaryMeasures, outcomes: OutcomeMeasures) -> Tabl
         "",
         "",
     )
-    table.add_row(
-        "boundary recall", f"{boundaries.recall:.3f} ({boundaries.right} of {boundaries.expert})", "", ""
-    )
+    table.add_row("boundary recall", f"{boundaries.recall:.3f} ({boundaries.right} of {boundaries.expert})", "", "")
     table.add_row("goal_complete, sensitivity", _share(outcomes.sensitivity), "", "")
     table.add_row("goal_complete, specificity", _share(outcomes.specificity), "", "")
     said = ", ".join(f"{name} {count}" for name, count in outcomes.undecided.items())
@@ -358,9 +362,7 @@ def _number(value: float | None) -> str:
 @click.command()
 @click.argument("data_dir", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
-@click.option(
-    "--shipped", is_flag=True, help="Judge with the weights of this version instead of cross-validating."
-)
+@click.option("--shipped", is_flag=True, help="Judge with the weights of this version instead of cross-validating.")
 def main(data_dir: Path, as_json: bool, shipped: bool) -> None:
     """Measure the embedded judges on DATA_DIR/labels."""
     measured = report(data_dir, shipped=shipped)

@@ -1,14 +1,12 @@
 """The rule sets there are. A verdict names the set that made it; a replay under another set is another file."""
 
+from svc_http.ports import UnknownRules
+
 RULES_VERSION = 1
 """The set that serves unless another one is asked for."""
 
 RULE_SETS: frozenset[int] = frozenset({RULES_VERSION})
 """Every set that this program can apply."""
-
-
-class UnknownRules(Exception):
-    """A rule set that this program does not have."""
 
 
 def checked(rules_version: int | None) -> int:

@@ -8,9 +8,11 @@ from uuid import UUID
 import trio
 
 from aggregates.commands import AnyCommand, Reply
-from aggregates.events import Event
+from aggregates.events import Event, OperationClaimed
+from aggregates.ids import operation_stream
 from aggregates.people import Directory, PeopleCommand, PeopleReply
 from aggregates.scope import Scope
+from projections.activation import Activation, activation
 from projections.reader import Reader
 from svc.actors import Actors, Means
 from svc.administration import Administration
@@ -102,6 +104,22 @@ class RunningService:
         def run() -> T:
             with self.projector.readers.reading() as db:
                 return query(Reader(db, self._fetch), scope, *args, **kwargs)
+
+        return await trio.to_thread.run_sync(run, limiter=self._read_limit)
+
+    async def operation_prompt(self, scope: Scope, response_operation_id: str) -> UUID | None:
+        """The prompt that a response operation of this developer belongs to."""
+        stream_id = operation_stream(scope.developer_id, response_operation_id)
+        recorded = await trio.to_thread.run_sync(self.store.read_stream, stream_id)
+        claims = [each.event for each in recorded if isinstance(each.event, OperationClaimed)]
+        return claims[0].prompt_id if claims else None
+
+    async def activation(self) -> Mapping[UUID, Activation]:
+        """How far each developer has come; one who is missing is still waiting."""
+
+        def run() -> Mapping[UUID, Activation]:
+            with self.projector.readers.reading() as db:
+                return activation(db)
 
         return await trio.to_thread.run_sync(run, limiter=self._read_limit)
 

@@ -15,16 +15,22 @@ from pathlib import Path
 import click
 import msgspec
 
-from aggregates.reading import PromptReading
+from aggregates.boundary import SIGNALS, BoundaryModel, boundary_signals, stays
+from aggregates.digests import Digester
+from aggregates.reading import PromptReading, read_prompt
 from aggregates.rubric import context_features
-from aggregates.rubric_model import ALL_FEATURES, CONTEXT_NUMBER, MAY_REST_ON_PASTED, RubricModel
-from aggregates.features import PASTED_FEATURES
+from aggregates.rubric_model import ALL_FEATURES, MAY_REST_ON_PASTED, PASTED, RubricModel, crossed
 from aggregates.turn import Turn
 from aggregates.verdicts import BOOLEANS, INTENTS, BooleanName, Intent
-from svc.labelled import PromptLabel, labelled_prompts
+from svc.judge_examples import examples
+from svc.labelled import PromptLabel, SessionItem, labelled_prompts, labelled_sessions
 
 INTENT_PENALTY = 0.012
 BOOLEAN_PENALTY = 0.006
+BOUNDARY_PENALTY = 0.04
+CUT_SHARE = 0.5
+"""How far a boolean's bias goes from the fitted one to the one that matches the experts' rate on unseen prompts: the first
+gives the smaller error of a score, the second the smaller error of a mean."""
 STEPS = 70
 SEEN_MIN = 3
 """A feature that fewer prompts show is left out."""
@@ -60,11 +66,21 @@ class Fit(msgspec.Struct, frozen=True):
 
 
 def items_of(data_dir: Path) -> list[Item]:
-    """The classified prompts of the labelled data."""
-    return [
+    """The classified prompts of the labelled data, and those written for training."""
+    labelled = [
         Item(each.item_id, each.turn.prompt, each.earlier, each.label.intent, _booleans(each.label))
         for each in labelled_prompts(data_dir / "labels" / "prompts.jsonl")
         if each.label is not None and each.label.intent is not None and each.turn.prompt is not None
+    ]
+    return labelled + written_items()
+
+
+def written_items() -> list[Item]:
+    """The prompts of `judge_examples.py`, each the first of a session of its own."""
+    key = Digester(b"examples")
+    return [
+        Item(f"written:{place}:1", read_prompt(text, key), (), intent, booleans)
+        for place, (text, intent, booleans) in enumerate(examples())
     ]
 
 
@@ -88,7 +104,7 @@ def tables(items: Sequence[Item]) -> Tables:
     targets = [INTENTS.index(item.intent) for item in items]
     alone = fit([_own(item.prompt.features) for item in items], targets, len(INTENTS), INTENT_PENALTY)
     first = RubricModel(*_thousandths(alone), (0,) * len(BOOLEANS), {})
-    rows = [(*item.prompt.features, *context_features(item.earlier, first)) for item in items]
+    rows = [(*item.prompt.features, *context_features(item.prompt, item.earlier, first)) for item in items]
     intents = fit([_own(row) for row in rows], targets, len(INTENTS), INTENT_PENALTY)
     bias: list[int] = []
     weights: dict[str, list[int]] = {}
@@ -102,14 +118,11 @@ def tables(items: Sequence[Item]) -> Tables:
 
 
 def _own(row: Row) -> Row:
-    return tuple(number for number in row if number not in PASTED_FEATURES)
+    return tuple(number for number in row if number not in PASTED)
 
 
 def _thousandths(fitted: Fit) -> tuple[tuple[int, ...], dict[str, tuple[int, ...]]]:
-    named = {
-        ALL_FEATURES[number]: tuple(round(1000 * w) for w in values)
-        for number, values in fitted.weights.items()
-    }
+    named = {ALL_FEATURES[number]: tuple(round(1000 * w) for w in values) for number, values in fitted.weights.items()}
     return tuple(round(1000 * b) for b in fitted.bias), {
         name: named[name] for name in sorted(named) if any(named[name])
     }
@@ -119,22 +132,56 @@ def _boolean(name: BooleanName, items: Sequence[Item], rows: Sequence[Row]) -> F
     """One boolean, its bias shifted so that unseen prompts earn it as often as the experts say."""
     chosen = [place for place, item in enumerate(items) if name in item.booleans]
     keep: Callable[[Row], Row] = (lambda row: row) if name in MAY_REST_ON_PASTED else _own
-    mine = [(*keep(rows[place]), CONTEXT_NUMBER[f"is:{items[place].intent}"]) for place in chosen]
+    mine = [keep(crossed(rows[place], items[place].intent)) for place in chosen]
     targets = [0 if items[place].booleans[name] else 1 for place in chosen]
-    unseen = _unseen_logits(mine, targets, [items[place].session for place in chosen])
+    unseen = _unseen_logits(mine, targets, [items[place].session for place in chosen], BOOLEAN_PENALTY)
     true_count = targets.count(0)
     ordered = sorted(unseen, reverse=True)
     cut = (ordered[max(true_count - 1, 0)] + ordered[min(true_count, len(ordered) - 1)]) / 2
     both = fit(mine, targets, 2, BOOLEAN_PENALTY)
     weights = {number: (w[0] - w[1],) for number, w in both.weights.items()}
-    return Fit((both.bias[0] - both.bias[1] - cut,), weights)
+    return Fit((both.bias[0] - both.bias[1] - CUT_SHARE * cut,), weights)
 
 
-def _unseen_logits(rows: Sequence[Row], targets: Sequence[int], sessions: Sequence[str]) -> list[float]:
+def train_boundary(sessions: Sequence[SessionItem]) -> BoundaryModel:
+    """A boundary model of labelled sessions; its bias is where F1 is best on sessions not seen."""
+    rows, targets, names = boundary_rows(sessions)
+    unseen = _unseen_logits(rows, targets, names, BOUNDARY_PENALTY)
+    cut = max(sorted(set(unseen)), key=lambda each: _f1(unseen, targets, each))
+    both = fit(rows, targets, 2, BOUNDARY_PENALTY)
+    weights = {SIGNALS[number]: round(1000 * (w[0] - w[1])) for number, w in both.weights.items()}
+    return BoundaryModel(round(1000 * (both.bias[0] - both.bias[1] - cut)) + 1, weights)
+
+
+def boundary_rows(sessions: Sequence[SessionItem]) -> tuple[list[Row], list[int], list[str]]:
+    """For each turn that may shift: its signals against the experts' open arc, 0 where it shifts and 1 else, its session."""
+    rows: list[Row] = []
+    targets: list[int] = []
+    names: list[str] = []
+    for session in sessions:
+        starts = {arc.start - 1 for arc in session.arcs or ()}
+        first = 0
+        for place in range(1, len(session.turns)):
+            arc, turn = session.turns[first:place], session.turns[place]
+            if turn.opening is None and stays(arc, turn) is None:
+                rows.append(tuple(SIGNALS.index(name) for name in boundary_signals(arc, turn)))
+                targets.append(0 if place in starts else 1)
+                names.append(session.session)
+            first = place if place in starts else first
+    return rows, targets, names
+
+
+def _f1(logits: Sequence[float], targets: Sequence[int], cut: float) -> float:
+    judged = [target for logit, target in zip(logits, targets, strict=True) if logit >= cut]
+    return 2 * judged.count(0) / (len(judged) + targets.count(0))
+
+
+def _unseen_logits(rows: Sequence[Row], targets: Sequence[int], sessions: Sequence[str], penalty: float) -> list[float]:
+    """The logit of class 0 against class 1 of each row by a fit that has not seen its session."""
     logits = [0.0] * len(rows)
     for held_out in folds(sessions, INNER_FOLDS):
         kept = [place for place in range(len(rows)) if place not in held_out]
-        part = fit([rows[place] for place in kept], [targets[place] for place in kept], 2, BOOLEAN_PENALTY)
+        part = fit([rows[place] for place in kept], [targets[place] for place in kept], 2, penalty)
         for place in held_out:
             true, false = part.logits(rows[place])
             logits[place] = true - false
@@ -150,10 +197,7 @@ def folds(sessions: Sequence[str], count: int) -> list[frozenset[int]]:
         part = totals.index(min(totals))
         part_of[session] = part
         totals[part] += sizes[session]
-    return [
-        frozenset(p for p, session in enumerate(sessions) if part_of[session] == part)
-        for part in range(count)
-    ]
+    return [frozenset(p for p, session in enumerate(sessions) if part_of[session] == part) for part in range(count)]
 
 
 def fit(rows: Sequence[Row], targets: Sequence[int], classes: int, penalty: float) -> Fit:
@@ -197,7 +241,7 @@ def _step(weights: list[float], squares: list[float], slopes: Sequence[float], r
         weights[index] -= rate * slope / (math.sqrt(squares[index]) + 1e-3)
 
 
-def source_of(trained: Tables) -> str:
+def source_of(trained: Tables, boundary: BoundaryModel) -> str:
     """The text of the weights file."""
     bias, weights, boolean_bias, boolean_weights = trained
     lines = [
@@ -213,6 +257,10 @@ def source_of(trained: Tables) -> str:
         f"BOOLEAN_BIAS: tuple[int, ...] = {boolean_bias}",
         "BOOLEAN_WEIGHTS: dict[str, tuple[int, ...]] = {",
         *(f'    "{name}": {values},' for name, values in boolean_weights.items()),
+        "}",
+        f"BOUNDARY_BIAS = {boundary.bias}",
+        "BOUNDARY_WEIGHTS: dict[str, int] = {",
+        *(f'    "{name}": {boundary.weights[name]},' for name in SIGNALS if name in boundary.weights),
         "}",
     ]
     return "\n".join(lines) + "\n"
@@ -230,8 +278,9 @@ def main(data_dir: Path, out: Path | None) -> None:
     """Train the rubric judge on DATA_DIR/labels/prompts.jsonl and write its weights."""
     items = items_of(data_dir)
     target = out or Path(__file__).parent.parent / "aggregates" / "judge_weights.py"
-    target.write_text(source_of(tables(items)), encoding="utf-8")
-    click.echo(f"{len(items)} prompts -> {target}")
+    sessions = [each for each in labelled_sessions(data_dir / "labels" / "sessions.jsonl") if each.arcs is not None]
+    target.write_text(source_of(tables(items), train_boundary(sessions)), encoding="utf-8")
+    click.echo(f"{len(items)} prompts, {len(sessions)} sessions -> {target}")
 
 
 if __name__ == "__main__":

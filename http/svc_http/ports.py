@@ -1,7 +1,7 @@
 """What the HTTP layer needs of the running service; `svc` implements it."""
 
 from collections.abc import Callable, Mapping
-from typing import Concatenate, Literal, ParamSpec, Protocol, TypeVar
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -9,6 +9,7 @@ import msgspec
 from aggregates.commands import AnyCommand, Reply
 from aggregates.people import Directory, PeopleCommand, PeopleReply
 from aggregates.scope import Scope
+from projections.activation import Activation
 from projections.reader import Reader
 
 P = ParamSpec("P")
@@ -21,10 +22,6 @@ class Unavailable(Exception):
 
 class UnknownRules(Exception):
     """There is no rule set of that number; the message names those there are. Answered as 400."""
-
-
-Activation = Literal["waiting", "key_configured", "first_prompt"]
-"""How far a developer has come: nothing yet; the plugin's setup is complete; a prompt was captured."""
 
 
 class ReplayStatus(Protocol):
@@ -63,6 +60,9 @@ class Service(Protocol):
 
     def content_digest(self, scope: Scope, canonical: bytes) -> bytes:
         """The digest under the developer's key by which responses are compared."""
+
+    async def operation_prompt(self, scope: Scope, response_operation_id: str) -> UUID | None:
+        """The prompt that a response operation of this developer belongs to."""
 
     async def activation(self) -> Mapping[UUID, Activation]:
         """How far each developer has come; one who is missing is still waiting."""

@@ -191,6 +191,10 @@ async def _legacy_selected(
             "tool_session_id alone selects a prompt only for plugins before 0.5.1 and before "
             "2026-08-16T00:00:00Z; update the plugin, or send prompt_id or client_event_id"
         )
+    if body.response_operation_id is not None:
+        known = await service.operation_prompt(caller.scope, body.response_operation_id)
+        if known is not None:
+            return known
     digest = service.content_digest(caller.scope, canonical_bytes(content))
     found = await service.read(caller.scope, legacy_prompt, session_id, digest)
     if found is None:

@@ -11,10 +11,9 @@ import trio
 
 from svc.access import NotReached
 from svc.folder import InUse
-from svc.rules import UnknownRules
 from svc.settings import Settings, SettingsError, load_settings
 from svc.store import StoreUnavailable
-from svc_http.ports import Unavailable
+from svc_http.ports import Unavailable, UnknownRules
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -46,7 +46,7 @@ def _show(graded: Graded) -> None:
     for habit in graded.habits:
         if habit.applies:
             quoted = f"\n“{habit.quoted}”" if habit.quoted else ""
-            advice = "" if habit.earned else f"\n{habit.how}"
+            advice = "" if habit.earned else f"\n{habit.how_to_earn}"
             table.add_row(habit.boolean.replace("_", " "), "✓" if habit.earned else "✗", habit.why + quoted + advice)
     console.print(table, markup=False)
 
