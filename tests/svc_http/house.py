@@ -1,0 +1,215 @@
+"""The service in memory: real decisions, a real directory, real views; only the disk and the threads are missing."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Concatenate, ParamSpec, TypeVar
+from uuid import UUID
+
+import msgspec
+from quart_trio import QuartTrio
+from quart_trio.wrappers import TrioResponse
+from werkzeug.datastructures import Headers
+
+from aggregates.commands import AnyCommand, Reply
+from aggregates.decide import Context, decide
+from aggregates.digests import Digester
+from aggregates.events import Event, TimePassed
+from aggregates.ids import operation_stream
+from aggregates.people import PeopleCommand, PeopleReply
+from aggregates.scope import Scope
+from aggregates.streams import OperationState, StreamState, evolve
+from projections.apply import apply
+from projections.reader import Reader
+from svc_http.ports import Activation, PublicSettings, Unavailable, UnknownRules
+from tests.support.facts import Placed, empty_views
+from tests.support.people import ANA_KEY, NOW_US, carry_out, company
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+SECRET = "the-internal-secret-of-these-tests"
+DIGESTER = Digester(b"a key for tests")
+DAY_US = 86_400_000_000
+
+
+class Replay(msgspec.Struct, frozen=True):
+    """How far a replay has come."""
+
+    state: str = "none"
+    done: int = 0
+    of: int = 0
+    message: str | None = None
+
+
+class House:
+    """Implements the port of the HTTP layer; what goes wrong outside can be switched on."""
+
+    def __init__(self) -> None:
+        self.settings = PublicSettings(
+            internal_secret=SECRET,
+            ingest_url="https://ingest.example",
+            gateway_url=None,
+            anthropic_base_url=None,
+            dashboard_url="https://dashboard.example",
+            environment="test",
+            capture_prompts=True,
+            capture_responses=True,
+        )
+        self.directory = company()
+        self.clock_us = NOW_US
+        self.events: list[Event] = []
+        self.states: dict[UUID, Activation] = {}
+        self.refuses: str | None = None
+        """Why commands and reads are unavailable; None while all is well."""
+        self.breaks: Exception | None = None
+        """What a bug raises."""
+        self.writable = True
+        self.catalog = False
+        self.replay = Replay()
+        self._streams: dict[UUID, StreamState] = {}
+        self._views = empty_views()
+
+    def now_us(self) -> int:
+        """The time that the test has set."""
+        return self.clock_us
+
+    def content_digest(self, scope: Scope, canonical: bytes) -> bytes:
+        """As the decisions make it."""
+        return DIGESTER.digest(canonical.decode())
+
+    async def operation_prompt(self, scope: Scope, response_operation_id: str) -> UUID | None:
+        """Read from the operation's stream."""
+        state = self._streams.get(operation_stream(scope.developer_id, response_operation_id))
+        return state.prompt_id if isinstance(state, OperationState) else None
+
+    async def send(self, command: AnyCommand) -> Reply:
+        """Decide, append, project, reply."""
+        self._fail()
+        context = Context(now_us=self.clock_us, digester=DIGESTER, redaction=True)
+        decision = decide(command, self._streams, context)
+        for stream, event in decision.events:
+            self._streams[stream] = evolve(self._streams.get(stream), event)
+            self._append(event)
+        return decision.reply
+
+    def passes(self, to_us: int) -> None:
+        """Nothing happens until then."""
+        self.clock_us = to_us
+        self._append(TimePassed(received_at_us=to_us))
+
+    def _append(self, event: Event) -> None:
+        self.events.append(event)
+        apply(self._views, [Placed(len(self.events), event)], b"", lambda _developer_id: DIGESTER)
+
+    async def administer(self, command: PeopleCommand) -> PeopleReply:
+        """Decide and apply."""
+        self._fail()
+        return carry_out(self.directory, command, self.clock_us)
+
+    async def read(
+        self, scope: Scope, query: Callable[Concatenate[Reader, Scope, P], T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """On views that hold every event."""
+        self._fail()
+        return query(Reader(self._views, self._fetch), scope, *args, **kwargs)
+
+    def _fetch(self, positions: Iterable[int]) -> Mapping[int, Event]:
+        return {position: self.events[position - 1] for position in positions}
+
+    def _fail(self) -> None:
+        if self.breaks is not None:
+            raise self.breaks
+        if self.refuses is not None:
+            raise Unavailable(self.refuses)
+
+    async def activation(self) -> Mapping[UUID, Activation]:
+        """As the test has set it."""
+        return self.states
+
+    def store_is_writable(self) -> bool:
+        """As the test has set it."""
+        return self.writable
+
+    def catalog_is_ready(self) -> bool:
+        """As the test has set it."""
+        return self.catalog
+
+    async def start_replay(self, rules_version: int | None) -> Replay:
+        """There is one rule set."""
+        if rules_version not in (None, 1):
+            raise UnknownRules(f"there is no rule set {rules_version}; this version of svc has 1")
+        self.replay = Replay(state="running", of=len(self.events))
+        return self.replay
+
+    def replay_status(self) -> Replay:
+        """The newest replay."""
+        return self.replay
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What came back."""
+
+    status: int
+    headers: Headers
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        """The body as a JSON value; asserts that it is declared as one."""
+        assert self.headers["Content-Type"] == "application/json", self
+        return msgspec.json.decode(self.body)
+
+    @property
+    def message(self) -> str:
+        """The message of an error; asserts its exact shape."""
+        error = self.json
+        assert set(error) == {"code", "message"}, error
+        assert error["code"] == self.status, error
+        message = error["message"]
+        assert isinstance(message, str), error
+        return message
+
+
+class Caller:
+    """Talks to one listener as one caller."""
+
+    def __init__(self, app: QuartTrio, headers: Mapping[str, str]) -> None:
+        self._app = app
+        self.headers = dict(headers)
+
+    def using(self, headers: Mapping[str, str]) -> "Caller":
+        """The same listener with other credentials."""
+        return Caller(self._app, headers)
+
+    async def get(self, path: str, headers: Mapping[str, str] | None = None) -> Answer:
+        """GET, the query in the path."""
+        return await self.call("GET", path, headers=headers)
+
+    async def post(self, path: str, value: object, headers: Mapping[str, str] | None = None) -> Answer:
+        """POST a JSON value, or bytes as they are."""
+        return await self.call("POST", path, value, headers)
+
+    async def call(
+        self, method: str, path: str, value: object = None, headers: Mapping[str, str] | None = None
+    ) -> Answer:
+        """Any request; a value that is not bytes is sent as JSON."""
+        data = value if isinstance(value, bytes) else b"" if value is None else msgspec.json.encode(value)
+        usual = {} if value is None else {"Content-Type": "application/json"}
+        sent = self.headers | usual | dict(headers or {})
+        response = await self._app.test_client().open(path, method=method, data=data, headers=sent)
+        assert isinstance(response, TrioResponse)
+        return Answer(response.status_code, response.headers, await response.get_data(as_text=False))
+
+
+def bearer(key: str = ANA_KEY) -> dict[str, str]:
+    """The headers of a developer."""
+    return {"Authorization": f"Bearer {key}"}
+
+
+def internal() -> dict[str, str]:
+    """The headers of an internal caller."""
+    return {"X-Internal-Secret": SECRET}
+
+
+def prompt(text: str = "Fix the crash in src/parser.py when the file is empty.", **fields: object) -> dict[str, Any]:
+    """The body of a capture."""
+    return {"prompt_text": text, "tool_session_id": "session-1", **fields}
