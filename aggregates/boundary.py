@@ -1,63 +1,122 @@
 """The boundary judge: does a prompt start another topic than the sub-session before it (scoring.md, section 1)?
 
-A turn that only navigates, accepts, corrects or answers an offer never shifts. Between two prompts the judge weighs what the new one
-says (it names a new task; it points back), the words it shares with the sub-session, and the files its work shares. Idle time is no boundary
-and is not looked at. Weights are whole thousandths of a logit, written by hand and tuned on labelled sessions.
+A turn that only navigates, accepts, corrects or whose text was not captured never shifts. For any other the judge
+weighs signals: what the new prompt says, how much of it is new to the sub-session, and whether the work shares files.
+Idle time is no boundary and is not looked at. The weights are thousandths of a logit (`judge_weights.py`).
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+
+import msgspec
 
 from aggregates.features import FEATURES
+from aggregates.judge_weights import BOUNDARY_BIAS, BOUNDARY_WEIGHTS
+from aggregates.reading import PromptReading
+from aggregates.rubric_model import SHIPPED
 from aggregates.turn import CHANGE, COMMIT, Turn
 from aggregates.verdicts import BoundaryVerdict, Evidence
 
-_EARLIER_MAX = 6
-"""How many turns back the topic of the open sub-session is looked for."""
+_EARLIER_TURNS_MAX = 6
+"""How many turns back the words of the open sub-session are looked at."""
+_EVIDENCE_MAX = 4
+AFTER_COMMIT = 700
+"""What the commit of the sub-session's own files adds, in thousandths of a logit."""
+
+_SAID: dict[str, str] = {
+    "names a new task": "phrase:shifting",
+    "points back": "phrase:continuing",
+    "only asks a question": "only question",
+    "begins with a question": "begins:question",
+    "begins with a request": "begins:request",
+    "begins with a statement": "begins:statement",
+    "begins with a condition": "open first:conditional",
+    "asks for a review": "phrase:review_asked",
+    "asks to look": "phrase:look_asked",
+    "describes a finding": "prose",
+    "hands over a plan": "plan handed over",
+    "says what is wrong": "has report",
+    "answers an offer": "phrase:answered",
+    "says still": "word:still",
+    "says now": "word:now",
+    "says also": "word:also",
+    "names a place": "cue:where",
+    "names a file": "path",
+    "names something findable": "reference",
+    "names it at once": "reference first",
+    "over 16 words": "words over 16",
+    "over 25 words": "words over 25",
+    "over 40 words": "words over 40",
+    "over 70 words": "words over 70",
+}
+"""Signals that the prompt shows by itself, and the features that show them."""
+SIGNALS: tuple[str, ...] = (
+    *_SAID,
+    "short and vague",
+    "4 words or more are new",
+    "8 words or more are new",
+    "hardly a word is known",
+    "shares no word",
+    "shares 2 words",
+    "shares 4 words",
+    "shares words with the last answer",
+    "works on other files",
+    "works on the same files",
+    "changes the same files",
+    "the answer before was an offer",
+    "the work before was done",
+    "the work before was committed",
+    "the work before was interrupted",
+    "asks for the same kind of thing",
+    "uses no tool",
+)
+_NUMBER = {name: FEATURES.index(feature) for name, feature in _SAID.items()}
+_VAGUE, _OVER_10 = FEATURES.index("cue:vague"), FEATURES.index("words over 10")
 
 
-def topic_shift(arc: Sequence[Turn], turn: Turn) -> BoundaryVerdict:
+class BoundaryModel(msgspec.Struct, frozen=True):
+    """A bias and one weight per signal, in thousandths of a logit."""
+
+    bias: int
+    weights: Mapping[str, int]
+
+    def logit(self, signals: Sequence[str]) -> int:
+        """Above 0: another topic."""
+        return self.bias + sum(self.weights.get(name, 0) for name in signals)
+
+
+SHIPPED_BOUNDARY = BoundaryModel(BOUNDARY_BIAS, BOUNDARY_WEIGHTS)
+
+
+def topic_shift(arc: Sequence[Turn], turn: Turn, model: BoundaryModel = SHIPPED_BOUNDARY) -> BoundaryVerdict:
     """Judge whether `turn` leaves the topic of the open sub-session `arc`, which has a turn."""
-    why_not = _stays(arc, turn)
+    why_not = stays(arc, turn)
     if why_not is not None:
         return BoundaryVerdict(False, 0.95, (Evidence(why_not, turn.position),))
     signals = boundary_signals(arc, turn)
-    logit = BIAS + sum(WEIGHTS[name] for name in signals)
-    share = 1 / (1 + math.exp(-logit / 1000))
-    evidence = tuple(Evidence(name, turn.position) for name in signals if WEIGHTS[name])
-    return BoundaryVerdict(logit > 0, round(max(share, 1 - share), 3), evidence)
+    logit = model.logit(signals)
+    share = 1 / (1 + math.exp(-max(-20_000, min(logit, 20_000)) / 1000))
+    return BoundaryVerdict(logit > 0, round(max(share, 1 - share), 3), _evidence(signals, logit > 0, turn, model))
 
 
-def continues(arc: Sequence[Turn], turn: Turn) -> bool:
-    """Whether `turn` goes on with the goal of `arc`: after a commit, a turn that neither points back nor shares its ground does not."""
-    if _stays(arc, turn) is not None:
+def continues(arc: Sequence[Turn], turn: Turn, model: BoundaryModel = SHIPPED_BOUNDARY) -> bool:
+    """Whether `turn` goes on with the goal of `arc`, whose own changes were just committed."""
+    if stays(arc, turn) is not None:
         return True
-    signals = boundary_signals(arc, turn)
-    return BIAS + AFTER_COMMIT + sum(WEIGHTS[name] for name in signals) <= 0
+    return model.logit(boundary_signals(arc, turn)) + AFTER_COMMIT <= 0
 
 
-BIAS = -1500
-AFTER_COMMIT = 500
-WEIGHTS: dict[str, int] = {
-    "names a new task": 1200,
-    "hands over a plan": 1500,
-    "points back": -900,
-    "asks about what was said": -600,
-    "shares no word with what came before": 900,
-    "shares several words with what came before": -800,
-    "long and specific": 700,
-    "short": -800,
-    "works on other files": 900,
-    "works on the same files": -900,
-    "the work before was committed": 1000,
-    "the work before was accepted": 500,
-}
-
-_NUMBER = {name: number for number, name in enumerate(FEATURES)}
+def _evidence(signals: Sequence[str], shift: bool, turn: Turn, model: BoundaryModel) -> tuple[Evidence, ...]:
+    """The heaviest signals that speak for the verdict."""
+    sign = 1 if shift else -1
+    telling = [name for name in signals if sign * model.weights.get(name, 0) > 0]
+    telling.sort(key=lambda name: (-abs(model.weights[name]), name))
+    span = turn.prompt.summary if turn.prompt is not None else None
+    return tuple(Evidence(name, turn.position, span) for name in telling[:_EVIDENCE_MAX])
 
 
-def _stays(arc: Sequence[Turn], turn: Turn) -> str | None:
-    """Why a turn cannot shift, whatever it shares."""
+def stays(arc: Sequence[Turn], turn: Turn) -> str | None:
+    """Why a turn cannot shift, whatever it says; None where it can."""
     prompt = turn.prompt
     if prompt is None:
         return "the prompt was not captured"
@@ -71,32 +130,61 @@ def _stays(arc: Sequence[Turn], turn: Turn) -> str | None:
 
 
 def boundary_signals(arc: Sequence[Turn], turn: Turn) -> list[str]:
-    """The names of the signals between the open sub-session and a turn, in a fixed order."""
+    """The names of the signals between the open sub-session and a turn, in the order of `SIGNALS`."""
     prompt = turn.prompt
     if prompt is None:
         return []
-    shows = set(prompt.features)
-    before = arc[-1]
-    topic = set(prompt.topic)
+    shows = frozenset(prompt.features)
+    found = {name: number in shows for name, number in _NUMBER.items()}
+    found["short and vague"] = _VAGUE in shows and _OVER_10 not in shows
+    found.update(_shared_words(arc, prompt))
+    found.update(_shared_work(arc, turn))
+    found.update(_before(arc, prompt))
+    return [name for name in SIGNALS if found[name]]
+
+
+def _shared_words(arc: Sequence[Turn], prompt: PromptReading) -> dict[str, bool]:
+    topic = frozenset(prompt.topic)
     known: set[int] = set()
-    for each in arc[-_EARLIER_MAX:]:
-        known.update(each.prompt.topic if each.prompt else ())
-        known.update(each.response.topic if each.response else ())
+    for each in arc[-_EARLIER_TURNS_MAX:]:
+        known.update(each.prompt.topic if each.prompt is not None else ())
+        known.update(each.response.topic if each.response is not None else ())
+    answer = arc[-1].response
     shared = len(topic & known)
-    mine, theirs = turn.work.touched_files, frozenset().union(*(t.work.touched_files for t in arc))
-    checks = {
-        "names a new task": _NUMBER["phrase:shifting"] in shows,
-        "hands over a plan": _NUMBER["phrase:plan_given"] in shows and _NUMBER["heading"] in shows,
-        "points back": _NUMBER["phrase:continuing"] in shows,
-        "asks about what was said": _NUMBER["ends in ?"] in shows and _NUMBER["words over 25"] not in shows,
-        "shares no word with what came before": bool(topic) and not shared,
-        "shares several words with what came before": shared >= 3,
-        "long and specific": _NUMBER["words over 25"] in shows,
-        "short": _NUMBER["words over 6"] not in shows,
-        "works on other files": bool(mine) and bool(theirs) and not mine & theirs,
-        "works on the same files": bool(mine & theirs),
-        "the work before was committed": COMMIT in before.work.marks
-        and CHANGE in "".join(t.work.marks for t in arc),
-        "the work before was accepted": prompt.shows("phrase:accepting") or prompt.shows("filler first"),
+    new = len(topic) - shared
+    return {
+        "4 words or more are new": new >= 4,
+        "8 words or more are new": new >= 8,
+        "hardly a word is known": len(topic) >= 3 and shared * 5 < len(topic),
+        "shares no word": bool(topic) and not shared,
+        "shares 2 words": shared >= 2,
+        "shares 4 words": shared >= 4,
+        "shares words with the last answer": answer is not None and len(topic.intersection(answer.topic)) >= 2,
     }
-    return [name for name, holds in checks.items() if holds]
+
+
+def _shared_work(arc: Sequence[Turn], turn: Turn) -> dict[str, bool]:
+    before: frozenset[int] = frozenset().union(*(each.work.touched_files for each in arc))
+    changed: frozenset[int] = frozenset().union(*(each.work.changed_files for each in arc))
+    mine = turn.work.touched_files
+    return {
+        "works on other files": bool(mine) and bool(before) and mine.isdisjoint(before),
+        "works on the same files": not mine.isdisjoint(before),
+        "changes the same files": not turn.work.changed_files.isdisjoint(changed),
+        "uses no tool": turn.work.observed and not turn.work.tool_calls,
+    }
+
+
+def _before(arc: Sequence[Turn], prompt: PromptReading) -> dict[str, bool]:
+    last = arc[-1]
+    answer = last.response
+    asked = next((t.prompt for t in reversed(arc) if t.prompt is not None and not t.prompt.navigational), None)
+    changed = any(CHANGE in each.work.marks for each in arc)
+    return {
+        "the answer before was an offer": answer is not None and answer.asks,
+        "the work before was done": changed and answer is not None and answer.reports_done and not answer.asks,
+        "the work before was committed": COMMIT in last.work.marks,
+        "the work before was interrupted": "I" in last.work.marks,
+        "asks for the same kind of thing": asked is not None
+        and SHIPPED.intent(asked.features)[0] == SHIPPED.intent(prompt.features)[0],
+    }

@@ -6,6 +6,7 @@ Everything is a look-up; the text is gone through a fixed number of times.
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from aggregates.lexicons import (
@@ -33,12 +34,15 @@ _PLACES = ("first", "last", "any")
 
 REFERENCE = re.compile(
     r"""`[^`\n]+` | https?://\S+ | @[\w./~-]+ | \#\d+ | (?:~|\.{1,2})?/[\w.@~+-]+(?:/[\w.@~+-]*)* | --?[a-zA-Z][\w-]+
-    | [\w-]+(?:/[\w.-]+)+ | [\w-]+\.[a-zA-Z]{1,5}(?::\d+)?\b | \w+\(\)? | [A-Z]{2,10}-\d+ | \w*_\w+ | [a-z]+[A-Z]\w* | [A-Z][a-z]+[A-Z]\w*
-    | [0-9a-f]{7,40} | \d+-\d+ | [A-Z]{3,}""",
+    | [\w-]+(?:/[\w.-]+)+ | [\w-]+\.[a-zA-Z]{1,5}(?::\d+)?\b | \w+\(\)? | [A-Z]{2,10}-\d+ | \w*_\w+
+    | [a-z]+[A-Z]\w* | [A-Z][a-z]+[A-Z]\w* | [0-9a-f]{7,40} | \d+-\d+ | [A-Z]{3,}""",
     re.VERBOSE,
 )
 _NOT_REFERENCES = frozenset(
-    "e.g i.e and/or etc. w/ w/o OK AND NOT THE FOR BUT ALL ANY YES NOW URL API CLI JSON".split()
+    {
+        *("e.g", "i.e", "and/or", "etc.", "w/", "w/o", "URL", "API", "CLI", "JSON"),
+        *("OK", "AND", "NOT", "THE", "FOR", "BUT", "ALL", "ANY", "YES", "NOW"),
+    }
 )
 _STRIP = ".,;:!?()[]{}\"'*<>“”‘’…"
 _TO_SPACE = str.maketrans(
@@ -65,11 +69,13 @@ _START = _register(f"start:{word}" for word in sorted(VOCABULARY))
 _LENGTH = _register(f"words over {bound}" for bound in _LENGTHS)
 _SHAPE = _register(
     (
-        "ends in ?", "asks ?", "asks ? twice", "one sentence", "over 3 sentences", "over 8 sentences", "heading", "bullets", "numbered",
-        "reference", "references 2", "references 4", "references 8", "reference first", "number", "path", "symbol", "code name", "lines named",
-        "mention", "url", "flagged", "shouts", "exclaims", "ends in :", "quotes", "no own words", "pasted", "pasted over own", "pasted reference", "filler first", "colon first line",
+        *("ends in ?", "asks ?", "asks ? twice", "ends in :", "exclaims", "quotes", "colon first line", "filler first"),
+        *("one sentence", "over 3 sentences", "over 8 sentences", "heading", "bullets", "numbered", "number"),
+        *("reference", "references 2", "references 4", "references 8", "reference first", "lines named"),
+        *("path", "symbol", "code name", "mention", "url", "flagged"),
+        *("no own words", "pasted", "pasted over own", "pasted reference"),
     )
-)  # fmt: skip
+)
 _TRAIT = _register(TRAITS)
 FEATURES: tuple[str, ...] = tuple(_names)
 """Every feature's name; a feature's number is its place."""
@@ -142,14 +148,7 @@ def tokens_of(own: str) -> list[str]:
     text = text.replace(": ", " ¶ ").replace(",", " , ")
     if text.endswith("?"):
         text = text[:-1] + " ?"
-    return (
-        text.translate(_TO_SPACE)
-        .replace(".", " ")
-        .replace("!", " ")
-        .replace("?", " ? ")
-        .replace(":", " ")
-        .split()
-    )
+    return text.translate(_TO_SPACE).replace(".", " ").replace("!", " ").replace("?", " ? ").replace(":", " ").split()
 
 
 def extract(looked: Looked) -> Features:
@@ -166,9 +165,7 @@ def extract(looked: Looked) -> Features:
     if len(sentences) > _SENTENCES_MAX:
         sentences = sentences[: _SENTENCES_MAX - 10] + sentences[-10:]
     _openings(sentences, active)
-    active.update(
-        _TRAIT[name] for name in traits(sentences, plain, _heading(looked.own), looked.pasted_chars > 0)
-    )
+    active.update(_TRAIT[name] for name in traits(sentences, plain, _heading(looked.own), looked.pasted_chars > 0))
     reference = _references(looked.own, active)
     _shape(looked, plain, active)
     return Features(tuple(sorted(active)), tuple(plain), cue_words, reference, is_foreign(looked.own, plain))
@@ -199,7 +196,7 @@ def _phrases(tokens: list[str], active: set[int]) -> tuple[tuple[int, str], ...]
     for word in sorted(_SINGLE_KEYS.intersection(tokens)):
         for number in _SINGLE[word]:
             found.setdefault(number, word)
-    for pair in sorted(_LONGER_KEYS.intersection(zip(tokens, tokens[1:], strict=False))):
+    for pair in sorted(_LONGER_KEYS.intersection(pairwise(tokens))):
         for phrase, number in _LONGER[pair]:
             if number not in found and (len(phrase) == 2 or _stands(phrase, tokens)):
                 found[number] = " ".join(phrase)
@@ -210,8 +207,7 @@ def _phrases(tokens: list[str], active: set[int]) -> tuple[tuple[int, str], ...]
 def _stands(phrase: tuple[str, ...], tokens: list[str]) -> bool:
     size = len(phrase)
     return any(
-        token == phrase[0] and tuple(tokens[index : index + size]) == phrase
-        for index, token in enumerate(tokens)
+        token == phrase[0] and tuple(tokens[index : index + size]) == phrase for index, token in enumerate(tokens)
     )
 
 
@@ -279,40 +275,46 @@ def opening(sentence: Sequence[str]) -> tuple[str, str | None, str]:
     if opener is None:
         verb = _VERB_OF.get(rest[0])
         return (f"do_{verb}" if verb else "other"), verb, rest[0]
-    verb = (
-        next((_VERB_OF[word] for word in rest[1:6] if word in _VERB_OF), None) if opener in ASKING else None
-    )
+    verb = next((_VERB_OF[word] for word in rest[1:6] if word in _VERB_OF), None) if opener in ASKING else None
     return opener, verb, rest[0]
 
 
 def _references(own: str, active: set[int]) -> tuple[int, int] | None:
     """Things a reader could find: paths, symbols, flags, tickets. Only words that are not plain are looked at."""
-    count, first = 0, None
-    unusual = [c for c in _bounded(own).split() if not (c.isalpha() and (c.islower() or c.istitle()))]
-    for chunk in unusual:
-        bare = chunk.strip(_STRIP)
-        if not bare or (bare.isalpha() and (bare.islower() or bare.istitle())) or bare in _NOT_REFERENCES:
-            continue
-        match = REFERENCE.match(bare) or ("`" in chunk and REFERENCE.match(chunk.strip("(,.;:")))
-        if not match:
-            if bare.isdigit():
-                active.add(_SHAPE["number"])
-            continue
-        if bare.isalpha() and bare.isupper() and len(bare) < 3:
-            continue
-        count += 1
-        _kind_of_reference(bare, active)
-        if first is None:
-            at = own.find(chunk)
-            first = (at, at + len(chunk.rstrip(".,;:!?")))
-        if count >= _REFERENCES_MAX:
-            break
+    chunks = [c for c in _bounded(own).split() if not _is_plain(c)]
+    found: list[str] = []
+    for chunk in chunks:
+        bare = _reference(chunk)
+        if bare is not None:
+            found.append(chunk)
+            _kind_of_reference(bare, active)
+            if len(found) >= _REFERENCES_MAX:
+                break
+        elif chunk.strip(_STRIP).isdigit():
+            active.add(_SHAPE["number"])
     for bound, name in ((1, "reference"), (2, "references 2"), (4, "references 4"), (8, "references 8")):
-        if count >= bound:
+        if len(found) >= bound:
             active.add(_SHAPE[name])
-    if first is not None and first[0] < 60:
+    if not found:
+        return None
+    start = own.find(found[0])
+    if start < 60:
         active.add(_SHAPE["reference first"])
-    return first
+    return start, start + len(found[0].rstrip(".,;:!?"))
+
+
+def _is_plain(chunk: str) -> bool:
+    return chunk.isalpha() and (chunk.islower() or chunk.istitle())
+
+
+def _reference(chunk: str) -> str | None:
+    """What a chunk between spaces points at, without punctuation around; None where it is a word."""
+    bare = chunk.strip(_STRIP)
+    if not bare or _is_plain(bare) or bare in _NOT_REFERENCES:
+        return None
+    if REFERENCE.match(bare) or ("`" in chunk and REFERENCE.match(chunk.strip("(,.;:"))):
+        return bare
+    return None
 
 
 def _kind_of_reference(bare: str, active: set[int]) -> None:
@@ -341,10 +343,7 @@ def _shape(looked: Looked, plain: list[str], active: set[int]) -> None:
         "pasted reference": looked.pasted_chars > 60,
         "heading": "\n#" in own or own.startswith("#"),
         "bullets": "\n- " in own or "\n* " in own or "\n  - " in own,
-        "numbered": "\n1." in own
-        or "\n 1." in own
-        or "\n2." in own
-        or own.lstrip()[:2] in ("1.", "2.", "3."),
+        "numbered": "\n1." in own or "\n 1." in own or "\n2." in own or own.lstrip()[:2] in ("1.", "2.", "3."),
         "ends in ?": own.rstrip().endswith("?"),
         "asks ?": "?" in own,
         "asks ? twice": own.count("?") >= 2,

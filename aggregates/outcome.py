@@ -1,8 +1,8 @@
 """The outcome judge: did a sub-session reach its goal (scoring.md, section 4)?
 
-Evidence is gathered piece by piece, each with a fixed phrase and a weight; the confidence is what the pieces add up to, and
-completion holds from the class's floor on. Two endings are never complete, whatever speaks for them. What was not observed
-gives no evidence.
+Evidence is gathered piece by piece, each with a fixed phrase and a weight; the pieces add up to how likely completion
+is, and it holds from the class's floor on. Two endings are never complete, whatever speaks for them. What was not
+observed gives no evidence.
 """
 
 from collections.abc import Sequence
@@ -92,17 +92,9 @@ def judge_outcome(
     course = _course(turns)
     evidence_for = _speaks_for(course, turns, intent, following)
     evidence_against = _speaks_against(course, turns, intent, following)
-    confidence = (
-        START + sum(_FOR[e.what] for e in evidence_for) - sum(_AGAINST[e.what] for e in evidence_against)
-    )
+    confidence = START + sum(_FOR[e.what] for e in evidence_for) - sum(_AGAINST[e.what] for e in evidence_against)
     confidence = round(min(max(confidence, 0.02), 0.98), 3)
-    floor = (
-        FOLLOWED_FLOOR
-        if following is not None
-        else SILENCE_FLOORS.get(intent, UNCLASSIFIED_FLOOR)
-        if intent
-        else UNCLASSIFIED_FLOOR
-    )
+    floor = _floor(intent, silent=following is None)
     never = any(piece.what in _NEVER for piece in evidence_against)
     complete = confidence >= floor and not never
     return OutcomeVerdict(
@@ -110,10 +102,15 @@ def judge_outcome(
     )
 
 
+def _floor(intent: Intent | None, *, silent: bool) -> float:
+    """From which confidence on completion holds."""
+    if not silent:
+        return FOLLOWED_FLOOR
+    return UNCLASSIFIED_FLOOR if intent is None else SILENCE_FLOORS[intent]
+
+
 def _course(turns: Sequence[Turn]) -> _Course:
-    real = [turn for turn in turns if turn.prompt is None or turn.prompt.navigational != "command"] or list(
-        turns
-    )
+    real = [turn for turn in turns if turn.prompt is None or turn.prompt.navigational != "command"] or list(turns)
     marks = "".join(turn.work.marks for turn in turns)
     return _Course(marks, real[-1], any(turn.work.observed for turn in turns))
 
@@ -147,36 +144,30 @@ def _speaks_against(
     course: _Course, turns: Sequence[Turn], intent: Intent | None, following: Turn | None
 ) -> tuple[Evidence, ...]:
     last, marks = course.last, course.marks
-    found: list[Evidence] = []
-    if _ends_on_error(marks):
-        found.append(Evidence(ENDED_ON_ERROR, last.position))
     cancelled = _ends_cancelled(last)
-    if cancelled and last.work.repeats_before_stop >= LOOP_CALLS_MIN:
-        found.append(Evidence(CANCELLED_LOOPING, last.position))
-    if cancelled:
-        found.append(Evidence(INTERRUPTED_LAST, last.position))
-    if marks.rfind(CHECK_FAILED) > marks.rfind(CHECK_OK):
-        found.append(Evidence(CHECK_FAILS, last.position))
+    unsettled = last.response is not None and last.response.reports_failure and not last.response.reports_done
+    pieces = (
+        (ENDED_ON_ERROR, _ends_on_error(marks), last.position),
+        (CANCELLED_LOOPING, cancelled and last.work.repeats_before_stop >= LOOP_CALLS_MIN, last.position),
+        (INTERRUPTED_LAST, cancelled, last.position),
+        (CHECK_FAILS, marks.rfind(CHECK_FAILED) > marks.rfind(CHECK_OK), last.position),
+        (REVERTED, _taken_back(marks), last.position),
+        (REFUSED, last.work.marks.rstrip(ANSWERED).endswith(REJECTED), last.position),
+        (UNANSWERED, not any(turn.answered for turn in turns), None),
+        (NO_CHANGE, _lacks_change(course, intent), None),
+        (OPEN_FAILURE, unsettled, last.response_position),
+    )
+    found = [Evidence(what, position) for what, holds, position in pieces if holds]
     if following is not None and _complains(following):
         failing = following.prompt is not None and following.prompt.reports_failure
         found.append(Evidence(NOT_WORKING if failing else CORRECTED, following.position))
-    if _taken_back(marks):
-        found.append(Evidence(REVERTED, last.position))
-    if last.work.marks.rstrip(ANSWERED).endswith(REJECTED):
-        found.append(Evidence(REFUSED, last.position))
-    if not any(turn.answered for turn in turns):
-        found.append(Evidence(UNANSWERED))
-    if (
-        course.observed
-        and intent is not None
-        and intent not in ASKING_INTENTS
-        and CHANGE not in marks
-        and COMMIT not in marks
-    ):
-        found.append(Evidence(NO_CHANGE))
-    if last.response is not None and last.response.reports_failure and not last.response.reports_done:
-        found.append(Evidence(OPEN_FAILURE, last.response_position))
     return tuple(found)
+
+
+def _lacks_change(course: _Course, intent: Intent | None) -> bool:
+    """A change was asked for, the work was observed, and there is none."""
+    asked = intent is not None and intent not in ASKING_INTENTS
+    return course.observed and asked and CHANGE not in course.marks and COMMIT not in course.marks
 
 
 def _acceptance(turns: Sequence[Turn], following: Turn | None) -> Turn | None:

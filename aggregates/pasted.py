@@ -18,7 +18,8 @@ _FENCES = ("```", "~~~", '"""')
 _LINE_OF_MACHINE = re.compile(
     r"""\s*(?:
       \d{4}[-/]\d\d[-/]\d\d[T\ ]\d\d:\d\d | \[\d\d[/:-]\d\d | \d\d:\d\d:\d\d\b | \(\d{4}-\d\d-\d\dT
-    | ---\s(?:FAIL|PASS|SKIP|a/) | ===\s(?:RUN|NAME|PAUSE|CONT|Step) | (?:FAIL|PASS|ok|panic:)\s*(?:$|\t|\S+[./]) | \+\+\+\s
+    | ---\s(?:FAIL|PASS|SKIP|a/) | ===\s(?:RUN|NAME|PAUSE|CONT|Step) | (?:FAIL|PASS|ok|panic:)\s*(?:$|\t|\S+[./])
+    | \+\+\+\s
     | @@\s | diff\s--git | index\s[0-9a-f]{7} | (?:new\sfile|deleted|modified):\s
     | goroutine\s\d | Traceback\s | File\s" | at\s[\w.$<>]+\s?\( | Caused\sby: | \w+\.go:\d+ | [\w./-]+:\d+:\d+:
     | [\w.]*(?:Error|Exception):\s | (?:error|warning|fatal|ERROR|WARN|INFO|DEBUG|FATAL)(?::|\[|\s\w+=|\s[A-Z][\w ]+=)

@@ -156,15 +156,18 @@ def read_prompt(text: str, digester: Digester) -> PromptReading:
 
 
 _DONE = re.compile(
-    r"tests? (?:now )?pass|all (?:\w+ )?(?:tests|checks|\d+)\b.{0,20}pass|\bdone\b|\bcompleted?\b|\bfixed\b|successfully|✅|✓|has been|have been|is now|are now|created|updated|implemented|no issues",
+    r"tests? (?:now )?pass|all (?:\w+ )?(?:tests|checks|\d+)\b.{0,20}pass|\bdone\b|\bcompleted?\b|\bfixed\b"
+    r"|successfully|✅|✓|has been|have been|is now|are now|created|updated|implemented|no issues",
     re.IGNORECASE,
 )  # fmt: skip
 _FAILED = re.compile(
-    r"still fail|failed to|could ?n[o']t|unable to|API Error|cannot |not yet|did not|didn't work|error occurred|still need|timed out",
+    r"still fail|failed to|could ?n[o']t|unable to|API Error|cannot |not yet|did not|didn't work|error occurred"
+    r"|still need|timed out",
     re.IGNORECASE,
 )
 _OFFER = re.compile(
-    r"\?\s*$|would you like|shall I|should I|want me to|do you want|let me know|which (?:option|approach|one)|your (?:call|choice|preference)",
+    r"\?\s*$|would you like|shall I|should I|want me to|do you want|let me know|which (?:option|approach|one)"
+    r"|your (?:call|choice|preference)",
     re.IGNORECASE,
 )
 _END_CHARS = 400
@@ -300,9 +303,7 @@ def _evidence(looked: Looked, shown: Features) -> tuple[Span | None, ...]:
 @lru_cache(maxsize=512)
 def _pattern(phrase: str) -> re.Pattern[str]:
     """A phrase of the lexicon as it stands in a text: apostrophes and punctuation between."""
-    words = [
-        r"['’]?".join(map(re.escape, word)) for word in phrase.replace(",", " ").replace("?", " ").split()
-    ]
+    words = [r"['’]?".join(map(re.escape, word)) for word in phrase.replace(",", " ").replace("?", " ").split()]
     return re.compile(r"(?<!\w)" + r"\W{1,4}".join(words), re.IGNORECASE)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from aggregates.features import FEATURES
 from aggregates.reading import PromptReading
-from aggregates.rubric_model import CONTEXT_NUMBER, SHIPPED, RubricModel
+from aggregates.rubric_model import CONTEXT_NUMBER, MAY_REST_ON_PASTED, SHIPPED, RubricModel
 from aggregates.turn import Turn
 from aggregates.verdicts import BOOLEANS, CHANGE_INTENTS, BooleanName, Evidence, Intent, Rubric, applicable
 
@@ -44,19 +44,31 @@ def judge_prompt(
         return Rubric("skipped")
     if prompt.foreign or prompt.wordless:
         return Rubric("unclassified")
-    active = (*prompt.features, *context_features(earlier, model))
+    active = (*prompt.features, *context_features(prompt, earlier, model))
     intent, confidence = model.intent(active)
     earned = model.booleans(active, intent)
+    if prompt.shows("bare paste"):
+        earned = tuple(name for name in earned if name in MAY_REST_ON_PASTED)
     evidence = tuple((name, _evidence(name, name in earned, prompt, position)) for name in applicable(intent))
     return Rubric("ok", intent, confidence, earned, evidence)
 
 
-def context_features(earlier: Sequence[Turn], model: RubricModel = SHIPPED) -> tuple[int, ...]:
+def context_features(prompt: PromptReading, earlier: Sequence[Turn], model: RubricModel = SHIPPED) -> tuple[int, ...]:
     """What the sub-session held before a prompt, as features."""
+    few, short, named = not prompt.shows("words over 6"), not prompt.shows("words over 16"), prompt.shows("reference")
     if not earlier:
-        return (CONTEXT_NUMBER["context:first"],)
+        found = {
+            "context:first": True,
+            "context:first and short": short,
+            "context:first and of few words": few,
+            "context:first and nothing named": not named,
+            "context:first and plain": short and not named,
+            "context:first and pasted": prompt.pasted_characters > 0,
+            "short and nothing named": short and not named,
+        }
+        return tuple(CONTEXT_NUMBER[name] for name, holds in found.items() if holds)
     before = earlier[-1]
-    names = []
+    names = ["short and nothing named"] if short and not named else []
     if before.response is not None and before.response.asks:
         names.append("context:after an offer")
     if before.response is None or not before.response.characters:
@@ -66,11 +78,7 @@ def context_features(earlier: Sequence[Turn], model: RubricModel = SHIPPED) -> t
         if not _REVIEW_CUES.isdisjoint(before.prompt.features):
             names.append("context:after a review command")
     asked = next(
-        (
-            t.prompt
-            for t in reversed(earlier[-_LOOK_BACK_TURNS:])
-            if t.prompt is not None and not t.prompt.navigational
-        ),
+        (t.prompt for t in reversed(earlier[-_LOOK_BACK_TURNS:]) if t.prompt is not None and not t.prompt.navigational),
         None,
     )
     if asked is not None:

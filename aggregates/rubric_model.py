@@ -10,6 +10,26 @@ from aggregates.features import FEATURES, PASTED_FEATURES
 from aggregates.judge_weights import BIAS, BOOLEAN_BIAS, BOOLEAN_WEIGHTS, WEIGHTS
 from aggregates.verdicts import APPLIES_TO, BOOLEANS, INTENTS, BooleanName, Intent
 
+_CROSSED = (
+    "phrase:goal_given",
+    "phrase:check_asked",
+    "phrase:cause_asked",
+    "phrase:symptom_only",
+    "phrase:scope_limit",
+    "reference",
+    "references 2",
+    "begins:request",
+    "ends:request",
+    "only question",
+    "has report",
+    "prose",
+    "bare",
+    "pasted",
+    "words over 10",
+    "words over 25",
+    "words over 70",
+)
+"""Cues that mean another thing for another intent."""
 CONTEXT_FEATURES = (
     "context:first",
     "context:after an offer",
@@ -17,13 +37,37 @@ CONTEXT_FEATURES = (
     "context:after a command",
     "context:after a review command",
     *(f"context:after {intent}" for intent in INTENTS),
+    "context:first and short",
+    "context:first and of few words",
+    "context:first and nothing named",
+    "context:first and plain",
+    "context:first and pasted",
+    "short and nothing named",
     *(f"is:{intent}" for intent in INTENTS),
+    *(f"{intent} & {cue}" for intent in INTENTS for cue in _CROSSED),
 )
 """What came before a prompt, and, for the booleans, what it was judged to ask for."""
 ALL_FEATURES = FEATURES + CONTEXT_FEATURES
 CONTEXT_NUMBER = {name: len(FEATURES) + place for place, name in enumerate(CONTEXT_FEATURES)}
 MAY_REST_ON_PASTED: frozenset[BooleanName] = frozenset({"references_concrete", "context_sufficient"})
 """Pasted text is evidence for these alone."""
+
+_CROSSED_NUMBERS = {
+    (intent, FEATURES.index(cue)): CONTEXT_NUMBER[f"{intent} & {cue}"] for intent in INTENTS for cue in _CROSSED
+}
+_CROSSABLE = frozenset(FEATURES.index(cue) for cue in _CROSSED)
+_CROSSED_PASTED = frozenset(CONTEXT_NUMBER[f"{intent} & pasted"] for intent in INTENTS)
+PASTED: frozenset[int] = PASTED_FEATURES | _CROSSED_PASTED | {CONTEXT_NUMBER["context:first and pasted"]}
+"""Every feature that pasted text shows."""
+
+_PASTED_NAMES = frozenset(ALL_FEATURES[number] for number in PASTED)
+
+
+def crossed(active: Sequence[int], intent: Intent) -> tuple[int, ...]:
+    """The features of a prompt together with what it was judged to ask for."""
+    both = [_CROSSED_NUMBERS[intent, number] for number in active if number in _CROSSABLE]
+    return (*active, CONTEXT_NUMBER[f"is:{intent}"], *both)
+
 
 Columns = Mapping[int, Sequence[int]]
 
@@ -40,7 +84,7 @@ class RubricModel:
     ) -> None:
         self._bias = tuple(bias)
         self._boolean_bias = tuple(boolean_bias)
-        own = {name: values for name, values in weights.items() if not name.startswith("pasted")}
+        own = {name: values for name, values in weights.items() if name not in _PASTED_NAMES}
         self._intents = _columns(own)
         self._booleans = _columns(boolean_weights)
 
@@ -51,17 +95,16 @@ class RubricModel:
         total = sum(math.exp((value - top) / 1000) for value in logits)
         return INTENTS[logits.index(top)], round(1 / total, 3)
 
-    def booleans(self, active: Iterable[int], intent: Intent) -> tuple[BooleanName, ...]:
+    def booleans(self, active: Sequence[int], intent: Intent) -> tuple[BooleanName, ...]:
         """The booleans that a prompt of this intent earns, in rubric order."""
-        numbers = (*active, CONTEXT_NUMBER[f"is:{intent}"])
+        numbers = crossed(active, intent)
         with_pasted = _sums(self._boolean_bias, self._booleans, numbers)
-        own = [number for number in numbers if number not in PASTED_FEATURES]
+        own = [number for number in numbers if number not in PASTED]
         own_only = with_pasted if len(own) == len(numbers) else _sums(self._boolean_bias, self._booleans, own)
         return tuple(
             name
             for place, name in enumerate(BOOLEANS)
-            if intent in APPLIES_TO[name]
-            and (with_pasted if name in MAY_REST_ON_PASTED else own_only)[place] > 0
+            if intent in APPLIES_TO[name] and (with_pasted if name in MAY_REST_ON_PASTED else own_only)[place] > 0
         )
 
 

@@ -17,56 +17,66 @@ def _words(text: str) -> frozenset[str]:
 OBJECTS: dict[str, frozenset[str]] = {
     "tests": _words("test tests testing coverage e2e spec specs testcase testcases assertion assertions"),
     "defect": _words(
-        "bug bugs error errors failure failures crash issue issues problem problems regression warning warnings failing broken "
+        "bug bugs error errors failure failures crash issue issues problem problems regression warning "
+        "warnings failing broken "
         "wrong leak race deadlock exception conflict conflicts flaky"
     ),
-    "review": _words(
-        "pr prs branch diff changes review feedback comments reviewer commits findings codebase"
-    ),
+    "review": _words("pr prs branch diff changes review feedback comments reviewer commits findings codebase"),
     "text": _words(
-        "label text wording typo name naming title message messages string comment comments value constant version readme docs doc "
-        "documentation copy spelling casing changelog description color icon md default order row column lint linter formatting "
+        "label text wording typo name naming title message messages string comment comments value "
+        "constant version readme docs doc "
+        "documentation copy spelling casing changelog description color icon md default order row "
+        "column lint linter formatting "
         "heading paragraph sentence section table"
     ),
     "feature": _words(
-        "feature features support command flag option mode endpoint page button screen indicator ability integration notification script "
-        "api view dashboard form dialog menu setting settings config prompt check animation cache job workflow action hook login auth "
+        "feature features support command flag option mode endpoint page button screen indicator "
+        "ability integration notification script "
+        "api view dashboard form dialog menu setting settings config prompt check animation cache job "
+        "workflow action hook login auth "
         "export import filter search pagination webhook service tool"
     ),
     "structure": _words(
-        "duplicate duplicated duplication duplicates dry helper shared logic class interface module package struct abstraction "
-        "dead unused redundant reuse common single generic consistent idiomatic standalone layer pattern cleaner simpler type types "
+        "duplicate duplicated duplication duplicates dry helper shared logic class interface module "
+        "package struct abstraction "
+        "dead unused redundant reuse common single generic consistent idiomatic standalone layer "
+        "pattern cleaner simpler type types "
         "typed code function functions method methods"
     ),
     "git": _words("commit commits push rebase merge branch pr tag release stash main master"),
     "plan": _words(
-        "plan proposal design approach options strategy architecture spec steps idea ideas roadmap summary document research"
+        "plan proposal design approach options strategy architecture spec steps idea ideas roadmap "
+        "summary document research"
     ),
 }
 
 _QUESTION_HEADS = {
-    **dict.fromkeys("what whats where wheres which who when whose".split(), "wh"),
-    **dict.fromkeys("how hows".split(), "how"),
-    **dict.fromkeys("why whys".split(), "why"),
+    **dict.fromkeys(_words("what whats where wheres which who when whose"), "wh"),
+    **dict.fromkeys(_words("how hows"), "how"),
+    **dict.fromkeys(_words("why whys"), "why"),
     **dict.fromkeys(
-        "is are was were isnt arent wasnt werent does do did doesnt didnt has have had hasnt havent will would wont wouldnt am "
-        "shouldnt couldnt cant should could can".split(),
+        _words(
+            "is are was were isnt arent wasnt werent does do did doesnt didnt has have had hasnt havent "
+            "will would wont "
+            "wouldnt am shouldnt couldnt cant should could can"
+        ),
         "yesno",
     ),
-}  # fmt: skip
+}
 _MODALS = _words("can could would will should shall cant couldnt wouldnt shouldnt may might")
 _WISHES = _words("want need wanna prefer wish")
 _SYMPTOM_STRONG = _words(
-    "error errors fails failed failing failure broken breaks broke crash crashes crashed wrong incorrect incorrectly bug exception panic "
+    "error errors fails failed failing failure broken breaks broke crash crashes crashed wrong "
+    "incorrect incorrectly bug exception panic "
     "panics stuck hangs unexpected weird flaky denied timeout"
 )
 _NEGATIONS = _words("doesnt didnt isnt wasnt cannot cant wont not never nothing no still without")
 _VERB_OF = {word: name for name, words in reversed(VERBS.items()) for word in words}
 _OBJECT_OF = {word: name for name, words in reversed(OBJECTS.items()) for word in words}
 _OBJECT_WORDS = frozenset(_OBJECT_OF)
-_ASK_MARKS = (
-    _MODALS | _WISHES | _words("lets please pls id make should must shouldnt consider suggest propose")
-)
+_BEFORE_A_WISH = _words("i we do just really also would still only dont you")
+_AFTER_A_NOUN = _words("is are was should doesnt not now")
+_ASK_MARKS = _MODALS | _WISHES | _words("lets please pls id make should must shouldnt consider suggest propose")
 _TAGS = _words("right no or correct yes")
 _SUBJECTS = _words("i we you it this that the there they these those its im ive he she my our your")
 
@@ -77,7 +87,8 @@ class Sentence(NamedTuple):
     kind: str
     """request, question, report or statement."""
     how: str
-    """request: plain, you, we, want, lets, please, should; question: wh, how, why, yesno, tag, other; report: strong, weak."""
+    """request: plain, you, we, want, lets, please, should …; question: wh, how, why, yesno, tag, other;
+    report: strong, weak."""
     verb: str | None
     about: frozenset[str]
     """Kinds of the things it names."""
@@ -98,7 +109,7 @@ def analyse(tokens: Sequence[str]) -> Sentence | None:
     request = _request(rest)
     if request is not None:
         return Sentence("request", *request, about)
-    if asks or rest[0] in _QUESTION_HEADS and rest[0] not in ("when", "which"):
+    if asks or (rest[0] in _QUESTION_HEADS and rest[0] not in ("when", "which")):
         return Sentence("question", _question(rest, words), None, about)
     strong = not near.isdisjoint(_SYMPTOM_STRONG)
     if strong or not near.isdisjoint(_NEGATIONS):
@@ -113,11 +124,7 @@ def _question(rest: Sequence[str], words: Sequence[str]) -> str:
     if head is not None:
         return head
     inner = next(
-        (
-            _QUESTION_HEADS[word]
-            for word in rest[1:12]
-            if word in ("what", "where", "which", "who", "how", "when")
-        ),
+        (_QUESTION_HEADS[word] for word in rest[1:12] if word in ("what", "where", "which", "who", "how", "when")),
         None,
     )
     if inner:
@@ -127,41 +134,48 @@ def _question(rest: Sequence[str], words: Sequence[str]) -> str:
 
 def _request(rest: Sequence[str]) -> tuple[str, str | None] | None:
     """How something is asked for and the kind of the verb; None where nothing is."""
-    first = rest[0]
-    if first in _VERB_OF and not (
-        len(rest) > 1 and rest[1] in ("is", "are", "was", "should", "doesnt", "not", "now")
-    ):
+    first, second = rest[0], rest[1] if len(rest) > 1 else ""
+    if first in _VERB_OF and second not in _AFTER_A_NOUN:
         return "plain", _VERB_OF[first]
-    if first in ("dont", "never", "do") and len(rest) > 1 and rest[1] not in _SUBJECTS and rest[1] != "the":
+    if first in ("dont", "never", "do") and second and second not in _SUBJECTS and second != "the":
         return "forbid", _verb(rest[1:4]) or "change"
     if _ASK_MARKS.isdisjoint(rest):
         return None
     for index, word in enumerate(rest[:30]):
-        following = rest[index + 1] if index + 1 < len(rest) else ""
-        if word in _MODALS and following in ("you", "we", "i") and not (word == "would" and following == "i"):
-            verb = _verb(rest[index + 2 : index + 7])
-            if verb is not None:
-                return following, verb
-        elif word == "lets":
-            return "lets", _verb(rest[index + 1 : index + 5]) or "do"
-        elif word in ("please", "pls"):
-            return "please", _verb(rest[index + 1 : index + 5])
-        elif (
-            word in _WISHES
-            and index
-            and rest[index - 1]
-            in ("i", "we", "do", "just", "really", "also", "would", "still", "only", "dont", "you")
-        ):
-            return ("unwanted" if rest[index - 1] == "dont" else "want"), _verb(rest[index + 1 : index + 7])
-        elif word == "id" and following in ("like", "love", "prefer", "rather", "say", "suggest"):
-            return "want", _verb(rest[index + 2 : index + 8])
-        elif word == "make" and following == "sure":
-            return "sure", "change"
-        elif word in ("should", "must", "shouldnt") and index:
-            return "should", _verb(rest[index + 1 : index + 5])
-        elif word in ("consider", "suggest", "propose") and index:
-            return "suggest", _verb(rest[index + 1 : index + 4]) or _gerund(following)
+        if word in _ASK_MARKS:
+            asked = _asked(rest, index)
+            if asked is not None:
+                return asked
     return None
+
+
+def _asked(rest: Sequence[str], index: int) -> tuple[str, str | None] | None:
+    """The request that the mark at `index` makes, if it makes one."""
+    word, before = rest[index], rest[index - 1] if index else ""
+    following = rest[index + 1] if index + 1 < len(rest) else ""
+    after = rest[index + 1 : index + 7]
+    if word in _MODALS and following in ("you", "we", "i"):
+        verb = _verb(after[1:6])
+        return None if verb is None or (word, following) == ("would", "i") else (following, verb)
+    if word in _WISHES:
+        return _wished(before, after)
+    if word == "id" and following in ("like", "love", "prefer", "rather", "say", "suggest"):
+        return "want", _verb(after[1:])
+    if word == "make":
+        return ("sure", "change") if following == "sure" else None
+    if word in ("consider", "suggest", "propose"):
+        return ("suggest", _verb(after[:3]) or _gerund(following)) if index else None
+    if word in ("should", "must", "shouldnt"):
+        return ("should", _verb(after[:4])) if index else None
+    if word == "lets":
+        return "lets", _verb(after[:4]) or "do"
+    return ("please", _verb(after[:4])) if word in ("please", "pls") else None
+
+
+def _wished(before: str, after: Sequence[str]) -> tuple[str, str | None] | None:
+    if before not in _BEFORE_A_WISH:
+        return None
+    return ("unwanted" if before == "dont" else "want"), _verb(after)
 
 
 def _verb(words: Iterable[str]) -> str | None:

@@ -9,6 +9,11 @@ from collections.abc import Sequence
 from aggregates.lexicons import VERBS
 from aggregates.sentences import OBJECTS, Sentence, analyse
 
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 _SAID = ("request", "question", "report", "statement")
 _HOWS = (
     "plain",
@@ -38,20 +43,18 @@ _ABOUT: dict[str, tuple[str, ...]] = {
     "do": ("tests", "plan", "review"),
 }
 _FINDINGS: dict[str, frozenset[str]] = {
-    "structure": frozenset(
-        "duplicate duplicated duplicates duplication extract extracting refactor refactoring consolidate consolidating simplify simplified "
-        "dry monolith helper shared reuse reused".split()
-    ),
-    "tests": frozenset("test tests coverage unit tested".split()),
-    "defect": frozenset(
-        "panic panics fails fail failing incorrect incorrectly wrong error errors corrupt corrupted race leak leaks lost silently cause "
-        "causes causing crash crashes exit exits bug breaks break broken never misses missed stale hang hangs memory exhaustion malicious "
-        "inconsistent inconsistency overwritten overwrites garbage".split()
-    ),
-    "text": frozenset(
-        "comment comments misleading naming named rename typo unused dead redundant log logging message messages wording docs doc context "
-        "casing wrap wrapping".split()
-    ),
+    "structure": _words("duplicate duplicated duplicates duplication extract extracting refactor refactoring "
+        "consolidate consolidating simplify simplified "
+        "dry monolith helper shared reuse reused"),
+    "tests": _words("test tests coverage unit tested"),
+    "defect": _words("panic panics fails fail failing incorrect incorrectly wrong error errors corrupt corrupted "
+        "race leak leaks lost silently cause "
+        "causes causing crash crashes exit exits bug breaks break broken never misses missed stale "
+        "hang hangs memory exhaustion malicious "
+        "inconsistent inconsistency overwritten overwrites garbage"),
+    "text": _words("comment comments misleading naming named rename typo unused dead redundant log logging "
+        "message messages wording docs doc context "
+        "casing wrap wrapping"),
 }  # fmt: skip
 _PROSE_WORDS_MIN = 18
 
@@ -83,9 +86,7 @@ TRAITS: tuple[str, ...] = (
 _PLAN_OPENINGS = frozenset({"plan", "plans", "spec", "design"})
 
 
-def traits(
-    sentences: Sequence[Sequence[str]], plain: Sequence[str], heading: Sequence[str], pasted: bool
-) -> set[str]:
+def traits(sentences: Sequence[Sequence[str]], plain: Sequence[str], heading: Sequence[str], pasted: bool) -> set[str]:
     """The names of the traits that hold; `heading` is the first heading's words."""
     if len(plain) <= 2:
         return {"bare paste" if pasted else "bare"}

@@ -1,7 +1,8 @@
 """Prompts written for training, from many kinds of projects, so that the judges do not know one team's talk only.
 
-One line each: intent, the booleans that are true by their letters, the prompt. Letters: g goal_explicit, s scope_bounded,
-r references_concrete, c context_sufficient, v verification_requested, k root_cause_oriented, p plan_first.
+One line each: intent, the booleans that are true by their letters, the prompt. Letters: g goal_explicit,
+s scope_bounded, r references_concrete, c context_sufficient, v verification_requested, k root_cause_oriented,
+p plan_first.
 """
 
 from aggregates.verdicts import BOOLEANS, INTENTS, BooleanName, Intent, applicable
@@ -29,7 +30,7 @@ question  and the other one?
 investigation grck Why does the upload to /api/files time out for files above 10 MB?
 investigation grc Can you check if any other service still calls the v1 endpoint?
 investigation grck Find out why the Docker image is 2 GB and what takes the space
-investigation grck Look into the memory growth of worker.py, it goes from 200 MB to 3 GB within an hour. What causes it?
+investigation grck Look into the memory growth of worker.py, 200 MB to 3 GB within an hour. What causes it?
 investigation grc Search the code for all places where we build SQL by hand and list them
 investigation grc Check whether UserService is used anywhere outside the billing module
 investigation grck The nightly build takes 40 minutes since Monday. Figure out which commit made it slow.
@@ -76,8 +77,8 @@ small_change gs run the tests
 small_change gsrc Rebase onto main and resolve the conflicts
 small_change gsrc Replace the deprecated datetime.utcnow calls
 small_change s tests?
-bug_fix gsrck The login fails with a 500 when the e-mail holds a plus sign. Fix it in auth.py and find the cause.
-bug_fix gsrcvk Fix the crash in parse_row when a line is empty: it should return None. Find out why it got there and add a regression test.
+bug_fix gsrck The login fails with a 500 when the e-mail holds a plus sign. Fix auth.py, find the cause.
+bug_fix gsrcvk Fix the crash in parse_row when a line is empty: it should return None. Find out why; add a test.
 bug_fix gsrc Fix the off-by-one error in pagination: page 2 should start with item 21, not 20.
 bug_fix rc TypeError: Cannot read properties of undefined (reading 'map') at UserList (UserList.tsx:24)
 bug_fix c It still doesn't work
@@ -89,8 +90,8 @@ bug_fix  it's broken
 bug_fix  It crashes.
 bug_fix rc the tests are failing again
 bug_fix gsrc The total in cart.ts ignores the discount. It must be subtracted before tax.
-bug_fix gsrck Users are logged out after 5 minutes although the session should last an hour. Find the root cause in session.py instead of raising the timeout.
-bug_fix gsrcv The CSV export drops the last row. Fix export.rb so that all rows are written; spec/export_spec.rb must pass.
+bug_fix gsrck Users are logged out after 5 minutes although it should be an hour. Find the root cause in session.py.
+bug_fix gsrcv The export drops the last row. Fix export.rb so that all are written; spec/export_spec.rb must pass.
 bug_fix src When I resize the window the sidebar overlaps the table in dashboard.css
 bug_fix rc Same error as before: connection refused on port 5432
 bug_fix gsrc Don't swallow the exception in load_config, raise it with the file name so we see what is wrong
@@ -101,7 +102,7 @@ feature gsc Add a dark mode toggle to the settings page
 feature gsrcv Implement a /health endpoint that returns 200 and the version as JSON, with an integration test
 feature gsrc Create a CLI command `export` that writes all users as CSV to stdout
 feature gsrc Add support for OAuth login with GitHub next to the password login in auth/
-feature gsrcvp Implement the following plan: 1. add a table for webhooks 2. a worker that delivers them 3. tests for retries
+feature gsrcvp Implement the following plan: 1. add a table for webhooks 2. a worker to deliver them 3. tests for retries
 feature gc I want users to be able to reset their password by e-mail
 feature gsc Build a search box above the list that filters while typing
 feature g build me a chat app

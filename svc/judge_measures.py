@@ -94,11 +94,7 @@ def measure_prompts(pairs: Sequence[Pair]) -> PromptMeasures:
         row = confusion[pair.expert_intent]
         said = pair.judged_intent or pair.judged_status
         row[said] = row.get(said, 0) + 1
-    both = [
-        (score_of_expert(pair), own_score(pair.judged_intent, pair.judged))
-        for pair in ok
-        if pair.judged_intent
-    ]
+    both = [(score_of_expert(pair), own_score(pair.judged_intent, pair.judged)) for pair in ok if pair.judged_intent]
     return PromptMeasures(
         prompts=len(ok),
         status_accuracy=Share(sum(p.expert_status == p.judged_status for p in pairs), len(pairs)),

@@ -2,10 +2,10 @@
 
     python -m svc.judge_report DATA_DIR [--json] [--shipped]
 
-DATA_DIR holds `labels/` and, for the comparison with commits, `entire-checkpoints/`. The rubric judge is trained anew for each
-of five parts of the sessions and judges the part it has not seen; `--shipped` judges with the weights of this
-version instead, which have seen the labels. The boundary and outcome judges have rules that were written by hand with these sessions
-at hand: their figures are not cross-validated.
+DATA_DIR holds `labels/` and, for the comparison with commits, `entire-checkpoints/`. The rubric judge is trained anew
+for each of five parts of the sessions and judges the part it has not seen, and so is the boundary judge; `--shipped`
+judges with the weights of this version instead, which have seen the labels. The outcome judge has rules written by
+hand, with these sessions at hand: its figures are not cross-validated.
 """
 
 from collections.abc import Mapping, Sequence

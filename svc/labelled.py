@@ -114,9 +114,7 @@ def prompt_item(item: Json) -> PromptItem:
     name = str(item.get("id", ""))
     before = item.get("earlier_turns") or []
     earlier = [_turn(name, place, each) for place, each in enumerate(before, 1)]
-    return PromptItem(
-        name, _turn(name, len(earlier) + 1, item), tuple(earlier), _prompt_label(item.get("label"))
-    )
+    return PromptItem(name, _turn(name, len(earlier) + 1, item), tuple(earlier), _prompt_label(item.get("label")))
 
 
 def _prompt_label(label: Json | None) -> PromptLabel | None:
@@ -180,11 +178,7 @@ def _work(item: Json, answered: bool) -> Work:
     names = [str(tool) for tool in item.get("tools") or []]
     tools = [_Tool(name) for name in names]
     marks = "".join(tool.marks for tool in tools)
-    marks += (
-        ANSWERED * answered
-        + INTERRUPTED * bool(item.get("interrupted"))
-        + API_ERROR * bool(item.get("api_error"))
-    )
+    marks += ANSWERED * answered + INTERRUPTED * bool(item.get("interrupted")) + API_ERROR * bool(item.get("api_error"))
     files: dict[int, FileWork] = {}
     for tool in tools:
         if tool.path:
@@ -241,7 +235,7 @@ def _squeezed(marks: str) -> str:
 
 
 def _repeats(names: Sequence[str]) -> int:
-    """The length of the run of equal calls at the end; calls written without what they did are not known to be equal."""
+    """The length of the run of equal calls at the end; calls without their input are not known to be equal."""
     if not names or " " not in names[-1].removesuffix(_FAILED).strip():
         return 0
     count = 0
@@ -264,9 +258,7 @@ def judge_prompt_item(item: Json, model: RubricModel = SHIPPED) -> dict[str, Any
 def label_of(rubric: Rubric) -> dict[str, Any]:
     """A rubric in the shape of a label: null where a boolean does not apply."""
     applies = applicable(rubric.intent) if rubric.intent is not None else ()
-    booleans: dict[str, bool | None] = {
-        name: (name in rubric.earned) if name in applies else None for name in BOOLEANS
-    }
+    booleans: dict[str, bool | None] = {name: (name in rubric.earned) if name in applies else None for name in BOOLEANS}
     return {"status": rubric.status, "intent": rubric.intent, **booleans}
 
 
@@ -291,9 +283,7 @@ def _judged_arc(turns: Sequence[Turn], start: int, end: int, model: RubricModel)
 
 def judge_arc(turns: Sequence[Turn], following: Turn | None, model: RubricModel = SHIPPED) -> dict[str, Any]:
     """Intent, goal_complete and confidence of consecutive turns taken as one goal arc."""
-    rubrics = [
-        judge_prompt(turn.prompt, turn.position, turns[:place], model) for place, turn in enumerate(turns)
-    ]
+    rubrics = [judge_prompt(turn.prompt, turn.position, turns[:place], model) for place, turn in enumerate(turns)]
     intent = sub_session_intent(rubrics)
     verdict = judge_outcome(turns, rubrics, intent, following)
     return {"intent": intent, "goal_complete": verdict.goal_complete, "confidence": verdict.confidence}

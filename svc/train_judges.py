@@ -29,8 +29,9 @@ INTENT_PENALTY = 0.012
 BOOLEAN_PENALTY = 0.006
 BOUNDARY_PENALTY = 0.04
 CUT_SHARE = 0.5
-"""How far a boolean's bias goes from the fitted one to the one that matches the experts' rate on unseen prompts: the first
-gives the smaller error of a score, the second the smaller error of a mean."""
+"""How far a boolean's bias goes from the fitted one to the one that matches the experts' rate on unseen prompts.
+
+The first gives the smaller error of a score, the second the smaller error of a mean."""
 STEPS = 70
 SEEN_MIN = 3
 """A feature that fewer prompts show is left out."""
@@ -154,7 +155,7 @@ def train_boundary(sessions: Sequence[SessionItem]) -> BoundaryModel:
 
 
 def boundary_rows(sessions: Sequence[SessionItem]) -> tuple[list[Row], list[int], list[str]]:
-    """For each turn that may shift: its signals against the experts' open arc, 0 where it shifts and 1 else, its session."""
+    """For each turn that may shift: its signals, 0 where the experts open an arc and 1 else, its session."""
     rows: list[Row] = []
     targets: list[int] = []
     names: list[str] = []
@@ -189,7 +190,7 @@ def _unseen_logits(rows: Sequence[Row], targets: Sequence[int], sessions: Sequen
 
 
 def folds(sessions: Sequence[str], count: int) -> list[frozenset[int]]:
-    """Places split into `count` parts of near equal size, whole sessions only: the largest first, to the smallest part."""
+    """Places split into `count` parts of near equal size by whole sessions: the largest first, to the smallest part."""
     sizes = Counter(sessions)
     part_of: dict[str, int] = {}
     totals = [0] * count
@@ -245,7 +246,7 @@ def source_of(trained: Tables, boundary: BoundaryModel) -> str:
     """The text of the weights file."""
     bias, weights, boolean_bias, boolean_weights = trained
     lines = [
-        '"""Weights of the rubric judge in thousandths of a logit, written by `python -m svc.train_judges`: do not edit.',
+        '"""Weights of the judges, in thousandths of a logit; written by `python -m svc.train_judges`, not by hand.',
         "",
         "One number per intent, or per boolean, in the order of `verdicts.INTENTS` and `verdicts.BOOLEANS`.",
         '"""',
