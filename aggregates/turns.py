@@ -5,7 +5,7 @@ The result depends on the set of facts only, not on the order in which they arri
 """
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Literal
 from uuid import UUID
 
@@ -105,33 +105,36 @@ class _Group(msgspec.Struct):
         return all(capture.kind != kind for capture in self.captures)
 
 
-def join_captures(captures: Sequence[Capture]) -> list[list[Capture]]:
-    """Group captures of the same prompt: by the prompt id they name, else by the same text within two minutes."""
+def join_captures(captures: Sequence[Capture], taken_names: Set[str] = frozenset()) -> list[list[Capture]]:
+    """Group captures of the same prompt: by the prompt id they name, else by the same text within two minutes.
+
+    `taken_names`: prompt ids that belong to an earlier turn already; by those nothing is joined here any more.
+    """
     ordered = sorted(captures, key=lambda capture: (capture.at_us, capture.kind, capture.capture_id))
     groups: list[_Group] = []
     by_host: dict[str, _Group] = {}
     by_text: dict[int, list[_Group]] = {}
     for capture in ordered:
-        group = _same_prompt(capture, by_host, by_text)
+        name = None if capture.host_prompt_id in taken_names else capture.host_prompt_id
+        group = _same_prompt(capture, name, by_host, by_text)
         if group is None:
             group = _Group([])
             groups.append(group)
             if capture.text_digest is not None:
                 by_text.setdefault(capture.text_digest, []).append(group)
         group.captures.append(capture)
-        if capture.host_prompt_id is not None:
-            by_host.setdefault(capture.host_prompt_id, group)
+        if name is not None:
+            by_host.setdefault(name, group)
     groups.sort(key=lambda group: (group.started_us, group.lead.capture_id))
     return [group.captures for group in groups]
 
 
 def _same_prompt(
-    capture: Capture, by_host: Mapping[str, _Group], by_text: Mapping[int, list[_Group]]
+    capture: Capture, name: str | None, by_host: Mapping[str, _Group], by_text: Mapping[int, list[_Group]]
 ) -> _Group | None:
-    if capture.host_prompt_id is not None:
-        named = by_host.get(capture.host_prompt_id)
-        if named is not None and named.lacks(capture.kind):
-            return named
+    named = None if name is None else by_host.get(name)
+    if named is not None and named.lacks(capture.kind):
+        return named
     if capture.text_digest is None:
         return None
     for group in by_text.get(capture.text_digest, ()):
@@ -149,19 +152,23 @@ def build_turns(
     answers: Mapping[UUID, Answer],
     seen: Sequence[Seen],
     *,
-    first_of_session: bool,
+    openings: Mapping[UUID, Opening | None],
+    taken_names: Set[str] = frozenset(),
 ) -> tuple[list[Turn], list[Aliases]]:
     """The turns of a session's tail, in time order, and the ids they answer to.
 
-    `seen` is in time order. `first_of_session`: whether the first turn here is the session's first.
+    `seen` is in time order. `openings`: how the turns at the tail's very beginning opened, by
+    their ids, since what was said before them is not at hand; empty where the tail is the whole session.
+    `taken_names`: prompt ids that name an earlier turn.
     """
-    groups, ids = _named(agent_session_id, [_Group(members) for members in join_captures(captures)])
+    joined = [_Group(members) for members in join_captures(captures, taken_names)]
+    groups, ids = _named(agent_session_id, joined, taken_names)
     assigned = _assign(groups, seen)
     turns = [
         _build(agent_session_id, turn_id, group, answers, own)
         for turn_id, group, own in zip(ids, groups, assigned, strict=True)
     ]
-    turns = _with_openings(turns, seen, first_of_session=first_of_session)
+    turns = _with_openings(turns, seen, openings)
     aliases = [
         Aliases(turn_id, _alias_ids(turn_id, group), _host_name(agent_session_id, turn_id, group))
         for turn_id, group in zip(ids, groups, strict=True)
@@ -169,16 +176,18 @@ def build_turns(
     return turns, aliases
 
 
-def _named(agent_session_id: str, groups: Sequence[_Group]) -> tuple[list[_Group], list[UUID]]:
+def _named(
+    agent_session_id: str, groups: Sequence[_Group], taken_names: Set[str]
+) -> tuple[list[_Group], list[UUID]]:
     """The groups in the order of their turns, time and then id, with their ids."""
-    named = zip(groups, _turn_ids(agent_session_id, groups), strict=True)
+    named = zip(groups, _turn_ids(agent_session_id, groups, taken_names), strict=True)
     ordered = sorted(named, key=lambda pair: (pair[0].started_us, pair[1]))
     return [group for group, _ in ordered], [turn_id for _, turn_id in ordered]
 
 
-def _turn_ids(agent_session_id: str, groups: Sequence[_Group]) -> list[UUID]:
+def _turn_ids(agent_session_id: str, groups: Sequence[_Group], taken_names: Set[str]) -> list[UUID]:
     """The host's name for the prompt first; a name that is used twice counts for the first turn only."""
-    used: set[UUID] = set()
+    used = {turn_id_from_host(agent_session_id, name) for name in taken_names}
     ids = []
     for group in groups:
         turn_id = turn_id_from_capture(group.lead.capture_id)
@@ -285,7 +294,9 @@ def _answer_usage(answer: Answer) -> tuple[ModelUsage, ...]:
     return (usage,)
 
 
-def _with_openings(turns: Sequence[Turn], seen: Sequence[Seen], *, first_of_session: bool) -> list[Turn]:
+def _with_openings(
+    turns: Sequence[Turn], seen: Sequence[Seen], known: Mapping[UUID, Opening | None]
+) -> list[Turn]:
     """Mark where the session was cleared or ended, and by which turn activity went on."""
     starts = [turn.started_us for turn in turns]
     openings: list[Opening | None] = [None] * len(turns)
@@ -302,8 +313,10 @@ def _with_openings(turns: Sequence[Turn], seen: Sequence[Seen], *, first_of_sess
         if _clears(turn):
             openings[index] = "clear"
             closings.setdefault(index - 1, (turn.started_us, "clear"))
-    if turns and first_of_session:
+    if turns and not known:
         openings[0] = "start"
+    for index, turn in enumerate(turns):
+        openings[index] = known.get(turn.turn_id, openings[index])
     return [_placed(turn, openings[index], closings.get(index)) for index, turn in enumerate(turns)]
 
 

@@ -21,7 +21,8 @@ SKEW_US = 10 * 60 * 1_000_000
 """A time further ahead of the server's than this is replaced by the time of receipt."""
 
 BEGINNING_US = -(1 << 62)
-"""Before every time that can be captured."""
+END_US = 1 << 62
+"""Before and after every time that can be captured."""
 
 Row = tuple[object, ...]
 Digesters = Callable[[UUID], Digester]

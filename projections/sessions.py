@@ -15,7 +15,7 @@ from aggregates.observation import Observation
 from aggregates.turn import Turn
 from aggregates.turns import JOIN_WINDOW_US, Aliases, Answer, Capture, Seen, build_turns
 from projections.bodies import pack, unpack
-from projections.facts import BEGINNING_US, Rows
+from projections.facts import BEGINNING_US, END_US, Rows
 
 
 class Refolded(msgspec.Struct, frozen=True):
@@ -76,13 +76,18 @@ def refold_session(db: sqlite3.Connection, session: str, from_us: int) -> Refold
 
 
 def _anchor_us(db: sqlite3.Connection, session: str, from_us: int) -> int:
-    """The start of the turn before the one that holds this time: that one may get a closing, or lose one."""
-    query = (
-        "SELECT started_us FROM turns WHERE agent_session_id = ? AND started_us <= ? "
-        "ORDER BY started_us DESC LIMIT 2"
-    )
-    starts = [row[0] for row in db.execute(query, (session, from_us))]
-    return starts[1] if len(starts) == 2 else BEGINNING_US
+    """The start of the turn before the one that holds this time, strictly before it.
+
+    That turn may get a closing, or lose one. Where no turn lies before it, everything is built again: what was seen
+    before the first prompt belongs to the first turn.
+    """
+    before = "SELECT max(started_us) FROM turns WHERE agent_session_id = ? AND started_us < ?"
+    holding_us = db.execute(before, (session, from_us + 1)).fetchone()[0]
+    anchor_us = None if holding_us is None else db.execute(before, (session, holding_us)).fetchone()[0]
+    if anchor_us is None or db.execute(before, (session, anchor_us)).fetchone()[0] is None:
+        return BEGINNING_US
+    start_us: int = anchor_us
+    return start_us
 
 
 # --- turns ----------------------------------------------------------------------------------------------------
@@ -93,9 +98,18 @@ def _tail_turns(db: sqlite3.Connection, session: str, start_us: int) -> tuple[li
     hosts = sorted({c.host_prompt_id for c in captures if c.host_prompt_id is not None})
     seen = _tail_observations(db, session, start_us, hosts)
     answers = _answers(db, captures)
-    earlier = "SELECT 1 FROM turns WHERE agent_session_id = ? AND started_us < ? LIMIT 1"
-    is_first = db.execute(earlier, (session, start_us)).fetchone() is None
-    return build_turns(session, captures, answers, seen, first_of_session=is_first)
+    openings = {turn.turn_id: turn.opening for turn in session_turns(db, session, start_us, start_us)}
+    taken = _taken_names(db, session, start_us, hosts)
+    return build_turns(session, captures, answers, seen, openings=openings, taken_names=taken)
+
+
+def _taken_names(db: sqlite3.Connection, session: str, start_us: int, hosts: Sequence[str]) -> set[str]:
+    """Those of the host prompt ids that name a turn before this time."""
+    query = (
+        "SELECT t.host_prompt_id FROM json_each(?) h JOIN turns t "
+        "ON t.agent_session_id = ? AND t.host_prompt_id = h.value AND t.started_us < ?"
+    )
+    return {row[0] for row in db.execute(query, (msgspec.json.encode(hosts).decode(), session, start_us))}
 
 
 def _tail_captures(db: sqlite3.Connection, session: str, start_us: int) -> list[Capture]:
@@ -184,7 +198,9 @@ def _shares_its_start(db: sqlite3.Connection, arc: Arc) -> bool:
     return any(row[0] not in own for row in db.execute(query, (arc.agent_session_id, arc.started_us)))
 
 
-def session_turns(db: sqlite3.Connection, session: str, from_us: int) -> list[Turn]:
-    """The turns of a session from a time on, in order."""
-    query = "SELECT body FROM turns WHERE agent_session_id = ? AND started_us >= ? ORDER BY started_us, turn_id"
-    return [unpack(row[0], Turn) for row in db.execute(query, (session, from_us))]
+def session_turns(db: sqlite3.Connection, session: str, from_us: int, to_us: int = END_US) -> list[Turn]:
+    """The turns of a session that started between two times, both included, in order."""
+    query = (
+        "SELECT body FROM turns WHERE agent_session_id = ? AND started_us BETWEEN ? AND ? ORDER BY started_us, turn_id"
+    )
+    return [unpack(row[0], Turn) for row in db.execute(query, (session, from_us, to_us))]

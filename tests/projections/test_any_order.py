@@ -70,7 +70,7 @@ def _work_record(kind: str, at_us: int) -> dict[str, Any]:
             return {"kind": "error", "at_us": at_us, "status_code": 529}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(STORIES, st.randoms(use_true_random=False), st.lists(st.integers(0, 60), max_size=12))
 def test_any_order_any_batches_and_duplicates_give_the_same_tables(story: Any, random: Any, cuts: Any) -> None:
     """Late, shuffled, doubled and cut anywhere: the tables are those of the facts in order, applied at once."""
@@ -82,7 +82,7 @@ def test_any_order_any_batches_and_duplicates_give_the_same_tables(story: Any, r
     assert tables(project(shuffled, cuts)) == tables(at_once)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(STORIES)
 def test_one_fact_at_a_time_gives_the_tables_of_all_at_once(story: Any) -> None:
     """Batches of one are the live case, one batch the replay."""
