@@ -20,7 +20,7 @@ from aggregates.streams import OperationState, StreamState, evolve
 from projections.apply import apply
 from projections.reader import Reader
 from svc_http.ports import Activation, PublicSettings, Unavailable, UnknownRules
-from tests.support.facts import Placed, empty_views
+from tests.support.facts import Log, Placed, empty_views
 from tests.support.people import ANA_KEY, NOW_US, carry_out, company
 
 P = ParamSpec("P")
@@ -95,6 +95,11 @@ class House:
         """Nothing happens until then."""
         self.clock_us = to_us
         self._append(TimePassed(received_at_us=to_us))
+
+    def has_seen(self, log: Log) -> None:
+        """These facts stand in the log."""
+        for fact in log.facts:
+            self._append(fact.event)
 
     def _append(self, event: Event) -> None:
         self.events.append(event)

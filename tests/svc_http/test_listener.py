@@ -1,0 +1,125 @@
+"""What holds for every route: error shapes, request ids, one log line a request, no internals."""
+
+import uuid
+from typing import Any
+
+import pytest
+import structlog
+from quart_trio import QuartTrio
+
+from svc_http.app import build_api, build_intake
+from tests.support.people import ANA_KEY
+from tests.svc_http.house import SECRET, Caller, House, bearer, internal, prompt
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/v1", "/v1/prompts/", "/v1//prompts", "/v1/prompts/x", "/static/x", "/favicon.ico", "/v1/%00"]
+)
+async def test_an_unknown_path(intake: Caller, path: str) -> None:
+    """404 in the shape of every error; never a redirect."""
+    answer = await intake.get(path)
+    assert answer.status == 404
+    assert answer.message.startswith("no route GET /")
+
+
+@pytest.mark.parametrize(("method", "path"), [("GET", "/v1/prompts"), ("OPTIONS", "/v1/prompts"), ("PUT", "/health")])
+async def test_another_method(intake: Caller, method: str, path: str) -> None:
+    """405 that names what is possible."""
+    answer = await intake.call(method, path)
+    assert answer.status == 405
+    assert answer.message
+    assert answer.headers["Allow"] in ("POST", "GET, HEAD")
+
+
+async def test_a_bug_is_a_500_without_internals(house: House, intake: Caller) -> None:
+    """The answer names the request id, the log has the rest, and the next request works."""
+    house.breaks = RuntimeError("database at /var/lib/svc holds 'Fix the crash'")
+    with structlog.testing.capture_logs() as lines:
+        answer = await intake.post("/v1/prompts", prompt())
+    assert answer.status == 500
+    assert "database" not in answer.message
+    assert answer.headers["X-Request-Id"] in answer.message
+    assert [line["log_level"] for line in lines] == ["error", "info"]
+    house.breaks = None
+    assert (await intake.post("/v1/prompts", prompt())).status == 201
+
+
+@pytest.mark.parametrize("path", ["/health", "/v1/intelligence/prism", "/v1/score_v3/realtime/sub-sessions", "/none"])
+async def test_every_response_has_a_request_id(intake: Caller, path: str) -> None:
+    """A new one where the caller sends none."""
+    first, second = [(await intake.get(path)).headers["X-Request-Id"] for _ in range(2)]
+    assert first != second
+    assert uuid.UUID(first)
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [("abc-1_2.3", True), ("x" * 128, True), ("x" * 129, False), ("a b", False), ("ä", False), ("", False)],
+)
+async def test_a_request_id_is_taken_over_when_it_is_plain(intake: Caller, sent: str, kept: bool) -> None:
+    """What is long or strange is not repeated into the log."""
+    answer = await intake.get("/health", {"X-Request-Id": sent})
+    assert (answer.headers["X-Request-Id"] == sent) is kept
+
+
+async def test_one_log_line_a_request(intake: Caller) -> None:
+    """With route, status and time, and without key, text or query."""
+    with structlog.testing.capture_logs() as lines:
+        answer = await intake.post("/v1/prompts?token=secret-in-query", prompt("Very private words."))
+    (line,) = lines
+    assert (line["method"], line["route"], line["status"]) == ("POST", "/v1/prompts", 201)
+    assert line["request_id"] == answer.headers["X-Request-Id"]
+    told = repr(line)
+    assert not any(secret in told for secret in (ANA_KEY, "secret-in-query", "private"))
+
+
+async def test_ids_in_paths_are_logged_as_their_route(api: Caller) -> None:
+    """So that lines can be counted by route."""
+    with structlog.testing.capture_logs() as lines:
+        await api.call("PATCH", "/v1/score_v3/sub-sessions/some-id", {"title": "x"})
+    assert lines[-1]["route"] == "/v1/score_v3/sub-sessions/<sub_session_id>"
+
+
+CONTRACT_INTAKE = {
+    "GET /health",
+    "POST /v1/prompts",
+    "POST /v1/prompts/response",
+    "GET /v1/plugin/config",
+    "POST /v1/setup-complete",
+    "GET /v1/intelligence/prism",
+    "GET /v1/score_v3/realtime/sub-sessions",
+}
+
+
+def served(app: QuartTrio) -> set[str]:
+    """Method and path of every route."""
+    return {
+        f"{method} {rule.rule}"
+        for rule in app.url_map.iter_rules()
+        for method in rule.methods or ()
+        if method != "HEAD"
+    }
+
+
+async def test_intake_serves_the_contract_and_no_more(house: House) -> None:
+    """The public listener is exactly the routes that the contract puts there."""
+    assert served(build_intake(house)) == CONTRACT_INTAKE
+
+
+async def test_head_is_answered_where_get_is(api: Caller) -> None:
+    """Probes use it."""
+    assert (await api.call("HEAD", "/health")).status == 200
+
+
+@pytest.mark.parametrize("headers", [bearer(), internal()])
+async def test_no_credential_is_ever_answered(house: House, headers: dict[str, str]) -> None:
+    """Whatever is asked, no answer repeats a credential."""
+    app = build_api(house)
+    for rule in app.url_map.iter_rules():
+        for method in rule.methods or ():
+            path = rule.rule.replace("<", "").replace(">", "")
+            answer = await Caller(app, headers).call(method, path, {"key": ANA_KEY} if method != "GET" else None)
+            assert answer.status < 500 or path == "/health/ready"
+            shown: Any = (answer.body, str(answer.headers))
+            assert ANA_KEY not in repr(shown)
+            assert SECRET not in repr(shown)
