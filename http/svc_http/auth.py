@@ -91,7 +91,8 @@ def _is_internal(service: Service, headers: Headers) -> bool:
         return False
     if len(set(secrets)) > 1 or _keys(headers):
         raise unauthorized(_TWO)
-    if not hmac.compare_digest(secrets[0].encode(), service.settings.internal_secret.encode()):
+    expected = service.settings.internal_secret
+    if not expected or not hmac.compare_digest(secrets[0].encode(), expected.encode()):
         raise unauthorized("wrong internal secret")
     return True
 

@@ -43,6 +43,8 @@ class BoundedBody(TrioBody):
         super().__init__(expected_content_length, max_content_length)
         self._received_bytes = 0
         self._too_large = self._must_raise is not None
+        if expected_content_length is not None and expected_content_length > DISCARD_BYTES_MAX:
+            self.set_complete()
 
     def append(self, data: bytes) -> None:
         """Take the next piece, as the server hands it over."""
@@ -58,7 +60,7 @@ class BoundedBody(TrioBody):
 
     async def whole(self) -> bytes:
         """All of it, once it has arrived. Raises `RequestEntityTooLarge` or `trio.TooSlowError`."""
-        if not self._complete.is_set():
+        if not self._too_large and not self._complete.is_set():
             with trio.fail_after(BODY_SECONDS_MAX):
                 await self._complete.wait()
         if self._too_large:

@@ -1,0 +1,99 @@
+"""What only a real connection shows: a client that is refused while it sends still sees the answer."""
+
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from functools import partial
+
+import pytest
+import trio
+from hypercorn.config import Config
+from hypercorn.trio import serve
+
+from svc_http.app import build_intake
+from svc_http.bodies import DISCARD_BYTES_MAX, FRAME_BYTES_MAX
+from tests.support.people import ANA_KEY
+from tests.svc_http.house import House
+
+_PIECE = b"a" * 64 * 1024
+_PIECES = 5 * 1024 * 1024 // len(_PIECE)
+_LENGTH = f"Content-Length: {_PIECES * len(_PIECE)}"
+_CHUNKED = "Transfer-Encoding: chunked"
+
+
+@pytest.fixture
+async def address(house: House, nursery: trio.Nursery) -> AsyncIterator[tuple[str, int]]:
+    """Where the public listener really listens."""
+    stop = trio.Event()
+    config = Config()
+    config.bind = ["127.0.0.1:0"]
+    config.errorlog = None
+    (url,) = await nursery.start(partial(serve, build_intake(house), config, shutdown_trigger=stop.wait))
+    host, _, port = url.removeprefix("http://").rpartition(":")
+    yield host, int(port)
+    stop.set()
+
+
+def _plain() -> Iterator[bytes]:
+    return (_PIECE for _ in range(_PIECES))
+
+
+def _chunked() -> Iterator[bytes]:
+    for piece in _plain():
+        yield b"%x\r\n%b\r\n" % (len(piece), piece)
+    yield b"0\r\n\r\n"
+
+
+async def _answer(address: tuple[str, int], body: Iterable[bytes], *headers: str) -> bytes:
+    """All that comes back to a client that sends everything before it reads."""
+    lines = ("POST /v1/prompts HTTP/1.1", "Host: svc", "Content-Type: application/json", *headers, "", "")
+    stream = await trio.open_tcp_stream(*address)
+    async with stream:
+        await stream.send_all("\r\n".join(lines).encode())
+        for piece in body:
+            await stream.send_all(piece)
+        head = b""
+        while not head.endswith(b"}"):
+            received = await stream.receive_some()
+            assert received, f"closed before the answer was complete: {head!r}"
+            head += received
+        return head
+
+
+@pytest.mark.parametrize(
+    ("length", "body", "key", "status"),
+    [
+        (_LENGTH, _plain, ANA_KEY, 413),
+        (_CHUNKED, _chunked, ANA_KEY, 413),
+        (_LENGTH, _plain, "svc_wrong", 401),
+        (_CHUNKED, _chunked, "svc_wrong", 401),
+    ],
+)
+async def test_a_refused_client_sees_the_answer_though_it_sends_all(
+    address: tuple[str, int], length: str, body: Callable[[], Iterable[bytes]], key: str, status: int
+) -> None:
+    """With and without Content-Length; the body is read on without being kept."""
+    answer = await _answer(address, body(), length, f"X-API-Key: {key}")
+    assert answer.startswith(b"HTTP/1.1 %d " % status)
+    assert b'{"code":%d,"message":' % status in answer
+    assert b"x-request-id: " in answer
+
+
+async def test_a_body_announced_without_measure_is_refused_at_once(address: tuple[str, int]) -> None:
+    """Nobody waits for what will not be read."""
+    answer = await _answer(address, (), f"Content-Length: {DISCARD_BYTES_MAX + 1}", f"X-API-Key: {ANA_KEY}")
+    assert answer.startswith(b"HTTP/1.1 413 ")
+    assert str(FRAME_BYTES_MAX).encode() in answer
+
+
+async def test_a_connection_serves_one_request_after_the_other(house: House, address: tuple[str, int]) -> None:
+    """A refusal in between does not end it."""
+    stream = await trio.open_tcp_stream(*address)
+    async with stream:
+        for key, status in ((ANA_KEY, 201), ("svc_wrong", 401), (ANA_KEY, 201)):
+            body = b'{"prompt_text":"Fix it","tool_session_id":"session-1"}'
+            head = f"POST /v1/prompts HTTP/1.1\r\nHost: svc\r\nX-API-Key: {key}\r\nContent-Length: {len(body)}\r\n\r\n"
+            await stream.send_all(head.encode() + body)
+            answer = b""
+            while not answer.endswith(b"}"):
+                answer += await stream.receive_some()
+            assert answer.startswith(b"HTTP/1.1 %d " % status)
+    assert len(house.events) == 3, "the claim of the session, and two prompts"
