@@ -92,6 +92,7 @@ def _config(settings: Settings, address: str) -> Config:
     config.certfile = settings.tls_certificate
     config.keyfile = settings.tls_key
     config.accesslog = None
+    config.loglevel = "WARNING"
     config.graceful_timeout = STOP_SECONDS
     config.keep_alive_timeout = KEEP_ALIVE_SECONDS
     config.h11_max_incomplete_size = HEADER_BYTES_MAX
