@@ -4,8 +4,9 @@ from svc_http import admin, control, health, plugin, prompts, scores, sub_sessio
 from svc_http.auth import caller_of_api, caller_of_intake
 from svc_http.bodies import CONTROL_BYTES_MAX, FRAME_BYTES_MAX
 from svc_http.listener import Listener
+from svc_http.malformed import answer_malformed_requests
 from svc_http.ports import Service
-from svc_http.routes import ByKey, BySecret, Public, Route, attach
+from svc_http.routes import ByKey, BySecret, Identify, Public, Route, attach
 
 _SCORE = "/v1/score_v3"
 _ADMIN = "/v1/admin"
@@ -59,13 +60,15 @@ API: tuple[Route, ...] = (
 
 def build_intake(service: Service) -> Listener:
     """The public listener: captures, and what is proxied to the outside. The internal secret means nothing here."""
-    listener = Listener("intake", FRAME_BYTES_MAX)
-    attach(listener, service, caller_of_intake, INTAKE)
-    return listener
+    return _built(Listener("intake", FRAME_BYTES_MAX), service, caller_of_intake, INTAKE)
 
 
 def build_api(service: Service) -> Listener:
     """The private listener: reads, edits and administration."""
-    listener = Listener("api", CONTROL_BYTES_MAX)
-    attach(listener, service, caller_of_api, API)
+    return _built(Listener("api", CONTROL_BYTES_MAX), service, caller_of_api, API)
+
+
+def _built(listener: Listener, service: Service, identify: Identify, routes: tuple[Route, ...]) -> Listener:
+    answer_malformed_requests()
+    attach(listener, service, identify, routes)
     return listener

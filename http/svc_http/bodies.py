@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import msgspec
 import trio
+from hypercorn.typing import ASGIReceiveCallable
 from quart_trio.wrappers import TrioRequest
 from quart_trio.wrappers.request import TrioBody
 from werkzeug.exceptions import RequestEntityTooLarge
@@ -36,33 +37,29 @@ BODY_SECONDS_MAX = 60.0
 _GZIP_WINDOW_BITS = 16 + zlib.MAX_WBITS
 
 
+class ClientGone(Exception):
+    """The client hung up before its request had arrived."""
+
+
 class BoundedBody(TrioBody):
-    """A body that keeps no more than its bound, and reads on beyond it without keeping anything."""
+    """A body that is taken in when somebody wants it, and of which no more is kept than its bound."""
 
     def __init__(self, expected_content_length: int | None, max_content_length: int | None) -> None:
         super().__init__(expected_content_length, max_content_length)
         self._received_bytes = 0
+        self._arrived = expected_content_length is not None and expected_content_length > DISCARD_BYTES_MAX
         self._too_large = self._must_raise is not None
-        if expected_content_length is not None and expected_content_length > DISCARD_BYTES_MAX:
-            self.set_complete()
+        self._receive: ASGIReceiveCallable | None = None
 
-    def append(self, data: bytes) -> None:
-        """Take the next piece, as the server hands it over."""
-        self._received_bytes += len(data)
-        if self._max_content_length is not None and self._received_bytes > self._max_content_length:
-            self._too_large = True
-        if self._too_large:
-            self._data.clear()
-            if self._received_bytes > DISCARD_BYTES_MAX:
-                self.set_complete()
-        else:
-            self._data.extend(data)
+    def receive_from(self, receive: ASGIReceiveCallable) -> None:
+        """Where the pieces come from."""
+        self._receive = receive
 
     async def whole(self) -> bytes:
-        """All of it, once it has arrived. Raises `RequestEntityTooLarge` or `trio.TooSlowError`."""
-        if not self._too_large and not self._complete.is_set():
-            with trio.fail_after(BODY_SECONDS_MAX):
-                await self._complete.wait()
+        """All of it. Raises `RequestEntityTooLarge`, `trio.TooSlowError` or `ClientGone`."""
+        with trio.fail_after(BODY_SECONDS_MAX):
+            while not self._too_large and not self._arrived:
+                await self._take_next()
         if self._too_large:
             raise RequestEntityTooLarge
         return bytes(self._data)
@@ -72,7 +69,28 @@ class BoundedBody(TrioBody):
         self._too_large = True
         self._data.clear()
         with trio.move_on_after(DISCARD_SECONDS_MAX):
-            await self._complete.wait()
+            while not self._arrived:
+                await self._take_next()
+
+    async def _take_next(self) -> None:
+        assert self._receive is not None, "a body is read only of a request that came in"
+        message = await self._receive()
+        if message["type"] != "http.request":
+            self._arrived = True
+            raise ClientGone
+        self._take(message["body"])
+        if not message["more_body"]:
+            self._arrived = True
+
+    def _take(self, data: bytes) -> None:
+        self._received_bytes += len(data)
+        if self._max_content_length is not None and self._received_bytes > self._max_content_length:
+            self._too_large = True
+        if self._too_large:
+            self._data.clear()
+            self._arrived = self._received_bytes > DISCARD_BYTES_MAX
+        else:
+            self._data.extend(data)
 
 
 class Request(TrioRequest):

@@ -69,10 +69,14 @@ def unavailable(message: str) -> HttpError:
     return HttpError(503, message, {"Retry-After": str(RETRY_AFTER_SECONDS)})
 
 
+def error_body(error: HttpError) -> bytes:
+    """The error as JSON."""
+    return _ENCODER.encode(_Body(error.status, error.message))
+
+
 def error_response(error: HttpError) -> TrioResponse:
     """The error as an answer."""
-    body = _ENCODER.encode(_Body(error.status, error.message))
-    response = TrioResponse(body, error.status, content_type="application/json")
+    response = TrioResponse(error_body(error), error.status, content_type="application/json")
     for name, value in error.headers.items():
         response.headers[name] = value
     return response

@@ -17,7 +17,8 @@ from quart_trio import QuartTrio
 from quart_trio.wrappers import TrioResponse
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 
-from svc_http.bodies import Request
+from svc_http.bodies import ClientGone, Request
+from svc_http.connection import Connection
 from svc_http.errors import HttpError, error_response, not_found, unavailable
 from svc_http.ports import Unavailable
 
@@ -39,6 +40,7 @@ class Listener(QuartTrio):
     """A Quart application without the parts that no route needs."""
 
     request_class = Request
+    asgi_http_class = Connection
 
     def __init__(self, name: str, body_bytes_max: int) -> None:
         super().__init__("svc_http", static_folder=None)
@@ -65,6 +67,8 @@ class Listener(QuartTrio):
                 rule, ids = self._routes.match(request.path, request.method, return_rule=True)
                 route = rule.rule
                 response = await self._endpoints[rule.endpoint](request, **ids)
+            except ClientGone:
+                raise
             except Exception as error:
                 response = await _failed(request, error, request_id)
             response.headers["X-Request-Id"] = request_id
@@ -77,7 +81,7 @@ class Listener(QuartTrio):
                 method=request.method,
                 route=route,
                 status=status,
-                ms=(time.perf_counter_ns() - started_ns) // 1_000 / 1_000,
+                duration_ms=(time.perf_counter_ns() - started_ns) // 1_000 / 1_000,
                 request_id=request_id,
             )
 

@@ -17,9 +17,10 @@ from aggregates.ids import operation_stream
 from aggregates.people import PeopleCommand, PeopleReply
 from aggregates.scope import Scope
 from aggregates.streams import OperationState, StreamState, evolve
+from projections.activation import Activation
 from projections.apply import apply
 from projections.reader import Reader
-from svc_http.ports import Activation, PublicSettings, Unavailable, UnknownRules
+from svc_http.ports import PublicSettings, Unavailable, UnknownRules
 from tests.support.facts import Log, Placed, empty_views
 from tests.support.people import ANA_KEY, NOW_US, carry_out, company
 
@@ -200,7 +201,8 @@ class Caller:
         data = value if isinstance(value, bytes) else b"" if value is None else msgspec.json.encode(value)
         usual = {} if value is None else {"Content-Type": "application/json"}
         sent = self.headers | usual | dict(headers or {})
-        response = await self._app.test_client().open(path, method=method, data=data, headers=sent)
+        client = self._app.test_client(use_cookies=False)
+        response = await client.open(path, method=method, data=data, headers=sent)  # type: ignore[call-arg]
         assert isinstance(response, TrioResponse)
         return Answer(response.status_code, response.headers, await response.get_data(as_text=False))
 

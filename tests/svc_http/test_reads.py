@@ -8,7 +8,7 @@ from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, SECOND, Log, edit, re
 from tests.support.people import ANA, ANA_SCOPE, BEN_KEY, EVE_KEY, carry_out
 from tests.svc_http.house import Caller, House, bearer, prompt
 
-ASK = "Fix the crash in src/parser.py when the input is empty: it should return an empty list. Run pytest before you stop."
+ASK = "Fix the crash in src/parser.py when the input is empty: return an empty list. Run pytest before you stop."
 V3 = "/v1/score_v3"
 WINDOWED = [f"{V3}/score", f"{V3}/speed", f"{V3}/tokens", f"{V3}/skill", f"{V3}/insight/summary", f"{V3}/trivia"]
 LISTS = [f"{V3}/insight/sessions", f"{V3}/trivia", f"{V3}/realtime/sub-sessions"]

@@ -38,7 +38,7 @@ def response(prompt_id: str, text: str = "Done.", operation: str = "op-1", **fie
 async def test_a_response_is_captured(house: House, intake: Caller) -> None:
     """204 without a body; every field is kept."""
     prompt_id = await capture(intake)
-    fields = {
+    fields: dict[str, Any] = {
         "responded_at": "2026-08-01T12:00:10Z",
         "elapsed_ms": 1234.4,
         "input_tokens": 10,

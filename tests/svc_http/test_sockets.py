@@ -97,3 +97,79 @@ async def test_a_connection_serves_one_request_after_the_other(house: House, add
                 answer += await stream.receive_some()
             assert answer.startswith(b"HTTP/1.1 %d " % status)
     assert len(house.events) == 3, "the claim of the session, and two prompts"
+
+
+async def _to_the_end(address: tuple[str, int], sent: bytes) -> bytes:
+    """Everything until the server closes the connection."""
+    stream = await trio.open_tcp_stream(*address)
+    async with stream:
+        await stream.send_all(sent)
+        answer = b""
+        while received := await stream.receive_some():
+            answer += received
+    return answer
+
+
+@pytest.mark.parametrize(
+    "sent", [b"GET /health HTTP/1.1\r\nHost: svc\r\nConnection: close\r\n\r\n", b"GET /health HTTP/1.0\r\n\r\n"]
+)
+async def test_the_connection_is_closed_where_the_client_asks_for_it(address: tuple[str, int], sent: bytes) -> None:
+    """Clients that read to the end would wait for ever otherwise."""
+    with trio.fail_after(5):
+        answer = await _to_the_end(address, sent)
+    assert answer.startswith(b"HTTP/1.1 200 ")
+    assert answer.endswith(b"ok")
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (b"HELLO\r\n\r\n", 400),
+        (b"GET /health HTTP/1.1\r\n\r\n", 400),
+        (b"GET /\xff HTTP/1.1\r\nHost: svc\r\n\r\n", 400),
+        (b"GET /health HTTP/1.1\r\nHost: svc\r\nA Header: x\r\n\r\n", 400),
+        (b"POST /v1/prompts HTTP/1.1\r\nHost: svc\r\nContent-Length: -5\r\n\r\n", 400),
+        (b"POST /v1/prompts HTTP/1.1\r\nHost: svc\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n", 400),
+        (b"GET /health HTTP/1.1\r\nHost: svc\r\nX-Long: " + b"a" * 20_000, 431),
+    ],
+)
+async def test_what_is_no_request_gets_an_error_like_all_others(
+    address: tuple[str, int], sent: bytes, status: int
+) -> None:
+    """The server itself refuses it; the answer has the usual shape and a request id."""
+    with trio.fail_after(5):
+        answer = await _to_the_end(address, sent)
+    assert answer.startswith(b"HTTP/1.1 %d " % status)
+    assert b"x-request-id: " in answer
+    assert b'\r\n\r\n{"code":%d,"message":"' % status in answer
+
+
+async def test_a_204_has_neither_body_nor_length(address: tuple[str, int]) -> None:
+    """As HTTP wants it."""
+    body = b'{"plugin_version":"0.6.0"}'
+    head = f"POST /v1/setup-complete HTTP/1.1\r\nHost: svc\r\nX-API-Key: {ANA_KEY}\r\nConnection: close\r\n"
+    usual = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    with trio.fail_after(5):
+        answer = await _to_the_end(address, (head + usual).encode() + body)
+    assert answer.startswith(b"HTTP/1.1 204 ")
+    assert b"content-" not in answer.lower()
+
+
+async def test_a_body_nobody_wants_is_no_harm(address: tuple[str, int]) -> None:
+    """A large body of a GET is not read by its route, and the answer still arrives."""
+    head = f"GET /health HTTP/1.1\r\nHost: svc\r\nConnection: close\r\nContent-Length: {len(_PIECE)}\r\n\r\n"
+    with trio.fail_after(5):
+        answer = await _to_the_end(address, head.encode() + _PIECE)
+    assert answer.endswith(b"ok")
+
+
+async def test_a_client_that_hangs_up_while_it_sends(house: House, address: tuple[str, int]) -> None:
+    """Nothing is stored of half a body, and the next client is served."""
+    stream = await trio.open_tcp_stream(*address)
+    async with stream:
+        lines = ("POST /v1/prompts HTTP/1.1", "Host: svc", f"X-API-Key: {ANA_KEY}", "Content-Length: 100", "", "{")
+        await stream.send_all("\r\n".join(lines).encode())
+    with trio.fail_after(5):
+        answer = await _to_the_end(address, b"GET /health HTTP/1.1\r\nHost: svc\r\nConnection: close\r\n\r\n")
+    assert answer.endswith(b"ok")
+    assert house.events == []
