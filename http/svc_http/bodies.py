@@ -78,8 +78,9 @@ class BoundedBody(TrioBody):
         if message["type"] != "http.request":
             self._arrived = True
             raise ClientGone
-        self._take(message["body"])
-        if not message["more_body"]:
+        # Both members may be left out, says ASGI, whatever the types of hypercorn say.
+        self._take(message.get("body", b""))
+        if not message.get("more_body", False):
             self._arrived = True
 
     def _take(self, data: bytes) -> None:
