@@ -76,7 +76,7 @@ RESTART_SECONDS_MAX = 10.0
 
 # --- projector and reads --------------------------------------------------------------------------------
 
-PROJECT_INTERVAL_SECONDS = 0.1
+PROJECT_INTERVAL_SECONDS = 0.25
 """The projector runs at most this often, and at once when a reader waits: woken at every commit it would take a
 third of the capture rate."""
 
