@@ -1,5 +1,6 @@
 """`/v1/admin/*`: people, teams and keys by the internal secret."""
 
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -7,6 +8,7 @@ import pytest
 
 from aggregates.ids import membership_stream
 from aggregates.times import iso
+from svc_http.app import API
 from tests.support.log import named
 from tests.support.people import ACME, ANA, ANA_KEY, BEN, EVE, NOW_US, OTHER
 from tests.svc_http.house import Caller, House, bearer
@@ -212,3 +214,19 @@ async def test_filters(admin: Caller) -> None:
     """Lists narrow by the ids that their records carry."""
     assert len((await admin.get(f"{A}/keys?organization_id={ACME}")).json) == 2
     assert (await admin.get(f"{A}/keys?developer_id={named('nobody')}")).json == []
+
+
+async def test_the_last_owner_stays(admin: Caller) -> None:
+    """409: somebody must be able to speak for an organization."""
+    path = f"{A}/memberships/{membership_stream(ACME, ANA)}"
+    assert (await admin.call("DELETE", path)).status == 409
+    answer = await admin.call("PATCH", path, {"role": "member"})
+    assert (answer.status, "last owner" in answer.message) == (409, True)
+
+
+async def test_every_admin_route_is_documented() -> None:
+    """`docs/wire.md` is the contract where the specification is silent."""
+    text = (Path(__file__).parents[2] / "docs" / "wire.md").read_text(encoding="utf-8")
+    kinds = {route.path.split("/")[3] for route in API if route.path.startswith(f"{A}/")} - {"control"}
+    assert kinds == set(KINDS)
+    assert all(f"| `{kind}` |" in text for kind in kinds)
