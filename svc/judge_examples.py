@@ -102,7 +102,7 @@ feature gsc Add a dark mode toggle to the settings page
 feature gsrcv Implement a /health endpoint that returns 200 and the version as JSON, with an integration test
 feature gsrc Create a CLI command `export` that writes all users as CSV to stdout
 feature gsrc Add support for OAuth login with GitHub next to the password login in auth/
-feature gsrcvp Implement the following plan: 1. add a table for webhooks 2. a worker to deliver them 3. tests for retries
+feature gsrcvp Implement the following plan: 1. add a table for webhooks 2. a worker to deliver them 3. tests
 feature gc I want users to be able to reset their password by e-mail
 feature gsc Build a search box above the list that filters while typing
 feature g build me a chat app
@@ -120,6 +120,75 @@ refactor gsrc Convert the callbacks in api.js to async/await
 refactor gs clean up the duplication
 refactor gsrc Split main.go, it's 2,000 lines. Commands should go to cmd/.
 refactor gsrc Use the shared date helper instead of the copies in invoice.py and report.py
+plan gsrcp Make a plan for adding multi-tenancy to the orders service, no changes yet
+plan gscp Write a proposal for how we version the public API
+plan gscp How would you structure the permissions? Suggest two designs and say which you prefer.
+plan gcp come up with a rollout plan for the new billing
+plan gscp Draft an implementation plan first, we will go through it before you start
+plan gsrcp Plan mode: think through the steps to replace the ORM in db/, list the risks
+plan gscp what would be the best way to cache this? think hard and propose something
+plan gc let's plan the next phase
+question gc What does this error mean?
+question gc is there a reason not to use an enum for this?
+question gc Did you change anything else?
+question gc and how would that work with two users?
+question gc what if the file does not exist?
+question gc Could we use a generator instead?
+question gc So it is only called once per request?
+question gc how did you test this?
+question gc where do these values come from
+question gc isn't that the same as before?
+investigation grc Look at the PR comments on #88 and tell me which ones are still open
+investigation gc can you check whether the other providers have the same problem?
+investigation grck I see 3 entries in the table `jobs` although only one was queued. What is going on?
+investigation grc Read docs/spec.md and summarize what is not implemented yet
+investigation gck why did this pass on my machine?
+investigation rc I just ran it again, the log is in /tmp/run.log
+investigation grc find unused exports in src/lib
+investigation grc Verify that the backup job really ran last night, the log is in var/backup.log
+review gsrc Are all the error paths in this module covered? Go through it critically.
+review gsrc Give me feedback on the structure of the new package
+review gsr is there anything left to improve in this PR?
+review gsrc can you have a second look at the changes and check that nothing is missing?
+small_change gsrc also log the user id in that message
+small_change gsrc can you also show the date in the list?
+small_change gsrc let's use a constant for the 500 there
+small_change gsrcv please add a test for this case
+small_change gsrc move that sentence to the end of the section
+small_change gsc no, keep the old name
+small_change gsc address the second comment
+small_change gsrc The comment above parse() is outdated, it still mentions XML. Update it.
+small_change gsrcv There is no test for the empty list in test_stats.py. Consider adding one.
+small_change gsrc put the new class into its own file
+small_change gsrc Instead of printing, use the logger in worker.py
+small_change gsrc we don't need the flag anymore, drop it
+small_change gsc write a commit message and commit
+small_change gsrc create a file notes.md with the summary
+bug_fix rc now I get: permission denied while writing to /var/lib/data
+bug_fix c did not work
+bug_fix rc that's not right, the list is still empty after a refresh
+bug_fix src The lock is released before the write is done, so two writers can corrupt the index.
+bug_fix gsrc parse_date accepts the 31st of February. It should raise a ValueError.
+bug_fix gsrck Messages arrive twice after a reconnect because the subscription is never removed. Remove it on close.
+bug_fix src When the response has no body, client.ts throws. This breaks the login for new users.
+bug_fix rc CI is red on main, take a look
+bug_fix gsrcv Fix the failing test test_merge_empty, the code should handle None
+bug_fix gsrc There's a race between start() and stop() in pool.rs that leaves a thread behind. Guard it.
+feature gsrc Now add the same for the mobile app
+feature gsc When the user is offline, show a banner and queue the changes until the connection is back
+feature gsrc I want a `--watch` option that reruns the build whenever a file changes
+feature gc Could we send a weekly summary to all admins automatically?
+feature gsrc Let users pick a color per project; store it in the projects table and show it in the sidebar
+feature gsrcp Start with step 1 of the plan: the data model
+feature gscp 1. yes 2. only admins 3. the second option. Go ahead and build it.
+feature gsrc It would be nice to be able to undo a delete for ten seconds
+refactor gsrc The retry logic is duplicated in three clients. Extract it.
+refactor gsrc Turn the god class App into smaller services, start with AppMailer
+refactor gsrc replace the hand-written parser with the standard library's
+refactor gsrc Unify the naming across the modules: always `fetch_`, never `get_`
+refactor gsrc Can we make this generic so both providers share the code?
+refactor gsrc Reorganize the tests by feature, one folder each
+refactor gsrcp First list what would break, then move the types out of index.ts into a types package
 """
 
 

@@ -21,14 +21,14 @@ from aggregates.reading import PromptReading, read_prompt
 from aggregates.rubric import context_features
 from aggregates.rubric_model import ALL_FEATURES, MAY_REST_ON_PASTED, PASTED, RubricModel, crossed
 from aggregates.turn import Turn
-from aggregates.verdicts import BOOLEANS, INTENTS, BooleanName, Intent
+from aggregates.verdicts import APPLIES_TO, BOOLEANS, INTENTS, BooleanName, Intent
 from svc.judge_examples import examples
 from svc.labelled import PromptLabel, SessionItem, labelled_prompts, labelled_sessions
 
 INTENT_PENALTY = 0.012
 BOOLEAN_PENALTY = 0.006
 BOUNDARY_PENALTY = 0.04
-CUT_SHARE = 0.5
+CUT_SHARE = 0.75
 """How far a boolean's bias goes from the fitted one to the one that matches the experts' rate on unseen prompts.
 
 The first gives the smaller error of a score, the second the smaller error of a mean."""
@@ -36,6 +36,8 @@ STEPS = 70
 SEEN_MIN = 3
 """A feature that fewer prompts show is left out."""
 INNER_FOLDS = 3
+
+_WRITTEN = "written:"
 
 Row = tuple[int, ...]
 """The active features of one prompt."""
@@ -80,7 +82,7 @@ def written_items() -> list[Item]:
     """The prompts of `judge_examples.py`, each the first of a session of its own."""
     key = Digester(b"examples")
     return [
-        Item(f"written:{place}:1", read_prompt(text, key), (), intent, booleans)
+        Item(f"{_WRITTEN}{place}:1", read_prompt(text, key), (), intent, booleans)
         for place, (text, intent, booleans) in enumerate(examples())
     ]
 
@@ -107,10 +109,11 @@ def tables(items: Sequence[Item]) -> Tables:
     first = RubricModel(*_thousandths(alone), (0,) * len(BOOLEANS), {})
     rows = [(*item.prompt.features, *context_features(item.prompt, item.earlier, first)) for item in items]
     intents = fit([_own(row) for row in rows], targets, len(INTENTS), INTENT_PENALTY)
+    unseen = _unseen_intents([_own(row) for row in rows], targets, [item.session for item in items])
     bias: list[int] = []
     weights: dict[str, list[int]] = {}
     for place, name in enumerate(BOOLEANS):
-        binary = _boolean(name, items, rows)
+        binary = _boolean(name, items, rows, unseen)
         bias.append(round(1000 * binary.bias[0]))
         for number, (weight,) in binary.weights.items():
             weights.setdefault(ALL_FEATURES[number], [0] * len(BOOLEANS))[place] = round(1000 * weight)
@@ -129,19 +132,45 @@ def _thousandths(fitted: Fit) -> tuple[tuple[int, ...], dict[str, tuple[int, ...
     }
 
 
-def _boolean(name: BooleanName, items: Sequence[Item], rows: Sequence[Row]) -> Fit:
-    """One boolean, its bias shifted so that unseen prompts earn it as often as the experts say."""
+def _unseen_intents(rows: Sequence[Row], targets: Sequence[int], sessions: Sequence[str]) -> list[Intent]:
+    """The intent of each row by a fit that has not seen its session."""
+    intents: list[Intent] = [INTENTS[0]] * len(rows)
+    for held_out in folds(sessions, INNER_FOLDS):
+        kept = [place for place in range(len(rows)) if place not in held_out]
+        part = fit([rows[p] for p in kept], [targets[p] for p in kept], len(INTENTS), INTENT_PENALTY)
+        for place in held_out:
+            logits = part.logits(rows[place])
+            intents[place] = INTENTS[logits.index(max(logits))]
+    return intents
+
+
+def _boolean(name: BooleanName, items: Sequence[Item], rows: Sequence[Row], unseen: Sequence[Intent]) -> Fit:
+    """One boolean, learned with the experts' intents.
+
+    The bias is shifted towards where unseen prompts, with the intents that would be judged, earn it as often as the
+    experts say.
+    """
     chosen = [place for place, item in enumerate(items) if name in item.booleans]
     keep: Callable[[Row], Row] = (lambda row: row) if name in MAY_REST_ON_PASTED else _own
     mine = [keep(crossed(rows[place], items[place].intent)) for place in chosen]
+    asked = [keep(crossed(rows[place], unseen[place])) for place in chosen]
     targets = [0 if items[place].booleans[name] else 1 for place in chosen]
-    unseen = _unseen_logits(mine, targets, [items[place].session for place in chosen], BOOLEAN_PENALTY)
+    logits = _unseen_logits(mine, targets, [items[place].session for place in chosen], BOOLEAN_PENALTY, asked)
+    judged = [at for at, place in enumerate(chosen) if unseen[place] in APPLIES_TO[name]]
+    labelled = [at for at in judged if not items[chosen[at]].session.startswith(_WRITTEN)]
+    cut = _rate_matching([logits[at] for at in labelled], [targets[at] for at in labelled])
+    fitted = fit(mine, targets, 2, BOOLEAN_PENALTY)
+    weights = {number: (w[0] - w[1],) for number, w in fitted.weights.items()}
+    return Fit((fitted.bias[0] - fitted.bias[1] - CUT_SHARE * cut,), weights)
+
+
+def _rate_matching(logits: Sequence[float], targets: Sequence[int]) -> float:
+    """The logit above which as many lie as are true; 0 of nothing."""
+    if not logits:
+        return 0.0
     true_count = targets.count(0)
-    ordered = sorted(unseen, reverse=True)
-    cut = (ordered[max(true_count - 1, 0)] + ordered[min(true_count, len(ordered) - 1)]) / 2
-    both = fit(mine, targets, 2, BOOLEAN_PENALTY)
-    weights = {number: (w[0] - w[1],) for number, w in both.weights.items()}
-    return Fit((both.bias[0] - both.bias[1] - CUT_SHARE * cut,), weights)
+    ordered = sorted(logits, reverse=True)
+    return (ordered[max(true_count - 1, 0)] + ordered[min(true_count, len(ordered) - 1)]) / 2
 
 
 def train_boundary(sessions: Sequence[SessionItem]) -> BoundaryModel:
@@ -177,14 +206,20 @@ def _f1(logits: Sequence[float], targets: Sequence[int], cut: float) -> float:
     return 2 * judged.count(0) / (len(judged) + targets.count(0))
 
 
-def _unseen_logits(rows: Sequence[Row], targets: Sequence[int], sessions: Sequence[str], penalty: float) -> list[float]:
-    """The logit of class 0 against class 1 of each row by a fit that has not seen its session."""
+def _unseen_logits(
+    rows: Sequence[Row],
+    targets: Sequence[int],
+    sessions: Sequence[str],
+    penalty: float,
+    asked: Sequence[Row] | None = None,
+) -> list[float]:
+    """The logit of class 0 against class 1 by a fit that has not seen the session; of `asked` where it differs."""
     logits = [0.0] * len(rows)
     for held_out in folds(sessions, INNER_FOLDS):
         kept = [place for place in range(len(rows)) if place not in held_out]
         part = fit([rows[place] for place in kept], [targets[place] for place in kept], 2, penalty)
         for place in held_out:
-            true, false = part.logits(rows[place])
+            true, false = part.logits((asked or rows)[place])
             logits[place] = true - false
     return logits
 

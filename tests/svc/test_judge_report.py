@@ -1,0 +1,230 @@
+"""Labelled items, the trainer and the measures; and, where the labelled data is at hand, how good the judges are."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aggregates.boundary import SHIPPED_BOUNDARY
+from aggregates.verdicts import BOOLEANS, applicable
+from svc.judge_examples import examples
+from svc.judge_measures import (
+    Pair,
+    Share,
+    correlation,
+    kappa,
+    measure_boundaries,
+    measure_outcomes,
+    measure_prompts,
+    worst_misses,
+)
+from svc.judge_report import boundary_pairs, main, outcomes_of
+from svc.labelled import judge_prompt_item, judge_session_item, labelled_sessions, read_lines, session_item
+from svc.train_judges import fit, folds, source_of, tables, written_items
+
+
+def pair(expert: str, judged: str, *, earned: bool = True, name: str = "p") -> Pair:
+    """A pair in which the judge earns everything or nothing."""
+    true: dict[Any, bool | None] = {n: True if n in applicable(expert) else None for n in BOOLEANS}  # type: ignore[arg-type]
+    said: dict[Any, bool | None] = {n: earned if n in applicable(judged) else None for n in BOOLEANS}  # type: ignore[arg-type]
+    return Pair(name, "ok", expert, true, "ok", judged, said)  # type: ignore[arg-type]
+
+
+def session(*turns: dict[str, Any], arcs: list[dict[str, Any]] | None = None) -> dict[str, Any]:
+    """A session item as the label files write it."""
+    item: dict[str, Any] = {"session": "s:1", "turns": list(turns)}
+    return item if arcs is None else {**item, "arcs": arcs}
+
+
+def test_a_prompt_item_without_a_label_is_judged_in_the_labels_shape() -> None:
+    """Id, status, intent and the seven booleans, null where one does not apply."""
+    judged = judge_prompt_item({"id": "x:1", "earlier_turns": [], "prompt": "How does the cache work?"})
+    assert judged["id"] == "x:1"
+    assert list(judged["label"]) == ["status", "intent", *BOOLEANS]
+    assert judged["label"]["intent"] == "question"
+    assert judged["label"]["scope_bounded"] is None
+
+
+def test_a_session_item_is_judged_into_arcs_that_cover_its_turns() -> None:
+    """From the first turn to the last, without a gap."""
+    judged = judge_session_item(
+        session(
+            {
+                "prompt": "Rename getUsr to getUser in src/user.ts",
+                "tools": ["Edit src/user.ts"],
+                "response_end": "Done.",
+            },
+            {"prompt": "/exit", "tools": [], "response_end": ""},
+            {"prompt": "Add a chart to the weekly report", "tools": [], "response_end": "Which one?"},
+        )
+    )
+    bounds = [(arc["start"], arc["end"]) for arc in judged["arcs"]]
+    assert bounds == [(1, 2), (3, 3)]
+    assert set(judged["arcs"][0]) == {"start", "end", "intent", "goal_complete", "confidence"}
+
+
+def test_tools_are_read_as_far_as_they_are_written() -> None:
+    """A failed edit changes nothing, a bare shell call mutates but is no check, a command is read."""
+    tools = ["Edit a.py [FAILED]", "Write b.py", "Bash", "Bash pytest -q", "Bash pytest -q [FAILED]", "Read c.py"]
+    work = session_item(session({"prompt": "x", "tools": tools, "more_tools": 4, "interrupted": True})).turns[0].work
+    assert work.marks == "CKkI"
+    assert work.tool_calls == 10
+    assert work.mutating_calls == 2
+    assert (len(work.touched_files), len(work.changed_files)) == (3, 1)
+
+
+def test_an_api_error_and_an_answer_leave_their_marks() -> None:
+    """The error last."""
+    turn = session_item(session({"prompt": "x", "response_end": "Well", "api_error": "529", "tools": []})).turns[0]
+    assert (turn.answered, turn.work.marks) == (True, "aE")
+
+
+@pytest.mark.parametrize("item", [{"turns": [{"prompt": None}]}, {"turns": [{}]}, {"turns": [{"prompt": 3}]}])
+def test_a_turn_without_a_text_is_refused_by_name(item: dict[str, Any]) -> None:
+    """The message says which turn."""
+    with pytest.raises(ValueError, match="turn 1: prompt is missing or no text"):
+        session_item(item)
+
+
+@pytest.mark.parametrize("line", ["{", "[1]"])
+def test_a_torn_line_is_refused_by_number(line: str, tmp_path: Path) -> None:
+    """Not JSON, or no object."""
+    path = tmp_path / "items.jsonl"
+    path.write_text("\n" + line + "\n")
+    with pytest.raises(ValueError, match="line 2"):
+        list(read_lines(path))
+
+
+@pytest.mark.parametrize(
+    ("pairs", "value"),
+    [
+        ([(True, True), (False, False)], 1.0),
+        ([(True, False), (False, True)], -1.0),
+        ([(True, True), (True, False), (False, True), (False, False)], 0.0),
+        ([(True, True)], 1.0),
+        ([], None),
+    ],
+)
+def test_kappa_is_agreement_beyond_chance(pairs: list[tuple[bool, bool]], value: float | None) -> None:
+    """Hand-computed cases."""
+    assert kappa(pairs) == value
+
+
+@given(st.integers(0, 200), st.integers(1, 200))
+def test_a_wilson_interval_holds_its_share(hits: int, more: int) -> None:
+    """Within 0 and 1, also at the ends."""
+    share = Share(hits, hits + more)
+    low, high = share.interval
+    assert 0 <= low <= hits / (hits + more) <= high <= 1
+
+
+def test_a_wilson_interval_matches_a_published_case() -> None:
+    """8 of 10 at 95 %: 0.490 to 0.943."""
+    assert Share(8, 10).interval == pytest.approx((0.490, 0.943), abs=0.001)
+
+
+def test_prompt_measures_count_what_they_name() -> None:
+    """One right, one of another class that earned nothing."""
+    measured = measure_prompts([pair("question", "question"), pair("bug_fix", "question", earned=False)])
+    assert measured.intent_accuracy == Share(1, 2)
+    assert (measured.score_error, measured.apg_error) == (50.0, 50.0)
+    assert measured.confusion["bug_fix"] == {"question": 1}
+    assert measured.kappa["scope_bounded"] is None
+    assert measured.kappa_null_is_false["scope_bounded"] == 0.0
+
+
+def test_the_worst_misses_come_first() -> None:
+    """By the distance of the scores, then by id."""
+    misses = worst_misses(
+        [pair("question", "question", name="a"), pair("question", "question", earned=False, name="b")]
+    )
+    assert [miss.item_id for miss in misses] == ["b", "a"]
+
+
+def test_boundaries_are_compared_as_sets_of_starts() -> None:
+    """Two right of three judged and four expected."""
+    measured = measure_boundaries([(frozenset({1, 2, 3}), frozenset({2, 3})), (frozenset({5}), frozenset({6}))])
+    assert (measured.right, measured.judged, measured.expert) == (2, 3, 4)
+    assert measured.f1 == pytest.approx(4 / 7)
+
+
+def test_outcomes_leave_undecided_arcs_out_of_both_rates() -> None:
+    """They are counted beside."""
+    measured = measure_outcomes([(True, True), (True, False), (False, False), (None, True)])
+    assert (measured.sensitivity, measured.specificity) == (Share(1, 2), Share(1, 1))
+    assert measured.undecided == {"true": 1}
+
+
+def test_a_correlation_needs_three_points_that_vary() -> None:
+    """Else there is none."""
+    assert correlation([(0, 0), (1, 1)]) is None
+    assert correlation([(0, 1), (1, 1), (2, 1)]) is None
+    assert correlation([(0, 0), (1, 2), (2, 4)]) == pytest.approx(1)
+
+
+def test_folds_keep_sessions_whole() -> None:
+    """And cover every item once."""
+    sessions = ["a", "b", "a", "c", "c", "d", "e"]
+    parts = folds(sessions, 3)
+    assert sorted(place for part in parts for place in part) == list(range(7))
+    for name in set(sessions):
+        assert sum(any(sessions[place] == name for place in part) for part in parts) == 1
+
+
+def test_a_fit_learns_what_tells_the_classes_apart() -> None:
+    """A feature of one class alone weighs for it."""
+    rows = [(1, 9)] * 10 + [(2, 9)] * 10
+    fitted = fit(rows, [0] * 10 + [1] * 10, 2, 0.01)
+    assert fitted.logits((1, 9))[0] > fitted.logits((1, 9))[1]
+    assert fitted.logits((2, 9))[1] > fitted.logits((2, 9))[0]
+
+
+def test_training_twice_writes_the_same_file_and_it_is_python() -> None:
+    """No randomness, no order of hashing."""
+    items = written_items()
+    one, two = (source_of(tables(items), SHIPPED_BOUNDARY) for _ in range(2))
+    assert one == two
+    compile(one, "judge_weights.py", "exec")
+
+
+def test_every_written_example_names_only_booleans_that_apply() -> None:
+    """And every class has some."""
+    for text, intent, booleans in examples():
+        assert text.strip()
+        assert tuple(booleans) == applicable(intent)
+    assert len({intent for _, intent, _ in examples()}) == 8
+
+
+@pytest.fixture(scope="module")
+def real_data() -> Path:
+    """The folder that holds `labels/`."""
+    folder = os.environ.get("SVC_REAL_DATA")
+    if not folder or not (Path(folder) / "labels").is_dir():
+        pytest.skip("SVC_REAL_DATA names no folder with labels/")
+    return Path(folder)
+
+
+@pytest.mark.real_data
+def test_the_report_runs_over_the_labelled_data(real_data: Path) -> None:
+    """Five parts, each judged by a model that has not seen it; figures that may not sink unnoticed."""
+    result = CliRunner().invoke(main, [str(real_data), "--json"])
+    assert result.exit_code == 0, result.output
+    measured = json.loads(result.output)
+    intents = measured["prompts"]["intent_accuracy"]
+    assert intents["hits"] / intents["total"] >= 0.52
+    assert measured["prompts"]["score_error"] <= 15
+    assert measured["prompts"]["apg_error"] <= 5
+
+
+@pytest.mark.real_data
+def test_boundaries_and_outcomes_of_the_labelled_sessions_hold_their_level(real_data: Path) -> None:
+    """As far as the judges of this version come."""
+    sessions = labelled_sessions(real_data / "labels" / "sessions.jsonl")
+    assert measure_boundaries(boundary_pairs(sessions)).f1 >= 0.2
+    outcomes = measure_outcomes([verdict for each in sessions for verdict in outcomes_of(each)])
+    assert (outcomes.sensitivity.value or 0) >= 0.8
