@@ -152,7 +152,7 @@ def _capture_response(command: c.CaptureResponse, streams: Streams, context: Con
         return Decision((), Refused(Reason.CONFLICT, message))
     digest = _content_digest(command, context)
     if prompt.answer is None:
-        return _first_answer(command, prompt, digest, operation is not None, context)
+        return _first_answer(command, prompt, digest, context)
     if prompt.answer.content_digest != digest:
         message = f"prompt {command.prompt_id} already has a different response; a response is never replaced"
         return Decision((), Refused(Reason.CONFLICT, message))
@@ -171,10 +171,11 @@ def _content_digest(command: c.CaptureResponse, context: Context) -> bytes:
 
 
 def _first_answer(
-    command: c.CaptureResponse, prompt: PromptState, digest: bytes, claimed: bool, context: Context
+    command: c.CaptureResponse, prompt: PromptState, digest: bytes, context: Context
 ) -> Decision:
+    """An operation is claimed in the same append as the answer, so here it never is already."""
     answered = _prompt_answered(command, prompt, digest, context)
-    claim = () if claimed else _operation_claim(command, context)
+    claim = _operation_claim(command, context)
     return Decision(((command.prompt_id, answered), *claim), Done(True, command.prompt_id))
 
 

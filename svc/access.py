@@ -5,7 +5,7 @@ Both ways offer the same few things, so a command need not know which one it got
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
 import httpx
@@ -13,11 +13,11 @@ import msgspec
 import trio
 
 from aggregates.commands import AnyCommand, Reply
-from aggregates.people import KeyRecord, PeopleRefused, RevokeKey
+from aggregates.people import KeyRecord, MembershipRecord, PeopleRefused, RevokeKey
 from svc import replay
 from svc.app import EVENTS_FILE, open_service
 from svc.folder import InUse, held, running
-from svc.limits import POLL_SECONDS, REMOTE_TIMEOUT_SECONDS
+from svc.limits import BUSY_TRIES, PAGE_RECORDS, POLL_SECONDS, REMOTE_TIMEOUT_SECONDS
 from svc.rebuilding import ReplayStatus
 from svc.rules import checked
 from svc.secrets_file import internal_secret, new_key
@@ -25,6 +25,9 @@ from svc.service import RunningService
 from svc.settings import Settings
 from svc.setup import issue_key
 from svc.views import new_file
+
+
+_R = TypeVar("_R")
 
 
 class NotReached(Exception):
@@ -134,13 +137,14 @@ class Remote:
         self._client = client
 
     async def send(self, command: AnyCommand) -> Reply:
+        """Waits where the server has too much to do: an import may take its time."""
+        headers = {"Content-Type": "application/msgpack"}
         body = msgspec.msgpack.encode([command])
-        answer = await self._call("POST", "/v1/admin/control/capture", content=body)
+        answer = await self._call("POST", "/v1/admin/control/capture", content=body, headers=headers)
         return msgspec.msgpack.decode(answer.content, type=list[Reply])[0]
 
     async def keys(self) -> list[KeyRecord]:
-        answer = await self._call("GET", "/v1/admin/keys")
-        return msgspec.json.decode(answer.content, type=list[KeyRecord])
+        return [record async for record in self._listed("/v1/admin/keys", KeyRecord)]
 
     async def issue(self, developer_id: UUID | None, prefix: str, name: str | None) -> Issued:
         members = await self.developers()
@@ -153,8 +157,11 @@ class Remote:
         await self._call("DELETE", f"/v1/admin/keys/{key_id}")
 
     async def developers(self) -> dict[UUID, UUID]:
-        answer = await self._call("GET", "/v1/admin/memberships")
-        return {UUID(m["developer_id"]): UUID(m["organization_id"]) for m in answer.json() if m["active"]}
+        return {
+            UUID(each.developer_id): UUID(each.organization_id)
+            async for each in self._listed("/v1/admin/memberships", MembershipRecord)
+            if each.active
+        }
 
     async def replay(self, rules_version: int | None, progress: replay.Progress) -> None:
         """Ask the server to build, and follow it."""
@@ -170,11 +177,27 @@ class Remote:
                 return
             await trio.sleep(POLL_SECONDS)
 
+    async def _listed(self, path: str, kind: type[_R]) -> AsyncIterator[_R]:
+        """Every record of a listing, page by page."""
+        offset = 0
+        while True:
+            answer = await self._call("GET", path, params={"limit": PAGE_RECORDS, "offset": offset})
+            page = msgspec.json.decode(answer.content, type=list[kind])  # type: ignore[valid-type]
+            for record in page:
+                yield record
+            if len(page) < PAGE_RECORDS:
+                return
+            offset += PAGE_RECORDS
+
     async def _call(self, method: str, path: str, **arguments: Any) -> httpx.Response:
-        try:
-            answer = await self._client.request(method, path, **arguments)
-        except httpx.HTTPError as error:
-            raise NotReached(f"the running server does not answer: {error or type(error).__name__}") from error
+        for _ in range(BUSY_TRIES):
+            try:
+                answer = await self._client.request(method, path, **arguments)
+            except httpx.HTTPError as error:
+                raise NotReached(f"the running server does not answer: {error or type(error).__name__}") from error
+            if answer.status_code != httpx.codes.SERVICE_UNAVAILABLE:
+                break
+            await trio.sleep(float(answer.headers.get("Retry-After", POLL_SECONDS)))
         if answer.is_error:
             raise NotReached(f"the running server refused: {answer.json().get('message', answer.status_code)}")
         return answer

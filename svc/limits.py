@@ -115,3 +115,9 @@ REMOTE_TIMEOUT_SECONDS = 60.0
 
 POLL_SECONDS = 0.25
 """How often a command asks the running server how far a replay is."""
+
+PAGE_RECORDS = 500
+"""Records a command asks the running server for at once; the most a listing gives."""
+
+BUSY_TRIES = 12
+"""How often a command asks again when the running server says that it is busy: about a minute."""

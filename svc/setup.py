@@ -14,6 +14,7 @@ from aggregates.people import (
     PeopleRefused,
     StartMembership,
 )
+from aggregates.scope import Scope
 from svc.secrets_file import NAME as SECRET_NAME
 from svc.secrets_file import new_key
 from svc.service import RunningService
@@ -33,21 +34,32 @@ class Initialized(msgspec.Struct, frozen=True, kw_only=True):
 async def initialize(
     service: RunningService, var: Path, organization: str = "My team", owner: str = "Owner"
 ) -> Initialized | None:
-    """Set an empty folder up; None where it already holds an organization."""
-    if service.directory.organizations():
+    """Set an empty folder up; None where a key was ever issued. What a broken-off run left behind is used."""
+    if service.directory.keys():
         return None
-    organization_id, developer_id, key = uuid.uuid4(), uuid.uuid4(), new_key("svc")
-    await _administer(service, CreateOrganization(organization_id=organization_id, name=organization))
-    await _administer(service, CreateDeveloper(developer_id=developer_id, display_name=owner))
-    owner_role = StartMembership(organization_id=organization_id, developer_id=developer_id, role="owner")
-    await _administer(service, owner_role)
-    await _administer(service, issue_key(organization_id, developer_id, key, "first key"))
+    scope = await _owner(service, organization, owner)
+    key = new_key("svc")
+    await _administer(service, issue_key(scope.organization_id, scope.developer_id, key, "first key"))
     return Initialized(
-        organization_id=organization_id,
-        developer_id=developer_id,
+        organization_id=scope.organization_id,
+        developer_id=scope.developer_id,
         key=key,
         internal_secret_file=str(var / SECRET_NAME),
     )
+
+
+async def _owner(service: RunningService, organization: str, owner: str) -> Scope:
+    """The owner there is, or a new one in a new organization."""
+    for membership in service.directory.memberships():
+        return Scope(uuid.UUID(membership.organization_id), uuid.UUID(membership.developer_id))
+    scope = Scope(uuid.uuid4(), uuid.uuid4())
+    await _administer(service, CreateOrganization(organization_id=scope.organization_id, name=organization))
+    await _administer(service, CreateDeveloper(developer_id=scope.developer_id, display_name=owner))
+    membership_of_owner = StartMembership(
+        organization_id=scope.organization_id, developer_id=scope.developer_id, role="owner"
+    )
+    await _administer(service, membership_of_owner)
+    return scope
 
 
 def issue_key(organization_id: uuid.UUID, developer_id: uuid.UUID, key: str, name: str | None) -> IssueKey:

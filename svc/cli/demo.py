@@ -28,6 +28,7 @@ from svc.settings import Settings
 from svc.setup import initialize, issue_key
 
 WINDOW = "monthly"
+PICTURE_COLUMNS = 110
 
 
 class Person(msgspec.Struct, frozen=True):
@@ -41,7 +42,8 @@ class Person(msgspec.Struct, frozen=True):
 @click.command()
 @click.option("--var", "var", metavar="DIR", help="Folder for the demo's data. [default: a temporary one]")
 @click.option("--keep", is_flag=True, help="Go on serving afterwards, until Ctrl-C.")
-def demo(var: str | None, keep: bool) -> None:
+@click.option("--picture", type=click.Path(path_type=Path), help="Save what is shown as an SVG file as well.")
+def demo(var: str | None, keep: bool, picture: Path | None) -> None:
     """Import the bundled sample sessions of two developers and show their scores.
 
     Example: svc demo --var var/demo --keep
@@ -49,7 +51,10 @@ def demo(var: str | None, keep: bool) -> None:
     set_up_logs("warning")
     with tempfile.TemporaryDirectory(prefix="svc-demo-") as temporary:
         settings = settings_from(var=var or temporary, intake="127.0.0.1:0", api="127.0.0.1:0")
-        run(_demo, settings, Console(), keep)
+        console = Console() if picture is None else Console(record=True, width=PICTURE_COLUMNS)
+        run(_demo, settings, console, keep)
+    if picture is not None:
+        console.save_svg(str(picture), title="svc demo")
 
 
 async def _demo(settings: Settings, console: Console, keep: bool) -> None:

@@ -67,9 +67,10 @@ class Server:
 
 
 @contextmanager
-def serving(var: Path, key: str | None = None) -> Iterator[Server]:
+def serving(var: Path, key: str | None = None, *flags: str) -> Iterator[Server]:
     """A server over a folder, until the end of the block."""
-    command = [sys.executable, "-m", "svc", "serve", "--var", str(var), "--intake", "127.0.0.1:0", "--api", "127.0.0.1:0"]
+    listeners = ("--intake", "127.0.0.1:0", "--api", "127.0.0.1:0")
+    command = [sys.executable, "-m", "svc", "serve", "--var", str(var), *listeners, *flags]
     with (var.parent / f"{var.name}.log").open("a") as log:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, env=environment())
     assert process.stdout is not None
@@ -77,9 +78,11 @@ def serving(var: Path, key: str | None = None) -> Iterator[Server]:
         found = _READY.search(process.stdout.readline())
         assert found is not None, (var.parent / f"{var.name}.log").read_text()
         server = Server(process, found[1], found[2], key)
-        yield server
-        server.intake.close()
-        server.api.close()
+        try:
+            yield server
+        finally:
+            server.intake.close()
+            server.api.close()
     finally:
         process.kill()
         process.wait()

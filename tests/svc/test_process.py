@@ -2,14 +2,22 @@
 
 import os
 import sqlite3
+import ssl
 import stat
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from ipaddress import IPv4Address
 from pathlib import Path
 from uuid import UUID, uuid4
 
 import httpx
 import msgspec
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 
 from tests.support.process import Server, init, serving, svc
 
@@ -161,6 +169,36 @@ def test_the_store_unwritable_is_503_and_recovers_without_a_restart(tmp_path: Pa
         locker.close()
         assert capture(server.intake, 3).status_code == 201
         assert server.intake.get("/health").text == "ok"
+
+
+def _self_signed(folder: Path) -> tuple[Path, Path]:
+    """A certificate for the loopback address, and its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "svc")])
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    address = x509.SubjectAlternativeName([x509.IPAddress(IPv4Address("127.0.0.1"))])
+    builder = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+    signed = builder.not_valid_before(now).not_valid_after(now + timedelta(days=36500)).add_extension(address, critical=False)
+    files = folder / "cert.pem", folder / "key.pem"
+    files[0].write_bytes(signed.sign(key, hashes.SHA256()).public_bytes(Encoding.PEM))
+    files[1].write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    return files
+
+
+def test_both_listeners_speak_tls(tmp_path: Path) -> None:
+    """With a certificate and a key, captures and reads go over https, and commands still reach the server."""
+    var = tmp_path / "var"
+    made = init(var)
+    certificate, key = _self_signed(tmp_path)
+    with serving(var, made["key"], "--tls-certificate", str(certificate), "--tls-key", str(key)) as server:
+        assert server.intake_url.startswith("https://")
+        headers = {"Authorization": f"Bearer {made['key']}"}
+        context = ssl.create_default_context(cafile=str(certificate))
+        with httpx.Client(headers=headers, verify=context) as client:
+            captured = client.post(f"{server.intake_url}/v1/prompts", json={"prompt_text": "hi", "tool_session_id": "s"})
+            assert captured.status_code == 201
+            assert len(client.get(f"{server.api_url}/v1/score_v3/realtime/sub-sessions").json()) == 1
+        assert made["developer_id"] in svc("key", "list", "--var", var, "--json").stdout
 
 
 def _others(server: Server, made: dict[str, str]) -> str:
