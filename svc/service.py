@@ -66,7 +66,7 @@ class RunningService:
         self.projector = projector
         self.store: EventStore = means.store
         self.vault: Vault = means.vault
-        self._journal: Journal = means.journal
+        self.journal: Journal = means.journal
         self._clock: Clock = means.clock
         self._actors = actors
         self._administration = administration
@@ -125,7 +125,7 @@ class RunningService:
 
     def store_is_writable(self) -> bool:
         """Whether the last write to the log went through."""
-        return self._journal.healthy
+        return self.journal.healthy
 
     def catalog_is_ready(self) -> bool:
         """Whether prices have been published. There is no catalog yet: costs are what agents report."""
@@ -141,7 +141,7 @@ class RunningService:
 
     async def _caught_up(self, developer_id: UUID) -> None:
         if not self.projector.is_level:
-            done, of = self.projector.position, self._journal.head
+            done, of = self.projector.position, self.journal.head
             raise Unavailable(f"the views are being built from the log: {done} of {of} events; try again soon")
         with trio.move_on_after(READ_WAIT_SECONDS) as waited:
             await self.projector.wait_for(self._acknowledged.position(developer_id))

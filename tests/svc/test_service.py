@@ -1,0 +1,114 @@
+"""The service without listeners, over a real folder: what was acknowledged is seen, and time settles things."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+import trio
+
+from aggregates.commands import CaptureRecords, CapturePrompt, Done
+from aggregates.records import Record
+from aggregates.scope import Scope
+from projections.sub_sessions import RealtimeRow, realtime
+from svc.app import open_service
+from svc.clock import FixedClock
+from svc.service import RunningService
+from svc.settings import Settings
+from svc.setup import initialize
+from svc.ticking import Ticker
+
+NOW_US = 1_780_000_000 * 1_000_000
+MINUTE_US = 60 * 1_000_000
+
+
+class Running:
+    """A service, its one developer, and a clock that only the test moves."""
+
+    def __init__(self, service: RunningService, scope: Scope, clock: FixedClock) -> None:
+        self.service = service
+        self.scope = scope
+        self.clock = clock
+
+    async def prompt(self, text: str = "Fix src/a.py and run pytest", session: str = "s1") -> None:
+        """Capture a prompt."""
+        reply = await self.service.send(
+            CapturePrompt(
+                organization_id=self.scope.organization_id,
+                developer_id=self.scope.developer_id,
+                prompt_id=uuid4(),
+                agent_session_id=session,
+                source="claude-code",
+                text=text,
+            )
+        )
+        assert isinstance(reply, Done)
+
+    async def edit(self, session: str = "s1") -> None:
+        """The agent edited a file."""
+        record = Record(record_id="r1", at_us=self.clock.now_us(), kind="tool", tool="Edit", ok=True, lines_added=20)
+        await self.service.send(
+            CaptureRecords(
+                organization_id=self.scope.organization_id,
+                developer_id=self.scope.developer_id,
+                agent_session_id=session,
+                source="claude-code",
+                decoder_version=1,
+                records=(record,),
+                words="",
+            )
+        )
+
+    async def rows(self) -> list[RealtimeRow]:
+        """What the developer sees."""
+        return await self.service.read(self.scope, realtime, 50, 0, None, None)
+
+    def ticker(self) -> Ticker:
+        """One that looks when the test says so."""
+        return Ticker(self.service.journal, self.service.projector, self.clock)
+
+
+@pytest.fixture
+async def running(tmp_path: Path) -> AsyncIterator[Running]:
+    """A service on an empty folder that was set up."""
+    clock = FixedClock(NOW_US)
+    async with open_service(Settings(var=str(tmp_path / "var")), clock=clock) as service:
+        made = await initialize(service, tmp_path / "var")
+        assert made is not None
+        yield Running(service, Scope(made.organization_id, made.developer_id), clock)
+
+
+async def test_a_read_is_never_behind_its_callers_own_writes(running: Running) -> None:
+    """Twenty captures, each followed at once by a read that shows it."""
+    for number in range(1, 21):
+        await running.prompt(session=f"s{number}")
+        assert len(await running.rows()) == number
+
+
+async def test_half_an_hour_of_silence_settles_and_is_a_fact(running: Running) -> None:
+    """Before it is due nothing is said; then it is said once, and what was a preview is judged."""
+    await running.prompt()
+    await running.edit()
+    assert [row.is_preview for row in await running.rows()] == [True]
+    assert await running.ticker().look() is False
+    running.clock.advance(31 * MINUTE_US)
+    assert await running.ticker().look() is True
+    with trio.fail_after(5):
+        await running.service.projector.wait_for(running.service.store.head())
+    assert [row.is_preview for row in await running.rows()] == [False]
+    assert await running.ticker().look() is False
+
+
+async def test_activity_after_the_silence_opens_the_same_goal_again(running: Running) -> None:
+    """Settled is not closed: the next prompt that continues makes it a preview again, under the same id."""
+    await running.prompt()
+    await running.edit()
+    await running.rows()
+    running.clock.advance(31 * MINUTE_US)
+    assert await running.ticker().look() is True
+    await running.service.projector.wait_for(running.service.store.head())
+    settled = (await running.rows())[0]
+    await running.prompt("no, that is still wrong, try again")
+    again = (await running.rows())[0]
+    assert (settled.is_preview, again.is_preview) == (False, True)
+    assert (again.sub_session_id, again.turns) == (settled.sub_session_id, 2)
