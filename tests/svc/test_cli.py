@@ -1,0 +1,136 @@
+"""Commands as a person types them."""
+
+import json
+from pathlib import Path
+
+import click
+import msgspec
+import pytest
+from click.testing import CliRunner
+
+from svc import __version__
+from svc.cli import main
+from tests.support.process import init, serving, svc
+from tests.support.transcripts import said, user
+
+PROMPT = "Fix the crash in src/parser.py when the input is empty: return an empty list. Run pytest before you stop."
+
+
+def run(*arguments: str, stdin: str | None = None) -> str:
+    """Run a command that must succeed; what it prints."""
+    result = CliRunner().invoke(main, arguments, input=stdin)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    """`svc --version`."""
+    assert __version__ in run("--version")
+
+
+def _commands(command: click.Command, path: tuple[str, ...]) -> list[tuple[str, ...]]:
+    if isinstance(command, click.Group):
+        return [each for name, sub in command.commands.items() for each in _commands(sub, (*path, name))]
+    return [path]
+
+
+@pytest.mark.parametrize("path", _commands(main, ()), ids=" ".join)
+def test_every_command_has_help_with_an_example(path: tuple[str, ...]) -> None:
+    """Help says what it does and shows one way to type it."""
+    assert "Example:" in run(*path, "--help")
+
+
+def test_grade_reads_standard_input_and_quotes_what_it_found() -> None:
+    """JSON for scripts: status, intent, score, letter, and each habit with its why."""
+    graded = json.loads(run("grade", "--json", stdin=PROMPT))
+    assert graded["status"] == "ok"
+    assert graded["score"] > 50
+    concrete = next(habit for habit in graded["habits"] if habit["boolean"] == "references_concrete")
+    assert (concrete["earned"], concrete["quoted"]) == (True, "src/parser.py")
+    assert all(habit["why"] for habit in graded["habits"])
+
+
+def test_grade_reads_a_file_for_a_person(tmp_path: Path) -> None:
+    """A letter, a number, and advice for what was missed."""
+    (tmp_path / "prompt.txt").write_text(PROMPT)
+    shown = run("grade", str(tmp_path / "prompt.txt"))
+    assert "of 100" in shown
+    assert "src/parser.py" in shown
+
+
+@pytest.mark.parametrize("stdin", ["", "   \n"])
+def test_grade_of_nothing_says_so(stdin: str) -> None:
+    """One sentence and exit code 1, no traceback."""
+    result = CliRunner().invoke(main, ["grade"], input=stdin)
+    assert result.exit_code == 1
+    assert "no prompt" in result.stderr
+
+
+def test_grade_of_bytes_that_are_no_text_does_not_break() -> None:
+    """Whatever comes in, something comes out."""
+    result = CliRunner().invoke(main, ["grade", "--json"], input=bytes(range(256)))
+    assert result.exit_code == 0
+
+
+def test_judge_answers_in_the_shape_of_labels(tmp_path: Path) -> None:
+    """One JSON line an item: prompts with status, intent and booleans; sessions with their arcs."""
+    prompts = tmp_path / "prompts.jsonl"
+    prompts.write_text(json.dumps({"id": "p1", "earlier_turns": [], "prompt": PROMPT}) + "\n")
+    label = json.loads(run("judge", "prompts", str(prompts), "--json"))
+    assert label["id"] == "p1"
+    assert label["label"]["status"] == "ok"
+    assert set(label["label"]) == {"status", "intent", *_BOOLEANS}
+    sessions = tmp_path / "sessions.jsonl"
+    sessions.write_text(json.dumps({"session": "s1", "turns": [{"turn": 1, "prompt": PROMPT}]}) + "\n")
+    judged = json.loads(run("judge", "sessions", str(sessions), "--json"))
+    assert [(arc["start"], arc["end"]) for arc in judged["arcs"]] == [(1, 1)]
+
+
+_BOOLEANS = (
+    "goal_explicit",
+    "scope_bounded",
+    "references_concrete",
+    "context_sufficient",
+    "verification_requested",
+    "root_cause_oriented",
+    "plan_first",
+)
+
+
+def test_judge_names_the_line_it_cannot_read(tmp_path: Path) -> None:
+    """What came before is answered; then one sentence and exit code 1."""
+    prompts = tmp_path / "prompts.jsonl"
+    prompts.write_text(json.dumps({"id": "p1", "prompt": PROMPT}) + "\n{torn\n")
+    result = CliRunner().invoke(main, ["judge", "prompts", str(prompts)])
+    assert result.exit_code == 1
+    assert '"p1"' in result.stdout
+    assert "2" in result.stderr
+
+
+def test_a_folder_without_data_is_said_so(tmp_path: Path) -> None:
+    """Commands that need data say what to run first."""
+    result = CliRunner().invoke(main, ["key", "list", "--var", str(tmp_path / "none")])
+    assert result.exit_code == 1
+    assert "svc init" in result.stderr
+
+
+@pytest.mark.process
+def test_importing_under_a_running_server_and_again_without_it(tmp_path: Path) -> None:
+    """Both ways reach the same log; the second time everything is known."""
+    made = init(tmp_path / "var")
+    folder = tmp_path / "projects"
+    folder.mkdir()
+    lines = (
+        user("u1", 0, PROMPT),
+        said("a1", 20, "Done, all tests pass.", stop_reason="end_turn"),
+        user("u2", 120, "thanks, now add a changelog entry"),
+    )
+    (folder / "session.jsonl").write_text("".join(json.dumps(each) + "\n" for each in lines) + "{torn\n")
+    arguments = ("import", "claude-code", folder, "--var", tmp_path / "var", "--json")
+    with serving(tmp_path / "var", made["key"]) as server:
+        first = msgspec.json.decode(svc(*arguments).stdout)
+        assert (first["prompts"], first["known"], len(first["torn"])) == (2, 0, 1)
+        assert len(server.api.get("/v1/score_v3/realtime/sub-sessions").json()) >= 1
+        assert server.stop() == 0
+    second = msgspec.json.decode(svc(*arguments).stdout)
+    assert (second["created"], second["known"]) == (0, first["created"])

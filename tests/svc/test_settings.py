@@ -1,0 +1,60 @@
+"""Settings: defaults, then the file, then the environment, then flags; every mistake is a sentence."""
+
+from pathlib import Path
+
+import pytest
+
+from svc.settings import Settings, SettingsError, listening_address, load_settings
+
+
+def test_a_later_source_wins(tmp_path: Path) -> None:
+    """File over default, environment over file, flag over environment."""
+    config = tmp_path / "svc.toml"
+    config.write_text('var = "from-file"\nintake = "127.0.0.1:1"\napi = "127.0.0.1:2"\n')
+    environment = {"SVC_INTAKE": "127.0.0.1:3", "SVC_API": "127.0.0.1:4", "HOME": "/nowhere"}
+    settings = load_settings({"api": "127.0.0.1:5", "log_level": None}, environment, config)
+    assert (settings.var, settings.intake, settings.api) == ("from-file", "127.0.0.1:3", "127.0.0.1:5")
+    assert settings.log_level == Settings().log_level
+
+
+def test_the_environment_gives_booleans_as_text() -> None:
+    """SVC_CAPTURE_PROMPTS=false is false."""
+    assert load_settings({}, {"SVC_CAPTURE_PROMPTS": "false"}).capture_prompts is False
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        ({"intake": "4318"}, "HOST:PORT"),
+        ({"api": "127.0.0.1:99999"}, "HOST:PORT"),
+        ({"tls_key": "key.pem"}, "belong together"),
+        ({"log_level": "loud"}, "log_level"),
+        ({"capture_prompts": "perhaps"}, "capture_prompts"),
+    ],
+)
+def test_a_wrong_setting_is_named(flags: dict[str, str], said: str) -> None:
+    """The message says which setting, and what it should be."""
+    with pytest.raises(SettingsError, match=said):
+        load_settings(flags, {})
+
+
+def test_an_unknown_name_in_the_file_is_refused(tmp_path: Path) -> None:
+    """A misspelt setting must not be silently without effect."""
+    config = tmp_path / "svc.toml"
+    config.write_text('intak = "127.0.0.1:1"\n')
+    with pytest.raises(SettingsError, match="intak"):
+        load_settings({}, {}, config)
+
+
+def test_a_file_that_is_no_toml_is_named(tmp_path: Path) -> None:
+    """The path stands in the message."""
+    config = tmp_path / "svc.toml"
+    config.write_text("var = \n")
+    with pytest.raises(SettingsError, match=r"svc\.toml"):
+        load_settings({}, {}, config)
+
+
+def test_addresses() -> None:
+    """IPv6 hosts stand in brackets."""
+    assert listening_address("[::1]:80") == ("::1", 80)
+    assert listening_address("localhost:0") == ("localhost", 0)
