@@ -4,6 +4,7 @@ import json
 import re
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TypeVar
 
 import msgspec
@@ -50,6 +51,8 @@ class BoundedBody(TrioBody):
         self._arrived = expected_content_length is not None and expected_content_length > DISCARD_BYTES_MAX
         self._too_large = self._must_raise is not None
         self._receive: ASGIReceiveCallable | None = None
+        self.ended = False
+        """Whether the last piece was seen; a body that is refused unread has not ended."""
 
     def receive_from(self, receive: ASGIReceiveCallable) -> None:
         """Where the pieces come from."""
@@ -81,7 +84,13 @@ class BoundedBody(TrioBody):
         # Both members may be left out, says ASGI, whatever the types of hypercorn say.
         self._take(message.get("body", b""))
         if not message.get("more_body", False):
-            self._arrived = True
+            self._arrived = self.ended = True
+
+    async def drain(self) -> None:
+        """Drop whatever still comes, until the client is gone or this is cancelled."""
+        with suppress(ClientGone):
+            while True:
+                await self._take_next()
 
     def _take(self, data: bytes) -> None:
         self._received_bytes += len(data)

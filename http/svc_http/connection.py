@@ -7,6 +7,7 @@ and it takes the body in itself, when it wants it. That is worth a tenth of a mi
 
 from typing import TYPE_CHECKING, cast
 
+import trio
 from hypercorn.typing import ASGIReceiveCallable, ASGISendCallable, HTTPResponseBodyEvent, HTTPResponseStartEvent
 from quart.utils import encode_headers
 from quart.wrappers.response import DataBody
@@ -30,7 +31,28 @@ class Connection(TrioASGIHTTPConnection):
             response = await cast("Listener", self.app).handle_request(request)
         except ClientGone:
             return
+        if request.body.ended or not _announces_body(request):
+            await _answer(send, response)
+        else:
+            await _answer_beside_body(send, response, request)
+
+
+def _announces_body(request: Request) -> bool:
+    """Whether pieces of a body may be on their way; HTTP/2 needs no header for one."""
+    headers = request.headers
+    return request.http_version >= "2" or "Content-Length" in headers or "Transfer-Encoding" in headers
+
+
+async def _answer_beside_body(send: ASGISendCallable, response: TrioResponse, request: Request) -> None:
+    """Answer a client that still sends what no handler wanted.
+
+    The server's channel to us holds ten pieces. Were it full, the server's own last message, that all is over, would
+    wait for room inside our last `send`, for ever.
+    """
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(request.body.drain)
         await _answer(send, response)
+        nursery.cancel_scope.cancel()
 
 
 async def _answer(send: ASGISendCallable, response: TrioResponse) -> None:

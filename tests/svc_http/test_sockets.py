@@ -7,6 +7,7 @@ import pytest
 import trio
 from hypercorn.config import Config
 from hypercorn.trio import serve
+from hypercorn.typing import ASGIReceiveEvent, ASGISendEvent, ConnectionState, HTTPScope
 
 from svc_http.app import build_intake
 from svc_http.bodies import DISCARD_BYTES_MAX, FRAME_BYTES_MAX
@@ -173,3 +174,35 @@ async def test_a_client_that_hangs_up_while_it_sends(house: House, address: tupl
         answer = await _to_the_end(address, b"GET /health HTTP/1.1\r\nHost: svc\r\nConnection: close\r\n\r\n")
     assert answer.endswith(b"ok")
     assert house.events == []
+
+
+async def test_a_full_channel_of_body_pieces_does_not_hold_an_answer_up(house: House) -> None:
+    """The server announces the end through the channel that the unwanted body fills; it must find room there."""
+    put, take = trio.open_memory_channel[ASGIReceiveEvent](1)
+    put.send_nowait({"type": "http.request", "body": _PIECE, "more_body": True})
+    sent: list[ASGISendEvent] = []
+
+    async def send(message: ASGISendEvent) -> None:
+        sent.append(message)
+        if message["type"] == "http.response.body":
+            await put.send({"type": "http.disconnect"})
+
+    scope: HTTPScope = {
+        "type": "http",
+        "asgi": {"spec_version": "2.1", "version": "3.0"},
+        "http_version": "1.1",
+        "method": "GET",
+        "scheme": "http",
+        "path": "/health",
+        "raw_path": b"/health",
+        "query_string": b"",
+        "root_path": "",
+        "headers": [(b"host", b"svc"), (b"content-length", b"9999999")],
+        "client": None,
+        "server": None,
+        "state": ConnectionState({}),
+        "extensions": {},
+    }
+    with trio.fail_after(5):
+        await build_intake(house)(scope, take.receive, send)
+    assert [each["type"] for each in sent] == ["http.response.start", "http.response.body"]
