@@ -13,7 +13,6 @@ import msgspec
 from aggregates.features import FEATURES
 from aggregates.judge_weights import BOUNDARY_BIAS, BOUNDARY_WEIGHTS
 from aggregates.reading import PromptReading
-from aggregates.rubric_model import SHIPPED
 from aggregates.turn import CHANGE, COMMIT, Turn
 from aggregates.verdicts import BoundaryVerdict, Evidence
 
@@ -67,7 +66,6 @@ SIGNALS: tuple[str, ...] = (
     "the work before was done",
     "the work before was committed",
     "the work before was interrupted",
-    "asks for the same kind of thing",
     "uses no tool",
 )
 _NUMBER = {name: FEATURES.index(feature) for name, feature in _SAID.items()}
@@ -139,7 +137,7 @@ def boundary_signals(arc: Sequence[Turn], turn: Turn) -> list[str]:
     found["short and vague"] = _VAGUE in shows and _OVER_10 not in shows
     found.update(_shared_words(arc, prompt))
     found.update(_shared_work(arc, turn))
-    found.update(_before(arc, prompt))
+    found.update(_before(arc))
     return [name for name in SIGNALS if found[name]]
 
 
@@ -175,16 +173,13 @@ def _shared_work(arc: Sequence[Turn], turn: Turn) -> dict[str, bool]:
     }
 
 
-def _before(arc: Sequence[Turn], prompt: PromptReading) -> dict[str, bool]:
+def _before(arc: Sequence[Turn]) -> dict[str, bool]:
     last = arc[-1]
     answer = last.response
-    asked = next((t.prompt for t in reversed(arc) if t.prompt is not None and not t.prompt.navigational), None)
     changed = any(CHANGE in each.work.marks for each in arc)
     return {
         "the answer before was an offer": answer is not None and answer.asks,
         "the work before was done": changed and answer is not None and answer.reports_done and not answer.asks,
         "the work before was committed": COMMIT in last.work.marks,
         "the work before was interrupted": "I" in last.work.marks,
-        "asks for the same kind of thing": asked is not None
-        and SHIPPED.intent(asked.features)[0] == SHIPPED.intent(prompt.features)[0],
     }

@@ -18,7 +18,7 @@ from aggregates.grades import (
     svc_score,
     worst_pillar,
 )
-from aggregates.verdicts import BOOLEANS
+from aggregates.verdicts import BOOLEANS, BooleanName
 
 
 @pytest.mark.parametrize(
@@ -80,8 +80,8 @@ def test_five_of_eight_is_the_example_of_the_specification() -> None:
 
 def test_shares_of_booleans_come_from_counts_in_rubric_order() -> None:
     """A boolean that never applied is 0 there and left out of the index."""
-    applied = {"goal_explicit": 4, "scope_bounded": 2}
-    hits = {"goal_explicit": 3, "scope_bounded": 1}
+    applied: dict[BooleanName, int] = {"goal_explicit": 4, "scope_bounded": 2}
+    hits: dict[BooleanName, int] = {"goal_explicit": 3, "scope_bounded": 1}
     assert list(per_boolean(hits, applied)) == list(BOOLEANS)
     assert per_boolean(hits, applied)["plan_first"] == 0.0
     assert skill_index(hits, applied) == pytest.approx(62.5)
