@@ -231,13 +231,6 @@ def _membership(
     known = directory.get(Membership, wanted)
     if known is None:
         return _not_found("membership", wanted)
-    role = None if isinstance(command, EndMembership) else command.role
-    if role != "owner" and _is_last_owner(known, directory):
-        message = (
-            f"developer {known.developer_id} is the last owner of organization {known.organization_id}; "
-            "make another member owner first"
-        )
-        return _refused(Reason.CONFLICT, message)
     if isinstance(command, EndMembership):
         ended = e.MembershipEnded(received_at_us=now_us, membership_id=wanted)
         return _ended(wanted, known, known.ended_at_us is not None, ended)
@@ -245,18 +238,6 @@ def _membership(
         return _refused(Reason.CONFLICT, f"membership {wanted} has ended; start it again first")
     changed_role = e.MembershipChanged(received_at_us=now_us, membership_id=wanted, role=command.role)
     return _decided(wanted, known, changed_role)
-
-
-def _is_last_owner(membership: Membership, directory: Directory) -> bool:
-    """An organization without an owner could not be looked after by anybody in it."""
-    owners = [
-        each
-        for each in directory.all(Membership)
-        if each.organization_id == membership.organization_id
-        and each.role == "owner"
-        and each.ended_at_us is None
-    ]
-    return owners == [membership]
 
 
 def _team(command: CreateTeam | EndTeam, directory: Directory, now_us: int) -> PeopleDecision:
