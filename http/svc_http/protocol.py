@@ -1,7 +1,8 @@
-"""Answers to what is no HTTP request at all.
+"""HTTP/1.1 as the listeners speak it, where the server's own way does not do.
 
-The server refuses such bytes before any application sees them, with an empty body. Here that answer gets the shape,
-the request id and the log line of every other one.
+Bytes that are no HTTP request are refused by the server before any application sees them, with an empty body: here that
+answer gets the shape, the request id and the log line of every other one. And the server sends a response's head, body
+and end one by one: here they leave together, which saves two writes to the socket a request.
 """
 
 import uuid
@@ -10,6 +11,7 @@ from itertools import chain
 import h11
 import hypercorn.protocol
 import structlog
+from hypercorn.events import RawData
 from hypercorn.protocol.h11 import H11Protocol
 
 from svc_http.errors import HttpError, error_body
@@ -19,11 +21,31 @@ _MESSAGES = {
     431: "the request line and headers are too large; send shorter ones",
 }
 
+_Sendable = h11.Response | h11.InformationalResponse | h11.Data | h11.EndOfMessage
+
 log = structlog.get_logger()
 
 
 class Protocol(H11Protocol):
-    """HTTP/1.1 whose parser errors look like all errors."""
+    """One connection."""
+
+    _head = b""
+    """A response's head, until the first of its body, or its end, takes it along."""
+
+    async def _send_h11_event(self, event: _Sendable) -> None:
+        try:
+            data = self.connection.send(event)
+        except h11.LocalProtocolError:
+            # The client broke the protocol itself and has had its answer.
+            if self.connection.their_state != h11.ERROR:
+                raise
+            return
+        if isinstance(event, h11.Response):
+            self._head = data or b""
+            return
+        whole, self._head = self._head + (data or b""), b""
+        if whole:
+            await self.send(RawData(data=whole))
 
     async def _send_error_response(self, status_code: int) -> None:
         request_id = uuid.uuid4().hex
@@ -41,6 +63,6 @@ class Protocol(H11Protocol):
         log.info("request", listener=None, method=None, route=None, status=status_code, request_id=request_id)
 
 
-def answer_malformed_requests() -> None:
+def use_own_protocol() -> None:
     """Let hypercorn speak HTTP/1.1 through `Protocol`; it offers no setting for that."""
     hypercorn.protocol.H11Protocol = Protocol  # type: ignore[attr-defined]
