@@ -121,3 +121,6 @@ PAGE_RECORDS = 500
 
 BUSY_TRIES = 12
 """How often a command asks again when the running server says that it is busy: about a minute."""
+
+GC_ALLOCATIONS = 50_000
+"""Allocations between two looks of the garbage collector; at its usual 700 it takes a twentieth of the time."""

@@ -1,5 +1,6 @@
 """Two listeners over one service, until somebody asks to stop."""
 
+import gc
 import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -12,7 +13,7 @@ from hypercorn.trio import serve as hypercorn_serve
 
 from svc.app import open_service
 from svc.folder import forget_running, held, note_running
-from svc.limits import HEADER_BYTES_MAX, KEEP_ALIVE_SECONDS, STOP_SECONDS
+from svc.limits import GC_ALLOCATIONS, HEADER_BYTES_MAX, KEEP_ALIVE_SECONDS, STOP_SECONDS
 from svc.service import RunningService
 from svc.settings import Settings, SettingsError, listening_address
 from svc.setup import Initialized, initialize
@@ -53,12 +54,20 @@ async def listening(settings: Settings, service: RunningService) -> AsyncIterato
             if not service.settings.ingest_url:
                 service.settings = msgspec.structs.replace(service.settings, ingest_url=intake)
             note_running(settings.var_path, intake, api)
+            _settle_memory()
             try:
                 yield Listening(intake, api)
             finally:
                 stop.set()
     finally:
         forget_running(settings.var_path)
+
+
+def _settle_memory() -> None:
+    """What was made at the start stays for good: the collector need not look at it again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(GC_ALLOCATIONS, *gc.get_threshold()[1:])
 
 
 async def stop_signal() -> None:
