@@ -86,6 +86,7 @@ class Journal:
         self._waiting_bytes = 0
         self._work = trio.Event()
         self._advanced = trio.Event()
+        self._tried = trio.Event()
         self._healthy = True
         self._head = store.head()
         self._commits = self._appends = self._events = 0
@@ -128,6 +129,13 @@ class Journal:
             raise entry.error
         return entry.positions
 
+    async def probe(self) -> bool:
+        """Whether a durable write goes through just now; one that waits will do, else one that changes nothing."""
+        tried = self._tried
+        self._work.set()
+        await tried.wait()
+        return self._healthy
+
     async def wait_beyond(self, position: int) -> None:
         """Returns as soon as the log reaches beyond the position."""
         while self._head <= position:
@@ -143,6 +151,8 @@ class Journal:
                     await self._commit(self._take())
                 else:
                     await self._probe()
+                self._tried.set()
+                self._tried = trio.Event()
         finally:
             self._refuse_waiting("the journal has stopped")
 
@@ -158,7 +168,7 @@ class Journal:
         return entry
 
     async def _wait_for_work(self) -> None:
-        """Returns when something waits or, while the store is unwell, when it is time for a probe."""
+        """Returns when something waits, or somebody asks, or, while the store is unwell, when it is time for a probe."""
         if not self._waiting:
             self._work = trio.Event()
             with trio.move_on_after(math.inf if self._healthy else JOURNAL_PROBE_INTERVAL_S):
@@ -187,6 +197,7 @@ class Journal:
             await self._in_thread(self._store.check_writable)
         except StoreUnavailable:
             self._failures += 1
+            self._healthy = False
         else:
             self._healthy = True
 

@@ -18,7 +18,7 @@ from svc.actors import Actors, Means
 from svc.administration import Administration
 from svc.clock import Clock
 from svc.journal import Journal, Saturated
-from svc.limits import ACKNOWLEDGED_MAX, READ_WAIT_SECONDS, READERS_MAX
+from svc.limits import ACKNOWLEDGED_MAX, HEALTH_SECONDS, READ_WAIT_SECONDS, READERS_MAX
 from svc.letters import Busy
 from svc.projector import Projector
 from svc.rebuilding import Rebuilding, ReplayStatus
@@ -123,9 +123,11 @@ class RunningService:
 
         return await trio.to_thread.run_sync(run, limiter=self._read_limit)
 
-    def store_is_writable(self) -> bool:
-        """Whether the last write to the log went through."""
-        return self.journal.healthy
+    async def store_is_writable(self) -> bool:
+        """Whether a write to the log goes through just now."""
+        with trio.move_on_after(HEALTH_SECONDS):
+            return await self.journal.probe()
+        return False
 
     def catalog_is_ready(self) -> bool:
         """Whether prices have been published. There is no catalog yet: costs are what agents report."""

@@ -25,21 +25,21 @@ class _NotReady(msgspec.Struct):
 
 async def intake_health(service: Service, request: Request) -> TrioResponse:
     """Plain text, and never a Retry-After: agents' exporters look at nothing else."""
-    if service.store_is_writable():
+    if await service.store_is_writable():
         return TrioResponse(b"ok", 200, content_type="text/plain")
     return TrioResponse(_STORE_REASON.encode(), 503, content_type="text/plain")
 
 
 async def api_health(service: Service, request: Request) -> TrioResponse:
     """The process answers and its store takes events."""
-    if not service.store_is_writable():
+    if not await service.store_is_writable():
         raise HttpError(503, _STORE_REASON)
     return json_reply(_Health())
 
 
 async def ready(service: Service, request: Request) -> TrioResponse:
     """Ready is: the store takes events, and prices are there."""
-    if not service.store_is_writable():
+    if not await service.store_is_writable():
         return json_reply(_NotReady(_STORE_REASON), 503)
     if not service.catalog_is_ready():
         return json_reply(_NotReady(_CATALOG_REASON), 503)

@@ -75,7 +75,8 @@ class Service(Protocol):
 
     def replay_status(self) -> ReplayStatus: ...
 
-    def store_is_writable(self) -> bool: ...
+    async def store_is_writable(self) -> bool:
+        """Whether a write to the log goes through just now; answers within a few seconds."""
 
     def catalog_is_ready(self) -> bool: ...
 

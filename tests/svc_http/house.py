@@ -131,7 +131,7 @@ class House:
         """As the test has set it."""
         return self.states
 
-    def store_is_writable(self) -> bool:
+    async def store_is_writable(self) -> bool:
         """As the test has set it."""
         return self.writable
 
