@@ -140,9 +140,7 @@ _NO_PASSWORDS = re.compile(
     re.IGNORECASE,
 )
 """Types, states and labels that are given to passwords in code and in forms."""
-_NAME_PARTS = re.compile(
-    r"pass|pwd|secret|token|key|user|cred|conf|env|input|field|arg|value|hash|self|this|get"
-)
+_NAME_PARTS = re.compile(r"pass|pwd|secret|token|key|user|cred|conf|env|input|field|arg|value|hash|self|this|get")
 _TYPE_OR_ALGORITHM = re.compile(
     r"(?:u?int|float|[iuf])\d+|utf-?\d|sha-?\d|md\d|base\d|aes|varchar|argon|bcrypt|oauth|string\d?$|http|v\d|rsa"
     r"|pbkdf|hs\d{3}|es\d{3}",

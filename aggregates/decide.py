@@ -170,18 +170,14 @@ def _content_digest(command: c.CaptureResponse, context: Context) -> bytes:
     return context.digester.digest(canonical_bytes(command.content).decode())
 
 
-def _first_answer(
-    command: c.CaptureResponse, prompt: PromptState, digest: bytes, context: Context
-) -> Decision:
+def _first_answer(command: c.CaptureResponse, prompt: PromptState, digest: bytes, context: Context) -> Decision:
     """An operation is claimed in the same append as the answer, so here it never is already."""
     answered = _prompt_answered(command, prompt, digest, context)
     claim = _operation_claim(command, context)
     return Decision(((command.prompt_id, answered), *claim), Done(True, command.prompt_id))
 
 
-def _same_answer(
-    command: c.CaptureResponse, answer: AnswerState, claimed: bool, context: Context
-) -> Decision:
+def _same_answer(command: c.CaptureResponse, answer: AnswerState, claimed: bool, context: Context) -> Decision:
     """An identical retry may fill missing provenance; a differing one keeps the first values."""
     revision = command.cost_catalog_revision if answer.cost_catalog_revision is None else None
     kind = command.cost_kind if answer.cost_kind is None else None

@@ -79,9 +79,7 @@ def svc_score(crushed: int, qualifying: int) -> float:
     return 100.0 * crushed / qualifying if qualifying else 0.0
 
 
-def per_boolean(
-    hits: Mapping[BooleanName, int], applied: Mapping[BooleanName, int]
-) -> dict[BooleanName, float]:
+def per_boolean(hits: Mapping[BooleanName, int], applied: Mapping[BooleanName, int]) -> dict[BooleanName, float]:
     """The share of standing hits of each boolean, 0-1, in rubric order; 0 where it never applied."""
     return {name: hits.get(name, 0) / applied[name] if applied.get(name, 0) else 0.0 for name in BOOLEANS}
 

@@ -183,9 +183,7 @@ def _organization(
     return _decided(wanted, known, settings)
 
 
-def _developer(
-    command: CreateDeveloper | ChangeDeveloper, directory: Directory, now_us: int
-) -> PeopleDecision:
+def _developer(command: CreateDeveloper | ChangeDeveloper, directory: Directory, now_us: int) -> PeopleDecision:
     wanted = command.developer_id
     known = directory.get(Developer, wanted)
     profile = e.DeveloperChanged(
@@ -200,9 +198,7 @@ def _developer(
         return _not_found("developer", wanted) if known is None else _decided(wanted, known, profile)
     if known is not None:
         return _taken("developer", wanted)
-    created = e.DeveloperCreated(
-        received_at_us=now_us, developer_id=wanted, display_name=command.display_name
-    )
+    created = e.DeveloperCreated(received_at_us=now_us, developer_id=wanted, display_name=command.display_name)
     return _begun(wanted, created, profile)
 
 
@@ -224,9 +220,7 @@ def _start_membership(command: StartMembership, directory: Directory, now_us: in
     return _begun(started.membership_id, started)
 
 
-def _membership(
-    command: ChangeMembership | EndMembership, directory: Directory, now_us: int
-) -> PeopleDecision:
+def _membership(command: ChangeMembership | EndMembership, directory: Directory, now_us: int) -> PeopleDecision:
     wanted = command.membership_id
     known = directory.get(Membership, wanted)
     if known is None:
@@ -266,9 +260,7 @@ def _add_team_member(command: AddTeamMember, directory: Directory, now_us: int) 
         return _not_found("active team", command.team_id)
     scope = Scope(team.organization_id, command.developer_id)
     if directory.membership(scope) is None:
-        message = (
-            f"developer {command.developer_id} is no member of the team's organization; start that first"
-        )
+        message = f"developer {command.developer_id} is no member of the team's organization; start that first"
         return _refused(Reason.INVALID, message)
     if any(known.team_id == command.team_id for known in directory.teams_of(scope)):
         return _refused(Reason.CONFLICT, f"developer {command.developer_id} is in the team already")

@@ -96,9 +96,7 @@ def begun(event: e.Event) -> Person | None:
         case e.OrganizationCreated():
             return Organization(organization_id=event.organization_id, name=event.name, created_at_us=at_us)
         case e.DeveloperCreated():
-            return Developer(
-                developer_id=event.developer_id, display_name=event.display_name, created_at_us=at_us
-            )
+            return Developer(developer_id=event.developer_id, display_name=event.display_name, created_at_us=at_us)
         case e.MembershipStarted():
             return Membership(
                 membership_id=event.membership_id,
@@ -150,9 +148,7 @@ def changed(record: Person, event: e.Event) -> Person:
             return msgspec.structs.replace(record, **_set_in(event, _DEVELOPER_SETTINGS))
         case Membership(), e.MembershipChanged():
             return msgspec.structs.replace(record, role=event.role)
-        case Membership() | Team() | TeamMembership(), (
-            e.MembershipEnded() | e.TeamEnded() | e.TeamMemberRemoved()
-        ):
+        case Membership() | Team() | TeamMembership(), (e.MembershipEnded() | e.TeamEnded() | e.TeamMemberRemoved()):
             return msgspec.structs.replace(record, ended_at_us=at_us)
         case Credential(), e.CredentialRevoked():
             return msgspec.structs.replace(record, revoked_at_us=at_us)

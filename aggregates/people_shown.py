@@ -96,9 +96,7 @@ class KeyRecord(msgspec.Struct, frozen=True, kw_only=True):
     revoked_at: str | None
 
 
-Record = (
-    OrganizationRecord | DeveloperRecord | MembershipRecord | TeamRecord | TeamMembershipRecord | KeyRecord
-)
+Record = OrganizationRecord | DeveloperRecord | MembershipRecord | TeamRecord | TeamMembershipRecord | KeyRecord
 
 
 def show(record: Person) -> Record:

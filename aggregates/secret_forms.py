@@ -27,9 +27,7 @@ class _Token(NamedTuple):
     not_after: str
 
 
-def _token(
-    kind: str, start: str, rest: str, digits_min: int = 1, not_after: str = _LETTERS_AND_DIGITS
-) -> _Token:
+def _token(kind: str, start: str, rest: str, digits_min: int = 1, not_after: str = _LETTERS_AND_DIGITS) -> _Token:
     return _Token(kind, start, re.compile(re.escape(start) + rest, re.ASCII), digits_min, not_after)
 
 
@@ -57,9 +55,7 @@ _TOKENS = {
         _token("aws-key", "ASIA", r"[A-Z0-9]{16}(?![A-Za-z0-9+/])", 1, _IN_BASE64),
     ),
     "I": (_token("google-key", "AIza", r"[\w-]{35}(?![\w-])", 1, _IN_BASE64),),
-    "J": (
-        _token("jwt", "eyJ", r"[\w-]{8,4096}\.eyJ[\w-]{8,65536}\.[\w-]{10,}", 1, _LETTERS_AND_DIGITS + "_-"),
-    ),
+    "J": (_token("jwt", "eyJ", r"[\w-]{8,4096}\.eyJ[\w-]{8,65536}\.[\w-]{10,}", 1, _LETTERS_AND_DIGITS + "_-"),),
     "G": (_token("sendgrid-key", "SG.", r"[\w-]{16,32}\.[\w-]{32,64}"),),
     "/T": (_token("slack-webhook", "hooks.slack.com/services/", r"T\w{6,}/B\w{6,}/\w{16,}"),),
 }

@@ -11,7 +11,6 @@ from aggregates import events as e
 _T = TypeVar("_T")
 
 
-
 class SessionState(msgspec.Struct, frozen=True):
     """Whose an agent session is."""
 

@@ -14,7 +14,7 @@ import msgspec
 from aggregates.ids import turn_id_from_capture, turn_id_from_host
 from aggregates.observation import Observation
 from aggregates.reading import PromptReading, ResponseReading
-from aggregates.turn import ModelUsage, Opening, Turn, Work
+from aggregates.turn import ModelUsage, Opening, Turn
 from aggregates.work import UNKNOWN_MODEL, sum_work
 
 JOIN_WINDOW_US = 2 * 60 * 1_000_000
@@ -56,7 +56,6 @@ class Answer(msgspec.Struct, frozen=True, array_like=True):
     cache_read_tokens: int | None
     cache_write_tokens: int | None
     cost_usd_nano: int | None
-
 
     def answered_us(self, prompted_us: int) -> int:
         """As the client said, else the prompt's time and the time it took, else the time of receipt."""
@@ -176,9 +175,7 @@ def build_turns(
     return turns, aliases
 
 
-def _named(
-    agent_session_id: str, groups: Sequence[_Group], taken_names: Set[str]
-) -> tuple[list[_Group], list[UUID]]:
+def _named(agent_session_id: str, groups: Sequence[_Group], taken_names: Set[str]) -> tuple[list[_Group], list[UUID]]:
     """The groups in the order of their turns, time and then id, with their ids."""
     named = zip(groups, _turn_ids(agent_session_id, groups, taken_names), strict=True)
     ordered = sorted(named, key=lambda pair: (pair[0].started_us, pair[1]))
@@ -244,7 +241,9 @@ def _build(
         turn_id=turn_id,
         agent_session_id=agent_session_id,
         started_us=group.started_us,
-        last_activity_us=max(group.started_us, last_seen_us, answer.answered_us(lead.at_us) if answer is not None else 0),
+        last_activity_us=max(
+            group.started_us, last_seen_us, answer.answered_us(lead.at_us) if answer is not None else 0
+        ),
         capture_id=lead.capture_id,
         position=lead.position,
         prompt=lead.reading,
@@ -294,9 +293,7 @@ def _answer_usage(answer: Answer) -> tuple[ModelUsage, ...]:
     return (usage,)
 
 
-def _with_openings(
-    turns: Sequence[Turn], seen: Sequence[Seen], known: Mapping[UUID, Opening | None]
-) -> list[Turn]:
+def _with_openings(turns: Sequence[Turn], seen: Sequence[Seen], known: Mapping[UUID, Opening | None]) -> list[Turn]:
     """Mark where the session was cleared or ended, and by which turn activity went on."""
     starts = [turn.started_us for turn in turns]
     openings: list[Opening | None] = [None] * len(turns)

@@ -26,9 +26,7 @@ BOOLEANS: tuple[BooleanName, ...] = (
 )
 """The seven habits, in rubric order: ties are broken by it."""
 
-Intent = Literal[
-    "question", "investigation", "review", "plan", "small_change", "bug_fix", "feature", "refactor"
-]
+Intent = Literal["question", "investigation", "review", "plan", "small_change", "bug_fix", "feature", "refactor"]
 INTENTS: tuple[Intent, ...] = (
     "question",
     "investigation",

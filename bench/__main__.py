@@ -72,7 +72,17 @@ def _round(requests: int) -> Compared:
             [sys.executable, "-m", "svc", "init", "--var", str(var), "--json"], check=True, capture_output=True
         )
         headers = {"Authorization": f"Bearer {msgspec.json.decode(made.stdout)['key']}"}
-        serve = ["serve", "--var", str(var), "--intake", "127.0.0.1:0", "--api", "127.0.0.1:0", "--log-level", "warning"]
+        serve = [
+            "serve",
+            "--var",
+            str(var),
+            "--intake",
+            "127.0.0.1:0",
+            "--api",
+            "127.0.0.1:0",
+            "--log-level",
+            "warning",
+        ]
         with _started([sys.executable, "-m", "svc", *serve]) as port:
             captured = trio.run(put_load, port, headers, prompt_body, CONNECTIONS, requests)
             behind = _behind(var)

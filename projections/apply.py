@@ -108,9 +108,7 @@ def _derive(db: sqlite3.Connection, rows: Rows, position: int, broken: list[tupl
     return changed
 
 
-def _by_developer(
-    db: sqlite3.Connection, touched: dict[str, int]
-) -> Iterator[tuple[Scope, list[tuple[str, int]]]]:
+def _by_developer(db: sqlite3.Connection, touched: dict[str, int]) -> Iterator[tuple[Scope, list[tuple[str, int]]]]:
     owned: dict[tuple[str, str], tuple[Scope, list[tuple[str, int]]]] = {}
     for session in sorted(touched):
         scope = owner_of(db, session)

@@ -170,9 +170,7 @@ def _conclude(db: sqlite3.Connection, scope: Scope, arcs: Sequence[Arc]) -> str:
     turns = _turns_of(db, arcs)
     concluded: SubSession = conclude(arcs, turns, _following(db, turns[-1]))
     name = str(concluded.sub_session_id)
-    db.executemany(
-        "UPDATE arcs SET sub_session_id = ? WHERE arc_id = ?", [(name, str(arc.arc_id)) for arc in arcs]
-    )
+    db.executemany("UPDATE arcs SET sub_session_id = ? WHERE arc_id = ?", [(name, str(arc.arc_id)) for arc in arcs])
     insert_sub_session(db, scope, concluded)
     return name
 

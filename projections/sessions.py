@@ -51,9 +51,7 @@ def _earliest_named(db: sqlite3.Connection, session: str, host: str) -> int | No
 
 
 def _earliest_alike(db: sqlite3.Connection, session: str, digest: int, at_us: int) -> int | None:
-    alike = (
-        "SELECT min(at_us) FROM captures WHERE agent_session_id = ? AND text_digest = ? AND at_us BETWEEN ? AND ?"
-    )
+    alike = "SELECT min(at_us) FROM captures WHERE agent_session_id = ? AND text_digest = ? AND at_us BETWEEN ? AND ?"
     span = (session, digest, at_us - JOIN_WINDOW_US, at_us)
     found: int | None = db.execute(alike, span).fetchone()[0]
     return found
@@ -167,10 +165,8 @@ def _refold_arcs(db: sqlite3.Connection, session: str, start_us: int) -> Refolde
     base = _arc_to_start_from(db, session, start_us)
     base_us = BEGINNING_US if base is None else base.started_us
     turns = session_turns(db, session, base_us)
-    if base is None:
-        after = cut_arcs(turns, "start", None)
-    else:
-        after = cut_arcs(turns, base.opened_by, base.shift)
+    opened_by, shift = ("start", None) if base is None else (base.opened_by, base.shift)
+    after = cut_arcs(turns, opened_by, shift)
     query = "SELECT body FROM arcs WHERE agent_session_id = ? AND started_us >= ? ORDER BY started_us, arc_id"
     before = [unpack(row[0], Arc) for row in db.execute(query, (session, base_us))]
     return Refolded(tuple(before), tuple(after))
@@ -182,9 +178,7 @@ def _arc_to_start_from(db: sqlite3.Connection, session: str, start_us: int) -> A
     The arc before, since what follows it may have changed; and one at whose start no earlier arc's turn stands,
     so that a look-up by time finds its turns and no others.
     """
-    query = (
-        "SELECT body FROM arcs WHERE agent_session_id = ? AND started_us < ? ORDER BY started_us DESC, arc_id DESC"
-    )
+    query = "SELECT body FROM arcs WHERE agent_session_id = ? AND started_us < ? ORDER BY started_us DESC, arc_id DESC"
     for number, row in enumerate(db.execute(query, (session, start_us))):
         arc = unpack(row[0], Arc)
         if number >= 1 and not _shares_its_start(db, arc):

@@ -26,7 +26,6 @@ from svc.settings import Settings
 from svc.setup import issue_key
 from svc.views import new_file
 
-
 _R = TypeVar("_R")
 
 

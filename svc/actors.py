@@ -21,6 +21,7 @@ from aggregates.streams import StreamState, evolve
 from svc.clock import Clock
 from svc.codec import NewEvent
 from svc.journal import Journal, Saturated
+from svc.letters import Busy, Letter
 from svc.limits import (
     ACTOR_BATCH_COMMANDS_MAX,
     ACTOR_IDLE_SECONDS,
@@ -32,7 +33,6 @@ from svc.limits import (
     RESTART_SECONDS_MAX,
     RESTART_SECONDS_MIN,
 )
-from svc.letters import Busy, Letter
 from svc.sizes import rough_bytes
 from svc.store import Conflict, EventStore, StoreUnavailable
 from svc.vault import Vault

@@ -14,8 +14,8 @@ from aggregates.people import Directory, PeopleCommand, PeopleReply, decide_peop
 from svc.clock import Clock
 from svc.codec import NewEvent
 from svc.journal import Journal
-from svc.limits import MAILBOX_COMMANDS_MAX
 from svc.letters import Busy, Letter
+from svc.limits import MAILBOX_COMMANDS_MAX
 from svc.store import EventStore
 
 log = structlog.get_logger()

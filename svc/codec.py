@@ -156,11 +156,7 @@ class Codec(Mapper[UUID]):
     def _sealed(self, kind: "_Kind", event: Event) -> tuple[Event, dict[str, bytes]]:
         assert isinstance(event, DeveloperEvent)
         texts = {name: words.text for name in kind.words if (words := getattr(event, name)) is not None}
-        sealed = {
-            name: self._vault.seal(event.developer_id, text)
-            for name, text in texts.items()
-            if text is not None
-        }
+        sealed = {name: self._vault.seal(event.developer_id, text) for name, text in texts.items() if text is not None}
         return replace(event, **dict.fromkeys(texts, _NO_WORDS)), sealed
 
     def _with_words(self, event: Event, sealed: Mapping[str, bytes]) -> Event:

@@ -125,9 +125,7 @@ class Transcript:
             self._user("<bash-stdout></bash-stdout><bash-stderr></bash-stderr>")
             return
         name, _, arguments = typed.partition(" ")
-        tags = (
-            f"<command-name>{name}</command-name>\n            <command-message>{name[1:]}</command-message>"
-        )
+        tags = f"<command-name>{name}</command-name>\n            <command-message>{name[1:]}</command-message>"
         self._user(f"{tags}\n            <command-args>{arguments}</command-args>")
         self._user("<local-command-stdout></local-command-stdout>")
 

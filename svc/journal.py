@@ -168,7 +168,7 @@ class Journal:
         return entry
 
     async def _wait_for_work(self) -> None:
-        """Returns when something waits, or somebody asks, or, while the store is unwell, when it is time for a probe."""
+        """Returns when something waits, somebody asks or, while the store is unwell, it is time for a probe."""
         if not self._waiting:
             self._work = trio.Event()
             with trio.move_on_after(math.inf if self._healthy else JOURNAL_PROBE_INTERVAL_S):

@@ -49,9 +49,7 @@ class MemoryRecorder(POPOApplicationRecorder):
 
     def _at(self, position: int) -> Notification:
         event = self._stored_events[position - 1]
-        return Notification(
-            event.originator_id, event.originator_version, event.topic, event.state, id=position
-        )
+        return Notification(event.originator_id, event.originator_version, event.topic, event.state, id=position)
 
 
 def open_memory_store(codec: Codec, recorder: MemoryRecorder | None = None) -> EventStore:

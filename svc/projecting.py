@@ -17,7 +17,11 @@ log = structlog.get_logger()
 
 
 def step(
-    db: sqlite3.Connection, store: EventStore, digesters: Digesters, limit_events: int, limit_bytes: int = READ_BYTES_MAX
+    db: sqlite3.Connection,
+    store: EventStore,
+    digesters: Digesters,
+    limit_events: int,
+    limit_bytes: int = READ_BYTES_MAX,
 ) -> tuple[int, set[str]]:
     """Apply the next facts after the bookmark; how many they were, and which sub-sessions changed."""
     position = bookmark(db).position
@@ -33,9 +37,9 @@ def _step_to_corrupt(db: sqlite3.Connection, store: EventStore, digesters: Diges
     try:
         facts = store.read_after(bookmark(db).position, limit_events=1)
     except CorruptEvent as error:
-        assert error.position is not None, "an event that was read from the log has a position"
-        log.error("a stored event is corrupt and is passed over", position=error.position)
-        pass_over(db, error.position, "CorruptEvent", store.fingerprint(error.position))
+        position = error.position or bookmark(db).position + 1
+        log.error("a stored event is corrupt and is passed over", position=position)
+        pass_over(db, position, "CorruptEvent", store.fingerprint(position))
         return 1, set()
     return _apply(db, facts, store, digesters)
 

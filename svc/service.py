@@ -18,8 +18,8 @@ from svc.actors import Actors, Means
 from svc.administration import Administration
 from svc.clock import Clock
 from svc.journal import Journal, Saturated
-from svc.limits import ACKNOWLEDGED_MAX, HEALTH_SECONDS, READ_WAIT_SECONDS, READERS_MAX
 from svc.letters import Busy
+from svc.limits import ACKNOWLEDGED_MAX, HEALTH_SECONDS, READ_WAIT_SECONDS, READERS_MAX
 from svc.projector import Projector
 from svc.rebuilding import Rebuilding, ReplayStatus
 from svc.store import EventStore, StoreUnavailable

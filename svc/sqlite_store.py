@@ -57,17 +57,13 @@ class SplitDatastore(SQLiteDatastore):
     of a connection has failed, and a full disk must not outlive itself.
     """
 
-    def __init__(
-        self, path: Path, busy_timeout_ms: int, writer_pragmas: Sequence[str] = WRITER_PRAGMAS
-    ) -> None:
+    def __init__(self, path: Path, busy_timeout_ms: int, writer_pragmas: Sequence[str] = WRITER_PRAGMAS) -> None:
         busy_timeout = f"PRAGMA busy_timeout = {busy_timeout_ms}"
         self._writer_pragmas = (busy_timeout, *writer_pragmas)
         self._writer: SQLiteConnection | None = None
         self._write_lock = Lock()
         super().__init__(str(path))
-        self.pool = self._connections = _Connections(
-            db_name=str(path), pool_size=STORE_READERS_MAX, max_overflow=0
-        )
+        self.pool = self._connections = _Connections(db_name=str(path), pool_size=STORE_READERS_MAX, max_overflow=0)
 
     @contextmanager
     def get_connection(self, *, commit: bool) -> Iterator[SQLiteConnection]:
@@ -144,9 +140,7 @@ class SqliteRecorder(SQLiteApplicationRecorder):
 
     def select_topics(self, topics: Sequence[str]) -> list[Notification]:
         """The events of these topics in the order of their positions."""
-        return self._select(
-            f"INDEXED BY stored_events_topic WHERE topic IN ({_marks(topics)}) ORDER BY rowid", topics
-        )
+        return self._select(f"INDEXED BY stored_events_topic WHERE topic IN ({_marks(topics)}) ORDER BY rowid", topics)
 
     def check_writable(self) -> None:
         """Writes one page, the one that holds the version of the table, as it was, and syncs it."""
@@ -163,9 +157,7 @@ class SqliteRecorder(SQLiteApplicationRecorder):
             return [_notification(row) for row in cursor.fetchall()]
 
 
-def open_sqlite_store(
-    path: Path, codec: Codec, *, busy_timeout_ms: int = STORE_BUSY_TIMEOUT_MS
-) -> EventStore:
+def open_sqlite_store(path: Path, codec: Codec, *, busy_timeout_ms: int = STORE_BUSY_TIMEOUT_MS) -> EventStore:
     """The log in this file, which is made where there is none. StoreUnavailable: it cannot be opened."""
     recorder = SqliteRecorder(SplitDatastore(path, busy_timeout_ms))
     try:

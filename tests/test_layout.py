@@ -15,7 +15,19 @@ ROOMS = {
     "svc_http": ROOT / "http" / "svc_http",
     "svc": ROOT / "svc",
 }
-NO_WORLD = {"trio", "quart", "quart_trio", "hypercorn", "os", "time", "random", "secrets", "socket", "httpx", "subprocess"}
+NO_WORLD = {
+    "trio",
+    "quart",
+    "quart_trio",
+    "hypercorn",
+    "os",
+    "time",
+    "random",
+    "secrets",
+    "socket",
+    "httpx",
+    "subprocess",
+}
 FORBIDDEN: dict[str, set[str]] = {
     "aggregates": {"projections", "svc", "svc_http", "sqlite3", "sqlite_utils", "pathlib", *NO_WORLD},
     "projections": {"svc", "svc_http", "pathlib", *NO_WORLD},

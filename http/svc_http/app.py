@@ -4,8 +4,8 @@ from svc_http import admin, control, health, plugin, prompts, scores, sub_sessio
 from svc_http.auth import caller_of_api, caller_of_intake
 from svc_http.bodies import CONTROL_BYTES_MAX, FRAME_BYTES_MAX
 from svc_http.listener import Listener
-from svc_http.protocol import use_own_protocol
 from svc_http.ports import Service
+from svc_http.protocol import use_own_protocol
 from svc_http.routes import ByKey, BySecret, Identify, Public, Route, attach
 
 _SCORE = "/v1/score_v3"

@@ -39,9 +39,7 @@ def _edited(arguments: dict[str, Any]) -> Changed:
     edits = arguments.get("edits", [arguments])
     if not isinstance(edits, list):
         return None, None
-    counts = [
-        _replaced(edit.get("old_string"), edit.get("new_string")) for edit in edits if isinstance(edit, dict)
-    ]
+    counts = [_replaced(edit.get("old_string"), edit.get("new_string")) for edit in edits if isinstance(edit, dict)]
     return sum(added for added, _ in counts), sum(removed for _, removed in counts)
 
 

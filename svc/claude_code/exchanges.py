@@ -31,9 +31,7 @@ from svc.claude_code.typed import (
     typed_in,
 )
 
-_END_REASONS = frozenset(
-    {"end_turn", "stop_sequence", "max_tokens", "refusal", "model_context_window_exceeded"}
-)
+_END_REASONS = frozenset({"end_turn", "stop_sequence", "max_tokens", "refusal", "model_context_window_exceeded"})
 _END_NOTES = frozenset({"turn_duration", "stop_hook_summary"})
 _START_REPEATS_US = 10_000_000
 """Each of several hooks reports the same session start; within this time they are one."""

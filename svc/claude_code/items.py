@@ -105,9 +105,7 @@ class Call:
     def _in_background(self, result: object) -> bool:
         """A command in the background has only begun: how it ends is not in this result."""
         started = isinstance(result, dict) and result.get("backgroundTaskId") is not None
-        return tool_effect(self.name) == "shell" and (
-            started or self.arguments.get("run_in_background") is True
-        )
+        return tool_effect(self.name) == "shell" and (started or self.arguments.get("run_in_background") is True)
 
     def _sub_agent(self, at_us: int) -> Record:
         kind = self.arguments.get("subagent_type")
@@ -124,9 +122,7 @@ class Call:
 
     def drafts(self) -> list[Draft]:
         effect = tool_effect(self.name)
-        path = next(
-            (self.arguments[key] for key in ("file_path", "notebook_path") if key in self.arguments), None
-        )
+        path = next((self.arguments[key] for key in ("file_path", "notebook_path") if key in self.arguments), None)
         command = self.arguments.get("command") if effect == "shell" else None
         record = Record(
             record_id=f"tool:{self.call_id}",

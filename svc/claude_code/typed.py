@@ -42,11 +42,7 @@ def queued_in(line: AttachmentLine) -> str | None:
     if attachment.get("type") != "queued_command" or attachment.get("commandMode", "prompt") != "prompt":
         return None
     origin = attachment.get("origin")
-    if (
-        line.is_meta
-        or attachment.get("isMeta")
-        or (isinstance(origin, dict) and origin.get("kind") != "human")
-    ):
+    if line.is_meta or attachment.get("isMeta") or (isinstance(origin, dict) and origin.get("kind") != "human"):
         return None
     prompt = attachment.get("prompt")
     if isinstance(prompt, list):

@@ -63,9 +63,7 @@ _RECORDS = CaptureRecords(
     words="ls",
     redactions={"email": 2},
 )
-_TITLE = EditTitle(
-    organization_id=_ACME, developer_id=_ANA, turn_id=named("turn"), title="Login", summary="Repairs it"
-)
+_TITLE = EditTitle(organization_id=_ACME, developer_id=_ANA, turn_id=named("turn"), title="Login", summary="Repairs it")
 _SETUP = CompleteSetup(organization_id=_ACME, developer_id=_ANA, plugin_version="0.6.0", key_prefix="svc_")
 
 _State = dict[UUID, StreamState]
@@ -354,9 +352,7 @@ def test_an_answer_may_have_no_text() -> None:
     assert (answered.response, answered.output_tokens) == (None, 0)
 
 
-@pytest.mark.parametrize(
-    ("summary", "kept"), [(None, None), ("to eve@acme.example", Words("to [REDACTED:email]"))]
-)
+@pytest.mark.parametrize(("summary", "kept"), [(None, None), ("to eve@acme.example", Words("to [REDACTED:email]"))])
 def test_a_title_is_redacted_like_any_other_text(summary: str | None, kept: Words | None) -> None:
     """A summary that was not sent stays as it was."""
     edited = replace(_TITLE, title="for ana@acme.example", summary=summary)
@@ -391,9 +387,7 @@ def test_each_command_names_the_streams_it_rests_on(
 
 @pytest.mark.parametrize("command", [_PROMPT, _SECOND, _RECORDS, _RESPONSE, _TITLE, _SETUP])
 @pytest.mark.parametrize("given", [_NOTHING, (_PROMPT,), _ANSWERED, (_RECORDS,)])
-def test_a_decision_writes_only_to_streams_it_names(
-    given: tuple[AnyCommand, ...], command: AnyCommand
-) -> None:
+def test_a_decision_writes_only_to_streams_it_names(given: tuple[AnyCommand, ...], command: AnyCommand) -> None:
     """So an actor that has loaded them has loaded enough to be right."""
     written = {stream for stream, _ in decide(command, _after(*given), _CONTEXT).events}
     assert written <= set(touched_streams(command))

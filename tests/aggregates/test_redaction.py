@@ -13,9 +13,7 @@ from tests.support.log import ANA
 
 # Built from pieces and hashes, so that no tool that guards repositories takes this file for a leak.
 _HEX = hashlib.sha256(b"not a real secret").hexdigest()
-_MIXED = (
-    base64.b64encode(hashlib.sha512(b"nor is this").digest()).decode().translate({43: "A", 47: "b", 61: "C"})
-)
+_MIXED = base64.b64encode(hashlib.sha512(b"nor is this").digest()).decode().translate({43: "A", 47: "b", 61: "C"})
 _AWS_ID = "AKIA" + "IOSFODNN7EXAMPLE"
 _AWS_SECRET = "wJalrXUtnFEMI/K7MDENG/" + "bPxRfiCYEXAMPLEKEY"
 _JWT = ".".join(("eyJhbGciOiJIUzI1NiJ9", "eyJzdWIiOiIxMjM0NTY3ODkwIn0", _MIXED[:43]))
@@ -51,9 +49,7 @@ _TOKENS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("kind", "token"), _TOKENS, ids=[f"{kind}-{i}" for i, (kind, _) in enumerate(_TOKENS)]
-)
+@pytest.mark.parametrize(("kind", "token"), _TOKENS, ids=[f"{kind}-{i}" for i, (kind, _) in enumerate(_TOKENS)])
 @pytest.mark.parametrize(
     "around",
     [

@@ -69,9 +69,7 @@ def test_instants_are_written_in_utc_with_z(instant_us: int, text: str) -> None:
     assert parse_instant(text) == instant_us
 
 
-@pytest.mark.parametrize(
-    "text", ["20260801", "2026-W31-6", "2026-08-01T00:00:00", "1969-12-31", "9999-01-01", "x"]
-)
+@pytest.mark.parametrize("text", ["20260801", "2026-W31-6", "2026-08-01T00:00:00", "1969-12-31", "9999-01-01", "x"])
 def test_only_one_spelling_is_a_bare_date(text: str) -> None:
     """Dates of years that no capture can have are none either."""
     assert bare_date(text) is None

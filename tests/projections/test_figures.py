@@ -28,11 +28,13 @@ from tests.support.facts import (
 )
 
 UTC = ZoneInfo("UTC")
-ASK = "Fix the crash in src/parser.py when the input is empty: it should return an empty list. Run pytest before you stop."
+ASK = "Fix the crash in src/parser.py when the input is empty: return an empty list. Run pytest before you stop."
 WEEK = calendar_windows("weekly", UTC, MONDAY + 2 * DAY, 4)
 
 
-def worked(log: Log, session: str, at_us: int, *, ok: bool = True, ask: str = ASK, cost: int | None = 10_000_000) -> None:
+def worked(
+    log: Log, session: str, at_us: int, *, ok: bool = True, ask: str = ASK, cost: int | None = 10_000_000
+) -> None:
     """One goal: asked, edited, checked; done or not."""
     log.prompt(session, ask, at_us, cwd_digest=7)
     log.records(
@@ -130,7 +132,9 @@ def test_work_that_is_undone_within_a_week_is_rework() -> None:
         shell(MONDAY + DAY + MINUTE, "pytest -q"),
     )
     log.passes(MONDAY + DAY + HOUR)
-    rows = {row.agent_session_id: row for row in realtime(reader(project(log.facts), log.facts), ANA, 50, 0, None, None)}
+    rows = {
+        row.agent_session_id: row for row in realtime(reader(project(log.facts), log.facts), ANA, 50, 0, None, None)
+    }
     assert (rows["a"].crushed, rows["a"].rework) == (True, False)
     assert (rows["b"].crushed, rows["b"].rework) == (False, True)
 

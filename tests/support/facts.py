@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 from uuid import UUID, uuid5
 
@@ -145,7 +146,7 @@ def project(facts: Sequence[Placed], batches: Iterable[int] = ()) -> sqlite3.Con
     """Views of these facts, applied in this order, cut after each of the given indexes."""
     db = empty_views()
     cuts = sorted({0, *batches, len(facts)})
-    for start, end in zip(cuts, cuts[1:], strict=False):
+    for start, end in pairwise(cuts):
         if facts[start:end]:
             apply(db, facts[start:end], b"", lambda _developer_id: DIGESTER)
     return db

@@ -15,8 +15,8 @@ from svc.actors import Actors, Means
 from svc.clock import FixedClock
 from svc.codec import Codec, NewEvent
 from svc.journal import Journal
-from svc.limits import ACTOR_IDLE_SECONDS, FLIGHT_BYTES_MAX, MAILBOX_COMMANDS_MAX
 from svc.letters import Busy
+from svc.limits import ACTOR_IDLE_SECONDS, FLIGHT_BYTES_MAX, MAILBOX_COMMANDS_MAX
 from svc.memory_store import open_memory_store
 from svc.store import EventStore, StoreUnavailable
 from svc.vault import MemoryKeys, Vault

@@ -56,9 +56,7 @@ def test_a_prompt_and_its_answer_are_an_exchange() -> None:
     assert exchange.answer.text == "Fixed."
     assert exchange.answer.elapsed_ms == 9500
     assert exchange.finished
-    assert {draft.record.prompt_id for draft in exchange.drafts if draft.record.kind != "session_start"} == {
-        "p1"
-    }
+    assert {draft.record.prompt_id for draft in exchange.drafts if draft.record.kind != "session_start"} == {"p1"}
 
 
 def test_blocks_of_one_message_make_one_answer() -> None:
@@ -87,9 +85,7 @@ def test_the_agents_note_of_a_turns_end_finishes_it(subtype: str) -> None:
 
 def test_a_running_tool_keeps_an_exchange_open() -> None:
     """A call without a result is still running."""
-    (exchange,) = read(
-        user("u1", 0, "one"), said("a1", 1, call("t1", "Bash", command="make"), stop_reason="tool_use")
-    )
+    (exchange,) = read(user("u1", 0, "one"), said("a1", 1, call("t1", "Bash", command="make"), stop_reason="tool_use"))
     assert not exchange.finished
 
 
@@ -238,9 +234,7 @@ def test_a_synthetic_message_is_no_request_and_no_answer() -> None:
 )
 def test_an_api_error_is_an_error_record(text: str, fields: dict[str, Any], status: int | None) -> None:
     """Its status is the one given, else the one that its text names."""
-    (exchange,) = read(
-        user("u1", 0, "go"), said("a1", 1, text, model="<synthetic>", isApiErrorMessage=True, **fields)
-    )
+    (exchange,) = read(user("u1", 0, "go"), said("a1", 1, text, model="<synthetic>", isApiErrorMessage=True, **fields))
     (error,) = records(exchange, "error")
     assert error.status_code == status
     assert exchange.answer is None
@@ -389,9 +383,7 @@ def test_changed_lines_come_from_the_patch_or_the_texts(
 def test_a_session_start_names_its_source_where_a_hook_tells() -> None:
     """Two hooks of one start are one start; a plain file starts with its first line."""
     hook = {"hookEvent": "SessionStart", "hookName": "SessionStart:clear", "type": "hook_progress"}
-    hooked = read(
-        line("progress", "h1", 0, data=hook), line("progress", "h2", 0.1, data=hook), user("u1", 1, "go")
-    )
+    hooked = read(line("progress", "h1", 0, data=hook), line("progress", "h2", 0.1, data=hook), user("u1", 1, "go"))
     assert [record.source for each in hooked for record in records(each, "session_start")] == ["clear"]
     attached = read(line("attachment", "h1", 0, attachment=hook), user("u1", 1, "go"))
     assert [record.source for each in attached for record in records(each, "session_start")] == ["clear"]
@@ -420,9 +412,7 @@ def test_leaving_ends_the_session() -> None:
 def test_a_compaction_is_one_record() -> None:
     """Newer versions write a boundary and a summary, older ones only the summary."""
     boundary = line("system", "s1", 1, subtype="compact_boundary", compactMetadata={"trigger": "auto"})
-    summary = user(
-        "u2", 2, "This session is being continued from a previous conversation …", isCompactSummary=True
-    )
+    summary = user("u2", 2, "This session is being continued from a previous conversation …", isCompactSummary=True)
     (newer,) = read(user("u1", 0, "go"), boundary, summary)
     assert [record.source for record in records(newer, "compaction")] == ["auto"]
     (older,) = read(user("u1", 0, "go"), summary)
@@ -473,9 +463,7 @@ def test_lines_that_a_fork_repeats_count_once(prefix: str) -> None:
     copied = [{**each, "sessionId": "fork", "uuid": prefix + each["uuid"]} for each in original]
     again = read(*copied, user("own", 9, "other way", sessionId="fork"), seen=seen)
     assert [exchange.prompt.text for exchange in again if exchange.prompt] == ["other way"]
-    assert not [
-        draft for exchange in again for draft in exchange.drafts if draft.record.kind != "session_start"
-    ]
+    assert not [draft for exchange in again for draft in exchange.drafts if draft.record.kind != "session_start"]
 
 
 def test_a_fork_that_says_where_it_comes_from_counts_for_the_original() -> None:
@@ -518,15 +506,11 @@ def test_reading_further_keeps_every_id() -> None:
         (b"[1,2]\n", "Expected `object`"),
         (b"\xff\xfe\n", ""),
         (
-            json.dumps(
-                {"type": "user", "uuid": "x", "timestamp": "2026-03-02T10:00:00Z", "message": 5}
-            ).encode(),
+            json.dumps({"type": "user", "uuid": "x", "timestamp": "2026-03-02T10:00:00Z", "message": 5}).encode(),
             "$.message",
         ),
         (
-            json.dumps(
-                {"type": "user", "uuid": "x", "timestamp": "soon", "message": {"content": "x"}}
-            ).encode(),
+            json.dumps({"type": "user", "uuid": "x", "timestamp": "soon", "message": {"content": "x"}}).encode(),
             "soon",
         ),
         (json.dumps({"type": "user", "uuid": "x", "message": {"content": "x"}}).encode(), "no timestamp"),
@@ -548,9 +532,7 @@ def test_a_torn_line_is_named_and_skipped(torn: bytes, reason: str) -> None:
 
 def test_half_an_emoji_does_not_tear_a_line() -> None:
     """Tools cut their output anywhere; most JSON readers take what then stands there."""
-    half = (
-        b'{"type":"user","uuid":"u","timestamp":"2026-03-02T10:00:00Z","message":{"content":"see \\ud83d"}}'
-    )
+    half = b'{"type":"user","uuid":"u","timestamp":"2026-03-02T10:00:00Z","message":{"content":"see \\ud83d"}}'
     (exchange,) = read(half)
     assert exchange.prompt is not None
     assert exchange.prompt.text == "see �"

@@ -54,9 +54,7 @@ def _codec(**changes: Any) -> Codec:
 
 def _stored(codec: Codec, event: NewEvent, position: int = 7) -> Notification:
     stored = codec.to_stored_event(event)
-    return Notification(
-        stored.originator_id, stored.originator_version, stored.topic, stored.state, id=position
-    )
+    return Notification(stored.originator_id, stored.originator_version, stored.topic, stored.state, id=position)
 
 
 @pytest.mark.parametrize("topic", TOPICS)
@@ -175,17 +173,13 @@ class _Third(Event, frozen=True, kw_only=True, omit_defaults=True):
 
 _STEPS = {
     ("thing.happened", 1): lambda fields: fields | {"seconds": fields.pop("minutes") * 60},
-    ("thing.happened", 2): lambda fields: (
-        fields | {"duration_us": fields.pop("seconds") * 1_000_000, "owner": "x"}
-    ),
+    ("thing.happened", 2): lambda fields: fields | {"duration_us": fields.pop("seconds") * 1_000_000, "owner": "x"},
 }
 
 
 def test_an_old_event_is_brought_up_step_by_step() -> None:
     """Version 1 in the log is version 3 in the program, through both steps."""
-    written = _stored(
-        _codec(topics={"thing.happened": _First}), new("s", event=_First(received_at_us=5, minutes=2))
-    )
+    written = _stored(_codec(topics={"thing.happened": _First}), new("s", event=_First(received_at_us=5, minutes=2)))
     read = _codec(topics={"thing.happened": _Third}, upcasts=_STEPS).to_domain_event(written)
     assert read.event == _Third(received_at_us=5, duration_us=120_000_000, owner="x")
 

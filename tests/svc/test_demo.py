@@ -73,9 +73,7 @@ def test_it_holds_everything_that_can_happen(tmp_path: Path) -> None:
     """Failed and passed checks, commits, a refusal, an interruption, an API error, a sub-agent, a clear."""
     written(tmp_path)
     kinds = Counter(record.kind for record in records(tmp_path))
-    assert {"request", "error", "tool", "rejection", "interruption", "session_start", "subagent"} <= set(
-        kinds
-    )
+    assert {"request", "error", "tool", "rejection", "interruption", "session_start", "subagent"} <= set(kinds)
     commands = [draft.command or "" for exchange in exchanges(tmp_path) for draft in exchange.drafts]
     for expected in ("pytest", "npm test", "git commit", "gh pr create", "git revert", "git checkout --"):
         assert any(expected in command for command in commands)

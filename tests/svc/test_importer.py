@@ -59,9 +59,7 @@ async def run(path: Path, actor: Actor, *, now_us: int = NEXT_DAY_US, developer:
 
 def captured(actor: Actor) -> list[Record]:
     """Every record that was taken."""
-    return [
-        record for event in actor.events if isinstance(event, RecordsCaptured) for record in event.records
-    ]
+    return [record for event in actor.events if isinstance(event, RecordsCaptured) for record in event.records]
 
 
 async def test_an_exchange_becomes_prompt_response_and_records(tmp_path: Path) -> None:
@@ -137,9 +135,7 @@ async def test_secrets_in_commands_are_taken_out(tmp_path: Path) -> None:
     actor = Actor()
     key = "ghp_" + "a1B2c3D4e5F6" * 3
     shell = call("t1", "Bash", command=f"curl -H 'Authorization: Bearer {key}' example.test")
-    write(
-        tmp_path, "s.jsonl", user("u1", 0, "go"), said("a1", 1, shell, call("t2", "Read", file_path="/b.py"))
-    )
+    write(tmp_path, "s.jsonl", user("u1", 0, "go"), said("a1", 1, shell, call("t2", "Read", file_path="/b.py")))
     await run(tmp_path, actor)
     batch = actor.events[-1]
     assert isinstance(batch, RecordsCaptured)
@@ -189,9 +185,7 @@ async def test_sub_agents_files_are_read_after_the_sessions(tmp_path: Path) -> N
     assert [record.prompt_id for record in captured(actor) if record.kind == "request"] == ["p1", "p1"]
 
 
-async def test_torn_lines_and_unreadable_files_are_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_torn_lines_and_unreadable_files_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rest is used."""
     actor = Actor()
     write(tmp_path, "p/s.jsonl", b'{"type":"user"\n', *EXCHANGE)
@@ -227,9 +221,7 @@ async def test_another_developers_session_is_refused_and_named(tmp_path: Path) -
     actor = Actor()
     write(tmp_path, "s.jsonl", *EXCHANGE)
     await run(tmp_path, actor)
-    other = write(
-        tmp_path, "t.jsonl", user("v1", 0, "mine", sessionId="mine"), said("b1", 1, "ok", sessionId="mine")
-    )
+    other = write(tmp_path, "t.jsonl", user("v1", 0, "mine", sessionId="mine"), said("b1", 1, "ok", sessionId="mine"))
     report = await run(tmp_path, actor, developer=BEN)
     assert {refusal.file for refusal in report.refused} == {"s.jsonl"}
     assert all(SESSION in refusal.what for refusal in report.refused)
@@ -281,13 +273,9 @@ def counted_prompts(folder: Path) -> Counter[str]:
             continue
         content = value["message"]["content"]
         text = content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content)
-        if not text.strip() or text.startswith(
-            ("[Request interrupted", "<local-command-stdout", "Operation stopped")
-        ):
+        if not text.strip() or text.startswith(("[Request interrupted", "<local-command-stdout", "Operation stopped")):
             continue
-        texts[
-            text.split("<command-name>")[-1].split("</command-name>")[0] if "<command-name>" in text else text
-        ] += 1
+        texts[text.split("<command-name>")[-1].split("</command-name>")[0] if "<command-name>" in text else text] += 1
     return texts
 
 

@@ -139,9 +139,7 @@ async def test_a_conflict_refuses_nobody_else(disk: Disk, nursery: trio.Nursery)
     assert (journal.statistics().conflicts, journal.statistics().appends) == (1, 4)
 
 
-_APPENDS = st.lists(
-    st.lists(st.tuples(st.sampled_from("stu"), st.integers(1, 3)), min_size=1, max_size=3), max_size=12
-)
+_APPENDS = st.lists(st.lists(st.tuples(st.sampled_from("stu"), st.integers(1, 3)), min_size=1, max_size=3), max_size=12)
 
 
 @given(appends=_APPENDS)
@@ -168,9 +166,7 @@ async def test_together_or_one_by_one_is_the_same(appends: list[list[tuple[str, 
     assert disk.select_after(0, 100, 10**6) == alone._recorder.select_after(0, 100, 10**6)
 
 
-async def test_an_event_that_cannot_be_stored_refuses_nobody_else(
-    journal: Journal, nursery: trio.Nursery
-) -> None:
+async def test_an_event_that_cannot_be_stored_refuses_nobody_else(journal: Journal, nursery: trio.Nursery) -> None:
     """The one who sent it is told why; the store counts as well."""
     outcomes = Outcomes(journal, nursery)
     await outcomes.start("good", new("a"))
@@ -240,9 +236,7 @@ async def test_a_store_that_cannot_be_written_refuses_all_that_wait(
     assert (journal.healthy, journal.head, journal.statistics().failures) == (False, 0, 1)
 
 
-async def test_the_next_write_that_goes_through_heals(
-    disk: Disk, journal: Journal, nursery: trio.Nursery
-) -> None:
+async def test_the_next_write_that_goes_through_heals(disk: Disk, journal: Journal, nursery: trio.Nursery) -> None:
     """The same append, sent again, lands; nothing was restarted."""
     await nursery.start(journal.run)
     disk.gone = True

@@ -29,7 +29,11 @@ WORDS = "the quick heron rewrites the harbour ledger"
 
 def capture(client: httpx.Client, number: int, text: str = "Add a test for the parser") -> httpx.Response:
     """One prompt with an id of its own."""
-    event = {"prompt_text": f"{text} {number}", "tool_session_id": f"s{number % 7}", "client_event_id": str(UUID(int=number))}
+    event = {
+        "prompt_text": f"{text} {number}",
+        "tool_session_id": f"s{number % 7}",
+        "client_event_id": str(UUID(int=number)),
+    }
     return client.post("/v1/prompts", json=event)
 
 
@@ -80,7 +84,8 @@ def test_kill_9_in_the_middle_of_a_load_loses_nothing_acknowledged(tmp_path: Pat
         assert {answer.status_code for answer in repeated} == {200}
         assert server.stop() == 0
     log = sqlite3.connect(var / "events.db")
-    doubled = "SELECT count(*) FROM (SELECT 1 FROM stored_events GROUP BY originator_id, originator_version HAVING count(*) > 1)"
+    versions = "SELECT 1 FROM stored_events GROUP BY originator_id, originator_version HAVING count(*) > 1"
+    doubled = f"SELECT count(*) FROM ({versions})"
     assert log.execute(doubled).fetchone() == (0,)
     log.close()
     checked = msgspec.json.decode(svc("replay", "--var", var, "--check", "--json").stdout)
@@ -179,7 +184,11 @@ def _self_signed(folder: Path) -> tuple[Path, Path]:
     now = datetime(2026, 1, 1, tzinfo=UTC)
     address = x509.SubjectAlternativeName([x509.IPAddress(IPv4Address("127.0.0.1"))])
     builder = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-    signed = builder.not_valid_before(now).not_valid_after(now + timedelta(days=36500)).add_extension(address, critical=False)
+    signed = (
+        builder.not_valid_before(now)
+        .not_valid_after(now + timedelta(days=36500))
+        .add_extension(address, critical=False)
+    )
     files = folder / "cert.pem", folder / "key.pem"
     files[0].write_bytes(signed.sign(key, hashes.SHA256()).public_bytes(Encoding.PEM))
     files[1].write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
@@ -196,7 +205,9 @@ def test_both_listeners_speak_tls(tmp_path: Path) -> None:
         headers = {"Authorization": f"Bearer {made['key']}"}
         context = ssl.create_default_context(cafile=str(certificate))
         with httpx.Client(headers=headers, verify=context) as client:
-            captured = client.post(f"{server.intake_url}/v1/prompts", json={"prompt_text": "hi", "tool_session_id": "s"})
+            captured = client.post(
+                f"{server.intake_url}/v1/prompts", json={"prompt_text": "hi", "tool_session_id": "s"}
+            )
             assert captured.status_code == 201
             assert len(client.get(f"{server.api_url}/v1/score_v3/realtime/sub-sessions").json()) == 1
         assert made["developer_id"] in svc("key", "list", "--var", var, "--json").stdout

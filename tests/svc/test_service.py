@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 import trio
 
-from aggregates.commands import CaptureRecords, CapturePrompt, Done
+from aggregates.commands import CapturePrompt, CaptureRecords, Done
 from aggregates.records import Record
 from aggregates.scope import Scope
 from projections.sub_sessions import RealtimeRow, realtime

@@ -194,9 +194,7 @@ def test_events_are_fetched_by_position(store: EventStore) -> None:
 
 def test_events_are_found_by_topic(store: EventStore) -> None:
     """In the order of the log, whatever lies between them."""
-    store.append(
-        [new("a", event=created("a")), new("t"), new("p", event=prompt("x")), new("b", 1, created("b"))]
-    )
+    store.append([new("a", event=created("a")), new("t"), new("p", event=prompt("x")), new("b", 1, created("b"))])
     found = store.read_topics(["developer.created", "prompt.captured", "developer.created"])
     assert [recorded.event.TOPIC for recorded in found] == [
         "developer.created",

@@ -186,9 +186,7 @@ BAD: list[tuple[str, str, object, int, str]] = [
 
 
 @pytest.mark.parametrize(("method", "path", "body", "status", "told"), BAD)
-async def test_what_cannot_be_done(
-    admin: Caller, method: str, path: str, body: object, status: int, told: str
-) -> None:
+async def test_what_cannot_be_done(admin: Caller, method: str, path: str, body: object, status: int, told: str) -> None:
     """The right 4xx, and its message says what is wrong; nobody changed."""
     before = [(await admin.get(f"{A}/{kind}")).json for kind in KINDS]
     answer = await admin.call(method, f"{A}/{path}", body)

@@ -60,8 +60,15 @@ async def test_every_field_is_kept(house: House, intake: Caller) -> None:
 async def test_null_is_absent(intake: Caller) -> None:
     """A client that writes null for what it does not know is as good as one that leaves it out."""
     optional = (
-        "source", "cwd", "metadata", "client_event_id", "host_prompt_id", "submitted_at", "original_char_count",
-        "untruncated_sha256", "truncated",
+        "source",
+        "cwd",
+        "metadata",
+        "client_event_id",
+        "host_prompt_id",
+        "submitted_at",
+        "original_char_count",
+        "untruncated_sha256",
+        "truncated",
     )
     body = prompt() | dict.fromkeys(optional)
     assert (await intake.post("/v1/prompts", body)).status == 201
@@ -286,9 +293,7 @@ async def test_a_body_over_the_bound(
 async def test_saturation(house: House, intake: Caller, path: str) -> None:
     """503 with Retry-After 5, and the capture may be sent again."""
     house.refuses = "too much is waiting to be stored"
-    body = prompt(
-        prompt_id=EVENT_ID, response_operation_id="op", plugin_version="0.6.0", response_text="x"
-    )
+    body = prompt(prompt_id=EVENT_ID, response_operation_id="op", plugin_version="0.6.0", response_text="x")
     answer = await intake.post(path, body)
     assert answer.status == 503
     assert answer.headers["Retry-After"] == "5"
