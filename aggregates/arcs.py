@@ -6,8 +6,8 @@ from uuid import UUID
 
 import msgspec
 
-from aggregates.boundary import continues, topic_shift
-from aggregates.turn import CHANGE, COMMIT, Turn
+from aggregates.boundary import OpenArc, continues, topic_shift
+from aggregates.turn import COMMIT, Turn
 from aggregates.verdicts import BoundaryVerdict
 
 QUIET_US = 30 * 60 * 1_000_000
@@ -50,11 +50,11 @@ class _Open:
         self.turns = [first]
         self.opened_by = opened_by
         self.shift = shift
-        self.has_change = CHANGE in first.work.marks
+        self.so_far = OpenArc([first])
 
     def add(self, turn: Turn) -> None:
         self.turns.append(turn)
-        self.has_change = self.has_change or CHANGE in turn.work.marks
+        self.so_far.add(turn)
 
 
 def cut_arcs(turns: Sequence[Turn], opened_by: BoundaryKind, shift: BoundaryVerdict | None) -> list[Arc]:
@@ -78,9 +78,10 @@ def _boundary(current: _Open, turn: Turn) -> tuple[BoundaryKind | None, Boundary
     """A boundary that was said goes before one that is judged."""
     if turn.opening in ("clear", "end"):
         return turn.opening, None
-    if current.has_change and COMMIT in current.turns[-1].work.marks and not continues(current.turns, turn):
+    arc = current.so_far
+    if arc.has_change and COMMIT in arc.last.work.marks and not continues(arc, turn):
         return "commit", None
-    verdict = topic_shift(current.turns, turn)
+    verdict = topic_shift(arc, turn)
     return ("topic", verdict) if verdict.shift else (None, verdict)
 
 

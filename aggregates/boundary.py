@@ -6,14 +6,15 @@ Idle time is no boundary and is not looked at. The weights are thousandths of a 
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from aggregates.features import FEATURES
+from aggregates.feature_names import FLAGS
 from aggregates.judge_weights import BOUNDARY_BIAS, BOUNDARY_WEIGHTS
 from aggregates.reading import PromptReading
-from aggregates.turn import CHANGE, COMMIT, Turn
+from aggregates.turn import CHANGE, COMMIT, INTERRUPTED, Turn
 from aggregates.verdicts import BoundaryVerdict, Evidence
 
 _EARLIER_TURNS_MAX = 6
@@ -68,8 +69,38 @@ SIGNALS: tuple[str, ...] = (
     "the work before was interrupted",
     "uses no tool",
 )
-_NUMBER = {name: FEATURES.index(feature) for name, feature in _SAID.items()}
-_VAGUE, _OVER_10 = FEATURES.index("cue:vague"), FEATURES.index("words over 10")
+_SAID_FLAGS = tuple((FLAGS[feature], name) for name, feature in _SAID.items())
+_VAGUE, _OVER_10 = FLAGS["cue:vague"], FLAGS["words over 10"]
+
+
+class OpenArc:
+    """The open sub-session, as much of it as the boundary judge asks for; it grows turn by turn.
+
+    What is asked of all its turns is kept as it grows, so that judging the next turn does not go through them again.
+    """
+
+    def __init__(self, turns: Iterable[Turn]) -> None:
+        self.has_topic = False
+        """Whether any prompt does more than navigate."""
+        self.has_change = False
+        self.touched: set[int] = set()
+        self.changed: set[int] = set()
+        self.topics: deque[frozenset[int]] = deque(maxlen=_EARLIER_TURNS_MAX)
+        """The uncommon words of its last turns and of their answers, one set per turn."""
+        for turn in turns:
+            self.add(turn)
+
+    def add(self, turn: Turn) -> None:
+        """Go on with `turn`, which comes after all others."""
+        self.last = turn
+        prompt, answer = turn.prompt, turn.response
+        self.has_topic = self.has_topic or (prompt is not None and prompt.navigational is None)
+        self.has_change = self.has_change or CHANGE in turn.work.marks
+        if turn.work.files:
+            self.touched |= turn.work.touched_files
+            self.changed |= turn.work.changed_files
+        said = prompt.topic if prompt is not None else ()
+        self.topics.append(frozenset(said + answer.topic if answer is not None else said))
 
 
 class BoundaryModel(msgspec.Struct, frozen=True):
@@ -86,8 +117,9 @@ class BoundaryModel(msgspec.Struct, frozen=True):
 SHIPPED_BOUNDARY = BoundaryModel(BOUNDARY_BIAS, BOUNDARY_WEIGHTS)
 
 
-def topic_shift(arc: Sequence[Turn], turn: Turn, model: BoundaryModel = SHIPPED_BOUNDARY) -> BoundaryVerdict:
+def topic_shift(arc: OpenArc | Sequence[Turn], turn: Turn, model: BoundaryModel = SHIPPED_BOUNDARY) -> BoundaryVerdict:
     """Judge whether `turn` leaves the topic of the open sub-session `arc`, which has a turn."""
+    arc = _opened(arc)
     why_not = stays(arc, turn)
     if why_not is not None:
         return BoundaryVerdict(False, 0.95, (Evidence(why_not, turn.position),))
@@ -97,11 +129,17 @@ def topic_shift(arc: Sequence[Turn], turn: Turn, model: BoundaryModel = SHIPPED_
     return BoundaryVerdict(logit > 0, round(max(share, 1 - share), 3), _evidence(signals, logit > 0, turn, model))
 
 
-def continues(arc: Sequence[Turn], turn: Turn, model: BoundaryModel = SHIPPED_BOUNDARY) -> bool:
+def continues(arc: OpenArc | Sequence[Turn], turn: Turn, model: BoundaryModel = SHIPPED_BOUNDARY) -> bool:
     """Whether `turn` goes on with the goal of `arc`, whose own changes were just committed."""
+    arc = _opened(arc)
     if stays(arc, turn) is not None:
         return True
     return model.logit(boundary_signals(arc, turn)) + AFTER_COMMIT <= 0
+
+
+def _opened(arc: OpenArc | Sequence[Turn]) -> OpenArc:
+    """Who judges one turn alone has the turns before it at hand, and no open arc."""
+    return arc if isinstance(arc, OpenArc) else OpenArc(arc)
 
 
 def _evidence(signals: Sequence[str], shift: bool, turn: Turn, model: BoundaryModel) -> tuple[Evidence, ...]:
@@ -113,7 +151,7 @@ def _evidence(signals: Sequence[str], shift: bool, turn: Turn, model: BoundaryMo
     return tuple(Evidence(name, turn.position, span) for name in telling[:_EVIDENCE_MAX])
 
 
-def stays(arc: Sequence[Turn], turn: Turn) -> str | None:
+def stays(arc: OpenArc | Sequence[Turn], turn: Turn) -> str | None:
     """Why a turn cannot shift, whatever it says; None where it can."""
     prompt = turn.prompt
     if prompt is None:
@@ -122,64 +160,70 @@ def stays(arc: Sequence[Turn], turn: Turn) -> str | None:
         return "only navigates"
     if prompt.corrects or prompt.reports_failure:
         return "corrects what came before"
-    if all(each.prompt is None or each.prompt.navigational is not None for each in arc):
-        return "no topic before it"
-    return None
+    return None if _opened(arc).has_topic else "no topic before it"
 
 
-def boundary_signals(arc: Sequence[Turn], turn: Turn) -> list[str]:
+def boundary_signals(arc: OpenArc | Sequence[Turn], turn: Turn) -> list[str]:
     """The names of the signals between the open sub-session and a turn, in the order of `SIGNALS`."""
     prompt = turn.prompt
     if prompt is None:
         return []
-    shows = frozenset(prompt.features)
-    found = {name: number in shows for name, number in _NUMBER.items()}
-    found["short and vague"] = _VAGUE in shows and _OVER_10 not in shows
-    found.update(_shared_words(arc, prompt))
-    found.update(_shared_work(arc, turn))
-    found.update(_before(arc))
-    return [name for name in SIGNALS if found[name]]
+    arc = _opened(arc)
+    found = [name for flag, name in _SAID_FLAGS if prompt.flags & flag]
+    if prompt.flags & _VAGUE and not prompt.flags & _OVER_10:
+        found.append("short and vague")
+    return found + _shared_words(arc, prompt) + _shared_work(arc, turn) + _before(arc) + _without_tools(turn)
 
 
-def _shared_words(arc: Sequence[Turn], prompt: PromptReading) -> dict[str, bool]:
-    topic = frozenset(prompt.topic)
-    known: set[int] = set()
-    for each in arc[-_EARLIER_TURNS_MAX:]:
-        known.update(each.prompt.topic if each.prompt is not None else ())
-        known.update(each.response.topic if each.response is not None else ())
-    answer = arc[-1].response
-    shared = len(topic & known)
-    new = len(topic) - shared
-    return {
+def _shared_words(arc: OpenArc, prompt: PromptReading) -> list[str]:
+    topic = fresh = frozenset(prompt.topic)
+    for known in arc.topics:
+        fresh = fresh - known
+    new = len(fresh)
+    shared = len(topic) - new
+    answer = arc.last.response
+    found = {
         "4 words or more are new": new >= 4,
         "8 words or more are new": new >= 8,
         "hardly a word is known": len(topic) >= 3 and shared * 5 < len(topic),
-        "shares no word": bool(topic) and not shared,
+        "shares no word": len(topic) > 0 and not shared,
         "shares 2 words": shared >= 2,
         "shares 4 words": shared >= 4,
-        "shares words with the last answer": answer is not None and len(topic.intersection(answer.topic)) >= 2,
+        # What the answer shares is a part of what is shared at all.
+        "shares words with the last answer": answer is not None
+        and shared >= 2
+        and len(topic.intersection(answer.topic)) >= 2,
     }
+    return [name for name, holds in found.items() if holds]
 
 
-def _shared_work(arc: Sequence[Turn], turn: Turn) -> dict[str, bool]:
-    before: frozenset[int] = frozenset().union(*(each.work.touched_files for each in arc))
-    changed: frozenset[int] = frozenset().union(*(each.work.changed_files for each in arc))
-    mine = turn.work.touched_files
-    return {
-        "works on other files": bool(mine) and bool(before) and mine.isdisjoint(before),
-        "works on the same files": not mine.isdisjoint(before),
-        "changes the same files": not turn.work.changed_files.isdisjoint(changed),
-        "uses no tool": turn.work.observed and not turn.work.tool_calls,
-    }
+def _shared_work(arc: OpenArc, turn: Turn) -> list[str]:
+    if not turn.work.files:
+        return []
+    found = []
+    touched = turn.work.touched_files
+    if not touched.isdisjoint(arc.touched):
+        found.append("works on the same files")
+    elif arc.touched:
+        found.append("works on other files")
+    if not turn.work.changed_files.isdisjoint(arc.changed):
+        found.append("changes the same files")
+    return found
 
 
-def _before(arc: Sequence[Turn]) -> dict[str, bool]:
-    last = arc[-1]
-    answer = last.response
-    changed = any(CHANGE in each.work.marks for each in arc)
-    return {
-        "the answer before was an offer": answer is not None and answer.asks,
-        "the work before was done": changed and answer is not None and answer.reports_done and not answer.asks,
-        "the work before was committed": COMMIT in last.work.marks,
-        "the work before was interrupted": "I" in last.work.marks,
-    }
+def _before(arc: OpenArc) -> list[str]:
+    answer, marks = arc.last.response, arc.last.work.marks
+    found = []
+    if answer is not None and answer.asks:
+        found.append("the answer before was an offer")
+    elif answer is not None and answer.reports_done and arc.has_change:
+        found.append("the work before was done")
+    if COMMIT in marks:
+        found.append("the work before was committed")
+    if INTERRUPTED in marks:
+        found.append("the work before was interrupted")
+    return found
+
+
+def _without_tools(turn: Turn) -> list[str]:
+    return ["uses no tool"] if turn.work.observed and not turn.work.tool_calls else []

@@ -1,6 +1,8 @@
 """Keyed digests: the same word or path of one developer always gives the same number, and nobody without that
 developer's key can tell which word it was."""
 
+import struct
+from collections.abc import Collection, Sequence
 from hashlib import blake2b
 
 _CACHE_ENTRIES_MAX = 20_000
@@ -23,6 +25,23 @@ class Digester:
             self._cache[text] = known
         return known
 
+    def numbers(self, texts: Collection[str]) -> list[int]:
+        """The number of each text, in their order."""
+        try:
+            return list(map(self._cache.__getitem__, texts))
+        except KeyError:
+            return [self.number(text) for text in texts]
+
     def digest(self, text: str) -> bytes:
         """16 bytes; decides whether two texts as received are the same."""
         return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16, key=self._key).digest()
+
+
+def packed(numbers: Sequence[int]) -> bytes:
+    """Numbers of a digester as bytes: many of them are read back from a stored body in no time, and mostly unused."""
+    return struct.pack(f"<{len(numbers)}q", *numbers)
+
+
+def unpacked(data: bytes) -> tuple[int, ...]:
+    """What `packed` was given."""
+    return struct.unpack(f"<{len(data) // 8}q", data)

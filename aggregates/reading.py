@@ -5,21 +5,23 @@ budget is 50 microseconds per kilobyte: tokenise once, then look up sets. They n
 """
 
 import re
-from functools import lru_cache
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from aggregates.digests import Digester
-from aggregates.features import FEATURES, Features, extract
+from aggregates.digests import Digester, packed, unpacked
+from aggregates.evidence import cut_end, evidence_spans
+from aggregates.feature_names import FLAGS
+from aggregates.features import Features, extract
 from aggregates.lexicons import (
     ACKNOWLEDGEMENT_WORDS_MAX,
     ACKNOWLEDGEMENTS,
     ACKNOWLEDGING_STARTS,
-    PHRASE_CUES,
     VOCABULARY,
     WORD_CUES,
 )
-from aggregates.pasted import HEAD_CHARS, TAIL_CHARS, Looked, look
+from aggregates.pasted import Looked, look
+from aggregates.rubric_model import SHIPPED, RubricModel
 from aggregates.words import Span
 
 TOKENS_MAX = 512
@@ -27,9 +29,10 @@ TOPIC_MAX = 48
 TITLE_CHARS_MAX = 60
 SUMMARY_CHARS_MAX = 240
 SHORT_WEIGHT = 10
-EVIDENCE_CHARS_MAX = 160
 
 _WORD = re.compile(r"\w+")
+_TO_SPACE = str.maketrans({chr(code): " " for code in range(128) if not (chr(code).isalnum() or code == ord("_"))})
+"""What is no word in ASCII: translating and splitting gives the same words as `_WORD`, in a third of the time."""
 _CJK = re.compile(
     "[\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
 )
@@ -44,18 +47,9 @@ _NOT_TYPED = (
 """How texts begin that an agent puts in the user's place."""
 _IMAGE = re.compile(r"\s*(?:\[Image[^\]]{0,300}\]\s*)+$")
 _COMMON = VOCABULARY.union(*WORD_CUES.values())
-_NUMBER_OF = {name: number for number, name in enumerate(FEATURES)}
-
-_EVIDENCE_CUES: tuple[tuple[str, ...], ...] = (
-    ("goal_given", "feature_asked", "small_asked", "refactor_asked"),
-    ("scope_limit",),
-    (),
-    ("cause_asked", "goal_given"),
-    ("check_asked",),
-    ("cause_asked",),
-    ("plan_given", "plan_asked"),
-)
-"""For each boolean in rubric order, the phrases whose place is kept as its evidence."""
+_ACCEPTING, _CORRECTING = FLAGS["phrase:accepting"], FLAGS["phrase:correcting"]
+_FAILING, _UNDOING = FLAGS["phrase:failing"], FLAGS["phrase:undoing"]
+_WORDLESS = FLAGS["no own words"]
 
 
 class PromptReading(msgspec.Struct, frozen=True, array_like=True):
@@ -67,8 +61,8 @@ class PromptReading(msgspec.Struct, frozen=True, array_like=True):
     """Why this prompt only navigates: `short`, `command`, `shell`, `acknowledgement`; None for a real prompt."""
     clears: bool
     """True for a `/clear` prompt."""
-    tokens: tuple[int, ...]
-    """Keyed digests of the distinct lower-cased word tokens, sorted; at most `TOKENS_MAX`."""
+    token_digests: bytes
+    """Keyed digests of the distinct lower-cased word tokens, sorted, `packed`; at most `TOKENS_MAX`."""
     title: Span
     """A heuristic title within the prompt, at most 60 characters."""
     summary: Span
@@ -77,54 +71,60 @@ class PromptReading(msgspec.Struct, frozen=True, array_like=True):
     """Of the whole text."""
     pasted_characters: int = 0
     """Of pasted lines; the middle of a text over 32 KiB counts as pasted."""
-    features: tuple[int, ...] = ()
-    """Numbers into `features.FEATURES`, ascending."""
-    topic: tuple[int, ...] = ()
-    """Keyed digests of the words that are not everyday words, sorted; at most `TOPIC_MAX`."""
+    flags: int = 0
+    """One bit for each feature of `feature_names.FLAGS` that it shows."""
+    sums: bytes = b""
+    """What a rubric model sums up of its features (`RubricModel.weigh`)."""
+    topic_digests: bytes = b""
+    """Keyed digests of the words that are not everyday words, sorted, `packed`; at most `TOPIC_MAX`."""
     foreign: bool = False
     """In a language that the lexicons do not know, or a picture alone: the rubric judge abstains."""
     spans: tuple[Span | None, ...] = (None,) * 7
     """For each boolean in rubric order, the words that speak for it; None where none do."""
 
     @property
+    def tokens(self) -> tuple[int, ...]:
+        """Keyed digests of the distinct word tokens, ascending."""
+        return unpacked(self.token_digests)
+
+    @property
+    def topic(self) -> tuple[int, ...]:
+        """Keyed digests of the words that are not everyday words, ascending."""
+        return unpacked(self.topic_digests)
+
+    @property
     def wordless(self) -> bool:
         """Holds no word of its own and nothing pasted to judge by: an image, a lone mark."""
-        return self.shows("no own words") and not self.pasted_characters
-
-    def shows(self, name: str) -> bool:
-        """Whether the named feature is there; the name is one of `features.FEATURES`."""
-        return _NUMBER_OF[name] in self.features
+        return self.flags & _WORDLESS > 0 and not self.pasted_characters
 
     @property
     def accepts(self) -> bool:
         """Thanks, praise or a bare acknowledgement, without a complaint."""
-        if self.corrects or self.reports_failure:
+        if self.flags & (_CORRECTING | _FAILING):
             return False
-        return self.navigational == "acknowledgement" or self.shows("phrase:accepting")
+        return self.navigational == "acknowledgement" or self.flags & _ACCEPTING > 0
 
     @property
     def corrects(self) -> bool:
         """Says that the work or the answer before is not what was wanted."""
-        return self.shows("phrase:correcting")
+        return self.flags & _CORRECTING > 0
 
     @property
     def reports_failure(self) -> bool:
         """Says that what was done does not work."""
-        return self.shows("phrase:failing")
+        return self.flags & _FAILING > 0
 
     @property
     def asks_to_revert(self) -> bool:
         """Asks to take earlier work back."""
-        return self.shows("phrase:undoing")
+        return self.flags & _UNDOING > 0
 
 
 class ResponseReading(msgspec.Struct, frozen=True, array_like=True):
     """What one response's text shows."""
 
-    tokens: tuple[int, ...]
-    """Keyed digests of the distinct lower-cased word tokens, sorted; at most `TOKENS_MAX`."""
-    topic: tuple[int, ...] = ()
-    """Keyed digests of the words that are not everyday words, sorted; at most `TOPIC_MAX`."""
+    topic_digests: bytes = b""
+    """Keyed digests of the words at its end that are not everyday words, sorted, `packed`; at most `TOPIC_MAX`."""
     characters: int = 0
     asks: bool = False
     """Ends by asking or offering: the next prompt may answer it."""
@@ -133,25 +133,35 @@ class ResponseReading(msgspec.Struct, frozen=True, array_like=True):
     reports_failure: bool = False
     """Says that something still fails, or that it could not be done."""
 
+    @property
+    def topic(self) -> tuple[int, ...]:
+        """Keyed digests of the words that are not everyday words, ascending."""
+        return unpacked(self.topic_digests)
 
-def read_prompt(text: str, digester: Digester) -> PromptReading:
-    """Read a prompt. Spans point into `text`; a blank prompt has empty spans."""
+
+def read_prompt(text: str, digester: Digester, model: RubricModel = SHIPPED) -> PromptReading:
+    """Read a prompt. Spans point into `text`; a blank prompt has empty spans.
+
+    The reading can be judged by `model` alone: what it holds of the text's features is that model's sums.
+    """
     looked = look(text)
     shown = extract(looked)
     title, summary = _title(looked), _summary(looked)
+    sums, flags = model.weigh(shown)
     return PromptReading(
         weight=_weight(looked.own),
         navigational=_navigational(text, shown),
         clears=_is_clear(text),
-        tokens=_digests(looked.text, digester),
+        token_digests=_digests(looked.text, digester),
         title=title,
         summary=summary,
         characters=len(text),
         pasted_characters=looked.pasted_chars,
-        features=shown.active,
-        topic=_topic(shown.words, digester),
+        flags=flags,
+        sums=sums,
+        topic_digests=_topic(shown.distinct, digester),
         foreign=shown.foreign or _IMAGE.match(text[:2000]) is not None,
-        spans=_evidence(looked, shown),
+        spans=evidence_spans(looked, shown.phrases, shown.reference) if shown.words else (None,) * 7,
     )
 
 
@@ -174,13 +184,11 @@ _END_CHARS = 400
 
 
 def read_response(text: str, digester: Digester) -> ResponseReading:
-    """Read a response; what it reports is looked for in its last 400 characters."""
-    looked = text if len(text) <= HEAD_CHARS + TAIL_CHARS else text[:HEAD_CHARS] + "\n" + text[-TAIL_CHARS:]
+    """Read a response's end: what it reports in its last 400 characters, what it is about in its last 800."""
     end = text[-_END_CHARS:]
-    words = [word for word in _WORD.findall(looked[-2 * _END_CHARS :].lower()) if not word.isdigit()]
+    words = [word for word in _WORD.findall(text[-2 * _END_CHARS :].lower()) if not word.isdigit()]
     return ResponseReading(
-        tokens=_digests(looked, digester),
-        topic=_topic(words, digester),
+        topic_digests=_topic(dict.fromkeys(words), digester),
         characters=len(text),
         asks=_OFFER.search(end[-200:]) is not None,
         reports_done=_DONE.search(end) is not None,
@@ -213,7 +221,7 @@ def _navigational(text: str, shown: Features) -> str | None:
     return None
 
 
-def _acknowledges(words: tuple[str, ...]) -> bool:
+def _acknowledges(words: Sequence[str]) -> bool:
     return (
         0 < len(words) <= ACKNOWLEDGEMENT_WORDS_MAX
         and words[0] in ACKNOWLEDGING_STARTS
@@ -221,15 +229,17 @@ def _acknowledges(words: tuple[str, ...]) -> bool:
     )
 
 
-def _digests(text: str, digester: Digester) -> tuple[int, ...]:
-    """Digests of the first distinct words, sorted."""
-    distinct = list(dict.fromkeys(_WORD.findall(text.lower())))[:TOKENS_MAX]
-    return tuple(sorted(map(digester.number, distinct)))
+def _digests(text: str, digester: Digester) -> bytes:
+    """Digests of the first distinct words."""
+    lowered = text.lower()
+    words = lowered.translate(_TO_SPACE).split() if lowered.isascii() else _WORD.findall(lowered)
+    distinct = list(dict.fromkeys(words))
+    return packed(sorted(digester.numbers(distinct[:TOKENS_MAX])))
 
 
-def _topic(words: tuple[str, ...] | list[str], digester: Digester) -> tuple[int, ...]:
-    rare = [word for word in dict.fromkeys(words) if word not in _COMMON and len(word) > 2]
-    return tuple(sorted(digester.number(word) for word in rare[:TOPIC_MAX]))
+def _topic(distinct: Iterable[str], digester: Digester) -> bytes:
+    rare = [word for word in distinct if word not in _COMMON and len(word) > 2]
+    return packed(sorted(digester.numbers(rare[:TOPIC_MAX])))
 
 
 def _first_line(looked: Looked) -> tuple[str, int, int]:
@@ -249,7 +259,7 @@ def _title(looked: Looked) -> Span:
         start, end = _heading_after(source, start, end)
     while start < end and source[start] in "#*->•– \t":
         start += 1
-    return _placed(looked, source, start, _cut(source, start, end, TITLE_CHARS_MAX))
+    return _placed(looked, source, start, cut_end(source, start, end, TITLE_CHARS_MAX))
 
 
 def _heading_after(source: str, start: int, end: int) -> tuple[int, int]:
@@ -264,66 +274,10 @@ def _heading_after(source: str, start: int, end: int) -> tuple[int, int]:
 
 def _summary(looked: Looked) -> Span:
     source, start, end = _first_line(looked)
-    return _placed(looked, source, start, _cut(source, start, min(end, len(source)), SUMMARY_CHARS_MAX))
-
-
-def _cut(source: str, start: int, end: int, most: int) -> int:
-    """The end of a piece of at most `most` characters: at a sentence's end, else between words."""
-    while end > start and source[end - 1].isspace():
-        end -= 1
-    if end - start <= most:
-        return end
-    piece = source[start : start + most + 1]
-    sentence = max(piece.rfind(". "), piece.rfind("? "), piece.rfind("! "))
-    if sentence >= most // 3:
-        return start + sentence + 1
-    space = piece.rfind(" ")
-    return start + (space if space > most // 2 else most)
+    return _placed(looked, source, start, cut_end(source, start, min(end, len(source)), SUMMARY_CHARS_MAX))
 
 
 def _placed(looked: Looked, source: str, start: int, end: int) -> Span:
     if source is looked.own:
         return looked.span(start, end)
     return Span(start, end)
-
-
-def _evidence(looked: Looked, shown: Features) -> tuple[Span | None, ...]:
-    """For each boolean the clause that holds its first cue."""
-    if not shown.words:
-        return (None,) * 7
-    found = dict(shown.cue_words)
-    spans: list[Span | None] = []
-    for cues in _EVIDENCE_CUES:
-        phrase = next((found[n] for cue in cues if (n := _NUMBER_OF[f"phrase:{cue}"]) in found), None)
-        spans.append(_clause(looked, phrase) if phrase else None)
-    spans[2] = looked.span(*shown.reference) if shown.reference else None
-    return tuple(spans)
-
-
-@lru_cache(maxsize=512)
-def _pattern(phrase: str) -> re.Pattern[str]:
-    """A phrase of the lexicon as it stands in a text: apostrophes and punctuation between."""
-    words = [r"['’]?".join(map(re.escape, word)) for word in phrase.replace(",", " ").replace("?", " ").split()]
-    return re.compile(r"(?<!\w)" + r"\W{1,4}".join(words), re.IGNORECASE)
-
-
-def _clause(looked: Looked, phrase: str) -> Span | None:
-    match = _pattern(phrase).search(looked.own)
-    if match is None:
-        return None
-    own = looked.own
-    low = max(match.start() - EVIDENCE_CHARS_MAX // 2, 0)
-    before = own[low : match.start()]
-    cut = max(before.rfind(mark) for mark in (". ", "? ", "! ", "\n"))
-    start = low + cut + 1 if cut >= 0 else (low if low == 0 else low + before.find(" ") + 1)
-    while start < match.start() and own[start] in " \t-*#>":
-        start += 1
-    end = _cut(own, start, min(len(own), max(match.end(), start + EVIDENCE_CHARS_MAX)), EVIDENCE_CHARS_MAX)
-    stop = min(
-        (at for mark in (". ", "? ", "! ", "\n") if (at := own.find(mark, match.end(), end)) >= 0),
-        default=end,
-    )
-    return looked.span(start, max(stop, match.end()))
-
-
-assert all(f"phrase:{name}" in _NUMBER_OF for name in PHRASE_CUES)

@@ -7,13 +7,15 @@ sub-sessions stands below: it is exact and knows nothing of how a prompt was jud
 
 from collections.abc import Sequence
 
-from aggregates.features import FEATURES
+from aggregates.feature_names import FLAGS
 from aggregates.reading import PromptReading
-from aggregates.rubric_model import CONTEXT_NUMBER, MAY_REST_ON_PASTED, SHIPPED, RubricModel
+from aggregates.rubric_model import MAY_REST_ON_PASTED, SHIPPED, RubricModel
 from aggregates.turn import Turn
-from aggregates.verdicts import BOOLEANS, CHANGE_INTENTS, BooleanName, Evidence, Intent, Rubric, applicable
+from aggregates.verdicts import BOOLEANS, CHANGE_INTENTS, INTENTS, BooleanName, Evidence, Intent, Rubric, applicable
 
-_REVIEW_CUES = frozenset({FEATURES.index("cue:review"), FEATURES.index("word:review")})
+_REVIEW_CUES = FLAGS["cue:review"] | FLAGS["word:review"]
+_OVER_6_WORDS, _OVER_16_WORDS = FLAGS["words over 6"], FLAGS["words over 16"]
+_REFERENCE, _BARE_PASTE = FLAGS["reference"], FLAGS["bare paste"]
 _LOOK_BACK_TURNS = 8
 
 _MISSED: dict[BooleanName, str] = {
@@ -36,61 +38,86 @@ _EARNED: dict[BooleanName, str] = {
 }
 
 
+_APPLY = {intent: applicable(intent) for intent in INTENTS}
+_WHY_MISSED = {name: Evidence(what) for name, what in _MISSED.items()}
+
+
 def judge_prompt(
     prompt: PromptReading | None, position: int, earlier: Sequence[Turn], model: RubricModel = SHIPPED
 ) -> Rubric:
-    """Judge one prompt by itself. `earlier` are the turns before it in the same sub-session, in order."""
+    """Judge one prompt by itself. `earlier` are the turns before it in the same sub-session, in order.
+
+    All of them were read for this `model`.
+    """
     if prompt is None or prompt.navigational:
         return Rubric("skipped")
     if prompt.foreign or prompt.wordless:
         return Rubric("unclassified")
-    active = (*prompt.features, *context_features(prompt, earlier, model))
-    intent, confidence = model.intent(active)
-    earned = model.booleans(active, intent)
-    if prompt.shows("bare paste"):
+    total = model.with_context(prompt.sums, context_features(prompt, earlier, model))
+    intent, confidence = model.intent(total)
+    earned = model.booleans(total, prompt.flags, intent)
+    if prompt.flags & _BARE_PASTE:
         earned = tuple(name for name in earned if name in MAY_REST_ON_PASTED)
-    evidence = tuple((name, _evidence(name, name in earned, prompt, position)) for name in applicable(intent))
+    evidence = tuple(
+        [(name, _speaking(name, prompt, position) if name in earned else _WHY_MISSED[name]) for name in _APPLY[intent]]
+    )
     return Rubric("ok", intent, confidence, earned, evidence)
 
 
-def context_features(prompt: PromptReading, earlier: Sequence[Turn], model: RubricModel = SHIPPED) -> tuple[int, ...]:
-    """What the sub-session held before a prompt, as features."""
-    few, short, named = not prompt.shows("words over 6"), not prompt.shows("words over 16"), prompt.shows("reference")
+def context_features(prompt: PromptReading, earlier: Sequence[Turn], model: RubricModel = SHIPPED) -> list[str]:
+    """What the sub-session held before a prompt, as names of features."""
+    asked = asked_before(earlier)
+    return context_names(prompt, earlier, None if asked is None else model.own_intent(asked.sums))
+
+
+def asked_before(earlier: Sequence[Turn]) -> PromptReading | None:
+    """The last of the nearest turns' prompts that does more than navigate."""
+    for turn in reversed(earlier[-_LOOK_BACK_TURNS:]):
+        if turn.prompt is not None and not turn.prompt.navigational:
+            return turn.prompt
+    return None
+
+
+def context_names(prompt: PromptReading, earlier: Sequence[Turn], asked: Intent | None) -> list[str]:
+    """The same where it is known what the prompt before asked for; None where there is none."""
+    short, named = not prompt.flags & _OVER_16_WORDS, prompt.flags & _REFERENCE
+    vague = ["short and nothing named"] if short and not named else []
     if not earlier:
-        found = {
-            "context:first": True,
-            "context:first and short": short,
-            "context:first and of few words": few,
-            "context:first and nothing named": not named,
-            "context:first and plain": short and not named,
-            "context:first and pasted": prompt.pasted_characters > 0,
-            "short and nothing named": short and not named,
-        }
-        return tuple(CONTEXT_NUMBER[name] for name, holds in found.items() if holds)
+        return _opening_names(prompt, short=short, named=named > 0) + vague
+    names = vague
     before = earlier[-1]
-    names = ["short and nothing named"] if short and not named else []
     if before.response is not None and before.response.asks:
         names.append("context:after an offer")
     if before.response is None or not before.response.characters:
         names.append("context:after silence")
     if before.prompt is not None and before.prompt.navigational == "command":
         names.append("context:after a command")
-        if not _REVIEW_CUES.isdisjoint(before.prompt.features):
+        if before.prompt.flags & _REVIEW_CUES:
             names.append("context:after a review command")
-    asked = next(
-        (t.prompt for t in reversed(earlier[-_LOOK_BACK_TURNS:]) if t.prompt is not None and not t.prompt.navigational),
-        None,
-    )
     if asked is not None:
-        names.append(f"context:after {model.intent(asked.features)[0]}")
-    return tuple(CONTEXT_NUMBER[name] for name in names)
+        names.append(f"context:after {asked}")
+    return names
 
 
-def _evidence(name: BooleanName, earned: bool, prompt: PromptReading, position: int) -> Evidence:
-    if not earned:
-        return Evidence(_MISSED[name])
-    span = prompt.spans[BOOLEANS.index(name)]
-    return Evidence(_EARNED[name], position, span if span is not None else prompt.summary)
+def _opening_names(prompt: PromptReading, *, short: bool, named: bool) -> list[str]:
+    """What is said of the first prompt of a sub-session."""
+    names = ["context:first"]
+    if short:
+        names.append("context:first and short")
+    if not prompt.flags & _OVER_6_WORDS:
+        names.append("context:first and of few words")
+    if not named:
+        names.append("context:first and nothing named")
+    if short and not named:
+        names.append("context:first and plain")
+    if prompt.pasted_characters:
+        names.append("context:first and pasted")
+    return names
+
+
+def _speaking(name: BooleanName, prompt: PromptReading, position: int) -> Evidence:
+    """The words that earned a boolean; where none stand out, the prompt's summary."""
+    return Evidence(_EARNED[name], position, prompt.spans[BOOLEANS.index(name)] or prompt.summary)
 
 
 def sub_session_intent(rubrics: Sequence[Rubric]) -> Intent | None:

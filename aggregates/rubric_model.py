@@ -4,32 +4,15 @@ Weights are whole thousandths of a logit, so a verdict can be followed by hand a
 """
 
 import math
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 
-from aggregates.features import FEATURES, PASTED_FEATURES
+from aggregates.feature_names import CROSSED, FEATURES, FLAGS, PASTED_FEATURES, WORD
+from aggregates.features import Features
 from aggregates.judge_weights import BIAS, BOOLEAN_BIAS, BOOLEAN_WEIGHTS, WEIGHTS
+from aggregates.lanes import Lanes
 from aggregates.verdicts import APPLIES_TO, BOOLEANS, INTENTS, BooleanName, Intent
 
-_CROSSED = (
-    "phrase:goal_given",
-    "phrase:check_asked",
-    "phrase:cause_asked",
-    "phrase:symptom_only",
-    "phrase:scope_limit",
-    "reference",
-    "references 2",
-    "begins:request",
-    "ends:request",
-    "only question",
-    "has report",
-    "prose",
-    "bare",
-    "pasted",
-    "words over 10",
-    "words over 25",
-    "words over 70",
-)
-"""Cues that mean another thing for another intent."""
 CONTEXT_FEATURES = (
     "context:first",
     "context:after an offer",
@@ -44,7 +27,7 @@ CONTEXT_FEATURES = (
     "context:first and pasted",
     "short and nothing named",
     *(f"is:{intent}" for intent in INTENTS),
-    *(f"{intent} & {cue}" for intent in INTENTS for cue in _CROSSED),
+    *(f"{intent} & {cue}" for intent in INTENTS for cue in CROSSED),
 )
 """What came before a prompt, and, for the booleans, what it was judged to ask for."""
 ALL_FEATURES = FEATURES + CONTEXT_FEATURES
@@ -53,14 +36,12 @@ MAY_REST_ON_PASTED: frozenset[BooleanName] = frozenset({"references_concrete", "
 """Pasted text is evidence for these alone."""
 
 _CROSSED_NUMBERS = {
-    (intent, FEATURES.index(cue)): CONTEXT_NUMBER[f"{intent} & {cue}"] for intent in INTENTS for cue in _CROSSED
+    (intent, FEATURES.index(cue)): CONTEXT_NUMBER[f"{intent} & {cue}"] for intent in INTENTS for cue in CROSSED
 }
-_CROSSABLE = frozenset(FEATURES.index(cue) for cue in _CROSSED)
+_CROSSABLE = frozenset(FEATURES.index(cue) for cue in CROSSED)
 _CROSSED_PASTED = frozenset(CONTEXT_NUMBER[f"{intent} & pasted"] for intent in INTENTS)
 PASTED: frozenset[int] = PASTED_FEATURES | _CROSSED_PASTED | {CONTEXT_NUMBER["context:first and pasted"]}
 """Every feature that pasted text shows."""
-
-_PASTED_NAMES = frozenset(ALL_FEATURES[number] for number in PASTED)
 
 
 def crossed(active: Sequence[int], intent: Intent) -> tuple[int, ...]:
@@ -69,11 +50,21 @@ def crossed(active: Sequence[int], intent: Intent) -> tuple[int, ...]:
     return (*active, CONTEXT_NUMBER[f"is:{intent}"], *both)
 
 
-Columns = Mapping[int, Sequence[int]]
+_LANES = Lanes(len(INTENTS) + len(BOOLEANS))
+"""A logit for each intent, then one for each boolean."""
+_JUDGED = {
+    intent: tuple((place, name) for place, name in enumerate(BOOLEANS, len(INTENTS)) if intent in APPLIES_TO[name])
+    for intent in INTENTS
+}
+"""For each intent the lanes of the booleans that apply to it."""
 
 
 class RubricModel:
-    """A bias and, per feature, one weight for each intent and for each boolean."""
+    """A bias and, per feature, one weight for each intent and for each boolean.
+
+    All weights of a feature are one vector (`lanes.py`). The vectors of a text's own features are added up when it is
+    read; judging it adds those of what came before.
+    """
 
     def __init__(
         self,
@@ -82,39 +73,61 @@ class RubricModel:
         boolean_bias: Sequence[int],
         boolean_weights: Mapping[str, Sequence[int]],
     ) -> None:
-        self._bias = tuple(bias)
-        self._boolean_bias = tuple(boolean_bias)
-        own = {name: values for name, values in weights.items() if name not in _PASTED_NAMES}
-        self._intents = _columns(own)
-        self._booleans = _columns(boolean_weights)
+        self._vectors = [
+            _LANES.pack(_weights(number, weights.get(name), boolean_weights.get(name)))
+            for number, name in enumerate(ALL_FEATURES)
+        ]
+        self._start = _LANES.pack((*bias, *boolean_bias)) + _LANES.signs
+        # Flags lie above the lanes, so that one sum gives them too: a feature is there once or not at all.
+        self._features = [
+            vector + (FLAGS.get(name, 0) << _LANES.bits) for name, vector in zip(FEATURES, self._vectors, strict=False)
+        ]
+        self._words = {word: self._features[number] for word, number in WORD.items()}
+        self._context = {name: self._vectors[number] for name, number in CONTEXT_NUMBER.items()}
+        self._crossed = {
+            intent: tuple((FLAGS[cue], self._context[f"{intent} & {cue}"]) for cue in CROSSED) for intent in INTENTS
+        }
 
-    def intent(self, active: Iterable[int]) -> tuple[Intent, float]:
+    def weigh(self, shown: Features) -> tuple[bytes, int]:
+        """The sums of a text's own features, and its flags."""
+        total = self._start + sum(map(self._words.__getitem__, shown.vocabulary))
+        total += sum(map(self._features.__getitem__, shown.others))
+        flags = total >> _LANES.bits
+        return (total - (flags << _LANES.bits)).to_bytes(_LANES.bytes, "little"), flags
+
+    def total(self, numbers: Iterable[int]) -> int:
+        """The sums of features given by their numbers: the same, for those that have no reading at hand."""
+        return self._start + sum([self._vectors[number] for number in numbers])
+
+    def with_context(self, sums: bytes, context: Iterable[str]) -> int:
+        """The sums with those of named features of what came before."""
+        return int.from_bytes(sums, "little") + sum([self._context[name] for name in context])
+
+    def intent(self, total: int) -> tuple[Intent, float]:
         """The likeliest class of what is asked, and its probability, 0-1. Pasted text has no say."""
-        logits = _sums(self._bias, self._intents, active)
+        logits = _LANES.unpack(total)[: len(INTENTS)]
         top = max(logits)
-        total = sum(math.exp((value - top) / 1000) for value in logits)
-        return INTENTS[logits.index(top)], round(1 / total, 3)
+        share = sum([math.exp((value - top) / 1000) for value in logits])
+        return INTENTS[logits.index(top)], round(1 / share, 3)
 
-    def booleans(self, active: Sequence[int], intent: Intent) -> tuple[BooleanName, ...]:
+    def own_intent(self, sums: bytes) -> Intent:
+        """The likeliest class of a prompt taken by itself, whatever came before."""
+        logits = _LANES.unpack(int.from_bytes(sums, "little"))[: len(INTENTS)]
+        return INTENTS[logits.index(max(logits))]
+
+    def booleans(self, total: int, flags: int, intent: Intent) -> tuple[BooleanName, ...]:
         """The booleans that a prompt of this intent earns, in rubric order."""
-        numbers = crossed(active, intent)
-        with_pasted = _sums(self._boolean_bias, self._booleans, numbers)
-        own = [number for number in numbers if number not in PASTED]
-        own_only = with_pasted if len(own) == len(numbers) else _sums(self._boolean_bias, self._booleans, own)
-        return tuple(
-            name
-            for place, name in enumerate(BOOLEANS)
-            if intent in APPLIES_TO[name] and (with_pasted if name in MAY_REST_ON_PASTED else own_only)[place] > 0
-        )
+        total += self._context[f"is:{intent}"] + sum([v for flag, v in self._crossed[intent] if flags & flag])
+        logits = _LANES.unpack(total)
+        return tuple([name for place, name in _JUDGED[intent] if logits[place] > 0])
 
 
-def _columns(weights: Mapping[str, Sequence[int]]) -> Columns:
-    return {number: tuple(weights[name]) for number, name in enumerate(ALL_FEATURES) if name in weights}
-
-
-def _sums(bias: Sequence[int], columns: Columns, active: Iterable[int]) -> list[int]:
-    rows = [columns[number] for number in active if number in columns]
-    return [sum(values) for values in zip(bias, *rows, strict=True)]
+def _weights(number: int, intents: Sequence[int] | None, booleans: Sequence[int] | None) -> tuple[int, ...]:
+    """All weights of a feature; of one that pasted text shows, only those of what may rest on it."""
+    if number not in PASTED:
+        return (*(intents or (0,) * len(INTENTS)), *(booleans or (0,) * len(BOOLEANS)))
+    kept = [name in MAY_REST_ON_PASTED for name in BOOLEANS]
+    return (*(0,) * len(INTENTS), *map(operator.mul, kept, booleans or (0,) * len(BOOLEANS)))
 
 
 SHIPPED = RubricModel(BIAS, WEIGHTS, BOOLEAN_BIAS, BOOLEAN_WEIGHTS)

@@ -7,7 +7,7 @@ sentence is a list of lower-cased tokens.
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from aggregates.lexicons import FILLERS, VERBS
+from aggregates.lexicons import ASKING, FILLERS, OPENERS, VERBS
 
 
 def _words(text: str) -> frozenset[str]:
@@ -77,8 +77,36 @@ _OBJECT_WORDS = frozenset(_OBJECT_OF)
 _BEFORE_A_WISH = _words("i we do just really also would still only dont you")
 _AFTER_A_NOUN = _words("is are was should doesnt not now")
 _ASK_MARKS = _MODALS | _WISHES | _words("lets please pls id make should must shouldnt consider suggest propose")
+_NEAR_WORDS = 40
+"""A sentence's first words, in which its things and symptoms are looked for."""
+_SKIPPED = FILLERS | {",", "?"}
 _TAGS = _words("right no or correct yes")
 _SUBJECTS = _words("i we you it this that the there they these those its im ive he she my our your")
+
+
+_ALONE = ""
+
+
+def _openers_by_first_word() -> dict[str, dict[str, str]]:
+    """First word → second word, or `_ALONE` → how such a sentence opens."""
+    table: dict[str, dict[str, str]] = {}
+    for words, opener in OPENERS.items():
+        table.setdefault(words[0], {})[words[1] if len(words) > 1 else _ALONE] = opener
+    return table
+
+
+_OPENERS = _openers_by_first_word()
+
+
+class RawSentence(NamedTuple):
+    """The words of one sentence, lower-cased."""
+
+    tokens: Sequence[str]
+    """With its commas and question marks."""
+    words: Sequence[str]
+    """Without them."""
+    asks: bool
+    """Whether it holds a question mark."""
 
 
 class Sentence(NamedTuple):
@@ -90,31 +118,54 @@ class Sentence(NamedTuple):
     """request: plain, you, we, want, lets, please, should …; question: wh, how, why, yesno, tag, other;
     report: strong, weak."""
     verb: str | None
-    about: frozenset[str]
-    """Kinds of the things it names."""
+    """The kind of the verb that a request asks with."""
+    words: Sequence[str]
+    """Without the fillers before them."""
 
 
-def analyse(tokens: Sequence[str]) -> Sentence | None:
+def things(sentence: Sentence) -> set[str]:
+    """The kinds of the things it names."""
+    return {_OBJECT_OF[word] for word in _OBJECT_WORDS.intersection(sentence.words[:_NEAR_WORDS])}
+
+
+def opening(tokens: Sequence[str]) -> tuple[str, str | None, str]:
+    """How a sentence opens, the kind of verb it asks with, and its first word that is no filler."""
+    start = 0
+    while start < len(tokens) and tokens[start] in _SKIPPED:
+        start += 1
+    if start == len(tokens):
+        return "empty", None, ""
+    first = tokens[start]
+    openers = _OPENERS.get(first)
+    if openers is not None:
+        rest = [token for token in tokens[start : start + 8] if token != ","]
+        opener = (openers.get(rest[1]) if len(rest) > 1 else None) or openers.get(_ALONE)
+        if opener is not None:
+            return opener, _verb(rest[1:6]) if opener in ASKING else None, first
+    verb = _VERB_OF.get(first)
+    return (f"do_{verb}" if verb else "other"), verb, first
+
+
+def analyse(sentence: RawSentence) -> Sentence | None:
     """What a sentence does; None for one without words."""
-    words = [token for token in tokens if token not in "?,"]
+    words = sentence.words
     start = 0
     while start < len(words) and words[start] in FILLERS and start < 6:
         start += 1
-    rest = words[start:] or words
+    rest = words[start:] if 0 < start < len(words) else words
     if not rest:
         return None
-    asks = "?" in tokens
-    near = set(rest[:40])
-    about = frozenset([_OBJECT_OF[word] for word in near & _OBJECT_WORDS])
     request = _request(rest)
     if request is not None:
-        return Sentence("request", *request, about)
-    if asks or (rest[0] in _QUESTION_HEADS and rest[0] not in ("when", "which")):
-        return Sentence("question", _question(rest, words), None, about)
-    strong = not near.isdisjoint(_SYMPTOM_STRONG)
-    if strong or not near.isdisjoint(_NEGATIONS):
-        return Sentence("report", "strong" if strong else "weak", None, about)
-    return Sentence("statement", "subject" if rest[0] in _SUBJECTS else "other", None, about)
+        return Sentence("request", *request, rest)
+    if sentence.asks or (rest[0] in _QUESTION_HEADS and rest[0] not in ("when", "which")):
+        return Sentence("question", _question(rest, words), None, rest)
+    near = rest[:_NEAR_WORDS]
+    if not _SYMPTOM_STRONG.isdisjoint(near):
+        return Sentence("report", "strong", None, rest)
+    if not _NEGATIONS.isdisjoint(near):
+        return Sentence("report", "weak", None, rest)
+    return Sentence("statement", "subject" if rest[0] in _SUBJECTS else "other", None, rest)
 
 
 def _question(rest: Sequence[str], words: Sequence[str]) -> str:

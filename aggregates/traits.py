@@ -4,10 +4,10 @@ A trait joins what single words cannot say: that nothing but a question is asked
 is a test, that a long text only describes what is wrong.
 """
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from aggregates.lexicons import VERBS
-from aggregates.sentences import OBJECTS, Sentence, analyse
+from aggregates.sentences import OBJECTS, RawSentence, Sentence, analyse, things
 
 
 def _words(text: str) -> frozenset[str]:
@@ -42,7 +42,7 @@ _ABOUT: dict[str, tuple[str, ...]] = {
     "write": ("tests", "plan", "text"),
     "do": ("tests", "plan", "review"),
 }
-_FINDINGS: dict[str, frozenset[str]] = {
+FINDINGS: dict[str, frozenset[str]] = {
     "structure": _words("duplicate duplicated duplicates duplication extract extracting refactor refactoring "
         "consolidate consolidating simplify simplified "
         "dry monolith helper shared reuse reused"),
@@ -57,6 +57,8 @@ _FINDINGS: dict[str, frozenset[str]] = {
         "casing wrap wrapping"),
 }  # fmt: skip
 _PROSE_WORDS_MIN = 18
+_REMARKS = ("suggest", "should")
+"""Requests that prose may hold."""
 
 TRAITS: tuple[str, ...] = (
     "bare",
@@ -80,32 +82,44 @@ TRAITS: tuple[str, ...] = (
     *(f"begins:{said}" for said in _SAID),
     *(f"ends:{said}" for said in _SAID),
     "prose",
-    *(f"prose:{about}" for about in _FINDINGS),
-    *(f"prose twice:{about}" for about in _FINDINGS),
+    *(f"prose:{about}" for about in FINDINGS),
+    *(f"prose twice:{about}" for about in FINDINGS),
 )
 _PLAN_OPENINGS = frozenset({"plan", "plans", "spec", "design"})
 
 
-def traits(sentences: Sequence[Sequence[str]], plain: Sequence[str], heading: Sequence[str], pasted: bool) -> set[str]:
-    """The names of the traits that hold; `heading` is the first heading's words."""
+def traits(
+    sentences: Sequence[RawSentence],
+    plain: Sequence[str],
+    heading: Sequence[str],
+    findings: Sequence[int],
+    *,
+    pasted: bool,
+) -> set[str]:
+    """The names of the traits that hold.
+
+    `plain` are the words of all sentences, `heading` those of the first heading, and `findings` says how many of
+    `plain` are words of each of `FINDINGS`.
+    """
     if len(plain) <= 2:
         return {"bare paste" if pasted else "bare"}
-    if heading and _PLAN_OPENINGS.intersection(plain[:8]):
+    if heading and not _PLAN_OPENINGS.isdisjoint(plain[:8]):
         return _handed_plan(heading)
-    said = [sentence for tokens in sentences if (sentence := analyse(tokens)) is not None]
+    said = [sentence for raw in sentences if (sentence := analyse(raw)) is not None]
     if not said:
         return {"bare"}
     requests = [each for each in said if each.kind == "request"]
+    questions = {each.how for each in said if each.kind == "question"}
+    reports = {each.how for each in said if each.kind == "report"}
     found = {f"begins:{said[0].kind}", f"ends:{said[-1].kind}"}
-    found.update(_requested(requests) if requests else _unrequested(said))
-    found.update(f"question:{each.how}" for each in said if each.kind == "question")
-    reports = [each for each in said if each.kind == "report"]
+    found.update(_requested(requests) if requests else _unrequested(said, reports))
+    found.update([f"question:{how}" for how in questions])
     if reports:
         found.add("has report")
-    if any(each.how == "strong" for each in reports):
+    if "strong" in reports:
         found.add("has strong report")
-    if len(plain) >= _PROSE_WORDS_MIN and all(each.how in ("suggest", "should") for each in requests):
-        found.update(_prose(said, plain))
+    if len(plain) >= _PROSE_WORDS_MIN and not questions and all(each.how in _REMARKS for each in requests):
+        found.update(_prose(findings))
     return found
 
 
@@ -117,39 +131,39 @@ def _handed_plan(heading: Sequence[str]) -> set[str]:
 
 
 def _requested(requests: Sequence[Sentence]) -> set[str]:
-    found = {
-        f"first does:{requests[0].verb or 'none'}",
-        f"last does:{requests[-1].verb or 'none'}",
-        f"last how:{requests[-1].how}",
-    }
-    for each in requests:
-        found.add(f"how:{each.how}")
-        if each.how in ("forbid", "unwanted"):
-            continue
-        verb = each.verb or "none"
-        about = next((name for name in _ABOUT.get(verb, ()) if name in each.about), None)
-        found.add(f"does:{verb} {about}" if about else f"does:{verb}")
+    first, last = requests[0], requests[-1]
+    found = {f"first does:{first.verb or 'none'}", f"last does:{last.verb or 'none'}", f"last how:{last.how}"}
+    found.update([f"how:{how}" for how in {each.how for each in requests}])
+    found.update([_done(each) for each in requests if each.how not in ("forbid", "unwanted")])
     return found
 
 
-def _unrequested(said: Sequence[Sentence]) -> set[str]:
+def _done(request: Sentence) -> str:
+    """What a request asks to do, and about what."""
+    verb = request.verb or "none"
+    abouts = _ABOUT.get(verb)
+    if abouts is not None:
+        named = things(request)
+        for about in abouts:
+            if about in named:
+                return f"does:{verb} {about}"
+    return f"does:{verb}"
+
+
+def _unrequested(said: Sequence[Sentence], reports: Set[str]) -> set[str]:
     """Nothing is asked to be done: questions, reports or statements alone."""
     questions = [each for each in said if each.kind == "question"]
     if questions:
         return {"only question", f"only question:{questions[-1].how}"}
-    reports = [each for each in said if each.kind == "report"]
     if not reports:
         return {"only statement"}
-    return {"only strong report" if any(each.how == "strong" for each in reports) else "only weak report"}
+    return {"only strong report" if "strong" in reports else "only weak report"}
 
 
-def _prose(said: Sequence[Sentence], plain: Sequence[str]) -> set[str]:
+def _prose(findings: Sequence[int]) -> set[str]:
     """A text that describes: a review finding, a report."""
-    if any(each.kind == "question" for each in said):
-        return set()
     found = {"prose"}
-    for about, words in _FINDINGS.items():
-        count = sum(map(words.__contains__, plain))
+    for about, count in zip(FINDINGS, findings, strict=True):
         if count:
             found.add(f"prose:{about}")
         if count >= 2:

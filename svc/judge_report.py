@@ -39,12 +39,11 @@ from svc.judge_measures import (
     worst_misses,
 )
 from svc.labelled import (
-    PromptItem,
     SessionItem,
     judge_arc,
     label_of,
-    labelled_prompts,
     labelled_sessions,
+    prompt_item,
     read_lines,
     session_item,
 )
@@ -93,22 +92,23 @@ def report(data_dir: Path, *, shipped: bool = False) -> Report:
 
 def prompt_pairs(data_dir: Path, *, shipped: bool = False) -> list[Pair]:
     """Each labelled prompt beside the verdict of a model that has not seen its session."""
-    items = labelled_prompts(data_dir / "labels" / "prompts.jsonl")
+    raw = list(read_lines(data_dir / "labels" / "prompts.jsonl"))
     if shipped:
-        return [_pair(item, SHIPPED) for item in items if item.label is not None]
+        return [_pair(item, SHIPPED) for item in raw if item.get("label") is not None]
     training = items_of(data_dir)
-    pairs: dict[str, Pair] = {}
-    sessions = [item.item_id.rsplit(":", 1)[0] for item in items]
+    pairs: dict[int, Pair] = {}
+    sessions = [str(item["id"]).rsplit(":", 1)[0] for item in raw]
     for held_out in folds(sessions, FOLDS):
         unseen = {sessions[place] for place in held_out}
         model = train([item for item in training if item.session not in unseen])
         for place in held_out:
-            if items[place].label is not None:
-                pairs[items[place].item_id] = _pair(items[place], model)
-    return [pairs[item.item_id] for item in items if item.item_id in pairs]
+            if raw[place].get("label") is not None:
+                pairs[place] = _pair(raw[place], model)
+    return [pairs[place] for place in sorted(pairs)]
 
 
-def _pair(item: PromptItem, model: RubricModel) -> Pair:
+def _pair(raw: Mapping[str, Any], model: RubricModel) -> Pair:
+    item = prompt_item(raw, model)
     assert item.label is not None
     rubric = judge_prompt(item.turn.prompt, item.turn.position, item.earlier, model)
     said = label_of(rubric)

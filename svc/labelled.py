@@ -62,6 +62,8 @@ class PromptItem(msgspec.Struct, frozen=True):
     item_id: str
     turn: Turn
     earlier: tuple[Turn, ...]
+    texts: tuple[str, ...]
+    """The prompts of the earlier turns, then its own."""
     label: PromptLabel | None
 
 
@@ -109,12 +111,14 @@ def labelled_sessions(path: Path) -> list[SessionItem]:
     return [session_item(item) for item in read_lines(path)]
 
 
-def prompt_item(item: Json) -> PromptItem:
-    """Raises ValueError where `prompt` is no text."""
+def prompt_item(item: Json, model: RubricModel = SHIPPED) -> PromptItem:
+    """An item as `model` reads it. Raises ValueError where `prompt` is no text."""
     name = str(item.get("id", ""))
     before = item.get("earlier_turns") or []
-    earlier = [_turn(name, place, each) for place, each in enumerate(before, 1)]
-    return PromptItem(name, _turn(name, len(earlier) + 1, item), tuple(earlier), _prompt_label(item.get("label")))
+    earlier = [_turn(name, place, each, model=model) for place, each in enumerate(before, 1)]
+    turn = _turn(name, len(earlier) + 1, item, model=model)
+    texts = tuple(each["prompt"] for each in (*before, item))
+    return PromptItem(name, turn, tuple(earlier), texts, _prompt_label(item.get("label")))
 
 
 def _prompt_label(label: Json | None) -> PromptLabel | None:
@@ -123,13 +127,13 @@ def _prompt_label(label: Json | None) -> PromptLabel | None:
     return PromptLabel(label["status"], label["intent"], {name: label[name] for name in BOOLEANS})
 
 
-def session_item(item: Json) -> SessionItem:
-    """Raises ValueError where a turn's `prompt` is no text."""
+def session_item(item: Json, model: RubricModel = SHIPPED) -> SessionItem:
+    """A session as `model` reads it. Raises ValueError where a turn's `prompt` is no text."""
     name = str(item.get("session", ""))
     turns: list[Turn] = []
     opening: Opening | None = "start"
     for place, each in enumerate(item.get("turns") or [], 1):
-        turn = _turn(name, place, each, opening)
+        turn = _turn(name, place, each, opening, model=model)
         turns.append(turn)
         opening = "end" if each["prompt"].strip().startswith(_LEAVES) else None
     labels = item.get("arcs")
@@ -137,14 +141,14 @@ def session_item(item: Json) -> SessionItem:
     return SessionItem(name, tuple(turns), arcs)
 
 
-def _turn(name: str, place: int, item: Json, opening: Opening | None = None) -> Turn:
+def _turn(name: str, place: int, item: Json, opening: Opening | None = None, *, model: RubricModel) -> Turn:
     text = item.get("prompt")
     if not isinstance(text, str):
         raise ValueError(f"{name or 'item'}, turn {place}: prompt is missing or no text")
     at_us = _time_us(item.get("ts"), place)
     answer = item.get("response_end") or ""
     continued = item.get("kind") == "continuation"
-    prompt = None if continued else read_prompt(text, _DIGESTER)
+    prompt = None if continued else read_prompt(text, _DIGESTER, model)
     turn_id = uuid5(_NAMESPACE, f"{name}:{place}")
     return Turn(
         turn_id=turn_id,
@@ -248,7 +252,7 @@ def _repeats(names: Sequence[str]) -> int:
 
 def judge_prompt_item(item: Json, model: RubricModel = SHIPPED) -> dict[str, Any]:
     """The judge's label of a prompt item, in the labels' shape."""
-    each = prompt_item(item)
+    each = prompt_item(item, model)
     return {
         "id": each.item_id,
         "label": label_of(judge_prompt(each.turn.prompt, each.turn.position, each.earlier, model)),
@@ -264,7 +268,7 @@ def label_of(rubric: Rubric) -> dict[str, Any]:
 
 def judge_session_item(item: Json, model: RubricModel = SHIPPED) -> dict[str, Any]:
     """The judges' arcs of a session item, in the labels' shape."""
-    each = session_item(item)
+    each = session_item(item, model)
     arcs = cut_arcs(each.turns, "start", None)
     bounds: list[tuple[int, int]] = []
     for arc in arcs:

@@ -17,13 +17,14 @@ import msgspec
 
 from aggregates.boundary import SIGNALS, BoundaryModel, boundary_signals, stays
 from aggregates.digests import Digester
+from aggregates.features import features_of
 from aggregates.reading import PromptReading, read_prompt
-from aggregates.rubric import context_features
-from aggregates.rubric_model import ALL_FEATURES, MAY_REST_ON_PASTED, PASTED, RubricModel, crossed
+from aggregates.rubric import asked_before, context_names
+from aggregates.rubric_model import ALL_FEATURES, CONTEXT_NUMBER, MAY_REST_ON_PASTED, PASTED, RubricModel, crossed
 from aggregates.turn import Turn
 from aggregates.verdicts import APPLIES_TO, BOOLEANS, INTENTS, BooleanName, Intent
 from svc.judge_examples import examples
-from svc.labelled import PromptLabel, SessionItem, labelled_prompts, labelled_sessions
+from svc.labelled import PromptItem, PromptLabel, SessionItem, labelled_prompts, labelled_sessions
 
 INTENT_PENALTY = 0.012
 BOOLEAN_PENALTY = 0.006
@@ -48,7 +49,10 @@ class Item(msgspec.Struct, frozen=True):
 
     item_id: str
     prompt: PromptReading
+    features: Row
     earlier: tuple[Turn, ...]
+    asked: Row | None
+    """The features of the prompt before it whose intent is part of the context."""
     intent: Intent
     booleans: Mapping[BooleanName, bool]
 
@@ -70,19 +74,33 @@ class Fit(msgspec.Struct, frozen=True):
 
 def items_of(data_dir: Path) -> list[Item]:
     """The classified prompts of the labelled data, and those written for training."""
-    labelled = [
-        Item(each.item_id, each.turn.prompt, each.earlier, each.label.intent, _booleans(each.label))
-        for each in labelled_prompts(data_dir / "labels" / "prompts.jsonl")
-        if each.label is not None and each.label.intent is not None and each.turn.prompt is not None
-    ]
-    return labelled + written_items()
+    items = [_item(each) for each in labelled_prompts(data_dir / "labels" / "prompts.jsonl")]
+    return [item for item in items if item is not None] + written_items()
+
+
+def _item(each: PromptItem) -> Item | None:
+    """None where the prompt is not classified."""
+    label, prompt = each.label, each.turn.prompt
+    if label is None or label.intent is None or prompt is None:
+        return None
+    before = asked_before(each.earlier)
+    texts = [text for turn, text in zip(each.earlier, each.texts, strict=False) if turn.prompt is before]
+    return Item(
+        item_id=each.item_id,
+        prompt=prompt,
+        features=features_of(each.texts[-1]),
+        earlier=each.earlier,
+        asked=None if before is None else features_of(texts[-1]),
+        intent=label.intent,
+        booleans=_booleans(label),
+    )
 
 
 def written_items() -> list[Item]:
     """The prompts of `judge_examples.py`, each the first of a session of its own."""
     key = Digester(b"examples")
     return [
-        Item(f"{_WRITTEN}{place}:1", read_prompt(text, key), (), intent, booleans)
+        Item(f"{_WRITTEN}{place}:1", read_prompt(text, key), features_of(text), (), None, intent, booleans)
         for place, (text, intent, booleans) in enumerate(examples())
     ]
 
@@ -105,9 +123,9 @@ def tables(items: Sequence[Item]) -> Tables:
     Intents are learned twice: what came before a prompt is told by the model that looks at prompts alone.
     """
     targets = [INTENTS.index(item.intent) for item in items]
-    alone = fit([_own(item.prompt.features) for item in items], targets, len(INTENTS), INTENT_PENALTY)
+    alone = fit([_own(item.features) for item in items], targets, len(INTENTS), INTENT_PENALTY)
     first = RubricModel(*_thousandths(alone), (0,) * len(BOOLEANS), {})
-    rows = [(*item.prompt.features, *context_features(item.prompt, item.earlier, first)) for item in items]
+    rows = [(*item.features, *_context(item, first)) for item in items]
     intents = fit([_own(row) for row in rows], targets, len(INTENTS), INTENT_PENALTY)
     unseen = _unseen_intents([_own(row) for row in rows], targets, [item.session for item in items])
     bias: list[int] = []
@@ -119,6 +137,12 @@ def tables(items: Sequence[Item]) -> Tables:
             weights.setdefault(ALL_FEATURES[number], [0] * len(BOOLEANS))[place] = round(1000 * weight)
     kept = {name: tuple(values) for name, values in sorted(weights.items()) if any(values)}
     return *_thousandths(intents), tuple(bias), kept
+
+
+def _context(item: Item, model: RubricModel) -> Row:
+    """The features of what came before a prompt; what the one before asked for is what `model` makes of it alone."""
+    asked = None if item.asked is None else model.intent(model.total(item.asked))[0]
+    return tuple(CONTEXT_NUMBER[name] for name in context_names(item.prompt, item.earlier, asked))
 
 
 def _own(row: Row) -> Row:

@@ -1,0 +1,125 @@
+"""The words of a prompt that speak for each boolean of the rubric, as spans."""
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+
+from aggregates.lexicons import PHRASE_CUES
+from aggregates.pasted import Looked
+from aggregates.words import Span
+
+EVIDENCE_CHARS_MAX = 160
+
+_CUES: tuple[tuple[str, ...], ...] = (
+    ("goal_given", "feature_asked", "small_asked", "refactor_asked"),
+    ("scope_limit",),
+    (),
+    ("cause_asked", "goal_given"),
+    ("check_asked",),
+    ("cause_asked",),
+    ("plan_given", "plan_asked"),
+)
+"""For each boolean in rubric order, the phrases whose place is kept as its evidence."""
+_REFERENCES = 2
+"""The boolean whose evidence is the first reference."""
+_SENTENCE_ENDS = (". ", "? ", "! ", "\n")
+_NONE: tuple[Span | None, ...] = (None,) * len(_CUES)
+assert {cue for cues in _CUES for cue in cues} <= PHRASE_CUES.keys()
+
+
+def evidence_spans(
+    looked: Looked, phrases: Mapping[str, str], reference: tuple[int, int] | None
+) -> tuple[Span | None, ...]:
+    """For each boolean the clause that holds its first cue; None where none does.
+
+    `phrases` are the phrase cues that were found, each with its phrase; `reference` is where the first reference
+    stands in the own text.
+    """
+    if not phrases and reference is None:
+        return _NONE
+    clauses: dict[str, Span | None] = {}
+    spans: list[Span | None] = []
+    for cues in _CUES:
+        phrase = next((phrases[cue] for cue in cues if cue in phrases), None)
+        if phrase is not None and phrase not in clauses:
+            clauses[phrase] = _clause(looked, phrase)
+        spans.append(None if phrase is None else clauses[phrase])
+    if reference is not None:
+        spans[_REFERENCES] = looked.span(*reference)
+    return tuple(spans)
+
+
+_OTHER_CASES = "ſKıİ"
+"""Letters that count as another case of an ASCII letter and are not, or not alone, turned into it by `lower`."""
+
+
+def _find(own: str, phrase: str) -> tuple[int, int] | None:
+    """Where a phrase first stands in a text, letters of any case."""
+    if own.isascii() or not any(letter in own for letter in _OTHER_CASES):
+        match = _lower_pattern(phrase).search(own.lower())
+    else:
+        match = _pattern(phrase).search(own)
+    return None if match is None else match.span()
+
+
+@lru_cache(maxsize=512)
+def _pattern(phrase: str) -> re.Pattern[str]:
+    """A phrase of the lexicon as it stands in a text: apostrophes and punctuation between."""
+    return re.compile(r"(?<!\w)" + _joined(phrase), re.IGNORECASE)
+
+
+@lru_cache(maxsize=512)
+def _lower_pattern(phrase: str) -> re.Pattern[str]:
+    """The same for a lower-cased text.
+
+    It begins with a plain letter and looks behind it afterwards, so that the search jumps from one such letter to the
+    next instead of trying every place: ten times as fast.
+    """
+    first = re.escape(phrase[0])
+    return re.compile(rf"{first}(?<!\w{first}){_joined(phrase).removeprefix(first)}")
+
+
+def _joined(phrase: str) -> str:
+    words = phrase.replace(",", " ").replace("?", " ").split()
+    return r"\W{1,4}".join(r"['’]?".join(map(re.escape, word)) for word in words)
+
+
+def _clause(looked: Looked, phrase: str) -> Span | None:
+    """The sentence around the first place of a phrase, or as much of it as may be kept."""
+    found = _find(looked.own, phrase)
+    if found is None:
+        return None
+    own, (at, after) = looked.own, found
+    start = _clause_start(own, at)
+    most = min(len(own), max(after, start + EVIDENCE_CHARS_MAX))
+    end = cut_end(own, start, most, EVIDENCE_CHARS_MAX)
+    for mark in _SENTENCE_ENDS:
+        stop = own.find(mark, after, end)
+        end = stop if stop >= 0 else end
+    return looked.span(start, max(end, after))
+
+
+def _clause_start(own: str, at: int) -> int:
+    low = max(at - EVIDENCE_CHARS_MAX // 2, 0)
+    before = own[low:at]
+    cut = max([before.rfind(mark) for mark in _SENTENCE_ENDS])
+    if cut < 0 and low > 0:
+        cut = before.find(" ")
+    start = low + cut + 1
+    while start < at and own[start] in " \t-*#>":
+        start += 1
+    return start
+
+
+def cut_end(source: str, start: int, end: int, most: int) -> int:
+    """The end of a piece of at most `most` characters: at a sentence's end, else between words."""
+    while end > start and source[end - 1].isspace():
+        end -= 1
+    if end - start <= most:
+        return end
+    piece = source[start : start + most + 1]
+    sentence = max(piece.rfind(". "), piece.rfind("? "), piece.rfind("! "))
+    if sentence >= most // 3:
+        return start + sentence + 1
+    space = piece.rfind(" ")
+    return start + (space if space > most // 2 else most)
