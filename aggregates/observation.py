@@ -62,7 +62,8 @@ def observe(record: Record, words: Words, digester: Digester) -> Observation:
     text = cut(words, record.text)
     return Observation(
         kind=record.kind,
-        prompt_id=record.prompt_id,
+        # Where a session starts, ends or is cleared is a matter of time, whatever prompt was the last one.
+        prompt_id=None if record.kind in ("session_start", "session_end") else record.prompt_id,
         source=record.source,
         model=record.model,
         input_tokens=record.input_tokens,

@@ -20,6 +20,7 @@ from projections.sessions import Refolded
 from projections.sub_session_rows import delete_sub_session, insert_sub_session
 
 _ORDER = "ORDER BY started_us, arc_id"
+_DELETE_ARC = "DELETE FROM arcs WHERE arc_id = ? RETURNING sub_session_id"
 
 
 class Placed(msgspec.Struct, frozen=True):
@@ -53,8 +54,8 @@ def regroup(db: sqlite3.Connection, scope: Scope, refolded: Sequence[Refolded]) 
     if not times:
         return Rewritten(set(), set())
     start_us = _group_start_us(db, scope, min(times))
-    _write_arcs(db, scope, before, after)
-    changed = {str(arc.arc_id) for arc in after}
+    # A sub-session that loses an arc has changed, even where every arc that it keeps is as it was.
+    changed = {str(arc.arc_id) for arc in after} | _write_arcs(db, scope, before, after)
     groups = _groups(_arcs_from(db, scope, start_us), max(times))
     stale = _sub_sessions_between(db, scope, start_us, groups, max(times))
     return _conclude_groups(db, scope, groups, changed, stale)
@@ -90,11 +91,14 @@ def _group_start_us(db: sqlite3.Connection, scope: Scope, from_us: int) -> int:
         start_us = earliest
 
 
-def _write_arcs(db: sqlite3.Connection, scope: Scope, before: Iterable[Arc], after: Iterable[Arc]) -> None:
-    """Replace arcs; one whose id stays keeps the mark of the sub-session it was part of."""
+def _write_arcs(db: sqlite3.Connection, scope: Scope, before: Iterable[Arc], after: Iterable[Arc]) -> set[str]:
+    """Replace arcs; one whose id stays keeps the mark of the sub-session it was part of.
+
+    The sub-sessions that lost an arc.
+    """
     kept = {str(arc.arc_id) for arc in after}
-    gone = [(str(arc.arc_id),) for arc in before if str(arc.arc_id) not in kept]
-    db.executemany("DELETE FROM arcs WHERE arc_id = ?", gone)
+    gone = [str(arc.arc_id) for arc in before if str(arc.arc_id) not in kept]
+    lost = {row[0] for arc_id in gone for row in db.execute(_DELETE_ARC, (arc_id,)) if row[0] is not None}
     owner = (str(scope.organization_id), str(scope.developer_id))
     db.executemany(
         "INSERT INTO arcs (arc_id, organization_id, developer_id, agent_session_id, started_us, body) "
@@ -102,6 +106,7 @@ def _write_arcs(db: sqlite3.Connection, scope: Scope, before: Iterable[Arc], aft
         "agent_session_id = excluded.agent_session_id, started_us = excluded.started_us, body = excluded.body",
         [(str(arc.arc_id), *owner, arc.agent_session_id, arc.started_us, pack(arc)) for arc in after],
     )
+    return lost
 
 
 def _arcs_from(db: sqlite3.Connection, scope: Scope, start_us: int) -> Iterator[Placed]:

@@ -137,7 +137,7 @@ def _add_records(rows: Rows, position: int, event: e.RecordsCaptured, digester: 
     for record in event.records:
         seen = observe(record, event.words, digester)
         at_us = _trusted(record.at_us, event.received_at_us)
-        prompt_id = _host_id(record.prompt_id, session)
+        prompt_id = _host_id(seen.prompt_id, session)
         rows.observations.append((session, at_us, record.record_id, prompt_id, position, pack(seen)))
         rows.touched_times.append((session, at_us))
         if prompt_id is not None:

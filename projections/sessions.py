@@ -37,6 +37,8 @@ def touched_from(db: sqlite3.Connection, rows: Rows) -> dict[str, int]:
         touch(session, at_us)
     for session, host in set(rows.touched_hosts):
         touch(session, _earliest_named(db, session, host))
+    for session, host in {(str(row[1]), str(row[3])) for row in rows.captures if row[3] is not None}:
+        touch(session, _earliest_naming(db, session, host))
     for session, digest, at_us in rows.touched_texts:
         touch(session, _earliest_alike(db, session, digest, at_us))
     for session, at_us in _answered(db, rows.touched_captures):
@@ -47,6 +49,13 @@ def touched_from(db: sqlite3.Connection, rows: Rows) -> dict[str, int]:
 def _earliest_named(db: sqlite3.Connection, session: str, host: str) -> int | None:
     named = "SELECT min(at_us) FROM captures WHERE agent_session_id = ? AND host_prompt_id = ?"
     at_us: int | None = db.execute(named, (session, host)).fetchone()[0]
+    return at_us
+
+
+def _earliest_naming(db: sqlite3.Connection, session: str, host: str) -> int | None:
+    """What named a prompt before that was captured lay with another turn, by its time, until now."""
+    naming = "SELECT min(at_us) FROM observations WHERE agent_session_id = ? AND prompt_id = ?"
+    at_us: int | None = db.execute(naming, (session, host)).fetchone()[0]
     return at_us
 
 

@@ -5,7 +5,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.facts import MINUTE, MONDAY, SECOND, Log, Placed, edit, project, request, shell, tables
+from aggregates.arcs import Arc
+from projections.bodies import unpack
+from tests.support.facts import HOUR, MINUTE, MONDAY, SECOND, Log, Placed, edit, project, request, shell, tables
 
 PROMPTS = (
     "Fix the crash in src/parser.py when the input is empty, add a test and run pytest",
@@ -34,7 +36,8 @@ STORIES = st.lists(st.one_of(_prompt, _log_prompt, _work), min_size=1, max_size=
 def _told(story: list[tuple[str, str, str, int, bool]]) -> list[Placed]:
     log = Log()
     for number, (what, session, detail, at_us, named) in enumerate(story):
-        host = f"host-{at_us}" if named else None
+        # Now and then the same name twice, and a name that telemetry knows before the prompt is there.
+        host = f"host-{at_us if number % 3 else at_us % 7}" if named else None
         cwd = {"cwd_digest": 7}
         if what == "prompt":
             prompt_id = log.prompt(session, detail, at_us, name=f"{detail}{number}", host_prompt_id=host, **cwd)
@@ -112,3 +115,51 @@ def test_a_prompt_that_was_captured_three_ways_is_one_turn() -> None:
     log.prompt("s1", PROMPTS[0], MONDAY + SECOND, name="read later", source="claude-code-transcript")
     log.records("s1", {"kind": "prompt", "at_us": MONDAY + 2 * SECOND, "text": PROMPTS[0]})
     assert len(tables(project(log.facts))["turns"]) == 1
+
+
+# --- late facts, each of which once left the tables of a live server unlike those of a replay ---------------------
+
+
+def _live_and_replayed(log: Log) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
+    """The tables after one fact at a time, in the order told, and after all at once."""
+    return tables(project(log.facts, range(len(log.facts)))), tables(project(log.facts))
+
+
+def test_a_late_first_prompt_takes_its_session_out_of_a_merged_sub_session() -> None:
+    """The arc that was merged is gone, so what is left of the sub-session must be concluded again."""
+    log = Log()
+    log.prompt("s1", PROMPTS[0], MONDAY, cwd_digest=7)
+    log.records("s1", edit(MONDAY + MINUTE), {"kind": "session_end", "source": "exit", "at_us": MONDAY + 2 * MINUTE})
+    log.prompt("s2", PROMPTS[1], MONDAY + 5 * MINUTE, cwd_digest=7)
+    log.records("s2", edit(MONDAY + 6 * MINUTE))
+    assert len(tables(project(log.facts))["sub_sessions"]) == 1
+    log.prompt("s2", PROMPTS[5], MONDAY - MINUTE, cwd_digest=7)
+    live, replayed = _live_and_replayed(log)
+    assert live["failed"] == []
+    assert live == replayed
+    assert len(live["sub_sessions"]) == 2
+
+
+def test_work_that_named_a_prompt_not_yet_captured_leaves_the_turn_it_was_put_to() -> None:
+    """Telemetry overtakes the plugin: until the prompt is there, its work lies with the turn before it by time."""
+    log = Log()
+    for number, text in enumerate((PROMPTS[0], PROMPTS[3], PROMPTS[6])):
+        log.prompt("s1", text, MONDAY + number * HOUR, cwd_digest=7)
+    log.records("s1", edit(MONDAY + 10 * MINUTE, prompt_id="later"))
+    log.prompt("s1", PROMPTS[1], MONDAY + 4 * HOUR, host_prompt_id="later", cwd_digest=7)
+    live, replayed = _live_and_replayed(log)
+    assert live == replayed
+
+
+def test_a_sessions_end_counts_by_its_time_whatever_prompt_it_names() -> None:
+    """A hook may name the last prompt it knew of; the session ended after the last prompt there was."""
+    log = Log()
+    log.prompt("s1", PROMPTS[0], MONDAY, host_prompt_id="first", cwd_digest=7)
+    log.prompt("s1", PROMPTS[3], MONDAY + HOUR, cwd_digest=7)
+    log.prompt("s1", PROMPTS[6], MONDAY + 2 * HOUR, cwd_digest=7)
+    end = {"kind": "session_end", "source": "exit", "at_us": MONDAY + 4 * HOUR, "prompt_id": "first"}
+    log.records("s1", end)
+    log.prompt("s1", PROMPTS[1], MONDAY + 3 * HOUR, cwd_digest=7)
+    live, replayed = _live_and_replayed(log)
+    assert live == replayed
+    assert "end" in [unpack(row[6], Arc).closed_by for row in live["arcs"]]
