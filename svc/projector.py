@@ -96,10 +96,14 @@ class Projector:
         self._db.close()
 
     async def _round(self) -> None:
-        """Wait until there is something to do, do all of it, and then leave the others some time."""
+        """Wait until there is something to do, do what is there now, and then leave the others some time.
+
+        What arrives meanwhile waits for the next round: facts are cheaper by the hundred.
+        """
         await self._journal.wait_beyond(self._position)
+        end = self._journal.head
         async with self._exclusive:
-            while await self._in_thread(self._db):
+            while self._position < end and await self._in_thread(self._db):
                 self._note_position(self._db)
         if not self._waiting:
             self._wanted = trio.Event()
