@@ -103,10 +103,10 @@ def _anchor_us(db: sqlite3.Connection, session: str, from_us: int) -> int:
 def _tail_turns(db: sqlite3.Connection, session: str, start_us: int) -> tuple[list[Turn], list[Aliases]]:
     captures = _tail_captures(db, session, start_us)
     hosts = sorted({c.host_prompt_id for c in captures if c.host_prompt_id is not None})
-    seen = _tail_observations(db, session, start_us, hosts)
+    taken = _taken_names(db, session, start_us, hosts)
+    seen = _tail_observations(db, session, start_us, [host for host in hosts if host not in taken])
     answers = _answers(db, captures)
     openings = {turn.turn_id: turn.opening for turn in session_turns(db, session, start_us, start_us)}
-    taken = _taken_names(db, session, start_us, hosts)
     return build_turns(session, captures, answers, seen, openings=openings, taken_names=taken)
 
 

@@ -163,3 +163,16 @@ def test_a_sessions_end_counts_by_its_time_whatever_prompt_it_names() -> None:
     live, replayed = _live_and_replayed(log)
     assert live == replayed
     assert "end" in [unpack(row[6], Arc).closed_by for row in live["arcs"]]
+
+
+def test_work_stays_with_the_first_of_two_prompts_of_one_name() -> None:
+    """A name that is used again, much later, takes nothing away from the turn that bore it first."""
+    log = Log()
+    log.prompt("s1", PROMPTS[0], MONDAY, host_prompt_id="twice", cwd_digest=7)
+    log.records("s1", edit(MONDAY + MINUTE, prompt_id="twice"))
+    log.prompt("s1", PROMPTS[3], MONDAY + HOUR, cwd_digest=7)
+    log.prompt("s1", PROMPTS[6], MONDAY + 2 * HOUR, cwd_digest=7)
+    log.prompt("s1", PROMPTS[1], MONDAY + 3 * HOUR, host_prompt_id="twice", cwd_digest=7)
+    log.records("s1", request(MONDAY + 4 * HOUR))
+    live, replayed = _live_and_replayed(log)
+    assert live == replayed
