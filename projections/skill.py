@@ -22,6 +22,8 @@ class Skill(Counts, frozen=True, kw_only=True):
     tier: str
     delta_apg: None = None
     per_boolean: dict[BooleanName, float]
+    per_boolean_counts: dict[BooleanName, int]
+    """How many prompts each share is over; a share over none is shown to nobody."""
     worst_pillar: str
     sample_count: int
 
@@ -68,6 +70,7 @@ def skill(reader: Reader, scope: Scope, name: WindowName, windows: Sequence[Wind
         skill_index=index,
         tier=skill_tier(index),
         per_boolean=per_boolean(hits, applied),
+        per_boolean_counts=applied,
         worst_pillar=worst_pillar(hits, applied),
         sample_count=len(rows),
         **msgspec.structs.asdict(window_counts(reader, scope, windows[-1])),

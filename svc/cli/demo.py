@@ -154,7 +154,9 @@ def _habits(skill: dict[str, Any]) -> Table:
     title = f"Skill {_number(skill['skill_index'])}, {skill['tier']}; weakest habit: {skill['worst_pillar'] or 'none'}"
     table = Table("habit", "share", title=title, title_justify="left")
     for name, share in skill["per_boolean"].items():
-        table.add_row(name.replace("_", " "), f"{'█' * round(20 * share):<20} {100 * share:3.0f} %")
+        asked = skill["per_boolean_counts"][name] > 0
+        shown = f"{'█' * round(20 * share):<20} {100 * share:3.0f} %" if asked else "never called for"
+        table.add_row(name.replace("_", " "), shown)
     return table
 
 

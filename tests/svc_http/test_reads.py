@@ -57,7 +57,17 @@ def a_days_work(house: House) -> None:
         ("tokens", COUNTS | {"window", "crush_weight", "tet", "tpt", "cpcs_estimate", "sparkline", "breakdown"}),
         (
             "skill",
-            COUNTS | {"window", "skill_index", "tier", "delta_apg", "per_boolean", "worst_pillar", "sample_count"},
+            COUNTS
+            | {
+                "window",
+                "skill_index",
+                "tier",
+                "delta_apg",
+                "per_boolean",
+                "per_boolean_counts",
+                "worst_pillar",
+                "sample_count",
+            },
         ),
         (
             "insight/summary",
@@ -90,6 +100,7 @@ async def test_a_goal_reached(house: House, api: Caller) -> None:
     assert tokens["breakdown"] == {"input": 100, "output": 20, "cache_read": 1000, "cache_write": 50}
     skill = (await api.get(f"{V3}/skill")).json
     assert set(skill["per_boolean"]) == BOOLEANS
+    assert set(skill["per_boolean_counts"]) == BOOLEANS
     assert skill["delta_apg"] is None
     summary = (await api.get(f"{V3}/insight/summary")).json
     assert len(summary["points"]) == 4
