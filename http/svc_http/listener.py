@@ -8,7 +8,7 @@ that is used here, so a listener goes from the route straight to its handler, wh
 import re
 import time
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 import structlog
 from quart.wrappers import Request as QuartRequest
@@ -49,12 +49,16 @@ class Listener(QuartTrio):
         self.url_map.merge_slashes = False  # a path that is slightly wrong is a 404, not a redirect
         self._routes = self.url_map.bind("svc")
         self._endpoints: dict[str, Endpoint] = {}
+        self._fixed: dict[tuple[str, str], Endpoint] = {}
+        """Routes without an id in their path, found by one look-up."""
 
     def serve(self, method: str, path: str, endpoint: Endpoint) -> None:
         """Answer this method and path."""
         name = f"{method} {path}"
         self.add_url_rule(path, name, endpoint, methods=[method], provide_automatic_options=False)
         self._endpoints[name] = endpoint
+        if "<" not in path:
+            self._fixed[method, path] = endpoint
 
     async def handle_request(self, request: QuartRequest) -> TrioResponse:
         """Answer one request, whatever happens, and log it."""
@@ -64,9 +68,8 @@ class Listener(QuartTrio):
         route, status = None, CLIENT_GONE
         try:
             try:
-                rule, ids = self._routes.match(request.path, request.method, return_rule=True)
-                route = rule.rule
-                response = await self._endpoints[rule.endpoint](request, **ids)
+                route, endpoint, ids = self._found(request)
+                response = await endpoint(request, **ids)
             except ClientGone:
                 raise
             except Exception as error:
@@ -84,6 +87,14 @@ class Listener(QuartTrio):
                 duration_ms=(time.perf_counter_ns() - started_ns) // 1_000 / 1_000,
                 request_id=request_id,
             )
+
+    def _found(self, request: Request) -> tuple[str, Endpoint, Mapping[str, str]]:
+        """The route's path, its endpoint, and the ids in the path. Raises werkzeug's `NotFound`, `MethodNotAllowed`."""
+        fixed = self._fixed.get((request.method, request.path))
+        if fixed is not None:
+            return request.path, fixed, {}
+        rule, ids = self._routes.match(request.path, request.method, return_rule=True)
+        return rule.rule, self._endpoints[rule.endpoint], ids
 
     async def handle_websocket(self, websocket: Websocket) -> TrioResponse:
         """There is no WebSocket route."""
