@@ -67,8 +67,13 @@ def _earliest_alike(db: sqlite3.Connection, session: str, digest: int, at_us: in
 
 
 def _answered(db: sqlite3.Connection, captures: Iterable[str]) -> Iterable[tuple[str, int]]:
+    """Where the turn of an answered capture begins; joined by name, that may be long before the capture."""
+    query = (
+        "SELECT c.agent_session_id, min(c.at_us, coalesce(t.started_us, c.at_us)) FROM captures c "
+        "LEFT JOIN turn_alias a ON a.alias_id = c.capture_id LEFT JOIN turns t ON t.turn_id = a.turn_id "
+        "WHERE c.capture_id = ?"
+    )
     for capture in captures:
-        query = "SELECT agent_session_id, at_us FROM captures WHERE capture_id = ?"
         yield from db.execute(query, (capture,))
 
 

@@ -176,3 +176,16 @@ def test_work_stays_with_the_first_of_two_prompts_of_one_name() -> None:
     log.records("s1", request(MONDAY + 4 * HOUR))
     live, replayed = _live_and_replayed(log)
     assert live == replayed
+
+
+def test_an_answer_reaches_the_turn_that_its_prompt_was_joined_to() -> None:
+    """The log saw the prompt long before the plugin sent it: the turn that is answered lies further back."""
+    log = Log()
+    log.records("s1", {"kind": "prompt", "at_us": MONDAY, "text": PROMPTS[0], "prompt_id": "one"})
+    log.prompt("s1", PROMPTS[3], MONDAY + HOUR, cwd_digest=7)
+    log.prompt("s1", PROMPTS[6], MONDAY + 2 * HOUR, cwd_digest=7)
+    late = log.prompt("s1", PROMPTS[0], MONDAY + 3 * HOUR, host_prompt_id="one", cwd_digest=7)
+    log.answer("s1", late, "Done. All tests pass.", MONDAY + 3 * HOUR + MINUTE, input_tokens=5)
+    live, replayed = _live_and_replayed(log)
+    assert live == replayed
+    assert sum(row[16] for row in live["sub_sessions"]) == 5
