@@ -257,8 +257,10 @@ def _title(looked: Looked) -> Span:
     line = source[start:end].rstrip()
     if line.endswith(":") and len(line) < TITLE_CHARS_MAX:
         start, end = _heading_after(source, start, end)
-    while start < end and source[start] in "#*->•– \t":
-        start += 1
+    begun = start
+    while begun < end and source[begun] in "#*->•– \t":
+        begun += 1
+    start = begun if begun < end else start  # a line of nothing but ornaments is its own title
     return _placed(looked, source, start, cut_end(source, start, end, TITLE_CHARS_MAX))
 
 

@@ -1,7 +1,7 @@
 """Reading a text once: bounded, total, wordless."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from aggregates.reading import SUMMARY_CHARS_MAX, TITLE_CHARS_MAX, TOKENS_MAX, read_prompt, read_response
@@ -23,6 +23,8 @@ def test_any_string_is_read_and_its_spans_lie_within_it(text: str) -> None:
     assert list(reading.tokens) == sorted(set(reading.tokens))
 
 
+@example("*")
+@example("# \n")
 @given(st.text(st.characters(codec="utf-8"), max_size=400).filter(lambda text: text.strip() != ""))
 def test_a_prompt_that_is_not_blank_has_a_title(text: str) -> None:
     """And a summary."""
