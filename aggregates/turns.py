@@ -17,9 +17,15 @@ from aggregates.reading import PromptReading, ResponseReading
 from aggregates.turn import ModelUsage, Opening, Turn
 from aggregates.work import UNKNOWN_MODEL, sum_work
 
+SKEW_US = 10 * 60 * 1_000_000
+"""A time further ahead of the server's than this is replaced by the time of receipt."""
+
 JOIN_WINDOW_US = 2 * 60 * 1_000_000
 """A plugin's capture and an agent's log of the same text within this time are one prompt."""
 
+
+_NO_ACTIVITY = ("session_start", "session_end")
+"""That a session is opened, cleared or left is nothing that the agent did for the prompt before it."""
 
 CaptureKind = Literal["plugin", "transcript", "log"]
 _LEADING: tuple[CaptureKind, ...] = ("plugin", "transcript", "log")
@@ -61,7 +67,8 @@ class Answer(msgspec.Struct, frozen=True, array_like=True):
         """As the client said, else the prompt's time and the time it took, else the time of receipt."""
         if self.timed or self.elapsed_ms is None:
             return max(self.at_us, prompted_us)
-        return prompted_us + self.elapsed_ms * 1_000
+        said_us = prompted_us + self.elapsed_ms * 1_000
+        return max(self.at_us, prompted_us) if said_us > self.at_us + SKEW_US else said_us
 
 
 class Seen(msgspec.Struct, frozen=True, array_like=True):
@@ -235,7 +242,7 @@ def _build(
     work = sum_work([(each.position, each.observation) for each in own])
     if answer is not None and not work.usage:
         work = msgspec.structs.replace(work, usage=_answer_usage(answer))
-    last_seen_us = max((each.at_us for each in own if each.observation.kind != "session_end"), default=0)
+    last_seen_us = max((each.at_us for each in own if each.observation.kind not in _NO_ACTIVITY), default=0)
     response, response_position = _response(answer, responses)
     return Turn(
         turn_id=turn_id,

@@ -14,11 +14,8 @@ from aggregates.digests import Digester
 from aggregates.ids import record_capture_id
 from aggregates.observation import Observation, observe, text_digest
 from aggregates.reading import PromptReading, read_prompt, read_response
-from aggregates.turns import Answer, Capture
+from aggregates.turns import SKEW_US, Answer, Capture
 from projections.bodies import pack
-
-SKEW_US = 10 * 60 * 1_000_000
-"""A time further ahead of the server's than this is replaced by the time of receipt."""
 
 BEGINNING_US = -(1 << 62)
 END_US = 1 << 62

@@ -154,6 +154,27 @@ def test_a_clear_and_a_quick_return_to_the_same_files_is_one_goal() -> None:
     assert resolve(reader(db, log.facts), BEN, second.turn_id) is None
 
 
+def test_a_session_cleared_hours_later_took_no_longer_for_its_goal() -> None:
+    """Time to crush ends with the agent's last activity; that somebody came back in the evening to clear is none."""
+    log = Log()
+    log.prompt("s1", ASK, MONDAY)
+    log.records("s1", request(MONDAY + SECOND), edit(MONDAY + MINUTE), shell(MONDAY + 2 * MINUTE, "pytest -q"))
+    log.records("s1", {"kind": "session_start", "source": "clear", "at_us": MONDAY + 8 * HOUR})
+    shown = speed(reader(project(log.facts), log.facts), ANA, "weekly", WEEK)
+    assert (shown.cspw, shown.ttc_median_seconds) == (1, 120.0)
+
+
+def test_a_response_that_took_longer_than_there_was_time_counts_on_receipt() -> None:
+    """Prompt time and elapsed time far ahead of the server's clock: else the goal would never settle."""
+    log = Log()
+    prompt_id = log.prompt("s1", ASK, MONDAY)
+    log.records("s1", edit(MONDAY + MINUTE))
+    answered = {"elapsed_ms": 400 * DAY // 1000, "responded_at_us": None}
+    log.answer("s1", prompt_id, "Done.", MONDAY + 2 * MINUTE, **answered).passes(MONDAY + HOUR)
+    shown = realtime(reader(project(log.facts), log.facts), ANA, 10, 0, None, None)
+    assert [row.ended_at for row in shown] == ["2026-01-05T09:02:00Z"]
+
+
 def test_one_prompt_seen_by_telemetry_alone_is_scored() -> None:
     """No plugin: the agent's own log of the prompt is a turn, with its title from the log's words."""
     log = Log().claim("t")

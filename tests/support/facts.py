@@ -74,8 +74,7 @@ class Log:
             agent_session_id=session,
             response=Words(text),
             content_digest=DIGESTER.digest(text),
-            responded_at_us=at_us,
-            **fields,
+            **({"responded_at_us": at_us} | fields),
         )
 
     def records(self, session: str, *drafts: dict[str, Any]) -> "Log":
