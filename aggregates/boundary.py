@@ -8,9 +8,11 @@ Idle time is no boundary and is not looked at. The weights are thousandths of a 
 import math
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 
 import msgspec
 
+from aggregates.digests import unpacked
 from aggregates.feature_names import FLAGS
 from aggregates.judge_weights import BOUNDARY_BIAS, BOUNDARY_WEIGHTS
 from aggregates.reading import PromptReading
@@ -85,22 +87,33 @@ class OpenArc:
         self.has_change = False
         self.touched: set[int] = set()
         self.changed: set[int] = set()
-        self.topics: deque[frozenset[int]] = deque(maxlen=_EARLIER_TURNS_MAX)
-        """The uncommon words of its last turns and of their answers, one set per turn."""
+        self.latest: deque[_Spoken] = deque(maxlen=_EARLIER_TURNS_MAX)
         for turn in turns:
             self.add(turn)
 
     def add(self, turn: Turn) -> None:
         """Go on with `turn`, which comes after all others."""
         self.last = turn
-        prompt, answer = turn.prompt, turn.response
-        self.has_topic = self.has_topic or (prompt is not None and prompt.navigational is None)
+        self.latest.append(_Spoken(turn))
+        self.has_topic = self.has_topic or (turn.prompt is not None and turn.prompt.navigational is None)
         self.has_change = self.has_change or CHANGE in turn.work.marks
         if turn.work.files:
             self.touched |= turn.work.touched_files
             self.changed |= turn.work.changed_files
-        said = prompt.topic if prompt is not None else ()
-        self.topics.append(frozenset(said + answer.topic if answer is not None else said))
+
+
+class _Spoken:
+    """The words of one turn, made out when they are first asked for."""
+
+    def __init__(self, turn: Turn) -> None:
+        self._turn = turn
+
+    @cached_property
+    def topic(self) -> frozenset[int]:
+        """The uncommon words of the prompt and of its answer."""
+        prompt, answer = self._turn.prompt, self._turn.response
+        said = prompt.topic_digests if prompt is not None else b""
+        return frozenset(unpacked(said + answer.topic_digests if answer is not None else said))
 
 
 class BoundaryModel(msgspec.Struct, frozen=True):
@@ -177,8 +190,8 @@ def boundary_signals(arc: OpenArc | Sequence[Turn], turn: Turn) -> list[str]:
 
 def _shared_words(arc: OpenArc, prompt: PromptReading) -> list[str]:
     topic = fresh = frozenset(prompt.topic)
-    for known in arc.topics:
-        fresh = fresh - known
+    for spoken in arc.latest:
+        fresh = fresh - spoken.topic
     new = len(fresh)
     shared = len(topic) - new
     answer = arc.last.response

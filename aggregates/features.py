@@ -7,7 +7,7 @@ each word is looked up a fixed number of times, in sets and tables made from the
 
 import re
 from collections.abc import Sequence
-from itertools import chain, compress
+from itertools import chain, compress, filterfalse
 from struct import Struct
 from typing import NamedTuple
 
@@ -59,12 +59,12 @@ def extract(looked: Looked) -> Features:
     own = looked.own
     near = _bounded(own)
     sentences = sentences_of(near)
-    words = list(chain.from_iterable([sentence.words for sentence in sentences]))
+    words = list(chain.from_iterable([words for _, words, _ in sentences]))
     distinct = dict.fromkeys(words)
     others: set[int] = set()
     counted = _counted(words)
     _word_cues(counted, distinct, others)
-    phrases = phrase_cues([sentence.tokens for sentence in sentences], distinct)
+    phrases = phrase_cues([tokens for tokens, _, _ in sentences], distinct)
     others.update([PHRASE[cue] for cue in phrases])
     if len(sentences) > _SENTENCES_MAX:
         sentences = sentences[: _SENTENCES_MAX - 10] + sentences[-10:]
@@ -92,33 +92,43 @@ _MARK = "\x1f"
 _OTHER_SPACE = "\x1e"
 _BLANKS = '"`*_()[]{}<>|/\\~=+#@$%^&;-0123456789.!:'
 _TO_SPACE = str.maketrans(dict.fromkeys(_BLANKS, " "))
-_TOKEN = re.compile(rf"\?|{_MARK}|[^\s?{re.escape(_BLANKS)}“”…→←–—]+")
+_TYPOGRAPHY = (*((sign, " ") for sign in "“”…→←–—"), *((sign, "") for sign in "’´"))
+_TOKEN = re.compile(rf"\?|{_MARK}|[^\s?{re.escape(_BLANKS)}]+")
+_NO_WORDS = frozenset({",", "?"})
 
 
 def sentences_of(own: str) -> list[RawSentence]:
     """The sentences and lines that hold a word, a comma or a question mark."""
     marked = _marked(own)
+    if not marked.isascii():
+        for sign, instead in _TYPOGRAPHY:
+            marked = marked.replace(sign, instead)
     if marked.isascii():
         pieces = marked.translate(_TO_SPACE).replace("?", " ? ").split(_MARK)
         return [_sentence(tokens, "," in piece, "?" in piece) for piece in pieces if (tokens := piece.split())]
     # Translating is slow for other signs.
-    tokens = _TOKEN.findall(marked.replace("’", "").replace("´", ""))
+    tokens = _TOKEN.findall(marked)
     return [_sentence(each, "," in each, "?" in each) for each in _split(tokens)]
 
 
 def _marked(own: str) -> str:
     """Lower-cased, without apostrophes, a mark at every beginning, commas apart."""
     text = own.replace(_MARK, _OTHER_SPACE).lower()
-    for end in ("? ", "?\n"):
-        text = text.replace(end, f" ? {_MARK} ")
-    for end in (". ", "! ", "\n", ": "):
-        text = text.replace(end, f" {_MARK} ")
+    # Looking for one sign is much quicker than looking for two, so it is done first.
+    if "?" in text:
+        text = text.replace("? ", f" ?{_MARK}").replace("?\n", f" ?{_MARK}")
+    text = text.replace(". ", f"{_MARK} ")
+    if "!" in text:
+        text = text.replace("! ", f"{_MARK} ")
+    text = text.replace("\n", _MARK)
+    if ":" in text:
+        text = text.replace(": ", f"{_MARK} ")
     return text.replace(",", " , ").replace("'", "")
 
 
 def _sentence(tokens: list[str], commas: bool, asks: bool) -> RawSentence:
-    words = [token for token in tokens if token != "," and token != "?"] if commas or asks else tokens
-    return RawSentence(tokens, words, asks)
+    words = list(filterfalse(_NO_WORDS.__contains__, tokens)) if commas or asks else tokens
+    return tokens, words, asks
 
 
 def _split(tokens: Sequence[str]) -> list[list[str]]:
@@ -188,7 +198,7 @@ def _openings(sentences: Sequence[RawSentence], active: set[int]) -> None:
         active.add(_OVER_8)
     if not count:
         return
-    opened = [opening(sentence.tokens) for sentence in sentences]
+    opened = [opening(tokens) for tokens, _, _ in sentences]
     active.update([OPEN["any"][opener] for opener in {opener for opener, _, _ in opened}])
     active.update([ASK["any"][verb] for verb in {verb for _, verb, _ in opened} if verb])
     for place, (opener, verb, _) in (("first", opened[0]), ("last", opened[-1])):
@@ -219,41 +229,62 @@ _HEADING_TO_SPACE = str.maketrans(
 
 # Length, layout and punctuation
 
+_SIGNS = tuple(
+    (sign, SHAPE[name])
+    for name, signs in (
+        ("asks ?", ("?",)),
+        ("exclaims", ("!",)),
+        ("code name", ("`",)),
+        ("quotes", ('"', "“")),
+        ("lines named", ("line ", "lines ", "Lines ")),
+    )
+    for sign in signs
+)
+_LINE_STARTS = tuple(
+    (start, SHAPE[name])
+    for name, starts in (
+        ("heading", ("\n#",)),
+        ("bullets", ("\n- ", "\n* ", "\n  - ")),
+        ("numbered", ("\n1.", "\n 1.", "\n2.")),
+    )
+    for start in starts
+)
+_LAST_SIGNS = {"?": SHAPE["ends in ?"], ":": SHAPE["ends in :"]}
+_ENUMERATED = ("1.", "2.", "3.")
 _LENGTH_NUMBERS = tuple((bound, LENGTH[f"words over {bound}"]) for bound in LENGTHS)
 
 
 def _shape(looked: Looked, words: Sequence[str], active: set[int]) -> None:
-    own, pasted, count = looked.own, looked.pasted_chars, len(words)
+    own, count = looked.own, len(words)
     active.update([number for bound, number in _LENGTH_NUMBERS if count > bound])
-    if pasted:
-        flags = {
-            "pasted": True,
-            "pasted over own": pasted > len(own),
-            "pasted reference": pasted > 60,
-        }
-        active.update([SHAPE[name] for name, holds in flags.items() if holds])
-    begun = own.lstrip()
+    active.update([number for sign, number in _SIGNS if sign in own])
+    if not count:
+        active.add(SHAPE["no own words"])
+    elif words[0] in FILLERS:
+        active.add(SHAPE["filler first"])
     last = own.rstrip()[-1:]
-    flags = {
-        "no own words": not count,
-        "heading": own.startswith("#") or "\n#" in own,
-        "bullets": "\n- " in own or "\n* " in own or "\n  - " in own,
-        "numbered": begun[:2] in _ENUMERATED or "\n1." in own or "\n 1." in own or "\n2." in own,
-        "asks ?": "?" in own,
-        "asks ? twice": own.count("?") >= 2,
-        "ends in ?": last == "?",
-        "ends in :": last == ":",
-        "exclaims": "!" in own,
-        "quotes": '"' in own or "“" in own,
-        "code name": "`" in own,
-        "lines named": "line " in own or "lines " in own or "Lines " in own,
-        "filler first": count > 0 and words[0] in FILLERS,
-        "colon first line": begun.partition("\n")[0].rstrip().endswith(":"),
-    }
-    active.update([SHAPE[name] for name, holds in flags.items() if holds])
+    if last in _LAST_SIGNS:
+        active.add(_LAST_SIGNS[last])
+    if own.startswith("#"):
+        active.add(SHAPE["heading"])
+    if "?" in own and own.count("?") >= 2:
+        active.add(SHAPE["asks ? twice"])
+    if ":" in own and own.lstrip().partition("\n")[0].rstrip().endswith(":"):
+        active.add(SHAPE["colon first line"])
+    if own.lstrip()[:2] in _ENUMERATED:
+        active.add(SHAPE["numbered"])
+    if "\n" in own:
+        active.update([number for start, number in _LINE_STARTS if start in own])
+    if looked.pasted_chars:
+        _pasted(looked, active)
 
 
-_ENUMERATED = ("1.", "2.", "3.")
+def _pasted(looked: Looked, active: set[int]) -> None:
+    active.add(SHAPE["pasted"])
+    if looked.pasted_chars > len(looked.own):
+        active.add(SHAPE["pasted over own"])
+    if looked.pasted_chars > 60:
+        active.add(SHAPE["pasted reference"])
 
 
 def is_foreign(own: str, words: Sequence[str]) -> bool:
@@ -261,7 +292,8 @@ def is_foreign(own: str, words: Sequence[str]) -> bool:
     if len(words) < 3:
         return bool(words) and not own.isascii() and not any(word.isascii() for word in words)
     sample = words[:200]
-    english = sum(map(WORD_CUES["english"].__contains__, sample))
     other = sum(map(FOREIGN_ONLY.__contains__, sample))
-    strange = sum(not word.isascii() for word in sample)
-    return other + strange > english and (other + strange) * 5 >= len(sample)
+    strange = len(sample) - sum(map(str.isascii, sample))
+    if (other + strange) * 5 < len(sample):
+        return False
+    return other + strange > sum(map(WORD_CUES["english"].__contains__, sample))

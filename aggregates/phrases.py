@@ -1,18 +1,13 @@
 """Finding the phrases of the lexicon in a text's tokens."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Sequence
 from itertools import chain, pairwise
-from typing import NamedTuple
 
 from aggregates.lexicons import PHRASE_CUES
 
-
-class _Phrase(NamedTuple):
-    cue: str
-    text: str
-    """Its words, joined by spaces."""
-    long: bool
-    """Of more than two words: that its first two stand in a text is not enough."""
+_Phrase = tuple[str, str, str]
+"""A cue; a phrase that shows it, its words joined by spaces; its last word where it is of more than two, or nothing:
+of the others it is enough that their first two stand side by side."""
 
 
 def _by_opening() -> dict[tuple[str, ...], list[_Phrase]]:
@@ -20,7 +15,8 @@ def _by_opening() -> dict[tuple[str, ...], list[_Phrase]]:
     table: dict[tuple[str, ...], list[_Phrase]] = {}
     for cue, phrases in PHRASE_CUES.items():
         for phrase in phrases:
-            table.setdefault(phrase[:2], []).append(_Phrase(cue, " ".join(phrase), len(phrase) > 2))
+            last = phrase[-1] if len(phrase) > 2 else ""
+            table.setdefault(phrase[:2], []).append((cue, " ".join(phrase), last))
     return table
 
 
@@ -30,23 +26,23 @@ _OPENINGS = sorted(_BY_OPENING, key=lambda opening: (len(opening), opening))
 _PHRASES = [_BY_OPENING[opening] for opening in _OPENINGS]
 _PLACE_OF_PAIR = {opening: place for place, opening in enumerate(_OPENINGS) if len(opening) == 2}
 _PLACE_OF_WORD = {opening[0]: place for place, opening in enumerate(_OPENINGS) if len(opening) == 1}
-_PAIRS, _WORDS = frozenset(_PLACE_OF_PAIR), frozenset(_PLACE_OF_WORD)
+_PAIRS = frozenset(_PLACE_OF_PAIR)
 
 
-def phrase_cues(sentences: Sequence[Sequence[str]], words: Iterable[str]) -> dict[str, str]:
+def phrase_cues(sentences: Sequence[Sequence[str]], words: Container[str]) -> dict[str, str]:
     """The phrase cues that the sentences show, each with the phrase that shows it; `words` are all their words.
 
     Where several phrases show a cue, a single word goes before a longer phrase, and then the alphabet decides.
     """
-    places = [_PLACE_OF_WORD[word] for word in _WORDS.intersection(words)]
+    places = [place for word, place in _PLACE_OF_WORD.items() if word in words]
     # One look-up per pair of neighbours, all inside the interpreter: a loop over the tokens takes three times as long.
     pairs = _PAIRS.intersection(chain.from_iterable(map(pairwise, sentences)))
     places += [_PLACE_OF_PAIR[pair] for pair in pairs]
     places.sort()
     found: dict[str, str] = {}
     for place in places:
-        for cue, text, long in _PHRASES[place]:
-            if cue not in found and (not long or _stands(text, sentences)):
+        for cue, text, last in _PHRASES[place]:
+            if cue not in found and (not last or (last in words and _stands(text, sentences))):
                 found[cue] = text
     return found
 

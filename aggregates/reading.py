@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from aggregates.caseless import Caseless, lower_cased
 from aggregates.digests import Digester, packed, unpacked
 from aggregates.evidence import cut_end, evidence_spans
 from aggregates.feature_names import FLAGS
@@ -33,6 +34,8 @@ SHORT_WEIGHT = 10
 _WORD = re.compile(r"\w+")
 _TO_SPACE = str.maketrans({chr(code): " " for code in range(128) if not (chr(code).isalnum() or code == ord("_"))})
 """What is no word in ASCII: translating and splitting gives the same words as `_WORD`, in a third of the time."""
+_TYPOGRAPHY = "‘’“”–—…→•·✓✅❌"
+"""Signs that are no words and mostly the only ones outside ASCII; without them the quick way can be taken."""
 _CJK = re.compile(
     "[\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
 )
@@ -146,7 +149,7 @@ def read_prompt(text: str, digester: Digester, model: RubricModel = SHIPPED) -> 
     """
     looked = look(text)
     shown = extract(looked)
-    title, summary = _title(looked), _summary(looked)
+    title, summary = _title_and_summary(looked)
     sums, flags = model.weigh(shown)
     return PromptReading(
         weight=_weight(looked.own),
@@ -165,34 +168,33 @@ def read_prompt(text: str, digester: Digester, model: RubricModel = SHIPPED) -> 
     )
 
 
-_DONE = re.compile(
+_DONE = Caseless(
     r"tests? (?:now )?pass|all (?:\w+ )?(?:tests|checks|\d+)\b.{0,20}pass|\bdone\b|\bcompleted?\b|\bfixed\b"
-    r"|successfully|✅|✓|has been|have been|is now|are now|created|updated|implemented|no issues",
-    re.IGNORECASE,
-)  # fmt: skip
-_FAILED = re.compile(
-    r"still fail|failed to|could ?n[o']t|unable to|API Error|cannot |not yet|did not|didn't work|error occurred"
-    r"|still need|timed out",
-    re.IGNORECASE,
+    r"|successfully|✅|✓|has been|have been|is now|are now|created|updated|implemented|no issues"
 )
-_OFFER = re.compile(
-    r"\?\s*$|would you like|shall I|should I|want me to|do you want|let me know|which (?:option|approach|one)"
-    r"|your (?:call|choice|preference)",
-    re.IGNORECASE,
+_FAILED = Caseless(
+    r"still fail|failed to|could ?n[o']t|unable to|api error|cannot |not yet|did not|didn't work|error occurred"
+    r"|still need|timed out"
+)
+_OFFER = Caseless(
+    r"\?\s*$|would you like|shall i|should i|want me to|do you want|let me know|which (?:option|approach|one)"
+    r"|your (?:call|choice|preference)"
 )
 _END_CHARS = 400
+_OFFER_CHARS = 200
 
 
 def read_response(text: str, digester: Digester) -> ResponseReading:
     """Read a response's end: what it reports in its last 400 characters, what it is about in its last 800."""
     end = text[-_END_CHARS:]
+    lowered = lower_cased(end)
     words = [word for word in _WORD.findall(text[-2 * _END_CHARS :].lower()) if not word.isdigit()]
     return ResponseReading(
         topic_digests=_topic(dict.fromkeys(words), digester),
         characters=len(text),
-        asks=_OFFER.search(end[-200:]) is not None,
-        reports_done=_DONE.search(end) is not None,
-        reports_failure=_FAILED.search(end) is not None,
+        asks=_OFFER.search(end[-_OFFER_CHARS:], None if lowered is None else lowered[-_OFFER_CHARS:]) is not None,
+        reports_done=_DONE.search(end, lowered) is not None,
+        reports_failure=_FAILED.search(end, lowered) is not None,
     )
 
 
@@ -232,9 +234,13 @@ def _acknowledges(words: Sequence[str]) -> bool:
 def _digests(text: str, digester: Digester) -> bytes:
     """Digests of the first distinct words."""
     lowered = text.lower()
+    if not lowered.isascii():
+        for sign in _TYPOGRAPHY:
+            lowered = lowered.replace(sign, " ")
     words = lowered.translate(_TO_SPACE).split() if lowered.isascii() else _WORD.findall(lowered)
-    distinct = list(dict.fromkeys(words))
-    return packed(sorted(digester.numbers(distinct[:TOKENS_MAX])))
+    distinct = dict.fromkeys(words)
+    first = distinct if len(distinct) <= TOKENS_MAX else list(distinct)[:TOKENS_MAX]
+    return packed(sorted(digester.numbers(first)))
 
 
 def _topic(distinct: Iterable[str], digester: Digester) -> bytes:
@@ -252,8 +258,9 @@ def _first_line(looked: Looked) -> tuple[str, int, int]:
     return "", 0, 0
 
 
-def _title(looked: Looked) -> Span:
+def _title_and_summary(looked: Looked) -> tuple[Span, Span]:
     source, start, end = _first_line(looked)
+    summary = _placed(looked, source, start, cut_end(source, start, end, SUMMARY_CHARS_MAX))
     line = source[start:end].rstrip()
     if line.endswith(":") and len(line) < TITLE_CHARS_MAX:
         start, end = _heading_after(source, start, end)
@@ -261,7 +268,7 @@ def _title(looked: Looked) -> Span:
     while begun < end and source[begun] in "#*->•– \t":
         begun += 1
     start = begun if begun < end else start  # a line of nothing but ornaments is its own title
-    return _placed(looked, source, start, cut_end(source, start, end, TITLE_CHARS_MAX))
+    return _placed(looked, source, start, cut_end(source, start, end, TITLE_CHARS_MAX)), summary
 
 
 def _heading_after(source: str, start: int, end: int) -> tuple[int, int]:
@@ -272,11 +279,6 @@ def _heading_after(source: str, start: int, end: int) -> tuple[int, int]:
         return start, end
     stop = source.find("\n", after)
     return after, len(source) if stop < 0 else stop
-
-
-def _summary(looked: Looked) -> Span:
-    source, start, end = _first_line(looked)
-    return _placed(looked, source, start, cut_end(source, start, min(end, len(source)), SUMMARY_CHARS_MAX))
 
 
 def _placed(looked: Looked, source: str, start: int, end: int) -> Span:

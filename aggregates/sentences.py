@@ -98,15 +98,9 @@ def _openers_by_first_word() -> dict[str, dict[str, str]]:
 _OPENERS = _openers_by_first_word()
 
 
-class RawSentence(NamedTuple):
-    """The words of one sentence, lower-cased."""
-
-    tokens: Sequence[str]
-    """With its commas and question marks."""
-    words: Sequence[str]
-    """Without them."""
-    asks: bool
-    """Whether it holds a question mark."""
+RawSentence = tuple[Sequence[str], Sequence[str], bool]
+"""The lower-cased words of one sentence with its commas and question marks; the same without them; whether there is a
+question mark."""
 
 
 class Sentence(NamedTuple):
@@ -117,14 +111,18 @@ class Sentence(NamedTuple):
     how: str
     """request: plain, you, we, want, lets, please, should …; question: wh, how, why, yesno, tag, other;
     report: strong, weak."""
-    verb: str | None
+    verb: str | None = None
     """The kind of the verb that a request asks with."""
-    words: Sequence[str]
-    """Without the fillers before them."""
+    words: Sequence[str] = ()
+    """Of a request, without the fillers before them."""
+
+
+_REPORTS_STRONG, _REPORTS_WEAK = Sentence("report", "strong"), Sentence("report", "weak")
+_STATES_SUBJECT, _STATES_OTHER = Sentence("statement", "subject"), Sentence("statement", "other")
 
 
 def things(sentence: Sentence) -> set[str]:
-    """The kinds of the things it names."""
+    """The kinds of the things a request names."""
     return {_OBJECT_OF[word] for word in _OBJECT_WORDS.intersection(sentence.words[:_NEAR_WORDS])}
 
 
@@ -148,7 +146,7 @@ def opening(tokens: Sequence[str]) -> tuple[str, str | None, str]:
 
 def analyse(sentence: RawSentence) -> Sentence | None:
     """What a sentence does; None for one without words."""
-    words = sentence.words
+    _, words, asks = sentence
     start = 0
     while start < len(words) and words[start] in FILLERS and start < 6:
         start += 1
@@ -158,14 +156,15 @@ def analyse(sentence: RawSentence) -> Sentence | None:
     request = _request(rest)
     if request is not None:
         return Sentence("request", *request, rest)
-    if sentence.asks or (rest[0] in _QUESTION_HEADS and rest[0] not in ("when", "which")):
-        return Sentence("question", _question(rest, words), None, rest)
-    near = rest[:_NEAR_WORDS]
+    first = rest[0]
+    if asks or (first in _QUESTION_HEADS and first not in ("when", "which")):
+        return Sentence("question", _question(rest, words))
+    near = rest if len(rest) <= _NEAR_WORDS else rest[:_NEAR_WORDS]
     if not _SYMPTOM_STRONG.isdisjoint(near):
-        return Sentence("report", "strong", None, rest)
+        return _REPORTS_STRONG
     if not _NEGATIONS.isdisjoint(near):
-        return Sentence("report", "weak", None, rest)
-    return Sentence("statement", "subject" if rest[0] in _SUBJECTS else "other", None, rest)
+        return _REPORTS_WEAK
+    return _STATES_SUBJECT if first in _SUBJECTS else _STATES_OTHER
 
 
 def _question(rest: Sequence[str], words: Sequence[str]) -> str:

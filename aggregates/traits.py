@@ -4,7 +4,7 @@ A trait joins what single words cannot say: that nothing but a question is asked
 is a test, that a long text only describes what is wrong.
 """
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 
 from aggregates.lexicons import VERBS
 from aggregates.sentences import OBJECTS, RawSentence, Sentence, analyse, things
@@ -109,10 +109,10 @@ def traits(
     if not said:
         return {"bare"}
     requests = [each for each in said if each.kind == "request"]
-    questions = {each.how for each in said if each.kind == "question"}
-    reports = {each.how for each in said if each.kind == "report"}
+    questions = [each.how for each in said if each.kind == "question"]
+    reports = [each.how for each in said if each.kind == "report"]
     found = {f"begins:{said[0].kind}", f"ends:{said[-1].kind}"}
-    found.update(_requested(requests) if requests else _unrequested(said, reports))
+    found.update(_requested(requests) if requests else _unrequested(questions, reports))
     found.update([f"question:{how}" for how in questions])
     if reports:
         found.add("has report")
@@ -150,11 +150,10 @@ def _done(request: Sentence) -> str:
     return f"does:{verb}"
 
 
-def _unrequested(said: Sequence[Sentence], reports: Set[str]) -> set[str]:
+def _unrequested(questions: Sequence[str], reports: Sequence[str]) -> set[str]:
     """Nothing is asked to be done: questions, reports or statements alone."""
-    questions = [each for each in said if each.kind == "question"]
     if questions:
-        return {"only question", f"only question:{questions[-1].how}"}
+        return {"only question", f"only question:{questions[-1]}"}
     if not reports:
         return {"only statement"}
     return {"only strong report" if "strong" in reports else "only weak report"}

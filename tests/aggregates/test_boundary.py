@@ -4,7 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregates.boundary import AFTER_COMMIT, SIGNALS, BoundaryModel, boundary_signals, continues, topic_shift
+from aggregates.boundary import (
+    AFTER_COMMIT,
+    SIGNALS,
+    BoundaryModel,
+    OpenArc,
+    boundary_signals,
+    continues,
+    topic_shift,
+)
 from tests.support.judging import turn
 
 FIRST = turn("Rename getUsr to getUser in src/user.ts", marks="C", changed=("src/user.ts",))
@@ -69,3 +77,18 @@ def test_signals_come_in_a_fixed_order() -> None:
     """So evidence never depends on hashing."""
     signals = boundary_signals([FIRST], turn("now look at docs/intro.md, it is still wrong about names", place=2))
     assert signals == sorted(signals, key=SIGNALS.index)
+
+
+def test_an_arc_that_grew_turn_by_turn_is_judged_like_its_turns() -> None:
+    """What is remembered of it is all that counts."""
+    turns = [
+        turn(text, place=place, marks="C", changed=(f"src/{place % 3}.py",), files=("docs/a.md",))
+        for place, text in enumerate(
+            ("Rename getUsr to getUser", "ok", "Add a chart to the weekly report", "Why is the login page slow?") * 3, 1
+        )
+    ]
+    arc = OpenArc(turns[:1])
+    for place, each in enumerate(turns[1:], 1):
+        assert topic_shift(arc, each) == topic_shift(turns[:place], each)
+        assert continues(arc, each) is continues(turns[:place], each)
+        arc.add(each)
