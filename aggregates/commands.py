@@ -1,12 +1,13 @@
 """What a developer can ask for, and what can be answered."""
 
 from enum import Enum
+from typing import Literal
 from uuid import UUID
 
 import msgspec
 
 from aggregates.canonical import ResponseContent
-from aggregates.records import Record
+from aggregates.records import Point, Record
 
 TRANSCRIPT_SUFFIX = "-transcript"
 """A source that ends so was read from the files an agent keeps: such a prompt may have been captured live as well."""
@@ -54,11 +55,25 @@ class CaptureRecords(Command, frozen=True, kw_only=True, tag="capture-records"):
     spans.
     """
 
-    agent_session_id: str
+    agent_session_id: str | None
     source: str
     decoder_version: int
     records: tuple[Record, ...]
     words: str
+    redactions: dict[str, int] = {}
+    raw: str | None = None
+    """The redacted part of the export, as OTLP JSON; None for transcript lines."""
+    signal: Literal["logs", "traces"] = "logs"
+
+
+class CaptureMetrics(Command, frozen=True, kw_only=True, tag="capture-metrics"):
+    """Take a batch of metric points of one agent session, or of none."""
+
+    agent_session_id: str | None
+    source: str
+    decoder_version: int
+    points: tuple[Point, ...]
+    raw: str
     redactions: dict[str, int] = {}
 
 
@@ -77,7 +92,7 @@ class CompleteSetup(Command, frozen=True, kw_only=True, tag="complete-setup"):
     key_prefix: str | None = None
 
 
-AnyCommand = CapturePrompt | CaptureResponse | CaptureRecords | EditTitle | CompleteSetup
+AnyCommand = CapturePrompt | CaptureResponse | CaptureRecords | CaptureMetrics | EditTitle | CompleteSetup
 
 
 class Reason(Enum):

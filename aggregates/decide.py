@@ -44,8 +44,10 @@ def touched_streams(command: c.AnyCommand) -> tuple[UUID, ...]:
             return (command.prompt_id,)
         case c.CaptureResponse(response_operation_id=str() as operation_id):
             return (command.prompt_id, operation_stream(command.developer_id, operation_id))
-        case c.CaptureRecords():
-            return (_batch_of(command), *_session_streams(command, command.agent_session_id))
+        case c.CaptureRecords(agent_session_id=None) | c.CaptureMetrics(agent_session_id=None):
+            return (_batch_of(command),)
+        case c.CaptureRecords(agent_session_id=str() as session) | c.CaptureMetrics(agent_session_id=str() as session):
+            return (_batch_of(command), *_session_streams(command, session))
         case _:
             return (corrections_stream(command.developer_id),)
 
@@ -74,6 +76,8 @@ def decide(command: c.AnyCommand, streams: Streams, context: Context) -> Decisio
             return _capture_response(command, streams, context)
         case c.CaptureRecords():
             return _capture_records(command, streams, context)
+        case c.CaptureMetrics():
+            return _capture_metrics(command, streams, context)
         case c.EditTitle():
             return _edit_title(command, context)
         case c.CompleteSetup():
@@ -242,13 +246,8 @@ def _prompt_answered(
 
 
 def _capture_records(command: c.CaptureRecords, streams: Streams, context: Context) -> Decision:
-    batch = _batch_of(command)
-    if batch in streams:
-        return Decision((), Done(False, batch))
-    claim = _claim(command, command.agent_session_id, streams, context)
-    if isinstance(claim.reply, Refused):
-        return claim
-    captured = e.RecordsCaptured(
+    kind = e.TracesCaptured if command.signal == "traces" else e.RecordsCaptured
+    captured = kind(
         received_at_us=context.now_us,
         organization_id=command.organization_id,
         developer_id=command.developer_id,
@@ -258,15 +257,46 @@ def _capture_records(command: c.CaptureRecords, streams: Streams, context: Conte
         records=command.records,
         words=Words(command.words),
         redactions=command.redactions,
+        raw=None if command.raw is None else Words(command.raw),
     )
+    return _capture_batch(command, captured, streams, context)
+
+
+def _capture_metrics(command: c.CaptureMetrics, streams: Streams, context: Context) -> Decision:
+    captured = e.MetricsCaptured(
+        received_at_us=context.now_us,
+        organization_id=command.organization_id,
+        developer_id=command.developer_id,
+        agent_session_id=command.agent_session_id,
+        source=command.source,
+        decoder_version=command.decoder_version,
+        points=command.points,
+        redactions=command.redactions,
+        raw=Words(command.raw),
+    )
+    return _capture_batch(command, captured, streams, context)
+
+
+def _capture_batch(
+    command: c.CaptureRecords | c.CaptureMetrics, captured: e.Event, streams: Streams, context: Context
+) -> Decision:
+    """An exact retry of a batch finds its stream taken; a session of another scope refuses it."""
+    batch = _batch_of(command)
+    if batch in streams:
+        return Decision((), Done(False, batch))
+    claim = Decision((), Done(True))
+    if command.agent_session_id is not None:
+        claim = _claim(command, command.agent_session_id, streams, context)
+    if isinstance(claim.reply, Refused):
+        return claim
     return Decision((*claim.events, (batch, captured)), Done(True, batch))
 
 
-def _batch_of(command: c.CaptureRecords) -> UUID:
+def _batch_of(command: c.CaptureRecords | c.CaptureMetrics) -> UUID:
     digest = blake2b(digest_size=16)
-    for record in command.records:
-        digest.update(record.record_id.encode() + b"\x1f")
-    return batch_stream(command.developer_id, command.agent_session_id, digest.hexdigest())
+    for each in command.records if isinstance(command, c.CaptureRecords) else command.points:
+        digest.update(each.record_id.encode() + b"\x1f")
+    return batch_stream(command.developer_id, command.agent_session_id or "", digest.hexdigest())
 
 
 def _edit_title(command: c.EditTitle, context: Context) -> Decision:

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import msgspec
 
-from aggregates.records import Record
+from aggregates.records import Point, Record
 from aggregates.words import Words
 
 
@@ -107,7 +107,8 @@ class RecordsCaptured(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=T
     """A batch of log records, or of transcript lines, of one agent session."""
 
     TOPIC: ClassVar[str] = "telemetry.logs-captured"
-    agent_session_id: str
+    agent_session_id: str | None = None
+    """None for records that name no session: they are kept and shown, and belong to no turn."""
     source: str
     """`claude-code`, `codex`, `gemini` …: the agent that reported."""
     decoder_version: int
@@ -115,7 +116,26 @@ class RecordsCaptured(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=T
     words: Words
     redactions: dict[str, int] = {}
     raw: Words | None = None
-    """The body as received, for a newer decoder; None for transcript lines, which lie in the agent's own folder."""
+    """The part of the export that these records came from, redacted, as OTLP JSON: shown by telemetry reads, and there
+    for a newer decoder. None for transcript lines, which lie in the agent's own folder."""
+
+
+class TracesCaptured(RecordsCaptured, frozen=True, kw_only=True, omit_defaults=True):
+    """A batch of spans of one agent session."""
+
+    TOPIC: ClassVar[str] = "telemetry.traces-captured"
+
+
+class MetricsCaptured(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
+    """A batch of metric points of one agent session, or of none."""
+
+    TOPIC: ClassVar[str] = "telemetry.metrics-captured"
+    agent_session_id: str | None = None
+    source: str
+    decoder_version: int
+    points: tuple[Point, ...]
+    redactions: dict[str, int] = {}
+    raw: Words
 
 
 class SetupCompleted(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
@@ -283,6 +303,8 @@ CAPTURES: tuple[type[Event], ...] = (
     ProvenanceFilled,
     OperationClaimed,
     RecordsCaptured,
+    TracesCaptured,
+    MetricsCaptured,
     SetupCompleted,
 )
 DECISIONS: tuple[type[Event], ...] = (TitleEdited, ForeignSessionAttempted)

@@ -34,6 +34,11 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """Unique within the agent session; a record sent twice has the same id."""
     at_us: int
     kind: RecordKind
+    name: str | None = None
+    """What the agent calls it: the name of its log event or span; None for a transcript line."""
+    origin: int | None = None
+    """Which log record or span of the batch's raw export this was read from, counted from 0 in the order in which they
+    stand there; the first record of each origin stands for it in telemetry reads. None for a transcript line."""
     prompt_id: str | None = None
     """The agent's own id of the prompt this belongs to."""
     text: Span | None = None
@@ -55,6 +60,8 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     request_id: str | None = None
     duration_ms: int | None = None
     status_code: int | None = None
+    retry_after_ms: int | None = None
+    """How long the provider told the agent to wait."""
     sidechain: bool = False
     """True for a sub-agent's request."""
 
@@ -68,3 +75,43 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """Keyed digest of the tool's name and input, to see identical calls."""
     lines_added: int | None = None
     lines_removed: int | None = None
+
+
+PointKind = Literal["gauge", "sum", "histogram", "exponential_histogram", "summary"]
+"""The five shapes of OTLP metric data."""
+
+PointMeaning = Literal[
+    "input_tokens",
+    "output_tokens",
+    "cache_read_tokens",
+    "cache_write_tokens",
+    "cost_usd",
+    "lines_added",
+    "lines_removed",
+    "commits",
+    "pull_requests",
+]
+"""What a counter counts, where it is one that we know. Token and cost counters are shown, never added to requests."""
+
+
+class Point(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """One metric data point as received; a cumulative one is differenced only where it is read."""
+
+    record_id: str
+    """The point's `source_event_id`."""
+    at_us: int
+    name: str
+    kind: PointKind
+    origin: int
+    """Which point of the batch's raw export, counted from 0 in the order in which they stand there."""
+    unit: str | None = None
+    temporality: Literal["delta", "cumulative"] | None = None
+    monotonic: bool | None = None
+    start_us: int | None = None
+    """Where the interval of a sum or distribution starts; a cumulative series starts anew when it changes."""
+    value: float | None = None
+    """Of a gauge or sum; a distribution's numbers stand in the raw export."""
+    series: str = ""
+    """Digest of the resource, scope, metric name and attributes: points of one series can be differenced."""
+    meaning: PointMeaning | None = None
+    model: str | None = None

@@ -131,6 +131,8 @@ def _add_answer(rows: Rows, position: int, event: e.PromptAnswered, digester: Di
 
 def _add_records(rows: Rows, position: int, event: e.RecordsCaptured, digester: Digester) -> None:
     session = event.agent_session_id
+    if session is None:
+        return
     for record in event.records:
         seen = observe(record, event.words, digester)
         at_us = _trusted(record.at_us, event.received_at_us)

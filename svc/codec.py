@@ -137,7 +137,9 @@ class Codec(Mapper[UUID]):
     def rough_bytes(self, event: Event) -> int:
         """About how much memory an event takes while it waits to be stored; far cheaper than encoding it."""
         kind = self._kinds[event.TOPIC]
-        size = _EVENT_BYTES_ROUGHLY + _RECORD_BYTES_ROUGHLY * len(getattr(event, "records", ()))
+        size = _EVENT_BYTES_ROUGHLY + _RECORD_BYTES_ROUGHLY * (
+            len(getattr(event, "records", ())) + len(getattr(event, "points", ()))
+        )
         for name in kind.words:
             words = getattr(event, name)
             if words is not None and words.text is not None:

@@ -1,6 +1,6 @@
 """About how much memory a command takes while it is on its way."""
 
-from aggregates.commands import AnyCommand, CapturePrompt, CaptureRecords, CaptureResponse
+from aggregates.commands import AnyCommand, CaptureMetrics, CapturePrompt, CaptureRecords, CaptureResponse
 
 _COMMAND_BYTES = 500
 _RECORD_BYTES = 250
@@ -19,10 +19,18 @@ def _characters(command: AnyCommand) -> int:
         case CaptureResponse():
             return len(command.content.response_text or "")
         case CaptureRecords():
-            return len(command.words)
+            return len(command.words) + len(command.raw or "")
+        case CaptureMetrics():
+            return len(command.raw)
         case _:
             return 0
 
 
 def _record_bytes(command: AnyCommand) -> int:
-    return _RECORD_BYTES * len(command.records) if isinstance(command, CaptureRecords) else 0
+    match command:
+        case CaptureRecords():
+            return _RECORD_BYTES * len(command.records)
+        case CaptureMetrics():
+            return _RECORD_BYTES * len(command.points)
+        case _:
+            return 0
