@@ -1,6 +1,6 @@
 """The two listeners and everything they serve. The table is the contract's, one line a route."""
 
-from svc_http import admin, control, health, plugin, prompts, scores, sub_sessions
+from svc_http import activity, admin, control, health, plugin, prompts, scores, sub_sessions
 from svc_http.auth import caller_of_api, caller_of_intake
 from svc_http.bodies import CONTROL_BYTES_MAX, FRAME_BYTES_MAX
 from svc_http.listener import Listener
@@ -31,6 +31,10 @@ API: tuple[Route, ...] = (
     ByKey("GET", f"{_SCORE}/insight/sessions", sub_sessions.insight_sessions),
     ByKey("GET", f"{_SCORE}/insight/summary", scores.insight_summary),
     ByKey("GET", f"{_SCORE}/trivia", sub_sessions.trivia),
+    ByKey("GET", f"{_SCORE}/files", activity.files),
+    ByKey("GET", f"{_SCORE}/prompts/top", activity.top_prompts),
+    ByKey("GET", f"{_SCORE}/task-time", activity.task_time),
+    ByKey("GET", f"{_SCORE}/model-task", activity.model_task),
     ByKey("GET", f"{_SCORE}/realtime/sub-sessions", sub_sessions.realtime),
     ByKey("PATCH", f"{_SCORE}/sub-sessions/<sub_session_id>", sub_sessions.edit),
     BySecret("GET", f"{_ADMIN}/organizations", admin.list_organizations),
