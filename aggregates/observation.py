@@ -55,6 +55,11 @@ class Observation(msgspec.Struct, frozen=True, array_like=True):
     response: ResponseReading | None = None
     text_digest: int | None = None
     text: Span | None = None
+    lines_added: int = 0
+    lines_removed: int = 0
+    """Of a `lines` observation."""
+    lower_bound: bool = False
+    """Whether the cost leaves something out that could not be priced exactly."""
 
 
 def observe(record: Record, words: Words, digester: Digester) -> Observation:

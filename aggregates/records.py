@@ -22,6 +22,7 @@ RecordKind = Literal[
     "session_end",
     "compaction",
     "subagent",
+    "lines",  # changed lines, by a counter, where no tool call tells them
     "other",
 ]
 """What a record says happened."""

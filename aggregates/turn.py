@@ -40,6 +40,8 @@ class ModelUsage(msgspec.Struct, frozen=True, array_like=True):
     cost_usd_nano: int
     """The sum over the priced requests."""
     unpriced_requests: int
+    lower_bound_requests: int = 0
+    """Priced, but some of their cache writes may have cost more."""
 
 
 class FileWork(msgspec.Struct, frozen=True, array_like=True):

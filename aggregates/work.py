@@ -42,8 +42,8 @@ def sum_work(placed: Sequence[Placed]) -> Work:
         tool_errors=sum(tool.ok is False for tool in tools),
         mutating_calls=sum(tool.mutating for tool in done),
         edits=sum(tool.effect == "edit" for tool in done),
-        lines_added=sum(tool.lines_added for tool in done),
-        lines_removed=sum(tool.lines_removed for tool in done),
+        lines_added=sum(tool.lines_added for tool in done) + sum(each.lines_added for _, each in seen),
+        lines_removed=sum(tool.lines_removed for tool in done) + sum(each.lines_removed for _, each in seen),
         repeats_before_stop=_repeats(tools),
         usage=_usage(each for _, each in seen if each.kind == "request"),
         files=_files(seen),
@@ -102,7 +102,7 @@ def _repeats(tools: Sequence[ToolUse]) -> int:
 def _usage(requests: Iterable[Observation]) -> tuple[ModelUsage, ...]:
     sums: dict[str, list[int]] = {}
     for request in requests:
-        row = sums.setdefault(request.model or UNKNOWN_MODEL, [0] * 7)
+        row = sums.setdefault(request.model or UNKNOWN_MODEL, [0] * 8)
         row[0] += 1
         row[1] += request.input_tokens or 0
         row[2] += request.output_tokens or 0
@@ -110,6 +110,7 @@ def _usage(requests: Iterable[Observation]) -> tuple[ModelUsage, ...]:
         row[4] += request.cache_write_tokens or 0
         row[5] += request.cost_usd_nano or 0
         row[6] += request.cost_usd_nano is None
+        row[7] += request.lower_bound
     return tuple(ModelUsage(model, *sums[model]) for model in sorted(sums))
 
 

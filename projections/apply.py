@@ -13,9 +13,12 @@ import msgspec
 from aggregates.events import Event
 from aggregates.scope import Scope
 from projections.developers import owner_of, reconclude, regroup
-from projections.facts import Digesters, Rows, merge_rows, rows_of
+from projections.facts import rows_of
+from projections.line_counts import newly_detailed
 from projections.reworks import relink
+from projections.rows import BEGINNING_US, Digesters, Row, Rows, merge_rows
 from projections.sessions import Refolded, refold_session, touched_from
+from projections.twins import settle_twins
 
 
 class Fact(Protocol):
@@ -74,7 +77,7 @@ def _read_facts(facts: Iterable[Fact], digesters: Digesters) -> tuple[Rows, list
     broken: list[tuple[int, str]] = []
     for fact in facts:
         try:
-            parts.append(rows_of(fact.position, fact.event, digesters))
+            parts.append(rows_of(fact.position, fact.event, digesters, None))
         except Exception as error:
             broken.append((fact.position, _reason(error)))
     return merge_rows(parts), broken
@@ -82,17 +85,34 @@ def _read_facts(facts: Iterable[Fact], digesters: Digesters) -> tuple[Rows, list
 
 def _store_rows(db: sqlite3.Connection, rows: Rows) -> None:
     """The log refuses doubles of captures; overlapping batches of records are caught here, the larger body wins."""
-    db.executemany("INSERT OR IGNORE INTO sessions VALUES (?, ?, ?)", rows.sessions)
-    db.executemany("INSERT OR IGNORE INTO captures VALUES (?, ?, ?, ?, ?, ?, ?)", rows.captures)
-    db.executemany("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?)", rows.answers)
-    db.executemany(
-        "INSERT INTO observations VALUES (?, ?, ?, ?, ?, ?) "
-        "ON CONFLICT DO UPDATE SET prompt_id = excluded.prompt_id, position = excluded.position, "
-        "body = excluded.body WHERE excluded.body > body",
-        rows.observations,
-    )
-    db.executemany("INSERT OR IGNORE INTO titles VALUES (?, ?, ?)", rows.titles)
-    db.executemany("INSERT OR IGNORE INTO setups VALUES (?)", rows.setups)
+    for table in ("sessions", "captures", "answers", "telemetry_records", "metric_points", "titles", "setups"):
+        _insert(db, f"INSERT OR IGNORE INTO {table}", getattr(rows, table))
+    _insert(db, "INSERT INTO observations", rows.observations, _LARGER_BODY)
+    _insert(db, "INSERT INTO requests", rows.requests, _MORE_TOKENS)
+    rows.touched_times += settle_twins(db, rows.touched_twins)
+    detailed = newly_detailed(db, {str(row[0]) for row in rows.edit_details})
+    rows.touched_times += [(session, BEGINNING_US) for session in detailed]
+
+
+_LARGER_BODY = (
+    "ON CONFLICT DO UPDATE SET prompt_id = excluded.prompt_id, position = excluded.position, body = excluded.body, "
+    "price = excluded.price, twin = excluded.twin, rank = excluded.rank WHERE excluded.body > body"
+)
+_COUNTED = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+_MORE_TOKENS = (
+    "ON CONFLICT DO UPDATE SET "
+    + ", ".join(f"{name} = excluded.{name}" for name in (*_COUNTED, "model", "cost_usd_nano", "cost_kind"))
+    + ", catalog_revision = excluded.catalog_revision, changed_position = excluded.changed_position WHERE ("
+    + ", ".join(f"coalesce(excluded.{name}, -1)" for name in _COUNTED)
+    + ") > ("
+    + ", ".join(f"coalesce({name}, -1)" for name in _COUNTED)
+    + ")"
+)
+
+
+def _insert(db: sqlite3.Connection, statement: str, rows: Sequence[Row], conflict: str = "") -> None:
+    if rows:
+        db.executemany(f"{statement} VALUES ({', '.join('?' * len(rows[0]))}) {conflict}", rows)
 
 
 def _derive(db: sqlite3.Connection, rows: Rows, position: int, broken: list[tuple[int, str]]) -> set[str]:

@@ -11,11 +11,12 @@ from uuid import UUID
 import msgspec
 
 from aggregates.arcs import Arc, cut_arcs
-from aggregates.observation import Observation
 from aggregates.turn import Turn
 from aggregates.turns import JOIN_WINDOW_US, Aliases, Answer, Capture, Seen, build_turns
 from projections.bodies import pack, unpack
-from projections.facts import BEGINNING_US, END_US, Rows
+from projections.line_counts import line_counts
+from projections.prices import priced
+from projections.rows import BEGINNING_US, END_US, Rows
 
 
 class Refolded(msgspec.Struct, frozen=True):
@@ -136,19 +137,21 @@ def _tail_captures(db: sqlite3.Connection, session: str, start_us: int) -> list[
 
 def _tail_observations(db: sqlite3.Connection, session: str, start_us: int, hosts: Sequence[str]) -> list[Seen]:
     """Observations from a time on, less those that name an earlier prompt, and all that name one of the hosts."""
-    columns = "o.at_us, o.record_id, o.position, o.body"
+    columns = "o.at_us, o.record_id, o.position, o.body, o.price"
     by_time = (
         f"SELECT {columns} FROM observations o LEFT JOIN turns t ON t.agent_session_id = o.agent_session_id "
         "AND t.host_prompt_id = o.prompt_id AND t.started_us < :start "
-        "WHERE o.agent_session_id = :session AND o.at_us >= :start AND t.turn_id IS NULL"
+        "WHERE o.agent_session_id = :session AND o.at_us >= :start AND o.superseded = 0 AND t.turn_id IS NULL"
     )
     by_name = (
         f"SELECT {columns} FROM observations o JOIN json_each(:hosts) h ON o.prompt_id = h.value "
-        "WHERE o.agent_session_id = :session AND o.at_us < :start"
+        "WHERE o.agent_session_id = :session AND o.at_us < :start AND o.superseded = 0"
     )
     bound = {"session": session, "start": start_us, "hosts": msgspec.json.encode(hosts).decode()}
     rows = db.execute(f"{by_time} UNION ALL {by_name} ORDER BY 1, 2", bound)
-    return [Seen(at, record_id, position, unpack(body, Observation)) for at, record_id, position, body in rows]
+    seen = [Seen(at, record_id, position, priced(body, price)) for at, record_id, position, body, price in rows]
+    counts = line_counts(db, session, start_us)
+    return sorted(seen + counts, key=lambda each: (each.at_us, each.record_id)) if counts else seen
 
 
 def _answers(db: sqlite3.Connection, captures: Sequence[Capture]) -> dict[UUID, Answer]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import structlog
 
 from projections.apply import Bookmark, apply, bookmark, pass_over
-from projections.facts import Digesters
+from projections.rows import Digesters
 from svc.codec import CorruptEvent, Recorded
 from svc.limits import READ_BYTES_MAX
 from svc.store import EventStore

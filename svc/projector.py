@@ -8,7 +8,7 @@ import structlog
 import trio
 
 from projections.apply import bookmark
-from projections.facts import Digesters
+from projections.rows import Digesters
 from svc.journal import Journal
 from svc.limits import PROJECT_EVENTS_MAX, PROJECT_INTERVAL_SECONDS, RESTART_SECONDS_MAX
 from svc.projecting import step

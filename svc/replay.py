@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from projections.apply import bookmark
-from projections.facts import Digesters
+from projections.rows import Digesters
 from projections.schema import key_of, table_names
 from svc.limits import PROJECT_EVENTS_MAX
 from svc.projecting import step

@@ -19,14 +19,14 @@ PROMPTS = (
     "Add a --json flag to the list command in src/cli.py",
 )
 SESSIONS = ("s1", "s2")
-TIMES = st.integers(0, 90).map(lambda steps: MONDAY + steps * 30 * SECOND)
+TIMES = st.integers(0, 90).map(lambda steps: MONDAY + steps * 30 * SECOND + steps % 7)
 
 _prompt = st.tuples(st.just("prompt"), st.sampled_from(SESSIONS), st.sampled_from(PROMPTS), TIMES, st.booleans())
 _log_prompt = st.tuples(st.just("log"), st.sampled_from(SESSIONS), st.sampled_from(PROMPTS), TIMES, st.booleans())
 _work = st.tuples(
     st.just("work"),
     st.sampled_from(SESSIONS),
-    st.sampled_from(("edit", "check", "commit", "request", "error", "end", "clear", "stop")),
+    st.sampled_from(("edit", "check", "commit", "request", "error", "end", "clear", "stop", "again", "call", "lines")),
     TIMES,
     st.booleans(),
 )
@@ -46,6 +46,8 @@ def _told(story: list[tuple[str, str, str, int, bool]]) -> list[Placed]:
         elif what == "log":
             fields: dict[str, Any] = {"kind": "prompt", "at_us": at_us, "text": detail, "prompt_id": host}
             log.records(session, fields | {"record_id": f"log-{number}"})
+        elif what == "work" and detail == "lines":
+            log.lines(session, at_us, number, temporality="cumulative" if named else "delta", start_us=MONDAY)
         else:
             log.records(session, _work_record(detail, at_us) | {"record_id": f"work-{number}", "prompt_id": host})
     for session in SESSIONS:
@@ -67,6 +69,13 @@ def _work_record(kind: str, at_us: int) -> dict[str, Any]:
             return {"kind": "session_end", "source": "exit", "at_us": at_us}
         case "clear":
             return {"kind": "session_start", "source": "clear", "at_us": at_us}
+        case "again":
+            # The agent's log and its transcript tell of one request, each at a time of its own.
+            told = {"origin": 0} if at_us % 2 else {}
+            return request(at_us, request_id=f"req-{at_us % 3}", output_tokens=at_us % 5, **told)
+        case "call":
+            details = {} if at_us % 2 else {"lines_added": None}
+            return edit(at_us, call_id=f"call-{at_us % 3}") | details
         case "stop":
             return {"kind": "interruption", "at_us": at_us}
         case _:

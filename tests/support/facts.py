@@ -8,8 +8,16 @@ from typing import Any
 from uuid import UUID, uuid5
 
 from aggregates.digests import Digester
-from aggregates.events import Event, PromptAnswered, PromptCaptured, RecordsCaptured, SessionClaimed, TimePassed
-from aggregates.records import Record
+from aggregates.events import (
+    Event,
+    MetricsCaptured,
+    PromptAnswered,
+    PromptCaptured,
+    RecordsCaptured,
+    SessionClaimed,
+    TimePassed,
+)
+from aggregates.records import Point, PointMeaning, Record
 from aggregates.scope import Scope
 from aggregates.word_table import WordTable
 from aggregates.words import Words
@@ -77,7 +85,7 @@ class Log:
             **({"responded_at_us": at_us} | fields),
         )
 
-    def records(self, session: str, *drafts: dict[str, Any]) -> "Log":
+    def records(self, session: str | None, *drafts: dict[str, Any]) -> "Log":
         """A batch of telemetry; `path`, `command` and `text` are given as texts."""
         table = WordTable()
         records = [_record(number, draft, table) for number, draft in enumerate(drafts)]
@@ -89,6 +97,22 @@ class Log:
             decoder_version=1,
             records=tuple(records),
             words=Words(table.words),
+        )
+
+    def lines(
+        self, session: str, at_us: int, value: float, meaning: PointMeaning = "lines_added", **fields: Any
+    ) -> "Log":
+        """A counter of changed lines."""
+        usual: dict[str, Any] = {"temporality": "delta", "series": meaning, "record_id": f"{meaning}-{at_us}-{fields}"}
+        point = Point(at_us=at_us, name="lines", kind="sum", origin=0, value=value, meaning=meaning, **(usual | fields))
+        return self._add(
+            MetricsCaptured,
+            at_us,
+            agent_session_id=session,
+            source="claude-code",
+            decoder_version=1,
+            points=(point,),
+            raw=Words("{}"),
         )
 
     def passes(self, to_us: int) -> "Log":

@@ -1,0 +1,189 @@
+"""Stage 1 for telemetry: log records, spans, transcript lines and metric points become rows.
+
+A record may stand in three tables: as received (`telemetry_records`), as a model request (`requests`), and as what the
+derivation of turns looks at (`observations`).
+"""
+
+from aggregates import events as e
+from aggregates.digests import Digester
+from aggregates.ids import record_capture_id
+from aggregates.observation import Observation, observe
+from aggregates.records import Record
+from aggregates.turns import Capture
+from projections.bodies import pack
+from projections.prices import Prices, StoredPrice
+from projections.rows import Rows, add_capture, host_name, trusted
+
+REPORTED = "reported"
+"""The kind of a cost that the agent itself told."""
+
+_TWINNED = {"request": "request_id", "error": "request_id", "tool": "call_id", "rejection": "call_id"}
+"""What names the thing that was reported, so that an agent's log and its transcript do not count it twice."""
+
+_LINES = ("lines_added", "lines_removed")
+
+
+def add_records(rows: Rows, position: int, event: e.RecordsCaptured, digester: Digester, prices: Prices | None) -> None:
+    """The rows of a batch of log records, spans or transcript lines."""
+    shown: set[int] = set()
+    for record in event.records:
+        at_us = trusted(record.at_us, event.received_at_us)
+        if record.origin is not None and record.origin not in shown:
+            shown.add(record.origin)
+            rows.telemetry_records.append(_shown_row(position, event, record, at_us))
+        price = _price(record, at_us, prices)
+        if record.kind in ("request", "error"):
+            rows.requests.append(_request_row(position, event, record, at_us, price))
+        if event.agent_session_id is not None and record.kind != "other":
+            _add_observation(rows, position, event.agent_session_id, event, record, at_us, digester, price)
+
+
+def add_points(rows: Rows, position: int, event: e.MetricsCaptured) -> None:
+    """The rows of a batch of metric points, each as received."""
+    for point in event.points:
+        at_us = trusted(point.at_us, event.received_at_us)
+        rows.metric_points.append(
+            (
+                str(event.developer_id),
+                at_us,
+                point.record_id,
+                str(event.organization_id),
+                event.agent_session_id,
+                point.name,
+                point.kind,
+                point.unit,
+                point.temporality,
+                point.monotonic,
+                point.start_us,
+                point.value,
+                point.series,
+                point.meaning,
+                point.model,
+                position,
+                point.origin,
+            )
+        )
+        if event.agent_session_id is not None and point.meaning in _LINES:
+            rows.touched_times.append((event.agent_session_id, at_us))
+
+
+def _shown_row(position: int, event: e.RecordsCaptured, record: Record, at_us: int) -> tuple[object, ...]:
+    return (
+        str(event.developer_id),
+        at_us,
+        record.record_id,
+        str(event.organization_id),
+        "traces" if isinstance(event, e.TracesCaptured) else "logs",
+        event.agent_session_id,
+        record.name,
+        record.kind,
+        record.model,
+        record.tool,
+        record.ok,
+        record.status_code,
+        record.duration_ms,
+        position,
+        record.origin,
+    )
+
+
+def _price(record: Record, at_us: int, prices: Prices | None) -> StoredPrice | None:
+    """What the catalog says a request cost, where its agent did not say."""
+    if record.kind != "request" or record.cost_usd_nano is not None or record.model is None or prices is None:
+        return None
+    return prices.price(
+        record.model,
+        at_us,
+        input_tokens=record.input_tokens,
+        output_tokens=record.output_tokens,
+        cache_read_tokens=record.cache_read_tokens,
+        cache_write_tokens=record.cache_write_tokens,
+        cache_write_1h_tokens=record.cache_write_1h_tokens,
+    )
+
+
+def _request_row(
+    position: int, event: e.RecordsCaptured, record: Record, at_us: int, price: StoredPrice | None
+) -> tuple[object, ...]:
+    reported = REPORTED if record.cost_usd_nano is not None else None
+    return (
+        str(event.developer_id),
+        at_us,
+        record.record_id,
+        str(event.organization_id),
+        event.agent_session_id,
+        record.prompt_id,
+        record.request_id,
+        int(record.kind == "error"),
+        int(record.sidechain),
+        record.model,
+        record.status_code,
+        record.retry_after_ms,
+        record.duration_ms,
+        record.input_tokens,
+        record.output_tokens,
+        record.cache_read_tokens,
+        record.cache_write_tokens,
+        record.cache_write_1h_tokens,
+        record.cost_usd_nano if price is None else price.cost_usd_nano,
+        reported if price is None else price.kind,
+        None if price is None else price.catalog_revision,
+        0,
+        position,
+    )
+
+
+def _add_observation(
+    rows: Rows,
+    position: int,
+    session: str,
+    event: e.RecordsCaptured,
+    record: Record,
+    at_us: int,
+    digester: Digester,
+    price: StoredPrice | None,
+) -> None:
+    seen = observe(record, event.words, digester)
+    prompt_id = host_name(seen.prompt_id, session)
+    twin = _twin(record)
+    packed_price = None if price is None else pack(price)
+    rows.observations.append(
+        (session, at_us, record.record_id, prompt_id, position, pack(seen), packed_price, twin, _rank(record), 0)
+    )
+    rows.touched_times.append((session, at_us))
+    if twin is not None:
+        rows.touched_twins.append((session, twin))
+    if prompt_id is not None:
+        rows.touched_hosts.append((session, prompt_id))
+    if record.kind == "tool" and (record.lines_added is not None or record.lines_removed is not None):
+        rows.edit_details.append((session,))
+    if record.kind == "prompt":
+        add_capture(rows, session, _log_capture(session, position, at_us, record.record_id, prompt_id, seen))
+
+
+def _twin(record: Record) -> str | None:
+    """Equal for two reports of one request, one failure, one tool call or one refusal."""
+    field = _TWINNED.get(record.kind)
+    name = None if field is None else getattr(record, field)
+    return None if name is None else f"{record.kind}:{name}"
+
+
+def _rank(record: Record) -> int:
+    """Which of two reports counts, the lower: of a tool call the one with details, of anything else the agent's log."""
+    bare = record.kind == "tool" and record.path is None and record.command is None and record.lines_added is None
+    return 2 * bare + (record.origin is None)
+
+
+def _log_capture(
+    session: str, position: int, at_us: int, record_id: str, prompt_id: str | None, seen: Observation
+) -> Capture:
+    return Capture(
+        capture_id=record_capture_id(session, record_id),
+        kind="log",
+        at_us=at_us,
+        position=position,
+        host_prompt_id=prompt_id,
+        text_digest=seen.text_digest,
+        reading=seen.prompt,
+        words_start=0 if seen.text is None else seen.text.start,
+    )
