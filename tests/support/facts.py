@@ -103,7 +103,11 @@ class Log:
         self, session: str, at_us: int, value: float, meaning: PointMeaning = "lines_added", **fields: Any
     ) -> "Log":
         """A counter of changed lines."""
-        usual: dict[str, Any] = {"temporality": "delta", "series": meaning, "record_id": f"{meaning}-{at_us}-{fields}"}
+        usual: dict[str, Any] = {
+            "temporality": "delta",
+            "series": meaning,
+            "record_id": f"{meaning}-{at_us}-{value}-{fields}",
+        }
         point = Point(at_us=at_us, name="lines", kind="sum", origin=0, value=value, meaning=meaning, **(usual | fields))
         return self._add(
             MetricsCaptured,
