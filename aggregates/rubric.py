@@ -8,7 +8,7 @@ sub-sessions stands below: it is exact and knows nothing of how a prompt was jud
 from collections.abc import Sequence
 
 from aggregates.feature_names import FLAGS
-from aggregates.reading import PromptReading
+from aggregates.reading import SHORT_WEIGHT, PromptReading
 from aggregates.rubric_model import MAY_REST_ON_PASTED, SHIPPED, RubricModel
 from aggregates.turn import Turn
 from aggregates.verdicts import BOOLEANS, CHANGE_INTENTS, INTENTS, BooleanName, Evidence, Intent, Rubric, applicable
@@ -56,7 +56,7 @@ def judge_prompt(
     total = model.with_context(prompt.sums, context_features(prompt, earlier, model))
     intent, confidence = model.intent(total)
     earned = model.booleans(total, prompt.flags, intent)
-    if prompt.flags & _BARE_PASTE:
+    if prompt.flags & _BARE_PASTE or prompt.weight < SHORT_WEIGHT:
         earned = tuple(name for name in earned if name in MAY_REST_ON_PASTED)
     evidence = tuple(
         [(name, _speaking(name, prompt, position) if name in earned else _WHY_MISSED[name]) for name in _APPLY[intent]]

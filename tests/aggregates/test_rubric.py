@@ -1,7 +1,7 @@
 """The rubric judge: abstaining, evidence, honesty, and the arithmetic of sub-sessions."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from aggregates.grades import rubric_letter
@@ -117,6 +117,7 @@ def test_any_text_can_be_graded(text: str) -> None:
 
 
 @given(PROSE, st.text(st.characters(exclude_characters='`~"', codec="utf-8"), max_size=200))
+@example("fix in in", "")
 def test_pasted_fenced_text_never_earns_a_goal_a_scope_a_check_or_a_plan(prose: str, pasted: str) -> None:
     """It may show references and context, and nothing else."""
     with_paste = judge(f"{prose}\n```\n{pasted}\n```")
