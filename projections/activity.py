@@ -168,8 +168,11 @@ def _touched(db: sqlite3.Connection, scope: Scope, window: Window) -> Iterable[_
         turn = unpack(body, Turn)
         visit = _Visit(turn.agent_session_id, turn.started_us, turn.last_activity_us)
         for work in turn.work.files:
-            ref = TextRef(work.position, "words", work.path)
-            found.setdefault(work.digest, _Touched(work.digest, ref)).add(name, visit, work)
+            file = found.get(work.digest)
+            if file is None:
+                ref = TextRef(work.position, "words", work.path)
+                file = found[work.digest] = _Touched(work.digest, ref)
+            file.add(name, visit, work)
     return found.values()
 
 

@@ -1,0 +1,43 @@
+"""Active time: the gaps between moments at which something was seen."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aggregates.active_time import IDLE_US, active_us
+
+_MINUTE = 60_000_000
+_instants = st.lists(st.integers(0, 100 * _MINUTE), max_size=30)
+
+
+@pytest.mark.parametrize(
+    ("minutes", "active"),
+    [
+        ([], 0),
+        ([7], 0),
+        ([0, 5], 5),  # five minutes are not over five minutes
+        ([0, 5.001], 0),
+        ([0, 3, 20, 22], 5),
+        ([22, 0, 20, 3, 3], 5),
+        ([0, 20], 0),
+        ([0, 4, 8, 12, 16, 20], 20),
+    ],
+)
+def test_gaps_over_five_minutes_are_not_active(minutes: list[float], active: int) -> None:
+    """Whatever the order, and however often one moment is told."""
+    assert active_us(int(minute * _MINUTE) for minute in minutes) == active * _MINUTE
+
+
+@given(_instants, st.integers(0, 100 * _MINUTE))
+def test_one_more_moment_never_takes_activity_away(instants: list[int], more: int) -> None:
+    """It only ever bridges a gap or lengthens the whole."""
+    assert active_us(instants) <= active_us([*instants, more])
+
+
+@given(_instants)
+def test_nobody_is_active_for_longer_than_from_first_to_last(instants: list[int]) -> None:
+    """All of it where no gap is too long."""
+    whole = max(instants, default=0) - min(instants, default=0)
+    assert 0 <= active_us(instants) <= whole
+    if whole <= IDLE_US:
+        assert active_us(instants) == whole
