@@ -1,7 +1,7 @@
 """Calendar windows and ranges: half-open, [start, end), with the midnights of the caller's zone."""
 
 import re
-from datetime import date, timedelta
+from datetime import date, timedelta, tzinfo
 from itertools import pairwise
 from typing import Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -66,13 +66,13 @@ def _start(name: WindowName, today: date, back: int) -> date:
             return date(year, month + 1, 1)
 
 
-def local_day_bounds(day: date, zone: ZoneInfo) -> Window:
+def local_day_bounds(day: date, zone: tzinfo) -> Window:
     """From the midnight that starts a day to the one that ends it."""
     return Window(midnight_us(day, zone), midnight_us(day + timedelta(days=1), zone))
 
 
 def time_range(
-    start: str | None, end: str | None, zone: ZoneInfo, now_us: int, default_days: int = RANGE_DEFAULT_DAYS
+    start: str | None, end: str | None, zone: tzinfo, now_us: int, default_days: int = RANGE_DEFAULT_DAYS
 ) -> Window | RangeRefused:
     """The range of `from` and `to`: times or bare dates, both or neither; the last days by default.
 
@@ -94,7 +94,7 @@ def time_range(
 _NO_TIME = "{} must be an ISO 8601 time or date, like 2026-08-01T09:00:00Z or 2026-08-01"
 
 
-def instant(text: str, zone: ZoneInfo) -> int | None:
+def instant(text: str, zone: tzinfo) -> int | None:
     """Microseconds of a time, or of the local midnight of a bare date; None where it is neither."""
     try:
         day = bare_date(text)
@@ -103,7 +103,7 @@ def instant(text: str, zone: ZoneInfo) -> int | None:
         return None
 
 
-def _range_end(text: str, zone: ZoneInfo) -> int | None:
+def _range_end(text: str, zone: tzinfo) -> int | None:
     day = bare_date(text)
     return instant(text, zone) if day is None else local_day_bounds(day, zone).end_us
 

@@ -199,6 +199,7 @@ _INDEXES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("metric_points", ("agent_session_id", "meaning")),
     ("requests", ("agent_session_id", "at_us")),
     ("requests", ("organization_id", "at_us")),
+    ("requests", ("organization_id", "failed", "at_us")),
     ("requests", ("changed_position",)),
     ("turns", ("agent_session_id", "started_us")),
     ("turns", ("agent_session_id", "host_prompt_id")),

@@ -20,7 +20,7 @@ NOON = 12 * 60 * MINUTE
 def asked(at_s: float, status: int | None = None, **fields: Any) -> ApiRequest:
     """A request that was answered or failed so many seconds after noon; it failed where it has a status."""
     at_us = NOON + int(at_s * SECOND)
-    usual = {
+    usual: dict[str, Any] = {
         "at_us": at_us,
         "record_id": f"r{at_s}{fields.get('session_id', '')}",
         "session_id": "s1",
