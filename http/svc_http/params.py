@@ -45,17 +45,18 @@ def zone_of(service: Service, caller: Principal) -> ZoneInfo:
     return zone_named(service.directory.timezone(caller.scope.developer_id) or "UTC")
 
 
-def limit(query: Query) -> int:
-    """How many rows; 50 by default, clamped to 1-500."""
-    return min(max(_integer(query, "limit", LIMIT_DEFAULT), 1), LIMIT_MAX)
+def limit(query: Query, default: int = LIMIT_DEFAULT, most: int = LIMIT_MAX) -> int:
+    """How many rows; 50 by default, clamped to 1-500, where the route has no other bounds."""
+    return min(max(integer(query, "limit", default), 1), most)
 
 
 def offset(query: Query) -> int:
     """How many rows to pass over; negative counts as 0."""
-    return min(max(_integer(query, "offset", 0), 0), OFFSET_MAX)
+    return min(max(integer(query, "offset", 0), 0), OFFSET_MAX)
 
 
-def _integer(query: Query, name: str, default: int) -> int:
+def integer(query: Query, name: str, default: int) -> int:
+    """Digits with an optional sign. Raises `HttpError` 400 for anything else."""
     text = query.get(name)
     if text is None:
         return default
@@ -66,13 +67,19 @@ def _integer(query: Query, name: str, default: int) -> int:
 
 def time(query: Query, name: str, local: ZoneInfo) -> int | None:
     """Microseconds of an ISO 8601 time, or of a bare date's local midnight; None where it was not sent."""
-    text = query.get(name)
+    text = time_text(query, name)
     if text is None:
         return None
-    found = instant(_LOST_PLUS.sub(r"\1+\2", text), local)  # a plus that was not percent-encoded is a space
+    found = instant(text, local)
     if found is None:
         raise bad_request(f"{name} must be an ISO 8601 time or date, like 2026-08-01T09:00:00Z or 2026-08-01")
     return found
+
+
+def time_text(query: Query, name: str) -> str | None:
+    """A time as it was meant: a plus that was not percent-encoded arrives as a space."""
+    text = query.get(name)
+    return None if text is None else _LOST_PLUS.sub(r"\1+\2", text)
 
 
 def path_id(text: str, what: str) -> UUID:
