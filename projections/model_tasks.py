@@ -39,6 +39,8 @@ class ModelTask(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     cost_usd: float | None
     """This model's own; None where some of it is unknown."""
     unpriced_requests: int
+    lower_bound_requests: int
+    """How many of the priced requests may have cost more."""
 
 
 class _Usage(msgspec.Struct):
@@ -49,6 +51,7 @@ class _Usage(msgspec.Struct):
     reported: bool = True
     cost_usd_nano: int = 0
     unpriced_requests: int = 0
+    lower_bound_requests: int = 0
 
     def add(self, usage: ModelUsage) -> None:
         """One more turn."""
@@ -58,6 +61,7 @@ class _Usage(msgspec.Struct):
         self.reported &= tokens > 0  # no request goes without a token: where none is counted, none was reported
         self.cost_usd_nano += usage.cost_usd_nano
         self.unpriced_requests += usage.unpriced_requests
+        self.lower_bound_requests += usage.lower_bound_requests
 
 
 class _Row(msgspec.Struct, frozen=True):
@@ -117,4 +121,5 @@ def _model_task(key: _Key, rows: list[_Row]) -> ModelTask:
         unreported_sub_sessions=unreported,
         cost_usd=sum(row.usage.cost_usd_nano for row in rows) / NANO if priced else None,
         unpriced_requests=unpriced,
+        lower_bound_requests=sum(row.usage.lower_bound_requests for row in rows),
     )

@@ -40,13 +40,17 @@ _POPULATION = (
     "AND s.organization_id = p.organization_id AND s.developer_id = p.developer_id "
     "JOIN turns t ON t.turn_id = p.turn_id "
     "WHERE p.organization_id = ? AND p.developer_id = ? AND p.at_us >= ? AND p.at_us < ? AND p.counted "
-    "ORDER BY p.standing_score DESC, p.at_us DESC, p.turn_id LIMIT ? OFFSET ?"
+    "ORDER BY p.standing_score DESC, s.started_us DESC, s.sub_session_id, p.at_us, p.turn_id LIMIT ? OFFSET ?"
 )
 """A prompt belongs to a range by its own time, as it does for the average prompt grade."""
 
 
 def top_prompts(reader: Reader, scope: Scope, window: Window, limit: int, offset: int) -> list[TopPrompt]:
-    """Classified prompts of classified sub-sessions above the floor; the newer one first where scores are equal."""
+    """Classified prompts of classified sub-sessions above the floor.
+
+    Of equal scores those of the newest sub-session come first, and there the prompt that reached the score first:
+    the ones after it stand where they stand because of it.
+    """
     rows = reader.db.execute(_POPULATION, (*bounds(scope, window), limit, offset)).fetchall()
     refs = [unpack(row[8], PromptBody).prompt for row in rows]
     texts = reader.texts(refs)

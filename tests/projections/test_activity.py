@@ -341,6 +341,17 @@ def test_a_prompt_belongs_to_the_range_by_its_own_time() -> None:
     assert only.prompt_id != only.sub_session_id
 
 
+def test_of_equal_scores_the_prompt_that_reached_them_comes_first() -> None:
+    """What follows in a sub-session stands where it stands because of it; newer sub-sessions come before older ones."""
+    log = Log()
+    for session, at_us in (("old", MONDAY), ("new", MONDAY + HOUR)):
+        worked(log, session, at_us)
+        log.prompt(session, "Also handle a header without rows in src/parser.py", at_us + 2 * MINUTE)
+        log.records(session, edit(at_us + 3 * MINUTE, path=f"src/{session}.py"))
+    found = [(prompt.score, prompt.agent_session_id, prompt.preview == FIX) for prompt in top_of(log)]
+    assert found == [(80.0, "new", True), (80.0, "new", False), (80.0, "old", True), (80.0, "old", False)]
+
+
 def test_a_preview_is_one_short_line() -> None:
     """However long the prompt is, and whatever it is laid out like."""
     log = Log()

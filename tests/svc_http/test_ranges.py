@@ -167,7 +167,7 @@ async def test_captures_as_they_come_in(house: House, intake: Caller, api: Calle
                          "intentClass", "crushed"}),
         ("task-time", {"subSessionId", "title", "intentClass", "startedAt", "endedAt", "activeSeconds", "crushed"}),
         ("model-task", {"model", "intentClass", "subSessions", "qualifying", "crushed", "completionRate", "totalTokens",
-                        "unreportedSubSessions", "costUsd", "unpricedRequests"}),
+                        "unreportedSubSessions", "costUsd", "unpricedRequests", "lowerBoundRequests"}),
     ],
 )  # fmt: skip
 async def test_the_fields_of_each_row(house: House, api: Caller, path: str, fields: set[str]) -> None:
