@@ -1,12 +1,13 @@
 """The two listeners and everything they serve. The table is the contract's, one line a route."""
 
-from svc_http import activity, admin, control, health, plugin, prompts, scores, sub_sessions
+from svc_http import activity, admin, control, health, intelligence, plugin, prompts, scores, sub_sessions
 from svc_http.auth import caller_of_api, caller_of_intake
 from svc_http.bodies import CONTROL_BYTES_MAX, FRAME_BYTES_MAX
 from svc_http.listener import Listener
 from svc_http.ports import Service
 from svc_http.protocol import use_own_protocol
 from svc_http.routes import ByKey, BySecret, Identify, Public, Route, attach
+from svc_http.server import use_own_server
 
 _SCORE = "/v1/score_v3"
 _ADMIN = "/v1/admin"
@@ -37,6 +38,9 @@ API: tuple[Route, ...] = (
     ByKey("GET", f"{_SCORE}/model-task", activity.model_task),
     ByKey("GET", f"{_SCORE}/realtime/sub-sessions", sub_sessions.realtime),
     ByKey("PATCH", f"{_SCORE}/sub-sessions/<sub_session_id>", sub_sessions.edit),
+    ByKey("GET", "/v1/intelligence/throttle", intelligence.throttle),
+    ByKey("GET", "/v1/intelligence/throttle/team", intelligence.throttle_of_team),
+    ByKey("GET", "/v1/intelligence/rightsizing", intelligence.rightsizing),
     BySecret("GET", f"{_ADMIN}/organizations", admin.list_organizations),
     BySecret("POST", f"{_ADMIN}/organizations", admin.create_organization),
     BySecret("PATCH", f"{_ADMIN}/organizations/<organization_id>", admin.change_organization),
@@ -74,5 +78,6 @@ def build_api(service: Service) -> Listener:
 
 def _built(listener: Listener, service: Service, identify: Identify, routes: tuple[Route, ...]) -> Listener:
     use_own_protocol()
+    use_own_server()
     attach(listener, service, identify, routes)
     return listener
