@@ -37,7 +37,7 @@ def redact(text: str) -> Redacted:
     """Takes secrets out of a text. Redacting the result again changes nothing and counts nothing."""
     counts: Counter[str] = Counter()
     for _ in range(_PASSES_MAX):
-        findings = _find(text)
+        findings = find_secrets(text)
         if not findings:
             break
         text = _without(text, findings)
@@ -45,7 +45,7 @@ def redact(text: str) -> Redacted:
     return Redacted(text, dict(sorted(counts.items())))
 
 
-def _find(text: str) -> list[Finding]:
+def find_secrets(text: str) -> list[Finding]:
     """All secrets in the order of the text; of two that overlap, the one of the more specific kind."""
     # U+0130 is the one character whose lower case is longer: it would shift every place after it.
     lowered = text.replace("\u0130", "i").lower()

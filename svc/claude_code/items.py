@@ -2,18 +2,17 @@
 
 import re
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from typing import Any
 
 import msgspec
 
+from aggregates.changed_lines import changed_lines
 from aggregates.records import Record, RecordKind
+from aggregates.tool_input import bounded_command, input_key
 from aggregates.tool_names import tool_effect
-from svc.claude_code.changes import changed_lines
 from svc.claude_code.lines import AssistantLine, Block, Line, UserLine
 from svc.claude_code.typed import is_rejection, text_in
 
-COMMAND_BYTES_MAX = 8192
 SYNTHETIC_MODEL = "<synthetic>"
 """The agent's own messages carry this model: they were never asked of one."""
 
@@ -140,8 +139,8 @@ class Call:
         draft = Draft(
             record,
             path=path if isinstance(path, str) and path else None,
-            command=_bounded(command) if isinstance(command, str) else None,
-            input_key=_input_key(self.name, self.arguments),
+            command=bounded_command(command) if isinstance(command, str) else None,
+            input_key=input_key(self.name, self.arguments),
         )
         return [draft] if self.sub_agent is None else [draft, Draft(self.sub_agent)]
 
@@ -184,11 +183,3 @@ def _duration_ms(result: object, elapsed_us: int) -> int | None:
     if isinstance(measured, int | float) and not isinstance(measured, bool) and 0 <= measured < 2**53:
         return round(measured)
     return (elapsed_us + 500) // 1000 if elapsed_us >= 0 else None
-
-
-def _bounded(command: str) -> str:
-    return command.encode()[:COMMAND_BYTES_MAX].decode(errors="ignore")
-
-
-def _input_key(name: str, arguments: dict[str, Any]) -> str:
-    return f"{name}\x1f{blake2b(msgspec.json.encode(arguments, order='sorted'), digest_size=16).hexdigest()}"

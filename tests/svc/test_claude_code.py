@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from aggregates.changed_lines import changed_lines
 from aggregates.records import Record
-from svc.claude_code.changes import changed_lines
+from aggregates.tool_input import COMMAND_BYTES_MAX
 from svc.claude_code.exchanges import Exchange, Seen, TranscriptReader
-from svc.claude_code.items import COMMAND_BYTES_MAX
 from tests.support.transcripts import SESSION, call, line, raw, result, said, usage, user
 
 TEN_O_CLOCK_US = 1_772_445_600_000_000
