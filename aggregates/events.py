@@ -9,6 +9,7 @@ from uuid import UUID
 
 import msgspec
 
+from aggregates.catalog import Snapshot
 from aggregates.records import Point, Record
 from aggregates.words import Words
 
@@ -287,6 +288,29 @@ class CredentialRevoked(Event, frozen=True, kw_only=True, omit_defaults=True):
     credential_id: UUID
 
 
+# --- prices ---------------------------------------------------------------------------------------------------
+
+
+class CatalogPublished(Event, frozen=True, kw_only=True, omit_defaults=True):
+    """These list prices are known from now on; its version in the stream is the catalog's revision."""
+
+    TOPIC: ClassVar[str] = "catalog.published"
+    source: str
+    """Where the prices came from: `genai-prices 0.2.3`, the name of a file, an address."""
+    snapshot: Snapshot
+
+
+class RequestsRepriced(Event, frozen=True, kw_only=True, omit_defaults=True):
+    """Requests of an organization that have no price yet get one of this revision; those that have keep theirs."""
+
+    TOPIC: ClassVar[str] = "requests.repriced"
+    organization_id: UUID
+    catalog_revision: int
+    from_us: int
+    to_us: int
+    """Half-open: requests made from the one up to the other."""
+
+
 # --- time -----------------------------------------------------------------------------------------------------
 
 
@@ -323,7 +347,8 @@ PEOPLE: tuple[type[Event], ...] = (
     CredentialIssued,
     CredentialRevoked,
 )
+PRICES: tuple[type[Event], ...] = (CatalogPublished, RequestsRepriced)
 
-EVENTS: tuple[type[Event], ...] = (*CAPTURES, *DECISIONS, *PEOPLE, TimePassed)
+EVENTS: tuple[type[Event], ...] = (*CAPTURES, *DECISIONS, *PEOPLE, *PRICES, TimePassed)
 TOPICS: dict[str, type[Event]] = {event.TOPIC: event for event in EVENTS}
 """Topic → event class. Topics are names in the log, independent of where a class lives; tests hold a golden list."""

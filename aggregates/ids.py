@@ -55,6 +55,16 @@ def clock_stream(due_us: int) -> UUID:
     return stream_id("clock", due_us)
 
 
+def catalog_stream() -> UUID:
+    """The one stream of published catalogs; the version of an event in it is the catalog's revision."""
+    return stream_id("catalog")
+
+
+def repricing_stream() -> UUID:
+    """The one stream of orders to reprice, beside the catalog's, so that revisions have no gaps."""
+    return stream_id("repricing")
+
+
 def turn_id_from_host(agent_session_id: str, host_prompt_id: str) -> UUID:
     """A turn that the agent itself named keeps that name, whichever capture arrives first."""
     return stream_id("turn", agent_session_id, host_prompt_id)
