@@ -127,3 +127,41 @@ GC_ALLOCATIONS = 50_000
 
 HEALTH_SECONDS = 2.0
 """How long a health check waits for a write before it says that the store is unavailable."""
+
+# --- archive --------------------------------------------------------------------------------------------
+
+ARCHIVE_INTERVAL_SECONDS = 300.0
+"""How often the archive lane looks for rows that changed: until then they are read from the views."""
+
+ARCHIVE_RETRY_SECONDS_MAX = 3_600.0
+"""A lane that broke waits twice as long each time, up to this: what it lags behind is read from the views."""
+
+ARCHIVE_BATCH_ROWS_MAX = 5_000
+"""Rows in one file as it is first written, about 250 KiB: some 5 MiB while they are on their way."""
+
+ARCHIVE_ROW_BYTES_MAX = 2 * MIB_BYTES
+"""One row as JSON on its way into a file; ids and a model's name make a few hundred bytes."""
+
+ARCHIVE_MEMORY_BYTES_MAX = 128 * MIB_BYTES
+"""What the Parquet library may take, beyond which it uses the disk; a usual batch or read takes 25 MiB."""
+
+ARCHIVE_SPILL_BYTES_MAX = 1024 * MIB_BYTES
+"""What the Parquet library may put down on disk while it works."""
+
+ARCHIVE_SMALL_ROWS_MAX = 20_000
+"""A file with fewer rows is small, and merged with others of its day."""
+
+ARCHIVE_COMPACT_FILES_MIN = 8
+"""So many small files of a day are merged: a busy day is then read from about ten files."""
+
+ARCHIVE_COMPACT_FILES_MAX = 64
+"""Files merged at once."""
+
+ARCHIVE_COMPACT_ROWS_MAX = 100_000
+"""Rows merged at once: they are sorted in memory, which takes a third of a second."""
+
+ARCHIVE_READ_ROWS_MAX = 250_000
+"""Rows read in one query of whole days, a third of a second; between two queries a read can be given up."""
+
+assert ARCHIVE_BATCH_ROWS_MAX < ARCHIVE_SMALL_ROWS_MAX, "what is first written is small, so that it is merged"
+assert 2 * ARCHIVE_SMALL_ROWS_MAX <= ARCHIVE_COMPACT_ROWS_MAX, "any two small files can be merged"
