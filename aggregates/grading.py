@@ -6,6 +6,7 @@ from aggregates.digests import Digester
 from aggregates.grades import rubric_letter, score_of
 from aggregates.reading import read_prompt
 from aggregates.rubric import judge_prompt
+from aggregates.rubric_evidence import rubric_evidence
 from aggregates.verdicts import BOOLEANS, BooleanName, Evidence, Intent, JudgeStatus, applicable
 from aggregates.words import Words, cut
 
@@ -49,12 +50,12 @@ class Graded(msgspec.Struct, frozen=True):
 def grade_text(text: str) -> Graded:
     """Grade a prompt's text. Never raises."""
     reading = read_prompt(text, _ONE_KEY)
-    rubric = judge_prompt(reading, 0, ())
+    rubric = judge_prompt(reading, ())
     if rubric.intent is None:
         return Graded(rubric.status, None, 0.0, None, None, ())
     applies = applicable(rubric.intent)
     score = score_of(len(rubric.earned), len(applies))
-    evidence = dict(rubric.evidence)
+    evidence = rubric_evidence(text, rubric, 0)
     habits = tuple(_habit(name, name in rubric.earned, evidence.get(name), rubric.intent, text) for name in BOOLEANS)
     return Graded(
         "ok", rubric.intent, rubric.confidence, score, None if score is None else rubric_letter(score), habits

@@ -11,7 +11,7 @@ import msgspec
 
 from aggregates.caseless import Caseless, lower_cased
 from aggregates.digests import Digester, packed, unpacked
-from aggregates.evidence import cut_end, evidence_spans
+from aggregates.evidence import cut_end
 from aggregates.feature_names import FLAGS
 from aggregates.features import Features, extract
 from aggregates.lexicons import (
@@ -82,8 +82,6 @@ class PromptReading(msgspec.Struct, frozen=True, array_like=True):
     """Keyed digests of the words that are not everyday words, sorted, `packed`; at most `TOPIC_MAX`."""
     foreign: bool = False
     """In a language that the lexicons do not know, or a picture alone: the rubric judge abstains."""
-    spans: tuple[Span | None, ...] = (None,) * 7
-    """For each boolean in rubric order, the words that speak for it; None where none do."""
 
     @property
     def tokens(self) -> tuple[int, ...]:
@@ -149,7 +147,7 @@ def read_prompt(text: str, digester: Digester, model: RubricModel = SHIPPED) -> 
     """
     looked = look(text)
     shown = extract(looked)
-    title, summary = _title_and_summary(looked)
+    title, summary = title_and_summary(looked)
     sums, flags = model.weigh(shown)
     return PromptReading(
         weight=_weight(looked.own),
@@ -164,7 +162,6 @@ def read_prompt(text: str, digester: Digester, model: RubricModel = SHIPPED) -> 
         sums=sums,
         topic_digests=_topic(shown.distinct, digester),
         foreign=shown.foreign or _IMAGE.match(text[:2000]) is not None,
-        spans=evidence_spans(looked, shown.phrases, shown.reference) if shown.words else (None,) * 7,
     )
 
 
@@ -258,7 +255,8 @@ def _first_line(looked: Looked) -> tuple[str, int, int]:
     return "", 0, 0
 
 
-def _title_and_summary(looked: Looked) -> tuple[Span, Span]:
+def title_and_summary(looked: Looked) -> tuple[Span, Span]:
+    """Where a heuristic title and a summary stand in a prompt."""
     source, start, end = _first_line(looked)
     summary = _placed(looked, source, start, cut_end(source, start, end, SUMMARY_CHARS_MAX))
     line = source[start:end].rstrip()

@@ -11,40 +11,15 @@ from aggregates.feature_names import FLAGS
 from aggregates.reading import SHORT_WEIGHT, PromptReading
 from aggregates.rubric_model import MAY_REST_ON_PASTED, SHIPPED, RubricModel
 from aggregates.turn import Turn
-from aggregates.verdicts import BOOLEANS, CHANGE_INTENTS, INTENTS, BooleanName, Evidence, Intent, Rubric, applicable
+from aggregates.verdicts import CHANGE_INTENTS, BooleanName, Intent, Rubric, applicable
 
 _REVIEW_CUES = FLAGS["cue:review"] | FLAGS["word:review"]
 _OVER_6_WORDS, _OVER_16_WORDS = FLAGS["words over 6"], FLAGS["words over 16"]
 _REFERENCE, _BARE_PASTE = FLAGS["reference"], FLAGS["bare paste"]
 _LOOK_BACK_TURNS = 8
 
-_MISSED: dict[BooleanName, str] = {
-    "goal_explicit": "no outcome by which a reader could tell that it is reached",
-    "scope_bounded": "no file, function or surface named, and nothing left out",
-    "references_concrete": "nothing findable: no path, symbol, line, ticket or command",
-    "context_sufficient": "the agent would have to ask back or guess",
-    "verification_requested": "no test, expected output or check named",
-    "root_cause_oriented": "the cause is not asked for",
-    "plan_first": "no plan, steps or exploration before the change",
-}
-_EARNED: dict[BooleanName, str] = {
-    "goal_explicit": "says what should hold afterwards",
-    "scope_bounded": "says where, or what to leave alone",
-    "references_concrete": "points at something findable",
-    "context_sufficient": "enough to start without asking back",
-    "verification_requested": "asks for a check",
-    "root_cause_oriented": "asks for the cause",
-    "plan_first": "asks for, gives or follows a plan",
-}
 
-
-_APPLY = {intent: applicable(intent) for intent in INTENTS}
-_WHY_MISSED = {name: Evidence(what) for name, what in _MISSED.items()}
-
-
-def judge_prompt(
-    prompt: PromptReading | None, position: int, earlier: Sequence[Turn], model: RubricModel = SHIPPED
-) -> Rubric:
+def judge_prompt(prompt: PromptReading | None, earlier: Sequence[Turn], model: RubricModel = SHIPPED) -> Rubric:
     """Judge one prompt by itself. `earlier` are the turns before it in the same sub-session, in order.
 
     All of them were read for this `model`.
@@ -58,10 +33,7 @@ def judge_prompt(
     earned = model.booleans(total, prompt.flags, intent)
     if prompt.flags & _BARE_PASTE or prompt.weight < SHORT_WEIGHT:
         earned = tuple(name for name in earned if name in MAY_REST_ON_PASTED)
-    evidence = tuple(
-        [(name, _speaking(name, prompt, position) if name in earned else _WHY_MISSED[name]) for name in _APPLY[intent]]
-    )
-    return Rubric("ok", intent, confidence, earned, evidence)
+    return Rubric("ok", intent, confidence, earned)
 
 
 def context_features(prompt: PromptReading, earlier: Sequence[Turn], model: RubricModel = SHIPPED) -> list[str]:
@@ -113,11 +85,6 @@ def _opening_names(prompt: PromptReading, *, short: bool, named: bool) -> list[s
     if prompt.pasted_characters:
         names.append("context:first and pasted")
     return names
-
-
-def _speaking(name: BooleanName, prompt: PromptReading, position: int) -> Evidence:
-    """The words that earned a boolean; where none stand out, the prompt's summary."""
-    return Evidence(_EARNED[name], position, prompt.spans[BOOLEANS.index(name)] or prompt.summary)
 
 
 def sub_session_intent(rubrics: Sequence[Rubric]) -> Intent | None:

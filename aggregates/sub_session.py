@@ -94,7 +94,7 @@ def conclude(arcs: Sequence[Arc], turns: Sequence[Turn], following: Turn | None)
 
 
 def _rubrics(turns: Sequence[Turn]) -> list[Rubric]:
-    return [judge_prompt(turn.prompt, turn.position, turns[:index]) for index, turn in enumerate(turns)]
+    return [judge_prompt(turn.prompt, turns[:index]) for index, turn in enumerate(turns)]
 
 
 def _judged(turns: Sequence[Turn], rubrics: Sequence[Rubric], intent: Intent | None) -> tuple[JudgedPrompt, ...]:

@@ -78,8 +78,6 @@ class Rubric(msgspec.Struct, frozen=True, array_like=True):
     """Of the intent, 0-1, rounded to 3 digits."""
     earned: tuple[BooleanName, ...] = ()
     """The booleans that are true; those that apply and are not here are false."""
-    evidence: tuple[tuple[BooleanName, Evidence], ...] = ()
-    """Why each applicable boolean was earned or missed."""
     judge: str = "embedded/1"
 
 

@@ -110,7 +110,7 @@ def prompt_pairs(data_dir: Path, *, shipped: bool = False) -> list[Pair]:
 def _pair(raw: Mapping[str, Any], model: RubricModel) -> Pair:
     item = prompt_item(raw, model)
     assert item.label is not None
-    rubric = judge_prompt(item.turn.prompt, item.turn.position, item.earlier, model)
+    rubric = judge_prompt(item.turn.prompt, item.earlier, model)
     said = label_of(rubric)
     return Pair(
         item.item_id,
@@ -206,7 +206,7 @@ def _add_session(
         qualifying += 1
         complete += verdict["goal_complete"] is True
         row[2] += _checkpointed(session, turns[0].started_us, None if following is None else following.started_us)
-        rubrics = [judge_prompt(turn.prompt, turn.position, turns[:place]) for place, turn in enumerate(turns)]
+        rubrics = [judge_prompt(turn.prompt, turns[:place]) for place, turn in enumerate(turns)]
         scores += [score for score in standing_scores(rubrics, sub_session_intent(rubrics)) if score is not None]
     row[0] += qualifying
     row[1] += complete

@@ -255,7 +255,7 @@ def judge_prompt_item(item: Json, model: RubricModel = SHIPPED) -> dict[str, Any
     each = prompt_item(item, model)
     return {
         "id": each.item_id,
-        "label": label_of(judge_prompt(each.turn.prompt, each.turn.position, each.earlier, model)),
+        "label": label_of(judge_prompt(each.turn.prompt, each.earlier, model)),
     }
 
 
@@ -287,7 +287,7 @@ def _judged_arc(turns: Sequence[Turn], start: int, end: int, model: RubricModel)
 
 def judge_arc(turns: Sequence[Turn], following: Turn | None, model: RubricModel = SHIPPED) -> dict[str, Any]:
     """Intent, goal_complete and confidence of consecutive turns taken as one goal arc."""
-    rubrics = [judge_prompt(turn.prompt, turn.position, turns[:place], model) for place, turn in enumerate(turns)]
+    rubrics = [judge_prompt(turn.prompt, turns[:place], model) for place, turn in enumerate(turns)]
     intent = sub_session_intent(rubrics)
     verdict = judge_outcome(turns, rubrics, intent, following)
     return {"intent": intent, "goal_complete": verdict.goal_complete, "confidence": verdict.confidence}

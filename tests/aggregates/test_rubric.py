@@ -8,6 +8,7 @@ from aggregates.grades import rubric_letter
 from aggregates.grading import grade_text
 from aggregates.reading import read_prompt
 from aggregates.rubric import earned_by_sub_session, judge_prompt, standing_scores, sub_session_intent
+from aggregates.rubric_evidence import rubric_evidence
 from aggregates.verdicts import BOOLEANS, INTENTS, BooleanName, Intent, Rubric, applicable
 from aggregates.words import Words, cut
 from tests.support.judging import DIGESTER, rubric, turn
@@ -47,7 +48,7 @@ RUBRICS = st.one_of(
 
 def judge(text: str) -> Rubric:
     """The own rubric of a first prompt."""
-    return judge_prompt(read_prompt(text, DIGESTER), 7, ())
+    return judge_prompt(read_prompt(text, DIGESTER), ())
 
 
 @pytest.mark.parametrize("text", ["ok", "/compact", "!ls -l", "yes, go ahead"])
@@ -58,7 +59,7 @@ def test_a_navigating_prompt_is_skipped(text: str) -> None:
 
 def test_a_prompt_that_was_not_captured_is_skipped() -> None:
     """Its turn counts all the same."""
-    assert judge_prompt(None, 7, ()).status == "skipped"
+    assert judge_prompt(None, ()).status == "skipped"
 
 
 @pytest.mark.parametrize(
@@ -92,8 +93,9 @@ def test_every_applicable_boolean_has_its_evidence() -> None:
     text = "Rename getUsr to getUser in src/user.ts and make sure npm test passes"
     verdict = judge(text)
     assert verdict.intent is not None
-    assert [name for name, _ in verdict.evidence] == list(applicable(verdict.intent))
-    for name, evidence in verdict.evidence:
+    found = rubric_evidence(text, verdict, 7)
+    assert list(found) == list(applicable(verdict.intent))
+    for name, evidence in found.items():
         assert evidence.what
         assert (evidence.position == 7) is (name in verdict.earned)
         if name in verdict.earned:
@@ -107,6 +109,14 @@ def test_a_check_that_is_asked_for_is_earned_by_its_words() -> None:
     assert habit.earned
     assert habit.quoted is not None
     assert "make sure" in habit.quoted
+
+
+@given(st.text(st.characters(), max_size=400), st.sampled_from(INTENTS))
+def test_evidence_lies_within_its_text(text: str, intent: Intent) -> None:
+    """Lone surrogates, NUL bytes, fences that never close; whatever the verdict."""
+    for evidence in rubric_evidence(text, Rubric("ok", intent, 0.5, applicable(intent)), 7).values():
+        assert evidence.span is not None
+        assert 0 <= evidence.span.start <= evidence.span.end <= len(text)
 
 
 @given(st.text(st.characters(), max_size=200))
@@ -185,7 +195,7 @@ def test_what_came_before_is_part_of_the_judgement() -> None:
     text = "please fix the failing tests"
     first = judge(text)
     later = judge_prompt(
-        read_prompt(text, DIGESTER), 7, [turn("Implement the CSV export in src/export.py, with a header row")]
+        read_prompt(text, DIGESTER), [turn("Implement the CSV export in src/export.py, with a header row")]
     )
     assert "context_sufficient" not in first.earned
     assert "context_sufficient" in later.earned
