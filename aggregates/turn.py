@@ -42,8 +42,8 @@ class ModelUsage(msgspec.Struct, frozen=True, array_like=True):
     unpriced_requests: int
     lower_bound_requests: int = 0
     """Priced, but some of their cache writes may have cost more."""
-    from_response: bool = False
-    """Whether a response capture told this: no request log covers the turn."""
+    response_requests: int = 0
+    """How many of the requests a response capture told, no request log covering the turn."""
 
 
 class FileWork(msgspec.Struct, frozen=True, array_like=True):

@@ -296,7 +296,7 @@ def _answer_usage(answer: Answer) -> tuple[ModelUsage, ...]:
         cache_write_tokens=answer.cache_write_tokens or 0,
         cost_usd_nano=answer.cost_usd_nano or 0,
         unpriced_requests=int(answer.cost_usd_nano is None),
-        from_response=True,
+        response_requests=1,
     )
     return (usage,)
 

@@ -8,6 +8,8 @@ import trio
 
 from svc.actors import Actors, Means
 from svc.administration import Administration
+from svc.archive.lane import ArchiveLane
+from svc.archive.reading import Budget
 from svc.clock import Clock, SystemClock
 from svc.codec import Codec
 from svc.journal import Journal
@@ -54,6 +56,8 @@ async def open_service(
         path = serving_file(var, RULES_VERSION, store)
         projector = Projector(path, store, journal, vault.digester, lambda changed: None)
         rebuilding = Rebuilding(var, projector)
+        budget = Budget(settings.archive_read_files_max, settings.archive_read_bytes_max)
+        archive = ArchiveLane(var, lambda: projector.readers, store.fingerprint, budget)
         service = RunningService(
             public_settings(settings, internal_secret(var), ingest_url),
             means,
@@ -62,13 +66,16 @@ async def open_service(
             projector,
             acknowledged,
             rebuilding,
+            archive,
         )
         async with trio.open_nursery() as nursery:
             for task in (journal.run, administration.run, actors.run, projector.run, rebuilding.run):
                 await nursery.start(task)
             nursery.start_soon(Ticker(journal, projector, clock).run)
+            nursery.start_soon(archive.run)
             yield service
             nursery.cancel_scope.cancel()
+        archive.close()
         projector.close()
     finally:
         store.close()

@@ -1,7 +1,7 @@
 """The running service as the HTTP layer sees it: commands in, queries out."""
 
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Concatenate, ParamSpec, TypeVar
 from uuid import UUID
 
@@ -14,8 +14,10 @@ from aggregates.people import Directory, PeopleCommand, PeopleReply
 from aggregates.scope import Scope
 from projections.activation import Activation, activation
 from projections.reader import Reader
+from projections.team_cost import Asked, Reading
 from svc.actors import Actors, Means
 from svc.administration import Administration
+from svc.archive.lane import ArchiveLane
 from svc.clock import Clock
 from svc.journal import Journal, Saturated
 from svc.letters import Busy
@@ -61,6 +63,7 @@ class RunningService:
         projector: Projector,
         acknowledged: Acknowledged,
         rebuilding: Rebuilding,
+        archive: ArchiveLane,
     ) -> None:
         self.settings = settings
         self.projector = projector
@@ -72,6 +75,7 @@ class RunningService:
         self._administration = administration
         self._acknowledged = acknowledged
         self._rebuilding = rebuilding
+        self._archive = archive
         self._read_limit = trio.CapacityLimiter(READERS_MAX)
 
     @property
@@ -106,6 +110,11 @@ class RunningService:
                 return query(Reader(db, self._fetch), scope, *args, **kwargs)
 
         return await trio.to_thread.run_sync(run, limiter=self._read_limit)
+
+    async def team_spending(self, scope: Scope, asked: Sequence[Asked]) -> Sequence[Reading]:
+        """From the archive and the views, on views that hold all that this developer was told is on disk."""
+        await self._caught_up(scope.developer_id)
+        return await self._archive.spending(scope.organization_id, asked)
 
     async def operation_prompt(self, scope: Scope, response_operation_id: str) -> UUID | None:
         """The prompt that a response operation of this developer belongs to."""

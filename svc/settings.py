@@ -36,6 +36,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     environment: str = "production"
     capture_prompts: bool = True
     capture_responses: bool = True
+    archive_read_files_max: int = 2_000
+    """How many files of the archive one read may open; beyond it the read says that it is partial."""
+    archive_read_bytes_max: int = 512 * 1024 * 1024
+    """How many bytes of the archive one read may look at."""
     log_level: str = "info"
     """debug, info, warning or error."""
 
@@ -87,6 +91,9 @@ def _checked(settings: Settings) -> Settings:
     listening_address(settings.api)
     if (settings.tls_certificate is None) != (settings.tls_key is None):
         raise SettingsError("tls_certificate and tls_key belong together: set both or neither")
+    for name in ("archive_read_files_max", "archive_read_bytes_max"):
+        if getattr(settings, name) < 0:
+            raise SettingsError(f"{name} is {getattr(settings, name)}: use a whole number from 0")
     if settings.log_level not in ("debug", "info", "warning", "error"):
         raise SettingsError(f"log_level is {settings.log_level!r}: use debug, info, warning or error")
     return settings

@@ -1,6 +1,6 @@
 """The two listeners and everything they serve. The table is the contract's, one line a route."""
 
-from svc_http import activity, admin, control, health, intelligence, plugin, prompts, scores, sub_sessions
+from svc_http import activity, admin, control, health, intelligence, plugin, prompts, scores, sub_sessions, team
 from svc_http.auth import caller_of_api, caller_of_intake
 from svc_http.bodies import CONTROL_BYTES_MAX, FRAME_BYTES_MAX
 from svc_http.listener import Listener
@@ -41,6 +41,7 @@ API: tuple[Route, ...] = (
     ByKey("GET", "/v1/intelligence/throttle", intelligence.throttle),
     ByKey("GET", "/v1/intelligence/throttle/team", intelligence.throttle_of_team),
     ByKey("GET", "/v1/intelligence/rightsizing", intelligence.rightsizing),
+    ByKey("GET", "/v1/team/cost", team.cost),
     BySecret("GET", f"{_ADMIN}/organizations", admin.list_organizations),
     BySecret("POST", f"{_ADMIN}/organizations", admin.create_organization),
     BySecret("PATCH", f"{_ADMIN}/organizations/<organization_id>", admin.change_organization),

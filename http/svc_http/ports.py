@@ -1,6 +1,6 @@
 """What the HTTP layer needs of the running service; `svc` implements it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 from uuid import UUID
 
@@ -11,6 +11,7 @@ from aggregates.people import Directory, PeopleCommand, PeopleReply
 from aggregates.scope import Scope
 from projections.activation import Activation
 from projections.reader import Reader
+from projections.team_cost import Asked, Reading
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -57,6 +58,10 @@ class Service(Protocol):
     ) -> T:
         """Run a query of `projections` for a scope, off the loop, on views that hold the scope's own acknowledged
         writes. Raises `Unavailable` where that takes too long or the views are being built."""
+
+    async def team_spending(self, scope: Scope, asked: Sequence[Asked]) -> Sequence[Reading]:
+        """What was spent in each window by those who stayed in a team of the scope's organization, from the archive
+        and from what is not archived yet. Raises `Unavailable`."""
 
     def content_digest(self, scope: Scope, canonical: bytes) -> bytes:
         """The digest under the developer's key by which responses are compared."""

@@ -1,6 +1,6 @@
 """The service in memory: real decisions, a real directory, real views; only the disk and the threads are missing."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Concatenate, ParamSpec, TypeVar
 from uuid import UUID
 
@@ -20,6 +20,7 @@ from aggregates.streams import OperationState, StreamState, evolve
 from projections.activation import Activation
 from projections.apply import apply
 from projections.reader import Reader
+from projections.team_cost import Asked, Coverage, Reading, spending_in_views
 from svc_http.ports import PublicSettings, Unavailable, UnknownRules
 from tests.support.facts import Log, Placed, empty_views
 from tests.support.people import ANA_KEY, NOW_US, carry_out, company
@@ -66,6 +67,8 @@ class House:
         self.writable = True
         self.catalog = False
         self.replay = Replay()
+        self.coverage = [Coverage(), Coverage()]
+        """How much a team's reads see of the archive: of the previous window, and of the current one."""
         self._streams: dict[UUID, StreamState] = {}
         self._views = empty_views()
 
@@ -117,6 +120,11 @@ class House:
         """On views that hold every event."""
         self._fail()
         return query(Reader(self._views, self._fetch), scope, *args, **kwargs)
+
+    async def team_spending(self, scope: Scope, asked: Sequence[Asked]) -> Sequence[Reading]:
+        """From the views alone; what coverage says is as the test has set it."""
+        found = await self.read(scope, spending_in_views, asked)
+        return [Reading(each.spent, coverage) for each, coverage in zip(found, self.coverage, strict=True)]
 
     def _fetch(self, positions: Iterable[int]) -> Mapping[int, Event]:
         return {position: self.events[position - 1] for position in positions}

@@ -1,0 +1,61 @@
+"""What teams see of themselves: members only."""
+
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from quart_trio.wrappers import TrioResponse
+
+from aggregates.people import Directory, Principal
+from aggregates.people_records import Developer, Team
+from aggregates.stays import Stay, stays_in
+from aggregates.windows import calendar_windows, zone_named
+from projections.team_cost import Asked, team_cost
+from svc_http.bodies import Request
+from svc_http.errors import bad_request, not_found
+from svc_http.params import Query, window_name
+from svc_http.ports import Service
+from svc_http.replies import json_reply
+
+
+async def cost(service: Service, request: Request, caller: Principal) -> TrioResponse:
+    """What the team spent in the current window, and in the one before, by those who were members on each day."""
+    query = request.args
+    wanted, name, zone = team_id(query), window_name(query), zone_asked(query)
+    team = team_of(service, caller, wanted)
+    windows = calendar_windows(name, zone, service.now_us(), 2)
+    previous, current = (Asked(each, stays_in(service.directory, team, each, zone)) for each in windows)
+    before, now = await service.team_spending(caller.scope, (previous, current))
+    return json_reply(team_cost(_names(service.directory, current.stays), now, before))
+
+
+def team_id(query: Query) -> UUID:
+    """The team that the query names. Raises `HttpError` 400."""
+    text = query.get("team_id")
+    if text is None:
+        raise bad_request("team_id is missing; send the id of one of your teams")
+    try:
+        return UUID(text)
+    except ValueError as error:
+        raise bad_request(f"team_id must be a UUID, not {text[:40]!r}") from error
+
+
+def zone_asked(query: Query) -> ZoneInfo:
+    """The zone of `tz`; UTC where it is missing or blank. Raises `HttpError` 400."""
+    name = query.get("tz", "").strip()
+    try:
+        return zone_named(name or "UTC")
+    except ValueError as error:
+        raise bad_request(f"tz: {error}, not {name[:40]!r}") from error
+
+
+def team_of(service: Service, caller: Principal, wanted: UUID) -> Team:
+    """The team, where the caller belongs to it now and it is active. Raises `HttpError` 404."""
+    for team in service.directory.teams_of(caller.scope):
+        if team.team_id == wanted:
+            return team
+    raise not_found(f"no team {wanted} of yours")
+
+
+def _names(directory: Directory, stays: tuple[Stay, ...]) -> dict[UUID, str]:
+    known = {stay.developer_id: directory.get(Developer, stay.developer_id) for stay in stays}
+    return {developer_id: developer.display_name for developer_id, developer in known.items() if developer is not None}

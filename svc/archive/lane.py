@@ -1,0 +1,102 @@
+"""The archive lane: a task of its own, with a place of its own in the log, and whoever reads what it wrote.
+
+Everything that touches the archive runs in one thread at a time. So memory stays bounded, and no file goes while
+somebody reads it.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+from uuid import UUID
+
+import structlog
+import trio
+
+from projections.team_cost import Asked, Reading, Spent, changed_keys, live_spending
+from svc.archive.compacting import compact_one_day
+from svc.archive.folder import Archive, Fingerprint
+from svc.archive.reading import Budget, read_archive
+from svc.archive.writing import archive_changes
+from svc.limits import ARCHIVE_INTERVAL_SECONDS, ARCHIVE_RETRY_SECONDS_MAX
+from svc.views import ReadPool
+
+log = structlog.get_logger()
+
+T = TypeVar("T")
+
+
+class ArchiveLane:
+    """Keeps the archive level with the views, and answers from both."""
+
+    def __init__(self, var: Path, views: Callable[[], ReadPool], fingerprint: Fingerprint, budget: Budget) -> None:
+        self._var = var
+        self._views = views
+        self._fingerprint = fingerprint
+        self._budget = budget
+        self._archive: Archive | None = None
+        self._limit = trio.CapacityLimiter(1)
+
+    async def run(self) -> None:
+        """Look at intervals until cancelled; after a failure, a little later each time."""
+        pause_seconds = ARCHIVE_INTERVAL_SECONDS
+        while True:
+            await trio.sleep(pause_seconds)
+            try:
+                await self.look()
+                pause_seconds = ARCHIVE_INTERVAL_SECONDS
+            except Exception:
+                log.exception("the archive could not be brought up to the views; it is tried again later")
+                pause_seconds = min(2 * pause_seconds, ARCHIVE_RETRY_SECONDS_MAX)
+
+    async def look(self) -> None:
+        """Archive all that has changed, then merge small files; in short pieces, so that readers get their turn."""
+        while await self._in_turn(self._archive_some):
+            pass
+        while await self._in_turn(compact_one_day):
+            pass
+
+    async def spending(self, organization_id: UUID, asked: Sequence[Asked]) -> list[Reading]:
+        """What was spent in each window: what is archived, and from the views what is not, or not as it now is."""
+        return await self._in_turn(lambda archive: self._spending(archive, organization_id, asked))
+
+    def close(self) -> None:
+        """Let go of the files; they are opened again when somebody needs them."""
+        if self._archive is not None:
+            self._archive.close()
+            self._archive = None
+
+    async def _in_turn(self, work: Callable[[Archive], T]) -> T:
+        def run() -> T:
+            try:
+                if self._archive is None:
+                    self._archive = Archive(self._var, self._fingerprint)
+                return work(self._archive)
+            except BaseException:
+                self.close()  # what was broken off is finished when the folder is opened again
+                raise
+
+        return await trio.to_thread.run_sync(run, limiter=self._limit)
+
+    def _archive_some(self, archive: Archive) -> int:
+        trio.from_thread.check_cancelled()
+        with self._views().reading() as db:
+            return archive_changes(archive, db)
+
+    def _spending(self, archive: Archive, organization_id: UUID, asked: Sequence[Asked]) -> list[Reading]:
+        after = archive.manifest.mark.position
+        with self._views().reading() as db:
+            live = [live_spending(db, organization_id, each.stays, after) for each in asked]
+            changed = [changed_keys(db, organization_id, each.window, after) for each in asked]
+        breathe = trio.from_thread.check_cancelled
+        archived = [
+            read_archive(archive, organization_id, each, keys, self._budget, breathe)
+            for each, keys in zip(asked, changed, strict=True)
+        ]
+        return [_together(*pair) for pair in zip(archived, live, strict=True)]
+
+
+def _together(archived: Reading, live: dict[UUID, Spent]) -> Reading:
+    everybody = archived.spent.keys() | live.keys()
+    nothing = Spent()
+    spent = {each: archived.spent.get(each, nothing) + live.get(each, nothing) for each in everybody}
+    return Reading(spent, archived.coverage)

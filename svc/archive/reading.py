@@ -1,0 +1,174 @@
+"""What developers spent, from the archive's files: within a budget, and saying what was left out.
+
+A day is read whole or not at all: its files hold newer versions of each other's rows, so a part of them could tell
+more than was spent.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import attrgetter
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import msgspec
+import structlog
+
+from projections.team_cost import (
+    COUNTS,
+    SUMS,
+    Asked,
+    ByDeveloper,
+    Coverage,
+    CoverageReason,
+    Reading,
+    RequestKey,
+    Spent,
+    spent_rows,
+)
+from svc.archive.days import days_of
+from svc.archive.duck import connected
+from svc.archive.folder import Archive
+from svc.archive.manifest import ArchiveFile
+from svc.limits import ARCHIVE_READ_ROWS_MAX
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+log = structlog.get_logger()
+
+_SPENT = (
+    "WITH stays AS "
+    "(SELECT unnest(?::VARCHAR[]) developer_id, unnest(?::BIGINT[]) start_us, unnest(?::BIGINT[]) end_us), "
+    "changed AS "
+    "(SELECT unnest(?::VARCHAR[]) developer_id, unnest(?::BIGINT[]) at_us, unnest(?::VARCHAR[]) record_id), "
+    "newest AS (SELECT r.* FROM read_parquet(?, hive_partitioning = false) r "
+    "JOIN stays s ON r.developer_id = s.developer_id AND r.at_us >= s.start_us AND r.at_us < s.end_us "
+    "ANTI JOIN changed c ON r.developer_id = c.developer_id AND r.at_us = c.at_us AND r.record_id = c.record_id "
+    "QUALIFY row_number() OVER "
+    "(PARTITION BY r.developer_id, r.at_us, r.record_id ORDER BY r.changed_position DESC) = 1) "
+    f"SELECT developer_id, {SUMS} FROM newest WHERE {COUNTS} GROUP BY developer_id"
+)
+
+
+class Budget(msgspec.Struct, frozen=True):
+    """How much of the archive one read may look at."""
+
+    files_max: int
+    bytes_max: int
+
+
+class _Chosen(msgspec.Struct):
+    """What a read looks at, and why not at the rest."""
+
+    days: list[list[ArchiveFile]] = []
+    files: int = 0
+    size_bytes: int = 0
+    dropped: int = 0
+    unreadable: int = 0
+    over: CoverageReason | None = None
+    """Which budget was spent; older days are then left out, too."""
+
+    def take(self, archive: Archive, files: list[ArchiveFile], budget: Budget) -> None:
+        """One more day, if the budget allows and every file of it can be read."""
+        size_bytes = sum(file.byte_count for file in files)
+        if self.over is None and self.files + len(files) > budget.files_max:
+            self.over = "file_budget"
+        elif self.over is None and self.size_bytes + size_bytes > budget.bytes_max:
+            self.over = "byte_budget"
+        broken = 0 if self.over else sum(not archive.is_readable(file) for file in files)
+        if self.over or broken:
+            self.drop(files, broken)
+            return
+        self.days.append(files)
+        self.files += len(files)
+        self.size_bytes += size_bytes
+
+    def drop(self, files: Sequence[ArchiveFile], unreadable: int) -> None:
+        """These files are not looked at."""
+        self.dropped += len(files)
+        self.unreadable += unreadable
+
+    @property
+    def reason(self) -> CoverageReason:
+        return self.over or ("file_budget" if self.dropped else "complete")
+
+
+def read_archive(
+    archive: Archive,
+    organization_id: UUID,
+    asked: Asked,
+    changed: Sequence[RequestKey],
+    budget: Budget,
+    breathe: Callable[[], None] = lambda: None,
+) -> Reading:
+    """What the files tell of a window's stays, the newest days first.
+
+    `changed`: requests of which the views know better. `breathe` is called between queries and may raise, to give up.
+    """
+    chosen = _Chosen()
+    for files in _by_day(archive.manifest.files_of(str(organization_id), *days_of(asked.window))):
+        chosen.take(archive, files, budget)
+        breathe()
+    spent: ByDeveloper = {}
+    batches = _batches(chosen.days)
+    if batches and asked.stays:
+        with connected(archive.root, archive.work_folder()) as duck:
+            for files in batches:
+                _add(spent, _read(archive, duck, files, asked, changed, chosen))
+                breathe()
+    coverage = Coverage(
+        reason=chosen.reason,
+        read_batches=len(batches),
+        dropped_files=chosen.dropped,
+        unreadable_files=chosen.unreadable,
+    )
+    return Reading(spent, coverage)
+
+
+def _by_day(files: Iterable[ArchiveFile]) -> Iterator[list[ArchiveFile]]:
+    return (list(same) for _, same in groupby(files, attrgetter("day")))
+
+
+def _batches(days: Iterable[list[ArchiveFile]]) -> list[list[ArchiveFile]]:
+    """Whole days, as many together as make one query."""
+    batches: list[list[ArchiveFile]] = []
+    rows = 0
+    for files in days:
+        rows += sum(file.row_count for file in files)
+        if not batches or rows > ARCHIVE_READ_ROWS_MAX:
+            batches.append([])
+            rows = sum(file.row_count for file in files)
+        batches[-1] += files
+    return batches
+
+
+def _read(
+    archive: Archive,
+    duck: "DuckDBPyConnection",
+    files: Sequence[ArchiveFile],
+    asked: Asked,
+    changed: Sequence[RequestKey],
+    chosen: _Chosen,
+) -> ByDeveloper:
+    """One query; where it fails, its files count as dropped."""
+    from duckdb import Error
+
+    stays = [(str(stay.developer_id), stay.start_us, stay.end_us) for stay in asked.stays]
+    paths = [str(archive.path(file)) for file in files]
+    try:
+        rows = duck.execute(_SPENT, [*_columns(stays), *_columns(changed), paths]).fetchall()
+    except Error as error:
+        log.error("files of the archive could not be read", files=[file.name for file in files], reason=str(error))
+        chosen.drop(files, len(files))
+        return {}
+    return spent_rows(rows)
+
+
+def _columns(rows: Sequence[tuple[str, int, int | str]]) -> list[list[object]]:
+    """Rows of three as three lists."""
+    return [[row[index] for row in rows] for index in range(3)]
+
+
+def _add(spent: ByDeveloper, more: ByDeveloper) -> None:
+    for developer_id, sums in more.items():
+        spent[developer_id] = spent.get(developer_id, Spent()) + sums
