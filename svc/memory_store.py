@@ -19,6 +19,11 @@ class MemoryRecorder(POPOApplicationRecorder):
             places = self._stored_events_index.get(str(stream_id), {})
             return [self._at(places[version] + 1) for version in sorted(places)]
 
+    def select_newest(self, stream_id: UUID, below_version: int) -> Notification | None:
+        """The event of the greatest version below that one."""
+        older = [each for each in self.select_stream(stream_id) if each.originator_version < below_version]
+        return older[-1] if older else None
+
     def select_after(self, position: int, limit_events: int, limit_bytes: int) -> list[Notification]:
         """The events after a position, within both limits, but at least one where there is one."""
         found: list[Notification] = []

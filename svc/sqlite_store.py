@@ -120,6 +120,11 @@ class SqliteRecorder(SQLiteApplicationRecorder):
         """All events of a stream in the order of their versions."""
         return self._select("WHERE originator_id = ? ORDER BY originator_version", [stream_id.hex])
 
+    def select_newest(self, stream_id: UUID, below_version: int) -> Notification | None:
+        """The event of the greatest version below that one."""
+        where = "WHERE originator_id = ? AND originator_version < ? ORDER BY originator_version DESC LIMIT 1"
+        return next(iter(self._select(where, [stream_id.hex, below_version])), None)
+
     def select_after(self, position: int, limit_events: int, limit_bytes: int) -> list[Notification]:
         """The events after a position, within both limits, but at least one where there is one."""
         found: list[Notification] = []

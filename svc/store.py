@@ -21,6 +21,9 @@ from svc.limits import POSITIONS_PER_QUERY_MAX, READ_BYTES_MAX, READ_EVENTS_MAX
 
 _T = TypeVar("_T")
 
+VERSION_END = 2**31
+"""Above every version of a stream."""
+
 Group = Sequence[StoredEvent]
 """Events that stand in the log together or not at all, as bytes."""
 
@@ -50,6 +53,10 @@ class LogRecorder(Protocol):
 
     def select_stream(self, stream_id: UUID) -> list[Notification]:
         """All events of a stream in the order of their versions."""
+        ...
+
+    def select_newest(self, stream_id: UUID, below_version: int) -> Notification | None:
+        """The event of the greatest version below that one; None where there is none."""
         ...
 
     def select_after(self, position: int, limit_events: int, limit_bytes: int) -> list[Notification]:
@@ -110,6 +117,11 @@ class EventStore:
     def read_stream(self, stream_id: UUID, *, open_words: bool = True) -> list[Recorded]:
         """All events of a stream in the order of their versions; empty where there is no such stream."""
         return self._decoded(_reached(partial(self._recorder.select_stream, stream_id)), open_words)
+
+    def read_newest(self, stream_id: UUID, below_version: int = VERSION_END) -> Recorded | None:
+        """The newest event of a stream, or the one before a version: streams of large events are read backwards."""
+        row = _reached(partial(self._recorder.select_newest, stream_id, below_version))
+        return None if row is None else self._codec.to_domain_event(row)
 
     def read_after(
         self,

@@ -127,6 +127,17 @@ def test_a_stream_is_read_in_the_order_of_its_versions(store: EventStore) -> Non
     assert [recorded.version for recorded in store.read_stream(named("s"))] == [1, 2]
 
 
+def test_a_stream_can_be_read_backwards(store: EventStore) -> None:
+    """The newest event of a stream, then the one before it, and None before the first."""
+    store.append([new("s"), new("t"), new("s", 2)])
+    newest = store.read_newest(named("s"))
+    assert newest is not None
+    before = store.read_newest(named("s"), newest.version)
+    assert before is not None
+    assert (newest.version, before.version) == (2, 1)
+    assert store.read_newest(named("s"), before.version) is None
+
+
 def test_a_version_that_is_taken_is_a_conflict(store: EventStore) -> None:
     """The first one stays, the second changes nothing."""
     store.append([new("s", event=created("ana"))])
