@@ -24,8 +24,9 @@ JOIN_WINDOW_US = 2 * 60 * 1_000_000
 """A plugin's capture and an agent's log of the same text within this time are one prompt."""
 
 
-_NO_ACTIVITY = ("session_start", "session_end")
-"""That a session is opened, cleared or left is nothing that the agent did for the prompt before it."""
+NO_ACTIVITY = ("session_start", "session_end", "lines")
+"""That a session is opened, cleared or left is nothing that the agent did for the prompt before it; and a counter tells
+what was done by then, whenever it comes around."""
 
 CaptureKind = Literal["plugin", "transcript", "log"]
 _LEADING: tuple[CaptureKind, ...] = ("plugin", "transcript", "log")
@@ -242,7 +243,7 @@ def _build(
     work = sum_work([(each.position, each.observation) for each in own])
     if answer is not None and not work.usage:
         work = msgspec.structs.replace(work, usage=_answer_usage(answer))
-    last_seen_us = max((each.at_us for each in own if each.observation.kind not in _NO_ACTIVITY), default=0)
+    last_seen_us = max((each.at_us for each in own if each.observation.kind not in NO_ACTIVITY), default=0)
     response, response_position = _response(answer, responses)
     return Turn(
         turn_id=turn_id,

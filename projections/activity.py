@@ -7,11 +7,12 @@ from operator import itemgetter
 
 import msgspec
 
-from aggregates.active_time import IDLE_US, NO_ACTIVITY, active_us
+from aggregates.active_time import IDLE_US, active_us
 from aggregates.observation import Observation
 from aggregates.scope import Scope
 from aggregates.times import US_PER_SECOND, iso
 from aggregates.turn import FileWork, Turn
+from aggregates.turns import NO_ACTIVITY
 from aggregates.windows import Window
 from projections.bodies import unpack
 from projections.reader import Reader, TextRef

@@ -205,6 +205,7 @@ _INDEXES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("turns", ("agent_session_id", "host_prompt_id")),
     ("arcs", ("organization_id", "developer_id", "started_us")),
     ("arcs", ("agent_session_id", "started_us")),
+    ("arcs", ("sub_session_id",)),
     ("sub_sessions", ("organization_id", "developer_id", "started_us")),
     ("sub_sessions", ("last_agent_session_id", "started_us")),
     ("sub_sessions", ("settles_at_us",)),

@@ -36,46 +36,42 @@ def touched_from(db: sqlite3.Connection, rows: Rows) -> dict[str, int]:
 
     for session, at_us in rows.touched_times:
         touch(session, at_us)
-    for session, host in set(rows.touched_hosts):
-        touch(session, _earliest_named(db, session, host))
-    for session, host in {(str(row[1]), str(row[3])) for row in rows.captures if row[3] is not None}:
-        touch(session, _earliest_naming(db, session, host))
-    for session, digest, at_us in rows.touched_texts:
-        touch(session, _earliest_alike(db, session, digest, at_us))
+    hosts = set(rows.touched_hosts)
+    naming = {(str(row[1]), str(row[3])) for row in rows.captures if row[3] is not None}
+    for query, keys in ((_NAMED, hosts), (_NAMING, naming), (_ALIKE, rows.touched_texts)):
+        for session, at_us in db.execute(query, (msgspec.json.encode(sorted(keys)).decode(),)) if keys else ():
+            touch(session, at_us)
     for session, at_us in _answered(db, rows.touched_captures):
         touch(session, at_us)
     return earliest
 
 
-def _earliest_named(db: sqlite3.Connection, session: str, host: str) -> int | None:
-    named = "SELECT min(at_us) FROM captures WHERE agent_session_id = ? AND host_prompt_id = ?"
-    at_us: int | None = db.execute(named, (session, host)).fetchone()[0]
-    return at_us
+# Each takes a JSON array of keys and gives, for every key, the session and the earliest time found: one statement for a
+# whole batch, since starting one costs more than a look-up.
+_NAMED = """
+SELECT k.value ->> 0, (SELECT min(at_us) FROM captures WHERE agent_session_id = k.value ->> 0
+    AND host_prompt_id = k.value ->> 1) FROM json_each(?) k
+"""
+_NAMING = """
+SELECT k.value ->> 0, (SELECT min(at_us) FROM observations WHERE agent_session_id = k.value ->> 0
+    AND prompt_id = k.value ->> 1) FROM json_each(?) k
+"""
+"""What named a prompt before that was captured lay with another turn, by its time, until now."""
+_ALIKE = f"""
+SELECT k.value ->> 0, (SELECT min(at_us) FROM captures WHERE agent_session_id = k.value ->> 0
+    AND text_digest = k.value ->> 1 AND at_us BETWEEN (k.value ->> 2) - {JOIN_WINDOW_US} AND k.value ->> 2)
+FROM json_each(?) k
+"""
 
 
-def _earliest_naming(db: sqlite3.Connection, session: str, host: str) -> int | None:
-    """What named a prompt before that was captured lay with another turn, by its time, until now."""
-    naming = "SELECT min(at_us) FROM observations WHERE agent_session_id = ? AND prompt_id = ?"
-    at_us: int | None = db.execute(naming, (session, host)).fetchone()[0]
-    return at_us
-
-
-def _earliest_alike(db: sqlite3.Connection, session: str, digest: int, at_us: int) -> int | None:
-    alike = "SELECT min(at_us) FROM captures WHERE agent_session_id = ? AND text_digest = ? AND at_us BETWEEN ? AND ?"
-    span = (session, digest, at_us - JOIN_WINDOW_US, at_us)
-    found: int | None = db.execute(alike, span).fetchone()[0]
-    return found
-
-
-def _answered(db: sqlite3.Connection, captures: Iterable[str]) -> Iterable[tuple[str, int]]:
+def _answered(db: sqlite3.Connection, captures: Sequence[str]) -> Iterable[tuple[str, int]]:
     """Where the turn of an answered capture begins; joined by name, that may be long before the capture."""
     query = (
-        "SELECT c.agent_session_id, min(c.at_us, coalesce(t.started_us, c.at_us)) FROM captures c "
-        "LEFT JOIN turn_alias a ON a.alias_id = c.capture_id LEFT JOIN turns t ON t.turn_id = a.turn_id "
-        "WHERE c.capture_id = ?"
+        "SELECT c.agent_session_id, min(c.at_us, coalesce(t.started_us, c.at_us)) FROM json_each(?) k "
+        "JOIN captures c ON c.capture_id = k.value "
+        "LEFT JOIN turn_alias a ON a.alias_id = c.capture_id LEFT JOIN turns t ON t.turn_id = a.turn_id"
     )
-    for capture in captures:
-        yield from db.execute(query, (capture,))
+    return db.execute(query, (msgspec.json.encode(captures).decode(),)) if captures else ()
 
 
 def refold_session(db: sqlite3.Connection, session: str, from_us: int) -> Refolded:
@@ -170,7 +166,8 @@ def _write_turns(
         [(str(t.turn_id), session, t.started_us, hosts[t.turn_id], pack(t)) for t in turns],
     )
     db.executemany(
-        "INSERT OR REPLACE INTO turn_alias VALUES (?, ?)",
+        "INSERT INTO turn_alias VALUES (?, ?) "
+        "ON CONFLICT DO UPDATE SET turn_id = excluded.turn_id WHERE turn_id <> excluded.turn_id",
         [(str(alias), str(each.turn_id)) for each in aliases for alias in each.ids],
     )
 
