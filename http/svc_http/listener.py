@@ -7,7 +7,6 @@ that is used here, so a listener goes from the route straight to its handler, wh
 
 import re
 import time
-import uuid
 from collections.abc import Awaitable, Callable, Mapping
 
 import structlog
@@ -21,6 +20,7 @@ from svc_http.bodies import ClientGone, Request
 from svc_http.connection import Connection
 from svc_http.errors import HttpError, error_response, not_found, unavailable
 from svc_http.ports import Unavailable
+from svc_http.request_ids import new_request_id
 
 Endpoint = Callable[..., Awaitable[TrioResponse]]
 """Gets the request, and the ids in its path as keyword arguments."""
@@ -99,14 +99,14 @@ class Listener(QuartTrio):
     async def handle_websocket(self, websocket: Websocket) -> TrioResponse:
         """There is no WebSocket route."""
         response = error_response(not_found(f"no WebSocket at {websocket.path[:PATH_CHARS_SHOWN]}"))
-        response.headers["X-Request-Id"] = uuid.uuid4().hex
+        response.headers["X-Request-Id"] = new_request_id()
         return response
 
 
 def _request_id(request: Request) -> str:
     """The caller's own id where it is short and plain, else a new one."""
     sent = request.headers.get("X-Request-Id")
-    return sent if sent is not None and _REQUEST_ID.fullmatch(sent) else uuid.uuid4().hex
+    return sent if sent is not None and _REQUEST_ID.fullmatch(sent) else new_request_id()
 
 
 async def _failed(request: Request, error: Exception, request_id: str) -> TrioResponse:

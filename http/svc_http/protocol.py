@@ -5,16 +5,19 @@ answer gets the shape, the request id and the log line of every other one. And t
 and end one by one: here they leave together, which saves two writes to the socket a request.
 """
 
-import uuid
 from itertools import chain
 
 import h11
 import hypercorn.protocol
+import hypercorn.protocol.h11
 import structlog
 from hypercorn.events import RawData
+from hypercorn.protocol.events import Body, EndBody, Event, StreamClosed
 from hypercorn.protocol.h11 import H11Protocol
+from hypercorn.protocol.http_stream import ASGIHTTPState, HTTPStream
 
 from svc_http.errors import HttpError, error_body
+from svc_http.request_ids import new_request_id
 
 _MESSAGES = {
     400: "this is no valid HTTP request; check its first line, its headers and its length",
@@ -48,7 +51,7 @@ class Protocol(H11Protocol):
             await self.send(RawData(data=whole))
 
     async def _send_error_response(self, status_code: int) -> None:
-        request_id = uuid.uuid4().hex
+        request_id = new_request_id()
         body = error_body(HttpError(status_code, _MESSAGES.get(status_code, _MESSAGES[400])))
         headers = [
             (b"content-type", b"application/json"),
@@ -63,6 +66,33 @@ class Protocol(H11Protocol):
         log.info("request", listener=None, method=None, route=None, status=status_code, request_id=request_id)
 
 
+class Stream(HTTPStream):
+    """One request. A body that arrived with its end is handed on as one piece, and after the answer nothing is."""
+
+    _held: Body | None = None
+    """The last piece of the body, until it is known whether another follows."""
+
+    async def handle(self, event: Event) -> None:
+        """Hand what the client did on to the application."""
+        match event:
+            case Body():
+                held, self._held = self._held, event
+                if held is not None:
+                    await super().handle(held)
+            case EndBody() if self._held is not None:
+                await self._end_with(self._held)
+            case StreamClosed() if self.state is ASGIHTTPState.CLOSED:
+                self.closed = True
+            case _:
+                await super().handle(event)
+
+    async def _end_with(self, last: Body) -> None:
+        self._held = None
+        if not self.closed:
+            await self.app_put({"type": "http.request", "body": bytes(last.data), "more_body": False})
+
+
 def use_own_protocol() -> None:
-    """Let hypercorn speak HTTP/1.1 through `Protocol`; it offers no setting for that."""
+    """Let hypercorn speak HTTP/1.1 through `Protocol` and `Stream`; it offers no setting for that."""
     hypercorn.protocol.H11Protocol = Protocol  # type: ignore[attr-defined]
+    hypercorn.protocol.h11.HTTPStream = Stream  # type: ignore[attr-defined]
