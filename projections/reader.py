@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
-from aggregates.events import Event, PromptAnswered, PromptCaptured, RecordsCaptured, TitleEdited
+from aggregates.events import Event, MetricsCaptured, PromptAnswered, PromptCaptured, RecordsCaptured, TitleEdited
 from aggregates.words import Span, Words, cut
 
 FetchEvents = Callable[[Iterable[int]], Mapping[int, Event]]
@@ -33,6 +33,15 @@ class Reader:
         wanted = {ref for ref in refs if ref is not None}
         events = self._fetch(sorted({ref.position for ref in wanted}))
         return {ref: _text(events.get(ref.position), ref) for ref in wanted}
+
+    def export(self, position: int) -> str | None:
+        """The part of an OTLP export that a fact came with, as JSON; None where it had none, or it has been forgotten.
+
+        One at a time: each may be as large as an export may be.
+        """
+        event = self._fetch((position,)).get(position)
+        raw = event.raw if isinstance(event, RecordsCaptured | MetricsCaptured) else None
+        return None if raw is None else raw.text
 
 
 def _text(event: Event | None, ref: TextRef) -> str | None:

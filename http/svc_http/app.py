@@ -1,6 +1,18 @@
 """The two listeners and everything they serve. The table is the contract's, one line a route."""
 
-from svc_http import activity, admin, control, health, intelligence, plugin, prompts, scores, sub_sessions, team
+from svc_http import (
+    activity,
+    admin,
+    control,
+    health,
+    intelligence,
+    plugin,
+    prompts,
+    scores,
+    sub_sessions,
+    team,
+    telemetry,
+)
 from svc_http.auth import caller_of_api, caller_of_intake
 from svc_http.bodies import CONTROL_BYTES_MAX, FRAME_BYTES_MAX
 from svc_http.listener import Listener
@@ -20,6 +32,7 @@ INTAKE: tuple[Route, ...] = (
     ByKey("POST", "/v1/setup-complete", plugin.setup_complete),
     ByKey("GET", "/v1/intelligence/prism", plugin.prism),
     ByKey("GET", f"{_SCORE}/realtime/sub-sessions", sub_sessions.realtime),
+    ByKey("GET", "/v1/telemetry/logs", telemetry.logs),
 )
 
 API: tuple[Route, ...] = (
@@ -38,6 +51,12 @@ API: tuple[Route, ...] = (
     ByKey("GET", f"{_SCORE}/model-task", activity.model_task),
     ByKey("GET", f"{_SCORE}/realtime/sub-sessions", sub_sessions.realtime),
     ByKey("PATCH", f"{_SCORE}/sub-sessions/<sub_session_id>", sub_sessions.edit),
+    ByKey("GET", "/v1/telemetry/logs", telemetry.logs),
+    ByKey("GET", "/v1/telemetry/metrics", telemetry.metrics),
+    ByKey("GET", "/v1/telemetry/traces", telemetry.traces),
+    ByKey("GET", "/v1/telemetry/stats", telemetry.stats),
+    ByKey("GET", "/v1/telemetry/analytics", telemetry.analytics),
+    ByKey("POST", "/v1/telemetry/per-turn", telemetry.per_turn),
     ByKey("GET", "/v1/intelligence/throttle", intelligence.throttle),
     ByKey("GET", "/v1/intelligence/throttle/team", intelligence.throttle_of_team),
     ByKey("GET", "/v1/intelligence/rightsizing", intelligence.rightsizing),

@@ -1,0 +1,122 @@
+"""Telemetry reads: records as received, sums of them, and what a range or a turn used."""
+
+from collections.abc import Callable, Sequence
+from typing import Annotated, TypeVar, get_args
+
+import msgspec
+from quart_trio.wrappers import TrioResponse
+
+from aggregates.people import Principal
+from aggregates.scope import Scope
+from aggregates.times import US_PER_DAY
+from projections import telemetry
+from projections.reader import Reader
+from projections.telemetry import Asked, Page, Signal
+from projections.telemetry_stats import Group, GroupBy
+from projections.telemetry_stats import stats as grouped
+from projections.telemetry_use import ErrorCount, HourCount, ModelSums, ToolStats, TurnUse
+from projections.telemetry_use import analytics as use_in_range
+from projections.telemetry_use import per_turn as use_per_turn
+from svc_http.bodies import Request, read_json
+from svc_http.errors import bad_request
+from svc_http.moments import from_and_to, from_until
+from svc_http.params import Query, limit, offset, zone_of
+from svc_http.ports import Service
+from svc_http.ranges import AskedRange, RangeEcho, asked_range, asked_zone
+from svc_http.replies import json_reply
+from svc_http.routes import Personal
+
+RECORDS_DEFAULT = 100
+RECORDS_MAX = 1000
+DEFAULT_US = US_PER_DAY
+PROMPT_IDS_MAX = 500
+
+SIGNALS: tuple[Signal, ...] = get_args(Signal)
+GROUPINGS: tuple[GroupBy, ...] = get_args(GroupBy)
+
+_Choice = TypeVar("_Choice", Signal, GroupBy)
+_Name = Annotated[str, msgspec.Meta(min_length=1, max_length=1024)]
+
+
+class _Groups(msgspec.Struct):
+    groups: list[Group]
+
+
+class _Analytics(msgspec.Struct, rename="camel"):
+    range: RangeEcho
+    tools: list[ToolStats]
+    errors: list[ErrorCount]
+    models: list[ModelSums]
+    active_hours: list[HourCount]
+
+
+class _TurnsBody(msgspec.Struct):
+    session_id: _Name
+    prompt_ids: Annotated[list[_Name], msgspec.Meta(max_length=PROMPT_IDS_MAX)]
+
+
+class _Turns(msgspec.Struct):
+    turns: list[TurnUse]
+
+
+_TURNS_DECODER = msgspec.json.Decoder(_TurnsBody)
+
+
+def _of_records(query: Callable[[Reader, Scope, Asked], Page]) -> Personal:
+    """The route of records of one kind, the last 24 hours by default, a page at a time."""
+
+    async def handler(service: Service, request: Request, caller: Principal) -> TrioResponse:
+        asked = Asked(
+            window=from_until(request.args, zone_of(service, caller), service.now_us(), DEFAULT_US),
+            session_id=request.args.get("session_id"),
+            limit=limit(request.args, RECORDS_DEFAULT, RECORDS_MAX),
+            offset=offset(request.args),
+        )
+        return json_reply(await service.read(caller.scope, query, asked))
+
+    return handler
+
+
+logs = _of_records(telemetry.logs)
+metrics = _of_records(telemetry.metrics)
+traces = _of_records(telemetry.traces)
+
+
+async def stats(service: Service, request: Request, caller: Principal) -> TrioResponse:
+    """Records counted and their tokens summed, per hour, day or agent session."""
+    zone = asked_zone(service, caller, request.args)
+    window = from_until(request.args, zone, service.now_us(), DEFAULT_US)
+    signal = _one_of(request.args, "signal", SIGNALS, "logs")
+    group_by = _one_of(request.args, "group_by", GROUPINGS, "day")
+    return json_reply(_Groups(await service.read(caller.scope, grouped, window, signal, group_by, zone)))
+
+
+async def analytics(service: Service, request: Request, caller: Principal) -> TrioResponse:
+    """Tools, failures, models and hours of a range, today by default."""
+    asked = _analytics_range(service, caller, request.args)
+    found = await service.read(caller.scope, use_in_range, asked.window, asked.zone)
+    return json_reply(_Analytics(asked.echo, found.tools, found.errors, found.models, found.active_hours))
+
+
+async def per_turn(service: Service, request: Request, caller: Principal) -> TrioResponse:
+    """What each of some prompts of one agent session used."""
+    body = await read_json(request, _TURNS_DECODER)
+    return json_reply(_Turns(await service.read(caller.scope, use_per_turn, body.session_id, body.prompt_ids)))
+
+
+def _analytics_range(service: Service, caller: Principal, query: Query) -> AskedRange:
+    """`from` and `to` are a third form beside those of every range of days."""
+    if "from" not in query and "to" not in query:
+        return asked_range(service, caller, query)
+    if query.keys() & {"from_us", "to_us", "date", "from_date", "to_date"}:
+        raise bad_request("send one of from and to, from_us and to_us, from_date and to_date, or date; not two of them")
+    zone = asked_zone(service, caller, query)
+    return AskedRange(from_and_to(query, zone, service.now_us()), zone)
+
+
+def _one_of(query: Query, name: str, allowed: Sequence[_Choice], default: _Choice) -> _Choice:
+    asked: str = query.get(name, default)
+    for choice in allowed:
+        if asked == choice:
+            return choice
+    raise bad_request(f"{name} must be one of {', '.join(allowed)}, not {asked[:40]!r}")

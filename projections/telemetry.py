@@ -1,0 +1,219 @@
+"""Telemetry as it was received: log records, spans and metric points of one developer, newest first.
+
+A row says where its record stands in the log; its attributes are read from there, so what has been forgotten there is
+forgotten here, too.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from aggregates.records import PointKind
+from aggregates.scope import Scope
+from aggregates.times import iso
+from aggregates.windows import Window
+from projections.exports import Distribution, attributes_json, distribution, records_of
+from projections.reader import Reader
+
+PAGE_CHARACTERS_MAX = 16 * 1024 * 1024
+"""A page ends early once its attributes come to more than this."""
+
+_NANO = 1_000_000_000
+
+Signal = Literal["logs", "traces", "metrics"]
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """Which records of a developer."""
+
+    window: Window
+    session_id: str | None = None
+    """Those of one agent session; None for all."""
+    limit: int
+    offset: int = 0
+
+
+class Shown(msgspec.Struct, frozen=True, kw_only=True):
+    """What every record tells. Tokens and cost are those of the model request that it reported."""
+
+    timestamp: str
+    source_event_id: str
+    session_id: str | None
+    model: str | None
+    input_tokens: int | None
+    output_tokens: int | None
+    cache_read_tokens: int | None
+    cache_creation_tokens: int | None
+    cost_usd: float | None
+    cost_kind: str | None
+    duration_ms: int | None
+    attributes_json: str | None
+
+
+class LogRecord(Shown, frozen=True, kw_only=True):
+    """One log record."""
+
+    event_name: str | None
+
+
+class Span(Shown, frozen=True, kw_only=True):
+    """One span."""
+
+    name: str | None
+
+
+class MetricPoint(Shown, frozen=True, kw_only=True):
+    """One metric point. A distribution's numbers stand beside a null value."""
+
+    name: str
+    kind: PointKind
+    unit: str | None
+    temporality: str | None
+    value: float | None
+    distribution: Distribution | None
+
+
+class Page(msgspec.Struct, frozen=True):
+    """Some of the records; the next page begins after as many as these."""
+
+    records: list[Shown]
+    has_more: bool
+
+
+class _Details(msgspec.Struct, frozen=True):
+    """What only the export tells."""
+
+    attributes_json: str | None = None
+    distribution: Distribution | None = None
+
+
+_Row = Mapping[str, Any]
+_Show = Callable[[_Row, _Details], Shown]
+
+_RECORDS = (
+    "SELECT t.at_us, t.record_id, t.name, t.agent_session_id, coalesce(t.model, r.model) AS model, t.duration_ms, "
+    "t.position, t.origin, r.input_tokens, r.output_tokens, r.cache_read_tokens, r.cache_write_tokens, "
+    "r.cost_usd_nano, r.cost_kind FROM telemetry_records t LEFT JOIN requests r "
+    "ON r.developer_id = t.developer_id AND r.at_us = t.at_us AND r.record_id = t.record_id WHERE t.signal = :signal "
+)
+_POINTS = (
+    "SELECT t.at_us, t.record_id, t.name, t.agent_session_id, t.model, t.position, t.origin, t.kind, t.unit, "
+    "t.temporality, t.value FROM metric_points t WHERE :signal = 'metrics' "
+)
+_OF_ALL = "AND t.developer_id = :developer AND t.organization_id = :organization "
+_OF_SESSION = (
+    "AND t.agent_session_id = :session AND +t.developer_id = :developer AND t.organization_id = :organization "
+)
+"""The plus keeps the narrower index, that over sessions, in use."""
+_NEWEST_FIRST = (
+    "AND t.at_us >= :start AND t.at_us < :end ORDER BY t.at_us DESC, t.record_id DESC LIMIT :limit OFFSET :offset"
+)
+
+
+def logs(reader: Reader, scope: Scope, asked: Asked) -> Page:
+    """Log records."""
+    return _page(reader, _rows(reader, scope, asked, "logs"), asked.limit, _log_record)
+
+
+def traces(reader: Reader, scope: Scope, asked: Asked) -> Page:
+    """Spans."""
+    return _page(reader, _rows(reader, scope, asked, "traces"), asked.limit, _span)
+
+
+def metrics(reader: Reader, scope: Scope, asked: Asked) -> Page:
+    """Metric points, each as received: those of a cumulative counter are not differenced."""
+    return _page(reader, _rows(reader, scope, asked, "metrics"), asked.limit, _metric_point)
+
+
+def _rows(reader: Reader, scope: Scope, asked: Asked, signal: Signal) -> list[_Row]:
+    """One more than were asked for, where there are so many."""
+    select = _POINTS if signal == "metrics" else _RECORDS
+    owner = _OF_ALL if asked.session_id is None else _OF_SESSION
+    bound = {
+        "organization": str(scope.organization_id),
+        "developer": str(scope.developer_id),
+        "signal": signal,
+        "session": asked.session_id,
+        "start": asked.window.start_us,
+        "end": asked.window.end_us,
+        "limit": asked.limit + 1,
+        "offset": asked.offset,
+    }
+    found = reader.db.execute(select + owner + _NEWEST_FIRST, bound)
+    names = [column[0] for column in found.description]
+    return [dict(zip(names, row, strict=True)) for row in found]
+
+
+def _page(reader: Reader, found: Sequence[_Row], limit: int, show: _Show) -> Page:
+    rows = found[:limit]
+    details = _details(reader, rows)
+    whole = next((index for index, row in enumerate(rows) if _place(row) not in details), len(rows))
+    return Page([show(row, details[_place(row)]) for row in rows[:whole]], has_more=whole < len(found))
+
+
+def _place(row: _Row) -> tuple[int, int]:
+    return row["position"], row["origin"]
+
+
+def _details(reader: Reader, rows: Iterable[_Row]) -> dict[tuple[int, int], _Details]:
+    """By place; those of later rows are missing where the first ones fill a page."""
+    wanted: defaultdict[int, list[_Row]] = defaultdict(list)
+    for row in rows:
+        wanted[row["position"]].append(row)
+    found: dict[tuple[int, int], _Details] = {}
+    characters = 0
+    for position, here in wanted.items():
+        if characters > PAGE_CHARACTERS_MAX:
+            break
+        records = records_of(reader.export(position) or "null")
+        found |= {_place(row): _details_of(row, records) for row in here}
+        characters += sum(len(found[_place(row)].attributes_json or "") for row in here)
+    return found
+
+
+def _details_of(row: _Row, records: Sequence[Mapping[str, Any]]) -> _Details:
+    if row["origin"] >= len(records):
+        return _Details()
+    record = records[row["origin"]]
+    is_distribution = row.get("kind") not in (None, "gauge", "sum")
+    return _Details(attributes_json(record), distribution(record) if is_distribution else None)
+
+
+def _shown(row: _Row, details: _Details) -> dict[str, Any]:
+    cost_usd_nano = row.get("cost_usd_nano")
+    return {
+        "timestamp": iso(row["at_us"]),
+        "source_event_id": row["record_id"],
+        "session_id": row["agent_session_id"],
+        "model": row["model"],
+        "input_tokens": row.get("input_tokens"),
+        "output_tokens": row.get("output_tokens"),
+        "cache_read_tokens": row.get("cache_read_tokens"),
+        "cache_creation_tokens": row.get("cache_write_tokens"),
+        "cost_usd": None if cost_usd_nano is None else cost_usd_nano / _NANO,
+        "cost_kind": row.get("cost_kind"),
+        "duration_ms": row.get("duration_ms"),
+        "attributes_json": details.attributes_json,
+    }
+
+
+def _log_record(row: _Row, details: _Details) -> LogRecord:
+    return LogRecord(event_name=row["name"], **_shown(row, details))
+
+
+def _span(row: _Row, details: _Details) -> Span:
+    return Span(name=row["name"], **_shown(row, details))
+
+
+def _metric_point(row: _Row, details: _Details) -> MetricPoint:
+    return MetricPoint(
+        name=row["name"],
+        kind=row["kind"],
+        unit=row["unit"],
+        temporality=row["temporality"],
+        value=row["value"],
+        distribution=details.distribution,
+        **_shown(row, details),
+    )
