@@ -1,0 +1,149 @@
+"""From the records of an export to commands: one for each agent session and agent, in the order of the document.
+
+What is too large for one event is cut where a part is full, at the same places every time, so that a retry finds its
+batches taken.
+"""
+
+from collections.abc import Iterable
+from typing import Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from aggregates.commands import CaptureMetrics, CaptureRecords
+from aggregates.digests import Digester
+from aggregates.records import Point, Record
+from aggregates.scope import Scope
+from aggregates.telemetry.contexts import Agent, Context
+from aggregates.telemetry.happening import Draft
+from aggregates.telemetry.raw import RawRedactor, assembled
+from aggregates.telemetry.splitting import LEVELS, Signal
+from aggregates.word_table import WordTable
+
+DECODER_VERSION = 1
+
+PART_RECORDS_MAX = 1_000
+PART_BYTES_MAX = 2 * 1024 * 1024
+"""An event holds no more, unless a single record is larger; far from what one commit takes, and one read."""
+PENDING_BYTES_MAX = 8 * 1024 * 1024
+"""Beyond this all parts are made into commands, full or not: an export may name any number of sessions."""
+
+T = TypeVar("T")
+
+
+class Part(msgspec.Struct, Generic[T]):
+    """What one command will hold."""
+
+    session: str | None
+    agent: Agent
+    raws: list[tuple[Context, bytes]] = []
+    values: list[T] = []
+    size_bytes: int = 0
+
+    @property
+    def origins(self) -> int:
+        """How many records of the export are in it."""
+        return len(self.raws)
+
+
+class Made(NamedTuple):
+    """A command, and how many records are lost where it is refused."""
+
+    command: CaptureRecords | CaptureMetrics
+    records: int
+
+
+class Batches(Generic[T]):
+    """Collects records by session and agent."""
+
+    def __init__(self) -> None:
+        self._parts: dict[tuple[str | None, Agent], Part[T]] = {}
+        self._full: list[Part[T]] = []
+        self._pending_bytes = 0
+
+    def room(self, session: str | None, agent: Agent, size_bytes: int) -> Part[T]:
+        """The part that a record of this size goes into."""
+        if self._pending_bytes + size_bytes > PENDING_BYTES_MAX:
+            self._close(list(self._parts))
+        key = (session, agent)
+        part = self._parts.get(key)
+        if part is not None and (part.origins >= PART_RECORDS_MAX or part.size_bytes + size_bytes > PART_BYTES_MAX):
+            self._close([key])
+            part = None
+        if part is None:
+            part = self._parts[key] = Part(session, agent, [], [])
+        part.size_bytes += size_bytes
+        self._pending_bytes += size_bytes
+        return part
+
+    def full(self) -> list[Part[T]]:
+        """The parts that nothing more goes into."""
+        full, self._full = self._full, []
+        return full
+
+    def rest(self) -> list[Part[T]]:
+        """All parts, full or not, in the order in which their sessions came up."""
+        self._close(list(self._parts))
+        return self.full()
+
+    def _close(self, keys: Iterable[tuple[str | None, Agent]]) -> None:
+        for key in keys:
+            part = self._parts.pop(key)
+            self._pending_bytes -= part.size_bytes
+            if part.raws:
+                self._full.append(part)
+
+
+def records_command(part: Part[Draft], scope: Scope, signal: Signal, digester: Digester, *, redaction: bool) -> Made:
+    """The command for a part of log records or spans."""
+    words = WordTable(redaction=redaction)
+    records = tuple(_record(draft, words, digester) for draft in part.values)
+    command = CaptureRecords(
+        organization_id=scope.organization_id,
+        developer_id=scope.developer_id,
+        agent_session_id=part.session,
+        source=part.agent,
+        decoder_version=DECODER_VERSION,
+        records=records,
+        words=words.words,
+        redactions=words.redactions,
+        raw=_raw(part.raws, signal, RawRedactor(redaction=redaction)),
+        signal="traces" if signal == "traces" else "logs",
+    )
+    return Made(command, part.origins)
+
+
+def metrics_command(part: Part[Point], scope: Scope, *, redaction: bool) -> Made:
+    """The command for a part of metric points."""
+    redactor = RawRedactor(redaction=redaction)
+    raw = _raw(part.raws, "metrics", redactor)
+    command = CaptureMetrics(
+        organization_id=scope.organization_id,
+        developer_id=scope.developer_id,
+        agent_session_id=part.session,
+        source=part.agent,
+        decoder_version=DECODER_VERSION,
+        points=tuple(part.values),
+        raw=raw,
+        redactions=redactor.redactions,
+    )
+    return Made(command, part.origins)
+
+
+def _record(draft: Draft, words: WordTable, digester: Digester) -> Record:
+    if draft.text is None and draft.path is None and draft.command is None and draft.input_key is None:
+        return draft.record
+    return msgspec.structs.replace(
+        draft.record,
+        text=words.add(draft.text),
+        path=words.add(draft.path),
+        command=words.add(draft.command),
+        input_digest=None if draft.input_key is None else digester.number(draft.input_key),
+    )
+
+
+def _raw(raws: Iterable[tuple[Context, bytes]], signal: Signal, redactor: RawRedactor) -> str:
+    """The part's records as an export of their own, without secrets."""
+    contexts, records = zip(*raws, strict=True)
+    cleaned = redactor.clean(records)
+    branches = (context.branch for context in contexts)
+    return assembled(LEVELS[signal][0][0], zip(branches, cleaned, strict=True))

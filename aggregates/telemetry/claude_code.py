@@ -1,0 +1,205 @@
+"""Claude Code's log events. Their names come with and without `claude_code.` before them.
+
+Every request, its tokens and its cost stand in `api_request`; metrics and spans repeat them.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from aggregates.records import Record
+from aggregates.telemetry.attributes import Attributes, count, flag, identifier, json_object, name, text, usd_nano
+from aggregates.telemetry.failures import status_in, wait_in
+from aggregates.telemetry.happening import Draft, Happening
+from aggregates.telemetry.tools import ToolInput, tool_input
+from aggregates.tool_input import bounded_command
+from aggregates.tool_names import tool_effect
+
+PREFIX = "claude_code."
+REDACTED = ("<REDACTED>", "[REDACTED]")
+SYNTHETIC_MODEL = "<synthetic>"
+"""The agent's own messages carry this model: they were never asked of one."""
+
+_NANO_PER_MICRO = 1_000
+_MAIN = ("repl_main_thread", "sdk", "main")
+_USERS_DECISIONS = (None, "user_reject", "user_abort")
+
+
+def claude_code(happening: Happening) -> list[Draft]:
+    """The records of one log event."""
+    happening.prompt_id = identifier(happening.attributes, "prompt.id")
+    event = (happening.name or "").removeprefix(PREFIX)
+    reader = _READERS.get(event)
+    return happening.other() if reader is None else reader(happening)
+
+
+def said(attributes: Attributes, *keys: str) -> str | None:
+    """A text that the agent did not black out."""
+    found = text(attributes, *keys)
+    return None if found in REDACTED else found
+
+
+def _prompt(happening: Happening) -> list[Draft]:
+    """A command is a prompt too; leaving and clearing also say so in their own right, for the text may be redacted."""
+    attributes = happening.attributes
+    drafts = [Draft(happening.record("prompt"), text=said(attributes, "prompt", "prompt_text"))]
+    match (name(attributes, "command_name") or "").removeprefix("/"):
+        case "clear" | "reset" | "new":
+            drafts.append(Draft(happening.record("session_start", suffix="#clear", source="clear")))
+        case "exit" | "quit":
+            # An end follows the command that asked for it.
+            end = happening.record("session_end", suffix="#end", at_us=happening.at_us + 1, source="prompt_input_exit")
+            drafts.append(Draft(end))
+    return drafts
+
+
+def _is_sidechain(attributes: Attributes) -> bool:
+    """Whether a request was a sub-agent's, or one of the agent's own chores: a title, a summary."""
+    source = text(attributes, "query_source")
+    return source is not None and not source.startswith(_MAIN)
+
+
+def _model(attributes: Attributes) -> str | None:
+    model = name(attributes, "model")
+    return None if model == SYNTHETIC_MODEL else model
+
+
+def _request(happening: Happening) -> list[Draft]:
+    attributes = happening.attributes
+    micros = count(attributes, "cost_usd_micros")
+    record = happening.record(
+        "request",
+        model=_model(attributes),
+        input_tokens=count(attributes, "input_tokens"),
+        output_tokens=count(attributes, "output_tokens"),
+        cache_read_tokens=count(attributes, "cache_read_tokens"),
+        cache_write_tokens=count(attributes, "cache_creation_tokens"),
+        cost_usd_nano=usd_nano(attributes, "cost_usd") if micros is None else micros * _NANO_PER_MICRO,
+        request_id=identifier(attributes, "request_id"),
+        duration_ms=count(attributes, "duration_ms"),
+        sidechain=_is_sidechain(attributes),
+    )
+    return [Draft(record)]
+
+
+def _error(happening: Happening) -> list[Draft]:
+    """The last failure of a request; the tries before it are not logged."""
+    attributes = happening.attributes
+    message = text(attributes, "error", "error.message")
+    status = count(attributes, "status_code", "http.status_code")
+    record = happening.record(
+        "error",
+        model=_model(attributes),
+        request_id=identifier(attributes, "request_id"),
+        duration_ms=count(attributes, "duration_ms"),
+        status_code=status_in(message) if status is None else status,
+        retry_after_ms=wait_in(message),
+        sidechain=_is_sidechain(attributes),
+    )
+    return [Draft(record, text=message)]
+
+
+def _refusal(happening: Happening) -> list[Draft]:
+    """The model refused; unless another one was asked instead, that ends the request."""
+    attributes = happening.attributes
+    fields: dict[str, Any] = {"model": _model(attributes), "request_id": identifier(attributes, "request_id")}
+    if flag(attributes, "server_fallback_hop"):
+        return happening.other(**fields)
+    return [Draft(happening.record("error", sidechain=_is_sidechain(attributes), **fields))]
+
+
+def tool_result(happening: Happening) -> list[Draft]:
+    """One finished tool call, with what it was called with where that is switched on."""
+    attributes = happening.attributes
+    tool = name(attributes, "tool_name") or ""
+    ok = flag(attributes, "success")
+    known = _tool_input(tool, attributes)
+    record = _tool(happening, tool, None if ok and known.background else ok, known)
+    return [Draft(record, path=known.path, command=known.command, input_key=known.key)]
+
+
+def _tool(happening: Happening, tool: str, ok: bool | None, known: ToolInput) -> Record:
+    attributes = happening.attributes
+    added, removed = known.lines if ok else (None, None)
+    return happening.record(
+        "tool",
+        tool=tool or None,
+        call_id=identifier(attributes, "tool_use_id"),
+        ok=ok,
+        duration_ms=count(attributes, "duration_ms"),
+        lines_added=added,
+        lines_removed=removed,
+        sidechain=_is_sidechain(attributes),
+    )
+
+
+def _tool_input(tool: str, attributes: Attributes) -> ToolInput:
+    """`tool_input` is the call's input; `tool_parameters` knows a shell's whole command, and whether it committed."""
+    parameters = json_object(attributes.get("tool_parameters"))
+    known = tool_input(tool, json_object(attributes.get("tool_input")))
+    if tool_effect(tool) != "shell":
+        return known
+    whole = parameters.get("full_command") or parameters.get("command")
+    command = bounded_command(whole) if isinstance(whole, str) and whole else known.command
+    if command is None and parameters.get("git_commit_id"):
+        command = "git commit"
+    if command == known.command:
+        return known
+    return ToolInput(path=known.path, command=command, key=known.key, background=known.background)
+
+
+def _decision(happening: Happening) -> list[Draft]:
+    """Only a person's refusal is one; what settings or a hook forbid says nothing about the work."""
+    attributes = happening.attributes
+    source = text(attributes, "source")
+    fields: dict[str, Any] = {"tool": name(attributes, "tool_name"), "call_id": identifier(attributes, "tool_use_id")}
+    if text(attributes, "decision") != "reject" or source not in _USERS_DECISIONS:
+        return happening.other(**fields)
+    drafts = [Draft(happening.record("rejection", **fields))]
+    if source == "user_abort":
+        drafts.append(Draft(happening.record("interruption", suffix="#interruption")))
+    return drafts
+
+
+def _compaction(happening: Happening) -> list[Draft]:
+    """A conversation was made shorter; one that failed was not."""
+    attributes = happening.attributes
+    ok = flag(attributes, "success")
+    fields: dict[str, Any] = {
+        "ok": ok,
+        "duration_ms": count(attributes, "duration_ms"),
+        "source": name(attributes, "trigger"),
+    }
+    return [Draft(happening.record("other" if ok is False else "compaction", **fields))]
+
+
+def _sub_agent(happening: Happening) -> list[Draft]:
+    attributes = happening.attributes
+    record = happening.record(
+        "subagent",
+        source=name(attributes, "agent_type", "agent.name"),
+        model=name(attributes, "final_model", "model"),
+        duration_ms=count(attributes, "duration_ms"),
+    )
+    return [Draft(record)]
+
+
+def _response(happening: Happening) -> list[Draft]:
+    """The last one of a turn is the agent's answer; a sub-agent's is none."""
+    attributes = happening.attributes
+    fields: dict[str, Any] = {"model": _model(attributes), "request_id": identifier(attributes, "request_id")}
+    if _is_sidechain(attributes):
+        return happening.other(**fields)
+    return [Draft(happening.record("response", **fields), text=said(attributes, "response"))]
+
+
+_READERS: dict[str, Callable[[Happening], list[Draft]]] = {
+    "user_prompt": _prompt,
+    "assistant_response": _response,
+    "api_request": _request,
+    "api_error": _error,
+    "api_refusal": _refusal,
+    "tool_result": tool_result,
+    "tool_decision": _decision,
+    "compaction": _compaction,
+    "subagent_completed": _sub_agent,
+}

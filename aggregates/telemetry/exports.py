@@ -1,0 +1,247 @@
+"""An export, cut into records, becomes commands; what single records cannot be used for is counted, not raised."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from aggregates.digests import Digester
+from aggregates.records import Point
+from aggregates.scope import Scope
+from aggregates.telemetry import otlp
+from aggregates.telemetry.attributes import NAME_CHARACTERS_MAX, Attributes, text
+from aggregates.telemetry.batches import Batches, Made, Part, metrics_command, records_command
+from aggregates.telemetry.claude_code import PREFIX as CLAUDE_CODE_PREFIX
+from aggregates.telemetry.contexts import Context, Contexts
+from aggregates.telemetry.families import Families, Kin
+from aggregates.telemetry.gen_ai import operation
+from aggregates.telemetry.happening import Draft, Happening
+from aggregates.telemetry.otlp import NANOS_PER_US, Fault
+from aggregates.telemetry.points import made_point, read_point
+from aggregates.telemetry.raw import RawRedactor
+from aggregates.telemetry.source_ids import canonical
+from aggregates.telemetry.splitting import Section, Signal
+from aggregates.telemetry.vocabulary import (
+    agent_of_log,
+    agent_of_span,
+    log_drafts,
+    session_of,
+    span_drafts,
+)
+from aggregates.times import parse_instant
+
+RECORD_BYTES_MAX = 3 * 1024 * 1024
+"""A larger record is refused: with its texts beside it, it must fit into one event."""
+
+_SOURCE_POSITION = "event "
+"""So begins an event's name that is a place in Codex's own source, and no name."""
+_ERROR_CODE = 2
+
+
+class Means(msgspec.Struct, frozen=True):
+    """What enters from outside: whose export it is, when it came, how texts are treated."""
+
+    scope: Scope
+    received_us: int
+    digester: Digester
+    redaction: bool
+
+
+class Faults:
+    """The records that were not taken, and the first reason."""
+
+    def __init__(self) -> None:
+        self.records = 0
+        self.message: str | None = None
+
+    def add(self, place: str, error: Exception | str, records: int = 1) -> None:
+        """These records cannot be used."""
+        self.records += records
+        if self.message is None:
+            self.message = f"{place}: {error}"
+
+
+class Export:
+    """One export on its way to commands."""
+
+    def __init__(self, signal: Signal, means: Means) -> None:
+        self.faults = Faults()
+        self._signal = signal
+        self._means = means
+        self._contexts = Contexts(signal, RawRedactor(redaction=means.redaction))
+
+    def commands(self, sections: Iterable[Section]) -> Iterator[Made]:
+        """The commands, in an order that is the same every time; `faults` is complete after the last one."""
+        match self._signal:
+            case "logs":
+                yield from self._logs(sections)
+            case "traces":
+                yield from self._traces(list(sections))
+            case "metrics":
+                yield from self._metrics(sections)
+
+    def _records(self, sections: Iterable[Section]) -> Iterator[tuple[Context, str, bytes]]:
+        """Every record that can be read as JSON, in its canonical form, with its context and place."""
+        for section in sections:
+            try:
+                context = self._contexts.of(section)
+            except Fault as fault:
+                self.faults.add(section.place, fault, len(section.items))
+                continue
+            for index, data in enumerate(section.items):
+                place = f"{section.place}[{index}]"
+                try:
+                    yield context, place, _bounded(data)
+                except Fault as fault:
+                    self.faults.add(place, fault)
+
+    # --- logs -------------------------------------------------------------------------------------------------
+
+    def _logs(self, sections: Iterable[Section]) -> Iterator[Made]:
+        batches: Batches[Draft] = Batches()
+        for context, place, data in self._records(sections):
+            try:
+                self._log(batches, context, data)
+            except (Fault, msgspec.ValidationError, RecursionError) as error:
+                self.faults.add(place, error)
+            yield from self._drafted(batches.full())
+        yield from self._drafted(batches.rest())
+
+    def _log(self, batches: Batches[Draft], context: Context, data: bytes) -> None:
+        record = otlp.LOG_RECORD.decode(data)
+        otlp.check_log(record)
+        attributes = otlp.attributes_of(record.attributes)
+        body = otlp.plain(record.body, "body")
+        name = _event_name(record, attributes, body)
+        agent = agent_of_log(context, name)
+        part = batches.room(session_of(agent, attributes, context.resource), agent, len(data))
+        happening = Happening(
+            record_id=context.ids.of(data),
+            origin=part.origins,
+            at_us=_time_of(record, attributes) or self._means.received_us,
+            name=name,
+            attributes=attributes,
+            trace_id=otlp.trace_id(record.trace_id),
+        )
+        part.values.extend(log_drafts(agent, happening))
+        part.raws.append((context, data))
+
+    def _drafted(self, parts: Iterable[Part[Draft]]) -> Iterator[Made]:
+        means = self._means
+        for part in parts:
+            yield records_command(part, means.scope, self._signal, means.digester, redaction=means.redaction)
+
+    # --- spans ------------------------------------------------------------------------------------------------
+
+    def _traces(self, sections: Sequence[Section]) -> Iterator[Made]:
+        families = self._families(sections)
+        batches: Batches[Draft] = Batches()
+        for context, place, data in self._records(sections):
+            try:
+                self._span(batches, families, context, data)
+            except (Fault, msgspec.ValidationError, RecursionError) as error:
+                self.faults.add(place, error)
+            yield from self._drafted(batches.full())
+        yield from self._drafted(batches.rest())
+
+    def _families(self, sections: Iterable[Section]) -> Families:
+        """What the spans of the export are to each other; those that cannot be used are nobody's kin."""
+        unheard = Export(self._signal, self._means)
+        families = Families()
+        for context, _, data in unheard._records(sections):
+            try:
+                span = otlp.SPAN.decode(data)
+                families.add(_kin(span, otlp.attributes_of(span.attributes), context))
+            except (Fault, msgspec.ValidationError, RecursionError):
+                continue
+        return families
+
+    def _span(self, batches: Batches[Draft], families: Families, context: Context, data: bytes) -> None:
+        span = otlp.SPAN.decode(data)
+        otlp.check_span(span)
+        attributes = otlp.attributes_of(span.attributes)
+        agent = agent_of_span(context, attributes)
+        kin = _kin(span, attributes, context)
+        part = batches.room(families.session_of(kin), agent, len(data))
+        start_us = otlp.fixed64(span.start_time_unix_nano, "startTimeUnixNano") // NANOS_PER_US
+        end_us = otlp.fixed64(span.end_time_unix_nano, "endTimeUnixNano") // NANOS_PER_US
+        happening = Happening(
+            record_id=context.ids.of(data),
+            origin=part.origins,
+            at_us=start_us or end_us or self._means.received_us,
+            name=(span.name or "")[:NAME_CHARACTERS_MAX].replace("\0", "") or None,
+            attributes=attributes,
+            trace_id=kin.trace_id,
+            end_us=end_us or None,
+            failed=span.status is not None and span.status.code == _ERROR_CODE,
+            root=kin.parent_id is None,
+            leaf=families.is_leaf(kin),
+            message=span.status.message if span.status is not None else None,
+        )
+        part.values.extend(span_drafts(agent, happening))
+        part.raws.append((context, data))
+
+    # --- metrics ----------------------------------------------------------------------------------------------
+
+    def _metrics(self, sections: Iterable[Section]) -> Iterator[Made]:
+        batches: Batches[Point] = Batches()
+        for context, place, data in self._records(sections):
+            try:
+                self._point(batches, context, data)
+            except (Fault, msgspec.ValidationError, RecursionError) as error:
+                self.faults.add(place, error)
+            yield from self._pointed(batches.full())
+        yield from self._pointed(batches.rest())
+
+    def _point(self, batches: Batches[Point], context: Context, data: bytes) -> None:
+        metric = context.metric
+        assert metric is not None, "a point stands in a metric"
+        read = read_point(data, metric)
+        agent = agent_of_log(context, metric.name)
+        part = batches.room(session_of(agent, read.attributes, context.resource), agent, len(data))
+        point = made_point(read, context, context.ids.of(data), part.origins, self._means.received_us)
+        part.values.append(point)
+        part.raws.append((context, data))
+
+    def _pointed(self, parts: Iterable[Part[Point]]) -> Iterator[Made]:
+        for part in parts:
+            yield metrics_command(part, self._means.scope, redaction=self._means.redaction)
+
+
+def _bounded(data: bytes) -> bytes:
+    if len(data) > RECORD_BYTES_MAX:
+        raise Fault(f"it has {len(data)} bytes, and a single record may have {RECORD_BYTES_MAX}; send shorter texts")
+    return canonical(data)
+
+
+def _event_name(record: otlp.LogRecord, attributes: Attributes, body: otlp.Plain) -> str | None:
+    """The attribute first; Claude Code's body names the event too, and a source position is no name."""
+    name = text(attributes, "event.name")
+    if name is None and isinstance(body, str) and body.startswith(CLAUDE_CODE_PREFIX):
+        name = body
+    if name is None and record.event_name and not record.event_name.startswith(_SOURCE_POSITION):
+        name = record.event_name
+    return None if name is None else name[:NAME_CHARACTERS_MAX].replace("\0", "") or None
+
+
+def _time_of(record: otlp.LogRecord, attributes: Attributes) -> int | None:
+    """When it happened, else when it was observed, else what the event itself says."""
+    nanos = otlp.fixed64(record.time_unix_nano, "timeUnixNano")
+    nanos = nanos or otlp.fixed64(record.observed_time_unix_nano, "observedTimeUnixNano")
+    if nanos:
+        return nanos // NANOS_PER_US
+    said = text(attributes, "event.timestamp")
+    try:
+        return None if said is None else parse_instant(said)
+    except ValueError:
+        return None
+
+
+def _kin(span: otlp.Span, attributes: Attributes, context: Context) -> Kin:
+    agent = agent_of_span(context, attributes)
+    return Kin(
+        trace_id=otlp.trace_id(span.trace_id),
+        span_id=otlp.span_id(span.span_id, "spanId"),
+        parent_id=otlp.span_id(span.parent_span_id, "parentSpanId"),
+        session=session_of(agent, attributes, context.resource),
+        operation=operation(attributes) if agent == "copilot" else None,
+    )

@@ -1,0 +1,120 @@
+"""The part of an export that is kept: OTLP JSON again, with the secrets taken out of every text in it.
+
+Everything here is canonical JSON as `source_ids` makes it. That is why a text can be found, and replaced, by its
+bytes between two quotes: those stand nowhere else but where a text begins and ends, or inside a text behind a
+backslash, where replacing them does no harm either.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+
+import msgspec
+
+from aggregates.redaction import find_secrets, redact
+
+_BACKSLASH, _QUOTE = b"\x01", b"\x02"
+"""Stand in for their escaped forms; JSON has no bare control characters."""
+_APART = "\n\x03\n"
+"""Between two strings that are looked through together: no secret reaches across it, and none begins in its middle."""
+
+
+class RawRedactor:
+    """Takes secrets out of JSON texts and counts them."""
+
+    def __init__(self, *, redaction: bool) -> None:
+        self._redaction = redaction
+        self.redactions: dict[str, int] = {}
+
+    def clean(self, texts: Sequence[bytes]) -> Sequence[bytes]:
+        """The texts without secrets. All strings are looked through at once, and only those with a find singly."""
+        if not self._redaction:
+            return texts
+        strings = [_strings(text) for text in texts]
+        dirty = self._dirty(set().union(*strings))
+        if not dirty:
+            return texts
+        return [self._without(text, own & dirty.keys(), dirty) for text, own in zip(texts, strings, strict=True)]
+
+    def _dirty(self, strings: Iterable[bytes]) -> "dict[bytes, _Cleaned]":
+        """Those that hold secrets."""
+        escaped = list(strings)
+        plain = [_unescaped(each) for each in escaped]
+        starts = list(accumulate((len(each) + len(_APART) for each in plain), initial=0))
+        found: dict[bytes, _Cleaned] = {}
+        for finding in find_secrets(_APART.join(plain)):
+            first = bisect_right(starts, finding.start) - 1
+            for index in range(first, min(bisect_right(starts, finding.end - 1), len(plain))):
+                redacted = redact(plain[index])
+                if redacted.counts:
+                    found[escaped[index]] = _Cleaned(_literal(escaped[index]), _ENCODE(redacted.text), redacted.counts)
+        return found
+
+    def _without(self, text: bytes, own: Iterable[bytes], dirty: "dict[bytes, _Cleaned]") -> bytes:
+        for each in sorted(own, key=len, reverse=True):
+            cleaned = dirty[each]
+            text = text.replace(cleaned.literal, cleaned.replacement)
+            for kind, count in cleaned.counts.items():
+                self.redactions[kind] = self.redactions.get(kind, 0) + count
+        return text
+
+
+class _Cleaned(msgspec.Struct, frozen=True):
+    literal: bytes
+    replacement: bytes
+    counts: dict[str, int]
+
+
+_ENCODE = msgspec.json.Encoder().encode
+
+
+def _strings(text: bytes) -> set[bytes]:
+    """All strings of a canonical JSON text, keys too, still escaped."""
+    if b"\\" in text:
+        text = text.replace(b"\\\\", _BACKSLASH).replace(b'\\"', _QUOTE)
+    return set(text.split(b'"')[1::2])
+
+
+def _literal(escaped: bytes) -> bytes:
+    return b'"' + escaped.replace(_QUOTE, b'\\"').replace(_BACKSLASH, b"\\\\") + b'"'
+
+
+def _unescaped(escaped: bytes) -> str:
+    if b"\\" in escaped or _BACKSLASH in escaped or _QUOTE in escaped:
+        return msgspec.json.decode(_literal(escaped), type=str)
+    return escaped.decode()
+
+
+class Branch(msgspec.Struct, frozen=True):
+    """How the JSON opens and closes around the records under one branch, from the outside in."""
+
+    opens: tuple[bytes, ...]
+    closes: tuple[bytes, ...]
+
+
+def assembled(top: str, records: Iterable[tuple[Branch, bytes]]) -> str:
+    """One export with these records in this order; neighbours under the same branch share it."""
+    pieces: list[bytes] = []
+    current: Branch | None = None
+    for branch, record in records:
+        if current is None:
+            pieces.extend(branch.opens)
+        elif branch is current:
+            pieces.append(b",")
+        else:
+            pieces.extend(_over(current, branch))
+        pieces.append(record)
+        current = branch
+    if current is not None:
+        pieces.extend(reversed(current.closes))
+    return f'{{"{top}":[{b"".join(pieces).decode()}]}}'
+
+
+def _over(left: Branch, entered: Branch) -> Iterable[bytes]:
+    """From one branch to the next: close what they do not share, open what is new."""
+    shared = 0
+    while shared < len(left.opens) and left.opens[: shared + 1] == entered.opens[: shared + 1]:
+        shared += 1
+    yield from reversed(left.closes[shared:])
+    yield b","
+    yield from entered.opens[shared:]

@@ -1,0 +1,104 @@
+"""Cutting an export into single records, all at once: the quick way, for bodies small enough to hold up nobody.
+
+An export is a tree: resources hold scopes, scopes hold records (or metrics, which hold points). A section is what lies
+under one innermost branch; the members beside the branch, on every level, are its heads.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple, TypeVar
+
+import msgspec
+
+T = TypeVar("T")
+
+Signal = Literal["logs", "metrics", "traces"]
+Head = dict[str, bytes]
+"""Members of an object by name, as JSON; without the one that was gone into."""
+
+CONTAINERS = ("gauge", "sum", "histogram", "exponentialHistogram", "summary")
+"""Where a metric keeps its points."""
+
+Levels = tuple[tuple[str, ...], ...]
+
+LEVELS: dict[Signal, Levels] = {
+    "logs": (("resourceLogs",), ("scopeLogs",), ("logRecords",)),
+    "traces": (("resourceSpans",), ("scopeSpans",), ("spans",)),
+    "metrics": (("resourceMetrics",), ("scopeMetrics",), ("metrics",), CONTAINERS, ("dataPoints",)),
+}
+"""What is gone into, from the outside in: lists of objects, but for a metric's one container, which is an object."""
+
+_OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_LIST = msgspec.json.Decoder(list[msgspec.Raw])
+_NULL = b"null"
+
+
+class NoOtlp(Exception):
+    """The body is no OTLP JSON at all; the message says why and where."""
+
+
+class Section(NamedTuple):
+    """Records under one branch."""
+
+    place: str
+    """The list they stand in, like `resourceLogs[0].scopeLogs[0].logRecords`."""
+    heads: tuple[Head, ...]
+    """From the outermost object under the top to the innermost."""
+    branch: str
+    """The name of the member by which the innermost but one level was gone into: for points the container's."""
+    items: Sequence[bytes]
+
+
+class HalfCharacter(Exception):
+    """Some text holds half of a character, which this splitter cannot read; `walking` can."""
+
+
+def split(data: bytes, signal: Signal) -> list[Section]:
+    """The sections of an export in their order. Raises `NoOtlp`, or `HalfCharacter`."""
+    try:
+        data.decode()
+        members = _OBJECT.decode(data)
+    except RecursionError as error:
+        raise NoOtlp("the request body is nested too deeply") from error
+    except msgspec.ValidationError as error:
+        raise NoOtlp("the request body must be a JSON object") from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        if b"\\ud" in data.lower():
+            raise HalfCharacter from error
+        raise NoOtlp(f"the request body is not JSON in UTF-8: {error}") from error
+    return list(_descend(members, LEVELS[signal], "", (), ""))
+
+
+def _descend(
+    members: dict[str, msgspec.Raw], levels: Levels, at: str, heads: tuple[Head, ...], branch: str
+) -> Iterator[Section]:
+    names, deeper = levels[0], levels[1:]
+    if at:
+        heads = (*heads, {name: bytes(value) for name, value in members.items() if name not in names})
+    for name in names:
+        value = members.get(name)
+        if value is None or bytes(value) == _NULL:
+            continue
+        place = f"{at}.{name}" if at else name
+        if not deeper:
+            items = _decoded(_LIST, value, place, "a list")
+            if items:
+                yield Section(place, heads, branch, [bytes(item) for item in items])
+        elif names is CONTAINERS:
+            yield from _descend(_decoded(_OBJECT, value, place, "an object"), deeper, place, heads, name)
+        else:
+            yield from _each(_decoded(_LIST, value, place, "a list"), deeper, place, heads)
+
+
+def _each(values: list[msgspec.Raw], levels: Levels, at: str, heads: tuple[Head, ...]) -> Iterator[Section]:
+    for index, value in enumerate(values):
+        if bytes(value) == _NULL:
+            continue
+        place = f"{at}[{index}]"
+        yield from _descend(_decoded(_OBJECT, value, place, "an object"), levels, place, heads, "")
+
+
+def _decoded(decoder: msgspec.json.Decoder[T], value: msgspec.Raw, place: str, expected: str) -> T:
+    try:
+        return decoder.decode(value)
+    except msgspec.DecodeError as error:
+        raise NoOtlp(f"{place} must be {expected}") from error

@@ -1,0 +1,93 @@
+"""Which vocabulary an event or span is in, and whose session it belongs to."""
+
+from collections.abc import Callable
+
+from aggregates.telemetry import claude_code, codex, gemini, gen_ai, own
+from aggregates.telemetry.attributes import ID_CHARACTERS_MAX, Attributes
+from aggregates.telemetry.contexts import Agent, Context
+from aggregates.telemetry.happening import Draft, Happening
+from aggregates.telemetry.otlp import Fault, Plain
+from aggregates.telemetry.source_ids import CUT_CHARACTER
+
+_LOGS: dict[Agent, Callable[[Happening], list[Draft]]] = {
+    "claude-code": claude_code.claude_code,
+    "codex": codex.codex,
+    "gemini": gemini.gemini,
+    "svc": own.own,
+}
+_PREFIXES: tuple[tuple[str, Agent], ...] = (
+    (claude_code.PREFIX, "claude-code"),
+    (codex.PREFIX, "codex"),
+    (gemini.PREFIX, "gemini"),
+    (own.PREFIX, "svc"),
+    ("copilot_chat.", "copilot"),
+)
+
+_SESSIONS: dict[Agent, tuple[str, ...]] = {
+    "claude-code": ("session.id",),
+    "codex": ("conversation.id",),
+    "gemini": ("session.id", "gen_ai.conversation.id"),
+    "copilot": ("gen_ai.conversation.id", "session.id"),
+    "svc": ("session.id",),
+    "unknown": ("session.id", "gen_ai.conversation.id", "conversation.id"),
+}
+"""What names the agent session, the first that is there."""
+
+
+def agent_of_log(context: Context, name: str | None) -> Agent:
+    """By the event's prefix, which is the agent's own; else by who sends."""
+    if name is not None:
+        for prefix, agent in _PREFIXES:
+            if name.startswith(prefix):
+                return agent
+    return context.agent
+
+
+def agent_of_span(context: Context, attributes: Attributes) -> Agent:
+    """By who sends; a service of another name is Copilot where it says so in its attributes."""
+    if context.agent == "unknown" and any(key.startswith(("github.copilot.", "copilot_chat.")) for key in attributes):
+        return "copilot"
+    return context.agent
+
+
+def session_of(agent: Agent, attributes: Attributes, resource: dict[str, Plain]) -> str | None:
+    """The agent session that a record names, else its resource; None where neither does.
+
+    Raises `Fault` where what is named cannot be one. VS Code's resource names a window, which is no session.
+    """
+    keys = _SESSIONS[agent]
+    found = _named(attributes, keys)
+    if found is None and agent != "copilot":
+        found = _named(resource, keys)
+    return found
+
+
+def _named(attributes: dict[str, Plain], keys: tuple[str, ...]) -> str | None:
+    for key in keys:
+        value = attributes.get(key)
+        if isinstance(value, str) and value and not value.isspace():
+            return _checked(key, value)
+    return None
+
+
+def _checked(key: str, value: str) -> str:
+    if len(value) > ID_CHARACTERS_MAX:
+        raise Fault(f"{key} has {len(value)} characters; an agent session's id has at most {ID_CHARACTERS_MAX}")
+    if "\0" in value or CUT_CHARACTER in value:
+        raise Fault(f"{key} holds a NUL or half a character; an agent session's id has neither")
+    return value
+
+
+def log_drafts(agent: Agent, happening: Happening) -> list[Draft]:
+    """What a log event means; of an unknown agent, nothing."""
+    reader = _LOGS.get(agent)
+    return happening.other() if reader is None else reader(happening)
+
+
+def span_drafts(agent: Agent, happening: Happening) -> list[Draft]:
+    """What a span means. Those of agents that send logs are kept only: their logs are the truth."""
+    if agent == "copilot":
+        return gen_ai.gen_ai(happening)
+    end_us = happening.end_us
+    taken = None if end_us is None or end_us < happening.at_us else (end_us - happening.at_us + 500) // 1_000
+    return happening.other(duration_ms=taken)
