@@ -40,6 +40,10 @@ class Administration:
         self.directory = load_directory(store)
         self._send, self._receive = trio.open_memory_channel[PeopleLetter](MAILBOX_COMMANDS_MAX)
 
+    def organization_ids(self) -> set[UUID]:
+        """Every organization there is."""
+        return {UUID(each.organization_id) for each in self.directory.organizations()}
+
     async def send(self, command: PeopleCommand) -> PeopleReply:
         """Carry a command out; returns once it is on disk. Raises what the journal raises, or `Busy`."""
         letter = PeopleLetter(command)

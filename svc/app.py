@@ -10,6 +10,8 @@ from svc.actors import Actors, Means
 from svc.administration import Administration
 from svc.archive.lane import ArchiveLane
 from svc.archive.reading import Budget
+from svc.catalog import Catalog
+from svc.catalog_sources import CatalogSource
 from svc.clock import Clock, SystemClock
 from svc.codec import Codec
 from svc.journal import Journal
@@ -38,10 +40,11 @@ def open_log(var: Path) -> tuple[EventStore, Vault]:
 
 @asynccontextmanager
 async def open_service(
-    settings: Settings, *, ingest_url: str = "", clock: Clock | None = None
+    settings: Settings, *, ingest_url: str = "", clock: Clock | None = None, refreshing: bool = False
 ) -> AsyncIterator[RunningService]:
     """The running service over a var folder that this process holds, without any listener.
 
+    `refreshing`: whether prices are asked for again and again, as a server does and a command does not.
     Leaving the block stops every task; what was acknowledged is on disk, what was not is refused.
     """
     clock = clock or SystemClock()
@@ -58,6 +61,8 @@ async def open_service(
         rebuilding = Rebuilding(var, projector)
         budget = Budget(settings.archive_read_files_max, settings.archive_read_bytes_max)
         archive = ArchiveLane(var, lambda: projector.readers, store.fingerprint, budget)
+        source = CatalogSource(settings.catalog, network=settings.catalog_refresh)
+        catalog = Catalog(store, journal, clock, administration.organization_ids, source)
         service = RunningService(
             public_settings(settings, internal_secret(var), ingest_url),
             means,
@@ -67,12 +72,15 @@ async def open_service(
             acknowledged,
             rebuilding,
             archive,
+            catalog,
         )
         async with trio.open_nursery() as nursery:
-            for task in (journal.run, administration.run, actors.run, projector.run, rebuilding.run):
+            for task in (journal.run, administration.run, catalog.run, actors.run, projector.run, rebuilding.run):
                 await nursery.start(task)
             nursery.start_soon(Ticker(journal, projector, clock).run)
             nursery.start_soon(archive.run)
+            if refreshing:
+                nursery.start_soon(catalog.keep_fresh)
             yield service
             nursery.cancel_scope.cancel()
         archive.close()

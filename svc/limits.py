@@ -165,3 +165,27 @@ ARCHIVE_READ_ROWS_MAX = 250_000
 
 assert ARCHIVE_BATCH_ROWS_MAX < ARCHIVE_SMALL_ROWS_MAX, "what is first written is small, so that it is merged"
 assert 2 * ARCHIVE_SMALL_ROWS_MAX <= ARCHIVE_COMPACT_ROWS_MAX, "any two small files can be merged"
+
+# --- model catalog --------------------------------------------------------------------------------------
+
+CATALOG_SOURCE_BYTES_MAX = 16 * MIB_BYTES
+"""A file of prices, or an answer from the network, unpacked; the maintained data take about 2 MiB."""
+
+CATALOG_FETCH_SECONDS = 45.0
+"""How long all of a fetch may take; a command that waits for it waits longer."""
+
+CATALOG_REDIRECTS_MAX = 5
+
+CATALOG_FIRST_REFRESH_SECONDS = 60.0
+"""After a start with prices: no haste, and a server that is started again and again asks nobody."""
+
+CATALOG_REFRESH_SECONDS = 24 * 3_600.0
+"""List prices change some times a week."""
+
+CATALOG_RETRY_SECONDS = 3_600.0
+"""After a refresh that failed."""
+
+CATALOG_COMMANDS_MAX = 16
+"""Catalogs and orders to reprice that may wait: each may be 4 MiB, and is asked for by a person."""
+
+assert CATALOG_FETCH_SECONDS < REMOTE_TIMEOUT_SECONDS, "a command sees why a fetch failed"

@@ -14,7 +14,6 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
-from importlib.metadata import version
 
 from genai_prices.data_snapshot import DataSnapshot, get_snapshot
 from genai_prices.types import (
@@ -39,7 +38,6 @@ from aggregates.catalog import Band, ExactLookup, InferredProvider, KnownModel, 
 from aggregates.catalog_checks import RATE_FIELDS, TEXT_CHARACTERS_MAX
 from aggregates.times import INSTANT_MIN_US, US_PER_SECOND, iso
 
-SOURCE = "genai-prices"
 BEDROCK = "aws"
 BEDROCK_REGIONS = ("us", "eu", "apac", "jp", "au", "in", "ca", "us-gov", "global")
 """What may stand before a Bedrock id; prices differ between `global` and the others."""
@@ -69,11 +67,6 @@ _DECIMALS = Decimal("1e-9")
 def packaged() -> DataSnapshot:
     """The data as installed."""
     return get_snapshot()
-
-
-def packaged_source() -> str:
-    """The name and version of what is installed."""
-    return f"{SOURCE} {version(SOURCE)}"
 
 
 def parsed(raw_providers: list[object]) -> DataSnapshot:

@@ -7,6 +7,8 @@ from uuid import UUID
 
 import trio
 
+from aggregates.catalog_decide import CatalogCommand, CatalogReply, Published
+from aggregates.catalog_shown import RevisionRecord, Served
 from aggregates.commands import AnyCommand, Reply
 from aggregates.events import Event, OperationClaimed
 from aggregates.ids import operation_stream
@@ -18,6 +20,8 @@ from projections.team_cost import Asked, Reading
 from svc.actors import Actors, Means
 from svc.administration import Administration
 from svc.archive.lane import ArchiveLane
+from svc.catalog import Catalog
+from svc.catalog_sources import CatalogUnusable
 from svc.clock import Clock
 from svc.journal import Journal, Saturated
 from svc.letters import Busy
@@ -26,7 +30,7 @@ from svc.projector import Projector
 from svc.rebuilding import Rebuilding, ReplayStatus
 from svc.store import EventStore, StoreUnavailable
 from svc.vault import Vault
-from svc_http.ports import PublicSettings, Unavailable
+from svc_http.ports import NotRefreshed, PublicSettings, Unavailable
 
 P = ParamSpec("P")
 C = TypeVar("C")
@@ -64,6 +68,7 @@ class RunningService:
         acknowledged: Acknowledged,
         rebuilding: Rebuilding,
         archive: ArchiveLane,
+        prices: Catalog,
     ) -> None:
         self.settings = settings
         self.projector = projector
@@ -75,7 +80,8 @@ class RunningService:
         self._administration = administration
         self._acknowledged = acknowledged
         self._rebuilding = rebuilding
-        self._archive = archive
+        self.archive = archive
+        self.prices = prices
         self._read_limit = trio.CapacityLimiter(READERS_MAX)
 
     @property
@@ -114,7 +120,7 @@ class RunningService:
     async def team_spending(self, scope: Scope, asked: Sequence[Asked]) -> Sequence[Reading]:
         """From the archive and the views, on views that hold all that this developer was told is on disk."""
         await self._caught_up(scope.developer_id)
-        return await self._archive.spending(scope.organization_id, asked)
+        return await self.archive.spending(scope.organization_id, asked)
 
     async def operation_prompt(self, scope: Scope, response_operation_id: str) -> UUID | None:
         """The prompt that a response operation of this developer belongs to."""
@@ -138,9 +144,26 @@ class RunningService:
             return await self.journal.probe()
         return False
 
-    def catalog_is_ready(self) -> bool:
-        """Whether prices have been published. There is no catalog yet: costs are what agents report."""
-        return False
+    def catalog(self) -> Served | None:
+        """The newest valid snapshot of list prices."""
+        return self.prices.served
+
+    async def change_catalog(self, command: CatalogCommand) -> CatalogReply:
+        """Hand a catalog, or an order to reprice, to the one task that publishes."""
+        return await _taken(self.prices.send, command)
+
+    async def refresh_catalog(self) -> Published:
+        """Ask the source of prices now."""
+        try:
+            return await self.prices.refresh()
+        except CatalogUnusable as error:
+            raise NotRefreshed(str(error)) from error
+        except (Busy, Saturated, StoreUnavailable) as error:
+            raise Unavailable(f"the catalog cannot be stored at present: {error}") from error
+
+    async def catalog_revisions(self, limit: int) -> Sequence[RevisionRecord]:
+        """The newest stored revisions."""
+        return await self.prices.revisions(limit)
 
     async def start_replay(self, rules_version: int | None) -> ReplayStatus:
         """Build the views anew in a child process, and then serve from them."""

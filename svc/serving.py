@@ -34,7 +34,7 @@ async def serve(settings: Settings, ready: Callable[[Listening], None], first: C
     owner and key. Raises `InUse`, `SettingsError`, `StoreUnavailable`.
     """
     with held(settings.var_path):
-        async with open_service(settings) as service:
+        async with open_service(settings, refreshing=settings.catalog_refresh) as service:
             made = await initialize(service, settings.var_path)
             if made is not None:
                 first(made)

@@ -40,6 +40,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """How many files of the archive one read may open; beyond it the read says that it is partial."""
     archive_read_bytes_max: int = 512 * 1024 * 1024
     """How many bytes of the archive one read may look at."""
+    catalog: str = "genai-prices"
+    """Where list prices come from: the maintained data that are installed, the path of a file, or a URL."""
+    catalog_refresh: bool = True
+    """Whether the source is asked again every day; with `genai-prices` that is its newest edition on the network."""
     log_level: str = "info"
     """debug, info, warning or error."""
 

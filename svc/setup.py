@@ -34,7 +34,11 @@ class Initialized(msgspec.Struct, frozen=True, kw_only=True):
 async def initialize(
     service: RunningService, var: Path, organization: str = "My team", owner: str = "Owner"
 ) -> Initialized | None:
-    """Set an empty folder up; None where a key was ever issued. What a broken-off run left behind is used."""
+    """Set an empty folder up; None where a key was ever issued. What a broken-off run left behind is used.
+
+    Prices come first in either case: the requests of the first capture are priced by them.
+    """
+    await service.prices.start()
     if service.directory.keys():
         return None
     scope = await _owner(service, organization, owner)

@@ -3,6 +3,7 @@
 from svc_http import (
     activity,
     admin,
+    catalog,
     control,
     health,
     intelligence,
@@ -33,6 +34,7 @@ INTAKE: tuple[Route, ...] = (
     ByKey("GET", "/v1/intelligence/prism", plugin.prism),
     ByKey("GET", f"{_SCORE}/realtime/sub-sessions", sub_sessions.realtime),
     ByKey("GET", "/v1/telemetry/logs", telemetry.logs),
+    ByKey("GET", "/v1/model-catalog", catalog.snapshot_by_key),
 )
 
 API: tuple[Route, ...] = (
@@ -61,6 +63,7 @@ API: tuple[Route, ...] = (
     ByKey("GET", "/v1/intelligence/throttle/team", intelligence.throttle_of_team),
     ByKey("GET", "/v1/intelligence/rightsizing", intelligence.rightsizing),
     ByKey("GET", "/v1/team/cost", team.cost),
+    BySecret("GET", "/v1/model-catalog", catalog.snapshot),
     BySecret("GET", f"{_ADMIN}/organizations", admin.list_organizations),
     BySecret("POST", f"{_ADMIN}/organizations", admin.create_organization),
     BySecret("PATCH", f"{_ADMIN}/organizations/<organization_id>", admin.change_organization),
@@ -83,6 +86,10 @@ API: tuple[Route, ...] = (
     BySecret("POST", f"{_ADMIN}/control/capture", control.capture),
     BySecret("POST", f"{_ADMIN}/control/replay", control.start_replay),
     BySecret("GET", f"{_ADMIN}/control/replay", control.replay_status),
+    BySecret("GET", f"{_ADMIN}/control/catalog", catalog.revisions),
+    BySecret("POST", f"{_ADMIN}/control/catalog", catalog.publish),
+    BySecret("POST", f"{_ADMIN}/control/catalog/refresh", catalog.refresh),
+    BySecret("POST", f"{_ADMIN}/control/catalog/reprice", catalog.reprice),
 )
 
 

@@ -6,12 +6,12 @@ import msgspec
 from quart_trio.wrappers import TrioResponse
 
 from svc_http.bodies import Request
+from svc_http.catalog import NoSnapshot
 from svc_http.errors import HttpError
 from svc_http.ports import Service
 from svc_http.replies import json_reply
 
 _STORE_REASON = "event store unavailable"
-_CATALOG_REASON = "no validated catalog snapshot"
 
 
 class _Health(msgspec.Struct):
@@ -41,6 +41,6 @@ async def ready(service: Service, request: Request) -> TrioResponse:
     """Ready is: the store takes events, and prices are there."""
     if not await service.store_is_writable():
         return json_reply(_NotReady(_STORE_REASON), 503)
-    if not service.catalog_is_ready():
-        return json_reply(_NotReady(_CATALOG_REASON), 503)
+    if service.catalog() is None:
+        return json_reply(NoSnapshot(), 503)
     return json_reply(_Health())

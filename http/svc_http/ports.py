@@ -6,6 +6,8 @@ from uuid import UUID
 
 import msgspec
 
+from aggregates.catalog_decide import CatalogCommand, CatalogReply, Published
+from aggregates.catalog_shown import RevisionRecord, Served
 from aggregates.commands import AnyCommand, Reply
 from aggregates.people import Directory, PeopleCommand, PeopleReply
 from aggregates.scope import Scope
@@ -23,6 +25,10 @@ class Unavailable(Exception):
 
 class UnknownRules(Exception):
     """There is no rule set of that number; the message names those there are. Answered as 400."""
+
+
+class NotRefreshed(Exception):
+    """The source of prices gave none that can be used; the message says why. Answered as 502."""
 
 
 class ReplayStatus(Protocol):
@@ -83,7 +89,17 @@ class Service(Protocol):
     async def store_is_writable(self) -> bool:
         """Whether a write to the log goes through just now; answers within a few seconds."""
 
-    def catalog_is_ready(self) -> bool: ...
+    def catalog(self) -> Served | None:
+        """The newest valid snapshot of list prices; None where there is none."""
+
+    async def change_catalog(self, command: CatalogCommand) -> CatalogReply:
+        """Publish a catalog or order requests to be repriced; returns once it is on disk. Raises `Unavailable`."""
+
+    async def refresh_catalog(self) -> Published:
+        """Ask the source of prices now. Raises `NotRefreshed` or `Unavailable`."""
+
+    async def catalog_revisions(self, limit: int) -> Sequence[RevisionRecord]:
+        """The newest stored revisions, the newest first."""
 
 
 class PublicSettings(msgspec.Struct, frozen=True, kw_only=True):

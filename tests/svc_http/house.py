@@ -9,10 +9,12 @@ from quart_trio import QuartTrio
 from quart_trio.wrappers import TrioResponse
 from werkzeug.datastructures import Headers
 
+from aggregates.catalog_decide import CatalogCommand, CatalogReply, CatalogState, Published, decide_catalog
+from aggregates.catalog_shown import RevisionRecord, Served
 from aggregates.commands import AnyCommand, Reply
 from aggregates.decide import Context, decide
 from aggregates.digests import Digester
-from aggregates.events import Event, TimePassed
+from aggregates.events import CatalogPublished, Event, TimePassed
 from aggregates.ids import operation_stream
 from aggregates.people import PeopleCommand, PeopleReply
 from aggregates.scope import Scope
@@ -21,7 +23,7 @@ from projections.activation import Activation
 from projections.apply import apply
 from projections.reader import Reader
 from projections.team_cost import Asked, Coverage, Reading, spending_in_views
-from svc_http.ports import PublicSettings, Unavailable, UnknownRules
+from svc_http.ports import NotRefreshed, PublicSettings, Unavailable, UnknownRules
 from tests.support.facts import Log, Placed, empty_views
 from tests.support.people import ANA_KEY, NOW_US, carry_out, company
 
@@ -65,7 +67,9 @@ class House:
         self.breaks: Exception | None = None
         """What a bug raises."""
         self.writable = True
-        self.catalog = False
+        self.prices: Served | None = None
+        self.newest_prices: CatalogCommand | None = None
+        """What a refresh finds; None: the source gives nothing."""
         self.replay = Replay()
         self.coverage = [Coverage(), Coverage()]
         """How much a team's reads see of the archive: of the previous window, and of the current one."""
@@ -143,9 +147,37 @@ class House:
         """As the test has set it."""
         return self.writable
 
-    def catalog_is_ready(self) -> bool:
-        """As the test has set it."""
-        return self.catalog
+    def catalog(self) -> Served | None:
+        """As the test has set it, or published it."""
+        return self.prices
+
+    async def change_catalog(self, command: CatalogCommand) -> CatalogReply:
+        """Decide and serve."""
+        self._fail()
+        newest = None if self.prices is None else self.prices.snapshot
+        revision = 0 if newest is None else newest.catalog_revision
+        state = CatalogState(last_revision=revision, newest_valid=newest)
+        organizations = {UUID(each.organization_id) for each in self.directory.organizations()}
+        facts, reply = decide_catalog(command, state, organizations, self.clock_us)
+        for _, _, event in facts:
+            self.events.append(event)
+            if isinstance(event, CatalogPublished):
+                self.prices = Served(event.snapshot, self.clock_us, False)
+        return reply
+
+    async def refresh_catalog(self) -> Published:
+        """What the test says that the source has."""
+        if self.newest_prices is None:
+            raise NotRefreshed("prices.example: answered 500")
+        reply = await self.change_catalog(self.newest_prices)
+        assert isinstance(reply, Published)
+        return reply
+
+    async def catalog_revisions(self, limit: int) -> Sequence[RevisionRecord]:
+        """What was published here."""
+        published = [event.snapshot for event in self.events if isinstance(event, CatalogPublished)]
+        newest_first = [each.catalog_revision for each in reversed(published)]
+        return [RevisionRecord(catalog_revision=revision, valid=True) for revision in newest_first[:limit]]
 
     async def start_replay(self, rules_version: int | None) -> Replay:
         """There is one rule set."""

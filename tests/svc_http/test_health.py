@@ -2,6 +2,8 @@
 
 import pytest
 
+from aggregates.catalog_shown import Served
+from tests.support.catalogs import snapshot
 from tests.svc_http.house import Caller, House
 
 
@@ -34,7 +36,7 @@ async def test_ready_waits_for_the_catalog(house: House, api: Caller) -> None:
     answer = await api.using({}).get("/health/ready")
     assert answer.status == 503
     assert answer.json == {"status": "unavailable", "reason": "no validated catalog snapshot"}
-    house.catalog = True
+    house.prices = Served(snapshot(), house.clock_us, False)
     answer = await api.using({}).get("/health/ready")
     assert (answer.status, answer.json) == (200, {"status": "ok"})
 
