@@ -1,0 +1,293 @@
+"""Telemetry reads over HTTP: shapes, parameters, pages, scope."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.exports import add_logs, add_points, add_spans
+from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, Log, request
+from tests.support.people import ANA_SCOPE, BEN_KEY, EVE_KEY
+from tests.svc_http.house import Caller, House, bearer
+
+V1 = "/v1/telemetry"
+LISTS = [f"{V1}/logs", f"{V1}/metrics", f"{V1}/traces"]
+RANGES = [*LISTS, f"{V1}/stats"]
+SHOWN = {
+    "timestamp", "source_event_id", "session_id", "model", "input_tokens", "output_tokens", "cache_read_tokens",
+    "cache_creation_tokens", "cost_usd", "cost_kind", "duration_ms", "attributes_json",
+}  # fmt: skip
+POINT = {"name", "kind", "unit", "temporality", "value", "distribution"}
+
+
+@pytest.fixture
+def monday(house: House) -> House:
+    """Ana's agent sent three log records, a span and a point at nine; it is Monday noon."""
+    log = Log(ANA_SCOPE).claim("s1")
+    add_logs(
+        log,
+        "s1",
+        {"at_us": MONDAY, "name": "user_prompt", "attributes": {"prompt.id": "p1"}},
+        request(MONDAY + MINUTE, name="api_request", prompt_id="p1"),
+        {
+            "kind": "tool",
+            "tool": "Bash",
+            "at_us": MONDAY + 2 * MINUTE,
+            "ok": False,
+            "duration_ms": 30,
+            "prompt_id": "p1",
+        },
+    )
+    add_spans(log, "s1", {"at_us": MONDAY, "name": "llm_request"})
+    add_points(log, "s1", {"at_us": MONDAY, "value": 5.0, "meaning": "input_tokens", "series": "s"})
+    house.has_seen(log)
+    house.passes(MONDAY + 3 * HOUR)
+    return house
+
+
+@pytest.mark.parametrize(
+    ("path", "count", "fields"),
+    [
+        ("logs", 3, SHOWN | {"event_name"}),
+        ("traces", 1, SHOWN | {"name"}),
+        ("metrics", 1, SHOWN | POINT),
+    ],
+)
+async def test_the_fields_of_records(monday: House, api: Caller, path: str, count: int, fields: set[str]) -> None:
+    """Every record has the same ones."""
+    answer = await api.get(f"{V1}/{path}")
+    assert (answer.status, answer.json["has_more"], len(answer.json["records"])) == (200, False, count)
+    assert all(set(record) == fields for record in answer.json["records"])
+
+
+async def test_logs_are_read_through_intake_too(monday: House, intake: Caller, api: Caller) -> None:
+    """The same answer; the other reads are private."""
+    answer = await intake.get(f"{V1}/logs")
+    assert answer.json == (await api.get(f"{V1}/logs")).json
+    assert answer.json["records"][2]["attributes_json"] == '{"prompt.id":"p1"}'
+    for path in ("metrics", "traces", "stats", "analytics", "per-turn"):
+        assert (await intake.get(f"{V1}/{path}")).status == 404
+
+
+@pytest.mark.parametrize("path", RANGES)
+async def test_the_default_range_is_a_day(monday: House, api: Caller, path: str) -> None:
+    """The last 24 hours; each end may be given alone."""
+
+    async def some(query: str = "") -> bool:
+        found = (await api.get(f"{path}?signal=metrics&{query}")).json
+        return bool(found.get("records") or found.get("groups"))
+
+    assert await some()
+    assert await some("from=2026-01-05T10:00:00%2B01:00")
+    assert await some("from=2026-01-05T10:00:00+01:00&to=2026-01-05T10:00:01+01:00")
+    assert await some("from=2026-01-05&to=2026-01-05")
+    assert not await some("to=2026-01-05T09:00:00Z")
+    assert not await some("from=2026-01-05T09:05:00Z")
+    monday.clock_us = MONDAY + DAY
+    assert await some()
+    monday.clock_us += 3 * MINUTE
+    assert not await some()
+    assert await some("from=2026-01-05")
+
+
+@pytest.mark.parametrize("path", RANGES)
+@pytest.mark.parametrize("query", ["from=noon", "to=noon", "from=", "from=2026-01-06&to=2026-01-05", "to=1999-01-01"])
+async def test_a_range_that_is_none(monday: House, api: Caller, path: str, query: str) -> None:
+    """400 that names the parameter."""
+    answer = await api.get(f"{path}?{query}")
+    assert answer.status == 400
+    assert answer.message.startswith(("from", "to"))
+
+
+async def test_pages_of_records(house: House, api: Caller) -> None:
+    """100 by default, at most 1000, at least 1."""
+    log = add_logs(Log(ANA_SCOPE).claim("s1"), "s1", *({"at_us": MONDAY + n} for n in range(1001)))
+    house.has_seen(log)
+    house.passes(MONDAY + HOUR)
+    sizes = {}
+    for query in ("", "limit=0", "limit=5000", "limit=1000&offset=1", "offset=1001", "offset=-3&limit=2"):
+        found = (await api.get(f"{V1}/logs?{query}")).json
+        sizes[query] = (len(found["records"]), found["has_more"])
+    assert sizes == {
+        "": (100, True),
+        "limit=0": (1, True),
+        "limit=5000": (1000, True),
+        "limit=1000&offset=1": (1000, False),
+        "offset=1001": (0, False),
+        "offset=-3&limit=2": (2, True),
+    }
+
+
+@pytest.mark.parametrize("path", LISTS)
+@pytest.mark.parametrize("query", ["limit=x", "limit=1.5", "offset=x", "limit="])
+async def test_paging_by_what_is_no_number(api: Caller, path: str, query: str) -> None:
+    """400."""
+    assert (await api.get(f"{path}?{query}")).status == 400
+
+
+@pytest.mark.parametrize("path", LISTS)
+async def test_records_of_one_session(monday: House, api: Caller, path: str) -> None:
+    """And of no other."""
+    assert (await api.get(f"{path}?session_id=s1")).json["records"] != []
+    assert (await api.get(f"{path}?session_id=s2")).json["records"] == []
+    assert (await api.get(f"{path}?session_id=")).json["records"] == []
+
+
+async def test_stats(monday: House, api: Caller) -> None:
+    """Log records per day if nothing else is asked for."""
+    assert (await api.get(f"{V1}/stats")).json == {
+        "groups": [
+            {
+                "key": "2026-01-05",
+                "records": 3,
+                "input_tokens": 100,
+                "output_tokens": 20,
+                "cost_usd": 0.01,
+                "unpriced_requests": 0,
+                "unmeasured_requests": 0,
+            }
+        ]
+    }
+    (group,) = (await api.get(f"{V1}/stats?signal=metrics&group_by=session_id")).json["groups"]
+    assert (group["key"], group["input_tokens"], group["output_tokens"]) == ("s1", 5, None)
+    (group,) = (await api.get(f"{V1}/stats?group_by=hour&timezone=Asia/Kolkata")).json["groups"]
+    assert group["key"] == "2026-01-05T08:30:00Z"
+    assert (await api.get(f"{V1}/stats?signal=traces")).json["groups"][0]["records"] == 1
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("group_by=week", "group_by must be one of hour, day, session_id, not 'week'"),
+        ("group_by=", "group_by must be one of"),
+        ("signal=log", "signal must be one of logs, traces, metrics, not 'log'"),
+        ("timezone=Mars", "timezone: a time zone must be an IANA name"),
+    ],
+)
+async def test_stats_of_what_there_is_not(api: Caller, query: str, message: str) -> None:
+    """400 that names what there is."""
+    answer = await api.get(f"{V1}/stats?{query}")
+    assert answer.status == 400
+    assert answer.message.startswith(message)
+
+
+async def test_analytics(monday: House, api: Caller) -> None:
+    """Today's; the range that was accepted is repeated."""
+    found = (await api.get(f"{V1}/analytics")).json
+    midnight_us = MONDAY - 9 * HOUR
+    assert found["range"] == {"fromUs": midnight_us, "toUs": midnight_us + DAY, "timezone": "UTC"}
+    assert found["tools"] == [{"name": "Bash", "calls": 1, "errors": 1, "medianMs": 30.0}]
+    assert found["errors"] == []
+    assert found["models"] == [
+        {
+            "model": "claude-sonnet-4-5",
+            "requests": 1,
+            "inputTokens": 100,
+            "outputTokens": 20,
+            "cacheReadTokens": 0,
+            "cacheCreationTokens": 0,
+            "costUsd": 0.01,
+            "unpricedRequests": 0,
+            "unmeasuredRequests": 0,
+        }
+    ]
+    assert len(found["activeHours"]) == 24
+    assert found["activeHours"][9] == {"hour": 9, "requests": 1}
+    assert set(found) == {"range", "tools", "errors", "models", "activeHours"}
+
+
+@pytest.mark.parametrize(
+    ("query", "calls"),
+    [
+        (f"from_us={MONDAY}&to_us={MONDAY + HOUR}", 1),
+        (f"from_us={MONDAY + HOUR}&to_us={MONDAY + 2 * HOUR}&timezone=Europe/Berlin", 0),
+        ("from=2026-01-05&to=2026-01-05", 1),
+        ("from=2026-01-05&to=2026-01-05&timezone=Pacific/Kiritimati", 1),
+        ("from=2026-01-04&to=2026-01-04", 0),
+        ("date=2026-01-05", 1),
+    ],
+)
+async def test_ranges_of_analytics(monday: House, api: Caller, query: str, calls: int) -> None:
+    """Times, microseconds or days, in the zone asked for."""
+    found = (await api.get(f"{V1}/analytics?{query}")).json
+    assert sum(tool["calls"] for tool in found["tools"]) == calls
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "from=2026-01-05",
+        "from=2026-01-05&to=2026-01-05&date=2026-01-05",
+        f"from=2026-01-05&to=2026-01-05&from_us={MONDAY}&to_us={MONDAY + 1}",
+        f"from_us={MONDAY}",
+        "from_us=x&to_us=y",
+        "timezone=Mars",
+        "from=2026-01-05&to=2026-01-05&timezone=Mars",
+        "from=noon&to=2026-01-05",
+    ],
+)
+async def test_a_range_of_analytics_that_is_none(api: Caller, query: str) -> None:
+    """400."""
+    assert (await api.get(f"{V1}/analytics?{query}")).status == 400
+
+
+async def test_turns(monday: House, api: Caller) -> None:
+    """One row for each prompt asked for."""
+    answer = await api.post(f"{V1}/per-turn", {"session_id": "s1", "prompt_ids": ["p1", "p9"]})
+    assert answer.status == 200
+    first, unknown = answer.json["turns"]
+    assert first == {
+        "prompt_id": "p1",
+        "requests": 1,
+        "tools": 1,
+        "tokens": {"input": 100, "output": 20, "cache_read": 0, "cache_write": 0},
+        "cost_usd": 0.01,
+        "errors": 0,
+        "tool_errors": 1,
+        "unpriced_requests": 0,
+    }
+    assert set(unknown) == set(first)
+    assert (unknown["prompt_id"], unknown["requests"], unknown["tokens"], unknown["cost_usd"]) == ("p9", 0, None, None)
+    assert (await api.post(f"{V1}/per-turn", {"session_id": "s1", "prompt_ids": []})).json == {"turns": []}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"session_id": "s1"},
+        {"prompt_ids": ["p1"]},
+        {"session_id": "", "prompt_ids": []},
+        {"session_id": 1, "prompt_ids": []},
+        {"session_id": "s1", "prompt_ids": "p1"},
+        {"session_id": "s1", "prompt_ids": [""]},
+        {"session_id": "s1", "prompt_ids": [None]},
+        {"session_id": "s1", "prompt_ids": ["p"] * 501},
+        {"session_id": "s\0", "prompt_ids": []},
+        [],
+        b"{",
+    ],
+)
+async def test_turns_that_cannot_be_asked_for(api: Caller, body: Any) -> None:
+    """400."""
+    assert (await api.post(f"{V1}/per-turn", body)).status == 400
+
+
+@pytest.mark.parametrize("key", [BEN_KEY, EVE_KEY])
+async def test_nobody_else_sees_any_of_it(monday: House, api: Caller, key: str) -> None:
+    """Neither a colleague nor another organization, not even by the session's name."""
+    other = api.using(bearer(key))
+    for path in LISTS:
+        assert (await other.get(path)).json["records"] == []
+        assert (await other.get(f"{path}?session_id=s1")).json["records"] == []
+    assert (await other.get(f"{V1}/stats")).json["groups"] == []
+    assert (await other.get(f"{V1}/analytics")).json["tools"] == []
+    (turn,) = (await other.post(f"{V1}/per-turn", {"session_id": "s1", "prompt_ids": ["p1"]})).json["turns"]
+    assert (turn["requests"], turn["tools"], turn["tokens"]) == (0, 0, None)
+
+
+@pytest.mark.parametrize("path", [*RANGES, f"{V1}/analytics", "/v1/intelligence/throttle"])
+async def test_views_that_are_not_ready(house: House, api: Caller, path: str) -> None:
+    """503 with Retry-After."""
+    house.refuses = "the views are being built"
+    answer = await api.get(path)
+    assert (answer.status, answer.headers["Retry-After"]) == (503, "5")
