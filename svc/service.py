@@ -10,6 +10,7 @@ import trio
 from aggregates.catalog_decide import CatalogCommand, CatalogReply, Published
 from aggregates.catalog_shown import RevisionRecord, Served
 from aggregates.commands import AnyCommand, Reply
+from aggregates.digests import Digester
 from aggregates.events import Event, OperationClaimed
 from aggregates.ids import operation_stream
 from aggregates.people import Directory, PeopleCommand, PeopleReply
@@ -96,6 +97,10 @@ class RunningService:
     def content_digest(self, scope: Scope, canonical: bytes) -> bytes:
         """The keyed digest by which answers are compared."""
         return self.vault.digester(scope.developer_id).digest(canonical.decode())
+
+    def digester(self, scope: Scope) -> Digester:
+        """Keyed digests under the developer's key."""
+        return self.vault.digester(scope.developer_id)
 
     async def send(self, command: AnyCommand) -> Reply:
         """Hand a command to its developer's actor; returns once it is on disk."""

@@ -57,7 +57,11 @@ class Faults:
         """These records cannot be used."""
         self.records += records
         if self.message is None:
-            self.message = f"{place}: {error}"
+            hint = _HINT if isinstance(error, msgspec.ValidationError) else ""
+            self.message = f"{place}: {error}{hint}"
+
+
+_HINT = "; in OTLP JSON enums are integers, 64-bit integers numbers or decimal strings, and names lowerCamelCase"
 
 
 class Export:

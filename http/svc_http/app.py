@@ -7,6 +7,7 @@ from svc_http import (
     control,
     health,
     intelligence,
+    otlp,
     plugin,
     prompts,
     scores,
@@ -15,7 +16,7 @@ from svc_http import (
     telemetry,
 )
 from svc_http.auth import caller_of_api, caller_of_intake
-from svc_http.bodies import CONTROL_BYTES_MAX, FRAME_BYTES_MAX
+from svc_http.bodies import CONTROL_BYTES_MAX, EXPORT_BYTES_MAX
 from svc_http.listener import Listener
 from svc_http.ports import Service
 from svc_http.protocol import use_own_protocol
@@ -95,7 +96,8 @@ API: tuple[Route, ...] = (
 
 def build_intake(service: Service) -> Listener:
     """The public listener: captures, and what is proxied to the outside. The internal secret means nothing here."""
-    return _built(Listener("intake", FRAME_BYTES_MAX), service, caller_of_intake, INTAKE)
+    routes = (*INTAKE, *otlp.routes())
+    return _built(Listener("intake", EXPORT_BYTES_MAX), service, caller_of_intake, routes)
 
 
 def build_api(service: Service) -> Listener:

@@ -5,7 +5,7 @@ import re
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 import trio
@@ -20,6 +20,12 @@ T = TypeVar("T")
 
 FRAME_BYTES_MAX = 4 * 1024 * 1024
 """A body as sent, and again as unpacked; the contract's figure for the prompt routes."""
+
+EXPORT_BYTES_MAX = 16 * 1024 * 1024
+"""A telemetry export as sent."""
+
+EXPORT_UNPACKED_BYTES_MAX = 64 * 1024 * 1024
+"""A telemetry export as unpacked; what OTLP recommends."""
 
 CONTROL_BYTES_MAX = 16 * 1024 * 1024
 """Commands from the command line come in batches."""
@@ -47,6 +53,7 @@ class BoundedBody(TrioBody):
 
     def __init__(self, expected_content_length: int | None, max_content_length: int | None) -> None:
         super().__init__(expected_content_length, max_content_length)
+        self._announced_bytes = expected_content_length or 0
         self._received_bytes = 0
         self._arrived = expected_content_length is not None and expected_content_length > DISCARD_BYTES_MAX
         self._too_large = self._must_raise is not None
@@ -57,6 +64,13 @@ class BoundedBody(TrioBody):
     def receive_from(self, receive: ASGIReceiveCallable) -> None:
         """Where the pieces come from."""
         self._receive = receive
+
+    def bound(self, bytes_max: int) -> None:
+        """Keep no more than this; the listener's own bound is for its largest route."""
+        self._max_content_length = bytes_max
+        if max(self._announced_bytes, self._received_bytes) > bytes_max:
+            self._too_large = True
+            self._data.clear()
 
     async def whole(self) -> bytes:
         """All of it. Raises `RequestEntityTooLarge`, `trio.TooSlowError` or `ClientGone`."""
@@ -112,13 +126,13 @@ class Request(TrioRequest):
 
 async def read_json(request: Request, decoder: msgspec.json.Decoder[T]) -> T:
     """The body as a typed value. Raises `HttpError`: 415, 413 or 400, in this order."""
-    _check_content_type(request, "application/json")
+    check_content_type(request, "application/json")
     return decoded(decoder, await read_body(request, FRAME_BYTES_MAX))
 
 
 async def read_msgpack(request: Request, decoder: msgspec.msgpack.Decoder[T]) -> T:
     """The same for msgpack, which only the command line sends."""
-    _check_content_type(request, "application/msgpack")
+    check_content_type(request, "application/msgpack")
     data = await read_body(request, CONTROL_BYTES_MAX)
     try:
         return decoder.decode(data)
@@ -126,7 +140,8 @@ async def read_msgpack(request: Request, decoder: msgspec.msgpack.Decoder[T]) ->
         raise bad_request(f"the request body is not the msgpack that was expected: {error}") from error
 
 
-def _check_content_type(request: Request, expected: str) -> None:
+def check_content_type(request: Request, expected: str) -> None:
+    """Raises `HttpError` 415. None counts as the right one."""
     sent = request.headers.get("Content-Type", expected)
     if sent == expected:
         return
@@ -136,14 +151,27 @@ def _check_content_type(request: Request, expected: str) -> None:
 
 async def read_body(request: Request, bytes_max: int) -> bytes:
     """The body, unpacked; never more than the bound, as sent or unpacked."""
-    coding = request.headers.get("Content-Encoding")
-    if coding is not None and coding.lower() not in ("gzip", "identity"):
+    sent = await read_sent(request, bytes_max)
+    return gunzip(sent.data, bytes_max) if sent.is_gzip else sent.data
+
+
+class Sent(NamedTuple):
+    """A body as it was sent."""
+
+    data: bytes
+    is_gzip: bool
+
+
+async def read_sent(request: Request, bytes_max: int) -> Sent:
+    """The body as it was sent, and no more than the bound of it."""
+    coding = request.headers.get("Content-Encoding", "identity").lower()
+    if coding not in ("gzip", "identity"):
         raise HttpError(415, f"the content encoding must be gzip or identity, not {coding!r}")
-    data = await _arrived(request, bytes_max)
-    return gunzip(data, bytes_max) if coding is not None and coding.lower() == "gzip" else data
+    return Sent(await _arrived(request, bytes_max), coding == "gzip")
 
 
 async def _arrived(request: Request, bytes_max: int) -> bytes:
+    request.body.bound(bytes_max)
     try:
         data = await request.body.whole()
     except RequestEntityTooLarge as error:
@@ -157,11 +185,12 @@ async def _arrived(request: Request, bytes_max: int) -> bytes:
 
 def gunzip(data: bytes, bytes_max: int) -> bytes:
     """Unpack one gzip stream, or a few in a row, and no more than the bound of it."""
-    unpacked = bytearray()
+    unpacked = b""
     for _ in range(GZIP_STREAMS_MAX):
         stream = zlib.decompressobj(_GZIP_WINDOW_BITS)
         try:
-            unpacked += stream.decompress(data, bytes_max + 1 - len(unpacked))
+            piece = stream.decompress(data, bytes_max + 1 - len(unpacked))
+            unpacked = unpacked + piece if unpacked else piece
         except zlib.error as error:
             raise bad_request(f"the request body is no valid gzip stream: {error}") from error
         if len(unpacked) > bytes_max:
@@ -169,9 +198,19 @@ def gunzip(data: bytes, bytes_max: int) -> bytes:
         if not stream.eof:
             raise bad_request("the gzip stream of the request body breaks off; send it whole")
         if not stream.unused_data:
-            return bytes(unpacked)
+            return unpacked
         data = stream.unused_data
     raise bad_request(f"the request body is cut into more than {GZIP_STREAMS_MAX} gzip streams; send one")
+
+
+def gunzip_small(data: bytes, bytes_max: int) -> bytes | None:
+    """One whole gzip stream that unpacks to no more than the bound; None for anything else."""
+    stream = zlib.decompressobj(_GZIP_WINDOW_BITS)
+    try:
+        unpacked = stream.decompress(data, bytes_max + 1)
+    except zlib.error:
+        return None
+    return unpacked if stream.eof and not stream.unused_data and len(unpacked) <= bytes_max else None
 
 
 def decoded(decoder: msgspec.json.Decoder[T], data: bytes) -> T:

@@ -9,6 +9,7 @@ import msgspec
 from aggregates.catalog_decide import CatalogCommand, CatalogReply, Published
 from aggregates.catalog_shown import RevisionRecord, Served
 from aggregates.commands import AnyCommand, Reply
+from aggregates.digests import Digester
 from aggregates.people import Directory, PeopleCommand, PeopleReply
 from aggregates.scope import Scope
 from projections.activation import Activation
@@ -71,6 +72,9 @@ class Service(Protocol):
 
     def content_digest(self, scope: Scope, canonical: bytes) -> bytes:
         """The digest under the developer's key by which responses are compared."""
+
+    def digester(self, scope: Scope) -> Digester:
+        """Keyed digests under the developer's key, for what a capture keeps only the digest of."""
 
     async def operation_prompt(self, scope: Scope, response_operation_id: str) -> UUID | None:
         """The prompt that a response operation of this developer belongs to."""

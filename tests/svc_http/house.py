@@ -84,6 +84,10 @@ class House:
         """As the decisions make it."""
         return DIGESTER.digest(canonical.decode())
 
+    def digester(self, scope: Scope) -> Digester:
+        """One for everybody."""
+        return DIGESTER
+
     async def operation_prompt(self, scope: Scope, response_operation_id: str) -> UUID | None:
         """Read from the operation's stream."""
         state = self._streams.get(operation_stream(scope.developer_id, response_operation_id))

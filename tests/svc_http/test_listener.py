@@ -88,6 +88,11 @@ CONTRACT_INTAKE = {
     "POST /v1/setup-complete",
     "GET /v1/intelligence/prism",
     "GET /v1/score_v3/realtime/sub-sessions",
+    "POST /v1/logs",
+    "POST /v1/metrics",
+    "POST /v1/traces",
+    "GET /v1/telemetry/logs",
+    "GET /v1/model-catalog",
 }
 
 
