@@ -21,7 +21,7 @@ def compact_one_day(archive: Archive) -> int:
     number = archive.manifest.next_number
     draft = archive.draft(small[0].organization_id, small[0].day, number)
     paths = [str(archive.path(file)) for file in small]
-    with connected(archive.root, archive.work_folder()) as duck:
+    with archive.working() as work, connected(archive.root, work) as duck:
         copied = duck.execute(f"COPY {_NEWEST} TO {literal(draft)} ({PARQUET})", [paths]).fetchone()
     assert copied is not None, "COPY answers how many rows it wrote"
     merged = archive.sealed(draft, small[0].organization_id, small[0].day, number, copied[0])

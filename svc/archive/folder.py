@@ -9,7 +9,8 @@ import hashlib
 import re
 import shutil
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import structlog
@@ -86,12 +87,15 @@ class Archive:
 
     # --- writing --------------------------------------------------------------------------------------------
 
-    def work_folder(self) -> Path:
+    @contextmanager
+    def working(self) -> Iterator[Path]:
         """An empty folder for what is needed while files are made or read."""
         folder = self.root / WORK
-        shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(mode=0o700)
-        return folder
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder)
 
     def draft(self, organization_id: str, day: str, number: int) -> Path:
         """Where a new file is to be written. Numbers go on from the manifest's `next_number`."""

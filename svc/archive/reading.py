@@ -112,7 +112,7 @@ def read_archive(
     spent: ByDeveloper = {}
     batches = _batches(chosen.days)
     if batches and asked.stays:
-        with connected(archive.root, archive.work_folder()) as duck:
+        with archive.working() as work, connected(archive.root, work) as duck:
             for files in batches:
                 _add(spent, _read(archive, duck, files, asked, changed, chosen))
                 breathe()

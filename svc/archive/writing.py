@@ -40,8 +40,8 @@ def archive_changes(archive: Archive, views: sqlite3.Connection, rows_max: int =
 
 
 def _write_files(archive: Archive, rows: Iterator[_Row], rows_max: int) -> list[ArchiveFile]:
-    work, first = archive.work_folder(), archive.manifest.next_number
-    with connected(archive.root, work) as duck:
+    first = archive.manifest.next_number
+    with archive.working() as work, connected(archive.root, work) as duck:
         return [
             _write_file(archive, duck, work / "rows.json", first + index, part)
             for index, part in enumerate(_parts(rows, rows_max))

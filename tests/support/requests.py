@@ -1,0 +1,38 @@
+"""Rows of the table `requests` as the projection writes them, for tests of what reads them."""
+
+import sqlite3
+from typing import Any
+from uuid import UUID
+
+from projections.request_rows import COLUMNS
+from tests.support.facts import ANA, MONDAY
+
+ACME = ANA.organization_id
+
+
+def request_row(number: int = 0, position: int = 1, **fields: Any) -> dict[str, Any]:
+    """An answered request of Ana's on Monday morning, for a cent; told apart by its number."""
+    usual: dict[str, Any] = dict.fromkeys(COLUMNS) | {
+        "organization_id": ACME,
+        "developer_id": ANA.developer_id,
+        "at_us": MONDAY,
+        "record_id": f"record-{number}",
+        "agent_session_id": "session-1",
+        "failed": 0,
+        "sidechain": 0,
+        "model": "claude-sonnet-4-5",
+        "input_tokens": 100,
+        "output_tokens": 20,
+        "cost_usd_nano": 10_000_000,
+        "cost_kind": "reported",
+        "superseded": 0,
+        "changed_position": position,
+    }
+    row = usual | fields
+    return {name: str(value) if isinstance(value, UUID) else value for name, value in row.items()}
+
+
+def put(views: sqlite3.Connection, *rows: dict[str, Any]) -> None:
+    """Write rows; one that is there already is changed."""
+    names, marks = ", ".join(COLUMNS), ", ".join(f":{name}" for name in COLUMNS)
+    views.executemany(f"INSERT OR REPLACE INTO requests ({names}) VALUES ({marks})", rows)
