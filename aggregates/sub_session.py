@@ -37,6 +37,8 @@ class Totals(msgspec.Struct, frozen=True, array_like=True):
     cost_usd_nano: int
     requests: int
     unpriced_requests: int
+    lower_bound_requests: int
+    """Priced, but some of their tokens may have cost more."""
 
 
 class SubSession(msgspec.Struct, frozen=True):
@@ -129,6 +131,7 @@ def _totals(turns: Sequence[Turn]) -> Totals:
         cost_usd_nano=sum(row.cost_usd_nano for row in usage),
         requests=sum(row.requests for row in usage),
         unpriced_requests=sum(row.unpriced_requests for row in usage),
+        lower_bound_requests=sum(row.lower_bound_requests for row in usage),
     )
 
 

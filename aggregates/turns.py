@@ -63,6 +63,8 @@ class Answer(msgspec.Struct, frozen=True, array_like=True):
     cache_read_tokens: int | None
     cache_write_tokens: int | None
     cost_usd_nano: int | None
+    lower_bound: bool = False
+    """Whether the cost leaves something out that could not be priced exactly."""
 
     def answered_us(self, prompted_us: int) -> int:
         """As the client said, else the prompt's time and the time it took, else the time of receipt."""
@@ -297,6 +299,7 @@ def _answer_usage(answer: Answer) -> tuple[ModelUsage, ...]:
         cache_write_tokens=answer.cache_write_tokens or 0,
         cost_usd_nano=answer.cost_usd_nano or 0,
         unpriced_requests=int(answer.cost_usd_nano is None),
+        lower_bound_requests=int(answer.lower_bound),
         response_requests=1,
     )
     return (usage,)

@@ -10,11 +10,14 @@ from typing import Protocol
 
 import msgspec
 
-from aggregates.events import Event
+from aggregates.events import CatalogPublished, Event
+from aggregates.prices import PriceBook, price_book
 from aggregates.scope import Scope
 from projections.developers import owner_of, reconclude, regroup
 from projections.facts import rows_of
 from projections.line_counts import newly_detailed
+from projections.prices import newest_book
+from projections.repricing import reprice
 from projections.reworks import relink
 from projections.rows import BEGINNING_US, Digesters, Row, Rows, merge_rows
 from projections.sessions import Refolded, refold_session, touched_from
@@ -52,7 +55,7 @@ def apply(db: sqlite3.Connection, facts: Sequence[Fact], checksum: bytes, digest
     `checksum`: that of the last fact's event. A fact that breaks a rule is listed in `failed`, and nothing of it
     is kept; the others are.
     """
-    rows, broken = _read_facts(facts, digesters)
+    rows, broken = _read_facts(facts, digesters, newest_book(db))
     with _transaction(db):
         _store_rows(db, rows)
         changed = _derive(db, rows, facts[-1].position, broken)
@@ -72,28 +75,47 @@ def pass_over(db: sqlite3.Connection, position: int, reason: str, checksum: byte
         db.execute("UPDATE bookmark SET position = ?, checksum = ?", (position, checksum))
 
 
-def _read_facts(facts: Iterable[Fact], digesters: Digesters) -> tuple[Rows, list[tuple[int, str]]]:
+def _read_facts(
+    facts: Iterable[Fact], digesters: Digesters, prices: PriceBook | None
+) -> tuple[Rows, list[tuple[int, str]]]:
+    """`prices`: the newest valid catalog before the first of the facts."""
     parts: list[Rows] = []
     broken: list[tuple[int, str]] = []
     for fact in facts:
         try:
-            parts.append(rows_of(fact.position, fact.event, digesters, None))
+            parts.append(rows_of(fact.position, fact.event, digesters, prices))
         except Exception as error:
             broken.append((fact.position, _reason(error)))
+        if isinstance(fact.event, CatalogPublished):
+            prices = price_book(fact.event.snapshot) or prices
     return merge_rows(parts), broken
 
 
 def _store_rows(db: sqlite3.Connection, rows: Rows) -> None:
     """The log refuses doubles of captures; overlapping batches of records are caught here, the larger body wins."""
-    for table in ("sessions", "captures", "answers", "telemetry_records", "metric_points", "titles", "setups"):
+    for table in (
+        "sessions",
+        "captures",
+        "answers",
+        "telemetry_records",
+        "metric_points",
+        "titles",
+        "setups",
+        "catalogs",
+    ):
         _insert(db, f"INSERT OR IGNORE INTO {table}", getattr(rows, table))
     _insert(db, "INSERT INTO observations", rows.observations, _LARGER_BODY)
     _insert(db, "INSERT INTO requests", rows.requests, _MORE_TOKENS)
     rows.touched_times += settle_twins(db, rows.touched_twins)
+    reprice(db, rows.repricings, rows)
     detailed = newly_detailed(db, {str(row[0]) for row in rows.edit_details})
     rows.touched_times += [(session, BEGINNING_US) for session in detailed]
 
 
+_KEPT_ONCE = (
+    *("sessions", "captures", "answers", "telemetry_records", "metric_points"),
+    *("titles", "setups", "catalogs"),
+)
 _LARGER_BODY = (
     "ON CONFLICT DO UPDATE SET prompt_id = excluded.prompt_id, position = excluded.position, body = excluded.body, "
     "price = excluded.price, twin = excluded.twin, rank = excluded.rank WHERE excluded.body > body"
@@ -102,7 +124,8 @@ _COUNTED = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_t
 _MORE_TOKENS = (
     "ON CONFLICT DO UPDATE SET "
     + ", ".join(f"{name} = excluded.{name}" for name in (*_COUNTED, "model", "cost_usd_nano", "cost_kind"))
-    + ", catalog_revision = excluded.catalog_revision, changed_position = excluded.changed_position WHERE ("
+    + ", catalog_revision = excluded.catalog_revision, position = excluded.position, "
+    + "changed_position = max(changed_position, excluded.changed_position) WHERE ("
     + ", ".join(f"coalesce(excluded.{name}, -1)" for name in _COUNTED)
     + ") > ("
     + ", ".join(f"coalesce({name}, -1)" for name in _COUNTED)

@@ -7,15 +7,16 @@ from aggregates import events as e
 from aggregates.commands import TRANSCRIPT_SUFFIX
 from aggregates.digests import Digester
 from aggregates.observation import text_digest
+from aggregates.prices import PriceBook
 from aggregates.reading import read_prompt, read_response
 from aggregates.turns import Answer, Capture
 from projections.bodies import pack
-from projections.prices import Prices
-from projections.rows import BEGINNING_US, Digesters, Rows, add_capture, host_name, trusted
+from projections.prices import answer_price
+from projections.rows import BEGINNING_US, Digesters, Reprice, Rows, add_capture, host_name, trusted
 from projections.telemetry_rows import add_points, add_records
 
 
-def rows_of(position: int, event: e.Event, digesters: Digesters, prices: Prices | None) -> Rows:
+def rows_of(position: int, event: e.Event, digesters: Digesters, prices: PriceBook | None) -> Rows:
     """The rows one fact stands for; none for facts that concern no session.
 
     `prices`: the newest valid catalog at the fact's place in the log, None before there was one.
@@ -30,11 +31,16 @@ def rows_of(position: int, event: e.Event, digesters: Digesters, prices: Prices 
         case e.PromptCaptured():
             _add_prompt(rows, position, event, digesters(event.developer_id))
         case e.PromptAnswered():
-            _add_answer(rows, position, event, digesters(event.developer_id))
+            _add_answer(rows, position, event, digesters(event.developer_id), prices)
         case e.RecordsCaptured():
             add_records(rows, position, event, digesters(event.developer_id), prices)
         case e.MetricsCaptured():
             add_points(rows, position, event)
+        case e.CatalogPublished():
+            snapshot = event.snapshot
+            rows.catalogs.append((snapshot.catalog_revision, snapshot.checksum_sha256, position, pack(snapshot)))
+        case e.RequestsRepriced():
+            rows.repricings.append(_repricing(position, event))
         case e.SetupCompleted():
             rows.setups.append((str(event.developer_id),))
         case e.TitleEdited():
@@ -58,7 +64,13 @@ def _add_prompt(rows: Rows, position: int, event: e.PromptCaptured, digester: Di
     add_capture(rows, event.agent_session_id, capture)
 
 
-def _add_answer(rows: Rows, position: int, event: e.PromptAnswered, digester: Digester) -> None:
+def _repricing(position: int, event: e.RequestsRepriced) -> Reprice:
+    return Reprice(position, str(event.organization_id), event.catalog_revision, event.from_us, event.to_us)
+
+
+def _add_answer(
+    rows: Rows, position: int, event: e.PromptAnswered, digester: Digester, prices: PriceBook | None
+) -> None:
     text = None if event.response is None else event.response.text
     answer = Answer(
         # Times that hang on the prompt's own time are settled when the turn is built.
@@ -75,6 +87,16 @@ def _add_answer(rows: Rows, position: int, event: e.PromptAnswered, digester: Di
         cost_usd_nano=event.cost_usd_nano,
     )
     capture_id = str(event.prompt_id)
-    body = pack(answer)
-    rows.answers.append((capture_id, event.agent_session_id, event.content_digest, event.received_at_us, body))
+    price = answer_price(prices, answer, answer.at_us)
+    rows.answers.append(
+        (
+            capture_id,
+            event.agent_session_id,
+            event.content_digest,
+            event.received_at_us,
+            position,
+            pack(answer),
+            None if price is None else pack(price),
+        )
+    )
     rows.touched_captures.append(capture_id)

@@ -28,7 +28,15 @@ _TABLES: dict[str, tuple[dict[str, type], str | tuple[str, ...]]] = {
         "capture_id",
     ),
     "answers": (
-        {"capture_id": str, "agent_session_id": str, "content_digest": bytes, "received_at_us": int, "body": bytes},
+        {
+            "capture_id": str,
+            "agent_session_id": str,
+            "content_digest": bytes,
+            "received_at_us": int,
+            "position": int,
+            "body": bytes,
+            "price": bytes,
+        },
         "capture_id",
     ),
     "observations": (
@@ -113,6 +121,7 @@ _TABLES: dict[str, tuple[dict[str, type], str | tuple[str, ...]]] = {
             "cost_kind": str,
             "catalog_revision": int,
             "superseded": int,
+            "position": int,
             "changed_position": int,
         },
         ("developer_id", "at_us", "record_id"),
@@ -159,6 +168,7 @@ _TABLES: dict[str, tuple[dict[str, type], str | tuple[str, ...]]] = {
             "cost_usd_nano": int,
             "requests": int,
             "unpriced_requests": int,
+            "lower_bound_requests": int,
             "rework_view": bytes,
             "detail": bytes,
         },
@@ -184,6 +194,7 @@ _TABLES: dict[str, tuple[dict[str, type], str | tuple[str, ...]]] = {
         },
         "turn_id",
     ),
+    "catalogs": ({"revision": int, "checksum": str, "position": int, "body": bytes}, "revision"),
     "setups": ({"developer_id": str}, "developer_id"),
     "titles": ({"turn_id": str, "position": int, "has_summary": int}, ("turn_id", "position")),
 }
@@ -192,6 +203,7 @@ _INDEXES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("captures", ("agent_session_id", "at_us")),
     ("captures", ("agent_session_id", "host_prompt_id")),
     ("captures", ("agent_session_id", "text_digest", "at_us")),
+    ("answers", ("agent_session_id",)),
     ("observations", ("agent_session_id", "prompt_id")),
     ("observations", ("agent_session_id", "twin")),
     ("telemetry_records", ("agent_session_id", "at_us")),

@@ -77,6 +77,7 @@ class _Row(msgspec.Struct, frozen=True):
     cost_usd_nano: int
     requests: int
     unpriced_requests: int
+    lower_bound_requests: int
 
     @property
     def qualifies(self) -> bool:
@@ -87,6 +88,10 @@ class _Row(msgspec.Struct, frozen=True):
         return self.qualifies and self.complete
 
     @property
+    def fully_priced(self) -> bool:
+        return self.requests > 0 and not self.unpriced_requests and not self.lower_bound_requests
+
+    @property
     def total_tokens(self) -> int:
         return self.input_tokens + self.output_tokens + self.cache_read_tokens + self.cache_write_tokens
 
@@ -94,8 +99,8 @@ class _Row(msgspec.Struct, frozen=True):
 _ROWS = (
     "SELECT s.started_us, s.last_activity_us, s.turns, s.settles_at_us <= b.log_time_us, s.floor_passed, "
     "s.intent IS NOT NULL, s.goal_complete AND s.rework_of IS NULL, s.input_tokens, s.output_tokens, "
-    "s.cache_read_tokens, s.cache_write_tokens, s.cost_usd_nano, s.requests, s.unpriced_requests "
-    "FROM sub_sessions s, bookmark b "
+    "s.cache_read_tokens, s.cache_write_tokens, s.cost_usd_nano, s.requests, s.unpriced_requests, "
+    "s.lower_bound_requests FROM sub_sessions s, bookmark b "
     "WHERE s.organization_id = ? AND s.developer_id = ? AND s.started_us >= ? AND s.started_us < ?"
 )
 
@@ -194,7 +199,7 @@ def _crush_weight(rows: Sequence[_Row]) -> float:
 
 
 def _cost_per_crushed_usd(rows: Sequence[_Row]) -> float:
-    priced = [row.cost_usd_nano for row in rows if row.crushed and row.requests and not row.unpriced_requests]
+    priced = [row.cost_usd_nano for row in rows if row.crushed and row.fully_priced]
     return median(priced) / 1_000_000_000
 
 

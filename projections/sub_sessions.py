@@ -87,6 +87,9 @@ class RealtimeRow(Named, frozen=True, kw_only=True):
     turns: int
     total_tokens: int | None
     cost_usd: float | None
+    """None where a request has no price."""
+    lower_bound_requests: int
+    """Of the requests in `cost_usd`, those that may have cost more."""
 
 
 class _Row(msgspec.Struct, frozen=True):
@@ -106,6 +109,7 @@ class _Row(msgspec.Struct, frozen=True):
     cost_usd_nano: int
     requests: int
     unpriced_requests: int
+    lower_bound_requests: int
     detail: Detail
 
     @property
@@ -127,7 +131,7 @@ _COLUMNS = (
     "s.settles_at_us <= b.log_time_us, s.turns, s.floor_passed, s.trivia_reason, s.intent, s.earned, "
     "s.goal_complete, s.rework_of IS NOT NULL, "
     "s.input_tokens + s.output_tokens + s.cache_read_tokens + s.cache_write_tokens, "
-    "s.cost_usd_nano, s.requests, s.unpriced_requests, s.detail "
+    "s.cost_usd_nano, s.requests, s.unpriced_requests, s.lower_bound_requests, s.detail "
     "FROM bookmark b, sub_sessions s JOIN sessions p ON p.agent_session_id = s.agent_session_id "
     "AND p.organization_id = s.organization_id AND p.developer_id = s.developer_id "
     "WHERE s.organization_id = :organization AND s.developer_id = :developer "
@@ -266,5 +270,6 @@ def _realtime_row(row: _Row, named: Named) -> RealtimeRow:
         turns=row.turns,
         total_tokens=row.total_tokens if row.requests else None,
         cost_usd=row.cost_usd_nano / 1_000_000_000 if known_cost else None,
+        lower_bound_requests=row.lower_bound_requests,
         **msgspec.structs.asdict(named),
     )

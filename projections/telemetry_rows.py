@@ -8,10 +8,11 @@ from aggregates import events as e
 from aggregates.digests import Digester
 from aggregates.ids import record_capture_id
 from aggregates.observation import Observation, observe
+from aggregates.prices import Price, PriceBook
 from aggregates.records import Record
 from aggregates.turns import Capture
 from projections.bodies import pack
-from projections.prices import Prices, StoredPrice
+from projections.prices import price_of
 from projections.rows import Rows, add_capture, host_name, trusted
 
 REPORTED = "reported"
@@ -23,7 +24,9 @@ _TWINNED = {"request": "request_id", "error": "request_id", "tool": "call_id", "
 _LINES = ("lines_added", "lines_removed")
 
 
-def add_records(rows: Rows, position: int, event: e.RecordsCaptured, digester: Digester, prices: Prices | None) -> None:
+def add_records(
+    rows: Rows, position: int, event: e.RecordsCaptured, digester: Digester, prices: PriceBook | None
+) -> None:
     """The rows of a batch of log records, spans or transcript lines."""
     shown: set[int] = set()
     for record in event.records:
@@ -87,23 +90,16 @@ def _shown_row(position: int, event: e.RecordsCaptured, record: Record, at_us: i
     )
 
 
-def _price(record: Record, at_us: int, prices: Prices | None) -> StoredPrice | None:
+def _price(record: Record, at_us: int, prices: PriceBook | None) -> Price | None:
     """What the catalog says a request cost, where its agent did not say."""
-    if record.kind != "request" or record.cost_usd_nano is not None or record.model is None or prices is None:
+    if record.kind != "request" or record.cost_usd_nano is not None:
         return None
-    return prices.price(
-        record.model,
-        at_us,
-        input_tokens=record.input_tokens,
-        output_tokens=record.output_tokens,
-        cache_read_tokens=record.cache_read_tokens,
-        cache_write_tokens=record.cache_write_tokens,
-        cache_write_1h_tokens=record.cache_write_1h_tokens,
-    )
+    counts = (record.input_tokens, record.output_tokens, record.cache_read_tokens, record.cache_write_tokens)
+    return price_of(prices, record.model, at_us, *counts, record.cache_write_1h_tokens)
 
 
 def _request_row(
-    position: int, event: e.RecordsCaptured, record: Record, at_us: int, price: StoredPrice | None
+    position: int, event: e.RecordsCaptured, record: Record, at_us: int, price: Price | None
 ) -> tuple[object, ...]:
     reported = REPORTED if record.cost_usd_nano is not None else None
     return (
@@ -130,6 +126,7 @@ def _request_row(
         None if price is None else price.catalog_revision,
         0,
         position,
+        position,
     )
 
 
@@ -141,7 +138,7 @@ def _add_observation(
     record: Record,
     at_us: int,
     digester: Digester,
-    price: StoredPrice | None,
+    price: Price | None,
 ) -> None:
     seen = observe(record, event.words, digester)
     prompt_id = host_name(seen.prompt_id, session)

@@ -45,7 +45,7 @@ def _mark(db: sqlite3.Connection, session: str, reports: Sequence[_Report]) -> N
             "UPDATE observations SET superseded = 1 WHERE agent_session_id = ? AND at_us = ? AND record_id = ?", key
         )
         db.execute(
-            "UPDATE requests SET superseded = 1, changed_position = ? "
+            "UPDATE requests SET superseded = 1, changed_position = max(changed_position, ?) "
             "WHERE agent_session_id = ? AND at_us = ? AND record_id = ?",
             (since, *key),
         )

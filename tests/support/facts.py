@@ -9,11 +9,13 @@ from uuid import UUID, uuid5
 
 from aggregates.digests import Digester
 from aggregates.events import (
+    CatalogPublished,
     Event,
     MetricsCaptured,
     PromptAnswered,
     PromptCaptured,
     RecordsCaptured,
+    RequestsRepriced,
     SessionClaimed,
     TimePassed,
 )
@@ -24,6 +26,7 @@ from aggregates.words import Words
 from projections.apply import apply
 from projections.reader import Reader
 from projections.schema import create, key_of, table_names
+from tests.support.catalogs import list_rate, lookup, rate, snapshot
 
 NAMESPACE = UUID("3f2b8c1e-0000-4000-8000-000000000001")
 ANA = Scope(uuid5(NAMESPACE, "org"), uuid5(NAMESPACE, "ana"))
@@ -118,6 +121,25 @@ class Log:
             points=(point,),
             raw=Words("{}"),
         )
+
+    def publishes(self, revision: int, input_dollars: float = 3, model: str = "claude-sonnet-4-5") -> "Log":
+        """A catalog that prices one model; output costs five times as much as input."""
+        entry = lookup(model, list_rates=[list_rate(rate=rate(input_dollars))])
+        event = CatalogPublished(received_at_us=self.now_us, source="test", snapshot=snapshot(entry, revision=revision))
+        self.facts.append(Placed(len(self.facts) + 1, event))
+        return self
+
+    def reprices(self, revision: int, from_us: int = 0, to_us: int = MONDAY + DAY) -> "Log":
+        """Requests without a price get one of this revision."""
+        event = RequestsRepriced(
+            received_at_us=self.now_us,
+            organization_id=self.scope.organization_id,
+            catalog_revision=revision,
+            from_us=from_us,
+            to_us=to_us,
+        )
+        self.facts.append(Placed(len(self.facts) + 1, event))
+        return self
 
     def passes(self, to_us: int) -> "Log":
         """Nothing happens until then."""
