@@ -17,7 +17,7 @@ from aggregates.people import Directory, PeopleCommand, PeopleReply
 from aggregates.scope import Scope
 from projections.activation import Activation, activation
 from projections.reader import Reader
-from projections.team_cost import Asked, Reading
+from projections.spending import Asked, Reading
 from svc.actors import Actors, Means
 from svc.administration import Administration
 from svc.archive.lane import ArchiveLane

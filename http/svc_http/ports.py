@@ -14,7 +14,7 @@ from aggregates.people import Directory, PeopleCommand, PeopleReply
 from aggregates.scope import Scope
 from projections.activation import Activation
 from projections.reader import Reader
-from projections.team_cost import Asked, Reading
+from projections.spending import Asked, Reading
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -9,7 +9,8 @@ from aggregates.people import Directory, Principal
 from aggregates.people_records import Developer, Team
 from aggregates.stays import Stay, stays_in
 from aggregates.windows import calendar_windows, zone_named
-from projections.team_cost import Asked, team_cost
+from projections.spending import Asked
+from projections.team_cost import team_cost
 from svc_http.bodies import Request
 from svc_http.errors import bad_request, not_found
 from svc_http.params import Query, window_name

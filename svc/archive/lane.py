@@ -12,10 +12,10 @@ from uuid import UUID
 import structlog
 import trio
 
-from projections.team_cost import Asked, Reading, Spent, changed_keys, live_spending
+from projections.spending import Asked, Reading, live_part
 from svc.archive.compacting import compact_one_day
 from svc.archive.folder import Archive, Fingerprint
-from svc.archive.reading import Budget, read_archive
+from svc.archive.reading import Budget, spending
 from svc.archive.writing import archive_changes
 from svc.limits import ARCHIVE_INTERVAL_SECONDS, ARCHIVE_RETRY_SECONDS_MAX
 from svc.views import ReadPool
@@ -85,18 +85,9 @@ class ArchiveLane:
     def _spending(self, archive: Archive, organization_id: UUID, asked: Sequence[Asked]) -> list[Reading]:
         after = archive.manifest.mark.position
         with self._views().reading() as db:
-            live = [live_spending(db, organization_id, each.stays, after) for each in asked]
-            changed = [changed_keys(db, organization_id, each.window, after) for each in asked]
+            live = [live_part(db, organization_id, each, after) for each in asked]
         breathe = trio.from_thread.check_cancelled
-        archived = [
-            read_archive(archive, organization_id, each, keys, self._budget, breathe)
-            for each, keys in zip(asked, changed, strict=True)
+        return [
+            spending(archive, organization_id, each, part, self._budget, breathe)
+            for each, part in zip(asked, live, strict=True)
         ]
-        return [_together(*pair) for pair in zip(archived, live, strict=True)]
-
-
-def _together(archived: Reading, live: dict[UUID, Spent]) -> Reading:
-    everybody = archived.spent.keys() | live.keys()
-    nothing = Spent()
-    spent = {each: archived.spent.get(each, nothing) + live.get(each, nothing) for each in everybody}
-    return Reading(spent, archived.coverage)

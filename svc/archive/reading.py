@@ -13,16 +13,17 @@ from uuid import UUID
 import msgspec
 import structlog
 
-from projections.team_cost import (
+from projections.spending import (
     COUNTS,
     SUMS,
     Asked,
     ByDeveloper,
     Coverage,
     CoverageReason,
+    LivePart,
     Reading,
     RequestKey,
-    Spent,
+    add_spent,
     spent_rows,
 )
 from svc.archive.days import days_of
@@ -93,28 +94,28 @@ class _Chosen(msgspec.Struct):
         return self.over or ("file_budget" if self.dropped else "complete")
 
 
-def read_archive(
+def spending(
     archive: Archive,
     organization_id: UUID,
     asked: Asked,
-    changed: Sequence[RequestKey],
+    live: LivePart,
     budget: Budget,
     breathe: Callable[[], None] = lambda: None,
 ) -> Reading:
-    """What the files tell of a window's stays, the newest days first.
+    """What was spent in a window: what the files tell, the newest days first, and what the views know beyond them.
 
-    `changed`: requests of which the views know better. `breathe` is called between queries and may raise, to give up.
+    `breathe` is called between queries and may raise, to give up.
     """
     chosen = _Chosen()
     for files in _by_day(archive.manifest.files_of(str(organization_id), *days_of(asked.window))):
         chosen.take(archive, files, budget)
         breathe()
-    spent: ByDeveloper = {}
+    spent = dict(live.spent)
     batches = _batches(chosen.days)
     if batches and asked.stays:
         with archive.working() as work, connected(archive.root, work) as duck:
             for files in batches:
-                _add(spent, _read(archive, duck, files, asked, changed, chosen))
+                add_spent(spent, _read(archive, duck, files, asked, live.changed, chosen))
                 breathe()
     coverage = Coverage(
         reason=chosen.reason,
@@ -167,8 +168,3 @@ def _read(
 def _columns(rows: Sequence[tuple[str, int, int | str]]) -> list[list[object]]:
     """Rows of three as three lists."""
     return [[row[index] for row in rows] for index in range(3)]
-
-
-def _add(spent: ByDeveloper, more: ByDeveloper) -> None:
-    for developer_id, sums in more.items():
-        spent[developer_id] = spent.get(developer_id, Spent()) + sums

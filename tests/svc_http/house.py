@@ -22,7 +22,7 @@ from aggregates.streams import OperationState, StreamState, evolve
 from projections.activation import Activation
 from projections.apply import apply
 from projections.reader import Reader
-from projections.team_cost import Asked, Coverage, Reading, spending_in_views
+from projections.spending import Asked, Coverage, Reading, spending_in_views
 from svc_http.ports import NotRefreshed, PublicSettings, Unavailable, UnknownRules
 from tests.support.facts import Log, Placed, empty_views
 from tests.support.people import ANA_KEY, NOW_US, carry_out, company
