@@ -114,7 +114,7 @@ class Export:
         record = otlp.LOG_RECORD.decode(data)
         otlp.check_log(record)
         attributes = otlp.attributes_of(record.attributes)
-        body = otlp.plain(record.body, "body")
+        body = _body(record.body)
         name = _event_name(record, attributes, body)
         agent = agent_of_log(context, name)
         part = batches.room(session_of(agent, attributes, context.resource), agent, len(data))
@@ -215,6 +215,13 @@ def _bounded(data: bytes) -> bytes:
     if len(data) > RECORD_BYTES_MAX:
         raise Fault(f"it has {len(data)} bytes, and a single record may have {RECORD_BYTES_MAX}; send shorter texts")
     return canonical(data)
+
+
+def _body(value: otlp.AnyValue | None) -> otlp.Plain:
+    try:
+        return otlp.plain(value)
+    except Fault as fault:
+        raise Fault(f"body.{fault}") from fault
 
 
 def _event_name(record: otlp.LogRecord, attributes: Attributes, body: otlp.Plain) -> str | None:

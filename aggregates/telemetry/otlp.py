@@ -16,6 +16,8 @@ DEPTH_MAX = 64
 
 _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
 _UINT64_MAX = 2**64 - 1
+_UINT64_DIGITS = 20
+"""Numbers of fewer digits are in range."""
 _UINT32_MAX = 2**32 - 1
 _DECIMAL = re.compile(r"-?[0-9]{1,20}")
 _DOUBLE = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,4})?")
@@ -146,12 +148,13 @@ SCOPE = msgspec.json.Decoder(InstrumentationScope | None)
 
 
 def check_log(record: LogRecord) -> None:
-    """Raises `Fault` where a member has the right JSON type and still cannot be what OTLP says it is."""
-    fixed64(record.time_unix_nano, "timeUnixNano")
+    """Raises `Fault` where a member has the right JSON type and still cannot be what OTLP says it is.
+
+    Its time and trace are checked where they are read.
+    """
     fixed64(record.observed_time_unix_nano, "observedTimeUnixNano")
     uint32(record.dropped_attributes_count, "droppedAttributesCount")
     uint32(record.flags, "flags")
-    trace_id(record.trace_id)
     span_id(record.span_id, "spanId")
 
 
@@ -173,6 +176,8 @@ def check_span(span: Span) -> None:
 
 def fixed64(value: Integer, place: str) -> int:
     """An unsigned 64-bit integer; 0 where it is absent."""
+    if isinstance(value, str) and len(value) < _UINT64_DIGITS and value.isascii() and value.isdigit():
+        return int(value)
     return 0 if value is None else _integer(value, 0, _UINT64_MAX, place)
 
 
@@ -228,19 +233,21 @@ def span_id(value: str | None, place: str) -> str | None:
 def attributes_of(pairs: list[KeyValue] | None, place: str = "attributes") -> dict[str, Plain]:
     """The attributes by their keys; of a key that comes twice the later value counts."""
     found: dict[str, Plain] = {}
-    if pairs is None:
-        return found
-    for index, pair in enumerate(pairs):
-        value = pair.value
-        if value is None:
-            found[pair.key or ""] = None
-        else:
-            text = value.string_value
-            found[pair.key or ""] = plain(value, f"{place}[{index}].value") if text is None else text
+    index = 0
+    try:
+        for index, pair in enumerate(pairs or ()):  # noqa: B007 - names the place of a fault
+            value = pair.value
+            if value is None:
+                found[pair.key or ""] = None
+            else:
+                text = value.string_value
+                found[pair.key or ""] = plain(value) if text is None else text
+    except Fault as fault:
+        raise Fault(f"{place}[{index}].value.{fault}") from fault
     return found
 
 
-def plain(value: AnyValue | None, place: str, depth: int = 0) -> Plain:
+def plain(value: AnyValue | None, depth: int = 0) -> Plain:
     """The value itself. Bytes mean nothing here and become None, once they are seen to be base64."""
     if value is None:
         return None
@@ -249,24 +256,15 @@ def plain(value: AnyValue | None, place: str, depth: int = 0) -> Plain:
     if value.bool_value is not None:
         return value.bool_value
     if value.int_value is not None:
-        return int64(value.int_value, f"{place}.intValue")
+        return int64(value.int_value, "intValue")
     if value.double_value is not None:
-        return double(value.double_value, f"{place}.doubleValue")
-    if depth >= DEPTH_MAX:
-        raise Fault(f"{place} is nested deeper than {DEPTH_MAX} levels")
-    return _container(value, place, depth + 1)
-
-
-def _container(value: AnyValue, place: str, depth: int) -> Plain:
-    if value.array_value is not None:
-        values = value.array_value.values or ()
-        return [plain(each, f"{place}.arrayValue.values[{index}]", depth) for index, each in enumerate(values)]
-    if value.kvlist_value is not None:
-        pairs = value.kvlist_value.values or ()
-        return {
-            pair.key or "": plain(pair.value, f"{place}.kvlistValue.values[{index}].value", depth)
-            for index, pair in enumerate(pairs)
-        }
+        return double(value.double_value, "doubleValue")
     if value.bytes_value is not None and _BASE64.fullmatch(value.bytes_value) is None:
-        raise Fault(f"{place}.bytesValue must be base64")
+        raise Fault("bytesValue must be base64")
+    if depth >= DEPTH_MAX:
+        raise Fault(f"arrayValue or kvlistValue is nested deeper than {DEPTH_MAX} levels")
+    if value.array_value is not None:
+        return [plain(each, depth + 1) for each in value.array_value.values or ()]
+    if value.kvlist_value is not None:
+        return {pair.key or "": plain(pair.value, depth + 1) for pair in value.kvlist_value.values or ()}
     return None

@@ -39,7 +39,7 @@ class RawRedactor:
     def _dirty(self, strings: Iterable[bytes]) -> "dict[bytes, _Cleaned]":
         """Those that hold secrets."""
         escaped = list(strings)
-        plain = [_unescaped(each) for each in escaped]
+        plain = _unescaped(escaped)
         starts = list(accumulate((len(each) + len(_APART) for each in plain), initial=0))
         found: dict[bytes, _Cleaned] = {}
         for finding in find_secrets(_APART.join(plain)):
@@ -79,10 +79,11 @@ def _literal(escaped: bytes) -> bytes:
     return b'"' + escaped.replace(_QUOTE, b'\\"').replace(_BACKSLASH, b"\\\\") + b'"'
 
 
-def _unescaped(escaped: bytes) -> str:
-    if b"\\" in escaped or _BACKSLASH in escaped or _QUOTE in escaped:
-        return msgspec.json.decode(_literal(escaped), type=str)
-    return escaped.decode()
+def _unescaped(strings: Sequence[bytes]) -> list[str]:
+    """The texts themselves, all read at once."""
+    if not strings:
+        return []
+    return msgspec.json.decode(b"[" + _literal(b'","'.join(strings)) + b"]", type=list[str])
 
 
 class Branch(msgspec.Struct, frozen=True):
