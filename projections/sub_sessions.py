@@ -88,6 +88,7 @@ class RealtimeRow(Named, frozen=True, kw_only=True):
     total_tokens: int | None
     cost_usd: float | None
     """None where a request has no price."""
+    unpriced_requests: int
     lower_bound_requests: int
     """Of the requests in `cost_usd`, those that may have cost more."""
 
@@ -270,6 +271,7 @@ def _realtime_row(row: _Row, named: Named) -> RealtimeRow:
         turns=row.turns,
         total_tokens=row.total_tokens if row.requests else None,
         cost_usd=row.cost_usd_nano / 1_000_000_000 if known_cost else None,
+        unpriced_requests=row.unpriced_requests,
         lower_bound_requests=row.lower_bound_requests,
         **msgspec.structs.asdict(named),
     )

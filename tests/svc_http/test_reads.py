@@ -30,6 +30,7 @@ ROW = {
     "sub_session_id", "score_v3_sub_session_id", "agent_session_id", "is_preview", "substance_floor_passed",
     "letter_grade", "prompt_grade", "intent_class", "goal_complete", "rework", "crushed", "title", "summary",
     "title_source", "started_at", "ended_at", "turns", "total_tokens", "cost_usd",
+    "unpriced_requests", "lower_bound_requests",
 }  # fmt: skip
 
 
