@@ -16,6 +16,7 @@ from aggregates.commands import AnyCommand, Reply
 from aggregates.people import KeyRecord, MembershipRecord, PeopleRefused, RevokeKey
 from svc import replay
 from svc.app import EVENTS_FILE, open_service
+from svc.catalog_access import CatalogAccess, LocalCatalog, RemoteCatalog
 from svc.folder import InUse, held, running
 from svc.limits import BUSY_TRIES, PAGE_RECORDS, POLL_SECONDS, REMOTE_TIMEOUT_SECONDS
 from svc.rebuilding import ReplayStatus
@@ -57,6 +58,9 @@ class Access(Protocol):
 
     async def replay(self, rules_version: int | None, progress: replay.Progress) -> None: ...
 
+    @property
+    def catalog(self) -> CatalogAccess: ...
+
 
 @asynccontextmanager
 async def reach(settings: Settings) -> AsyncIterator[Access]:
@@ -87,6 +91,10 @@ class Local:
     def __init__(self, service: RunningService, settings: Settings) -> None:
         self._service = service
         self._settings = settings
+
+    @property
+    def catalog(self) -> CatalogAccess:
+        return LocalCatalog(self._service)
 
     async def send(self, command: AnyCommand) -> Reply:
         return await self._service.send(command)
@@ -134,6 +142,10 @@ class Remote:
 
     def __init__(self, client: httpx.AsyncClient) -> None:
         self._client = client
+
+    @property
+    def catalog(self) -> CatalogAccess:
+        return RemoteCatalog(self._call)
 
     async def send(self, command: AnyCommand) -> Reply:
         """Waits where the server has too much to do: an import may take its time."""
@@ -198,7 +210,8 @@ class Remote:
                 break
             await trio.sleep(float(answer.headers.get("Retry-After", POLL_SECONDS)))
         if answer.is_error:
-            raise NotReached(f"the running server refused: {answer.json().get('message', answer.status_code)}")
+            said = answer.json()
+            raise NotReached(f"the running server refused: {said.get('message') or said.get('reason')}")
         return answer
 
 

@@ -44,6 +44,9 @@ from svc.store import VERSION_END, Conflict, EventStore, StoreUnavailable
 
 log = structlog.get_logger()
 
+_FAILURES = (CatalogUnusable, Busy, Saturated, StoreUnavailable)
+"""Why a refresh may not come about; what is served goes on."""
+
 CatalogLetter = Letter[CatalogCommand, CatalogReply]
 
 
@@ -125,15 +128,16 @@ class Catalog:
             found = await self._source.at_start(self._served_source, self._clock.now_us())
             if found is not None:
                 await self._publish_found(found)
-        except (CatalogUnusable, Busy, Saturated, StoreUnavailable) as error:
-            self._note_failure(error)
+        except _FAILURES as error:
+            self._note_failure()
+            log.warning("the model catalog could not be read from its source", reason=str(error))
 
     async def refresh(self) -> Published:
         """Ask the source for its newest prices. Raises `CatalogUnusable`, or what `send` raises."""
         try:
             return await self._publish_found(await self._source.newest(self._clock.now_us()))
-        except (CatalogUnusable, Busy, Saturated, StoreUnavailable) as error:
-            self._note_failure(error)
+        except _FAILURES:
+            self._note_failure()
             raise
 
     async def keep_fresh(self) -> None:
@@ -144,7 +148,8 @@ class Catalog:
             try:
                 await self.refresh()
                 pause_seconds = CATALOG_REFRESH_SECONDS
-            except (CatalogUnusable, Busy, Saturated, StoreUnavailable):
+            except _FAILURES as error:
+                log.warning("the model catalog could not be refreshed", reason=str(error))
                 pause_seconds = CATALOG_RETRY_SECONDS
 
     async def revisions(self, limit: int) -> list[RevisionRecord]:
@@ -166,9 +171,8 @@ class Catalog:
         assert isinstance(reply, Published)
         return reply
 
-    def _note_failure(self, error: Exception) -> None:
+    def _note_failure(self) -> None:
         """What is served goes on, and says that it may be behind."""
-        log.warning("the model catalog could not be refreshed", reason=str(error))
         if self._served is not None:
             self._served = Served(self._served.snapshot, self._served.refreshed_at_us, True)
 

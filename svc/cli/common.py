@@ -10,15 +10,28 @@ import msgspec
 import trio
 
 from svc.access import NotReached
+from svc.catalog_access import NotDone
+from svc.catalog_sources import CatalogUnusable
 from svc.folder import InUse
 from svc.settings import Settings, SettingsError, load_settings
 from svc.store import StoreUnavailable
-from svc_http.ports import Unavailable, UnknownRules
+from svc_http.ports import NotRefreshed, Unavailable, UnknownRules
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-EXPECTED = (NotReached, InUse, SettingsError, StoreUnavailable, Unavailable, UnknownRules, FileNotFoundError)
+EXPECTED = (
+    NotReached,
+    NotDone,
+    NotRefreshed,
+    CatalogUnusable,
+    InUse,
+    SettingsError,
+    StoreUnavailable,
+    Unavailable,
+    UnknownRules,
+    FileNotFoundError,
+)
 """Errors that a person can do something about: shown as one sentence, without a traceback."""
 
 var_option = click.option("--var", "var", metavar="DIR", help="The folder that holds the data. [default: var]")

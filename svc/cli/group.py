@@ -3,6 +3,7 @@
 import click
 
 from svc import __version__
+from svc.cli.catalog import catalog
 from svc.cli.demo import demo
 from svc.cli.importing import import_
 from svc.cli.judging import grade, judge
@@ -23,5 +24,5 @@ def main() -> None:
     """
 
 
-for command in (init, serve, key, replay, import_, grade, judge, demo):
+for command in (init, serve, key, catalog, replay, import_, grade, judge, demo):
     main.add_command(command)

@@ -1,0 +1,199 @@
+"""`svc catalog`: list prices of models, also against a running server."""
+
+from collections import Counter
+from pathlib import Path
+from uuid import UUID
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from aggregates.catalog import ExactLookup, InferredProvider, KnownModel, ListRate, ObservedProvider, Rates
+from aggregates.catalog_decide import PublishCatalog, Published, Repriced
+from aggregates.catalog_shown import CatalogRecord, RevisionRecord
+from aggregates.model_names import spellings
+from aggregates.times import parse_instant
+from svc.access import reach
+from svc.catalog_sources import read_file
+from svc.cli.common import json_option, print_json, run, settings_from, var_option
+from svc.clock import SystemClock
+from svc.logs import set_up_logs
+from svc.settings import Settings
+
+REVISIONS_SHOWN = 20
+
+
+@click.group()
+def catalog() -> None:
+    """What models cost by list price: every revision ever published, and the one that is served."""
+    set_up_logs("warning")
+
+
+@catalog.command()
+@var_option
+@json_option
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+def publish(var: str | None, as_json: bool, file: Path) -> None:
+    """Check FILE and make it the newest revision; a faulty one changes nothing.
+
+    Example: svc catalog publish prices.json
+    """
+    _show_published(run(_publish, settings_from(var=var), file), as_json)
+
+
+async def _publish(settings: Settings, file: Path) -> Published:
+    found: PublishCatalog = await read_file(file)
+    async with reach(settings) as access:
+        return await access.catalog.publish(found.document, found.source)
+
+
+@catalog.command()
+@var_option
+@json_option
+def refresh(var: str | None, as_json: bool) -> None:
+    """Ask the source that the settings name for its newest prices, now.
+
+    Example: svc catalog refresh
+    """
+    _show_published(run(_refresh, settings_from(var=var)), as_json)
+
+
+async def _refresh(settings: Settings) -> Published:
+    async with reach(settings) as access:
+        return await access.catalog.refresh()
+
+
+@catalog.command()
+@var_option
+@json_option
+@click.argument("model", required=False)
+def show(var: str | None, as_json: bool, model: str | None) -> None:
+    """Show what is served: a summary, or the prices of one MODEL. With --json the whole document.
+
+    Example: svc catalog show claude-sonnet-4-5
+    """
+    record = run(_document, settings_from(var=var))
+    if as_json:
+        print_json(record if model is None else _entry(record, model))
+    elif model is None:
+        _show_summary(record)
+    else:
+        _show_entry(_entry(record, model))
+
+
+async def _document(settings: Settings) -> CatalogRecord:
+    async with reach(settings) as access:
+        return await access.catalog.document()
+
+
+def _entry(record: CatalogRecord, model: str) -> ExactLookup:
+    lookups = {each.external_model_id: each for each in record.exact_lookups}
+    found = next((lookups[each] for each in spellings(model) if each in lookups), None)
+    if found is None:
+        raise click.ClickException(f"{model} is not in revision {record.catalog_revision}; its requests have no price")
+    return found
+
+
+def _show_summary(record: CatalogRecord) -> None:
+    stale = "  [yellow]stale: the last refresh failed[/yellow]" if record.stale else ""
+    console = Console(highlight=False)
+    console.print(f"revision [bold]{record.catalog_revision}[/bold], {len(record.exact_lookups)} ids{stale}")
+    console.print(f"published {record.published_at}, refreshed {record.refreshed_at}")
+    console.print(f"checksum {record.checksum_sha256}")
+    counts = Counter(map(_provider, record.exact_lookups))
+    console.print(", ".join(f"{name} {count}" for name, count in counts.most_common()))
+
+
+def _provider(lookup: ExactLookup) -> str:
+    match lookup.provider:
+        case ObservedProvider(provider=name) | InferredProvider(provider=name):
+            return name
+    return "undetermined"
+
+
+def _show_entry(lookup: ExactLookup) -> None:
+    name = lookup.model.display_name if isinstance(lookup.model, KnownModel) else "undetermined"
+    title = f"{lookup.external_model_id}: {name}, {_provider(lookup)}; dollars per million tokens"
+    table = Table("from", "above input", "input", "output", "cache read", "cache write", "for 1 h", title=title)
+    for each in lookup.list_rates:
+        for above, rates in _bands(each):
+            values = (rates.input, rates.output, rates.cache_read, rates.cache_write_5m, rates.cache_write_1h)
+            shown = ("-" if value is None else f"{value:g}" for value in values)
+            table.add_row(each.effective_from[:10], above, *shown)
+        if each.unpriced_reason is not None:
+            table.add_row(each.effective_from[:10], each.unpriced_reason)
+    Console().print(table)
+
+
+def _bands(each: ListRate) -> list[tuple[str, Rates]]:
+    if each.rate is None:
+        return []
+    return [("", each.rate), *((f"{band.above_input_tokens:,}", band) for band in each.rate.long_context)]
+
+
+@catalog.command("list")
+@var_option
+@json_option
+@click.option("--limit", type=click.IntRange(1, 500), default=REVISIONS_SHOWN, show_default=True)
+def list_revisions(var: str | None, as_json: bool, limit: int) -> None:
+    """Show the newest revisions, valid or not.
+
+    Example: svc catalog list --limit 5
+    """
+    revisions = run(_list, settings_from(var=var), limit)
+    if as_json:
+        print_json(revisions)
+        return
+    table = Table("revision", "source", "published", "stored", "ids", "state")
+    for each in revisions:
+        ids = "" if each.lookups is None else str(each.lookups)
+        times = (each.published_at or "", each.stored_at or "")
+        table.add_row(str(each.catalog_revision), each.source or "", *times, ids, each.fault or "valid")
+    Console().print(table)
+
+
+async def _list(settings: Settings, limit: int) -> list[RevisionRecord]:
+    async with reach(settings) as access:
+        return await access.catalog.revisions(limit)
+
+
+@catalog.command()
+@var_option
+@json_option
+@click.option("--from", "since", required=True, metavar="TIME", help="First time to reprice, ISO 8601; UTC if bare.")
+@click.option("--to", "until", metavar="TIME", help="Up to this time, exclusive. [default: now]")
+@click.option("--organization", type=click.UUID, help="Whose requests. [default: every organization]")
+def reprice(var: str | None, as_json: bool, since: str, until: str | None, organization: UUID | None) -> None:
+    """Price requests that have no price yet by the newest revision; those that have one keep it.
+
+    Example: svc catalog reprice --from 2026-08-01 --to 2026-09-01
+    """
+    from_us, to_us = _time("--from", since), SystemClock().now_us() if until is None else _time("--to", until)
+    repriced = run(_reprice, settings_from(var=var), organization, from_us, to_us)
+    if as_json:
+        print_json(repriced)
+        return
+    for each in repriced:
+        click.echo(f"organization {each.organization_id}: priced by revision {each.catalog_revision}", err=True)
+
+
+async def _reprice(settings: Settings, organization: UUID | None, from_us: int, to_us: int) -> list[Repriced]:
+    async with reach(settings) as access:
+        wanted = await access.catalog.organizations() if organization is None else [organization]
+        return [await access.catalog.reprice(each, from_us, to_us) for each in wanted]
+
+
+def _time(option: str, text: str) -> int:
+    try:
+        return parse_instant(text)
+    except ValueError as error:
+        raise click.ClickException(f"{option}: {error}") from error
+
+
+def _show_published(published: Published, as_json: bool) -> None:
+    if as_json:
+        print_json(published)
+    elif published.changed:
+        click.echo(f"revision {published.catalog_revision} is published", err=True)
+    else:
+        click.echo(f"nothing new: revision {published.catalog_revision} says the same", err=True)
