@@ -42,7 +42,7 @@ LARGE_AT_ONCE = 2
 WAITING_BYTES_MAX = 64 * 1024 * 1024
 """Large exports, as sent, that may wait for their turn; beyond, 503 at once."""
 
-PIECE_BYTES_MAX = 4 * 1024 * 1024
+PIECE_BYTES_MAX = 1024 * 1024
 PIECE_COMMANDS_MAX = 64
 """How much of a large export is on its way to the store at once."""
 
