@@ -65,7 +65,8 @@ def _model(attributes: Attributes) -> str | None:
 
 def _request(happening: Happening) -> list[Draft]:
     attributes = happening.attributes
-    micros = count(attributes, "cost_usd_micros")
+    # The dollars are exact; the micro-dollars beside them are rounded for each request.
+    cost, micros = usd_nano(attributes, "cost_usd"), count(attributes, "cost_usd_micros")
     record = happening.record(
         "request",
         model=_model(attributes),
@@ -73,7 +74,7 @@ def _request(happening: Happening) -> list[Draft]:
         output_tokens=count(attributes, "output_tokens"),
         cache_read_tokens=count(attributes, "cache_read_tokens"),
         cache_write_tokens=count(attributes, "cache_creation_tokens"),
-        cost_usd_nano=usd_nano(attributes, "cost_usd") if micros is None else micros * _NANO_PER_MICRO,
+        cost_usd_nano=micros * _NANO_PER_MICRO if cost is None and micros is not None else cost,
         request_id=identifier(attributes, "request_id"),
         duration_ms=count(attributes, "duration_ms"),
         sidechain=_is_sidechain(attributes),
