@@ -1,5 +1,6 @@
 """Where prices come from: the installed price data, its newest edition on the network, a file, or an address."""
 
+import time
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
@@ -76,7 +77,7 @@ async def fetch(url: str) -> PublishCatalog:
         # No user name, password or token of an address goes into the log or a message.
         shown = str(httpx.URL(url).copy_with(username=None, password=None, query=None, fragment=None))
         with trio.fail_after(CATALOG_FETCH_SECONDS):
-            content = await _fetched(url)
+            content = await trio.to_thread.run_sync(_fetched, url, abandon_on_cancel=True)
     except trio.TooSlowError as error:
         raise CatalogUnusable(f"{shown}: no answer within {CATALOG_FETCH_SECONDS:.0f} s") from error
     except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
@@ -93,17 +94,26 @@ def decoded(content: bytes) -> CatalogDocument:
     return CatalogDocument(exact_lookups=compiled(parsed(msgspec.json.decode(content, type=list[object]))))
 
 
-async def _fetched(url: str) -> bytes:
+def _fetched(url: str) -> bytes:
+    """In a thread that nobody waits for once the time is over: it stops at the next piece, or when none comes.
+
+    (httpx's own asynchronous answers cannot be broken off half-way without a warning of trio.)
+    """
     content = bytearray()
-    async with (
-        httpx.AsyncClient(follow_redirects=True, max_redirects=CATALOG_REDIRECTS_MAX) as client,
+    ends_at = time.monotonic() + CATALOG_FETCH_SECONDS
+    with (
+        httpx.Client(
+            follow_redirects=True, max_redirects=CATALOG_REDIRECTS_MAX, timeout=CATALOG_FETCH_SECONDS
+        ) as client,
         client.stream("GET", url) as answer,
     ):
         answer.raise_for_status()
-        async for piece in answer.aiter_bytes():
+        for piece in answer.iter_bytes():
             content += piece
             if len(content) > CATALOG_SOURCE_BYTES_MAX:
-                raise CatalogUnusable(f"the answer is larger than {CATALOG_SOURCE_BYTES_MAX} bytes")
+                raise OSError(f"the answer is larger than {CATALOG_SOURCE_BYTES_MAX} bytes")
+            if time.monotonic() > ends_at:
+                raise OSError("the answer took too long")
     return bytes(content)
 
 
