@@ -101,7 +101,7 @@ USAGE_COLUMNS = (
 
 _SUMS = (
     f"SELECT at_us / {SLOT_US} AS slot, model, {USAGE_COLUMNS} FROM requests "
-    "WHERE developer_id = :developer AND organization_id = :organization AND at_us >= :start AND at_us < :end "
+    "WHERE developer_id = :developer AND +organization_id = :organization AND at_us >= :start AND at_us < :end "
     "AND superseded = 0 AND failed = 0 GROUP BY slot, model"
 )
 

@@ -57,21 +57,23 @@ _REQUESTS = (
 )
 _POINTS = f"SELECT {{key}} AS key, count(*) FROM metric_points t WHERE {_OWN} GROUP BY key"
 _COUNTED = f"""
-SELECT key, meaning, sum(CASE WHEN before IS NULL OR before > value THEN value ELSE value - before END)
-FROM (
+WITH counted AS MATERIALIZED (
     SELECT {{key}} AS key, t.meaning, t.value, CASE WHEN t.temporality = 'cumulative' THEN (
-        SELECT p.value FROM metric_points p
+        SELECT p.value FROM metric_points p INDEXED BY idx_metric_points_developer_id_series_at_us
         WHERE p.developer_id = t.developer_id AND p.series = t.series AND p.organization_id = t.organization_id
-        AND p.start_us IS t.start_us AND (p.at_us, p.record_id) < (t.at_us, t.record_id) AND p.value IS NOT NULL
+        AND p.at_us <= t.at_us AND (p.at_us < t.at_us OR p.record_id < t.record_id)
+        AND p.start_us IS t.start_us AND p.value IS NOT NULL
         ORDER BY p.at_us DESC, p.record_id DESC LIMIT 1
     ) END AS before
     FROM metric_points t
     WHERE {_OWN} AND t.value IS NOT NULL AND t.meaning IN ('input_tokens', 'output_tokens', 'cost_usd')
 )
-GROUP BY key, meaning
+SELECT key, meaning, sum(CASE WHEN before IS NULL OR before > value THEN value ELSE value - before END)
+FROM counted GROUP BY key, meaning
 """
 """What the counters gained. A cumulative series counts from the point before, also one before the range; one that
-starts anew, or falls, counts from nothing."""
+starts anew, or falls, counts from nothing. The index is named, since SQLite would take the order by time for the better
+way and walk over everything else that was measured."""
 
 
 def stats(

@@ -93,7 +93,7 @@ class TurnUse(msgspec.Struct, frozen=True, kw_only=True):
     unpriced_requests: int
 
 
-_OWN = "developer_id = :developer AND organization_id = :organization AND at_us >= :start AND at_us < :end"
+_OWN = "developer_id = :developer AND +organization_id = :organization AND at_us >= :start AND at_us < :end"
 _TOOLS = (
     "SELECT t.tool, min(t.ok), max(t.duration_ms) FROM telemetry_records t LEFT JOIN observations o "
     "ON o.agent_session_id = t.agent_session_id AND o.at_us = t.at_us AND o.record_id = t.record_id "
@@ -171,7 +171,7 @@ def _model_sums(model: str | None, usage: Usage) -> ModelSums:
 
 _TURN_REQUESTS = (
     f"SELECT prompt_id, failed, {USAGE_COLUMNS} FROM requests WHERE agent_session_id = :session "
-    "AND +developer_id = :developer AND organization_id = :organization AND superseded = 0 "
+    "AND +developer_id = :developer AND +organization_id = :organization AND superseded = 0 "
     "AND prompt_id IN (SELECT value FROM json_each(:prompts)) GROUP BY prompt_id, failed"
 )
 _TURN_TOOLS = (

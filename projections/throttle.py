@@ -33,7 +33,7 @@ from projections.reader import Reader
 PERSONAL_REQUESTS_MAX = 200_000
 """A developer's own read is refused where the range holds more requests: about half a year of heavy work."""
 TEAM_REQUESTS_MAX = 400_000
-"""A team's read looks at the newest of each member, in equal shares."""
+"""A team's read looks at the newest of each member; nobody is cut while somebody else may have more."""
 OUTSIDE_FAILURES_MAX = 50_000
 """How many failures of the provider, anywhere in the organization, are looked at for outages."""
 
@@ -95,18 +95,26 @@ def team_throttle(reader: Reader, scope: Scope, members: Sequence[Scope], window
     An outage that several of them saw is one event with the delays of all.
     """
     failures = _server_failures(reader.db, scope, window)
-    is_partial = len(failures) > OUTSIDE_FAILURES_MAX
-    most = TEAM_REQUESTS_MAX // max(len(members), 1)
+    counts = [_count(reader.db, member, window) for member in members]
+    most = _share(counts, TEAM_REQUESTS_MAX)
     events: list[ThrottleEvent] = []
-    total = 0
     for member in members:
-        count = _count(reader.db, member, window)
-        is_partial |= count > most
-        total += count
         requests = _requests(reader.db, member, window, most)
         events += _events(reader.db, member, requests, failures)
     nameless = (msgspec.structs.replace(event, session_id=None) for event in _joined(events))
-    return _impact(list(nameless), total, is_partial=is_partial)
+    is_partial = len(failures) > OUTSIDE_FAILURES_MAX or max(counts, default=0) > most
+    return _impact(list(nameless), sum(counts), is_partial=is_partial)
+
+
+def _share(counts: Sequence[int], budget: int) -> int:
+    """How many of each may be taken so that all together stay within the budget; who has fewer leaves more to others."""
+    left = budget
+    for taken, count in enumerate(sorted(counts)):
+        share = left // (len(counts) - taken)
+        if count > share:
+            return share
+        left -= count
+    return max(counts, default=0)
 
 
 def _joined(events: Iterable[ThrottleEvent]) -> list[ThrottleEvent]:
@@ -159,7 +167,7 @@ def _shown(event: ThrottleEvent) -> ShownEvent:
 
 _Row = tuple[Any, ...]
 _MINE = (
-    "FROM requests WHERE developer_id = :developer AND organization_id = :organization "
+    "FROM requests WHERE developer_id = :developer AND +organization_id = :organization "
     "AND at_us >= :start AND at_us < :end AND superseded = 0 "
 )
 
