@@ -107,7 +107,7 @@ def team_throttle(reader: Reader, scope: Scope, members: Sequence[Scope], window
 
 
 def _share(counts: Sequence[int], budget: int) -> int:
-    """How many of each may be taken so that all together stay within the budget; who has fewer leaves more to others."""
+    """How many of each may be taken so that all stay within the budget; who has fewer leaves more to others."""
     left = budget
     for taken, count in enumerate(sorted(counts)):
         share = left // (len(counts) - taken)
