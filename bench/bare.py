@@ -1,4 +1,4 @@
-"""The baseline of the capture benchmark: a quart-trio route that reads and decodes the same body, and no more."""
+"""The baseline: quart-trio routes that read and decode the same bodies, and no more."""
 
 import sys
 
@@ -20,7 +20,7 @@ class Prompt(msgspec.Struct):
 
 
 def build() -> QuartTrio:
-    """One route."""
+    """A route for captures, and one for log exports."""
     app = QuartTrio(__name__)
     decoder = msgspec.json.Decoder(Prompt)
 
@@ -28,6 +28,11 @@ def build() -> QuartTrio:
     async def capture() -> Response:
         prompt = decoder.decode(await request.get_data())
         return Response(msgspec.json.encode({"id": prompt.client_event_id}), 201, content_type="application/json")
+
+    @app.post("/v1/logs")
+    async def export() -> Response:
+        msgspec.json.decode(await request.get_data())
+        return Response(b"{}", 200, content_type="application/json")
 
     return app
 

@@ -25,9 +25,12 @@ class Measured(msgspec.Struct, frozen=True):
         return self.requests / self.seconds
 
 
-async def put_load(port: int, headers: dict[str, str], body: Body, connections: int, requests: int) -> Measured:
-    """Send `requests` POSTs to /v1/prompts over so many connections; every answer must be 201."""
-    head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+async def put_load(
+    port: int, path: str, headers: dict[str, str], body: Body, connections: int, requests: int
+) -> Measured:
+    """Send `requests` POSTs to a path over so many connections; every answer must be a success."""
+    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+    head += "".join(f"{name}: {value}\r\n" for name, value in headers.items())
     latencies: list[float] = []
     each = requests // connections
     started = time.perf_counter()
@@ -49,10 +52,7 @@ async def _connection(port: int, head: str, body: Body, connection: int, count: 
     async with stream:
         for number in range(count):
             content = body(connection, number)
-            request = (
-                f"POST /v1/prompts HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n{head}"
-                f"Content-Length: {len(content)}\r\n\r\n"
-            ).encode()
+            request = f"{head}Content-Length: {len(content)}\r\n\r\n".encode()
             started = time.perf_counter()
             await stream.send_all(request + content)
             await _answer(stream)
@@ -67,8 +67,8 @@ async def _answer(stream: trio.SocketStream) -> None:
             raise ConnectionError(f"the server hung up after {received!r}")
         received += chunk
     head, _, rest = received.partition(b"\r\n\r\n")
-    if not head.startswith(b"HTTP/1.1 201"):
-        raise AssertionError(f"not captured: {head[:200]!r} {rest[:200]!r}")
+    if not head.startswith(b"HTTP/1.1 20"):
+        raise AssertionError(f"not taken: {head[:200]!r} {rest[:200]!r}")
     length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
     while len(rest) < length:
         rest += await stream.receive_some()

@@ -1,0 +1,92 @@
+"""Durable log records a second through /v1/logs, in batches of a hundred as Claude Code sends them.
+
+Beside, in the same run: (a) decoding the same bytes and putting them into SQLite, one synced transaction a batch; (b) a
+bare route that reads and decodes them.
+"""
+
+import sqlite3
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import trio
+from rich.console import Console
+from rich.table import Table
+
+from bench.load import put_load
+from bench.servers import bare_route, fresh_service
+from bench.telemetry import BATCH_RECORDS, export
+
+CONNECTIONS = 4
+"""Agents of one developer that export at the same time."""
+
+
+class Compared(msgspec.Struct, frozen=True):
+    """One round, in records a second; and how long the views took to be level after the load."""
+
+    raw: float
+    bare: float
+    captured: float
+    level_seconds: float
+
+
+def compare_records(batches: int, rounds: int, console: Console) -> None:
+    """Print durable log records a second beside both baselines."""
+    bodies = [msgspec.json.encode(export(number)) for number in range(batches)]
+    table = Table("round", "(a) decode + SQLite", "(b) bare route", "records/s", "to (a)", "to (b)", "level after")
+    ratios = []
+    for number in range(rounds):
+        compared = _round(bodies)
+        ratios.append(compared.captured / compared.raw)
+        table.add_row(
+            str(number + 1),
+            f"{compared.raw:,.0f}",
+            f"{compared.bare:,.0f}",
+            f"{compared.captured:,.0f}",
+            f"{compared.captured / compared.raw:.2f}",
+            f"{compared.captured / compared.bare:.2f}",
+            f"{compared.level_seconds:.2f} s",
+        )
+    console.print(table)
+    console.print(f"log records: median ratio {sorted(ratios)[len(ratios) // 2]:.2f} to decoding and SQLite")
+
+
+def _round(bodies: Sequence[bytes]) -> Compared:
+    def load(port: int, headers: dict[str, str]) -> float:
+        return BATCH_RECORDS * trio.run(_put, port, headers, bodies)
+
+    raw = _raw(bodies)
+    with bare_route() as port:
+        bare = load(port, {})
+    with fresh_service() as service:
+        captured = load(service.port, service.headers)
+        started = time.perf_counter()
+        service.wait_until_level()
+        level_seconds = time.perf_counter() - started
+    return Compared(raw, bare, captured, level_seconds)
+
+
+async def _put(port: int, headers: dict[str, str], bodies: Sequence[bytes]) -> float:
+    def body(connection: int, number: int) -> bytes:
+        return bodies[number * CONNECTIONS + connection]
+
+    measured = await put_load(port, "/v1/logs", headers, body, CONNECTIONS, len(bodies))
+    return measured.per_second
+
+
+def _raw(bodies: Sequence[bytes]) -> float:
+    """Records a second that are decoded and on disk, without any server."""
+    with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
+        db = sqlite3.connect(Path(folder) / "raw.db", isolation_level=None)
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute("PRAGMA synchronous=FULL")
+        db.execute("CREATE TABLE batches (id INTEGER PRIMARY KEY, body BLOB)")
+        started = time.perf_counter()
+        for body in bodies:
+            msgspec.json.decode(body)
+            db.execute("INSERT INTO batches (body) VALUES (?)", (body,))
+        seconds = time.perf_counter() - started
+        db.close()
+    return BATCH_RECORDS * len(bodies) / seconds

@@ -1,0 +1,86 @@
+"""The servers that a benchmark measures, each as a child of its own."""
+
+import re
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+_READY = re.compile(r"ready intake=\S*?:(\d+) ")
+
+
+class Serving(msgspec.Struct, frozen=True):
+    """A service over a new folder, and how to talk to it."""
+
+    port: int
+    headers: dict[str, str]
+    var: Path
+
+    def behind_events(self) -> int:
+        """Events in the log that the views do not hold yet."""
+        views = self.var / (self.var / "views.current").read_text().strip()
+        head = _one(self.var / "events.db", "SELECT max(rowid) FROM stored_events")
+        return head - _one(views, "SELECT position FROM bookmark")
+
+    def wait_until_level(self) -> None:
+        """Return once the views hold everything."""
+        while self.behind_events():
+            time.sleep(0.02)
+
+
+@contextmanager
+def fresh_service() -> Iterator[Serving]:
+    """The service as an operator starts it, on a folder of its own."""
+    with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
+        var = Path(folder) / "var"
+        made = subprocess.run(_svc("init", "--var", str(var), "--json"), check=True, capture_output=True)
+        headers = {"Authorization": f"Bearer {msgspec.json.decode(made.stdout)['key']}"}
+        listeners = ("--intake", "127.0.0.1:0", "--api", "127.0.0.1:0")
+        with _started(_svc("serve", "--var", str(var), *listeners, "--log-level", "warning")) as port:
+            yield Serving(port, headers, var)
+
+
+@contextmanager
+def bare_route() -> Iterator[int]:
+    """The port of a server that reads and decodes, and no more."""
+    with _started([sys.executable, "-m", "bench.bare"]) as port:
+        yield port
+
+
+def _svc(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "svc", *arguments]
+
+
+@contextmanager
+def _started(command: list[str]) -> Iterator[int]:
+    """The intake port of a server that runs as a child."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield _port(process.stdout, command)
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def _port(lines: Iterator[str], command: list[str]) -> int:
+    for line in lines:
+        found = _READY.search(line)
+        if found is not None:
+            return int(found[1])
+    raise RuntimeError(f"{command} did not start")
+
+
+def _one(path: Path, query: str) -> int:
+    db = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)
+    try:
+        value: int = db.execute(query).fetchone()[0]
+        return value
+    finally:
+        db.close()
