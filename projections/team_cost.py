@@ -24,7 +24,7 @@ class Rollup(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     cache_read_tokens: int | None
     cache_creation_tokens: int | None
     request_count: int | None
-    unreported_requests: int | None
+    unmeasured_requests: int | None
     """Requests whose tokens nobody told; where there are any, the token sums are None."""
     is_estimate: bool = True
 
@@ -98,7 +98,7 @@ def _previous_usd(previous: Reading) -> float | None:
 
 def _rollup(total: Spent, partial: bool) -> Rollup:
     below = partial or total.unpriced or total.lower_bound
-    known = not partial and not total.unreported
+    known = not partial and not total.unmeasured
     return Rollup(
         cost_usd=_cost_usd(total, partial),
         lower_bound_cost_usd=total.cost_usd_nano / NANO if below and total.cost_usd_nano > 0 else None,
@@ -107,7 +107,7 @@ def _rollup(total: Spent, partial: bool) -> Rollup:
         cache_read_tokens=total.cache_read_tokens if known else None,
         cache_creation_tokens=total.cache_write_tokens if known else None,
         request_count=None if partial else total.requests,
-        unreported_requests=None if partial else total.unreported,
+        unmeasured_requests=None if partial else total.unmeasured,
     )
 
 
@@ -129,7 +129,7 @@ def _member(developer_id: UUID, name: str, spent: Spent, total_usd: float | None
         developer_id=developer_id,
         display_name=name,
         cost_usd=cost_usd,
-        total_tokens=None if partial or spent.unreported else spent.total_tokens,
+        total_tokens=None if partial or spent.unmeasured else spent.total_tokens,
         request_count=None if partial else spent.requests,
         share=cost_usd / total_usd if cost_usd is not None and total_usd else None,
     )

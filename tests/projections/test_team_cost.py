@@ -251,7 +251,7 @@ def test_tokens_that_nobody_told_leave_the_sums_open() -> None:
     """Beside them stands how many requests told none."""
     untold = request_row(1, input_tokens=None, output_tokens=None)
     found = answer(of_rows(untold, request_row(2, developer_id=BEN.developer_id)))
-    assert (found.rollup.input_tokens, found.rollup.unreported_requests, found.rollup.cost_usd) == (None, 1, 0.02)
+    assert (found.rollup.input_tokens, found.rollup.unmeasured_requests, found.rollup.cost_usd) == (None, 1, 0.02)
     assert [each.total_tokens for each in found.members] == [None, 120]
 
 

@@ -24,7 +24,7 @@ FIELDS = {
 }  # fmt: skip
 ROLLUP = {
     "costUsd", "lowerBoundCostUsd", "inputTokens", "outputTokens", "cacheReadTokens", "cacheCreationTokens",
-    "requestCount", "unreportedRequests", "isEstimate",
+    "requestCount", "unmeasuredRequests", "isEstimate",
 }  # fmt: skip
 MEMBER = {"developerId", "displayName", "costUsd", "totalTokens", "requestCount", "share"}
 COVERAGE = {"reason", "readBatches", "droppedFiles", "unreadableFiles"}
@@ -69,7 +69,7 @@ async def test_what_a_team_spent(house: House, api: Caller) -> None:
         "cacheReadTokens": 0,
         "cacheCreationTokens": 0,
         "requestCount": 2,
-        "unreportedRequests": 0,
+        "unmeasuredRequests": 0,
         "isEstimate": True,
     }
     assert found["members"] == [
