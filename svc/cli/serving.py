@@ -47,6 +47,7 @@ async def _init(settings: Settings, organization: str, owner: str) -> Initialize
 @click.option("--api", metavar="HOST:PORT", help="Private listener. [default: 127.0.0.1:8318]")
 @click.option("--tls-certificate", metavar="FILE", help="PEM certificate for both listeners.")
 @click.option("--tls-key", metavar="FILE", help="PEM key for both listeners.")
+@click.option("--catalog", metavar="SOURCE", help="List prices: genai-prices, a FILE or a URL. [default: genai-prices]")
 @click.option("--log-level", help="debug, info, warning or error. [default: info]")
 def serve(**flags: str | None) -> None:
     """Run the server; an empty folder is set up first.
