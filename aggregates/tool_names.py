@@ -24,7 +24,7 @@ _TOOLS = _effects(
         "shell": """
             bash shell sh exec exec_command local_shell container.exec shell_command unified_exec
             run_shell_command run_in_terminal run_terminal_cmd run_command execute_command powershell
-            terminal run_terminal_command
+            terminal run_terminal_command run_command_in_terminal
         """,
         "read": """
             read glob grep ls notebookread read_file read_many_files read_multiple_files list_directory
@@ -32,7 +32,7 @@ _TOOLS = _effects(
             codebase_search semantic_search code_search get_errors webfetch websearch web_fetch web_search
             fetch_webpage google_web_search view view_image get_file_contents read_notebook_cell_output
             test_search bashoutput taskoutput get_terminal_output find_files toolsearch lsp
-            get_changed_files readfile readfolder findfiles searchtext
+            get_changed_files readfile readfolder findfiles searchtext get_file
         """,
     }
 )

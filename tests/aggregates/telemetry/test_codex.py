@@ -1,0 +1,147 @@
+"""The Codex CLI's log events."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.support.otlp import NOW_NANO, NOW_US, TRACE, Taken, log, logs, span, taken, traces
+
+
+def codex(event: str, attributes: dict[str, object] | None = None, **members: Any) -> dict[str, Any]:
+    """A log record as Codex sends it: no time of its own, a body that is null, a name that is a source position."""
+    usual = {
+        "timeUnixNano": "0",
+        "observedTimeUnixNano": NOW_NANO,
+        "body": None,
+        "traceId": TRACE,
+        "spanId": "",
+        "eventName": "event otel/src/events/session_telemetry.rs:703",
+    }
+    named = {"event.name": f"codex.{event}", "conversation.id": "c1", "model": "gpt-5-codex"}
+    return log({**named, **(attributes or {})}, **(usual | members))
+
+
+def read(*records: object) -> Taken:
+    """What becomes of them."""
+    return taken(logs(*records, service="codex_exec"))
+
+
+COMPLETED = {
+    "event.kind": "response.completed",
+    "input_token_count": "1520",
+    "output_token_count": "48",
+    "cached_token_count": {"intValue": "1024"},
+    "cache_write_token_count": {"intValue": "0"},
+    "reasoning_token_count": {"intValue": "16"},
+}
+
+
+def test_a_request_is_the_second_completed_event() -> None:
+    """Input without what was cached; the reasoning is part of the output. The stream's other events say nothing."""
+    events = [codex("sse_event", {"event.kind": kind}) for kind in ("response.created", "response.completed")]
+    found = read(*events, codex("sse_event", COMPLETED, traceId=""))
+    assert found.kinds == ["other", "other", "request"]
+    record = found.records[-1]
+    counts = (record.input_tokens, record.output_tokens, record.cache_read_tokens, record.cache_write_tokens)
+    assert (record.model, counts) == ("gpt-5-codex", (496, 48, 1024, 0))
+    assert (record.prompt_id, record.at_us, record.name) == (None, NOW_US, "codex.sse_event")
+
+
+def test_counts_that_contradict_each_other_are_unknown() -> None:
+    """More cached than there was."""
+    assert read(codex("sse_event", COMPLETED | {"input_token_count": "5"})).only.input_tokens is None
+
+
+@pytest.mark.parametrize(
+    ("attributes", "kind", "status"),
+    [
+        ({"http.response.status_code": {"intValue": "200"}}, "other", 200),
+        ({"http.response.status_code": {"intValue": "500"}, "error.message": "oops"}, "error", 500),
+        ({"http.response.status_code": 429}, "error", 429),
+        ({"error.message": "connection refused"}, "error", None),
+        ({}, "other", None),
+    ],
+)
+def test_every_try_of_a_request_is_logged(attributes: dict[str, object], kind: str, status: int | None) -> None:
+    """A good one is counted when its stream is complete."""
+    record = read(codex("api_request", attributes)).only
+    assert (record.kind, record.status_code) == (kind, status)
+
+
+def test_a_stream_that_failed_is_a_failed_request() -> None:
+    """Its HTTP status was good."""
+    failed = {"event.kind": "response.failed", "error.message": "Rate limit reached, try again in 20s"}
+    record = read(codex("sse_event", failed)).only
+    assert (record.kind, record.retry_after_ms) == ("error", 20_000)
+
+
+@pytest.mark.parametrize(("prompt", "text"), [("Read notes.txt", "Read notes.txt"), ("[REDACTED]", None)])
+def test_a_prompt_is_named_by_its_trace(prompt: str, text: str | None) -> None:
+    """Blacked out or not."""
+    found = read(codex("user_prompt", {"prompt": prompt}))
+    assert (found.only.kind, found.only.prompt_id, found.text()) == ("prompt", TRACE, text)
+    assert (found.commands[0].agent_session_id, found.commands[0].source) == ("c1", "codex")
+
+
+@pytest.mark.parametrize(
+    ("decision", "source", "kinds"),
+    [
+        ("approved", "Config", ["other"]),
+        ("approved_for_session", "User", ["other"]),
+        ("denied", "User", ["rejection"]),
+        ("abort", "User", ["rejection", "interruption"]),
+        ("denied", "Config", ["other"]),
+    ],
+)
+def test_decisions(decision: str, source: str, kinds: list[str]) -> None:
+    """Only a person rejects."""
+    found = read(codex("tool_decision", {"decision": decision, "source": source, "call_id": "x"}))
+    assert found.kinds == kinds
+
+
+PATCH = "*** Begin Patch\n*** Update File: src/a.py\n@@\n-old\n+new\n+newer\n*** End Patch"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "path", "command", "lines"),
+    [
+        ("exec_command", {"cmd": "cat notes.txt"}, None, "cat notes.txt", (None, None)),
+        ("shell", {"command": ["bash", "-lc", "pytest -q"]}, None, "pytest -q", (None, None)),
+        ("shell", {"command": ["git", "commit", "-m", "a b"]}, None, "git commit -m 'a b'", (None, None)),
+        ("apply_patch", {"input": PATCH}, "src/a.py", None, (2, 1)),
+        ("apply_patch", PATCH, "src/a.py", None, (2, 1)),
+        ("exec_command", "no json", None, None, (None, None)),
+    ],
+)
+def test_tool_calls(
+    tool: str, arguments: object, path: str | None, command: str | None, lines: tuple[int | None, int | None]
+) -> None:
+    """Whatever form the input has."""
+    given = arguments if isinstance(arguments, str) else json.dumps(arguments)
+    attributes = {"tool_name": tool, "call_id": "x", "arguments": given, "success": "true", "duration_ms": "103"}
+    found = read(codex("tool_result", attributes))
+    record = found.only
+    assert (record.kind, record.tool, record.ok, record.duration_ms) == ("tool", tool, True, 103)
+    assert (found.text("path"), found.text("command")) == (path, command)
+    assert (record.lines_added, record.lines_removed) == lines
+
+
+def test_a_conversation_starts() -> None:
+    """As a session does."""
+    assert read(codex("conversation_starts")).kinds == ["session_start"]
+
+
+def test_a_record_that_is_no_event_is_kept_and_says_nothing() -> None:
+    """It names no session, and its name is a place in the source."""
+    note = log({}, body={"stringValue": "flushing OTEL metrics"}, eventName="event otel/src/metrics/client.rs:1")
+    found = read(note, codex("user_prompt"))
+    assert [(each.agent_session_id, each.source) for each in found.commands] == [(None, "codex"), ("c1", "codex")]
+    assert (found.records[0].kind, found.records[0].name) == ("other", None)
+
+
+def test_spans_are_kept_only() -> None:
+    """Codex's logs are the truth; a span without a session is of the one of its trace."""
+    usage = {"conversation.id": "c1", "gen_ai.usage.input_tokens": 5, "gen_ai.operation.name": "chat"}
+    found = taken(traces(span("codex.sampling", usage), span("inner", {}, spanId="a" * 16), service="codex_exec"))
+    assert (found.kinds, [each.agent_session_id for each in found.commands]) == (["other", "other"], ["c1"])

@@ -1,0 +1,251 @@
+"""What real exporters send beside what the specification says, and what cannot be used."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.support.otlp import (
+    NOW_NANO,
+    NOW_US,
+    SPAN,
+    TRACE,
+    claude,
+    counter,
+    log,
+    logs,
+    metrics,
+    span,
+    taken,
+    traces,
+)
+
+SAID_US = 1_780_000_005_000_000
+SAID = "2026-05-28T20:26:45Z"
+
+
+@pytest.mark.parametrize(
+    ("members", "at_us"),
+    [
+        ({"timeUnixNano": NOW_NANO}, NOW_US),
+        ({"timeUnixNano": int(NOW_NANO)}, NOW_US),
+        ({"timeUnixNano": "0", "observedTimeUnixNano": NOW_NANO}, NOW_US),
+        ({"timeUnixNano": 0, "observedTimeUnixNano": int(NOW_NANO)}, NOW_US),
+        ({"timeUnixNano": None, "observedTimeUnixNano": NOW_NANO}, NOW_US),
+        ({"timeUnixNano": "0", "observedTimeUnixNano": "0"}, SAID_US),
+        ({"timeUnixNano": None}, SAID_US),
+    ],
+)
+def test_the_time_is_the_first_that_is_there(members: dict[str, Any], at_us: int) -> None:
+    """Its own, that of its observation, what the event says."""
+    assert taken(logs(log({"event.timestamp": SAID}, **members))).only.at_us == at_us
+
+
+@pytest.mark.parametrize("said", ["", "soon", "0001-01-01T00:00:00Z"])
+def test_without_any_time_it_is_that_of_receipt(said: str) -> None:
+    """A time that is none counts as absent."""
+    assert taken(logs(log({"event.timestamp": said}, timeUnixNano="0"))).only.at_us == NOW_US
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"body": None},
+        {"traceId": "", "spanId": "", "severityText": None, "attributes": None},
+        {"traceId": TRACE.upper(), "spanId": SPAN.upper()},
+        {"severityNumber": 9, "severityText": "INFO", "flags": 1, "droppedAttributesCount": 0},
+        {"severityNumber": 0, "eventName": "", "metadata": [], "snake_case": {"a": [1]}},
+        {"body": {}, "flags": "1"},
+        {"body": {"arrayValue": {"values": [{}, {"stringValue": "x"}, {"kvlistValue": {"values": [{"key": "k"}]}}]}}},
+        {"body": {"bytesValue": "aGVsbG8="}},
+        {"body": {"doubleValue": "NaN"}},
+        {"body": {"doubleValue": "-Infinity"}},
+        {"body": {"doubleValue": 1}},
+        {"body": {"doubleValue": "1.5e3"}},
+        {"body": {"intValue": "-9223372036854775808"}},
+        {"body": {"intValue": 9223372036854775807}},
+        {"body": {"stringValueStrindex": 5}},
+    ],
+)
+def test_a_record_that_exporters_may_send_is_taken(members: dict[str, Any]) -> None:
+    """Null and empty are absent, unknown members are ignored, integers come as numbers and as strings."""
+    found = taken(logs(log({"session.id": "s1"}, **members)))
+    assert (found.faults.message, found.kinds) == (None, ["other"])
+
+
+@pytest.mark.parametrize(
+    ("members", "place"),
+    [
+        ({"timeUnixNano": True}, "timeUnixNano"),
+        ({"timeUnixNano": 1.5}, "timeUnixNano"),
+        ({"timeUnixNano": "1.5"}, "timeUnixNano"),
+        ({"timeUnixNano": -1}, "timeUnixNano"),
+        ({"timeUnixNano": "18446744073709551616"}, "timeUnixNano"),
+        ({"observedTimeUnixNano": "soon"}, "observedTimeUnixNano"),
+        ({"severityNumber": "SEVERITY_NUMBER_INFO"}, "severityNumber"),
+        ({"traceId": "aYQql5kRA2zz6CIIbsqgBw=="}, "traceId"),
+        ({"traceId": SPAN}, "traceId"),
+        ({"spanId": "Wmn8F4uo+Dc="}, "spanId"),
+        ({"flags": -1}, "flags"),
+        ({"attributes": {}}, "attributes"),
+        ({"attributes": [None]}, "attributes"),
+        ({"attributes": [{"key": 5}]}, "attributes"),
+        ({"attributes": [{"key": "a", "value": "bare"}]}, "attributes"),
+        ({"attributes": [{"key": "a", "value": {"intValue": True}}]}, "attributes"),
+        ({"attributes": [{"key": "a", "value": {"intValue": 1.5}}]}, "attributes"),
+        ({"attributes": [{}, {"key": "a", "value": {"intValue": "ten"}}]}, "attributes[1].value.intValue"),
+        ({"attributes": [{"key": "a", "value": {"intValue": "9223372036854775808"}}]}, "attributes[0].value.intValue"),
+        ({"attributes": [{"key": "a", "value": {"doubleValue": "much"}}]}, "attributes[0].value.doubleValue"),
+        ({"attributes": [{"key": "a", "value": {"boolValue": "true"}}]}, "boolValue"),
+        ({"attributes": [{"key": "a", "value": {"stringValue": 5}}]}, "stringValue"),
+        ({"attributes": [{"key": "a", "value": {"bytesValue": "not base64!"}}]}, "attributes[0].value.bytesValue"),
+        ({"body": "bare"}, "body"),
+        ({"body": {"intValue": "x"}}, "body.intValue"),
+    ],
+)
+def test_a_record_that_cannot_be_used_is_rejected_alone(members: dict[str, Any], place: str) -> None:
+    """The others are kept, and the message names the record and the member."""
+    found = taken(logs(claude("user_prompt"), log({}, **members), claude("api_request")))
+    assert (found.kinds, found.faults.records) == (["prompt", "request"], 1)
+    assert (found.faults.message or "").startswith("resourceLogs[0].scopeLogs[0].logRecords[1]: ")
+    assert place in (found.faults.message or "")
+
+
+@pytest.mark.parametrize("record", [None, 5, "text", [], True])
+def test_what_is_no_object_is_no_record(record: object) -> None:
+    """It is rejected as one."""
+    assert taken(logs(claude("user_prompt"), record)).faults.records == 1
+
+
+def test_values_nested_without_measure_are_rejected() -> None:
+    """They would take the reader's stack."""
+    deep: dict[str, Any] = {"stringValue": "x"}
+    for _ in range(70):
+        deep = {"arrayValue": {"values": [deep]}}
+    found = taken(logs(log({"deep": deep}), claude("user_prompt")))
+    assert (found.kinds, found.faults.records) == (["prompt"], 1)
+    assert "nested deeper than 64 levels" in (found.faults.message or "")
+
+
+@pytest.mark.parametrize(
+    ("session", "why"),
+    [("x" * 1025, "at most 1024"), ("a\0b", "NUL"), ("a\ufffdb", "half a character")],
+)
+def test_a_session_id_that_can_be_none_rejects_its_record(session: str, why: str) -> None:
+    """It would name a session that nobody has."""
+    found = taken(logs(claude("user_prompt", {"session.id": session}), claude("user_prompt")))
+    assert (found.kinds, found.faults.records) == (["prompt"], 1)
+    assert why in (found.faults.message or "")
+
+
+@pytest.mark.parametrize(("attribute", "resource", "session"), [("s1", "s2", "s1"), ("", "s2", "s2"), (None, "", None)])
+def test_the_session_is_the_records_else_the_resources(
+    attribute: str | None, resource: str, session: str | None
+) -> None:
+    """An empty one is absent."""
+    named = {} if attribute is None else {"session.id": attribute}
+    found = taken(logs(log(named), resource={"session.id": resource}))
+    assert [each.agent_session_id for each in found.commands] == [session]
+
+
+def test_a_resource_that_cannot_be_read_takes_its_records_with_it() -> None:
+    """And not those of others."""
+    bad = {"resource": {"attributes": 5}, "scopeLogs": [{"logRecords": [{}, {}]}]}
+    found = taken({"resourceLogs": [bad, *logs(claude("user_prompt"))["resourceLogs"]]})
+    assert (found.kinds, found.faults.records) == (["prompt"], 2)
+    assert "its resource does not fit" in (found.faults.message or "")
+
+
+@pytest.mark.parametrize("scope", [{"name": 5}, {"attributes": [{"key": "a", "value": {"intValue": "x"}}]}, "x"])
+def test_a_scope_that_cannot_be_read_does_so_too(scope: object) -> None:
+    """Its attributes are looked at as well."""
+    found = taken({"resourceLogs": [{"scopeLogs": [{"scope": scope, "logRecords": [{}]}]}]})
+    assert (found.records, found.faults.records) == ([], 1)
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"kind": "SPAN_KIND_SERVER"},
+        {"status": {"code": "STATUS_CODE_ERROR"}},
+        {"traceId": "zzz"},
+        {"parentSpanId": "xyz"},
+        {"endTimeUnixNano": "later"},
+        {"events": [{"timeUnixNano": "x"}]},
+        {"links": [{"traceId": "x"}]},
+    ],
+)
+def test_a_span_that_cannot_be_used_is_rejected_alone(members: dict[str, Any]) -> None:
+    """Enum names and ids in base64 are what generators of test data send."""
+    found = taken(traces(span("good", {}), span("bad", {}, **members)))
+    assert (len(found.records), found.faults.records) == (1, 1)
+    assert (found.faults.message or "").startswith("resourceSpans[0].scopeSpans[0].spans[1]: ")
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"parentSpanId": "", "traceState": "", "status": {}, "events": [], "links": None},
+        {"traceId": "", "spanId": None},
+        {"kind": None, "status": {"code": 2, "message": "bad"}, "flags": 257},
+    ],
+)
+def test_a_span_that_exporters_may_send_is_taken(members: dict[str, Any]) -> None:
+    """Empty ids are absent."""
+    assert taken(traces(span("x", {}, **members))).faults.message is None
+
+
+@pytest.mark.parametrize(
+    ("point", "number"),
+    [
+        ({"asInt": 5}, 5.0),
+        ({"asInt": "5"}, 5.0),
+        ({"asDouble": 1}, 1.0),
+        ({"asDouble": 0.25}, 0.25),
+        ({"asDouble": "0.25"}, 0.25),
+        ({"asDouble": "NaN"}, None),
+        ({"asDouble": "Infinity"}, None),
+        ({"asDouble": 1, "flags": 1}, None),
+        ({}, None),
+        ({"asInt": 1, "exemplars": [], "flags": 0, "startTimeUnixNano": None}, 1.0),
+    ],
+)
+def test_a_points_number(point: dict[str, Any], number: float | None) -> None:
+    """What is no finite number is not shown as one."""
+    found = taken(metrics(counter("c", point)))
+    assert (found.faults.message, [each.value for each in found.points]) == (None, [number])
+
+
+@pytest.mark.parametrize(
+    "point",
+    [{"asInt": 1.5}, {"asInt": True}, {"asInt": "x"}, {"asDouble": "x"}, {"asDouble": True}, {"timeUnixNano": "x"}, 5],
+)
+def test_a_point_that_cannot_be_used_is_rejected_alone(point: object) -> None:
+    """Its siblings are kept."""
+    metric = counter("c", {"asInt": 1})
+    metric["sum"]["dataPoints"].append(point)
+    found = taken(metrics(metric))
+    assert (len(found.points), found.faults.records) == (1, 1)
+    assert (found.faults.message or "").startswith("resourceMetrics[0].scopeMetrics[0].metrics[0].sum.dataPoints[1]: ")
+
+
+def test_a_metric_that_cannot_be_read_takes_its_points_with_it() -> None:
+    """The name of a temporality is none."""
+    metric = counter("c", {"asInt": 1})
+    metric["sum"]["aggregationTemporality"] = "AGGREGATION_TEMPORALITY_DELTA"
+    found = taken(metrics(metric, counter("d", {"asInt": 1})))
+    assert ([point.name for point in found.points], found.faults.records) == (["d"], 1)
+
+
+def test_a_record_too_large_for_an_event_is_rejected() -> None:
+    """The message says what is allowed."""
+    found = taken(logs(claude("user_prompt", {"prompt": "a" * (3 * 1024 * 1024)}), claude("user_prompt")))
+    assert (found.kinds, found.faults.records) == (["prompt"], 1)
+    assert "a single record may have 3145728" in (found.faults.message or "")
+
+
+def test_a_number_out_of_range_rejects_its_record() -> None:
+    """Wherever it stands."""
+    body = msgspec.json.encode(logs(log({}, other="NUMBER"), claude("user_prompt"))).replace(b'"NUMBER"', b"1e999")
+    found = taken(body)
+    assert (found.kinds, found.faults.records) == (["prompt"], 1)

@@ -1,0 +1,145 @@
+"""Exports as real agents send them, small ones; and what becomes of them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from aggregates.commands import CaptureMetrics, CaptureRecords
+from aggregates.records import Point, Record
+from aggregates.telemetry.exports import Export, Faults, Means
+from aggregates.telemetry.splitting import Section, Signal, split
+from aggregates.words import Words, cut
+from tests.support.facts import ANA, DIGESTER
+
+NOW_US = 1_780_000_000_000_000
+NOW_NANO = str(NOW_US * 1_000)
+TRACE = "5b8efff798038103d269b633813fc60c"
+SPAN = "eee19b7ec3c1b174"
+
+Attributes = Mapping[str, object]
+
+
+def value(plain: object) -> dict[str, Any]:
+    """An AnyValue; a mapping is taken as one already."""
+    match plain:
+        case dict():
+            return plain
+        case bool():
+            return {"boolValue": plain}
+        case int():
+            return {"intValue": plain}
+        case float():
+            return {"doubleValue": plain}
+        case _:
+            return {"stringValue": plain}
+
+
+def pairs(attributes: Attributes) -> list[dict[str, Any]]:
+    """Attributes as OTLP has them."""
+    return [{"key": key, "value": value(plain)} for key, plain in attributes.items()]
+
+
+def log(attributes: Attributes, /, **members: Any) -> dict[str, Any]:
+    """A log record."""
+    return {"timeUnixNano": NOW_NANO, "attributes": pairs(attributes), **members}
+
+
+def claude(event: str, attributes: Attributes | None = None, /, **members: Any) -> dict[str, Any]:
+    """A log record of Claude Code's session `s1`."""
+    usual = {"session.id": "s1", "prompt.id": "p1", "event.name": event}
+    return log({**usual, **(attributes or {})}, body={"stringValue": f"claude_code.{event}"}, **members)
+
+
+def span(name: str, attributes: Attributes, /, **members: Any) -> dict[str, Any]:
+    """A span of one second."""
+    usual = {
+        "traceId": TRACE,
+        "spanId": SPAN,
+        "name": name,
+        "kind": 1,
+        "startTimeUnixNano": NOW_NANO,
+        "endTimeUnixNano": str((NOW_US + 1_000_000) * 1_000),
+    }
+    return {**usual, "attributes": pairs(attributes), **members}
+
+
+def logs(*records: object, service: str = "claude-code", resource: Attributes | None = None) -> dict[str, Any]:
+    """An export of log records."""
+    return _export("resourceLogs", "scopeLogs", "logRecords", records, service, resource)
+
+
+def traces(*spans: object, service: str = "vs-copilot") -> dict[str, Any]:
+    """An export of spans."""
+    return _export("resourceSpans", "scopeSpans", "spans", spans, service, None)
+
+
+def metrics(*each: object, service: str = "claude-code", resource: Attributes | None = None) -> dict[str, Any]:
+    """An export of metrics."""
+    return _export("resourceMetrics", "scopeMetrics", "metrics", each, service, resource)
+
+
+def _export(
+    top: str, inner: str, last: str, each: Sequence[object], service: str, resource: Attributes | None
+) -> dict[str, Any]:
+    attributes = pairs({"service.name": service, **(resource or {})})
+    return {top: [{"resource": {"attributes": attributes}, inner: [{"scope": {"name": "scope"}, last: list(each)}]}]}
+
+
+def counter(name: str, point: Attributes, attributes: Attributes | None = None) -> dict[str, Any]:
+    """A sum with one point."""
+    made = {"timeUnixNano": NOW_NANO, "attributes": pairs(attributes or {}), **point}
+    return {"name": name, "sum": {"aggregationTemporality": 1, "isMonotonic": True, "dataPoints": [made]}}
+
+
+class Taken(msgspec.Struct):
+    """What an export became."""
+
+    commands: list[CaptureRecords | CaptureMetrics]
+    faults: Faults
+
+    @property
+    def records(self) -> list[Record]:
+        """Of all commands."""
+        return [record for each in self.commands if isinstance(each, CaptureRecords) for record in each.records]
+
+    @property
+    def points(self) -> list[Point]:
+        """Of all commands."""
+        return [point for each in self.commands if isinstance(each, CaptureMetrics) for point in each.points]
+
+    @property
+    def kinds(self) -> list[str]:
+        """What the records say happened."""
+        return [record.kind for record in self.records]
+
+    @property
+    def only(self) -> Record:
+        """The one record."""
+        (record,) = self.records
+        return record
+
+    def text(self, field: str = "text") -> str | None:
+        """What the one record's text, path or command says."""
+        (command,) = self.commands
+        assert isinstance(command, CaptureRecords)
+        return cut(Words(command.words), getattr(self.only, field))
+
+
+def signal_of(export: Mapping[str, object]) -> Signal:
+    """Logs, unless it says otherwise."""
+    return "traces" if "resourceSpans" in export else "metrics" if "resourceMetrics" in export else "logs"
+
+
+def taken(export: Mapping[str, Any] | bytes, *, signal: Signal | None = None, redaction: bool = True) -> Taken:
+    """What becomes of an export."""
+    found = signal or (signal_of(export) if isinstance(export, Mapping) else "logs")
+    data = export if isinstance(export, bytes) else msgspec.json.encode(export)
+    return taken_of(split(data, found), found, redaction=redaction)
+
+
+def taken_of(sections: Sequence[Section], signal: Signal, *, redaction: bool = True) -> Taken:
+    """The same, cut already."""
+    export = Export(signal, Means(ANA, NOW_US, DIGESTER, redaction))
+    commands = [made.command for made in export.commands(sections)]
+    return Taken(commands, export.faults)
