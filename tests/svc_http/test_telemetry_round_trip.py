@@ -1,0 +1,178 @@
+"""What agents export, read back as they sent it: through the decoder, the log and the views."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.support import otlp
+from tests.support.otlp import NOW_US
+from tests.support.people import BEN_KEY
+from tests.svc_http.house import Caller, House, bearer
+
+SECOND = 1_000_000
+V1 = "/v1/telemetry"
+API_REQUEST = {
+    "model": "claude-sonnet-4-5",
+    "input_tokens": 10,
+    "output_tokens": 5,
+    "cache_read_tokens": 7,
+    "cache_creation_tokens": 3,
+    "cost_usd": 0.25,
+    "duration_ms": 1200,
+    "request_id": "req-1",
+}
+
+
+@pytest.fixture
+def house(house: House) -> House:
+    """It is a minute after the agents sent."""
+    house.clock_us = NOW_US + 60 * SECOND
+    return house
+
+
+async def sent(intake: Caller, signal: str, export: dict[str, Any]) -> None:
+    """The export was taken whole."""
+    answer = await intake.post(f"/v1/{signal}", export)
+    assert (answer.status, answer.json) == (200, {})
+
+
+async def records(api: Caller, signal: str, query: str = "") -> list[dict[str, Any]]:
+    """What is read back."""
+    found: list[dict[str, Any]] = (await api.get(f"{V1}/{signal}?{query}")).json["records"]
+    return found
+
+
+async def test_log_records(house: House, intake: Caller, api: Caller) -> None:
+    """Tokens and cost beside the attributes; each record with its own, in a document that holds several sessions."""
+    other = otlp.claude("user_prompt", {"session.id": "s2", "prompt_length": "7"})
+    note = otlp.log({"x": 1})
+    await sent(intake, "logs", otlp.logs(other, otlp.claude("api_request", API_REQUEST), note))
+    by_name = {record["event_name"]: record for record in await records(api, "logs")}
+    shown = by_name["api_request"]
+    attributes = msgspec.json.decode(shown.pop("attributes_json"))
+    assert attributes == {"session.id": "s1", "prompt.id": "p1", "event.name": "api_request", **API_REQUEST}
+    assert len(shown.pop("source_event_id")) == 64
+    assert shown == {
+        "timestamp": "2026-05-28T20:26:40Z",
+        "event_name": "api_request",
+        "session_id": "s1",
+        "model": "claude-sonnet-4-5",
+        "input_tokens": 10,
+        "output_tokens": 5,
+        "cache_read_tokens": 7,
+        "cache_creation_tokens": 3,
+        "cost_usd": 0.25,
+        "cost_kind": "reported",
+        "duration_ms": 1200,
+    }
+    assert msgspec.json.decode(by_name["user_prompt"]["attributes_json"])["session.id"] == "s2"
+    assert (by_name[None]["session_id"], by_name[None]["attributes_json"]) == (None, '{"x":1}')
+    assert [record["session_id"] for record in await records(api, "logs", "session_id=s2")] == ["s2"]
+    assert await records(api.using(bearer(BEN_KEY)), "logs", "session_id=s1") == []
+
+
+async def test_an_export_sent_twice_is_shown_once(intake: Caller, api: Caller) -> None:
+    """Also where the second one overlaps the first."""
+    first, second = otlp.claude("api_request", API_REQUEST), otlp.claude("user_prompt")
+    await sent(intake, "logs", otlp.logs(first))
+    await sent(intake, "logs", otlp.logs(first))
+    await sent(intake, "logs", otlp.logs(first, second))
+    assert len(await records(api, "logs")) == 2
+    (group,) = (await api.get(f"{V1}/stats")).json["groups"]
+    assert (group["records"], group["input_tokens"], group["cost_usd"]) == (2, 10, 0.25)
+
+
+async def test_secrets_are_not_read_back(intake: Caller, api: Caller) -> None:
+    """They were never stored."""
+    secret = "ghp_" + "aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5"
+    await sent(intake, "logs", otlp.logs(otlp.claude("user_prompt", {"prompt": f"use {secret} here"})))
+    (shown,) = await records(api, "logs")
+    assert secret not in shown["attributes_json"]
+    assert "here" in shown["attributes_json"]
+
+
+async def test_spans(intake: Caller, api: Caller) -> None:
+    """By their names, with their attributes."""
+    spans = [otlp.span("chat", {"gen_ai.conversation.id": "s1"}), otlp.span("execute_tool", {}, spanId="b" * 16)]
+    await sent(intake, "traces", otlp.traces(*spans))
+    found = {record["name"]: record["attributes_json"] for record in await records(api, "traces")}
+    assert found == {"chat": '{"gen_ai.conversation.id":"s1"}', "execute_tool": "{}"}
+
+
+async def test_metric_points(intake: Caller, api: Caller) -> None:
+    """Each with its own attributes and numbers, whatever its kind."""
+    session = {"session.id": "s1"}
+    counter = otlp.counter("claude_code.token.usage", {"asDouble": 5}, {**session, "type": "input"})
+    both = otlp.pairs(session)
+    histogram = {
+        "name": "latency",
+        "unit": "ms",
+        "histogram": {
+            "aggregationTemporality": 2,
+            "dataPoints": [
+                {"timeUnixNano": otlp.NOW_NANO, "attributes": both, "count": "2", "sum": 3, "bucketCounts": [1, "1"],
+                 "explicitBounds": [1]},
+                {"timeUnixNano": otlp.NOW_NANO, "attributes": [*both, *otlp.pairs({"n": 2})], "count": 9},
+            ],
+        },
+    }  # fmt: skip
+    summary = {
+        "name": "ages",
+        "summary": {
+            "dataPoints": [{"timeUnixNano": otlp.NOW_NANO, "attributes": both, "quantileValues": [{"value": 1}]}]
+        },
+    }
+    await sent(intake, "metrics", otlp.metrics(counter, histogram, summary))
+    found = await records(api, "metrics")
+    shown = {(record["name"], record["attributes_json"]): record for record in found}
+    assert len(shown) == 4
+    tokens = shown["claude_code.token.usage", '{"session.id":"s1","type":"input"}']
+    assert (tokens["kind"], tokens["temporality"], tokens["value"], tokens["distribution"]) == ("sum", "delta", 5, None)
+    first = shown["latency", '{"session.id":"s1"}']
+    assert (first["unit"], first["value"], first["temporality"]) == ("ms", None, "cumulative")
+    assert (first["distribution"]["count"], first["distribution"]["bucket_counts"]) == (2, [1, 1])
+    second = shown["latency", '{"session.id":"s1","n":2}']
+    assert second["distribution"]["count"] == 9
+    assert shown["ages", '{"session.id":"s1"}']["distribution"]["quantiles"] == [{"quantile": 0.0, "value": 1.0}]
+
+
+@pytest.mark.parametrize(
+    ("temporality", "values"),
+    [(1, [5, 4, 6]), (2, [5, 9, 15])],
+)
+async def test_a_counter_sums_up_the_same_as_deltas_and_as_a_running_total(
+    intake: Caller, api: Caller, temporality: int, values: list[int]
+) -> None:
+    """Sent a point at a time, as agents do."""
+    for number, value in enumerate(values):
+        time = {"timeUnixNano": str((NOW_US + number * SECOND) * 1000), "startTimeUnixNano": str(NOW_US * 1000)}
+        metric = otlp.counter(
+            "claude_code.token.usage", {"asDouble": value, **time}, {"session.id": "s1", "type": "input"}
+        )
+        metric["sum"]["aggregationTemporality"] = temporality
+        await sent(intake, "metrics", otlp.metrics(metric))
+    (group,) = (await api.get(f"{V1}/stats?signal=metrics")).json["groups"]
+    assert (group["records"], group["input_tokens"]) == (3, 15)
+
+
+async def test_throttling_and_turns(intake: Caller, api: Caller) -> None:
+    """A request that met a limit, and the one that was answered forty seconds later."""
+    later = str((NOW_US + 40 * SECOND) * 1000)
+    failure = otlp.claude("api_error", {"model": "claude-sonnet-4-5", "status_code": "429", "error": "rate limit"})
+    tool = otlp.claude(
+        "tool_result", {"tool_name": "Bash", "success": "false", "duration_ms": "30"}, timeUnixNano=later
+    )
+    success = otlp.claude("api_request", API_REQUEST, timeUnixNano=later)
+    await sent(intake, "logs", otlp.logs(failure, tool, success))
+    impact = (await api.get("/v1/intelligence/throttle")).json
+    assert [(event["detector"], event["estimatedDelaySecs"]) for event in impact["events"]] == [("rate_limit", 40.0)]
+    assert impact["events"][0]["sessionId"] == "s1"
+    (turn,) = (await api.post(f"{V1}/per-turn", {"session_id": "s1", "prompt_ids": ["p1"]})).json["turns"]
+    assert (turn["requests"], turn["tools"], turn["errors"], turn["tool_errors"]) == (1, 1, 1, 1)
+    assert turn["tokens"] == {"input": 10, "output": 5, "cache_read": 7, "cache_write": 3}
+    use = (await api.get(f"{V1}/analytics")).json
+    assert use["tools"] == [{"name": "Bash", "calls": 1, "errors": 1, "medianMs": 30.0}]
+    assert use["errors"] == [{"statusCode": 429, "model": "claude-sonnet-4-5", "count": 1}]
+    (model,) = (await api.get("/v1/intelligence/rightsizing")).json["modelUsage"]
+    assert (model["avgTotalTokens"], model["totalCostUsd"]) == (25.0, 0.25)
