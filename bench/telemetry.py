@@ -20,7 +20,8 @@ BATCH_RECORDS = 100
 BATCHES = 50
 REPEATS = 5
 
-_NAMES = ("user_prompt", "tool_decision", "tool_result", "api_request", "tool_result", "api_request")
+_NAMES = ("user_prompt", *("api_request", "tool_decision", "tool_result") * 5)
+"""The mix of real sessions: a prompt, and about five requests and tool calls for it."""
 _MEANS = Means(
     scope=Scope(UUID(int=1), UUID(int=2)),
     received_us=1_780_000_000_000_000,

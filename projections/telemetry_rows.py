@@ -13,7 +13,7 @@ from aggregates.records import Record
 from aggregates.turns import Capture
 from projections.bodies import pack
 from projections.prices import price_of
-from projections.rows import Rows, add_capture, host_name, trusted
+from projections.rows import Row, Rows, add_capture, host_name, trusted
 
 REPORTED = "reported"
 """The kind of a cost that the agent itself told."""
@@ -28,29 +28,22 @@ def add_records(
     rows: Rows, position: int, event: e.RecordsCaptured, digester: Digester, prices: PriceBook | None
 ) -> None:
     """The rows of a batch of log records, spans or transcript lines."""
-    shown: set[int] = set()
+    batch = _Batch(rows, position, event, digester, prices)
     for record in event.records:
-        at_us = trusted(record.at_us, event.received_at_us)
-        if record.origin is not None and record.origin not in shown:
-            shown.add(record.origin)
-            rows.telemetry_records.append(_shown_row(position, event, record, at_us))
-        price = _price(record, at_us, prices)
-        if record.kind in ("request", "error"):
-            rows.requests.append(_request_row(position, event, record, at_us, price))
-        if event.agent_session_id is not None and record.kind != "other":
-            _add_observation(rows, position, event.agent_session_id, event, record, at_us, digester, price)
+        batch.add(record)
 
 
 def add_points(rows: Rows, position: int, event: e.MetricsCaptured) -> None:
     """The rows of a batch of metric points, each as received."""
+    developer_id, organization_id = str(event.developer_id), str(event.organization_id)
     for point in event.points:
         at_us = trusted(point.at_us, event.received_at_us)
         rows.metric_points.append(
             (
-                str(event.developer_id),
+                developer_id,
                 at_us,
                 point.record_id,
-                str(event.organization_id),
+                organization_id,
                 event.agent_session_id,
                 point.name,
                 point.kind,
@@ -70,24 +63,103 @@ def add_points(rows: Rows, position: int, event: e.MetricsCaptured) -> None:
             rows.touched_times.append((event.agent_session_id, at_us))
 
 
-def _shown_row(position: int, event: e.RecordsCaptured, record: Record, at_us: int) -> tuple[object, ...]:
-    return (
-        str(event.developer_id),
-        at_us,
-        record.record_id,
-        str(event.organization_id),
-        "traces" if isinstance(event, e.TracesCaptured) else "logs",
-        event.agent_session_id,
-        record.name,
-        record.kind,
-        record.model,
-        record.tool,
-        record.ok,
-        record.status_code,
-        record.duration_ms,
-        position,
-        record.origin,
-    )
+class _Batch:
+    """One fact's records on their way to rows."""
+
+    def __init__(
+        self, rows: Rows, position: int, event: e.RecordsCaptured, digester: Digester, prices: PriceBook | None
+    ) -> None:
+        self._rows = rows
+        self._position = position
+        self._event = event
+        self._digester = digester
+        self._prices = prices
+        self._developer_id = str(event.developer_id)
+        self._organization_id = str(event.organization_id)
+        self._session = event.agent_session_id
+        self._signal = "traces" if isinstance(event, e.TracesCaptured) else "logs"
+        self._last_origin: int | None = None
+
+    def add(self, record: Record) -> None:
+        """The rows of one record. Records of one origin stand together, and the first of them is shown."""
+        at_us = trusted(record.at_us, self._event.received_at_us)
+        if record.origin is not None and record.origin != self._last_origin:
+            self._last_origin = record.origin
+            self._rows.telemetry_records.append(self._shown(record, at_us))
+        if record.kind == "other":
+            return
+        price = _price(record, at_us, self._prices)
+        if record.kind in ("request", "error"):
+            self._rows.requests.append(self._request(record, at_us, price))
+        if self._session is not None:
+            self._observe(self._session, record, at_us, price)
+
+    def _shown(self, record: Record, at_us: int) -> Row:
+        return (
+            self._developer_id,
+            at_us,
+            record.record_id,
+            self._organization_id,
+            self._signal,
+            self._session,
+            record.name,
+            record.kind,
+            record.model,
+            record.tool,
+            record.ok,
+            record.status_code,
+            record.duration_ms,
+            self._position,
+            record.origin,
+        )
+
+    def _request(self, record: Record, at_us: int, price: Price | None) -> Row:
+        reported = REPORTED if record.cost_usd_nano is not None else None
+        return (
+            self._developer_id,
+            at_us,
+            record.record_id,
+            self._organization_id,
+            self._session,
+            record.prompt_id,
+            record.request_id,
+            int(record.kind == "error"),
+            int(record.sidechain),
+            record.model,
+            record.status_code,
+            record.retry_after_ms,
+            record.duration_ms,
+            record.input_tokens,
+            record.output_tokens,
+            record.cache_read_tokens,
+            record.cache_write_tokens,
+            record.cache_write_1h_tokens,
+            record.cost_usd_nano if price is None else price.cost_usd_nano,
+            reported if price is None else price.kind,
+            None if price is None else price.catalog_revision,
+            0,
+            self._position,
+            self._position,
+        )
+
+    def _observe(self, session: str, record: Record, at_us: int, price: Price | None) -> None:
+        rows, position = self._rows, self._position
+        seen = observe(record, self._event.words, self._digester)
+        prompt_id = host_name(seen.prompt_id, session)
+        twin = _twin(record)
+        given = None if price is None else pack(price)
+        rows.observations.append(
+            (session, at_us, record.record_id, prompt_id, position, pack(seen), given, twin, _rank(record), 0)
+        )
+        rows.touched_times.append((session, at_us))
+        if twin is not None:
+            rows.touched_twins.append((session, twin))
+        if prompt_id is not None:
+            rows.touched_hosts.append((session, prompt_id))
+        if record.kind == "tool" and (record.lines_added is not None or record.lines_removed is not None):
+            rows.edit_details.append((session,))
+        if record.kind == "prompt":
+            add_capture(rows, session, _log_capture(session, position, at_us, record.record_id, prompt_id, seen))
 
 
 def _price(record: Record, at_us: int, prices: PriceBook | None) -> Price | None:
@@ -96,66 +168,6 @@ def _price(record: Record, at_us: int, prices: PriceBook | None) -> Price | None
         return None
     counts = (record.input_tokens, record.output_tokens, record.cache_read_tokens, record.cache_write_tokens)
     return price_of(prices, record.model, at_us, *counts, record.cache_write_1h_tokens)
-
-
-def _request_row(
-    position: int, event: e.RecordsCaptured, record: Record, at_us: int, price: Price | None
-) -> tuple[object, ...]:
-    reported = REPORTED if record.cost_usd_nano is not None else None
-    return (
-        str(event.developer_id),
-        at_us,
-        record.record_id,
-        str(event.organization_id),
-        event.agent_session_id,
-        record.prompt_id,
-        record.request_id,
-        int(record.kind == "error"),
-        int(record.sidechain),
-        record.model,
-        record.status_code,
-        record.retry_after_ms,
-        record.duration_ms,
-        record.input_tokens,
-        record.output_tokens,
-        record.cache_read_tokens,
-        record.cache_write_tokens,
-        record.cache_write_1h_tokens,
-        record.cost_usd_nano if price is None else price.cost_usd_nano,
-        reported if price is None else price.kind,
-        None if price is None else price.catalog_revision,
-        0,
-        position,
-        position,
-    )
-
-
-def _add_observation(
-    rows: Rows,
-    position: int,
-    session: str,
-    event: e.RecordsCaptured,
-    record: Record,
-    at_us: int,
-    digester: Digester,
-    price: Price | None,
-) -> None:
-    seen = observe(record, event.words, digester)
-    prompt_id = host_name(seen.prompt_id, session)
-    twin = _twin(record)
-    packed_price = None if price is None else pack(price)
-    rows.observations.append(
-        (session, at_us, record.record_id, prompt_id, position, pack(seen), packed_price, twin, _rank(record), 0)
-    )
-    rows.touched_times.append((session, at_us))
-    if twin is not None:
-        rows.touched_twins.append((session, twin))
-    if prompt_id is not None:
-        rows.touched_hosts.append((session, prompt_id))
-    if record.kind == "tool" and (record.lines_added is not None or record.lines_removed is not None):
-        rows.edit_details.append((session,))
-    if record.kind == "prompt":
-        add_capture(rows, session, _log_capture(session, position, at_us, record.record_id, prompt_id, seen))
 
 
 def _twin(record: Record) -> str | None:
