@@ -27,6 +27,7 @@ COLUMNS: dict[str, type[str] | type[int] | type[bool]] = {
     "cost_kind": str,
     "catalog_revision": int,
     "superseded": bool,
+    "position": int,
     "changed_position": int,
 }
 """What is taken of each row: ids, numbers, flags and the model's name; no words."""

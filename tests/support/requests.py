@@ -26,6 +26,7 @@ def request_row(number: int = 0, position: int = 1, **fields: Any) -> dict[str, 
         "cost_usd_nano": 10_000_000,
         "cost_kind": "reported",
         "superseded": 0,
+        "position": position,
         "changed_position": position,
     }
     row = usual | fields
