@@ -48,7 +48,7 @@ def log(attributes: Attributes, /, **members: Any) -> dict[str, Any]:
 def claude(event: str, attributes: Attributes | None = None, /, **members: Any) -> dict[str, Any]:
     """A log record of Claude Code's session `s1`."""
     usual = {"session.id": "s1", "prompt.id": "p1", "event.name": event}
-    return log({**usual, **(attributes or {})}, body={"stringValue": f"claude_code.{event}"}, **members)
+    return log({**usual, **(attributes or {})}, **({"body": {"stringValue": f"claude_code.{event}"}} | members))
 
 
 def span(name: str, attributes: Attributes, /, **members: Any) -> dict[str, Any]:

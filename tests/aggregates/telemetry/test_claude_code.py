@@ -10,7 +10,7 @@ from aggregates.telemetry.batches import DECODER_VERSION
 from svc.claude_code.captures import Captures
 from svc.claude_code.exchanges import Seen, TranscriptReader
 from tests.support.facts import ANA, DIGESTER
-from tests.support.otlp import claude, log, logs, taken
+from tests.support.otlp import Attributes, claude, log, logs, taken
 from tests.support.transcripts import call, raw, result, said, user
 
 REQUEST = {
@@ -27,7 +27,7 @@ REQUEST = {
 }
 
 
-def only(event: str, attributes: dict[str, object] | None = None) -> Record:
+def only(event: str, attributes: Attributes | None = None) -> Record:
     """The one record of an event."""
     return taken(logs(claude(event, attributes))).only
 

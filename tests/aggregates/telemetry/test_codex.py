@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.otlp import NOW_NANO, NOW_US, TRACE, Taken, log, logs, span, taken, traces
+from tests.support.otlp import NOW_NANO, NOW_US, TRACE, Attributes, Taken, log, logs, span, taken, traces
 
 
-def codex(event: str, attributes: dict[str, object] | None = None, **members: Any) -> dict[str, Any]:
+def codex(event: str, attributes: Attributes | None = None, **members: Any) -> dict[str, Any]:
     """A log record as Codex sends it: no time of its own, a body that is null, a name that is a source position."""
     usual = {
         "timeUnixNano": "0",

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.otlp import NOW_US, TRACE, Taken, log, logs, span, taken, traces
+from tests.support.otlp import NOW_US, TRACE, Attributes, Taken, log, logs, span, taken, traces
 
 AGENT, CHAT, INNER, TOOL = "a" * 16, "b" * 16, "c" * 16, "d" * 16
 USAGE = {
@@ -18,13 +18,13 @@ USAGE = {
 }
 
 
-def agent(attributes: dict[str, object] | None = None, **members: Any) -> dict[str, Any]:
+def agent(attributes: Attributes | None = None, **members: Any) -> dict[str, Any]:
     """The root of a turn; its sums repeat those of its children."""
     usual = {"gen_ai.operation.name": "invoke_agent", "gen_ai.conversation.id": "v1", **USAGE}
     return span("invoke_agent GitHub Copilot", {**usual, **(attributes or {})}, **({"spanId": AGENT} | members))
 
 
-def chat(attributes: dict[str, object] | None = None, **members: Any) -> dict[str, Any]:
+def chat(attributes: Attributes | None = None, **members: Any) -> dict[str, Any]:
     """A model request."""
     usual = {"gen_ai.operation.name": "chat", **USAGE}
     return span("chat gpt-5.5", {**usual, **(attributes or {})}, **({"spanId": CHAT, "parentSpanId": AGENT} | members))

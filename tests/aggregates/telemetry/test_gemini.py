@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.otlp import Taken, log, logs, span, taken, traces
+from tests.support.otlp import Attributes, Taken, log, logs, span, taken, traces
 
 
-def gemini(event: str, attributes: dict[str, object] | None = None, **members: Any) -> dict[str, Any]:
+def gemini(event: str, attributes: Attributes | None = None, **members: Any) -> dict[str, Any]:
     """A log record as Gemini sends it: attributes without a value among others."""
     usual: dict[str, object] = {"session.id": "g1", "event.name": f"gemini_cli.{event}", "extension_id": {}}
     return log({**usual, **(attributes or {})}, **members)

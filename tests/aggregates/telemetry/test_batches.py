@@ -1,0 +1,237 @@
+"""What is kept of an export: who it belongs to, what names it, its JSON without secrets."""
+
+import json
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aggregates.commands import CaptureMetrics, CaptureRecords
+from aggregates.redaction import redact
+from aggregates.telemetry import batches
+from aggregates.telemetry.raw import RawRedactor
+from aggregates.telemetry.splitting import split
+from aggregates.telemetry.walking import walk
+from tests.support.otlp import claude, counter, log, logs, metrics, pairs, span, taken, taken_of, traces
+
+KEY = "sk-ant-api03-" + "Zq7" * 20
+
+
+def raw(command: CaptureRecords | CaptureMetrics) -> dict[str, Any]:
+    """The export that a command keeps."""
+    found: dict[str, Any] = json.loads(command.raw or "")
+    return found
+
+
+# --- whose ----------------------------------------------------------------------------------------------------
+
+
+def test_each_session_has_a_command_with_its_own_part_of_the_export() -> None:
+    """In the order in which the sessions come up; resource and scope are kept, neighbours share them."""
+    ours = [claude("user_prompt", {"event.sequence": number}) for number in range(3)]
+    theirs = claude("user_prompt", {"session.id": "s2"})
+    first, second = taken(logs(ours[0], theirs, ours[1], ours[2])).commands
+    assert (first.agent_session_id, second.agent_session_id) == ("s1", "s2")
+    assert raw(first) == logs(*ours)
+    assert raw(second) == logs(theirs)
+
+
+def test_what_stands_under_different_resources_stays_there() -> None:
+    """And the order of the records is that of the export."""
+    one, other = (
+        logs(claude("a"))["resourceLogs"][0],
+        logs(claude("b"), service="claude-code-desktop")["resourceLogs"][0],
+    )
+    one["schemaUrl"] = "https://opentelemetry.io/schemas/1.27.0"
+    other["scopeLogs"][0]["schemaUrl"] = "u"
+    (command,) = taken({"resourceLogs": [one, other, one]}).commands
+    assert raw(command) == {"resourceLogs": [one, other, one]}
+
+
+def test_points_keep_their_metrics() -> None:
+    """Two points of one metric stand in it together."""
+    tokens = counter("claude_code.token.usage", {"asInt": 1}, {"session.id": "s1"})
+    tokens["sum"]["dataPoints"].append({"asInt": "2", "attributes": pairs({"session.id": "s1"})})
+    gauge = {"name": "g", "unit": "s", "gauge": {"dataPoints": [{"attributes": pairs({"session.id": "s2"})}]}}
+    first, second = taken(metrics(tokens, gauge)).commands
+    assert raw(first) == metrics(tokens)
+    assert raw(second) == metrics(gauge)
+
+
+def test_what_names_no_session_is_kept_for_nobody() -> None:
+    """It belongs to no turn."""
+    (command,) = taken(logs(log({}))).commands
+    assert command.agent_session_id is None
+
+
+def test_an_export_without_records_is_no_command() -> None:
+    """There is nothing to keep."""
+    assert taken({}).commands == []
+    assert taken(logs()).commands == []
+
+
+# --- parts ----------------------------------------------------------------------------------------------------
+
+
+def test_a_large_export_is_cut_where_a_part_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By number and by size, at the same places every time; each part counts its own records."""
+    monkeypatch.setattr(batches, "PART_RECORDS_MAX", 4)
+    monkeypatch.setattr(batches, "PART_BYTES_MAX", 3_300)
+    small = [claude("api_request", {"event.sequence": number}) for number in range(10)]
+    export = logs(*small, *(claude("user_prompt", {"prompt": "x" * 1_200, "n": number}) for number in range(3)))
+    found = taken(export)
+    parts = [len(raw(each)["resourceLogs"][0]["scopeLogs"][0]["logRecords"]) for each in found.commands]
+    assert parts == [4, 4, 3, 2]
+    assert [record.origin for record in found.records] == [0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 0, 1]
+    assert found.commands == taken(export).commands
+
+
+def test_any_number_of_sessions_takes_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once enough waits, all parts are made into commands."""
+    monkeypatch.setattr(batches, "PENDING_BYTES_MAX", 1_000)
+    names = [f"s{number % 20}" for number in range(60)]
+    found = taken(logs(*(claude("api_request", {"session.id": name}) for name in names)))
+    assert len(found.records) == 60
+    assert len(found.commands) > 20
+    assert {each.agent_session_id for each in found.commands} == set(names)
+
+
+# --- ids ------------------------------------------------------------------------------------------------------
+
+
+def canonical(value: object) -> str:
+    """Canonical JSON, by another program."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def test_a_records_id_is_the_digest_of_its_canonical_json() -> None:
+    """With resource, scope and schemas; exactly as the page on the wire says."""
+    record = claude("user_prompt", {"prompt": 'Grüße 𝄞 "x" \\ \n \x01'}, unknown={"b": 1, "a": [True, None, 1.5]})
+    export = logs(record)
+    export["resourceLogs"][0]["schemaUrl"] = "r"
+    resource, scope = export["resourceLogs"][0]["resource"], export["resourceLogs"][0]["scopeLogs"][0]["scope"]
+    expected = sha256(canonical([resource, "r", scope, None, record]).encode()).hexdigest()
+    assert taken(export).only.record_id == expected
+
+
+def test_a_points_id_covers_its_metric_without_the_siblings() -> None:
+    """So a point sent with others, or alone, is the same."""
+    metric = counter("m", {"asInt": "1"}, {"type": "a"})
+    point = metric["sum"]["dataPoints"][0]
+    export = metrics(metric)
+    head = export["resourceMetrics"][0]
+    alone = {**metric, "sum": {key: each for key, each in metric["sum"].items() if key != "dataPoints"}}
+    expected = canonical([head["resource"], None, head["scopeMetrics"][0]["scope"], None, alone, point])
+    metric["sum"]["dataPoints"].append({"asInt": 2})
+    ids = [each.record_id for each in taken(export).points]
+    assert ids[0] == sha256(expected.encode()).hexdigest()
+    assert ids[1] != ids[0]
+
+
+def test_an_id_depends_on_neither_order_nor_white_space() -> None:
+    """But on everything that was sent, members of no meaning too."""
+    record = {"timeUnixNano": "5", "body": {"stringValue": "x"}, "new": 1}
+    ids = set()
+    for shuffled in (record, dict(reversed(record.items()))):
+        for indent in (None, 2):
+            body = json.dumps(logs(shuffled), indent=indent).encode()
+            ids.add(taken(body).only.record_id)
+    assert len(ids) == 1
+    others = [logs({**record, "new": 2}), logs(record, service="x"), logs({**record, "body": None})]
+    assert len(ids | {taken(export).only.record_id for export in others}) == 4
+
+
+# --- secrets --------------------------------------------------------------------------------------------------
+
+
+def test_no_secret_is_kept_in_any_text_of_the_export() -> None:
+    """In attributes, keys, bodies, resources, scopes and members of no meaning; what is kept is JSON still."""
+    record = claude("user_prompt", {"prompt": f"use\n{KEY}", f"key {KEY}": 1}, body={"stringValue": f'"{KEY}"'})
+    record["new"] = {"deep": [f"\\{KEY}\\"]}
+    export = logs(record, resource={"process.command": KEY})
+    export["resourceLogs"][0]["scopeLogs"][0]["scope"]["version"] = KEY
+    (command,) = taken(export).commands
+    assert isinstance(command, CaptureRecords)
+    assert "Zq7Zq7" not in (command.raw or "") + command.words
+    assert raw(command)["resourceLogs"][0]["scopeLogs"][0]["logRecords"][0]["new"] == {
+        "deep": ["\\[REDACTED:anthropic-key]\\"]
+    }
+    assert (command.words, command.redactions) == ("use\n[REDACTED:anthropic-key]", {"anthropic-key": 1})
+
+
+def test_a_path_and_a_command_are_cleaned_as_well() -> None:
+    """They stand in a text within a text."""
+    arguments = json.dumps({"command": f"export TOKEN={KEY}\ncurl x"})
+    found = taken(logs(claude("tool_result", {"tool_name": "Bash", "success": "true", "tool_input": arguments})))
+    assert "Zq7Zq7" not in (found.text("command") or "")
+    assert "curl x" in (found.text("command") or "")
+    assert "Zq7Zq7" not in (found.commands[0].raw or "")
+
+
+def test_an_organization_may_keep_its_secrets() -> None:
+    """Then nothing is taken out."""
+    (command,) = taken(logs(claude("user_prompt", {"prompt": KEY})), redaction=False).commands
+    assert isinstance(command, CaptureRecords)
+    assert command.words == KEY
+    assert KEY in (command.raw or "")
+
+
+def test_secrets_of_metrics_are_counted() -> None:
+    """They have no words of their own."""
+    (command,) = taken(metrics(counter("m", {"asInt": 1}, {"user.email": "a@corp.io", "key": KEY}))).commands
+    assert isinstance(command, CaptureMetrics)
+    assert command.redactions == {"anthropic-key": 1, "email": 1}
+    assert "a@corp.io" not in command.raw
+
+
+_PIECES = st.sampled_from(
+    [
+        KEY,
+        "a@corp.io",
+        "password = hunter2hunter2",
+        "https://u:p4ssw0rd@h",
+        "\n",
+        '"',
+        "\\",
+        "\x01",
+        "\x02",
+        "é𝄞",
+        "x: ",
+    ]
+)
+_TEXTS = st.lists(st.lists(_PIECES | st.text(max_size=6), max_size=4).map("".join), max_size=6)
+
+
+@given(_TEXTS, _TEXTS)
+@settings(max_examples=200, deadline=None)
+def test_texts_looked_through_together_are_cleaned_as_if_alone(first: list[str], second: list[str]) -> None:
+    """And the JSON around them stays what it was."""
+    encode = msgspec.json.Encoder(order="sorted").encode
+    values = [{"a": first, **dict.fromkeys(first, second)}, second]
+    cleaned = RawRedactor(redaction=True).clean([encode(value) for value in values])
+    assert [json.loads(each) for each in cleaned] == [_cleaned(value) for value in values]
+
+
+def _cleaned(value: Any) -> Any:
+    match value:
+        case str():
+            return redact(value).text
+        case list():
+            return [_cleaned(each) for each in value]
+        case _:
+            return {_cleaned(key): _cleaned(each) for key, each in value.items()}
+
+
+@given(st.binary(max_size=3), st.sampled_from(["split", "walk"]))
+@settings(max_examples=50, deadline=None)
+def test_what_is_kept_can_be_read_again(noise: bytes, cutter: str) -> None:
+    """The kept part of an export becomes the same records."""
+    text = noise.decode("latin-1")
+    export = traces(span("x", {"a": text, "gen_ai.conversation.id": "v1"}), span("y", {"b": {}}, spanId="a" * 16))
+    body = msgspec.json.encode(export)
+    first = taken_of((split if cutter == "split" else walk)(body, "traces"), "traces")
+    again = taken_of(split((first.commands[0].raw or "").encode(), "traces"), "traces")
+    assert first.commands == again.commands

@@ -1,0 +1,149 @@
+"""Metric points: five shapes, and the counters that are known."""
+
+from typing import Any
+
+import pytest
+
+from aggregates.records import Point
+from tests.support.otlp import NOW_NANO, NOW_US, counter, metrics, pairs, taken
+
+START_NANO = str((NOW_US - 60_000_000) * 1_000)
+
+
+def only(metric: dict[str, Any], service: str = "claude-code") -> Point:
+    """The one point of a metric."""
+    found = taken(metrics(metric, service=service))
+    assert found.faults.message is None
+    (point,) = found.points
+    return point
+
+
+def shaped(kind: str, point: dict[str, Any], **container: Any) -> dict[str, Any]:
+    """A metric of a shape."""
+    return {"name": "m", "unit": "ms", kind: {"dataPoints": [{"timeUnixNano": NOW_NANO, **point}], **container}}
+
+
+HISTOGRAM = {"count": "2", "sum": 3, "bucketCounts": [1, "1"], "explicitBounds": [0, 1.5], "min": 1, "max": "2"}
+EXPONENTIAL = {"count": 3, "sum": 10, "scale": -1, "zeroCount": "1", "zeroThreshold": 0}
+
+
+@pytest.mark.parametrize(
+    ("kind", "point", "container", "shown"),
+    [
+        ("gauge", {"asDouble": 1.5}, {}, ("gauge", 1.5, None, None)),
+        ("sum", {"asInt": 2}, {"aggregationTemporality": 2}, ("sum", 2.0, "cumulative", None)),
+        ("sum", {"asInt": 2}, {"aggregationTemporality": 1, "isMonotonic": True}, ("sum", 2.0, "delta", True)),
+        ("sum", {"asInt": 2}, {"aggregationTemporality": 0, "isMonotonic": False}, ("sum", 2.0, None, False)),
+        ("histogram", HISTOGRAM, {"aggregationTemporality": 1}, ("histogram", None, "delta", None)),
+        (
+            "exponentialHistogram",
+            {**EXPONENTIAL, "positive": {"offset": 1, "bucketCounts": ["0", 2]}},
+            {"aggregationTemporality": 2},
+            ("exponential_histogram", None, "cumulative", None),
+        ),
+        ("summary", {"count": 1, "sum": 2, "quantileValues": [{"value": 1}]}, {}, ("summary", None, None, None)),
+    ],
+)
+def test_the_five_shapes(
+    kind: str, point: dict[str, Any], container: dict[str, Any], shown: tuple[object, ...]
+) -> None:
+    """A distribution's numbers stand in the export."""
+    found = only(shaped(kind, point, **container))
+    assert (found.kind, found.value, found.temporality, found.monotonic) == shown
+    assert (found.unit, found.at_us, found.origin) == ("ms", NOW_US, 0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "point"),
+    [
+        ("histogram", {"count": "x"}),
+        ("histogram", {"bucketCounts": [-1]}),
+        ("histogram", {"explicitBounds": ["wide"]}),
+        ("exponentialHistogram", {"scale": 1.5}),
+        ("exponentialHistogram", {"negative": {"bucketCounts": [True]}}),
+        ("summary", {"quantileValues": [{"quantile": "half"}]}),
+        ("summary", {"sum": True}),
+    ],
+)
+def test_a_distribution_that_cannot_be_used(kind: str, point: dict[str, Any]) -> None:
+    """Is rejected, and named."""
+    found = taken(metrics(shaped(kind, point)))
+    assert (found.points, found.faults.records) == ([], 1)
+    assert f"metrics[0].{kind}.dataPoints[0]" in (found.faults.message or "")
+
+
+@pytest.mark.parametrize(
+    ("members", "times"),
+    [
+        ({"timeUnixNano": NOW_NANO, "startTimeUnixNano": START_NANO}, (NOW_US, NOW_US - 60_000_000)),
+        ({"timeUnixNano": "0", "startTimeUnixNano": START_NANO}, (NOW_US - 60_000_000, NOW_US - 60_000_000)),
+        ({"timeUnixNano": None, "startTimeUnixNano": "0"}, (NOW_US, None)),
+    ],
+)
+def test_a_points_times(members: dict[str, Any], times: tuple[int, int | None]) -> None:
+    """Its own, else its start, else that of receipt."""
+    point = only(counter("m", {"asInt": 1, **members}))
+    assert (point.at_us, point.start_us) == times
+
+
+@pytest.mark.parametrize(
+    ("name", "attributes", "meaning"),
+    [
+        ("claude_code.token.usage", {"type": "input"}, "input_tokens"),
+        ("claude_code.token.usage", {"type": "cacheRead"}, "cache_read_tokens"),
+        ("claude_code.token.usage", {"type": "cacheCreation"}, "cache_write_tokens"),
+        ("claude_code.token.usage", {"type": "new"}, None),
+        ("claude_code.cost.usage", {}, "cost_usd"),
+        ("claude_code.lines_of_code.count", {"type": "added"}, "lines_added"),
+        ("claude_code.commit.count", {}, "commits"),
+        ("claude_code.pull_request.count", {}, "pull_requests"),
+        ("claude_code.session.count", {}, None),
+        ("gemini_cli.token.usage", {"type": "cache"}, "cache_read_tokens"),
+        ("gemini_cli.token.usage", {"type": "thought"}, None),
+        ("gemini_cli.lines.changed", {"type": "removed"}, "lines_removed"),
+        ("codex.turn.token_usage", {"token_type": "output"}, "output_tokens"),
+        ("codex.turn.token_usage", {"token_type": "cache_write_input"}, "cache_write_tokens"),
+        ("codex.turn.token_usage", {"token_type": "total"}, None),
+        ("gen_ai.client.token.usage", {"gen_ai.token.type": "input"}, None),
+        ("anything", {"type": "input"}, None),
+    ],
+)
+def test_what_counters_count(name: str, attributes: dict[str, object], meaning: str | None) -> None:
+    """As far as it is known."""
+    assert only(counter(name, {"asInt": 1}, attributes)).meaning == meaning
+
+
+def test_copilots_tokens_are_the_conventions_own_histogram() -> None:
+    """Gemini sends it beside its own counter."""
+    metric = counter("gen_ai.client.token.usage", {"asInt": 1}, {"gen_ai.token.type": "output"})
+    assert only(metric, "github-copilot").meaning == "output_tokens"
+    assert only(metric, "gemini-cli").meaning is None
+
+
+def test_a_series_is_told_by_everything_but_time_and_value() -> None:
+    """Points of one series can be differenced, whatever the order of their attributes."""
+
+    def series(attributes: dict[str, object], name: str = "m", service: str = "x", value: int = 1) -> str:
+        return only(counter(name, {"asInt": value, "startTimeUnixNano": str(value)}, attributes), service).series
+
+    one = series({"a": 1, "b": "x"})
+    assert one == series({"b": "x", "a": 1}, value=2)
+    others = [series({"a": 2, "b": "x"}), series({"a": 1}), series({"a": 1, "b": "x"}, "n"), series({}, service="y")]
+    assert len({one, *others}) == 5
+
+
+def test_whose_a_point_is() -> None:
+    """By its attributes, else by its resource; Codex's names no session at all."""
+    metric = counter("m", {"asInt": 1}, {"session.id": "s1", "model": "opus"})
+    metric["sum"]["dataPoints"].append({"asInt": 1, "attributes": pairs({"x": 1})})
+    first, second = taken(metrics(metric, resource={"session.id": "s2"})).commands
+    assert (first.agent_session_id, second.agent_session_id) == ("s1", "s2")
+    assert only(counter("codex.turn.token_usage", {"asInt": 1}, {"model": "gpt"}), "codex_exec").model == "gpt"
+    assert taken(metrics(counter("codex.x", {}), service="codex_exec")).commands[0].agent_session_id is None
+
+
+@pytest.mark.parametrize("metric", [{"name": "m"}, {"name": "m", "newKind": {"dataPoints": [{}]}}, {"sum": {}}, {}])
+def test_a_metric_without_points_that_are_known_is_passed_over(metric: dict[str, Any]) -> None:
+    """It may be of a kind that does not exist yet."""
+    found = taken(metrics(metric))
+    assert (found.commands, found.faults.message) == ([], None)
