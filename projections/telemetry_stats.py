@@ -18,15 +18,15 @@ from projections.reader import Reader
 from projections.slots import SLOT_US, hour_start, local_time
 from projections.telemetry import Signal
 
+_USD_DIGITS = 9
+"""Nano-dollars: what lies below comes of adding fractions up."""
+
 GroupBy = Literal["hour", "day", "session_id"]
 _Key = str | None
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
-    """One hour, day or agent session in which there was a record.
-
-    A number is None where something told of it and none of that told the number.
-    """
+    """One hour, day or agent session in which there was a record. A number that nothing told is None."""
 
     key: str | None
     """When the hour began, in UTC; the day of the zone; the agent session, None where records name none."""
@@ -34,7 +34,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     input_tokens: int | None
     output_tokens: int | None
     cost_usd: float | None
-    """None where a request has no price."""
+    """Also None where a request has no price."""
     unpriced_requests: int
     unmeasured_requests: int
     """Requests that told no tokens."""
@@ -125,13 +125,13 @@ def _of_records(
 
 
 def _group_of_records(key: _Key, records: int, usage: Usage) -> Group:
-    told = usage.unmeasured < usage.requests or not usage.requests
+    told = usage.unmeasured < usage.requests
     return Group(
         key=key,
         records=records,
         input_tokens=usage.input if told else None,
         output_tokens=usage.output if told else None,
-        cost_usd=usage.cost_usd,
+        cost_usd=usage.cost_usd if usage.requests else None,
         unpriced_requests=usage.unpriced,
         unmeasured_requests=usage.unmeasured,
     )
@@ -153,7 +153,7 @@ def _group_of_points(key: _Key, records: int, counters: _Counters) -> Group:
         records=records,
         input_tokens=None if counters.input_tokens is None else round(counters.input_tokens),
         output_tokens=None if counters.output_tokens is None else round(counters.output_tokens),
-        cost_usd=counters.cost_usd,
+        cost_usd=None if counters.cost_usd is None else round(counters.cost_usd, _USD_DIGITS),
         unpriced_requests=0,
         unmeasured_requests=0,
     )

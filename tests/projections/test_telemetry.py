@@ -245,12 +245,14 @@ def test_logs_bring_the_tokens_of_their_requests_once() -> None:
 
 
 def test_sums_with_something_unknown_in_them_say_so() -> None:
-    """An unpriced request makes the cost unknown; tokens are unknown where none of the requests told any."""
+    """An unpriced request makes the cost unknown; tokens are unknown where no request told any, or there was none."""
     log = Log().claim("s1").claim("s2")
     nothing = {"input_tokens": None, "output_tokens": None, "cost_usd_nano": None}
     add_logs(log, "s1", answered(MONDAY), answered(MONDAY + 1, cost_usd_nano=None), answered(MONDAY + 2, **nothing))
     add_logs(log, "s2", answered(MONDAY + 3, **nothing))
-    first, second = sums(log, "logs", "session_id")
+    add_logs(log, None, tool(MONDAY + 4))
+    first, second, third = sums(log, "logs", "session_id")
+    assert (third.records, third.input_tokens, third.cost_usd) == (1, None, None)
     assert (first.key, first.input_tokens, first.cost_usd) == ("s1", 200, None)
     assert (first.unpriced_requests, first.unmeasured_requests) == (2, 1)
     assert (second.input_tokens, second.output_tokens, second.unmeasured_requests) == (None, None, 1)
