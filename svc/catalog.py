@@ -90,6 +90,7 @@ class Catalog:
         self._organizations = organizations
         self._source = source
         self._send, self._receive = trio.open_memory_channel[CatalogLetter](CATALOG_COMMANDS_MAX)
+        self._started = trio.Event()
         self._served: Served | None = None
         self._served_source: str | None = None
         self._state = CatalogState()
@@ -131,6 +132,7 @@ class Catalog:
         except _FAILURES as error:
             self._note_failure()
             log.warning("the model catalog could not be read from its source", reason=str(error))
+        self._started.set()
 
     async def refresh(self) -> Published:
         """Ask the source for its newest prices. Raises `CatalogUnusable`, or what `send` raises."""
@@ -141,7 +143,8 @@ class Catalog:
             raise
 
     async def keep_fresh(self) -> None:
-        """Refresh now and then, until cancelled."""
+        """Refresh now and then, once there was a start, until cancelled."""
+        await self._started.wait()
         pause_seconds = CATALOG_FIRST_REFRESH_SECONDS if self.served is not None else 0.0
         while True:
             await trio.sleep(pause_seconds)

@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 import pytest
 import trio
-from trio.testing import MockClock
+from trio.testing import MockClock, wait_all_tasks_blocked
 
 from aggregates.catalog import Snapshot
 from aggregates.catalog_decide import CatalogRefused, PublishCatalog, Published, Repriced, RepriceRequests
@@ -259,29 +259,48 @@ async def _until(condition: Callable[[], bool]) -> None:
 
 
 async def test_prices_are_asked_for_every_day_and_sooner_after_a_failure(house: House, mock_clock: MockClock) -> None:
-    """At once where there are none; else a minute after the start, then daily; hourly while it fails."""
+    """Never before the start has tried; then at once where there are none; hourly while it fails, daily after that."""
+    source = house.source
     async with house.opened() as catalog, trio.open_nursery() as nursery:
         nursery.start_soon(catalog.keep_fresh)
-        await _until(lambda: house.source.asked == 1)
-        house.source.says = command("a")
-        for seconds in (CATALOG_RETRY_SECONDS, CATALOG_REFRESH_SECONDS):
-            before = house.source.asked
-            await _until(_all_asleep)
-            mock_clock.jump(seconds - 1)
-            await _until(_all_asleep)
-            assert house.source.asked == before
-            mock_clock.jump(1)
-            await _until(lambda before=before: house.source.asked == before + 1)  # type: ignore[misc]
+        mock_clock.jump(CATALOG_REFRESH_SECONDS)
+        await wait_all_tasks_blocked()
+        assert source.asked == 0
+        await catalog.start()
+        await _until(lambda: source.asked == 2)
+        source.says = command("a")
+        await _asked_after(source, CATALOG_RETRY_SECONDS, mock_clock)
+        await _until(lambda: catalog.served is not None)
+        await _asked_after(source, CATALOG_REFRESH_SECONDS, mock_clock)
         assert served(catalog) == (1, "a", False)
         nursery.cancel_scope.cancel()
+
+
+async def test_a_start_with_prices_is_in_no_haste(house: House, mock_clock: MockClock) -> None:
+    """A minute later is soon enough: who is started again and again asks nobody."""
+    house.source.says = command("a")
     async with house.opened() as catalog, trio.open_nursery() as nursery:
-        asked = house.source.asked
         nursery.start_soon(catalog.keep_fresh)
-        await _until(_all_asleep)
-        assert house.source.asked == asked
-        mock_clock.jump(CATALOG_FIRST_REFRESH_SECONDS)
-        await _until(lambda: house.source.asked == asked + 1)
+        await catalog.start()
+        await _asked_after(house.source, CATALOG_FIRST_REFRESH_SECONDS, mock_clock)
         nursery.cancel_scope.cancel()
+
+
+async def _asked_after(source: Source, seconds: float, clock: MockClock) -> None:
+    """The source is asked when that time has passed, and not a second earlier."""
+    before = source.asked
+    await _until(_all_asleep)
+    clock.jump(seconds - 1)
+    await _until(_all_asleep)
+    assert source.asked == before
+    clock.jump(1)
+    await _until(lambda: source.asked == before + 1)
+
+
+async def _until(condition: Callable[[], bool]) -> None:
+    """Lets the others, and their threads, go on until it holds."""
+    while not condition():
+        await trio.lowlevel.checkpoint()
 
 
 def _all_asleep() -> bool:
