@@ -252,12 +252,6 @@ async def test_a_start_takes_what_its_source_has_and_lives_without(house: House)
     assert house.source.held == [None, None, "prices.json"]
 
 
-async def _until(condition: Callable[[], bool]) -> None:
-    """Lets the others, and their threads, go on until it holds."""
-    while not condition():
-        await trio.lowlevel.checkpoint()
-
-
 async def test_prices_are_asked_for_every_day_and_sooner_after_a_failure(house: House, mock_clock: MockClock) -> None:
     """Never before the start has tried; then at once where there are none; hourly while it fails, daily after that."""
     source = house.source
