@@ -41,9 +41,13 @@ class Archive:
         self.fingerprint = fingerprint
         self._disk = disk or Disk()
         self._unreadable: set[str] = set()
+        deleted = not self.root.is_dir()
         self._disk.make_folder(self.root)
         self.manifest = _trusted(var / MANIFEST, fingerprint, self._disk)
         try:
+            if deleted and self.manifest.mark.position:
+                log.warning("the archive's folder was deleted; the archive is written anew")
+                self.manifest.forget()
             self._recover()
         except BaseException:
             self.manifest.close()
@@ -91,7 +95,7 @@ class Archive:
     def working(self) -> Iterator[Path]:
         """An empty folder for what is needed while files are made or read."""
         folder = self.root / WORK
-        folder.mkdir(mode=0o700)
+        folder.mkdir(mode=0o700, exist_ok=True)
         try:
             yield folder
         finally:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from projections.schema import SCHEMA_VERSION
 from svc.archive.disk import Disk
 from svc.limits import (
     ARCHIVE_COMPACT_FILES_MAX,
@@ -19,6 +20,9 @@ from svc.limits import (
 
 ARCHIVE_VERSION = 1
 """Counted up whenever a column changes its name, type or meaning; the archive is then written anew from the views."""
+
+_MADE_OF = 1_000 * ARCHIVE_VERSION + SCHEMA_VERSION
+"""Rows of other tables may say something else, and are archived anew as well."""
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS state (
@@ -84,14 +88,14 @@ class Manifest:
         db.execute("PRAGMA synchronous=FULL")
         db.execute(f"PRAGMA busy_timeout={STORE_BUSY_TIMEOUT_MS}")
         version = db.execute("PRAGMA user_version").fetchone()[0]
-        if version not in (0, ARCHIVE_VERSION):
-            raise sqlite3.DatabaseError(f"it is of version {version}, not {ARCHIVE_VERSION}")
+        if version not in (0, _MADE_OF):
+            raise sqlite3.DatabaseError(f"it is of version {version}, not {_MADE_OF}")
         flaw = db.execute("PRAGMA quick_check").fetchone()[0]
         if flaw != "ok":
             raise sqlite3.DatabaseError(flaw)
         db.executescript(_TABLES)
         db.execute("INSERT OR IGNORE INTO state VALUES (1, 0, x'', 1)")
-        db.execute(f"PRAGMA user_version={ARCHIVE_VERSION}")
+        db.execute(f"PRAGMA user_version={_MADE_OF}")
 
     @property
     def mark(self) -> Mark:

@@ -13,6 +13,7 @@ from uuid import UUID
 import msgspec
 import structlog
 
+from aggregates.windows import Window
 from projections.spending import (
     COUNTS,
     SUMS,
@@ -106,13 +107,16 @@ def spending(
 
     `breathe` is called between queries and may raise, to give up.
     """
+    if not asked.stays:
+        return Reading({}, Coverage())
     chosen = _Chosen()
-    for files in _by_day(archive.manifest.files_of(str(organization_id), *days_of(asked.window))):
+    stayed = Window(min(stay.start_us for stay in asked.stays), max(stay.end_us for stay in asked.stays))
+    for files in _by_day(archive.manifest.files_of(str(organization_id), *days_of(stayed))):
         chosen.take(archive, files, budget)
         breathe()
     spent = dict(live.spent)
     batches = _batches(chosen.days)
-    if batches and asked.stays:
+    if batches:
         with archive.working() as work, connected(archive.root, work) as duck:
             for files in batches:
                 add_spent(spent, _read(archive, duck, files, asked, live.changed, chosen))

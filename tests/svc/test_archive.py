@@ -1,5 +1,6 @@
 """The archive: what is written, what counts after any crash, and what other tools find in its files."""
 
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -101,7 +102,7 @@ INTEGERS = st.none() | st.integers(-(2**63), 2**63 - 1)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 
 
-@settings(max_examples=30)
+@settings(max_examples=20, deadline=None)
 @given(
     st.lists(
         st.fixed_dictionaries(
@@ -309,6 +310,18 @@ def test_an_archive_of_other_columns_is_made_anew(tmp_path: Path, opened: Opened
     archive = opened()
     assert archive_all(archive, views) == 1
     assert on_disk(archive) == listed(archive)
+
+
+def test_a_deleted_folder_is_made_anew(opened: Opened, views: sqlite3.Connection) -> None:
+    """Deleting it is the way to begin again."""
+    put(views, request_row(1))
+    archive = opened()
+    archive_all(archive, views)
+    archive.close()
+    shutil.rmtree(archive.root)
+    archive = opened()
+    assert archive_all(archive, views) == 1
+    assert newest(stored(archive.root)) == shown(views)
 
 
 def test_what_others_put_into_the_folder_stays(opened: Opened, views: sqlite3.Connection) -> None:

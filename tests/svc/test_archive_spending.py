@@ -143,6 +143,15 @@ def test_days_outside_the_window_are_not_opened(archive: Archive, views: sqlite3
     assert (found.coverage.reason, requests(found)) == ("complete", 1)
 
 
+def test_a_team_without_members_needs_no_file(archive: Archive, views: sqlite3.Connection) -> None:
+    """Nor does a day on which nobody was in the team."""
+    four_days(archive, views)
+    nothing = Budget(files_max=0, bytes_max=0)
+    assert read(archive, views, Asked(WEEK, ()), nothing).coverage.reason == "complete"
+    later = Stay(ANA.developer_id, MIDNIGHT + 4 * DAY, WEEK.end_us)
+    assert read(archive, views, Asked(WEEK, (later,)), nothing).coverage.reason == "complete"
+
+
 def test_a_large_window_is_read_in_batches(
     archive: Archive, views: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
