@@ -22,7 +22,7 @@ RECORDS_MAX = 1_000_000
 SECTIONS_MAX = 50_000
 """Records and branches of one body: beyond, their bookkeeping alone would take too much memory."""
 
-_SPACE = " \t\n\r"
+_BLANK = re.compile(r"[ \t\n\r]+")
 _MARK = re.compile(rb'["{}\[\]]')
 
 
@@ -79,9 +79,10 @@ class _Cursor:
     def peek(self) -> str:
         """The next character that is no white space; empty at the end."""
         while True:
-            while self._next < len(self._text) and self._text[self._next] in _SPACE:
-                self._next += 1
-                self.at += 1
+            blank = _BLANK.match(self._text, self._next)
+            passed = blank.end() - self._next if blank is not None else 0
+            self._next += passed
+            self.at += passed
             if self._next < len(self._text) or self.at >= len(self.data):
                 return self._text[self._next : self._next + 1]
             self._load(WINDOW_BYTES)

@@ -65,7 +65,7 @@ class Turns:
     @asynccontextmanager
     async def taken(self, size_bytes: int) -> AsyncIterator[None]:
         """Wait for a turn. Raises `Unavailable` where too many wait already."""
-        if self._waiting_bytes + size_bytes > WAITING_BYTES_MAX:
+        if not self._limit.available_tokens and self._waiting_bytes + size_bytes > WAITING_BYTES_MAX:
             raise Unavailable(f"{self._waiting_bytes} bytes of large exports wait already; try again soon")
         self._waiting_bytes += size_bytes
         try:
