@@ -16,6 +16,10 @@ class InUse(Exception):
     """Another process holds the folder."""
 
 
+class Unusable(Exception):
+    """The folder cannot be made or written."""
+
+
 class Running(msgspec.Struct, frozen=True):
     """Where the server that holds the folder can be reached."""
 
@@ -26,9 +30,13 @@ class Running(msgspec.Struct, frozen=True):
 
 @contextmanager
 def held(var: Path) -> Iterator[None]:
-    """Hold the folder until the end of the block. Raises `InUse` where another process does."""
-    var.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with (var / LOCK).open("a") as lock:
+    """Hold the folder until the end of the block. Raises `InUse` where another process does, or `Unusable`."""
+    try:
+        var.mkdir(parents=True, exist_ok=True, mode=0o700)
+        lock_file = (var / LOCK).open("a")
+    except OSError as error:
+        raise Unusable(f"{var} cannot be the data folder: {error.strerror}; choose another with --var") from error
+    with lock_file as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -2,9 +2,11 @@
 
 import gc
 import signal
+import ssl
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -13,6 +15,7 @@ from hypercorn.config import Config
 from hypercorn.trio import serve as hypercorn_serve
 
 from svc.app import open_service
+from svc.failures import single
 from svc.folder import forget_running, held, note_running
 from svc.limits import GC_ALLOCATIONS, HEADER_BYTES_MAX, KEEP_ALIVE_SECONDS, STOP_SECONDS, THREAD_TURN_SECONDS
 from svc.service import RunningService
@@ -83,12 +86,23 @@ async def _start(nursery: trio.Nursery, app: Any, settings: Settings, address: s
     host, _ = listening_address(address)
     try:
         bound = await nursery.start(_run, app, _config(settings, address), stop)
-    except OSError as error:
-        raise SettingsError(f"cannot listen on {address}: {error.strerror}; choose another HOST:PORT") from error
+    except (OSError, BaseExceptionGroup) as error:
+        raise _not_listening(address, single(error)) from error
     scheme = "https" if settings.tls_certificate else "http"
     port = bound[0].rpartition(":")[2]
     name = f"[{host}]" if ":" in host else host
     return f"{scheme}://{name}:{port}"
+
+
+def _not_listening(address: str, cause: BaseException) -> BaseException:
+    """What keeps a listener from being opened, as something to mend; any other error as it is."""
+    match cause:
+        case ssl.SSLError():
+            return SettingsError(f"tls_certificate and tls_key cannot be used together: {cause.reason or cause}")
+        case OSError():
+            return SettingsError(f"cannot listen on {address}: {cause.strerror}; choose another HOST:PORT")
+        case _:
+            return cause
 
 
 async def _run(
@@ -100,8 +114,8 @@ async def _run(
 def _config(settings: Settings, address: str) -> Config:
     config = Config()
     config.bind = [address]
-    config.certfile = settings.tls_certificate
-    config.keyfile = settings.tls_key
+    config.certfile = _readable("tls_certificate", settings.tls_certificate)
+    config.keyfile = _readable("tls_key", settings.tls_key)
     config.accesslog = None
     config.loglevel = "WARNING"
     config.graceful_timeout = STOP_SECONDS
@@ -109,3 +123,10 @@ def _config(settings: Settings, address: str) -> Config:
     config.h11_max_incomplete_size = HEADER_BYTES_MAX
     config.include_server_header = False
     return config
+
+
+def _readable(name: str, path: str | None) -> str | None:
+    """A file that is named must be there; what hypercorn says of it would name no setting."""
+    if path is not None and not Path(path).is_file():
+        raise SettingsError(f"{name}: there is no file {path}")
+    return path

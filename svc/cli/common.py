@@ -12,7 +12,8 @@ import trio
 from svc.access import NotReached
 from svc.catalog_access import NotDone
 from svc.catalog_sources import CatalogUnusable
-from svc.folder import InUse
+from svc.failures import single
+from svc.folder import InUse, Unusable
 from svc.settings import Settings, SettingsError, load_settings
 from svc.store import StoreUnavailable
 from svc_http.ports import NotRefreshed, Unavailable, UnknownRules
@@ -26,11 +27,12 @@ EXPECTED = (
     NotRefreshed,
     CatalogUnusable,
     InUse,
+    Unusable,
     SettingsError,
     StoreUnavailable,
     Unavailable,
     UnknownRules,
-    FileNotFoundError,
+    OSError,
 )
 """Errors that a person can do something about: shown as one sentence, without a traceback."""
 
@@ -50,13 +52,14 @@ def run(main: Callable[..., Awaitable[T]], *args: Any) -> T:
     """Run a command's async part; what a person can mend is shown as a sentence."""
     try:
         return trio.run(functools.partial(main, *args), strict_exception_groups=True)
-    except KeyboardInterrupt:
-        raise click.Abort from None
     except BaseException as error:
-        known = _known(error)
-        if known is None:
+        cause = single(error)
+        if isinstance(cause, KeyboardInterrupt):
+            raise click.Abort from None
+        sentence = _sentence(cause)
+        if sentence is None:
             raise
-        raise click.ClickException(str(known)) from error
+        raise click.ClickException(sentence) from error
 
 
 def print_json(value: object) -> None:
@@ -65,8 +68,9 @@ def print_json(value: object) -> None:
     sys.stdout.flush()
 
 
-def _known(error: BaseException) -> BaseException | None:
-    """The error itself, or the only one inside nested groups, where it is one of the expected."""
-    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error if isinstance(error, EXPECTED) else None
+def _sentence(error: BaseException) -> str | None:
+    """What a person is told of an expected error; None for any other."""
+    if isinstance(error, OSError) and error.strerror:
+        place = "" if error.filename is None else f"{error.filename}: "
+        return f"{place}{error.strerror}"
+    return str(error) if isinstance(error, EXPECTED) else None

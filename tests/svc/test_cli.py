@@ -1,6 +1,10 @@
 """Commands as a person types them."""
 
 import json
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -134,3 +138,31 @@ def test_importing_under_a_running_server_and_again_without_it(tmp_path: Path) -
         assert server.stop() == 0
     second = msgspec.json.decode(svc(*arguments).stdout)
     assert (second["created"], second["known"]) == (0, first["created"])
+
+
+@pytest.mark.process
+def test_a_start_that_cannot_be_is_one_sentence_that_says_what_to_do(tmp_path: Path) -> None:
+    """A port that is taken, a file where the folder should be, a certificate that is not there or is none."""
+    plain = tmp_path / "plain"
+    plain.write_text("no folder, no certificate")
+    free = ("--intake", "127.0.0.1:0", "--api", "127.0.0.1:0")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        busy = f"127.0.0.1:{taken.getsockname()[1]}"
+        cases = (
+            (("--var", "a", "--intake", "127.0.0.1:0", "--api", busy), f"cannot listen on {busy}"),
+            (("--var", "plain", *free), "choose another with --var"),
+            (("--var", "plain/sub", *free), "choose another with --var"),
+            (("--var", "b", *free, "--tls-certificate", "none", "--tls-key", "none"), "no file none"),
+            (("--var", "c", *free, "--tls-certificate", "plain", "--tls-key", "plain"), "cannot be used together"),
+        )
+        started = [(_serving(tmp_path, arguments), sentence) for arguments, sentence in cases]
+        for process, sentence in started:
+            _, shown = process.communicate(timeout=60)
+            assert process.returncode == 1
+            assert sentence in shown
+            assert "Traceback" not in shown
+
+
+def _serving(folder: Path, arguments: Sequence[str]) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "svc", "serve", *arguments]
+    return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
