@@ -37,7 +37,7 @@ class Archive:
 
     def __init__(self, var: Path, fingerprint: Fingerprint, disk: Disk | None = None) -> None:
         """Open it, and finish what was broken off. One that cannot be trusted begins anew, from the views."""
-        self.root = var / FOLDER
+        self.root = (var / FOLDER).absolute()
         self.fingerprint = fingerprint
         self._disk = disk or Disk()
         self._unreadable: set[str] = set()

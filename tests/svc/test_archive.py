@@ -124,13 +124,17 @@ def test_every_value_comes_back_as_it_was(
     archive.close()
 
 
-def test_a_folder_of_any_name(tmp_path: Path, views: sqlite3.Connection) -> None:
-    """Quotes and wildcards in its path are nothing but characters."""
-    var = tmp_path / "it's [a] *very* {odd} name?"
-    var.mkdir()
+@pytest.mark.parametrize("name", ["it's [a] *very* {odd} name?", "~", "~root", "var"])
+def test_a_folder_of_any_name(
+    tmp_path: Path, views: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Quotes, wildcards and tildes in its path are nothing but characters; it may be relative."""
+    monkeypatch.chdir(tmp_path)
+    Path(name).mkdir()
     put(views, request_row(1))
-    archive = Archive(var, fingerprint)
+    archive = Archive(Path(name), fingerprint)
     assert archive_all(archive, views) == 1
+    assert on_disk(archive) == listed(archive)
     archive.close()
 
 

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -90,10 +91,10 @@ class Running:
 
 
 @asynccontextmanager
-async def running(folder: Path) -> AsyncIterator[Running]:
+async def running(folder: Path, **settings: Any) -> AsyncIterator[Running]:
     """A service over a folder, which is set up where it is new."""
     clock = FixedClock(MONDAY)
-    async with open_service(Settings(var=str(folder)), clock=clock) as service:
+    async with open_service(Settings(var=str(folder), **settings), clock=clock) as service:
         await initialize(service, folder)
         (membership,) = service.directory.memberships()
         found = Running(service, Scope(UUID(membership.organization_id), UUID(membership.developer_id)))
@@ -132,6 +133,21 @@ async def test_views_that_are_built_anew_are_not_archived_again(tmp_path: Path) 
         async with running(folder) as house:
             assert await house.archived() == 2
             assert (await house.spent()).spent[house.scope.developer_id].requests == 2
+
+
+@pytest.mark.parametrize(
+    ("budget", "reason"), [("archive_read_files_max", "file_budget"), ("archive_read_bytes_max", "byte_budget")]
+)
+async def test_the_budgets_are_settings(tmp_path: Path, budget: str, reason: str) -> None:
+    """What is archived then is out of reach; what is not yet is in the tables."""
+    with trio.fail_after(20):
+        async with running(tmp_path / "var", **{budget: 0}) as house:
+            await house.works(1)
+            assert await house.archived() == 1
+            await house.works(2)
+            found = await house.spent()
+            assert (found.coverage.reason, found.coverage.dropped_files) == (reason, 1)
+            assert found.spent[house.scope.developer_id].requests == 1
 
 
 async def test_the_lane_goes_on_after_a_failure(tmp_path: Path, autojump_clock: trio.testing.MockClock) -> None:

@@ -29,6 +29,8 @@ def test_the_environment_gives_booleans_as_text() -> None:
         ({"api": "127.0.0.1:99999"}, "HOST:PORT"),
         ({"tls_key": "key.pem"}, "belong together"),
         ({"log_level": "loud"}, "log_level"),
+        ({"archive_read_files_max": "-1"}, "archive_read_files_max"),
+        ({"archive_read_bytes_max": "much"}, "archive_read_bytes_max"),
         ({"capture_prompts": "perhaps"}, "capture_prompts"),
     ],
 )
