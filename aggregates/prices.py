@@ -123,18 +123,22 @@ class PriceBook:
             cache_write_1h_tokens=cache_write_1h_tokens,
         )
         bands = self._bands(lookup, at_us)
+        if isinstance(bands, str):
+            return Unpriced(bands)
         fault = _usage_fault(usage)
-        if isinstance(bands, str) or fault is not None:
-            return Unpriced(bands if isinstance(bands, str) else fault or "")
-        return self._priced(bands, usage)
+        return self._priced(bands, usage) if fault is None else Unpriced(fault)
 
     def lookup(self, model: str) -> ExactLookup | None:
         """What the catalog says of an id, decorated as agents do it; None where it is not listed."""
-        if model not in self._found:
-            if len(self._found) >= NAMES_REMEMBERED_MAX:
-                self._found.clear()
-            self._found[model] = self._look_up(model)
-        return self._found[model]
+        # Another thread may use the same book: what is remembered may be gone at the next line.
+        try:
+            return self._found[model]
+        except KeyError:
+            found = self._look_up(model)
+        if len(self._found) >= NAMES_REMEMBERED_MAX:
+            self._found.clear()
+        self._found[model] = found
+        return found
 
     def _look_up(self, model: str) -> ExactLookup | None:
         found = self._listed(model)
