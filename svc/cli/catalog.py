@@ -1,7 +1,9 @@
 """`svc catalog`: list prices of models, also against a running server."""
 
 from collections import Counter
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any, TypeVar
 from uuid import UUID
 
 import click
@@ -20,13 +22,14 @@ from svc.clock import SystemClock
 from svc.logs import set_up_logs
 from svc.settings import Settings
 
+T = TypeVar("T")
+
 REVISIONS_SHOWN = 20
 
 
 @click.group()
 def catalog() -> None:
     """What models cost by list price: every revision ever published, and the one that is served."""
-    set_up_logs("warning")
 
 
 @catalog.command()
@@ -38,7 +41,7 @@ def publish(var: str | None, as_json: bool, file: Path) -> None:
 
     Example: svc catalog publish prices.json
     """
-    _show_published(run(_publish, settings_from(var=var), file), as_json)
+    _show_published(_run(_publish, settings_from(var=var), file), as_json)
 
 
 async def _publish(settings: Settings, file: Path) -> Published:
@@ -55,7 +58,7 @@ def refresh(var: str | None, as_json: bool) -> None:
 
     Example: svc catalog refresh
     """
-    _show_published(run(_refresh, settings_from(var=var)), as_json)
+    _show_published(_run(_refresh, settings_from(var=var)), as_json)
 
 
 async def _refresh(settings: Settings) -> Published:
@@ -72,7 +75,7 @@ def show(var: str | None, as_json: bool, model: str | None) -> None:
 
     Example: svc catalog show claude-sonnet-4-5
     """
-    record = run(_document, settings_from(var=var))
+    record = _run(_document, settings_from(var=var))
     if as_json:
         print_json(record if model is None else _entry(record, model))
     elif model is None:
@@ -140,7 +143,7 @@ def list_revisions(var: str | None, as_json: bool, limit: int) -> None:
 
     Example: svc catalog list --limit 5
     """
-    revisions = run(_list, settings_from(var=var), limit)
+    revisions = _run(_list, settings_from(var=var), limit)
     if as_json:
         print_json(revisions)
         return
@@ -169,7 +172,7 @@ def reprice(var: str | None, as_json: bool, since: str, until: str | None, organ
     Example: svc catalog reprice --from 2026-08-01 --to 2026-09-01
     """
     from_us, to_us = _time("--from", since), SystemClock().now_us() if until is None else _time("--to", until)
-    repriced = run(_reprice, settings_from(var=var), organization, from_us, to_us)
+    repriced = _run(_reprice, settings_from(var=var), organization, from_us, to_us)
     if as_json:
         print_json(repriced)
         return
@@ -188,6 +191,12 @@ def _time(option: str, text: str) -> int:
         return parse_instant(text)
     except ValueError as error:
         raise click.ClickException(f"{option}: {error}") from error
+
+
+def _run(main: Callable[..., Awaitable[T]], *args: Any) -> T:
+    """What is wrong with a stored catalog goes to standard error, beside the answer."""
+    set_up_logs("warning")
+    return run(main, *args)
 
 
 def _show_published(published: Published, as_json: bool) -> None:
