@@ -35,6 +35,9 @@ DISCARD_SECONDS_MAX = 10.0
 """How much of a refused body is still read, and how long. A client that is answered while it sends sees its
 connection reset, not the answer."""
 
+GZIP_PIECE_BYTES = 1024 * 1024
+"""How much is unpacked at once while a body is measured."""
+
 GZIP_STREAMS_MAX = 16
 """What follows a gzip stream is copied for the next one, so many small ones would cost time without end."""
 
@@ -184,22 +187,32 @@ async def _arrived(request: Request, bytes_max: int) -> bytes:
 
 
 def gunzip(data: bytes, bytes_max: int) -> bytes:
-    """Unpack one gzip stream, or a few in a row, and no more than the bound of it."""
-    unpacked = b""
+    """Unpack one gzip stream, or a few in a row. What would unpack to more than the bound is never held: it is measured
+    first, piece by piece."""
+    size = 0
+    for piece in _unpacked(data):
+        size += len(piece)
+        if size > bytes_max:
+            raise too_large(bytes_max)
+    return b"".join(_unpacked(data))
+
+
+def _unpacked(data: bytes) -> Iterator[bytes]:
+    """What the streams hold, in pieces of a bounded size. Raises `HttpError` 400 where they are broken."""
     for _ in range(GZIP_STREAMS_MAX):
         stream = zlib.decompressobj(_GZIP_WINDOW_BITS)
-        try:
-            piece = stream.decompress(data, bytes_max + 1 - len(unpacked))
-            unpacked = unpacked + piece if unpacked else piece
-        except zlib.error as error:
-            raise bad_request(f"the request body is no valid gzip stream: {error}") from error
-        if len(unpacked) > bytes_max:
-            raise too_large(bytes_max)
-        if not stream.eof:
-            raise bad_request("the gzip stream of the request body breaks off; send it whole")
-        if not stream.unused_data:
-            return unpacked
+        while not stream.eof:
+            try:
+                piece = stream.decompress(data, GZIP_PIECE_BYTES)
+            except zlib.error as error:
+                raise bad_request(f"the request body is no valid gzip stream: {error}") from error
+            data = stream.unconsumed_tail
+            if not piece and not data and not stream.eof:
+                raise bad_request("the gzip stream of the request body breaks off; send it whole")
+            yield piece
         data = stream.unused_data
+        if not data:
+            return
     raise bad_request(f"the request body is cut into more than {GZIP_STREAMS_MAX} gzip streams; send one")
 
 
