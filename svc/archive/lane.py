@@ -4,6 +4,7 @@ Everything that touches the archive runs in one thread at a time. So memory stay
 somebody reads it.
 """
 
+import sqlite3
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -19,6 +20,7 @@ from svc.archive.reading import Budget, spending
 from svc.archive.writing import archive_changes
 from svc.limits import ARCHIVE_INTERVAL_SECONDS, ARCHIVE_RETRY_SECONDS_MAX
 from svc.views import ReadPool
+from svc_http.ports import Unavailable
 
 log = structlog.get_logger()
 
@@ -56,8 +58,15 @@ class ArchiveLane:
             pass
 
     async def spending(self, organization_id: UUID, asked: Sequence[Asked]) -> list[Reading]:
-        """What was spent in each window: what is archived, and from the views what is not, or not as it now is."""
-        return await self._in_turn(lambda archive: self._spending(archive, organization_id, asked))
+        """What was spent in each window: what is archived, and from the views what is not, or not as it now is.
+
+        Raises `Unavailable` where the archive cannot be opened at all; a single damaged file is no reason.
+        """
+        try:
+            return await self._in_turn(lambda archive: self._spending(archive, organization_id, asked))
+        except (OSError, sqlite3.Error) as error:
+            log.exception("the archive could not be read")
+            raise Unavailable("the archive cannot be read at present") from error
 
     def close(self) -> None:
         """Let go of the files; they are opened again when somebody needs them."""

@@ -28,6 +28,7 @@ from svc.service import RunningService
 from svc.settings import Settings
 from svc.setup import initialize
 from svc.views import new_file
+from svc_http.ports import Unavailable
 from tests.support.archives import fingerprint
 from tests.support.facts import MONDAY
 
@@ -148,6 +149,18 @@ async def test_the_budgets_are_settings(tmp_path: Path, budget: str, reason: str
             found = await house.spent()
             assert (found.coverage.reason, found.coverage.dropped_files) == (reason, 1)
             assert found.spent[house.scope.developer_id].requests == 1
+
+
+async def test_an_archive_that_cannot_be_opened_is_a_matter_of_time(tmp_path: Path) -> None:
+    """The read is refused for now; once the folder is in order again, it is answered."""
+    with trio.fail_after(20):
+        async with running(tmp_path / "var") as house:
+            await house.works(1)
+            (tmp_path / "var" / "archive").write_text("somebody put a file here")
+            with pytest.raises(Unavailable, match="cannot be read"):
+                await house.spent()
+            (tmp_path / "var" / "archive").unlink()
+            assert (await house.spent()).spent[house.scope.developer_id].requests == 1
 
 
 async def test_the_lane_goes_on_after_a_failure(tmp_path: Path, autojump_clock: trio.testing.MockClock) -> None:
