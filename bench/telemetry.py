@@ -3,6 +3,7 @@
 Exports as Claude Code sends them, a hundred records each; no store, no HTTP.
 """
 
+import gc
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -15,6 +16,7 @@ from aggregates.scope import Scope
 from aggregates.telemetry.exports import Export, Means
 from aggregates.telemetry.splitting import split
 from aggregates.telemetry.walking import walk
+from svc.limits import GC_ALLOCATIONS
 
 BATCH_RECORDS = 100
 BATCHES = 50
@@ -32,6 +34,7 @@ _MEANS = Means(
 
 def main() -> None:
     """Prints records a second for both ways of cutting an export."""
+    gc.set_threshold(GC_ALLOCATIONS, *gc.get_threshold()[1:])
     bodies = [msgspec.json.encode(export(number)) for number in range(BATCHES)]
     size_kib = sum(map(len, bodies)) / len(bodies) / 1024
     print(f"{BATCHES} exports of {BATCH_RECORDS} records, {size_kib:.0f} KiB each")
@@ -42,11 +45,11 @@ def main() -> None:
 
 
 def _seconds(bodies: list[bytes], cut: Any) -> float:
-    started = time.perf_counter()
+    started = time.process_time()
     for body in bodies:
         for _ in Export("logs", _MEANS).commands(cut(body, "logs")):
             pass
-    return time.perf_counter() - started
+    return time.process_time() - started
 
 
 def export(number: int) -> dict[str, Any]:

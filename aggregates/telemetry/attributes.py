@@ -11,7 +11,8 @@ from aggregates.telemetry.source_ids import repaired
 
 Attributes = dict[str, Plain]
 
-COUNT_MAX = 2**53 - 1
+COUNT_MAX = 10**12
+"""Tokens, milliseconds: what is beyond is none, and sums of what is not stay integers of 64 bits."""
 NAME_CHARACTERS_MAX = 256
 """A model, a tool, an event: longer names are cut."""
 ID_CHARACTERS_MAX = 1024
@@ -19,7 +20,8 @@ ID_CHARACTERS_MAX = 1024
 JSON_CHARACTERS_MAX = 1024 * 1024
 """A tool's input within an attribute; a longer one is not looked into."""
 NANO_USD = 1_000_000_000
-USD_MAX = 1_000_000_000
+USD_MAX = 1_000_000
+"""Of one request."""
 
 _NUMBER = re.compile(r"-?[0-9]{1,20}(?:\.[0-9]{1,20})?")
 

@@ -37,11 +37,11 @@ class Fault(Exception):
     """This record cannot be used; the message names the member, as a path within the record, and what it must be."""
 
 
-class _Wire(msgspec.Struct, rename="camel"):
+class _Wire(msgspec.Struct, rename="camel", gc=False):
     """A message of OTLP: its members by their lowerCamelCase names."""
 
 
-class AnyValue(_Wire, rename="camel"):
+class AnyValue(_Wire, rename="camel", gc=False):
     """A value of any type. None of its members: the value is null."""
 
     string_value: str | None = None
@@ -53,39 +53,39 @@ class AnyValue(_Wire, rename="camel"):
     bytes_value: str | None = None
 
 
-class ArrayValue(_Wire, rename="camel"):
+class ArrayValue(_Wire, rename="camel", gc=False):
     """A list of values."""
 
     values: list[AnyValue] | None = None
 
 
-class KeyValue(_Wire, rename="camel"):
+class KeyValue(_Wire, rename="camel", gc=False):
     """One attribute."""
 
     key: str | None = None
     value: AnyValue | None = None
 
 
-class KeyValueList(_Wire, rename="camel"):
+class KeyValueList(_Wire, rename="camel", gc=False):
     """A map of values."""
 
     values: list[KeyValue] | None = None
 
 
-class Resource(_Wire, rename="camel"):
+class Resource(_Wire, rename="camel", gc=False):
     """Who sends."""
 
     attributes: list[KeyValue] | None = None
 
 
-class InstrumentationScope(_Wire, rename="camel"):
+class InstrumentationScope(_Wire, rename="camel", gc=False):
     """Which part of the sender."""
 
     name: str | None = None
     attributes: list[KeyValue] | None = None
 
 
-class LogRecord(_Wire, rename="camel"):
+class LogRecord(_Wire, rename="camel", gc=False):
     """One log record."""
 
     time_unix_nano: Integer = None
@@ -101,14 +101,14 @@ class LogRecord(_Wire, rename="camel"):
     event_name: str | None = None
 
 
-class Status(_Wire, rename="camel"):
+class Status(_Wire, rename="camel", gc=False):
     """How a span ended; code 2 is an error."""
 
     message: str | None = None
     code: int | None = None
 
 
-class SpanEvent(_Wire, rename="camel"):
+class SpanEvent(_Wire, rename="camel", gc=False):
     """Something that happened during a span."""
 
     time_unix_nano: Integer = None
@@ -116,7 +116,7 @@ class SpanEvent(_Wire, rename="camel"):
     attributes: list[KeyValue] | None = None
 
 
-class SpanLink(_Wire, rename="camel"):
+class SpanLink(_Wire, rename="camel", gc=False):
     """A span that a span belongs with."""
 
     trace_id: str | None = None
@@ -124,7 +124,7 @@ class SpanLink(_Wire, rename="camel"):
     attributes: list[KeyValue] | None = None
 
 
-class Span(_Wire, rename="camel"):
+class Span(_Wire, rename="camel", gc=False):
     """One span."""
 
     trace_id: str | None = None

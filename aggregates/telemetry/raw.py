@@ -15,6 +15,8 @@ from aggregates.redaction import find_secrets, redact
 
 _BACKSLASH, _QUOTE = b"\x01", b"\x02"
 """Stand in for their escaped forms; JSON has no bare control characters."""
+_FEW = 8
+"""So many secrets are looked for in every text; of more, only those that a text is known to hold."""
 _APART = "\n\x03\n"
 """Between two strings that are looked through together: no secret reaches across it, and none begins in its middle."""
 
@@ -30,15 +32,11 @@ class RawRedactor:
         """The texts without secrets. All strings are looked through at once, and only those with a find singly."""
         if not self._redaction:
             return texts
-        strings = [_strings(text) for text in texts]
-        dirty = self._dirty(set().union(*strings))
-        if not dirty:
-            return texts
-        return [self._without(text, own & dirty.keys(), dirty) for text, own in zip(texts, strings, strict=True)]
+        dirty = self._dirty(list(_strings(texts)))
+        return [self._without(text, dirty) for text in texts] if dirty else texts
 
-    def _dirty(self, strings: Iterable[bytes]) -> "dict[bytes, _Cleaned]":
-        """Those that hold secrets."""
-        escaped = list(strings)
+    def _dirty(self, escaped: Sequence[bytes]) -> "dict[bytes, _Cleaned]":
+        """Those strings that hold secrets."""
         plain = _unescaped(escaped)
         starts = list(accumulate((len(each) + len(_APART) for each in plain), initial=0))
         found: dict[bytes, _Cleaned] = {}
@@ -50,12 +48,13 @@ class RawRedactor:
                     found[escaped[index]] = _Cleaned(_literal(escaped[index]), _ENCODE(redacted.text), redacted.counts)
         return found
 
-    def _without(self, text: bytes, own: Iterable[bytes], dirty: "dict[bytes, _Cleaned]") -> bytes:
-        for each in sorted(own, key=len, reverse=True):
-            cleaned = dirty[each]
-            text = text.replace(cleaned.literal, cleaned.replacement)
-            for kind, count in cleaned.counts.items():
-                self.redactions[kind] = self.redactions.get(kind, 0) + count
+    def _without(self, text: bytes, dirty: "dict[bytes, _Cleaned]") -> bytes:
+        own = dirty.values() if len(dirty) <= _FEW else [dirty[each] for each in _strings((text,)) & dirty.keys()]
+        for cleaned in own:
+            if cleaned.literal in text:
+                text = text.replace(cleaned.literal, cleaned.replacement)
+                for kind, count in cleaned.counts.items():
+                    self.redactions[kind] = self.redactions.get(kind, 0) + count
         return text
 
 
@@ -68,11 +67,14 @@ class _Cleaned(msgspec.Struct, frozen=True):
 _ENCODE = msgspec.json.Encoder().encode
 
 
-def _strings(text: bytes) -> set[bytes]:
-    """All strings of a canonical JSON text, keys too, still escaped."""
-    if b"\\" in text:
-        text = text.replace(b"\\\\", _BACKSLASH).replace(b'\\"', _QUOTE)
-    return set(text.split(b'"')[1::2])
+def _strings(texts: Iterable[bytes]) -> set[bytes]:
+    """All strings of canonical JSON texts, the names of their members too, still escaped."""
+    return set(b"\n".join(map(_without_escapes, texts)).split(b'"')[1::2])
+
+
+def _without_escapes(text: bytes) -> bytes:
+    """Whatever a quote follows or precedes, it begins or ends a string."""
+    return text.replace(b"\\\\", _BACKSLASH).replace(b'\\"', _QUOTE) if b"\\" in text else text
 
 
 def _literal(escaped: bytes) -> bytes:

@@ -34,7 +34,7 @@ from svc_http.replies import json_reply
 from svc_http.routes import ByKey
 
 INLINE_BYTES_MAX = 256 * 1024
-"""Exports that are read on the loop: some five milliseconds at most."""
+"""Exports that are read on the loop: some ten milliseconds at most."""
 
 LARGE_AT_ONCE = 2
 """Large exports read at the same time: each takes up to twice its unpacked size of memory."""
