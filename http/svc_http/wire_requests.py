@@ -43,7 +43,6 @@ class Requests:
         """Bytes of the body, or of its chunk, that are still to come."""
         self._spare = 0
         """Bytes of chunk extensions and trailers that may still come."""
-        self._last = False
         self.ended = False
         """Whether the client has said that it sends no more."""
         self._read: Callable[[], Part] = self._read_head
@@ -102,7 +101,6 @@ class Requests:
             self._searched = max(0, size - 3)
             return Mark.MORE
         head = read_head(self._take(size))
-        self._last = not head.keep_alive
         self._left = head.length or 0
         self._spare = self._head_bytes_max
         self._read = self._read_measured if head.length is not None else self._read_chunk_size
@@ -182,9 +180,7 @@ class Requests:
     # --- after the request -------------------------------------------------------------------------------
 
     def _read_beyond(self) -> Part:
-        """The request is complete and not answered yet. After the last one there is nothing to read."""
-        if self._last:
-            self._data.clear()
+        """The request is complete and not answered yet."""
         return Mark.WAIT if self._data else Mark.MORE
 
     def _read_nothing(self) -> Part:

@@ -6,11 +6,15 @@ from functools import partial
 import pytest
 import trio
 import trio.testing
+from hypercorn.app_wrappers import ASGIWrapper
 from hypercorn.config import Config
+from hypercorn.events import Closed, Event, RawData, Updated
 from hypercorn.trio import serve
-from hypercorn.typing import ASGIReceiveCallable, ASGISendCallable, Scope
+from hypercorn.trio.task_group import TaskGroup
+from hypercorn.trio.worker_context import WorkerContext
+from hypercorn.typing import ASGIReceiveCallable, ASGISendCallable, ConnectionState, Scope
 
-from svc_http.protocol import use_own_protocol
+from svc_http.protocol import Protocol, use_own_protocol
 from svc_http.server import use_own_server
 
 Header = tuple[bytes, bytes]
@@ -236,6 +240,30 @@ async def test_a_body_that_turns_into_garbage_is_refused_once(place: Place) -> N
         refusal = await rest(stream)
     assert refusal.startswith(b"HTTP/1.1 400 ")
     assert refusal.count(b"HTTP/1.1 ") == 1
+
+
+async def test_nothing_is_sent_after_a_refusal() -> None:
+    """Whatever the application still answers, and however late the connection closes."""
+    sent: list[Event] = []
+    answers = trio.Event()
+
+    async def late(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+        await answers.wait()
+        await _answer(send, b"late")
+
+    async def send(event: Event) -> None:
+        sent.append(event)
+
+    here = ("127.0.0.1", 1)
+    async with TaskGroup() as tasks:
+        state = ConnectionState({})
+        protocol = Protocol(ASGIWrapper(late), Config(), WorkerContext(None), tasks, state, False, here, here, send)
+        await protocol.handle(RawData(asked("/", "Transfer-Encoding: chunked", body=b"x\r\n")))
+        answers.set()
+    begun, refusal, closed = sent
+    assert (begun, closed) == (Updated(idle=False), Closed())
+    assert isinstance(refusal, RawData)
+    assert refusal.data.startswith(b"HTTP/1.1 400 ")
 
 
 async def test_garbage_after_an_answer_has_begun_ends_the_connection(place: Place) -> None:

@@ -106,6 +106,7 @@ REFUSED: dict[str, bytes] = {
     "a chunk's extension with a bare CR": _CHUNKED + b"2;a\rb\r\nab\r\n0\r\n\r\n",
     "a chunk that is longer than its size": _CHUNKED + b"2\r\nabc\r\n0\r\n\r\n",
     "a chunk without its end": _CHUNKED + b"2\r\nab0\r\n\r\n",
+    "a chunk with other bytes for its end": _CHUNKED + b"2\r\nabXY0\r\n\r\n",
     "a chunk that ends in LF": _CHUNKED + b"2\r\nab\n0\r\n\r\n",
     "a chunk that ends in CR": _CHUNKED + b"2\r\nab\r0\r\n\r\n",
     "a trailer that is none": _CHUNKED + b"0\r\nGET / HTTP/1.1\r\n\r\n",

@@ -73,6 +73,15 @@ def test_what_would_break_a_response_is_never_written(status: int, headers: Fiel
     assert not writer.complete
 
 
+def test_no_byte_beyond_the_length_is_written() -> None:
+    """A client would read it as the next response."""
+    writer = ResponseWriter("GET", "1.1", keep_alive=True)
+    writer.head(200, [(b"content-length", b"3")])
+    assert writer.piece(b"ab") == b"ab"
+    with pytest.raises(WrongResponse):
+        writer.piece(b"cd")
+
+
 _any_headers = st.lists(
     st.tuples(
         st.one_of(st.sampled_from([b"a", b"x-b", b"Content-Length", b"connection"]), st.binary(max_size=3)),
