@@ -8,6 +8,7 @@ import msgspec
 
 from aggregates.canonical import ResponseContent
 from aggregates.records import Point, Record
+from aggregates.verdicts import Intent
 
 TRANSCRIPT_SUFFIX = "-transcript"
 """A source that ends so was read from the files an agent keeps: such a prompt may have been captured live as well."""
@@ -85,6 +86,38 @@ class EditTitle(Command, frozen=True, kw_only=True, tag="edit-title"):
     summary: str | None = None
 
 
+class Correction(Command, frozen=True, kw_only=True):
+    """A person says how it was, against what was judged, of the sub-session that holds the turn of this capture."""
+
+    agent_session_id: str
+    """Of the capture."""
+    capture_id: UUID
+
+
+class CorrectGap(Correction, frozen=True, kw_only=True, tag="correct-gap"):
+    """There is a boundary before this capture's turn, or there is none."""
+
+    boundary: bool
+
+
+class CorrectGoal(Correction, frozen=True, kw_only=True, tag="correct-goal"):
+    """The goal was reached, or it was not."""
+
+    complete: bool
+
+
+class CorrectRework(Correction, frozen=True, kw_only=True, tag="correct-rework"):
+    """It is rework of something earlier, or it is not."""
+
+    rework: bool
+
+
+class CorrectIntent(Correction, frozen=True, kw_only=True, tag="correct-intent"):
+    """What was wanted is of this class."""
+
+    intent_class: Intent
+
+
 class CompleteSetup(Command, frozen=True, kw_only=True, tag="complete-setup"):
     """The plugin finished its setup."""
 
@@ -92,7 +125,10 @@ class CompleteSetup(Command, frozen=True, kw_only=True, tag="complete-setup"):
     key_prefix: str | None = None
 
 
-AnyCommand = CapturePrompt | CaptureResponse | CaptureRecords | CaptureMetrics | EditTitle | CompleteSetup
+AnyCorrection = CorrectGap | CorrectGoal | CorrectRework | CorrectIntent
+AnyCommand = (
+    CapturePrompt | CaptureResponse | CaptureRecords | CaptureMetrics | EditTitle | AnyCorrection | CompleteSetup
+)
 
 
 class Reason(Enum):

@@ -13,6 +13,7 @@ from aggregates import commands as c
 from aggregates import events as e
 from aggregates.canonical import canonical_bytes
 from aggregates.commands import Done, Reason, Refused, Reply
+from aggregates.corrections import corrected
 from aggregates.digests import Digester
 from aggregates.ids import attempt_stream, batch_stream, corrections_stream, operation_stream, session_stream
 from aggregates.redaction import redact
@@ -61,7 +62,7 @@ def required_streams(command: c.AnyCommand) -> tuple[UUID, ...]:
     match command:
         case c.CaptureResponse():
             return (command.prompt_id,)
-        case c.EditTitle() | c.CompleteSetup():
+        case c.EditTitle() | c.CompleteSetup() | c.Correction():
             return touched_streams(command)
         case _:
             return ()
@@ -80,6 +81,9 @@ def decide(command: c.AnyCommand, streams: Streams, context: Context) -> Decisio
             return _capture_metrics(command, streams, context)
         case c.EditTitle():
             return _edit_title(command, context)
+        case c.CorrectGap() | c.CorrectGoal() | c.CorrectRework() | c.CorrectIntent():
+            event = corrected(command, context.now_us)
+            return Decision(((corrections_stream(command.developer_id), event),), Done(True, command.capture_id))
         case c.CompleteSetup():
             return _complete_setup(command, context)
 

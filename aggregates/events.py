@@ -11,6 +11,7 @@ import msgspec
 
 from aggregates.catalog import Snapshot
 from aggregates.records import Point, Record
+from aggregates.verdicts import Intent
 from aggregates.words import Words
 
 
@@ -157,6 +158,42 @@ class TitleEdited(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True)
     turn_id: UUID
     title: Words
     summary: Words | None = None
+
+
+class GapCorrected(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
+    """A person said that the turn of this capture opens a sub-session, or that it goes on with the one before."""
+
+    TOPIC: ClassVar[str] = "gap.corrected"
+    agent_session_id: str
+    before_capture: UUID
+    boundary: bool
+
+
+class GoalCorrected(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
+    """A person said whether the sub-session that holds this capture reached its goal."""
+
+    TOPIC: ClassVar[str] = "goal.corrected"
+    agent_session_id: str
+    capture_id: UUID
+    complete: bool
+
+
+class ReworkCorrected(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
+    """A person said whether the sub-session that holds this capture is rework."""
+
+    TOPIC: ClassVar[str] = "rework.corrected"
+    agent_session_id: str
+    capture_id: UUID
+    rework: bool
+
+
+class IntentCorrected(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
+    """A person said what the sub-session that holds this capture was after."""
+
+    TOPIC: ClassVar[str] = "intent.corrected"
+    agent_session_id: str
+    capture_id: UUID
+    intent_class: Intent
 
 
 class ForeignSessionAttempted(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
@@ -331,7 +368,14 @@ CAPTURES: tuple[type[Event], ...] = (
     MetricsCaptured,
     SetupCompleted,
 )
-DECISIONS: tuple[type[Event], ...] = (TitleEdited, ForeignSessionAttempted)
+DECISIONS: tuple[type[Event], ...] = (
+    TitleEdited,
+    GapCorrected,
+    GoalCorrected,
+    ReworkCorrected,
+    IntentCorrected,
+    ForeignSessionAttempted,
+)
 PEOPLE: tuple[type[Event], ...] = (
     OrganizationCreated,
     OrganizationChanged,
