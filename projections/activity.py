@@ -18,7 +18,7 @@ from projections.bodies import unpack
 from projections.reader import Reader, TextRef
 from projections.started import CRUSHED, SETTLED, TURNS, bounds, started_in
 from projections.sub_session_rows import Detail
-from projections.sub_sessions import TITLE_CHARS_MAX
+from projections.sub_session_shown import TITLE_CHARS_MAX
 
 
 class TaskTime(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

@@ -1,52 +1,38 @@
 """Sub-sessions as they are listed: graded, trivial, or just now going on."""
 
-import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
 import msgspec
 
-from aggregates.grades import rubric_letter, score_of
+from aggregates.grades import rubric_letter
 from aggregates.scope import Scope
 from aggregates.times import iso
-from aggregates.verdicts import BOOLEANS, BooleanName, Intent, applicable
 from aggregates.windows import Window
-from projections.bodies import unpack
-from projections.reader import Reader, TextRef
-from projections.sub_session_rows import Detail, unmask
-
-TITLE_CHARS_MAX = 60
-SUMMARY_CHARS_MAX = 240
-
-
-class Applicability(msgspec.Struct, frozen=True, kw_only=True):
-    """Which booleans apply to the sub-session's intent."""
-
-    goal_explicit: bool
-    scope_bounded: bool
-    references_concrete: bool
-    context_sufficient: bool
-    verification_requested: bool
-    root_cause_oriented: bool
-    plan_first: bool
+from projections.reader import Reader
+from projections.sub_session_shown import (
+    IN_WINDOW,
+    IS_SETTLED,
+    NEWEST_FIRST,
+    UNCLASSIFIED,
+    Applicability,
+    Named,
+    Row,
+    applicability,
+    booleans,
+    select,
+    with_names,
+)
 
 
-class Named(msgspec.Struct, frozen=True, kw_only=True):
-    """How a sub-session is called, and by whom. Texts are None once they have been forgotten."""
-
-    title: str | None
-    summary: str | None
-    title_source: str
-
-
-class RubricItem(Named, frozen=True, kw_only=True):
-    """The grade of one sub-session. A boolean is None where it does not apply or nothing was judged."""
+class Graded(msgspec.Struct, frozen=True, kw_only=True):
+    """A sub-session with its rubric. A boolean is None where it does not apply or nothing was judged."""
 
     score_v3_sub_session_id: str
+    title: str | None
     intent_class: str
     letter_grade: str | None
-    confidence: float | None
     goal_explicit: bool | None
     scope_bounded: bool | None
     references_concrete: bool | None
@@ -54,8 +40,38 @@ class RubricItem(Named, frozen=True, kw_only=True):
     verification_requested: bool | None
     root_cause_oriented: bool | None
     plan_first: bool | None
+
+
+class RubricItem(Graded, frozen=True, kw_only=True):
+    """The grade of one sub-session, and how sure the judge is."""
+
+    summary: str | None
+    title_source: str
+    confidence: float | None
     applicability: Applicability
     judge_status: str
+
+
+class SpeedRow(Graded, frozen=True, kw_only=True):
+    """What one sub-session took and came to. What is judged at settling is None while it is open."""
+
+    agent_session_id: str
+    started_at: str
+    ended_at: str | None
+    duration_seconds: float | None
+    turns: int
+    total_tokens: int | None
+    cost_usd: float | None
+    """None where a request has no price."""
+    unpriced_requests: int
+    lower_bound_requests: int
+    """Of the requests in `cost_usd`, those that may have cost more."""
+    goal_complete: bool | None
+    outcome_confidence: float | None
+    rework: bool | None
+    rework_of: str | None
+    """The earlier sub-session that it takes back or repeats."""
+    crushed: bool | None
 
 
 class TriviaItem(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,75 +109,36 @@ class RealtimeRow(Named, frozen=True, kw_only=True):
     """Of the requests in `cost_usd`, those that may have cost more."""
 
 
-class _Row(msgspec.Struct, frozen=True):
-    sub_session_id: str
-    agent_session_id: str
-    started_us: int
-    last_activity_us: int
-    settled: bool
-    turns: int
-    floor_passed: bool
-    trivia_reason: str | None
-    intent: Intent | None
-    earned: tuple[BooleanName, ...]
-    goal_complete: bool
-    rework: bool
-    total_tokens: int
-    cost_usd_nano: int
-    requests: int
-    unpriced_requests: int
-    lower_bound_requests: int
-    detail: Detail
-
-    @property
-    def title(self) -> tuple[TextRef | None, str]:
-        """The title that counts, and where it comes from."""
-        if self.detail.edited_title is not None:
-            return self.detail.edited_title, "user_edited"
-        if self.settled and self.intent is not None:
-            return self.detail.goal_title, "rubric"
-        return self.detail.first_title, "heuristic"
-
-    @property
-    def summary(self) -> TextRef | None:
-        return self.detail.edited_summary or self.detail.summary
-
-
-_COLUMNS = (
-    "SELECT s.sub_session_id, s.agent_session_id, s.started_us, s.last_activity_us, "
-    "s.settles_at_us <= b.log_time_us, s.turns, s.floor_passed, s.trivia_reason, s.intent, s.earned, "
-    "s.goal_complete, s.rework_of IS NOT NULL, "
-    "s.input_tokens + s.output_tokens + s.cache_read_tokens + s.cache_write_tokens, "
-    "s.cost_usd_nano, s.requests, s.unpriced_requests, s.lower_bound_requests, s.detail "
-    "FROM bookmark b, sub_sessions s JOIN sessions p ON p.agent_session_id = s.agent_session_id "
-    "AND p.organization_id = s.organization_id AND p.developer_id = s.developer_id "
-    "WHERE s.organization_id = :organization AND s.developer_id = :developer "
-)
-_NEWEST_FIRST = "ORDER BY s.started_us DESC, s.sub_session_id LIMIT :limit OFFSET :offset"
-
-
 def rubric_items(reader: Reader, scope: Scope, limit: int, offset: int) -> list[RubricItem]:
     """Settled sub-sessions above the floor, newest started first."""
-    where = "AND s.settles_at_us <= b.log_time_us AND s.floor_passed "
-    rows = _select(reader.db, scope, where + _NEWEST_FIRST, limit=limit, offset=offset)
-    return [_rubric_item(row, named) for row, named in _with_names(reader, rows)]
+    where = IS_SETTLED + "AND s.floor_passed " + NEWEST_FIRST
+    return _rubric_items(reader, select(reader.db, scope, where, limit=limit, offset=offset))
+
+
+def rubric_items_in(reader: Reader, scope: Scope, window: Window, limit: int, offset: int) -> list[RubricItem]:
+    """Those of them that started in a range."""
+    where = IS_SETTLED + "AND s.floor_passed " + IN_WINDOW + NEWEST_FIRST
+    return _rubric_items(reader, _page(reader, scope, where, window, limit, offset))
 
 
 def rubric_item(reader: Reader, scope: Scope, sub_session_id: UUID) -> RubricItem | None:
     """One sub-session, under its present or any former id."""
     current = resolve(reader, scope, sub_session_id)
-    rows = _select(reader.db, scope, "AND s.sub_session_id = :id", id=str(current))
-    return next((_rubric_item(row, named) for row, named in _with_names(reader, rows)), None)
+    rows = select(reader.db, scope, "AND s.sub_session_id = :id", id=str(current))
+    return next(iter(_rubric_items(reader, rows)), None)
+
+
+def speed_rows(reader: Reader, scope: Scope, window: Window, limit: int, offset: int) -> list[SpeedRow]:
+    """The scored sub-sessions that started in the window: as many as its `total_count`, newest first."""
+    where = IS_SETTLED + "AND s.floor_passed AND s.intent IS NOT NULL " + IN_WINDOW + NEWEST_FIRST
+    rows = _page(reader, scope, where, window, limit, offset)
+    return [SpeedRow(title=named.title, **speed_fields(row)) for row, named in with_names(reader, rows)]
 
 
 def trivia(reader: Reader, scope: Scope, window: Window, limit: int, offset: int) -> list[TriviaItem]:
     """Settled sub-sessions below the floor that started in the window, newest first."""
-    where = (
-        "AND s.settles_at_us <= b.log_time_us AND NOT s.floor_passed "
-        "AND s.started_us >= :start AND s.started_us < :end "
-    )
-    bound = {"start": window.start_us, "end": window.end_us, "limit": limit, "offset": offset}
-    rows = _select(reader.db, scope, where + _NEWEST_FIRST, **bound)
+    where = IS_SETTLED + "AND NOT s.floor_passed " + IN_WINDOW + NEWEST_FIRST
+    rows = _page(reader, scope, where, window, limit, offset)
     return [
         TriviaItem(
             score_v3_sub_session_id=row.sub_session_id,
@@ -170,7 +147,7 @@ def trivia(reader: Reader, scope: Scope, window: Window, limit: int, offset: int
             title=named.title,
             summary=named.summary,
         )
-        for row, named in _with_names(reader, rows)
+        for row, named in with_names(reader, rows)
     ]
 
 
@@ -184,8 +161,8 @@ def realtime(
     if agent_session_id is not None:
         where += "AND s.agent_session_id = :session "
     bound = {"start": from_us, "session": agent_session_id, "limit": limit, "offset": offset}
-    rows = _select(reader.db, scope, where + _NEWEST_FIRST, **bound)
-    return [_realtime_row(row, named) for row, named in _with_names(reader, rows)]
+    rows = select(reader.db, scope, where + NEWEST_FIRST, **bound)
+    return [_realtime_row(row, named) for row, named in with_names(reader, rows)]
 
 
 def resolve(reader: Reader, scope: Scope, sub_session_id: UUID) -> UUID | None:
@@ -199,79 +176,67 @@ def resolve(reader: Reader, scope: Scope, sub_session_id: UUID) -> UUID | None:
     return None if row is None else UUID(row[0])
 
 
-def _select(db: sqlite3.Connection, scope: Scope, where: str, **bound: object) -> list[_Row]:
-    owner = {"organization": str(scope.organization_id), "developer": str(scope.developer_id)}
-    return [_row(values) for values in db.execute(_COLUMNS + where, owner | bound)]
+def _page(reader: Reader, scope: Scope, where: str, window: Window, limit: int, offset: int) -> list[Row]:
+    bound = {"start": window.start_us, "end": window.end_us, "limit": limit, "offset": offset}
+    return select(reader.db, scope, where, **bound)
 
 
-def _row(values: tuple[Any, ...]) -> _Row:
-    fields = dict(zip(_Row.__struct_fields__, values, strict=True))
-    for flag in ("settled", "floor_passed", "goal_complete", "rework"):
-        fields[flag] = bool(fields[flag])
-    return _Row(**(fields | {"earned": unmask(fields["earned"]), "detail": unpack(fields["detail"], Detail)}))
-
-
-def _with_names(reader: Reader, rows: Iterable[_Row]) -> Iterator[tuple[_Row, Named]]:
-    listed = list(rows)
-    texts = reader.texts(ref for row in listed for ref in (row.title[0], row.summary))
-    for row in listed:
-        ref, source = row.title
-        named = Named(
-            title=_shown(texts, ref, TITLE_CHARS_MAX),
-            summary=_shown(texts, row.summary, SUMMARY_CHARS_MAX),
-            title_source=source,
+def _rubric_items(reader: Reader, rows: Iterable[Row]) -> list[RubricItem]:
+    return [
+        RubricItem(
+            score_v3_sub_session_id=row.sub_session_id,
+            intent_class=row.intent or UNCLASSIFIED,
+            letter_grade=row.letter,
+            confidence=None if row.intent is None else row.detail.confidence,
+            applicability=applicability(row.intent),
+            judge_status=row.detail.judge_status,
+            **booleans(row.intent, row.earned),
+            **msgspec.structs.asdict(named),
         )
-        yield row, named
+        for row, named in with_names(reader, rows)
+    ]
 
 
-def _shown(texts: dict[TextRef, str | None], ref: TextRef | None, characters: int) -> str | None:
-    """On one line and within its bound."""
-    text = None if ref is None else texts[ref]
-    return None if text is None else " ".join(text.split())[:characters]
+def speed_fields(row: Row) -> dict[str, Any]:
+    """What a `SpeedRow` shows, all but its title."""
+    return {
+        "score_v3_sub_session_id": row.sub_session_id,
+        "agent_session_id": row.agent_session_id,
+        "intent_class": row.intent or UNCLASSIFIED,
+        "letter_grade": row.letter,
+        "started_at": iso(row.started_us),
+        "ended_at": row.ended_at,
+        "duration_seconds": row.duration_seconds,
+        "turns": row.turns,
+        "total_tokens": row.total_tokens,
+        "cost_usd": row.cost_usd,
+        "unpriced_requests": row.unpriced_requests,
+        "lower_bound_requests": row.lower_bound_requests,
+        "outcome_confidence": row.detail.outcome.confidence if row.settled else None,
+        "rework_of": row.rework_of or None if row.settled else None,
+        **row.judged,
+        **booleans(row.intent, row.earned),
+    }
 
 
-def _rubric_item(row: _Row, named: Named) -> RubricItem:
-    applies = () if row.intent is None else applicable(row.intent)
-    judged: dict[str, Any] = {name: (name in row.earned if name in applies else None) for name in BOOLEANS}
-    return RubricItem(
-        score_v3_sub_session_id=row.sub_session_id,
-        intent_class=row.intent or "unclassified",
-        letter_grade=_letter(row),
-        confidence=None if row.intent is None else row.detail.confidence,
-        applicability=Applicability(**{name: name in applies for name in BOOLEANS}),
-        judge_status=row.detail.judge_status,
-        **judged,
-        **msgspec.structs.asdict(named),
-    )
-
-
-def _letter(row: _Row) -> str | None:
-    score = None if row.intent is None else score_of(len(row.earned), len(applicable(row.intent)))
-    return None if score is None else rubric_letter(score)
-
-
-def _realtime_row(row: _Row, named: Named) -> RealtimeRow:
+def _realtime_row(row: Row, named: Named) -> RealtimeRow:
     latest = row.detail.latest_score
-    known_cost = row.requests and not row.unpriced_requests
-    qualifies = row.floor_passed and row.intent is not None
     return RealtimeRow(
         sub_session_id=row.sub_session_id,
         score_v3_sub_session_id=row.sub_session_id,
         agent_session_id=row.agent_session_id,
         is_preview=not row.settled,
         substance_floor_passed=row.floor_passed,
-        letter_grade=_letter(row),
+        letter_grade=row.letter,
         prompt_grade=None if latest is None else rubric_letter(latest),
-        intent_class=row.intent or "unclassified",
-        goal_complete=row.goal_complete if row.settled else None,
-        rework=row.rework if row.settled else None,
-        crushed=qualifies and row.goal_complete and not row.rework if row.settled else None,
+        intent_class=row.intent or UNCLASSIFIED,
         started_at=iso(row.started_us),
-        ended_at=iso(row.last_activity_us) if row.settled else None,
+        ended_at=row.ended_at,
         turns=row.turns,
-        total_tokens=row.total_tokens if row.requests else None,
-        cost_usd=row.cost_usd_nano / 1_000_000_000 if known_cost else None,
+        total_tokens=row.total_tokens,
+        cost_usd=row.cost_usd,
         unpriced_requests=row.unpriced_requests,
         lower_bound_requests=row.lower_bound_requests,
+        **row.judged,
         **msgspec.structs.asdict(named),
     )

@@ -5,11 +5,13 @@ import msgspec
 from aggregates.grades import rubric_letter
 from aggregates.scope import Scope
 from aggregates.times import iso
+from aggregates.turn import Turn
 from aggregates.windows import Window
 from projections.bodies import unpack
 from projections.reader import Reader, TextRef
 from projections.started import CRUSHED, SETTLED, bounds
 from projections.sub_session_rows import PromptBody
+from projections.turn_texts import prompt_id
 
 PREVIEW_CHARS_MAX = 140
 _PREVIEW_LOOKED_AT = 4 * PREVIEW_CHARS_MAX
@@ -20,6 +22,7 @@ class TopPrompt(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """One graded prompt. Intent class and `crushed` are those of its sub-session."""
 
     prompt_id: str
+    """As in the list of its sub-session's prompts."""
     sub_session_id: str
     agent_session_id: str
     submitted_at: str
@@ -34,7 +37,7 @@ class TopPrompt(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 _POPULATION = (
-    f"SELECT p.turn_id, p.sub_session_id, t.agent_session_id, p.at_us, p.standing_score, s.intent, {SETTLED}, "
+    f"SELECT t.body, p.sub_session_id, t.agent_session_id, p.at_us, p.standing_score, s.intent, {SETTLED}, "
     f"{CRUSHED}, p.body FROM bookmark b CROSS JOIN prompts p "
     "JOIN sub_sessions s ON s.sub_session_id = p.sub_session_id "
     "AND s.organization_id = p.organization_id AND s.developer_id = p.developer_id "
@@ -56,7 +59,7 @@ def top_prompts(reader: Reader, scope: Scope, window: Window, limit: int, offset
     texts = reader.texts(refs)
     return [
         TopPrompt(
-            prompt_id=turn_id,
+            prompt_id=prompt_id(unpack(turn, Turn)),
             sub_session_id=sub_session_id,
             agent_session_id=session,
             submitted_at=iso(at_us),
@@ -66,7 +69,7 @@ def top_prompts(reader: Reader, scope: Scope, window: Window, limit: int, offset
             intent_class=intent,
             crushed=bool(crushed) if settled else None,
         )
-        for (turn_id, sub_session_id, session, at_us, score, intent, settled, crushed, _), ref in zip(
+        for (turn, sub_session_id, session, at_us, score, intent, settled, crushed, _), ref in zip(
             rows, refs, strict=True
         )
     ]

@@ -1,17 +1,21 @@
-"""Sub-sessions in lists, and the naming of one."""
+"""Sub-sessions in lists, one by itself with its prompts, and the naming of one."""
 
 from typing import Annotated
+from uuid import UUID
 
 import msgspec
 from quart_trio.wrappers import TrioResponse
 
 from aggregates.commands import EditTitle, Refused
 from aggregates.people import Principal
+from projections.prompt_rows import prompt_rows
+from projections.sub_session_detail import sub_session_detail
 from projections.sub_sessions import realtime as realtime_rows
-from projections.sub_sessions import resolve, rubric_item, rubric_items
+from projections.sub_sessions import resolve, rubric_item, rubric_items, rubric_items_in, speed_rows
 from projections.sub_sessions import trivia as trivia_items
 from svc_http.bodies import Request, read_json
-from svc_http.errors import bad_request, not_found, refusal
+from svc_http.errors import HttpError, bad_request, not_found, refusal
+from svc_http.moments import from_and_to
 from svc_http.params import limit, offset, path_id, time, window_name, windows, zone_of
 from svc_http.ports import Service
 from svc_http.replies import json_reply
@@ -31,6 +35,20 @@ async def insight_sessions(service: Service, request: Request, caller: Principal
     return json_reply(await service.read(caller.scope, rubric_items, rows, skipped))
 
 
+async def insight_rubric(service: Service, request: Request, caller: Principal) -> TrioResponse:
+    """Graded sub-sessions of a range, the last four weeks by default."""
+    window = from_and_to(request.args, zone_of(service, caller), service.now_us())
+    rows, skipped = limit(request.args), offset(request.args)
+    return json_reply(await service.read(caller.scope, rubric_items_in, window, rows, skipped))
+
+
+async def speed_sessions(service: Service, request: Request, caller: Principal) -> TrioResponse:
+    """The scored sub-sessions of the window, newest first."""
+    (window,) = windows(service, caller, window_name(request.args), 1)
+    rows, skipped = limit(request.args), offset(request.args)
+    return json_reply(await service.read(caller.scope, speed_rows, window, rows, skipped))
+
+
 async def trivia(service: Service, request: Request, caller: Principal) -> TrioResponse:
     """What fell below the substance floor in the window, and why."""
     (window,) = windows(service, caller, window_name(request.args), 1)
@@ -48,6 +66,30 @@ async def realtime(service: Service, request: Request, caller: Principal) -> Tri
     return json_reply(found)
 
 
+async def detail(service: Service, request: Request, caller: Principal, sub_session_id: str) -> TrioResponse:
+    """One sub-session, open or settled, under its present or any former id."""
+    wanted = path_id(sub_session_id, "sub-session")
+    found = await service.read(caller.scope, sub_session_detail, wanted)
+    if found is None:
+        raise no_sub_session(wanted)
+    return json_reply(found)
+
+
+async def prompts(service: Service, request: Request, caller: Principal, sub_session_id: str) -> TrioResponse:
+    """Its prompts in time order, each with its own rubric."""
+    wanted = path_id(sub_session_id, "sub-session")
+    rows, skipped = limit(request.args), offset(request.args)
+    found = await service.read(caller.scope, prompt_rows, wanted, rows, skipped)
+    if found is None:
+        raise no_sub_session(wanted)
+    return json_reply(found)
+
+
+def no_sub_session(wanted: UUID) -> HttpError:
+    """404: none of that id, or somebody else's."""
+    return not_found(f"no sub-session {wanted} of yours")
+
+
 async def edit(service: Service, request: Request, caller: Principal, sub_session_id: str) -> TrioResponse:
     """Names a sub-session; answers it as it then stands, under its present id."""
     wanted = path_id(sub_session_id, "sub-session")
@@ -56,7 +98,7 @@ async def edit(service: Service, request: Request, caller: Principal, sub_sessio
         raise bad_request("title is blank; send 1 to 60 characters")
     turn_id = await service.read(caller.scope, resolve, wanted)
     if turn_id is None:
-        raise not_found(f"no sub-session {wanted} of yours")
+        raise no_sub_session(wanted)
     command = EditTitle(
         organization_id=caller.scope.organization_id,
         developer_id=caller.scope.developer_id,
