@@ -22,8 +22,8 @@ from aggregates.word_table import WordTable
 DECODER_VERSION = 1
 
 PART_RECORDS_MAX = 1_000
-PART_BYTES_MAX = 1024 * 1024
-"""An event holds no more, unless a single record is larger; far from what one commit takes, and one read."""
+PART_BYTES_MAX = 512 * 1024
+"""An event holds no more, unless a single record is larger: others wait no longer than for one part to be sealed."""
 PENDING_BYTES_MAX = 8 * 1024 * 1024
 """Beyond this all parts are made into commands, full or not: an export may name any number of sessions."""
 

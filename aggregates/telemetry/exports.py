@@ -69,13 +69,13 @@ class Export:
 
     def __init__(self, signal: Signal, means: Means) -> None:
         self.faults = Faults()
-        self._signal = signal
+        self.signal = signal
         self._means = means
         self._contexts = Contexts(signal, RawRedactor(redaction=means.redaction))
 
     def commands(self, sections: Iterable[Section]) -> Iterator[Made]:
         """The commands, in an order that is the same every time; `faults` is complete after the last one."""
-        match self._signal:
+        match self.signal:
             case "logs":
                 yield from self._logs(sections)
             case "traces":
@@ -132,7 +132,7 @@ class Export:
     def _drafted(self, parts: Iterable[Part[Draft]]) -> Iterator[Made]:
         means = self._means
         for part in parts:
-            yield records_command(part, means.scope, self._signal, means.digester, redaction=means.redaction)
+            yield records_command(part, means.scope, self.signal, means.digester, redaction=means.redaction)
 
     # --- spans ------------------------------------------------------------------------------------------------
 
@@ -149,7 +149,7 @@ class Export:
 
     def _families(self, sections: Iterable[Section]) -> Families:
         """What the spans of the export are to each other; those that cannot be used are nobody's kin."""
-        unheard = Export(self._signal, self._means)
+        unheard = Export(self.signal, self._means)
         families = Families()
         for context, _, data in unheard._records(sections):
             try:

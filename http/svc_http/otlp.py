@@ -1,13 +1,13 @@
 """`POST /v1/logs`, `/v1/metrics` and `/v1/traces`: what agents export, as OTLP JSON.
 
-A small export is read on the loop, for that takes less time than a thread's start. A large one is read piece by piece
-in a thread, one piece stored before the next is read; few of them at a time, since each takes memory and both take the
-interpreter's time from everybody else.
+A small export is read on the loop, for that takes less time than a thread's start. A larger one is read piece by piece
+in a thread, one piece stored before the next is read; few of them at a time, since each takes memory and everybody else's
+time. The largest go one by one, in a lane of their own, so that no ordinary one waits behind them.
 """
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import trio
 from quart_trio.wrappers import TrioResponse
@@ -36,13 +36,16 @@ from svc_http.routes import ByKey
 INLINE_BYTES_MAX = 256 * 1024
 """Exports that are read on the loop: some ten milliseconds at most."""
 
-LARGE_AT_ONCE = 2
-"""Large exports read at the same time: each takes up to twice its unpacked size of memory."""
+LARGE_BYTES_MAX = 8 * 1024 * 1024
+"""Exports, unpacked, that are read beside each other; Codex's first one of a session has over a mebibyte."""
+
+LARGE_AT_ONCE, LARGEST_AT_ONCE = 2, 1
+"""Read at the same time: each takes up to twice its unpacked size of memory."""
 
 WAITING_BYTES_MAX = 64 * 1024 * 1024
 """Large exports, as sent, that may wait for their turn; beyond, 503 at once."""
 
-PIECE_BYTES_MAX = 1024 * 1024
+PIECE_BYTES_MAX = 512 * 1024
 PIECE_COMMANDS_MAX = 64
 """How much of a large export is on its way to the store at once."""
 
@@ -55,15 +58,15 @@ _REJECTED: dict[Signal, str] = {
 }
 
 
-class Turns:
-    """Who may read a large export now."""
+class Lane:
+    """Large exports on their way, so many at a time."""
 
-    def __init__(self) -> None:
-        self._limit = trio.CapacityLimiter(LARGE_AT_ONCE)
+    def __init__(self, at_once: int) -> None:
+        self._limit = trio.CapacityLimiter(at_once)
         self._waiting_bytes = 0
 
     @asynccontextmanager
-    async def taken(self, size_bytes: int) -> AsyncIterator[None]:
+    async def turn(self, size_bytes: int) -> AsyncIterator[None]:
         """Wait for a turn. Raises `Unavailable` where too many wait already."""
         if not self._limit.available_tokens and self._waiting_bytes + size_bytes > WAITING_BYTES_MAX:
             raise Unavailable(f"{self._waiting_bytes} bytes of large exports wait already; try again soon")
@@ -78,20 +81,27 @@ class Turns:
             self._limit.release()
 
 
+class Lanes(NamedTuple):
+    """Where exports wait that are not read on the loop."""
+
+    large: Lane
+    largest: Lane
+
+
 def routes() -> tuple[ByKey, ...]:
-    """The three routes, which take turns with large exports among themselves."""
-    turns = Turns()
+    """The three routes, which share the lanes for large exports."""
+    lanes = Lanes(Lane(LARGE_AT_ONCE), Lane(LARGEST_AT_ONCE))
 
     def route(signal: Signal) -> ByKey:
         async def handler(service: Service, request: Request, caller: Principal, **_: Any) -> TrioResponse:
-            return await _take(service, request, caller, signal, turns)
+            return await _take(service, request, caller, signal, lanes)
 
         return ByKey("POST", f"/v1/{signal}", handler)
 
     return route("logs"), route("metrics"), route("traces")
 
 
-async def _take(service: Service, request: Request, caller: Principal, signal: Signal, turns: Turns) -> TrioResponse:
+async def _take(service: Service, request: Request, caller: Principal, signal: Signal, lanes: Lanes) -> TrioResponse:
     """200 once every record that can be used is on disk; what cannot be is counted in the answer."""
     check_content_type(request, "application/json")
     sent = await read_sent(request, EXPORT_BYTES_MAX)
@@ -107,8 +117,7 @@ async def _take(service: Service, request: Request, caller: Principal, signal: S
         made = list(export.commands(_split(small, signal)))
         await _send_all(service, made, export.faults)
     else:
-        async with turns.taken(len(sent.data)):
-            await _take_large(service, sent, signal, export)
+        await _take_large(service, sent, export, lanes)
     return json_reply(_answer(signal, export.faults))
 
 
@@ -137,12 +146,25 @@ def _walk(data: bytes, signal: Signal) -> Sequence[Section]:
         raise HttpError(413, str(error)) from error
 
 
-async def _take_large(service: Service, sent: Sent, signal: Signal, export: Export) -> None:
+async def _take_large(service: Service, sent: Sent, export: Export, lanes: Lanes) -> None:
+    """In the lane for its unpacked size, which only unpacking tells."""
+    if len(sent.data) <= LARGE_BYTES_MAX:
+        async with lanes.large.turn(len(sent.data)):
+            data = (
+                await trio.to_thread.run_sync(gunzip_small, sent.data, LARGE_BYTES_MAX) if sent.is_gzip else sent.data
+            )
+            if data is not None:
+                return await _take_in_pieces(service, data, export)
+    async with lanes.largest.turn(len(sent.data)):
+        data = sent.data
+        if sent.is_gzip:
+            data = await trio.to_thread.run_sync(gunzip, data, EXPORT_UNPACKED_BYTES_MAX)
+        await _take_in_pieces(service, data, export)
+
+
+async def _take_in_pieces(service: Service, data: bytes, export: Export) -> None:
     """Nothing is stored before the whole body was seen to be JSON."""
-    data = sent.data
-    if sent.is_gzip:
-        data = await trio.to_thread.run_sync(gunzip, data, EXPORT_UNPACKED_BYTES_MAX)
-    made = export.commands(await trio.to_thread.run_sync(_walk, data, signal))
+    made = export.commands(await trio.to_thread.run_sync(_walk, data, export.signal))
     while piece := await trio.to_thread.run_sync(_piece, made):
         await _send_all(service, piece, export.faults)
 

@@ -94,6 +94,17 @@ async def test_a_large_export_is_taken_like_a_small_one(house: House, intake: Ca
     assert (len(event.records), event.records[-1].kind) == (201, "prompt")
 
 
+async def test_the_largest_go_in_a_lane_of_their_own(
+    house: House, intake: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether their size shows as sent, or only unpacked; the same is stored."""
+    monkeypatch.setattr(otlp, "LARGE_BYTES_MAX", 300_000)
+    body = large(claude("user_prompt"))
+    for sent, headers in ((body, {}), (gzip.compress(body), GZIP)):
+        assert (await intake.post("/v1/logs", sent, headers)).body == b"{}"
+    assert len(captured(house)) == 1
+
+
 async def test_several_sessions_are_kept_each_for_itself(house: House, intake: Caller) -> None:
     """Small or large."""
     records = [claude("api_request", {"session.id": f"s{number}"}) for number in range(70)]
@@ -306,23 +317,23 @@ async def test_what_was_stored_before_a_503_is_stored_once(padding: bytes) -> No
 async def test_large_exports_take_turns_and_few_may_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond, 503 at once; a turn that was given back is there for the next."""
     monkeypatch.setattr(otlp, "WAITING_BYTES_MAX", 100)
-    turns, order = otlp.Turns(), list[str]()
+    lane, order = otlp.Lane(2), list[str]()
 
     async def take(name: str, size_bytes: int, release: trio.Event) -> None:
-        async with turns.taken(size_bytes):
+        async with lane.turn(size_bytes):
             order.append(name)
             await release.wait()
 
     release = trio.Event()
     async with trio.open_nursery() as nursery:
-        for number in range(otlp.LARGE_AT_ONCE):
+        for number in range(2):
             nursery.start_soon(take, f"now {number}", 1_000, release)
             await trio.testing.wait_all_tasks_blocked()
         nursery.start_soon(take, "later", 90, release)
         await trio.testing.wait_all_tasks_blocked()
         with pytest.raises(Unavailable, match="90 bytes of large exports wait"):
             await take("never", 20, release)
-        assert order == [f"now {number}" for number in range(otlp.LARGE_AT_ONCE)]
+        assert order == [f"now {number}" for number in range(2)]
         release.set()
     assert order[-1] == "later"
 
