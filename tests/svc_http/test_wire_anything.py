@@ -57,7 +57,8 @@ def cut(draw: st.DrawFn) -> tuple[bytes, list[bytes]]:
 @st.composite
 def fine(draw: st.DrawFn) -> tuple[list[Seen], list[bytes]]:
     """Some requests as they should be, and their bytes in pieces."""
-    wanted = draw(st.lists(st.builds(Seen, _methods, _targets, _fine_headers, st.binary(max_size=40).map(bytearray))))
+    requests = st.builds(Seen, _methods, _targets, _fine_headers, st.binary(max_size=40).map(bytearray))
+    wanted = draw(st.lists(requests, max_size=4))
     data = b"".join(_sent(each, draw(st.integers(0, 12))) for each in wanted)
     return wanted, draw(pieces_of(data))
 
