@@ -1,8 +1,8 @@
 """`POST /v1/logs`, `/v1/metrics` and `/v1/traces`: what agents export, as OTLP JSON.
 
 A small export is read on the loop, for that takes less time than a thread's start. A larger one is read piece by piece
-in a thread, one piece stored before the next is read; few of them at a time, since each takes memory and everybody else's
-time. The largest go one by one, in a lane of their own, so that no ordinary one waits behind them.
+in a thread, one piece stored before the next is read; few of them at a time, since each takes memory and the time of
+everybody else. The largest go one by one, in a lane of their own, so that no ordinary one waits behind them.
 """
 
 from collections.abc import AsyncIterator, Iterator, Sequence
