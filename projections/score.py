@@ -1,11 +1,13 @@
 """Completion rate, speed and tokens per calendar window (scoring.md, section 5)."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import msgspec
 
 from aggregates.grades import median, personal_tier, svc_letter, svc_score
 from aggregates.scope import Scope
+from aggregates.times import iso
 from aggregates.windows import Window, WindowName
 from projections.reader import Reader
 
@@ -49,16 +51,34 @@ class Breakdown(msgspec.Struct, frozen=True, kw_only=True):
     cache_write: int
 
 
-class Tokens(Counts, frozen=True, kw_only=True):
+class TokenFigures(Counts, frozen=True, kw_only=True):
     """What crushed sub-sessions cost, in tokens and dollars."""
 
-    window: WindowName
     crush_weight: float
     tet: float
     tpt: float
     cpcs_estimate: float
-    sparkline: list[float]
     breakdown: Breakdown
+
+
+class Tokens(TokenFigures, frozen=True, kw_only=True):
+    """The figures of one window, and how the weight came there."""
+
+    window: WindowName
+    sparkline: list[float]
+
+
+class TokenPoint(TokenFigures, frozen=True, kw_only=True):
+    """The figures of the window that starts then."""
+
+    period_start: str
+
+
+class TokenTrend(msgspec.Struct, frozen=True):
+    """Windows in time order, those without a sub-session too."""
+
+    window: WindowName
+    points: list[TokenPoint]
 
 
 class _Row(msgspec.Struct, frozen=True):
@@ -142,26 +162,32 @@ def speed(reader: Reader, scope: Scope, name: WindowName, windows: Sequence[Wind
 def tokens(reader: Reader, scope: Scope, name: WindowName, windows: Sequence[Window]) -> Tokens:
     """Token weight and cost of the last window given, against the one before."""
     per_window = _rows(reader, scope, windows)
-    rows = per_window[-1]
-    weight = _crush_weight(rows)
-    before = _crush_weight(per_window[-2]) if len(per_window) > 1 else 0.0
-    turns = sum(row.turns for row in rows)
-    spoken = sum(row.input_tokens + row.output_tokens for row in rows)
-    return Tokens(
-        window=name,
-        crush_weight=weight,
-        tet=weight / before if weight and before else 1.0,
-        tpt=spoken / turns if turns else 0.0,
-        cpcs_estimate=_cost_per_crushed_usd(rows),
-        sparkline=_each(per_window, _crush_weight),
-        breakdown=Breakdown(
-            input=sum(row.input_tokens for row in rows),
-            output=sum(row.output_tokens for row in rows),
-            cache_read=sum(row.cache_read_tokens for row in rows),
-            cache_write=sum(row.cache_write_tokens for row in rows),
-        ),
-        **msgspec.structs.asdict(_counts(rows)),
-    )
+    return Tokens(window=name, sparkline=_each(per_window, _crush_weight), **_token_figures(per_window)[-1])
+
+
+def token_trend(reader: Reader, scope: Scope, name: WindowName, windows: Sequence[Window]) -> TokenTrend:
+    """A point for each window but the first, which is there for the second to be compared with."""
+    figures = _token_figures(_rows(reader, scope, windows))
+    points = [
+        TokenPoint(period_start=iso(window.start_us), **shown) for window, shown in zip(windows, figures, strict=True)
+    ]
+    return TokenTrend(name, points[1:])
+
+
+def _token_figures(per_window: _PerWindow) -> list[dict[str, Any]]:
+    """The fields of `TokenFigures` for each window, each against the one before."""
+    weights = [_crush_weight(rows) for rows in per_window]
+    return [
+        {
+            "crush_weight": weight,
+            "tet": weight / before if weight and before else 1.0,
+            "tpt": _tokens_per_turn(rows),
+            "cpcs_estimate": _cost_per_crushed_usd(rows),
+            "breakdown": _breakdown(rows),
+            **msgspec.structs.asdict(_counts(rows)),
+        }
+        for rows, weight, before in zip(per_window, weights, [0.0, *weights], strict=False)
+    ]
 
 
 def window_counts(reader: Reader, scope: Scope, window: Window) -> Counts:
@@ -201,6 +227,20 @@ def _crush_weight(rows: Sequence[_Row]) -> float:
 def _cost_per_crushed_usd(rows: Sequence[_Row]) -> float:
     priced = [row.cost_usd_nano for row in rows if row.crushed and row.fully_priced]
     return median(priced) / 1_000_000_000
+
+
+def _tokens_per_turn(rows: Sequence[_Row]) -> float:
+    turns = sum(row.turns for row in rows)
+    return sum(row.input_tokens + row.output_tokens for row in rows) / turns if turns else 0.0
+
+
+def _breakdown(rows: Sequence[_Row]) -> Breakdown:
+    return Breakdown(
+        input=sum(row.input_tokens for row in rows),
+        output=sum(row.output_tokens for row in rows),
+        cache_read=sum(row.cache_read_tokens for row in rows),
+        cache_write=sum(row.cache_write_tokens for row in rows),
+    )
 
 
 def _each(per_window: _PerWindow, figure: Callable[[Sequence[_Row]], float]) -> list[float]:

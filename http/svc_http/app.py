@@ -15,6 +15,7 @@ from svc_http import (
     sub_sessions,
     team,
     telemetry,
+    trends,
 )
 from svc_http.auth import caller_of_api, caller_of_intake
 from svc_http.bodies import CONTROL_BYTES_MAX, EXPORT_BYTES_MAX
@@ -46,11 +47,13 @@ API: tuple[Route, ...] = (
     ByKey("GET", f"{_SCORE}/speed", scores.speed),
     ByKey("GET", f"{_SCORE}/speed/sessions", sub_sessions.speed_sessions),
     ByKey("GET", f"{_SCORE}/tokens", scores.tokens),
+    ByKey("GET", f"{_SCORE}/tokens/trend", scores.token_trend),
     ByKey("GET", f"{_SCORE}/skill", scores.skill),
     ByKey("GET", f"{_SCORE}/insight/sessions", sub_sessions.insight_sessions),
     ByKey("GET", f"{_SCORE}/insight/summary", scores.insight_summary),
     ByKey("GET", f"{_SCORE}/insight/rubric", sub_sessions.insight_rubric),
     ByKey("GET", f"{_SCORE}/trivia", sub_sessions.trivia),
+    ByKey("GET", f"{_SCORE}/trivia/trend", trends.trivia),
     ByKey("GET", f"{_SCORE}/files", activity.files),
     ByKey("GET", f"{_SCORE}/prompts/top", activity.top_prompts),
     ByKey("GET", f"{_SCORE}/task-time", activity.task_time),
