@@ -60,12 +60,15 @@ class Batches(Generic[T]):
         self._full: list[Part[T]] = []
         self._pending_bytes = 0
 
-    def room(self, session: str | None, agent: Agent, size_bytes: int) -> Part[T]:
-        """The part that a record of this size goes into."""
-        if self._pending_bytes + size_bytes > PENDING_BYTES_MAX:
-            self._close(list(self._parts))
+    def room(self, session: str | None, agent: Agent, context: Context, record_bytes: int) -> Part[T]:
+        """The part that a record of this size goes into; what stands around it counts where it is not there yet."""
         key = (session, agent)
         part = self._parts.get(key)
+        shared = part is not None and part.raws and part.raws[-1][0] is context
+        size_bytes = record_bytes if shared else record_bytes + context.branch.size_bytes
+        if self._pending_bytes + size_bytes > PENDING_BYTES_MAX:
+            self._close(list(self._parts))
+            part = None
         if part is not None and (part.origins >= PART_RECORDS_MAX or part.size_bytes + size_bytes > PART_BYTES_MAX):
             self._close([key])
             part = None

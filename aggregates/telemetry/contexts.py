@@ -59,6 +59,9 @@ class Contexts:
         return known
 
     def _made(self, section: Section) -> Context:
+        size_bytes = sum(len(value) for head in section.heads for value in head.values())
+        if size_bytes > HEADS_BYTES_MAX:
+            raise Fault(f"its resource, scope and metric have {size_bytes} bytes, and may have {HEADS_BYTES_MAX}")
         heads = [{name: canonical(value) for name, value in head.items()} for head in section.heads]
         resource = _resource(heads[0].get("resource"))
         scope = _scope(heads[1].get("scope"))
@@ -94,6 +97,9 @@ class Contexts:
         # An opening is no whole JSON text, but its strings stand between quotes like those of one.
         return Branch(tuple(self._redactor.clean(opens)), tuple(closes))
 
+
+HEADS_BYTES_MAX = 256 * 1024
+"""What stands above a record is kept with every part of an export; Gemini's resource has a few kilobytes."""
 
 CONTEXTS_MAX = 256
 """Contexts remembered at once; an agent has a handful."""

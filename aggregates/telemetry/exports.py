@@ -117,7 +117,7 @@ class Export:
         body = _body(record.body)
         name = _event_name(record, attributes, body)
         agent = agent_of_log(context, name)
-        part = batches.room(session_of(agent, attributes, context.resource), agent, len(data))
+        part = batches.room(session_of(agent, attributes, context.resource), agent, context, len(data))
         happening = Happening(
             record_id=context.ids.of(data),
             origin=part.origins,
@@ -165,7 +165,7 @@ class Export:
         attributes = otlp.attributes_of(span.attributes)
         agent = agent_of_span(context, attributes)
         kin = _kin(span, attributes, context)
-        part = batches.room(families.session_of(kin), agent, len(data))
+        part = batches.room(families.session_of(kin), agent, context, len(data))
         start_us = otlp.fixed64(span.start_time_unix_nano, "startTimeUnixNano") // NANOS_PER_US
         end_us = otlp.fixed64(span.end_time_unix_nano, "endTimeUnixNano") // NANOS_PER_US
         happening = Happening(
@@ -201,7 +201,7 @@ class Export:
         assert metric is not None, "a point stands in a metric"
         read = read_point(data, metric)
         agent = agent_of_log(context, metric.name)
-        part = batches.room(session_of(agent, read.attributes, context.resource), agent, len(data))
+        part = batches.room(session_of(agent, read.attributes, context.resource), agent, context, len(data))
         point = made_point(read, context, context.ids.of(data), part.origins, self._means.received_us)
         part.values.append(point)
         part.raws.append((context, data))

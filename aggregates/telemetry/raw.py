@@ -94,6 +94,11 @@ class Branch(msgspec.Struct, frozen=True):
     opens: tuple[bytes, ...]
     closes: tuple[bytes, ...]
 
+    @property
+    def size_bytes(self) -> int:
+        """What stands around the records."""
+        return sum(map(len, self.opens))
+
 
 def assembled(top: str, records: Iterable[tuple[Branch, bytes]]) -> str:
     """One export with these records in this order; neighbours under the same branch share it."""

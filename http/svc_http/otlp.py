@@ -103,7 +103,7 @@ def routes() -> tuple[ByKey, ...]:
 
 async def _take(service: Service, request: Request, caller: Principal, signal: Signal, lanes: Lanes) -> TrioResponse:
     """200 once every record that can be used is on disk; what cannot be is counted in the answer."""
-    check_content_type(request, "application/json")
+    _check_content_type(request)
     sent = await read_sent(request, EXPORT_BYTES_MAX)
     means = Means(
         scope=caller.scope,
@@ -119,6 +119,13 @@ async def _take(service: Service, request: Request, caller: Principal, signal: S
     else:
         await _take_large(service, sent, export, lanes)
     return json_reply(_answer(signal, export.faults))
+
+
+def _check_content_type(request: Request) -> None:
+    try:
+        check_content_type(request, "application/json")
+    except HttpError as error:
+        raise HttpError(error.status, f"{error.message}; set the exporter's protocol to http/json") from error
 
 
 def _small(sent: Sent) -> bytes | None:

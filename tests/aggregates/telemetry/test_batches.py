@@ -89,6 +89,17 @@ def test_a_large_export_is_cut_where_a_part_is_full(monkeypatch: pytest.MonkeyPa
     assert found.commands == taken(export).commands
 
 
+def test_what_stands_around_records_counts_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many small records, each under a large resource of its own, make many parts; too large a resource is refused."""
+    monkeypatch.setattr(batches, "PART_BYTES_MAX", 10_000)
+    many = [logs(claude("a"), resource={"x": f"{number}" * 1_500})["resourceLogs"][0] for number in range(9)]
+    found = taken({"resourceLogs": many})
+    assert [len(raw(each)["resourceLogs"]) for each in found.commands] == [5, 4]
+    refused = taken(logs(claude("a"), claude("b"), resource={"x": "x" * 300_000}))
+    assert (refused.records, refused.faults.records) == ([], 2)
+    assert "may have 262144" in (refused.faults.message or "")
+
+
 def test_any_number_of_sessions_takes_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Once enough waits, all parts are made into commands."""
     monkeypatch.setattr(batches, "PENDING_BYTES_MAX", 1_000)
