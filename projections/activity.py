@@ -43,7 +43,7 @@ class TaskTimes(msgspec.Struct, frozen=True):
 
 def task_time(reader: Reader, scope: Scope, window: Window, limit: int, offset: int) -> TaskTimes:
     """The sub-sessions that started in the range, newest first."""
-    active = dict(_active(reader.db, scope, window))
+    active = dict(active_times(reader.db, scope, window))
     query = (
         f"SELECT s.sub_session_id, s.started_us, s.last_activity_us, {SETTLED}, s.intent, {CRUSHED}, s.detail "
         f"{started_in()} ORDER BY s.started_us DESC, s.sub_session_id LIMIT ? OFFSET ?"
@@ -66,7 +66,7 @@ def task_time(reader: Reader, scope: Scope, window: Window, limit: int, offset: 
     return TaskTimes(items, sum(active.values()) / US_PER_SECOND)
 
 
-def _active(db: sqlite3.Connection, scope: Scope, window: Window) -> Iterator[tuple[str, int]]:
+def active_times(db: sqlite3.Connection, scope: Scope, window: Window) -> Iterator[tuple[str, int]]:
     """The active microseconds of every sub-session of the range."""
     query = f"SELECT s.sub_session_id, t.body {started_in(TURNS)} ORDER BY s.started_us, s.sub_session_id"
     for name, rows in groupby(db.execute(query, bounds(scope, window)), key=itemgetter(0)):

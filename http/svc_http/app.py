@@ -15,6 +15,7 @@ from svc_http import (
     sub_sessions,
     team,
     telemetry,
+    today,
     trends,
 )
 from svc_http.auth import caller_of_api, caller_of_intake
@@ -36,6 +37,7 @@ INTAKE: tuple[Route, ...] = (
     ByKey("POST", "/v1/setup-complete", plugin.setup_complete),
     ByKey("GET", "/v1/intelligence/prism", plugin.prism),
     ByKey("GET", f"{_SCORE}/realtime/sub-sessions", sub_sessions.realtime),
+    ByKey("GET", f"{_SCORE}/today-summary", today.summary),
     ByKey("GET", "/v1/telemetry/logs", telemetry.logs),
     ByKey("GET", "/v1/model-catalog", catalog.snapshot_by_key),
 )
@@ -59,6 +61,7 @@ API: tuple[Route, ...] = (
     ByKey("GET", f"{_SCORE}/task-time", activity.task_time),
     ByKey("GET", f"{_SCORE}/model-task", activity.model_task),
     ByKey("GET", f"{_SCORE}/realtime/sub-sessions", sub_sessions.realtime),
+    ByKey("GET", f"{_SCORE}/today-summary", today.summary),
     ByKey("GET", f"{_SCORE}/peer-comparison", peers.comparison),
     ByKey("GET", f"{_SCORE}/sub-sessions/<sub_session_id>", sub_sessions.detail),
     ByKey("PATCH", f"{_SCORE}/sub-sessions/<sub_session_id>", sub_sessions.edit),
