@@ -5,8 +5,11 @@ depend on which came first: the better rank, then the later time, then the id.
 """
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from itertools import groupby
 from typing import NamedTuple
+
+import msgspec
 
 
 class _Report(NamedTuple):
@@ -20,20 +23,24 @@ class _Report(NamedTuple):
         return self.rank, -self.at_us, self.record_id
 
 
-def settle_twins(db: sqlite3.Connection, keys: Iterable[tuple[str, str]]) -> list[tuple[str, int]]:
+_REPORTED_TWICE = """
+WITH keys AS (SELECT DISTINCT value ->> 0 AS session, value ->> 1 AS twin FROM json_each(?))
+SELECT k.session, k.twin, o.at_us, o.record_id, o.position, o.rank FROM keys k
+JOIN observations o ON o.agent_session_id = k.session AND o.twin = k.twin
+WHERE (SELECT count(*) FROM observations c WHERE c.agent_session_id = k.session AND c.twin = k.twin) > 1
+ORDER BY 1, 2
+"""
+
+
+def settle_twins(db: sqlite3.Connection, keys: Sequence[tuple[str, str]]) -> list[tuple[str, int]]:
     """Mark what another report supersedes; (session, time) of every report of a key that has more than one."""
     touched: list[tuple[str, int]] = []
-    for session, twin in sorted(set(keys)):
-        reports = _reports(db, session, twin)
-        if len(reports) > 1:
-            _mark(db, session, reports)
-            touched += [(session, report.at_us) for report in reports]
+    rows = db.execute(_REPORTED_TWICE, (msgspec.json.encode(keys).decode(),)).fetchall() if keys else ()
+    for (session, _), reported in groupby(rows, key=lambda row: row[:2]):
+        reports = sorted((_Report(*row[2:]) for row in reported), key=lambda report: report.order)
+        _mark(db, session, reports)
+        touched += [(session, report.at_us) for report in reports]
     return touched
-
-
-def _reports(db: sqlite3.Connection, session: str, twin: str) -> list[_Report]:
-    query = "SELECT at_us, record_id, position, rank FROM observations WHERE agent_session_id = ? AND twin = ?"
-    return sorted((_Report(*row) for row in db.execute(query, (session, twin))), key=lambda report: report.order)
 
 
 def _mark(db: sqlite3.Connection, session: str, reports: Sequence[_Report]) -> None:
