@@ -83,3 +83,10 @@ def turn_id_from_capture(capture_id: UUID) -> UUID:
 def record_capture_id(agent_session_id: str, record_id: str) -> UUID:
     """The capture id of a prompt that was seen in telemetry."""
     return stream_id("record", agent_session_id, record_id)
+
+
+def flag_id(
+    organization_id: UUID, developer_id: UUID, kind: str, agent_session_id: str | None, fired_by: object
+) -> UUID:
+    """An integrity flag of one developer, known by what made it fire: whoever finds that again finds the same flag."""
+    return stream_id("flag", organization_id, developer_id, kind, agent_session_id, fired_by)

@@ -15,12 +15,15 @@ from aggregates.prices import PriceBook, price_book
 from aggregates.scope import Scope
 from projections.developers import owner_of, reconclude, regroup
 from projections.facts import rows_of
+from projections.flags import EARLIEST_WINS, flag_skews
 from projections.line_counts import newly_detailed
 from projections.prices import newest_book
+from projections.reader import FetchEvents, Reader
 from projections.repricing import reprice
 from projections.reworks import relink
 from projections.rows import BEGINNING_US, Digesters, Row, Rows, merge_rows
 from projections.sessions import Refolded, refold_session, touched_from
+from projections.signs import TextsUnavailable, flag_sessions
 from projections.twins import settle_twins
 
 
@@ -49,16 +52,19 @@ def bookmark(db: sqlite3.Connection) -> Bookmark:
     return Bookmark(*row)
 
 
-def apply(db: sqlite3.Connection, facts: Sequence[Fact], checksum: bytes, digesters: Digesters) -> set[str]:
+def apply(
+    db: sqlite3.Connection, facts: Sequence[Fact], checksum: bytes, digesters: Digesters, fetch: FetchEvents
+) -> set[str]:
     """Apply facts in log order, all in one transaction; the ids of the sub-sessions that changed.
 
-    `checksum`: that of the last fact's event. A fact that breaks a rule is listed in `failed`, and nothing of it
-    is kept; the others are.
+    `checksum`: that of the last fact's event. `fetch`: events of the log whose words are needed again; it raises
+    `TextsUnavailable` where the log cannot be read, and then nothing is applied. A fact that breaks a rule is listed in
+    `failed`, and nothing of it is kept; the others are.
     """
     rows, broken = _read_facts(facts, digesters, newest_book(db))
     with _transaction(db):
         _store_rows(db, rows)
-        changed = _derive(db, rows, facts[-1].position, broken)
+        changed = _derive(db, rows, facts[-1].position, broken, Reader(db, fetch))
         db.executemany("INSERT OR REPLACE INTO failed VALUES (?, ?)", broken)
         newest_us = max(fact.event.received_at_us for fact in facts)
         db.execute(
@@ -107,6 +113,9 @@ def _store_rows(db: sqlite3.Connection, rows: Rows) -> None:
     _insert(db, "INSERT INTO observations", rows.observations, _LARGER_BODY)
     _insert(db, "INSERT INTO requests", rows.requests, _MORE_TOKENS)
     rows.touched_times += settle_twins(db, rows.touched_twins)
+    _insert(db, "INSERT OR IGNORE INTO skews", rows.skews)
+    _insert(db, "INSERT INTO flags", rows.flags, EARLIEST_WINS)
+    flag_skews(db, rows.skews)
     reprice(db, rows.repricings, rows)
     detailed = newly_detailed(db, {str(row[0]) for row in rows.edit_details})
     rows.touched_times += [(session, BEGINNING_US) for session in detailed]
@@ -138,12 +147,16 @@ def _insert(db: sqlite3.Connection, statement: str, rows: Sequence[Row], conflic
         db.executemany(f"{statement} VALUES ({', '.join('?' * len(rows[0]))}) {conflict}", rows)
 
 
-def _derive(db: sqlite3.Connection, rows: Rows, position: int, broken: list[tuple[int, str]]) -> set[str]:
+def _derive(
+    db: sqlite3.Connection, rows: Rows, position: int, broken: list[tuple[int, str]], reader: Reader
+) -> set[str]:
     changed: set[str] = set()
     for scope, sessions in _by_developer(db, touched_from(db, rows)):
         try:
             with _savepoint(db):
-                changed |= _derive_developer(db, scope, sessions)
+                changed |= _derive_developer(db, scope, sessions, reader)
+        except TextsUnavailable:
+            raise
         except Exception as error:
             broken.append((position, f"developer {scope.developer_id}: {_reason(error)}"))
     for turn_id in sorted(set(rows.touched_turns)):
@@ -161,8 +174,11 @@ def _by_developer(db: sqlite3.Connection, touched: dict[str, int]) -> Iterator[t
     yield from (owned[key] for key in sorted(owned))
 
 
-def _derive_developer(db: sqlite3.Connection, scope: Scope, sessions: Sequence[tuple[str, int]]) -> set[str]:
+def _derive_developer(
+    db: sqlite3.Connection, scope: Scope, sessions: Sequence[tuple[str, int]], reader: Reader
+) -> set[str]:
     refolded: list[Refolded] = [refold_session(db, session, from_us) for session, from_us in sessions]
+    flag_sessions(db, scope, refolded, reader)
     rewritten = regroup(db, scope, refolded)
     return rewritten.names | relink(db, rewritten.names, rewritten.dependents)
 

@@ -11,6 +11,7 @@ from aggregates.prices import PriceBook
 from aggregates.reading import read_prompt, read_response
 from aggregates.turns import Answer, Capture
 from projections.bodies import pack
+from projections.flags import add_flags
 from projections.prices import answer_price
 from projections.rows import BEGINNING_US, Digesters, Reprice, Rows, add_capture, host_name, trusted
 from projections.telemetry_rows import add_points, add_records
@@ -22,6 +23,7 @@ def rows_of(position: int, event: e.Event, digesters: Digesters, prices: PriceBo
     `prices`: the newest valid catalog at the fact's place in the log, None before there was one.
     """
     rows = Rows()
+    add_flags(rows, position, event)
     match event:
         case e.SessionClaimed():
             owner = (event.agent_session_id, str(event.organization_id), str(event.developer_id))

@@ -42,6 +42,9 @@ class Rows(msgspec.Struct):
     setups: list[Row] = []
     catalogs: list[Row] = []
     repricings: list[Reprice] = []
+    skews: list[Row] = []
+    flags: list[Row] = []
+    """Of those that one fact alone tells of."""
     touched_times: list[tuple[str, int]] = []
     """(agent session, time) of everything new in it."""
     touched_hosts: list[tuple[str, str]] = []

@@ -8,7 +8,7 @@ import sqlite3
 
 from sqlite_utils import Database
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 """Counted up whenever a table or a body changes shape; the views are then built anew from the log."""
 
 _TABLES: dict[str, tuple[dict[str, type], str | tuple[str, ...]]] = {
@@ -194,6 +194,48 @@ _TABLES: dict[str, tuple[dict[str, type], str | tuple[str, ...]]] = {
         },
         "turn_id",
     ),
+    "turn_signs": (
+        {"turn_id": str, "agent_session_id": str, "started_us": int, "body": bytes},
+        "turn_id",
+    ),
+    "clears": (
+        {
+            "turn_id": str,
+            "agent_session_id": str,
+            "organization_id": str,
+            "developer_id": str,
+            "at_us": int,
+            "body": bytes,
+        },
+        "turn_id",
+    ),
+    "skews": (
+        {
+            "position": int,
+            "organization_id": str,
+            "developer_id": str,
+            "agent_session_id": str,
+            "day": int,
+            "received_us": int,
+            "ahead_us": int,
+        },
+        "position",
+    ),
+    "flags": (
+        {
+            "flag_id": str,
+            "organization_id": str,
+            "developer_id": str,
+            "kind": str,
+            "detected_at_us": int,
+            "agent_session_id": str,
+            "turn_id": str,
+            "count": int,
+            "window_seconds": int,
+            "details": bytes,
+        },
+        "flag_id",
+    ),
     "catalogs": ({"revision": int, "checksum": str, "position": int, "body": bytes}, "revision"),
     "setups": ({"developer_id": str}, "developer_id"),
     "titles": ({"turn_id": str, "position": int, "has_summary": int}, ("turn_id", "position")),
@@ -224,6 +266,12 @@ _INDEXES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("sub_session_files", ("developer_id", "digest")),
     ("prompts", ("organization_id", "developer_id", "at_us")),
     ("prompts", ("sub_session_id",)),
+    ("turn_signs", ("agent_session_id", "started_us")),
+    ("clears", ("agent_session_id",)),
+    ("clears", ("organization_id", "developer_id", "at_us")),
+    ("skews", ("organization_id", "developer_id", "agent_session_id", "day")),
+    ("flags", ("agent_session_id",)),
+    ("flags", ("organization_id", "developer_id", "detected_at_us")),
 )
 
 

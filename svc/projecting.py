@@ -1,16 +1,19 @@
 """Bringing views up to the log: one step, used by the live projector and by replay alike."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import structlog
 
+from aggregates.events import Event
 from projections.apply import Bookmark, apply, bookmark, pass_over
+from projections.reader import FetchEvents
 from projections.rows import Digesters
+from projections.signs import TextsUnavailable
 from svc.codec import CorruptEvent, Recorded
 from svc.limits import READ_BYTES_MAX
-from svc.store import EventStore
+from svc.store import EventStore, StoreUnavailable
 from svc.views import current_file, new_file, open_writer, point_to, remove_others
 
 log = structlog.get_logger()
@@ -49,7 +52,23 @@ def _apply(
 ) -> tuple[int, set[str]]:
     if not facts:
         return 0, set()
-    return len(facts), apply(db, facts, store.fingerprint(facts[-1].position), digesters)
+    return len(facts), apply(db, facts, store.fingerprint(facts[-1].position), digesters, _fetching(store))
+
+
+def _fetching(store: EventStore) -> FetchEvents:
+    """Events whose words the derivation needs again; one that is corrupt by now is missing from the answer."""
+
+    def fetch(positions: Iterable[int]) -> Mapping[int, Event]:
+        wanted = list(positions)
+        try:
+            return {position: found.event for position, found in store.read_positions(wanted).items()}
+        except CorruptEvent:
+            # One at a time, so that the corrupt one takes no other with it; there is nothing to look up in one.
+            return {} if len(wanted) == 1 else {p: event for each in wanted for p, event in fetch([each]).items()}
+        except StoreUnavailable as error:
+            raise TextsUnavailable(str(error)) from error
+
+    return fetch
 
 
 def belongs_to_log(mark: Bookmark, store: EventStore) -> bool:

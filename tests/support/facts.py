@@ -194,10 +194,15 @@ def empty_views() -> sqlite3.Connection:
 def project(facts: Sequence[Placed], batches: Iterable[int] = ()) -> sqlite3.Connection:
     """Views of these facts, applied in this order, cut after each of the given indexes."""
     db = empty_views()
+    events = {fact.position: fact.event for fact in facts}
+
+    def fetch(positions: Iterable[int]) -> dict[int, Event]:
+        return {position: events[position] for position in positions}
+
     cuts = sorted({0, *batches, len(facts)})
     for start, end in pairwise(cuts):
         if facts[start:end]:
-            apply(db, facts[start:end], b"", lambda _developer_id: DIGESTER)
+            apply(db, facts[start:end], b"", lambda _developer_id: DIGESTER, fetch)
     return db
 
 

@@ -115,7 +115,7 @@ class House:
 
     def _append(self, event: Event) -> None:
         self.events.append(event)
-        apply(self._views, [Placed(len(self.events), event)], b"", lambda _developer_id: DIGESTER)
+        apply(self._views, [Placed(len(self.events), event)], b"", lambda _developer_id: DIGESTER, self._fetch)
 
     async def administer(self, command: PeopleCommand) -> PeopleReply:
         """Decide and apply."""
