@@ -1,6 +1,7 @@
 """Rework: a sub-session that takes back or repeats an earlier, completed one (scoring.md, section 4)."""
 
 from collections.abc import Iterable
+from typing import Literal
 from uuid import UUID
 
 import msgspec
@@ -9,6 +10,9 @@ from aggregates.merging import shares_half
 
 REWORK_WINDOW_US = 7 * 24 * 3600 * 1_000_000
 SAME_GOAL_JACCARD = 0.6
+
+ReworkReason = Literal["reverts", "corrects", "repeats"]
+"""It takes the earlier work back; changes the same files and says that they are wrong; or asks for the same again."""
 
 
 class ReworkView(msgspec.Struct, frozen=True, array_like=True):
@@ -30,7 +34,7 @@ class ReworkView(msgspec.Struct, frozen=True, array_like=True):
 
 def rework_of(later: ReworkView, earlier: Iterable[ReworkView]) -> UUID | None:
     """The newest earlier sub-session that this one reworks, or None."""
-    candidates = [each for each in earlier if _in_reach(later, each) and _reworks(later, each)]
+    candidates = [each for each in earlier if _in_reach(later, each) and why_rework(later, each) is not None]
     if not candidates:
         return None
     return max(candidates, key=lambda each: (each.ended_us, each.sub_session_id)).sub_session_id
@@ -40,13 +44,16 @@ def _in_reach(later: ReworkView, each: ReworkView) -> bool:
     return each.goal_complete and 0 <= later.started_us - each.ended_us <= REWORK_WINDOW_US
 
 
-def _reworks(later: ReworkView, each: ReworkView) -> bool:
+def why_rework(later: ReworkView, each: ReworkView) -> ReworkReason | None:
+    """Why a sub-session is rework of an earlier, completed one within reach; None where it is not."""
     if later.reverts and _same_ground(later, each):
-        return True
+        return "reverts"
     if not each.changed_files or not _half_of(each.changed_files, later.changed_files):
-        return False
+        return None
+    if later.corrects:
+        return "corrects"
     alike = jaccard(frozenset(later.goal_tokens), frozenset(each.goal_tokens))
-    return later.corrects or alike >= SAME_GOAL_JACCARD
+    return "repeats" if alike >= SAME_GOAL_JACCARD else None
 
 
 def _same_ground(later: ReworkView, each: ReworkView) -> bool:

@@ -34,6 +34,14 @@ class Reader:
         events = self._fetch(sorted({ref.position for ref in wanted}))
         return {ref: _text(events.get(ref.position), ref) for ref in wanted}
 
+    def command(self, position: int, record_id: str) -> str | None:
+        """The shell command that a record of a batch tells of; None where none was told, or it has been forgotten."""
+        event = self._fetch((position,)).get(position)
+        if not isinstance(event, RecordsCaptured):
+            return None
+        spans = (record.command for record in event.records if record.record_id == record_id)
+        return cut(event.words, next(spans, None))
+
     def export(self, position: int) -> str | None:
         """The part of an OTLP export that a fact came with, as JSON; None where it had none, or it has been forgotten.
 

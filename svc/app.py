@@ -100,4 +100,5 @@ def public_settings(settings: Settings, secret: str, ingest_url: str) -> PublicS
         environment=settings.environment,
         capture_prompts=settings.capture_prompts,
         capture_responses=settings.capture_responses,
+        rules_version=RULES_VERSION,
     )

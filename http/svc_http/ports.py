@@ -117,3 +117,5 @@ class PublicSettings(msgspec.Struct, frozen=True, kw_only=True):
     environment: str
     capture_prompts: bool
     capture_responses: bool
+    rules_version: int
+    """The rule set that made the conclusions which are served."""

@@ -57,6 +57,7 @@ class House:
             environment="test",
             capture_prompts=True,
             capture_responses=True,
+            rules_version=1,
         )
         self.directory = company()
         self.clock_us = NOW_US
