@@ -117,8 +117,9 @@ async def test_head_is_answered_where_get_is(api: Caller) -> None:
     assert (await api.call("HEAD", "/health")).status == 200
 
 
-WITHOUT_A_CATALOG = ("/health/ready", "/v1/model-catalog", "/v1/admin/control/catalog")
-"""What answers 503 while no prices were published."""
+_CONTROL = "/v1/admin/control/catalog"
+WITHOUT_A_CATALOG = ("/health/ready", "/v1/model-catalog", _CONTROL, f"{_CONTROL}/refresh")
+"""What answers 503, or 502, while no prices were published and nobody can be asked for any."""
 
 
 @pytest.mark.parametrize("headers", [bearer(), internal()])
