@@ -1,0 +1,120 @@
+"""Why a sub-session begins and ends where it does."""
+
+from collections.abc import Callable
+from itertools import pairwise
+
+from aggregates.arcs import Arc
+from aggregates.merging import MERGE_GAP_US
+from aggregates.observation import Observation
+from aggregates.times import US_PER_SECOND, iso
+from aggregates.turn import Turn
+from aggregates.verdicts import BoundaryVerdict
+from projections.bodies import unpack
+from projections.explain_facts import Told, ascending, counted, one_line
+from projections.explain_shapes import BoundaryExplained, MergedArc, Piece
+
+_OPENED = {
+    "start": "It opens with the first prompt of its agent session.",
+    "clear": "It opens here because the session was cleared before this prompt.",
+    "end": "It opens here because the session had ended; what comes after an end is a new sub-session.",
+    "topic": "It opens here because the boundary judge sees another topic in this prompt.",
+    "commit": "It opens here because the work before was committed, and this prompt does not go on with it.",
+    "person": "It opens here because a person said so.",
+}
+_CLOSED = {
+    "clear": "It ends because the session was cleared.",
+    "end": "It ends because the session ended.",
+    "topic": "It ends because the next prompt opens another topic.",
+    "commit": "It ends because its work was committed, and the next prompt does not go on with it.",
+    "person": "It ends because a person said so.",
+}
+_QUIET = "It settled after 30 minutes without any activity; a later prompt may still go on with it."
+_OPEN = "Nothing has ended it yet; it settles after 30 minutes without any activity."
+_NO_FOLDER = "the working directory: not observed, so nothing could be merged across a clear or an end"
+
+
+def boundary(told: Told) -> BoundaryExplained:
+    """What was said or judged at its first prompt, at its end, and where parts of it were merged."""
+    first = told.arcs[0]
+    shift = first.shift if first.opened_by == "topic" else None
+    evidence = _opening_evidence(told, first, shift)
+    merged = [_merged(told, one, other) for one, other in pairwise(told.arcs)]
+    closing = told.arcs[-1].closed_by
+    text = [_OPENED.get(first.opened_by, f"It opens here: {first.opened_by}.")]
+    if shift is not None:
+        text.append(f"The judge is {shift.confidence:.0%} sure: {'; '.join(each.what for each in shift.evidence)}.")
+    text += [_merge_sentence(each) for each in merged]
+    text.append(_CLOSED.get(closing or "", _QUIET if told.row.settled else _OPEN))
+    return BoundaryExplained(
+        kind=first.opened_by,
+        closed_by=closing,
+        judge=None if shift is None else shift.judge,
+        confidence=None if shift is None else shift.confidence,
+        evidence=evidence,
+        merged=merged,
+        text=text,
+        not_observed=[_NO_FOLDER] if all(arc.cwd_digest is None for arc in told.arcs) else [],
+        positions=ascending(
+            [told.turns[0].position, *(each.position for each in evidence), *(each.position for each in merged)]
+        ),
+    )
+
+
+def _opening_evidence(told: Told, first: Arc, shift: BoundaryVerdict | None) -> list[Piece]:
+    """What the judge went by; else where the boundary was said."""
+    turn = told.turns[0]
+    if shift is not None:
+        words = one_line(told.prompt_of(turn))
+        return [Piece(what=each.what, position=each.position, quote=words) for each in shift.evidence]
+    if first.opened_by == "commit" and told.before is not None:
+        at = _position(told, told.before, _commits)
+        return [Piece(what="the commit before it", position=at or told.before.position, quote=None)]
+    if first.opened_by in ("clear", "end") and told.before is not None:
+        at = _position(told, told.before, _closes)
+        return [Piece(what=f"the {first.opened_by} before it", position=at or turn.position, quote=None)]
+    return [told.prompt_piece("its first prompt", turn)]
+
+
+def _position(told: Told, before: Turn, shows: Callable[[Observation], bool]) -> int | None:
+    """The last fact between the start of the turn before and the first turn that shows something."""
+    query = (
+        "SELECT position, body FROM observations WHERE agent_session_id = ? AND at_us BETWEEN ? AND ? "
+        "ORDER BY at_us DESC, record_id DESC"
+    )
+    bound = (before.agent_session_id, before.started_us, told.turns[0].started_us)
+    for position, body in told.reader.db.execute(query, bound):
+        if shows(unpack(body, Observation)):
+            return int(position)
+    return None
+
+
+def _commits(seen: Observation) -> bool:
+    return seen.tool is not None and seen.tool.commit
+
+
+def _closes(seen: Observation) -> bool:
+    return seen.kind == "session_end" or (seen.kind == "session_start" and seen.source == "clear")
+
+
+def _merged(told: Told, before: Arc, arc: Arc) -> MergedArc:
+    opening = next(turn for turn in told.turns if turn.turn_id == arc.arc_id)
+    closed_us = before.closed_us
+    return MergedArc(
+        agent_session_id=arc.agent_session_id,
+        opened_by=arc.opened_by,
+        started_at=iso(arc.started_us),
+        gap_seconds=None if closed_us is None else (arc.started_us - closed_us) / US_PER_SECOND,
+        shared_files=len(set(before.touched_files).intersection(arc.touched_files)),
+        position=opening.position,
+    )
+
+
+def _merge_sentence(merged: MergedArc) -> str:
+    if merged.opened_by not in ("start", "clear", "end") or merged.gap_seconds is None:
+        return f"What began at {merged.started_at} was joined to it because a person said so."
+    files = counted(merged.shared_files, "file", "files")
+    minutes = MERGE_GAP_US // (60 * US_PER_SECOND)
+    return (
+        f"What began at {merged.started_at} was joined to it: within {minutes} minutes of the close, "
+        f"in the same working directory, with {files} in common."
+    )

@@ -1,0 +1,120 @@
+"""Why a sub-session counts as complete or not: each piece of evidence, and the fact it stands in."""
+
+from collections.abc import Callable, Sequence
+
+from aggregates import outcome as rules
+from aggregates.observation import Observation
+from aggregates.turn import Turn
+from aggregates.verdicts import Evidence
+from projections.explain_facts import Told, ascending, counted, not_observed
+from projections.explain_shapes import OutcomeExplained, Piece
+
+_Shows = Callable[[Observation], bool]
+
+
+def _check(ok: bool) -> _Shows:
+    return lambda seen: seen.tool is not None and seen.tool.check and seen.tool.ok is ok
+
+
+def _commits(seen: Observation) -> bool:
+    return seen.tool is not None and seen.tool.ok is True and (seen.tool.commit or seen.tool.pull_request)
+
+
+def _changes(seen: Observation) -> bool:
+    return seen.tool is not None and seen.tool.effect == "edit" and seen.tool.ok is not False
+
+
+def _reverts(seen: Observation) -> bool:
+    return seen.tool is not None and seen.tool.revert
+
+
+def _is(kind: str) -> _Shows:
+    return lambda seen: seen.kind == kind
+
+
+_BY_WORK: dict[str, _Shows] = {
+    rules.CHECKED: _check(True),
+    rules.COMMITTED: _commits,
+    rules.CHANGED: _changes,
+    rules.CHECK_FAILS: _check(False),
+    rules.REVERTED: _reverts,
+    rules.ENDED_ON_ERROR: _is("error"),
+    rules.CANCELLED_LOOPING: _is("interruption"),
+    rules.INTERRUPTED_LAST: _is("interruption"),
+    rules.REFUSED: _is("rejection"),
+}
+"""What the agent did: the last report within the sub-session that shows it."""
+_BY_ANSWER = {rules.UNCHALLENGED, rules.REPORTED, rules.OPEN_FAILURE}
+_BY_NEXT_PROMPT = {rules.MOVED_ON, rules.CORRECTED, rules.NOT_WORKING}
+
+
+def outcome(told: Told) -> OutcomeExplained:
+    """What speaks for and against completion."""
+    row, verdict = told.row, told.row.detail.outcome
+    speaks_for = [_piece(told, each) for each in verdict.evidence_for]
+    against = [_piece(told, each) for each in verdict.evidence_against]
+    unseen = _unseen(told)
+    looked_at = [at for turn in told.turns for at in (turn.position, turn.response_position)]
+    return OutcomeExplained(
+        goal_complete=row.goal_complete if row.settled else None,
+        confidence=verdict.confidence if row.settled else None,
+        completion_floor=_floor(told) if row.settled else None,
+        judge=verdict.judge,
+        evidence_for=speaks_for,
+        evidence_against=against,
+        text=_sentences(told, speaks_for, against),
+        not_observed=unseen,
+        positions=ascending([*looked_at, *(each.position for each in (*speaks_for, *against))]),
+    )
+
+
+def _piece(told: Told, evidence: Evidence) -> Piece:
+    what = evidence.what
+    if what in _BY_WORK:
+        return told.work_piece(what, _BY_WORK[what], evidence.position)
+    if what in _BY_NEXT_PROMPT and told.following is not None:
+        return told.prompt_piece(what, told.following)
+    if what in _BY_ANSWER:
+        return told.answer_piece(what, _answered(told.turns, evidence.position))
+    if what == rules.ACCEPTED:
+        later = [told.turns[-1], *([] if told.following is None else [told.following])]
+        said = next((turn for turn in later if turn.position == evidence.position), told.turns[-1])
+        return told.prompt_piece(what, said)
+    return Piece(what=what, position=evidence.position, quote=None)
+
+
+def _answered(turns: Sequence[Turn], position: int | None) -> Turn:
+    """The turn whose answer stands at a position."""
+    return next((turn for turn in reversed(turns) if turn.response_position == position), turns[-1])
+
+
+def _floor(told: Told) -> float:
+    """From how likely on completion holds: lower where the developer went on, since silence proves little."""
+    if told.following is not None:
+        return rules.FOLLOWED_FLOOR
+    intent = told.row.intent
+    return rules.UNCLASSIFIED_FLOOR if intent is None else rules.SILENCE_FLOORS[intent]
+
+
+def _sentences(told: Told, speaks_for: Sequence[Piece], against: Sequence[Piece]) -> list[str]:
+    row, verdict = told.row, told.row.detail.outcome
+    if not row.settled:
+        return ["It is still open; the outcome is judged when it settles."]
+    done = "complete" if verdict.goal_complete else "not complete"
+    text = [f"The judge says: {done}, {verdict.confidence:.0%} sure."]
+    if row.goal_complete != verdict.goal_complete:
+        text.append(f"A person marked it as {'complete' if row.goal_complete else 'not complete'}; that counts.")
+    text.append(f"For: {_listed(speaks_for)}. Against: {_listed(against)}.")
+    if told.following is None:
+        text.append(f"Nothing follows in its session, so completion must be at least {_floor(told):.0%} likely.")
+    return text
+
+
+def _listed(pieces: Sequence[Piece]) -> str:
+    return "; ".join(piece.what for piece in pieces) or "nothing"
+
+
+def _unseen(told: Told) -> list[str]:
+    silent = sum(turn.answered and turn.response is None for turn in told.turns)
+    answers = [f"the text of {counted(silent, 'answer', 'answers')}: not observed"] if silent else []
+    return not_observed(told) + answers

@@ -1,0 +1,215 @@
+"""Explanations: each part says what was decided, by which words and facts, and what was not observed."""
+
+from typing import Any
+
+import msgspec
+
+from aggregates.events import PromptAnswered, PromptCaptured, RecordsCaptured
+from aggregates.words import Words
+from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, SECOND, Log, edit, request, shell
+from tests.support.people import ANA_SCOPE
+from tests.svc_http.house import Caller, House, prompt
+from tests.svc_http.test_reads import ASK, V3, a_days_work
+
+PARTS = ("boundary", "floor", "rubric", "outcome", "rework")
+FIELDS = {
+    "score_v3_sub_session_id", "agent_session_ids", "is_preview", *PARTS, "overrides", "rules_version", "judges",
+    "positions",
+}  # fmt: skip
+
+
+async def explained(api: Caller, session: str) -> dict[str, Any]:
+    """The newest sub-session of an agent session."""
+    rows = (await api.get(f"{V3}/realtime/sub-sessions?agent_session_id={session}")).json
+    shown = (await api.get(f"{V3}/sub-sessions/{rows[0]['score_v3_sub_session_id']}/explain")).json
+    assert isinstance(shown, dict)
+    return shown
+
+
+def whats(pieces: list[dict[str, Any]]) -> list[str]:
+    """The fixed phrases of some evidence."""
+    return [piece["what"] for piece in pieces]
+
+
+async def test_every_part_names_facts_of_the_log(house: House, api: Caller) -> None:
+    """Those of the developer's own captures of this sub-session; the rule set and the judges are named."""
+    a_days_work(house)
+    shown = await explained(api, "a")
+    assert set(shown) == FIELDS
+    assert (shown["rules_version"], shown["judges"], shown["overrides"]) == (1, ["embedded/1"], [])
+    for part in PARTS:
+        assert shown[part]["positions"], part
+        assert set(shown[part]["positions"]) <= set(shown["positions"])
+        assert all(isinstance(sentence, str) and len(sentence) > 10 for sentence in shown[part]["text"])
+    for position in shown["positions"]:
+        event = house.events[position - 1]
+        assert isinstance(event, PromptCaptured | PromptAnswered | RecordsCaptured)
+        assert (event.developer_id, event.agent_session_id) == (ANA_SCOPE.developer_id, "a")
+
+
+async def test_the_words_that_earned_a_boolean(house: House, api: Caller) -> None:
+    """They stand in the prompt, letter by letter; what was missed says what is missing."""
+    a_days_work(house)
+    rubric = (await explained(api, "a"))["rubric"]
+    (own,) = rubric["prompts"]
+    assert own["booleans"] == rubric["booleans"]
+    assert rubric["booleans"]["references_concrete"]["quote"] == "src/parser.py"
+    for each in rubric["booleans"].values():
+        assert (each["prompt_id"] is not None) == each["earned"]
+        assert each["quote"] in ASK if each["earned"] else each["quote"] is None
+        assert each["what"]
+    (item,) = (await api.get(f"{V3}/insight/sessions")).json
+    assert (rubric["letter_grade"], rubric["intent_class"]) == (item["letter_grade"], item["intent_class"])
+    assert {name: each["earned"] for name, each in rubric["booleans"].items()} == {
+        name: item[name] for name in rubric["booleans"]
+    }
+
+
+async def test_the_work_that_speaks_for_completion(house: House, api: Caller) -> None:
+    """A check with its command, a change with its path, each at the fact in which it was reported."""
+    a_days_work(house)
+    outcome = (await explained(api, "a"))["outcome"]
+    pieces = {piece["what"]: piece for piece in outcome["evidence_for"]}
+    assert pieces["a check succeeded after the last change"]["quote"] == "pytest -q"
+    assert pieces["a change was made and answered for"]["quote"] == "src/parser.py"
+    assert isinstance(house.events[pieces["a check succeeded after the last change"]["position"] - 1], RecordsCaptured)
+    assert (outcome["goal_complete"], outcome["evidence_against"]) == (True, [])
+    assert (outcome["completion_floor"], outcome["not_observed"]) == (0.65, ["the text of 1 answer: not observed"])
+
+
+async def test_what_was_not_observed_is_said(house: House, intake: Caller, api: Caller) -> None:
+    """A plugin without telemetry sees no tool: no rule over tools fired."""
+    await intake.post("/v1/prompts", prompt(ASK, tool_session_id="s1"))
+    house.passes(house.clock_us + HOUR)
+    shown = await explained(api, "s1")
+    unseen = "what the agent did in 1 of 1 turn: not observed"
+    assert shown["floor"]["not_observed"] == shown["outcome"]["not_observed"] == [unseen]
+    assert shown["rework"]["not_observed"] == ["which files it touched: not observed"]
+    assert shown["boundary"]["not_observed"] == [
+        "the working directory: not observed, so nothing could be merged across a clear or an end"
+    ]
+    assert "a change was asked for and none was seen" not in whats(shown["outcome"]["evidence_against"])
+    assert (shown["floor"]["reason"], shown["floor"]["passed"]) == ("too_few_turns", False)
+
+
+async def test_tools_without_their_details(house: House, api: Caller) -> None:
+    """Which file, which lines, which command: not observed; the shell call counts as changing something."""
+    log = Log(ANA_SCOPE)
+    log.prompt("a", ASK, MONDAY)
+    log.records(
+        "a",
+        {"kind": "tool", "tool": "Edit", "at_us": MONDAY + SECOND, "ok": True},
+        {"kind": "tool", "tool": "Bash", "at_us": MONDAY + 2 * SECOND, "ok": True},
+    )
+    house.has_seen(log)
+    floor = (await explained(api, "a"))["floor"]
+    assert floor["not_observed"] == [
+        "the commands of 1 shell call: not observed",
+        "the files of 1 edit: not observed",
+        "the changed lines of 1 edit: not observed",
+    ]
+    assert (floor["passed"], floor["mutating_calls"]) == (True, 2)
+
+
+async def test_prompts_without_text(house: House, api: Caller) -> None:
+    """An agent that sends no prompt text: the prompt is counted, and nothing is judged."""
+    log = Log(ANA_SCOPE)
+    log.claim("a")
+    log.records("a", {"kind": "prompt", "at_us": MONDAY}, request(MONDAY + SECOND))
+    house.has_seen(log)
+    house.passes(MONDAY + HOUR)
+    rubric = (await explained(api, "a"))["rubric"]
+    assert rubric["not_observed"] == ["the text of 1 prompt: not observed"]
+    (own,) = rubric["prompts"]
+    assert (own["judge_status"], own["text"]) == ("skipped", "Not judged: its text was not observed.")
+    assert (rubric["booleans"], rubric["letter_grade"], rubric["intent_class"]) == ({}, None, "unclassified")
+
+
+async def test_an_open_one(intake: Caller, api: Caller) -> None:
+    """What is judged at settling is null, and says so."""
+    await intake.post("/v1/prompts", prompt(ASK, tool_session_id="s1"))
+    shown = await explained(api, "s1")
+    assert shown["is_preview"]
+    assert (shown["outcome"]["goal_complete"], shown["rework"]["rework"]) == (None, None)
+    assert "still open" in shown["outcome"]["text"][0]
+    assert "settles after 30 minutes" in shown["boundary"]["text"][-1]
+
+
+async def test_another_topic(house: House, api: Caller) -> None:
+    """The boundary judge's evidence, in the words of the prompt that opened it."""
+    log = Log(ANA_SCOPE)
+    log.prompt("a", ASK, MONDAY, cwd_digest=7)
+    log.records("a", request(MONDAY + SECOND), edit(MONDAY + 2 * SECOND, path="src/parser.py"))
+    shift = (
+        "New task: write a migration that adds a `due` column to the invoices table in db/schema.sql, "
+        "with an index, and document it in docs/database.md."
+    )
+    log.prompt("a", shift, MONDAY + HOUR)
+    log.records("a", request(MONDAY + HOUR + SECOND), edit(MONDAY + HOUR + 2 * SECOND, path="db/schema.sql"))
+    house.has_seen(log)
+    house.passes(MONDAY + 3 * HOUR)
+    boundary = (await explained(api, "a"))["boundary"]
+    assert (boundary["kind"], boundary["judge"]) == ("topic", "embedded/1")
+    assert boundary["confidence"] > 0.5
+    assert boundary["evidence"]
+    assert {piece["quote"] for piece in boundary["evidence"]} == {shift}
+    rows = (await api.get(f"{V3}/realtime/sub-sessions")).json
+    before = (await api.get(f"{V3}/sub-sessions/{rows[1]['score_v3_sub_session_id']}/explain")).json
+    assert before["boundary"]["closed_by"] == "topic"
+    moved_on = {piece["what"]: piece for piece in before["outcome"]["evidence_for"]}
+    assert moved_on["the next turn opens a new goal without a correction"]["quote"] == shift
+
+
+async def test_a_merge(house: House, api: Caller) -> None:
+    """What was joined across a session's end, and why."""
+    log = Log(ANA_SCOPE)
+    log.prompt("a", ASK, MONDAY, cwd_digest=7)
+    log.records("a", edit(MONDAY + SECOND, path="src/parser.py"), {"kind": "session_end", "at_us": MONDAY + MINUTE})
+    log.prompt("b", "Also handle a file of blanks.", MONDAY + 3 * MINUTE, cwd_digest=7)
+    log.records("b", edit(MONDAY + 4 * MINUTE, path="src/parser.py"))
+    house.has_seen(log)
+    house.passes(MONDAY + 2 * HOUR)
+    shown = await explained(api, "a")
+    (merged,) = shown["boundary"]["merged"]
+    assert (merged["agent_session_id"], merged["gap_seconds"], merged["shared_files"]) == ("b", 120.0, 1)
+    assert any("1 file in common" in sentence for sentence in shown["boundary"]["text"])
+    assert shown["agent_session_ids"] == ["a", "b"]
+
+
+async def test_rework(house: House, api: Caller) -> None:
+    """Which earlier work it takes up again, and why."""
+    log = Log(ANA_SCOPE)
+    for session, at_us in (("a", MONDAY), ("b", MONDAY + DAY)):
+        log.prompt(session, "Add a --json flag to src/parser.py and a test for it", at_us, cwd_digest=7)
+        log.records(
+            session,
+            request(at_us + SECOND),
+            edit(at_us + 2 * SECOND, path="src/parser.py"),
+            shell(at_us + MINUTE, "pytest -q"),
+            {"kind": "session_end", "source": "exit", "at_us": at_us + 61 * SECOND},
+        )
+    house.has_seen(log)
+    house.passes(MONDAY + 2 * DAY)
+    first, again = await explained(api, "a"), await explained(api, "b")
+    rework = again["rework"]
+    assert (rework["rework"], rework["rework_of"]) == (True, first["score_v3_sub_session_id"])
+    assert (rework["reason"], rework["shared_files"], rework["likeness"]) == ("repeats", 1, 1.0)
+    assert rework["positions"] == [first["positions"][0], again["boundary"]["positions"][0]]
+    assert (first["rework"]["rework"], first["rework"]["reason"]) == (False, None)
+
+
+async def test_words_that_were_forgotten(house: House, api: Caller) -> None:
+    """The verdict stands; nothing can be quoted."""
+    log = Log(ANA_SCOPE)
+    log.prompt("a", ASK, MONDAY)
+    log.records("a", request(MONDAY + SECOND), edit(MONDAY + 2 * SECOND))
+    house.has_seen(log)
+    for event in house.events:
+        for field in ("prompt", "words"):
+            if hasattr(event, field):
+                msgspec.structs.force_setattr(event, field, Words(None))
+    shown = await explained(api, "a")
+    assert shown["rubric"]["booleans"]
+    quotes = [each["quote"] for each in shown["rubric"]["booleans"].values()]
+    quotes += [each["quote"] for each in (*shown["boundary"]["evidence"], *shown["outcome"]["evidence_for"])]
+    assert set(quotes) == {None}
