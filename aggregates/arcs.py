@@ -1,6 +1,10 @@
-"""Cutting a session's turns into arcs: consecutive turns that pursue one goal (scoring.md, section 1, Boundaries)."""
+"""Cutting a session's turns into arcs: consecutive turns that pursue one goal (scoring.md, section 1, Boundaries).
 
-from collections.abc import Iterable, Sequence
+A person's word goes before every boundary, and every lack of one.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Literal
 from uuid import UUID
 
@@ -13,8 +17,11 @@ from aggregates.verdicts import BoundaryVerdict
 QUIET_US = 30 * 60 * 1_000_000
 """A session that has been quiet for this long has settled, until it goes on."""
 
-BoundaryKind = Literal["start", "clear", "end", "topic", "commit"]
+BoundaryKind = Literal["start", "clear", "end", "topic", "commit", "person"]
 """Why an arc opened; as the end of an arc, why the next one did not continue it."""
+
+
+NOTHING_SAID: Mapping[UUID, bool] = MappingProxyType({})
 
 
 class Arc(msgspec.Struct, frozen=True, array_like=True):
@@ -35,6 +42,8 @@ class Arc(msgspec.Struct, frozen=True, array_like=True):
     changed_files: tuple[int, ...]
     shift: BoundaryVerdict | None
     """What the boundary judge said where it opened this arc."""
+    said: bool | None = None
+    """Whether there is a boundary before it, as a person said; None where nobody did."""
 
     @property
     def settles_at_us(self) -> int:
@@ -46,8 +55,11 @@ class Arc(msgspec.Struct, frozen=True, array_like=True):
 class _Open:
     """The arc that turns are being added to."""
 
-    def __init__(self, first: Turn, opened_by: BoundaryKind, shift: BoundaryVerdict | None) -> None:
+    def __init__(
+        self, first: Turn, opened_by: BoundaryKind, shift: BoundaryVerdict | None, said: Mapping[UUID, bool]
+    ) -> None:
         self.turns = [first]
+        self.said = said.get(first.turn_id)
         self.opened_by = opened_by
         self.shift = shift
         self.so_far = OpenArc([first])
@@ -57,19 +69,28 @@ class _Open:
         self.so_far.add(turn)
 
 
-def cut_arcs(turns: Sequence[Turn], opened_by: BoundaryKind, shift: BoundaryVerdict | None) -> list[Arc]:
-    """The arcs of turns in time order, of which the first opens an arc, for the reason given."""
+def cut_arcs(
+    turns: Sequence[Turn],
+    opened_by: BoundaryKind,
+    shift: BoundaryVerdict | None,
+    said: Mapping[UUID, bool] = NOTHING_SAID,
+) -> list[Arc]:
+    """The arcs of turns in time order, of which the first opens an arc, for the reason given.
+
+    `said`: turn → whether there is a boundary before it, as people said. That there is one cuts here; that there is
+    none joins whole sub-sessions, of whatever agent session, when arcs are merged.
+    """
     if not turns:
         return []
     arcs: list[Arc] = []
-    current = _Open(turns[0], opened_by, shift)
+    current = _Open(turns[0], opened_by, shift, said)
     for turn in turns[1:]:
-        boundary, verdict = _boundary(current, turn)
+        boundary, verdict = ("person", None) if said.get(turn.turn_id) else _boundary(current, turn)
         if boundary is None:
             current.add(turn)
         else:
             arcs.append(_close(current, boundary, turn))
-            current = _Open(turn, boundary, verdict)
+            current = _Open(turn, boundary, verdict, said)
     arcs.append(_close(current, None, None))
     return arcs
 
@@ -103,6 +124,7 @@ def _close(current: _Open, boundary: BoundaryKind | None, following: Turn | None
         touched_files=_files(turn.work.touched_files for turn in current.turns),
         changed_files=_files(turn.work.changed_files for turn in current.turns),
         shift=current.shift,
+        said=current.said,
     )
 
 

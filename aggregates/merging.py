@@ -19,7 +19,12 @@ def merge_arcs(arcs: Iterable[Arc]) -> list[list[Arc]]:
 
 
 def belongs_to(earlier: Sequence[Arc], arc: Arc) -> bool:
-    """Whether an arc goes on with the sub-session before it, across a clear or a session's end."""
+    """Whether an arc goes on with the sub-session before it.
+
+    As a person said, else across a clear or a session's end.
+    """
+    if arc.said is not None:
+        return not arc.said
     last = earlier[-1]
     if last.closed_by not in ("clear", "end") or last.closed_us is None or last.cwd_digest is None:
         return False

@@ -9,6 +9,7 @@ from uuid import UUID
 import msgspec
 
 from aggregates.arcs import Arc
+from aggregates.corrections import Said
 from aggregates.floor import Floor, countable, substance
 from aggregates.outcome import judge_outcome
 from aggregates.rubric import earned_by_sub_session, judge_prompt, standing_scores, sub_session_intent
@@ -55,8 +56,14 @@ class SubSession(msgspec.Struct, frozen=True):
     floor: Floor
     prompts: tuple[JudgedPrompt, ...]
     intent: Intent | None
+    """As a person said, else as judged."""
+    judged_intent: Intent | None
     earned: tuple[BooleanName, ...]
     outcome: OutcomeVerdict
+    """For the intent that counts."""
+    judged_complete: bool
+    """For the intent as judged."""
+    said: Said
     totals: Totals
     changed_files: frozenset[int]
     goal: Turn | None
@@ -65,29 +72,48 @@ class SubSession(msgspec.Struct, frozen=True):
     """Whether it takes earlier work back before doing anything else."""
 
     @property
+    def goal_complete(self) -> bool:
+        """As a person said, else as judged."""
+        return self.outcome.goal_complete if self.said.complete is None else self.said.complete
+
+    @property
     def qualifies(self) -> bool:
         """Above the floor and classified; it counts once it has settled."""
         return self.floor.passed and self.intent is not None
 
 
-def conclude(arcs: Sequence[Arc], turns: Sequence[Turn], following: Turn | None) -> SubSession:
-    """Judge the turns of one sub-session. `following` is the next turn of its last agent session, if any."""
+NOTHING_SAID = Said()
+
+
+def conclude(
+    arcs: Sequence[Arc], turns: Sequence[Turn], following: Turn | None, said: Said = NOTHING_SAID
+) -> SubSession:
+    """Judge the turns of one sub-session, in time order. `following` is the next turn of the last one's session.
+
+    An intent that a person named is judged by like any other; what was judged without it is kept beside it.
+    """
     rubrics = _rubrics(turns)
-    intent = sub_session_intent(rubrics)
-    goal = _goal(turns, rubrics, intent)
+    judged_intent = sub_session_intent(rubrics)
+    intent = said.intent or judged_intent
+    goal = _goal(turns, rubrics, judged_intent)
+    judged = judge_outcome(turns, rubrics, judged_intent, following)
+    last = max(reversed(arcs), key=lambda arc: arc.settles_at_us)
     return SubSession(
         sub_session_id=arcs[0].arc_id,
         agent_session_ids=tuple(dict.fromkeys(arc.agent_session_id for arc in arcs)),
         started_us=arcs[0].started_us,
         last_activity_us=max(arc.last_activity_us for arc in arcs),
-        settles_at_us=arcs[-1].settles_at_us,
+        settles_at_us=last.settles_at_us,
         opened_by=arcs[0].opened_by,
-        closed_by=arcs[-1].closed_by,
+        closed_by=last.closed_by,
         floor=substance(turns),
         prompts=_judged(turns, rubrics, intent),
         intent=intent,
+        judged_intent=judged_intent,
         earned=() if intent is None else tuple(earned_by_sub_session(rubrics, intent)),
-        outcome=judge_outcome(turns, rubrics, intent, following),
+        outcome=judged if intent == judged_intent else judge_outcome(turns, rubrics, intent, following),
+        judged_complete=judged.goal_complete,
+        said=said,
         totals=_totals(turns),
         changed_files=frozenset().union(*(turn.work.changed_files for turn in turns)),
         goal=goal,

@@ -13,6 +13,7 @@ import msgspec
 from aggregates.events import CatalogPublished, Event
 from aggregates.prices import PriceBook, price_book
 from aggregates.scope import Scope
+from projections.corrections import LATEST_WINS
 from projections.developers import owner_of, reconclude, regroup
 from projections.facts import rows_of
 from projections.flags import EARLIEST_WINS, flag_skews
@@ -111,6 +112,7 @@ def _store_rows(db: sqlite3.Connection, rows: Rows) -> None:
     ):
         _insert(db, f"INSERT OR IGNORE INTO {table}", getattr(rows, table))
     _insert(db, "INSERT INTO observations", rows.observations, _LARGER_BODY)
+    _insert(db, "INSERT INTO corrections", rows.corrections, LATEST_WINS)
     _insert(db, "INSERT INTO requests", rows.requests, _MORE_TOKENS)
     rows.touched_times += settle_twins(db, rows.touched_twins)
     _insert(db, "INSERT OR IGNORE INTO skews", rows.skews)

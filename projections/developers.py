@@ -1,7 +1,8 @@
 """Stage 2, second pass: the arcs of a developer become sub-sessions, and each is concluded.
 
 Only the neighbourhood of the arcs that changed is looked at: from the sub-session before the first of them to the
-first arc after the last of them that still opens a sub-session of its own.
+first arc after the last of them that still opens a sub-session of its own. So a person's word joins neighbours in the
+order of their starts, whatever agent session they are of.
 """
 
 import sqlite3
@@ -15,6 +16,7 @@ from aggregates.scope import Scope
 from aggregates.sub_session import SubSession, conclude
 from aggregates.turn import Turn
 from projections.bodies import pack, unpack
+from projections.corrections import said_of
 from projections.reworks import dependents_of
 from projections.sessions import Refolded
 from projections.sub_session_rows import delete_sub_session, insert_sub_session
@@ -173,7 +175,7 @@ def _unchanged(db: sqlite3.Connection, group: Sequence[Placed], changed: set[str
 
 def _conclude(db: sqlite3.Connection, scope: Scope, arcs: Sequence[Arc]) -> str:
     turns = _turns_of(db, arcs)
-    concluded: SubSession = conclude(arcs, turns, _following(db, turns[-1]))
+    concluded: SubSession = conclude(arcs, turns, _following(db, turns[-1]), said_of(db, arcs))
     name = str(concluded.sub_session_id)
     db.executemany("UPDATE arcs SET sub_session_id = ? WHERE arc_id = ?", [(name, str(arc.arc_id)) for arc in arcs])
     insert_sub_session(db, scope, concluded)
@@ -181,8 +183,9 @@ def _conclude(db: sqlite3.Connection, scope: Scope, arcs: Sequence[Arc]) -> str:
 
 
 def _turns_of(db: sqlite3.Connection, arcs: Sequence[Arc]) -> list[Turn]:
+    """In time order, since arcs that a person joined may overlap."""
     ids = msgspec.json.encode([turn_id for arc in arcs for turn_id in arc.turn_ids]).decode()
-    query = "SELECT t.body FROM json_each(?) i JOIN turns t ON t.turn_id = i.value ORDER BY i.key"
+    query = "SELECT t.body FROM json_each(?) i JOIN turns t ON t.turn_id = i.value ORDER BY t.started_us, t.turn_id"
     return [unpack(row[0], Turn) for row in db.execute(query, (ids,))]
 
 

@@ -5,12 +5,14 @@ Readings are made here, outside any transaction, so that a fact that cannot be r
 
 from aggregates import events as e
 from aggregates.commands import TRANSCRIPT_SUFFIX
+from aggregates.corrections import CorrectionEvent
 from aggregates.digests import Digester
 from aggregates.observation import text_digest
 from aggregates.prices import PriceBook
 from aggregates.reading import read_prompt, read_response
 from aggregates.turns import Answer, Capture
 from projections.bodies import pack
+from projections.corrections import add_correction
 from projections.flags import add_flags
 from projections.prices import answer_price
 from projections.rows import BEGINNING_US, Digesters, Reprice, Rows, add_capture, host_name, trusted
@@ -45,10 +47,18 @@ def rows_of(position: int, event: e.Event, digesters: Digesters, prices: PriceBo
             rows.repricings.append(_repricing(position, event))
         case e.SetupCompleted():
             rows.setups.append((str(event.developer_id),))
-        case e.TitleEdited():
-            rows.titles.append((str(event.turn_id), position, int(event.summary is not None)))
-            rows.touched_turns.append(str(event.turn_id))
+        case e.TitleEdited() | e.GapCorrected() | e.GoalCorrected() | e.ReworkCorrected() | e.IntentCorrected():
+            _add_saying(rows, position, event)
     return rows
+
+
+def _add_saying(rows: Rows, position: int, event: e.TitleEdited | CorrectionEvent) -> None:
+    """What a person said about a sub-session."""
+    if isinstance(event, e.TitleEdited):
+        rows.titles.append((str(event.turn_id), position, int(event.summary is not None)))
+        rows.touched_turns.append(str(event.turn_id))
+    else:
+        add_correction(rows, position, event)
 
 
 def _add_prompt(rows: Rows, position: int, event: e.PromptCaptured, digester: Digester) -> None:

@@ -39,6 +39,7 @@ class Rows(msgspec.Struct):
     metric_points: list[Row] = []
     requests: list[Row] = []
     titles: list[Row] = []
+    corrections: list[Row] = []
     setups: list[Row] = []
     catalogs: list[Row] = []
     repricings: list[Reprice] = []
@@ -52,7 +53,7 @@ class Rows(msgspec.Struct):
     touched_texts: list[tuple[str, int, int]] = []
     """(agent session, text digest, time) of new captures."""
     touched_captures: list[str] = []
-    """Captures that were answered."""
+    """Captures that were answered, or of whose turn a person said something."""
     touched_turns: list[str] = []
     """Turns whose sub-session got a new title."""
     touched_twins: list[tuple[str, str]] = []

@@ -8,7 +8,7 @@ import sqlite3
 
 from sqlite_utils import Database
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 """Counted up whenever a table or a body changes shape; the views are then built anew from the log."""
 
 _TABLES: dict[str, tuple[dict[str, type], str | tuple[str, ...]]] = {
@@ -171,6 +171,11 @@ _TABLES: dict[str, tuple[dict[str, type], str | tuple[str, ...]]] = {
             "lower_bound_requests": int,
             "rework_view": bytes,
             "detail": bytes,
+            "judged_intent": str,
+            "judged_goal_complete": int,
+            "judged_rework_of": str,
+            "said_rework": int,
+            "overridden": int,
         },
         "sub_session_id",
     ),
@@ -238,6 +243,10 @@ _TABLES: dict[str, tuple[dict[str, type], str | tuple[str, ...]]] = {
     ),
     "catalogs": ({"revision": int, "checksum": str, "position": int, "body": bytes}, "revision"),
     "setups": ({"developer_id": str}, "developer_id"),
+    "corrections": (
+        {"agent_session_id": str, "capture_id": str, "topic": str, "position": int, "said": str},
+        ("agent_session_id", "capture_id", "topic"),
+    ),
     "titles": ({"turn_id": str, "position": int, "has_summary": int}, ("turn_id", "position")),
 }
 

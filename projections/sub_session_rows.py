@@ -6,6 +6,7 @@ from uuid import UUID
 
 import msgspec
 
+from aggregates.corrections import OVERRIDE_FIELDS, OverrideField, Said
 from aggregates.floor import Floor
 from aggregates.rework import ReworkView
 from aggregates.scope import Scope
@@ -69,7 +70,7 @@ def insert_sub_session(db: sqlite3.Connection, scope: Scope, concluded: SubSessi
     """Write every row of a sub-session. Whether it is rework is settled afterwards, by `reworks.py`."""
     name = str(concluded.sub_session_id)
     owner = (str(scope.organization_id), str(scope.developer_id))
-    totals = concluded.totals
+    totals, said, detail = concluded.totals, concluded.said, _detail(db, concluded)
     row: dict[str, object] = {
         "sub_session_id": name,
         "organization_id": owner[0],
@@ -84,18 +85,34 @@ def insert_sub_session(db: sqlite3.Connection, scope: Scope, concluded: SubSessi
         "trivia_reason": concluded.floor.reason,
         "intent": concluded.intent,
         "earned": mask(concluded.earned),
-        "goal_complete": int(concluded.outcome.goal_complete),
+        "goal_complete": int(concluded.goal_complete),
         "reverts": int(concluded.reverts),
         "rework_of": None,
+        "judged_intent": concluded.judged_intent,
+        "judged_goal_complete": int(concluded.judged_complete),
+        "judged_rework_of": None,
+        "said_rework": None if said.rework is None else int(said.rework),
+        "overridden": _overridden(said, detail),
         **{field: getattr(totals, field) for field in totals.__struct_fields__},
         "rework_view": pack(_rework_view(concluded)),
-        "detail": pack(_detail(db, concluded)),
+        "detail": pack(detail),
     }
     columns = ", ".join(row)
     marks = ", ".join("?" * len(row))
     db.execute(f"INSERT INTO sub_sessions ({columns}) VALUES ({marks})", tuple(row.values()))
     _insert_files(db, name, owner[1], concluded)
     _insert_prompts(db, name, owner, concluded)
+
+
+def _overridden(said: Said, detail: Detail) -> int:
+    """What people overrode of it, as bits, the first field lowest; a title of one's own is an override of the label."""
+    holds: dict[OverrideField, bool] = {
+        "boundary": said.boundary,
+        "completion": said.complete is not None,
+        "rollback": said.rework is not None,
+        "label": said.intent is not None or detail.edited_title is not None,
+    }
+    return sum(1 << bit for bit, field in enumerate(OVERRIDE_FIELDS) if holds[field])
 
 
 def _insert_files(db: sqlite3.Connection, name: str, developer_id: str, concluded: SubSession) -> None:
@@ -145,7 +162,7 @@ def _rework_view(concluded: SubSession) -> ReworkView:
         agent_session_id=concluded.agent_session_ids[-1],
         started_us=concluded.started_us,
         ended_us=concluded.last_activity_us,
-        goal_complete=concluded.outcome.goal_complete,
+        goal_complete=concluded.goal_complete,
         changed_files=tuple(sorted(concluded.changed_files)),
         touched_files=tuple(sorted(touched)),
         goal_tokens=() if reading is None else reading.tokens,
@@ -213,5 +230,8 @@ def _status(concluded: SubSession) -> JudgeStatus:
 
 
 def _confidence(concluded: SubSession) -> float:
+    """That of the intent; a person who named it is sure."""
+    if concluded.said.intent is not None:
+        return 1.0
     goal = concluded.goal
     return next((j.rubric.confidence for j in concluded.prompts if goal is not None and j.turn is goal), 0.0)

@@ -11,16 +11,22 @@ from aggregates.digests import Digester
 from aggregates.events import (
     CatalogPublished,
     Event,
+    GapCorrected,
+    GoalCorrected,
+    IntentCorrected,
     MetricsCaptured,
     PromptAnswered,
     PromptCaptured,
     RecordsCaptured,
     RequestsRepriced,
+    ReworkCorrected,
     SessionClaimed,
     TimePassed,
+    TitleEdited,
 )
 from aggregates.records import Point, PointMeaning, Record
 from aggregates.scope import Scope
+from aggregates.verdicts import Intent
 from aggregates.word_table import WordTable
 from aggregates.words import Words
 from projections.apply import apply
@@ -63,7 +69,7 @@ class Log:
         """A plugin's capture; its id comes from its name, by default its text."""
         if not any(isinstance(f.event, SessionClaimed) and f.event.agent_session_id == session for f in self.facts):
             self.claim(session)
-        prompt_id = uuid5(NAMESPACE, f"{session}/{name or text}/{at_us}")
+        prompt_id = prompt_name(session, name or text, at_us)
         self._add(
             PromptCaptured,
             at_us,
@@ -122,6 +128,26 @@ class Log:
             raw=Words("{}"),
         )
 
+    def corrects_gap(self, session: str, capture_id: UUID, boundary: bool) -> "Log":
+        """Somebody says that there is a boundary before a capture, or none."""
+        return self._add(GapCorrected, agent_session_id=session, before_capture=capture_id, boundary=boundary)
+
+    def corrects_goal(self, session: str, capture_id: UUID, complete: bool) -> "Log":
+        """Somebody says whether the goal was reached."""
+        return self._add(GoalCorrected, agent_session_id=session, capture_id=capture_id, complete=complete)
+
+    def corrects_rework(self, session: str, capture_id: UUID, rework: bool) -> "Log":
+        """Somebody says whether it is rework."""
+        return self._add(ReworkCorrected, agent_session_id=session, capture_id=capture_id, rework=rework)
+
+    def corrects_intent(self, session: str, capture_id: UUID, intent_class: Intent) -> "Log":
+        """Somebody says what was wanted."""
+        return self._add(IntentCorrected, agent_session_id=session, capture_id=capture_id, intent_class=intent_class)
+
+    def renames(self, capture_id: UUID, title: str) -> "Log":
+        """Somebody names the sub-session that holds a capture."""
+        return self._add(TitleEdited, turn_id=capture_id, title=Words(title))
+
     def publishes(self, revision: int, input_dollars: float = 3, model: str = "claude-sonnet-4-5") -> "Log":
         """A catalog that prices one model; output costs five times as much as input."""
         entry = lookup(model, list_rates=[list_rate(rate=rate(input_dollars))])
@@ -151,6 +177,11 @@ class Log:
         owner = {"organization_id": self.scope.organization_id, "developer_id": self.scope.developer_id}
         self.facts.append(Placed(len(self.facts) + 1, kind(received_at_us=self.now_us, **owner, **fields)))
         return self
+
+
+def prompt_name(session: str, name: str, at_us: int) -> UUID:
+    """The id of a capture that a log was told."""
+    return uuid5(NAMESPACE, f"{session}/{name}/{at_us}")
 
 
 def _record(number: int, draft: dict[str, Any], table: WordTable) -> Record:
