@@ -1,0 +1,499 @@
+"""The scoring responses as the contract has them: exact names and types, null only where it may stand.
+
+Written by hand from the contract, not from the code. What is not in a shape may not come.
+"""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+Window = Literal["daily", "weekly", "monthly"]
+Letter = Literal["F", "D", "C", "C+", "B-", "B", "B+", "A-", "A", "A+"]
+Intent = Literal[
+    "question", "investigation", "review", "plan", "small_change", "bug_fix", "feature", "refactor", "unclassified"
+]
+Status = Literal["ok", "unclassified", "skipped", "pending", "failed"]
+Source = Literal["heuristic", "rubric", "user_edited"]
+Reason = Literal["interrupted", "no_real_work", "too_few_lines", "no_mutating_calls", "too_few_turns"]
+Kind = Literal["start", "clear", "end", "topic", "commit", "person"]
+Share = Annotated[float, Meta(ge=0, le=1)]
+Percent = Annotated[float, Meta(ge=0, le=100)]
+Amount = Annotated[float, Meta(ge=0)]
+Count = Annotated[int, Meta(ge=0)]
+Position = Annotated[int, Meta(ge=1)]
+Time = Annotated[str, Meta(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3}|\.\d{6})?Z$")]
+Id = Annotated[str, Meta(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
+Title = Annotated[str, Meta(max_length=60)]
+Summary = Annotated[str, Meta(max_length=240)]
+Quote = Annotated[str, Meta(max_length=240)]
+Sentence = Annotated[str, Meta(min_length=10)]
+
+
+class Exact(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Every field is there, and no other."""
+
+
+class Counts(Exact):
+    total_count: Count
+    crushed_count: Count
+    unclassified_count: Count
+    overridden_count: Count
+
+
+class Score(Counts):
+    window: Window
+    svc_score: Percent
+    letter_grade: Literal["N/A", "F", "D", "C", "C+", "B-", "B", "B+", "A-", "A", "A+"]
+    personal_tier: Literal["unranked", "starting", "building", "scaling", "leading", "elite"]
+    crush_weight: Amount
+    sparkline: Annotated[list[Percent], Meta(min_length=4, max_length=4)]
+
+
+class Speed(Counts):
+    window: Window
+    cspw: Count
+    delta_cspw: int
+    ttc_median_seconds: Amount
+    sparkline: Annotated[list[Amount], Meta(min_length=4, max_length=4)]
+
+
+class Breakdown(Exact):
+    input: Count
+    output: Count
+    cache_read: Count
+    cache_write: Count
+
+
+class Tokens(Counts):
+    window: Window
+    crush_weight: Amount
+    tet: Amount
+    tpt: Amount
+    cpcs_estimate: Amount
+    sparkline: Annotated[list[Amount], Meta(min_length=4, max_length=4)]
+    breakdown: Breakdown
+
+
+class TokenPoint(Counts):
+    period_start: Time
+    crush_weight: Amount
+    tet: Amount
+    tpt: Amount
+    cpcs_estimate: Amount
+    breakdown: Breakdown
+
+
+class TokenTrend(Exact):
+    window: Window
+    points: Annotated[list[TokenPoint], Meta(min_length=12, max_length=12)]
+
+
+class Shares(Exact):
+    goal_explicit: Share
+    scope_bounded: Share
+    references_concrete: Share
+    context_sufficient: Share
+    verification_requested: Share
+    root_cause_oriented: Share
+    plan_first: Share
+
+
+class Hits(Exact):
+    goal_explicit: Count
+    scope_bounded: Count
+    references_concrete: Count
+    context_sufficient: Count
+    verification_requested: Count
+    root_cause_oriented: Count
+    plan_first: Count
+
+
+class Skill(Counts):
+    window: Window
+    skill_index: Percent | None
+    tier: Literal["Novice", "Practitioner", "Proficient", "Expert", "Elite"]
+    delta_apg: None
+    per_boolean: Shares
+    per_boolean_counts: Hits
+    worst_pillar: str
+    sample_count: Count
+
+
+class GradeCount(Exact):
+    grade: Letter
+    count: Count
+
+
+class ApgPoint(Exact):
+    period_start: Time
+    apg: Percent | None
+    sample_count: Count
+
+
+class InsightSummary(Exact):
+    window: Window
+    apg_current: Percent | None
+    apg_previous: Percent | None
+    sample_count: Count
+    grade_distribution: Annotated[list[GradeCount], Meta(min_length=10, max_length=10)]
+    points: Annotated[list[ApgPoint], Meta(min_length=4, max_length=4)]
+
+
+class Applicability(Exact):
+    goal_explicit: bool
+    scope_bounded: bool
+    references_concrete: bool
+    context_sufficient: bool
+    verification_requested: bool
+    root_cause_oriented: bool
+    plan_first: bool
+
+
+class Booleans(Exact):
+    goal_explicit: bool | None
+    scope_bounded: bool | None
+    references_concrete: bool | None
+    context_sufficient: bool | None
+    verification_requested: bool | None
+    root_cause_oriented: bool | None
+    plan_first: bool | None
+
+
+class RubricItem(Booleans):
+    score_v3_sub_session_id: Id
+    intent_class: Intent
+    letter_grade: Letter | None
+    confidence: Share | None
+    applicability: Applicability
+    judge_status: Status
+    title: Title | None
+    summary: Summary | None
+    title_source: Source
+
+
+class SpeedRow(Booleans):
+    score_v3_sub_session_id: Id
+    agent_session_id: str
+    title: Title | None
+    intent_class: Intent
+    started_at: Time
+    ended_at: Time | None
+    duration_seconds: Amount | None
+    turns: Annotated[int, Meta(ge=1)]
+    total_tokens: Count | None
+    cost_usd: Amount | None
+    unpriced_requests: Count
+    lower_bound_requests: Count
+    goal_complete: bool | None
+    outcome_confidence: Share | None
+    rework: bool | None
+    rework_of: Id | None
+    crushed: bool | None
+    letter_grade: Letter | None
+
+
+class Floor(Exact):
+    passed: bool
+    turns: Count
+    lines: Count
+    mutating_calls: Count
+    reason: Reason | None
+
+
+class File(Exact):
+    path: str | None
+    edits: Count
+    lines_added: Count | None
+    lines_removed: Count | None
+
+
+class Model(Exact):
+    model: str | None
+    requests: Count
+    total_tokens: Count | None
+    cost_usd: Amount | None
+    unpriced_requests: Count
+
+
+class Detail(SpeedRow):
+    summary: Summary | None
+    title_source: Source
+    is_preview: bool
+    judge_status: Status
+    floor: Floor
+    agent_session_ids: Annotated[list[str], Meta(min_length=1)]
+    files: list[File]
+    models: list[Model]
+
+
+class OwnRubric(Booleans):
+    intent_class: Intent
+    confidence: Share
+    score: Percent
+    letter_grade: Letter
+    applicability: Applicability
+    judge_status: Literal["ok"]
+    judge: str
+
+
+class Prompt(Exact):
+    prompt_id: Id
+    score_v3_sub_session_id: Id
+    submitted_at: Time
+    prompt_text: str | None
+    response_text: str | None
+    elapsed_ms: Count | None
+    tokens: Count | None
+    model: str | None
+    cost_usd: Amount | None
+    unpriced_requests: Count
+    judge_status: Status
+    rubric: OwnRubric | None
+    standing_score: Percent | None
+
+
+class TriviaItem(Exact):
+    score_v3_sub_session_id: Id
+    reason: Reason
+    created_at: Time
+    title: Title | None
+    summary: Summary | None
+
+
+class ReasonCount(Exact):
+    reason: Reason
+    count: Count
+
+
+class TriviaPoint(Exact):
+    period_start: Time
+    total: Count
+    by_reason: Annotated[list[ReasonCount], Meta(min_length=5, max_length=5)]
+
+
+class TriviaTrend(Exact):
+    from_: Time = msgspec.field(name="from")
+    to: Time
+    period: Literal["day", "week", "month"]
+    points: Annotated[list[TriviaPoint], Meta(min_length=1)]
+
+
+class RealtimeRow(Exact):
+    sub_session_id: Id
+    score_v3_sub_session_id: Id
+    agent_session_id: str
+    is_preview: bool
+    substance_floor_passed: bool
+    letter_grade: Letter | None
+    prompt_grade: Letter | None
+    intent_class: Intent
+    goal_complete: bool | None
+    rework: bool | None
+    crushed: bool | None
+    title: Title | None
+    summary: Summary | None
+    title_source: Source
+    started_at: Time
+    ended_at: Time | None
+    turns: Annotated[int, Meta(ge=1)]
+    total_tokens: Count | None
+    cost_usd: Amount | None
+    unpriced_requests: Count
+    lower_bound_requests: Count
+
+
+class Today(Counts):
+    date: Annotated[str, Meta(pattern=r"^\d{4}-\d\d-\d\d$")]
+    timezone: str
+    svc_score: Percent
+    trivia_count: Count
+    apg: Percent | None
+    sample_count: Count
+    prompts: Count
+    tokens: Count | None
+    unreported_sub_sessions: Count
+    cost_usd: Amount | None
+    unpriced_requests: Count
+    lower_bound_requests: Count
+    active_seconds: Amount
+    throttle_hours: Amount | None
+    narrative: str | None
+
+
+class Piece(Exact):
+    what: str
+    position: Position | None
+    quote: Quote | None
+
+
+class Part(Exact):
+    text: Annotated[list[Sentence], Meta(min_length=1)]
+    not_observed: list[Sentence]
+    positions: Annotated[list[Position], Meta(min_length=1)]
+
+
+class Merged(Exact):
+    agent_session_id: str
+    opened_by: Kind
+    started_at: Time
+    gap_seconds: float | None
+    shared_files: Count
+    position: Position
+
+
+class Boundary(Part):
+    kind: Kind
+    closed_by: Kind | None
+    judge: str | None
+    confidence: Share | None
+    evidence: Annotated[list[Piece], Meta(min_length=1)]
+    merged: list[Merged]
+
+
+class FloorPart(Part):
+    passed: bool
+    reason: Reason | None
+    rule: Sentence
+    turns: Count
+    turns_min: Literal[3]
+    lines: Count
+    lines_min: Literal[10]
+    mutating_calls: Count
+    mutating_calls_min: Literal[1]
+
+
+class Boolean(Piece):
+    earned: bool
+    prompt_id: Id | None
+
+
+class PromptPart(Exact):
+    prompt_id: Id
+    submitted_at: Time
+    position: Position
+    quote: Quote | None
+    judge: str
+    judge_status: Status
+    text: Sentence
+    intent_class: Intent
+    confidence: Share | None
+    standing_score: Percent | None
+    booleans: dict[str, Boolean]
+
+
+class Rubric(Part):
+    judge: str
+    judge_status: Status
+    intent_class: Intent
+    intent_prompt_id: Id | None
+    letter_grade: Letter | None
+    score: Percent | None
+    booleans: dict[str, Boolean]
+    prompts: Annotated[list[PromptPart], Meta(min_length=1)]
+    prompts_not_shown: Count
+
+
+class Outcome(Part):
+    goal_complete: bool | None
+    confidence: Share | None
+    completion_floor: Share | None
+    judge: str
+    evidence_for: list[Piece]
+    evidence_against: list[Piece]
+
+
+class Rework(Part):
+    rework: bool | None
+    rework_of: Id | None
+    reason: Literal["reverts", "corrects", "repeats"] | None
+    shared_files: Count | None
+    likeness: Share | None
+
+
+class Explanation(Exact):
+    score_v3_sub_session_id: Id
+    agent_session_ids: Annotated[list[str], Meta(min_length=1)]
+    is_preview: bool
+    boundary: Boundary
+    floor: FloorPart
+    rubric: Rubric
+    outcome: Outcome
+    rework: Rework
+    overrides: list[Any]
+    rules_version: Annotated[int, Meta(ge=1)]
+    judges: Annotated[list[str], Meta(min_length=1)]
+    positions: Annotated[list[Position], Meta(min_length=1)]
+
+
+class Range(Exact, rename="camel"):
+    from_us: int
+    to_us: int
+    timezone: str
+
+
+class TouchedFile(Exact, rename="camel"):
+    path: str | None
+    sub_sessions: Annotated[int, Meta(ge=1)]
+    edits: Count
+    lines_added: Count | None
+    lines_removed: Count | None
+    edits_without_lines: Count
+    last_touched_at: Time
+
+
+class TopPrompt(Exact, rename="camel"):
+    prompt_id: Id
+    sub_session_id: Id
+    agent_session_id: str
+    submitted_at: Time
+    preview: str | None
+    grade: Letter
+    score: Percent
+    intent_class: Intent
+    crushed: bool | None
+
+
+class TaskTime(Exact, rename="camel"):
+    sub_session_id: Id
+    title: Title | None
+    intent_class: Intent
+    started_at: Time
+    ended_at: Time | None
+    active_seconds: Amount
+    crushed: bool | None
+
+
+class ModelTask(Exact, rename="camel"):
+    model: str | None
+    intent_class: Intent
+    sub_sessions: Annotated[int, Meta(ge=1)]
+    qualifying: Count
+    crushed: Count
+    completion_rate: Percent | None
+    total_tokens: Count | None
+    unreported_sub_sessions: Count
+    cost_usd: Amount | None
+    unpriced_requests: Count
+    lower_bound_requests: Count
+
+
+class Files(Exact):
+    range: Range
+    items: list[TouchedFile]
+
+
+class TopPrompts(Exact):
+    range: Range
+    items: list[TopPrompt]
+
+
+class TaskTimes(Exact, rename="camel"):
+    range: Range
+    items: list[TaskTime]
+    total_active_seconds: Amount
+
+
+class ModelTasks(Exact):
+    range: Range
+    items: list[ModelTask]
