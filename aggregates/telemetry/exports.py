@@ -116,7 +116,7 @@ class Export:
         attributes = otlp.attributes_of(record.attributes)
         body = _body(record.body)
         name = _event_name(record, attributes, body)
-        agent = agent_of_log(context, name)
+        agent = agent_of_log(context, name, body if isinstance(body, str) else None)
         part = batches.room(session_of(agent, attributes, context.resource), agent, context, len(data))
         happening = Happening(
             record_id=context.ids.of(data),

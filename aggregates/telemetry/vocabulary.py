@@ -34,9 +34,9 @@ _SESSIONS: dict[Agent, tuple[str, ...]] = {
 """What names the agent session, the first that is there."""
 
 
-def agent_of_log(context: Context, name: str | None) -> Agent:
-    """By the event's prefix, which is the agent's own; else by who sends."""
-    if name is not None:
+def agent_of_log(context: Context, *names: str | None) -> Agent:
+    """By the prefix of the event's name, wherever it stands, which is the agent's own; else by who sends."""
+    for name in filter(None, names):
         for prefix, agent in _PREFIXES:
             if name.startswith(prefix):
                 return agent
