@@ -122,11 +122,13 @@ def _rework_sentence(
     row = told.row
     if not row.settled:
         return "It is still open; whether it is rework is told when it settles."
+    if row.rework_of is None and told.judged.rework_of is not None:
+        return f"By the rules it is rework of {told.judged.rework_of}; a person said that it is none, and that counts."
     if row.rework_of is None:
         days = REWORK_WINDOW_US // US_PER_DAY
         return f"It is no rework: it takes back or repeats no completed work of the {days} days before it."
     if mine is None or earlier is None or reason is None:
-        return "It is rework because a person said so."
+        return "It is rework because a person said so; no rule finds of what."
     ago = (mine.started_us - earlier.ended_us) / US_PER_DAY
     return f"It is rework of {earlier.sub_session_id}, which ended {ago:.1f} days before it: {_REWORKS[reason]}."
 

@@ -4,10 +4,13 @@ import sqlite3
 from collections.abc import Callable, Iterable
 from functools import cached_property
 
+import msgspec
+
 from aggregates.arcs import Arc
 from aggregates.observation import Observation, ToolUse
 from aggregates.turn import Turn
 from aggregates.turns import Seen
+from aggregates.verdicts import Intent
 from projections.bodies import unpack
 from projections.explain_shapes import Piece
 from projections.reader import Reader, TextRef
@@ -16,6 +19,13 @@ from projections.sub_session_shown import Row
 from projections.turn_texts import response_ref
 
 QUOTE_CHARS_MAX = 240
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """What the rules and judges alone concluded, whatever people said."""
+
+    intent: Intent | None
+    rework_of: str | None
 
 
 class Told:
@@ -28,6 +38,12 @@ class Told:
         self.turns = [turn for turn, _, _ in self.prompts]
         query = "SELECT body FROM arcs WHERE sub_session_id = ? ORDER BY started_us, arc_id"
         self.arcs = [unpack(each[0], Arc) for each in reader.db.execute(query, (row.sub_session_id,))]
+
+    @cached_property
+    def judged(self) -> Judged:
+        """Without anybody's corrections."""
+        query = "SELECT judged_intent, judged_rework_of FROM sub_sessions WHERE sub_session_id = ?"
+        return Judged(*self.reader.db.execute(query, (self.row.sub_session_id,)).fetchone())
 
     @cached_property
     def seen(self) -> list[Seen]:

@@ -30,7 +30,7 @@ def rubric(told: Told) -> RubricExplained:
     shown = [_prompt(told, *each) for each in told.prompts[:PROMPTS_MAX]]
     intent, row = told.row.intent, told.row
     score = None if intent is None else score_of(len(row.earned), len(applicable(intent)))
-    giving = _gives_intent(told.prompts, intent)
+    giving = _gives_intent(told.prompts, intent if intent == told.judged.intent else None)
     booleans = {} if intent is None else {name: _of_all(told, shown, name) for name in applicable(intent)}
     missing = sum(turn.prompt is None for turn in told.turns)
     return RubricExplained(
@@ -43,7 +43,7 @@ def rubric(told: Told) -> RubricExplained:
         booleans=booleans,
         prompts=shown,
         prompts_not_shown=len(told.prompts) - len(shown),
-        text=_sentences(intent, score, giving, booleans),
+        text=[*_sentences(intent, score, giving, booleans), *_corrected(told)],
         not_observed=[f"the text of {counted(missing, 'prompt', 'prompts')}: not observed"] if missing else [],
         positions=ascending(turn.position for turn in told.turns),
     )
@@ -54,7 +54,7 @@ def _sentences(
 ) -> list[str]:
     if intent is None or score is None:
         return ["No prompt of it could be classified, so it has no grade and is not counted."]
-    by = "by its prompts" if giving is None else f"by the prompt of {iso(giving.started_us)}"
+    by = "as a person said" if giving is None else f"by the prompt of {iso(giving.started_us)}"
     earned = [name for name, each in booleans.items() if each.earned]
     missed = [name for name, each in booleans.items() if not each.earned]
     return [
@@ -63,6 +63,14 @@ def _sentences(
         *([f"Missed: {', '.join(missed)}."] if missed else []),
         f"That is {score:.0f} of 100, {rubric_letter(score)}.",
     ]
+
+
+def _corrected(told: Told) -> list[str]:
+    judged, intent = told.judged.intent, told.row.intent
+    if intent is None or intent == judged:
+        return []
+    without = "could not be classified" if judged is None else f"was judged as {_kind(judged)}"
+    return [f"A person said that it is {_kind(intent)}; without that it {without}."]
 
 
 def _kind(intent: Intent) -> str:

@@ -6,11 +6,12 @@ import msgspec
 
 from aggregates.events import PromptAnswered, PromptCaptured, RecordsCaptured
 from aggregates.words import Words
-from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, SECOND, Log, edit, request, shell
+from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, SECOND, Log, edit, prompt_name, request, shell
 from tests.support.people import ANA_SCOPE
 from tests.svc_http.house import Caller, House, prompt
 from tests.svc_http.test_reads import ASK, V3, a_days_work
 
+ADD = "Add a --json flag to src/parser.py and a test for it"
 PARTS = ("boundary", "floor", "rubric", "outcome", "rework")
 FIELDS = {
     "score_v3_sub_session_id", "agent_session_ids", "is_preview", *PARTS, "overrides", "rules_version", "judges",
@@ -180,7 +181,7 @@ async def test_rework(house: House, api: Caller) -> None:
     """Which earlier work it takes up again, and why."""
     log = Log(ANA_SCOPE)
     for session, at_us in (("a", MONDAY), ("b", MONDAY + DAY)):
-        log.prompt(session, "Add a --json flag to src/parser.py and a test for it", at_us, cwd_digest=7)
+        log.prompt(session, ADD, at_us, cwd_digest=7)
         log.records(
             session,
             request(at_us + SECOND),
@@ -196,6 +197,26 @@ async def test_rework(house: House, api: Caller) -> None:
     assert (rework["reason"], rework["shared_files"], rework["likeness"]) == ("repeats", 1, 1.0)
     assert rework["positions"] == [first["positions"][0], again["boundary"]["positions"][0]]
     assert (first["rework"]["rework"], first["rework"]["reason"]) == (False, None)
+    house.has_seen(Log(ANA_SCOPE).corrects_rework("b", prompt_name("b", ADD, MONDAY + DAY), False))
+    denied = (await explained(api, "b"))["rework"]
+    assert (denied["rework"], denied["rework_of"], denied["reason"]) == (False, None, None)
+    assert "a person said that it is none" in denied["text"][0]
+
+
+async def test_what_people_said_stands_beside_what_was_judged(house: House, api: Caller) -> None:
+    """Their word counts; what was judged without it is told, too."""
+    a_days_work(house)
+    log = Log(ANA_SCOPE)
+    first = prompt_name("a", ASK, MONDAY)
+    log.corrects_intent("a", first, "review").corrects_goal("a", first, False).corrects_rework("a", first, True)
+    house.has_seen(log)
+    shown = await explained(api, "a")
+    assert "A person said that it is a review; without that it was judged as a small change." in shown["rubric"]["text"]
+    assert (shown["rubric"]["intent_class"], shown["rubric"]["intent_prompt_id"]) == ("review", None)
+    assert "A person marked it as not complete; that counts." in shown["outcome"]["text"]
+    assert (shown["outcome"]["goal_complete"], shown["rework"]["rework"]) == (False, True)
+    assert (shown["rework"]["rework_of"], shown["rework"]["reason"]) == (None, None)
+    assert shown["rework"]["text"] == ["It is rework because a person said so; no rule finds of what."]
 
 
 async def test_words_that_were_forgotten(house: House, api: Caller) -> None:
