@@ -109,7 +109,7 @@ def sign_of(turn: Turn) -> Sign:
         at_us=turn.started_us,
         characters=None if reading is None else reading.characters,
         pasted_characters=0 if reading is None else reading.pasted_characters,
-        tiny=reading is not None and reading.weight < SHORT_WEIGHT and not reading.pasted_characters,
+        tiny=reading is not None and reading.weight + reading.pasted_characters < SHORT_WEIGHT,
         files=tuple(sorted(turn.work.touched_files)),
         cleared_us=turn.closed_us if turn.closed_by == "clear" else None,
     )
