@@ -101,13 +101,20 @@ def _sentences(told: Told, speaks_for: Sequence[Piece], against: Sequence[Piece]
     if not row.settled:
         return ["It is still open; the outcome is judged when it settles."]
     done = "complete" if verdict.goal_complete else "not complete"
-    text = [f"The judge says: {done}, {verdict.confidence:.0%} sure."]
+    likely = verdict.confidence if verdict.goal_complete else 1 - verdict.confidence
+    text = [f"The judge says: {done}. For: {_listed(speaks_for)}. Against: {_listed(against)}."]
+    text.append(f"By that, completion is {likely:.0%} likely; {_needed(told)}")
+    if any(piece.what in (rules.ENDED_ON_ERROR, rules.CANCELLED_LOOPING) for piece in against):
+        text.append("What ends on an unrecovered error, or is cancelled in a loop, is never complete.")
     if row.goal_complete != verdict.goal_complete:
         text.append(f"A person marked it as {'complete' if row.goal_complete else 'not complete'}; that counts.")
-    text.append(f"For: {_listed(speaks_for)}. Against: {_listed(against)}.")
-    if told.following is None:
-        text.append(f"Nothing follows in its session, so completion must be at least {_floor(told):.0%} likely.")
     return text
+
+
+def _needed(told: Told) -> str:
+    if told.following is None:
+        return f"since nothing follows in its session, {_floor(told):.0%} is needed."
+    return f"since the developer went on in its session, {_floor(told):.0%} is enough."
 
 
 def _listed(pieces: Sequence[Piece]) -> str:

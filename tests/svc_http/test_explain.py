@@ -78,6 +78,21 @@ async def test_the_work_that_speaks_for_completion(house: House, api: Caller) ->
     assert (outcome["completion_floor"], outcome["not_observed"]) == (0.65, ["the text of 1 answer: not observed"])
 
 
+async def test_an_end_that_is_never_complete(house: House, api: Caller) -> None:
+    """The error stands at the fact in which it was reported; likely or not, it does not count."""
+    log = Log(ANA_SCOPE)
+    log.prompt("a", ASK, MONDAY)
+    log.records("a", request(MONDAY + SECOND), edit(MONDAY + 2 * SECOND))
+    log.records("a", {"kind": "error", "at_us": MONDAY + MINUTE, "status_code": 500})
+    house.has_seen(log)
+    house.passes(MONDAY + HOUR)
+    outcome = (await explained(api, "a"))["outcome"]
+    against = {piece["what"]: piece["position"] for piece in outcome["evidence_against"]}
+    assert against["ends on an API error that was not recovered"] == len(house.events) - 1
+    assert outcome["goal_complete"] is False
+    assert "never complete" in outcome["text"][-1]
+
+
 async def test_what_was_not_observed_is_said(house: House, intake: Caller, api: Caller) -> None:
     """A plugin without telemetry sees no tool: no rule over tools fired."""
     await intake.post("/v1/prompts", prompt(ASK, tool_session_id="s1"))
