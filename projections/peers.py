@@ -16,8 +16,8 @@ from projections.reader import Reader
 
 # --- judged values: what peers are compared by stays what the judges said, whatever people decided for themselves -----
 
-JUDGED_QUALIFIES = "s.settles_at_us <= b.log_time_us AND s.floor_passed AND s.intent IS NOT NULL"
-JUDGED_CRUSHED = f"{JUDGED_QUALIFIES} AND s.goal_complete AND s.rework_of IS NULL"
+JUDGED_QUALIFIES = "s.settles_at_us <= b.log_time_us AND s.floor_passed AND s.judged_intent IS NOT NULL"
+JUDGED_CRUSHED = f"{JUDGED_QUALIFIES} AND s.judged_goal_complete AND s.judged_rework_of IS NULL"
 """Conditions of a sub-session `s` at the time `b` of the newest fact, without anybody's override."""
 
 _TOTALS = (

@@ -89,7 +89,8 @@ class _Row(msgspec.Struct, frozen=True):
     floor_passed: bool
     classified: bool
     complete: bool
-    """Judged complete and not rework."""
+    """And not rework; as a person said, else as judged."""
+    overridden: bool
     input_tokens: int
     output_tokens: int
     cache_read_tokens: int
@@ -118,9 +119,9 @@ class _Row(msgspec.Struct, frozen=True):
 
 _ROWS = (
     "SELECT s.started_us, s.last_activity_us, s.turns, s.settles_at_us <= b.log_time_us, s.floor_passed, "
-    "s.intent IS NOT NULL, s.goal_complete AND s.rework_of IS NULL, s.input_tokens, s.output_tokens, "
-    "s.cache_read_tokens, s.cache_write_tokens, s.cost_usd_nano, s.requests, s.unpriced_requests, "
-    "s.lower_bound_requests FROM sub_sessions s, bookmark b "
+    "s.intent IS NOT NULL, s.goal_complete AND s.rework_of IS NULL, s.overridden, "
+    "s.input_tokens, s.output_tokens, s.cache_read_tokens, s.cache_write_tokens, s.cost_usd_nano, "
+    "s.requests, s.unpriced_requests, s.lower_bound_requests FROM sub_sessions s, bookmark b "
     "WHERE s.organization_id = ? AND s.developer_id = ? AND s.started_us >= ? AND s.started_us < ?"
 )
 
@@ -199,7 +200,7 @@ def _rows(reader: Reader, scope: Scope, windows: Sequence[Window]) -> _PerWindow
     """A sub-session belongs to the window in which it started."""
     owner = (str(scope.organization_id), str(scope.developer_id))
     found = [
-        _Row(*row[:3], *map(bool, row[3:7]), *row[7:])
+        _Row(*row[:3], *map(bool, row[3:8]), *row[8:])
         for row in reader.db.execute(_ROWS, (*owner, windows[0].start_us, windows[-1].end_us))
     ]
     return [[row for row in found if w.start_us <= row.started_us < w.end_us] for w in windows]
@@ -210,7 +211,7 @@ def _counts(rows: Sequence[_Row]) -> Counts:
         total_count=sum(row.qualifies for row in rows),
         crushed_count=sum(row.crushed for row in rows),
         unclassified_count=sum(row.settled and row.floor_passed and not row.classified for row in rows),
-        overridden_count=0,
+        overridden_count=sum(row.overridden for row in rows),
     )
 
 
