@@ -67,25 +67,23 @@ def _opening_evidence(told: Told, first: Arc, shift: BoundaryVerdict | None) -> 
         words = one_line(told.prompt_of(turn))
         return [Piece(what=each.what, position=each.position, quote=words) for each in shift.evidence]
     if first.opened_by == "commit" and told.before is not None:
-        at = _position(told, told.before, _commits)
-        return [Piece(what="the commit before it", position=at or told.before.position, quote=None)]
+        return [_said(told, told.before, "the commit before it", _commits)]
     if first.opened_by in ("clear", "end") and told.before is not None:
-        at = _position(told, told.before, _closes)
-        return [Piece(what=f"the {first.opened_by} before it", position=at or turn.position, quote=None)]
+        return [_said(told, told.before, f"the {first.opened_by} before it", _closes)]
     return [told.prompt_piece("its first prompt", turn)]
 
 
-def _position(told: Told, before: Turn, shows: Callable[[Observation], bool]) -> int | None:
-    """The last fact between the start of the turn before and the first turn that shows something."""
+def _said(told: Told, before: Turn, what: str, shows: Callable[[Observation], bool]) -> Piece:
+    """The last report that shows it, between the start of the turn before and the first turn; else the first prompt."""
     query = (
-        "SELECT position, body FROM observations WHERE agent_session_id = ? AND at_us BETWEEN ? AND ? "
+        "SELECT position, record_id, body FROM observations WHERE agent_session_id = ? AND at_us BETWEEN ? AND ? "
         "ORDER BY at_us DESC, record_id DESC"
     )
     bound = (before.agent_session_id, before.started_us, told.turns[0].started_us)
-    for position, body in told.reader.db.execute(query, bound):
+    for position, record_id, body in told.reader.db.execute(query, bound):
         if shows(unpack(body, Observation)):
-            return int(position)
-    return None
+            return Piece(what=what, position=position, quote=one_line(told.reader.command(position, record_id)))
+    return told.prompt_piece(what, told.turns[0])
 
 
 def _commits(seen: Observation) -> bool:

@@ -176,6 +176,37 @@ async def test_another_topic(house: House, api: Caller) -> None:
     assert moved_on["the next turn opens a new goal without a correction"]["quote"] == shift
 
 
+async def test_boundaries_that_were_seen(house: House, api: Caller) -> None:
+    """A clear, and a commit with its command, each at the fact in which it was reported."""
+    log = Log(ANA_SCOPE)
+    for session, done in (("a", "clear"), ("b", "commit")):
+        log.prompt(session, ASK, MONDAY)
+        log.records(session, request(MONDAY + SECOND), edit(MONDAY + 2 * SECOND, path="src/parser.py"))
+        if done == "clear":
+            log.records(session, {"kind": "session_start", "source": "clear", "at_us": MONDAY + MINUTE})
+        else:
+            log.records(session, shell(MONDAY + MINUTE, "git commit -am 'Empty input'"))
+        log.prompt(session, "Write a page in docs/start.md about installing the tool on Windows.", MONDAY + HOUR)
+    house.has_seen(log)
+    cleared, committed = await explained(api, "a"), await explained(api, "b")
+    for shown, kind, quote in ((cleared, "clear", None), (committed, "commit", "git commit -am 'Empty input'")):
+        (piece,) = shown["boundary"]["evidence"]
+        assert (shown["boundary"]["kind"], piece["what"], piece["quote"]) == (kind, f"the {kind} before it", quote)
+        assert isinstance(house.events[piece["position"] - 1], RecordsCaptured)
+        assert shown["boundary"]["judge"] is None
+
+
+async def test_a_person_split_it(house: House, api: Caller) -> None:
+    """Then that is the reason."""
+    log = Log(ANA_SCOPE)
+    log.prompt("a", ASK, MONDAY)
+    second = log.prompt("a", "Also handle a file of blanks.", MONDAY + MINUTE)
+    log.corrects_gap("a", second, boundary=True)
+    house.has_seen(log)
+    boundary = (await explained(api, "a"))["boundary"]
+    assert (boundary["kind"], boundary["text"][0]) == ("person", "It opens here because a person said so.")
+
+
 async def test_a_merge(house: House, api: Caller) -> None:
     """What was joined across a session's end, and why."""
     log = Log(ANA_SCOPE)
