@@ -10,6 +10,7 @@ from projections.bodies import unpack
 from projections.explain_boundary import boundary
 from projections.explain_facts import Told, ascending, counted, not_observed
 from projections.explain_outcome import outcome
+from projections.explain_overrides import overrides
 from projections.explain_rubric import rubric
 from projections.explain_shapes import Explanation, FloorExplained, ReworkExplained
 from projections.reader import Reader
@@ -43,7 +44,7 @@ def explanation(reader: Reader, scope: Scope, sub_session_id: UUID, rules_versio
     current = resolve(reader, scope, sub_session_id)
     for row in select(reader.db, scope, "AND s.sub_session_id = :id", id=str(current)):
         told = Told(reader, row)
-        opens, grade, reached = boundary(told), rubric(told), outcome(told)
+        opens, grade, reached, said = boundary(told), rubric(told), outcome(told), overrides(told)
         parts = (opens, _floor(told), grade, reached, _rework(told))
         return Explanation(
             score_v3_sub_session_id=row.sub_session_id,
@@ -54,10 +55,10 @@ def explanation(reader: Reader, scope: Scope, sub_session_id: UUID, rules_versio
             rubric=grade,
             outcome=reached,
             rework=parts[4],
-            overrides=[],
+            overrides=said,
             rules_version=rules_version,
             judges=sorted({grade.judge, reached.judge, *(each.judge for each in grade.prompts), *_judge(opens.judge)}),
-            positions=ascending(position for part in parts for position in part.positions),
+            positions=ascending([*(at for part in parts for at in part.positions), *(each.position for each in said)]),
         )
     return None
 

@@ -5,8 +5,9 @@
 
 import msgspec
 
+from aggregates.corrections import OverrideField
 from aggregates.rework import ReworkReason
-from aggregates.verdicts import BooleanName
+from aggregates.verdicts import BooleanName, Intent
 
 
 class Piece(msgspec.Struct, frozen=True, kw_only=True):
@@ -133,6 +134,16 @@ class ReworkExplained(Part, frozen=True, kw_only=True):
     """Of the two goals' words, 0-1."""
 
 
+class OverrideShown(msgspec.Struct, frozen=True, kw_only=True):
+    """What a person said, and where: the prompt it was said about, None for a title."""
+
+    field: OverrideField
+    action: str
+    prompt_id: str | None = None
+    intent_class: Intent | None = None
+    position: int
+
+
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """Why a sub-session is what it is."""
 
@@ -144,7 +155,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     rubric: RubricExplained
     outcome: OutcomeExplained
     rework: ReworkExplained
-    overrides: list[object]
+    overrides: list[OverrideShown]
+    """Those that stand, in the order they were said."""
     rules_version: int
     judges: list[str]
     positions: list[int]

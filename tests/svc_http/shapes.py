@@ -3,7 +3,7 @@
 Written by hand from the contract, not from the code. What is not in a shape may not come.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
@@ -411,6 +411,14 @@ class Rework(Part):
     likeness: Share | None
 
 
+class Override(Exact):
+    field: Literal["boundary", "completion", "rollback", "label"]
+    action: str
+    prompt_id: Id | None
+    intent_class: Intent | None
+    position: Position
+
+
 class Explanation(Exact):
     score_v3_sub_session_id: Id
     agent_session_ids: Annotated[list[str], Meta(min_length=1)]
@@ -420,7 +428,7 @@ class Explanation(Exact):
     rubric: Rubric
     outcome: Outcome
     rework: Rework
-    overrides: list[Any]
+    overrides: list[Override]
     rules_version: Annotated[int, Meta(ge=1)]
     judges: Annotated[list[str], Meta(min_length=1)]
     positions: Annotated[list[Position], Meta(min_length=1)]

@@ -205,6 +205,8 @@ async def test_a_person_split_it(house: House, api: Caller) -> None:
     house.has_seen(log)
     boundary = (await explained(api, "a"))["boundary"]
     assert (boundary["kind"], boundary["text"][0]) == ("person", "It opens here because a person said so.")
+    (override,) = (await explained(api, "a"))["overrides"]
+    assert (override["action"], override["prompt_id"]) == ("split_at_turn", str(second))
 
 
 async def test_a_merge(house: House, api: Caller) -> None:
@@ -263,6 +265,22 @@ async def test_what_people_said_stands_beside_what_was_judged(house: House, api:
     assert (shown["outcome"]["goal_complete"], shown["rework"]["rework"]) == (False, True)
     assert (shown["rework"]["rework_of"], shown["rework"]["reason"]) == (None, None)
     assert shown["rework"]["text"] == ["It is rework because a person said so; no rule finds of what."]
+    said = [(each["field"], each["action"], each["intent_class"]) for each in shown["overrides"]]
+    assert said == [
+        ("label", "set_intent", "review"),
+        ("completion", "mark_incomplete", None),
+        ("rollback", "mark_rework", None),
+    ]
+    assert {each["prompt_id"] for each in shown["overrides"]} == {str(first)}
+    assert {each["position"] for each in shown["overrides"]} <= set(shown["positions"])
+    house.has_seen(Log(ANA_SCOPE).corrects_goal("a", first, True).renames(first, "Mine"))
+    now = [(each["field"], each["action"]) for each in (await explained(api, "a"))["overrides"]]
+    assert now == [
+        ("label", "set_intent"),
+        ("rollback", "mark_rework"),
+        ("completion", "mark_complete"),
+        ("label", "rename"),
+    ]
 
 
 async def test_words_that_were_forgotten(house: House, api: Caller) -> None:

@@ -54,8 +54,6 @@ NOT_BUILT_YET = {
     ("GET", "/v1/score_v3/report/<id>", "a"),
     ("DELETE", "/v1/score_v3/report/<id>", "a"),
     ("GET", "/v1/team/daily-summary", "a"),
-    ("POST", "/v1/sub-sessions/<id>/override", "a"),
-    ("GET", "/v1/sub-sessions/accuracy", "a"),
     ("GET", "/v1/insights/report", "i"),
     ("GET", "/v1/insights/report", "a"),
     ("POST", "/v1/insights/report/generate", "i"),
