@@ -3,6 +3,7 @@
 import pytest
 
 from aggregates.times import iso
+from projections import prompt_rows
 from tests.support.facts import HOUR, MINUTE, MONDAY, SECOND, Log, edit, request, shell
 from tests.support.people import ANA_SCOPE, BEN_KEY, EVE_KEY
 from tests.svc_http.house import Caller, House, bearer, prompt
@@ -152,6 +153,17 @@ async def test_pages_of_prompts(house: House, api: Caller) -> None:
         assert [row["prompt_text"] for row in (await api.get(f"{path}?limit=1&offset=1")).json] == texts[1:2]
         assert (await api.get(f"{path}?offset=3")).json == []
         assert (await api.get(f"{path}?limit=x")).status == 400
+
+
+async def test_a_page_of_very_long_texts_ends_early(house: House, api: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After the prompt that fills it; the next page goes on from there."""
+    log = Log(ANA_SCOPE)
+    for number in range(3):
+        log.prompt("a", f"Also rename the function parse_{number} in src/parser.py.", MONDAY + number * MINUTE)
+    house.has_seen(log)
+    monkeypatch.setattr(prompt_rows, "PAGE_CHARS_MAX", 60)
+    path = f"{V3}/sub-sessions/{await newest(api)}/prompts"
+    assert [len((await api.get(f"{path}?offset={offset}")).json) for offset in (0, 2, 3)] == [2, 1, 0]
 
 
 # --- ids ------------------------------------------------------------------------------------------------------
