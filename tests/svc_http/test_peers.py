@@ -13,7 +13,7 @@ from aggregates.people import (
     StartMembership,
 )
 from aggregates.scope import Scope
-from tests.support.facts import DAY, HOUR, MINUTE, SECOND, Log, edit, request, shell
+from tests.support.facts import DAY, HOUR, MINUTE, SECOND, Log, edit, prompt_name, request, shell
 from tests.support.log import named
 from tests.support.people import ACME, ANA, ANA_SCOPE, EVE_KEY, NOW_US, carry_out
 from tests.svc_http.house import Caller, House, bearer
@@ -119,6 +119,18 @@ async def test_nothing_at_all(api: Caller) -> None:
     found = (await api.get(ROUTE)).json
     assert set(found) == FIELDS
     assert found == METADATA | UNUSED | {"myScore": None, "basis": "insufficient"}
+
+
+async def test_what_was_judged_counts_and_not_what_people_say(house: House, api: Caller) -> None:
+    """Ana says that she did not reach her goal: her score follows her, the comparison does not."""
+    works(house, ANA_SCOPE, NOW_US - HOUR, True)
+    asked_us, session = NOW_US - HOUR, f"{ANA}-{NOW_US - HOUR}"
+    log = Log(ANA_SCOPE)
+    log.now_us = NOW_US - MINUTE
+    log.corrects_goal(session, prompt_name(session, ASK.format(f"module{asked_us}"), asked_us), False)
+    house.has_seen(log)
+    assert (await api.get("/v1/score_v3/score")).json["svc_score"] == 0.0
+    assert (await api.get(ROUTE)).json["myScore"] == 100.0
 
 
 async def test_days_are_those_of_the_zone(house: House, api: Caller) -> None:
