@@ -79,9 +79,15 @@ class Row(msgspec.Struct, frozen=True):
         return self.detail.edited_summary or self.detail.summary
 
     @property
+    def graded_intent(self) -> Intent | None:
+        """Its intent, where a prompt was graded; a person may have named the intent of one with no prompt to grade."""
+        return self.intent if self.detail.judge_status == "ok" else None
+
+    @property
     def letter(self) -> str | None:
-        """Of its booleans; None where it is not classified."""
-        score = None if self.intent is None else score_of(len(self.earned), len(applicable(self.intent)))
+        """Of its booleans; None where nothing was graded."""
+        intent = self.graded_intent
+        score = None if intent is None else score_of(len(self.earned), len(applicable(intent)))
         return None if score is None else rubric_letter(score)
 
     @property

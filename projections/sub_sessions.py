@@ -190,7 +190,7 @@ def _rubric_items(reader: Reader, rows: Iterable[Row]) -> list[RubricItem]:
             confidence=None if row.intent is None else row.detail.confidence,
             applicability=applicability(row.intent),
             judge_status=row.detail.judge_status,
-            **booleans(row.intent, row.earned),
+            **booleans(row.graded_intent, row.earned),
             **msgspec.structs.asdict(named),
         )
         for row, named in with_names(reader, rows)
@@ -215,7 +215,7 @@ def speed_fields(row: Row) -> dict[str, Any]:
         "outcome_confidence": row.detail.outcome.confidence if row.settled else None,
         "rework_of": row.rework_of or None if row.settled else None,
         **row.judged,
-        **booleans(row.intent, row.earned),
+        **booleans(row.graded_intent, row.earned),
     }
 
 
