@@ -130,10 +130,6 @@ BUSY_TRIES = 12
 GC_ALLOCATIONS = 50_000
 """Allocations between two looks of the garbage collector; at its usual 700 it takes a twentieth of the time."""
 
-THREAD_TURN_SECONDS = 0.001
-"""How long a busy thread may hold the interpreter while another wants it; at its usual 5 ms a request that goes through
-three threads would wait for a large export at each of them."""
-
 HEALTH_SECONDS = 2.0
 """How long a health check waits for a write before it says that the store is unavailable."""
 

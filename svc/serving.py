@@ -3,7 +3,6 @@
 import gc
 import signal
 import ssl
-import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,7 +16,7 @@ from hypercorn.trio import serve as hypercorn_serve
 from svc.app import open_service
 from svc.failures import single
 from svc.folder import forget_running, held, note_running
-from svc.limits import GC_ALLOCATIONS, HEADER_BYTES_MAX, KEEP_ALIVE_SECONDS, STOP_SECONDS, THREAD_TURN_SECONDS
+from svc.limits import GC_ALLOCATIONS, HEADER_BYTES_MAX, KEEP_ALIVE_SECONDS, STOP_SECONDS
 from svc.service import RunningService
 from svc.settings import Settings, SettingsError, listening_address
 from svc.setup import Initialized, initialize
@@ -59,7 +58,6 @@ async def listening(settings: Settings, service: RunningService) -> AsyncIterato
                 service.settings = msgspec.structs.replace(service.settings, ingest_url=intake)
             note_running(settings.var_path, intake, api)
             _settle_memory()
-            sys.setswitchinterval(THREAD_TURN_SECONDS)
             try:
                 yield Listening(intake, api)
             finally:

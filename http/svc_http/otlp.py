@@ -5,8 +5,9 @@ in a thread, one piece stored before the next is read; few of them at a time, si
 everybody else. The largest go one by one, in a lane of their own, so that no ordinary one waits behind them.
 """
 
+import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, NamedTuple
 
 import trio
@@ -41,6 +42,9 @@ LARGE_BYTES_MAX = 8 * 1024 * 1024
 
 LARGE_AT_ONCE, LARGEST_AT_ONCE = 2, 1
 """Read at the same time: each takes up to twice its unpacked size of memory."""
+
+SHORT_TURN_SECONDS = 0.001
+"""How long a busy thread may hold the interpreter while one of the largest is read."""
 
 WAITING_BYTES_MAX = 64 * 1024 * 1024
 """Large exports, as sent, that may wait for their turn; beyond, 503 at once."""
@@ -163,10 +167,27 @@ async def _take_large(service: Service, sent: Sent, export: Export, lanes: Lanes
             if data is not None:
                 return await _take_in_pieces(service, data, export)
     async with lanes.largest.turn(len(sent.data)):
-        data = sent.data
-        if sent.is_gzip:
-            data = await trio.to_thread.run_sync(gunzip, data, EXPORT_UNPACKED_BYTES_MAX)
-        await _take_in_pieces(service, data, export)
+        with _short_turns():
+            await _take_largest(service, sent, export)
+
+
+async def _take_largest(service: Service, sent: Sent, export: Export) -> None:
+    data = sent.data
+    if sent.is_gzip:
+        data = await trio.to_thread.run_sync(gunzip, data, EXPORT_UNPACKED_BYTES_MAX)
+    await _take_in_pieces(service, data, export)
+
+
+@contextmanager
+def _short_turns() -> Iterator[None]:
+    """For a while no busy thread keeps the interpreter for long from another that wants it. At the usual 5 ms a request
+    that goes through three threads would wait for the export at each of them; for good, it costs captures a tenth."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(SHORT_TURN_SECONDS)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(usual)
 
 
 async def _take_in_pieces(service: Service, data: bytes, export: Export) -> None:
