@@ -4,7 +4,7 @@ The rows, the bookmark and the list of facts that failed change in one transacti
 """
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -65,7 +65,7 @@ def apply(
     rows, broken = _read_facts(facts, digesters, newest_book(db))
     with _transaction(db):
         _store_rows(db, rows)
-        changed = _derive(db, rows, facts[-1].position, broken, Reader(db, fetch))
+        changed = _derive(db, rows, facts[-1].position, broken, Reader(db, _beside(facts, fetch)))
         db.executemany("INSERT OR REPLACE INTO failed VALUES (?, ?)", broken)
         newest_us = max(fact.event.received_at_us for fact in facts)
         db.execute(
@@ -73,6 +73,19 @@ def apply(
             (facts[-1].position, newest_us, checksum),
         )
     return changed
+
+
+def _beside(facts: Sequence[Fact], fetch: FetchEvents) -> FetchEvents:
+    """Events of the log, those of the batch itself without reading them again: mostly it is those."""
+    held = {fact.position: fact.event for fact in facts}
+
+    def beside(positions: Iterable[int]) -> Mapping[int, Event]:
+        wanted = list(positions)
+        found = {position: held[position] for position in wanted if position in held}
+        missing = [position for position in wanted if position not in held]
+        return {**found, **fetch(missing)} if missing else found
+
+    return beside
 
 
 def pass_over(db: sqlite3.Connection, position: int, reason: str, checksum: bytes) -> None:
