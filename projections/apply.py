@@ -14,7 +14,7 @@ from aggregates.events import CatalogPublished, Event
 from aggregates.prices import PriceBook, price_book
 from aggregates.scope import Scope
 from projections.corrections import LATEST_WINS
-from projections.developers import owner_of, reconclude, regroup
+from projections.developers import owners_of, reconclude, regroup
 from projections.facts import rows_of
 from projections.flags import EARLIEST_WINS, flag_skews
 from projections.line_counts import newly_detailed
@@ -181,8 +181,9 @@ def _derive(
 
 def _by_developer(db: sqlite3.Connection, touched: dict[str, int]) -> Iterator[tuple[Scope, list[tuple[str, int]]]]:
     owned: dict[tuple[str, str], tuple[Scope, list[tuple[str, int]]]] = {}
+    owners = owners_of(db, list(touched))
     for session in sorted(touched):
-        scope = owner_of(db, session)
+        scope = owners.get(session)
         if scope is not None:
             key = (str(scope.organization_id), str(scope.developer_id))
             owned.setdefault(key, (scope, []))[1].append((session, touched[session]))

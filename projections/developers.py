@@ -7,6 +7,7 @@ order of their starts, whatever agent session they are of.
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from uuid import UUID
 
 import msgspec
 
@@ -32,11 +33,14 @@ class Placed(msgspec.Struct, frozen=True):
     sub_session_id: str | None
 
 
-def owner_of(db: sqlite3.Connection, session: str) -> Scope | None:
-    """Whose an agent session is; None while its claim has not been seen."""
-    query = "SELECT organization_id, developer_id FROM sessions WHERE agent_session_id = ?"
-    row = db.execute(query, (session,)).fetchone()
-    return None if row is None else msgspec.convert({"organization_id": row[0], "developer_id": row[1]}, Scope)
+def owners_of(db: sqlite3.Connection, sessions: Sequence[str]) -> dict[str, Scope]:
+    """Whose agent sessions are; those whose claim has not been seen are missing."""
+    query = (
+        "SELECT s.agent_session_id, s.organization_id, s.developer_id FROM json_each(?) k "
+        "JOIN sessions s ON s.agent_session_id = k.value"
+    )
+    rows = db.execute(query, (msgspec.json.encode(sessions).decode(),))
+    return {session: Scope(UUID(organization), UUID(developer)) for session, organization, developer in rows}
 
 
 class Rewritten(msgspec.Struct, frozen=True):

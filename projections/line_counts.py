@@ -12,9 +12,10 @@ FROM (
     SELECT at_us, record_id, position, meaning, temporality, value,
         lag(value) OVER (PARTITION BY series, start_us ORDER BY at_us, record_id) AS before
     FROM metric_points
-    WHERE agent_session_id = ? AND meaning IN ('lines_added', 'lines_removed') AND value IS NOT NULL
+    WHERE agent_session_id = ?1 AND meaning IN ('lines_added', 'lines_removed') AND value IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM edit_details WHERE agent_session_id = ?1)
 )
-WHERE at_us >= ? ORDER BY at_us, record_id
+WHERE at_us >= ?2 ORDER BY at_us, record_id
 """
 """What was counted since the point before, in time order. A cumulative series that starts anew, or falls, counts from
 nothing."""
@@ -22,9 +23,6 @@ nothing."""
 
 def line_counts(db: sqlite3.Connection, session: str, start_us: int) -> list[Seen]:
     """The counts from a time on; none where a tool call of the session told its lines."""
-    detailed = db.execute("SELECT 1 FROM edit_details WHERE agent_session_id = ?", (session,)).fetchone()
-    if detailed is not None:
-        return []
     return [
         Seen(at_us, record_id, position, _observation(meaning, round(count)))
         for at_us, record_id, position, meaning, count in db.execute(_COUNTED, (session, start_us))

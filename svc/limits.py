@@ -100,7 +100,7 @@ ACKNOWLEDGED_MAX = 10_000
 assert FRAME_BYTES_MAX * 2 < FLIGHT_BYTES_MAX, "a full frame can be on its way"
 assert ACTOR_BATCH_COMMANDS_MAX <= COMMIT_APPENDS_MAX, "a full batch is one append among others"
 
-PROJECT_EVENTS_MAX = 500
+PROJECT_EVENTS_MAX = 1_000
 """Facts in one transaction of the views: few enough that a waiting reader is served soon."""
 
 CHILD_LINE_BYTES_MAX = 64 * KIB_BYTES
