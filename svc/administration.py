@@ -14,13 +14,11 @@ from aggregates.people import Directory, PeopleCommand, PeopleReply, decide_peop
 from svc.clock import Clock
 from svc.codec import NewEvent
 from svc.journal import Journal
-from svc.letters import Busy, Letter
+from svc.letters import Mailbox
 from svc.limits import MAILBOX_COMMANDS_MAX
 from svc.store import EventStore
 
 log = structlog.get_logger()
-
-PeopleLetter = Letter[PeopleCommand, PeopleReply]
 
 
 def load_directory(store: EventStore) -> Directory:
@@ -38,7 +36,8 @@ class Administration:
         self._journal = journal
         self._clock = clock
         self.directory = load_directory(store)
-        self._send, self._receive = trio.open_memory_channel[PeopleLetter](MAILBOX_COMMANDS_MAX)
+        full = "too many changes to people and keys wait already"
+        self._mailbox = Mailbox[PeopleCommand, PeopleReply](MAILBOX_COMMANDS_MAX, full)
 
     def organization_ids(self) -> set[UUID]:
         """Every organization there is."""
@@ -46,21 +45,12 @@ class Administration:
 
     async def send(self, command: PeopleCommand) -> PeopleReply:
         """Carry a command out; returns once it is on disk. Raises what the journal raises, or `Busy`."""
-        letter = PeopleLetter(command)
-        try:
-            self._send.send_nowait(letter)
-        except trio.WouldBlock:
-            raise Busy("too many changes to people and keys wait already") from None
-        return await letter.reply()
+        return await self._mailbox.send(command)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Work through the mailbox until cancelled."""
         task_status.started()
-        async for letter in self._receive:
-            try:
-                letter.answer(await self._carry_out(letter.command))
-            except Exception as error:
-                letter.fail(error)
+        await self._mailbox.work_through(self._carry_out)
 
     async def _carry_out(self, command: PeopleCommand) -> PeopleReply:
         events, reply = decide_people(command, self.directory, self._clock.now_us())

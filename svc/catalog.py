@@ -33,7 +33,7 @@ from svc.catalog_sources import CatalogSource, CatalogUnusable
 from svc.clock import Clock
 from svc.codec import CorruptEvent, NewEvent
 from svc.journal import Journal, Saturated
-from svc.letters import Busy, Letter
+from svc.letters import Busy, Mailbox
 from svc.limits import (
     CATALOG_COMMANDS_MAX,
     CATALOG_FIRST_REFRESH_SECONDS,
@@ -46,8 +46,6 @@ log = structlog.get_logger()
 
 _FAILURES = (CatalogUnusable, Busy, Saturated, StoreUnavailable)
 """Why a refresh may not come about; what is served goes on."""
-
-CatalogLetter = Letter[CatalogCommand, CatalogReply]
 
 
 class StoredRevision(NamedTuple):
@@ -89,7 +87,8 @@ class Catalog:
         self._clock = clock
         self._organizations = organizations
         self._source = source
-        self._send, self._receive = trio.open_memory_channel[CatalogLetter](CATALOG_COMMANDS_MAX)
+        full = "too many catalogs wait to be published already"
+        self._mailbox = Mailbox[CatalogCommand, CatalogReply](CATALOG_COMMANDS_MAX, full)
         self._started = trio.Event()
         self._served: Served | None = None
         self._served_source: str | None = None
@@ -106,21 +105,12 @@ class Catalog:
 
     async def send(self, command: CatalogCommand) -> CatalogReply:
         """Carry a command out; returns once it is on disk. Raises what the journal raises, or `Busy`."""
-        letter = CatalogLetter(command)
-        try:
-            self._send.send_nowait(letter)
-        except trio.WouldBlock:
-            raise Busy("too many catalogs wait to be published already") from None
-        return await letter.reply()
+        return await self._mailbox.send(command)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Work through the mailbox until cancelled."""
         task_status.started()
-        async for letter in self._receive:
-            try:
-                letter.answer(await self._carry_out(letter.command))
-            except Exception as error:
-                letter.fail(error)
+        await self._mailbox.work_through(self._carry_out)
 
     async def start(self) -> None:
         """Have prices before the first capture where that takes no network; what fails is logged, and tried again."""

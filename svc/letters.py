@@ -4,7 +4,7 @@ A request handler is cancelled when its client hangs up. It only ever posts a le
 task that owns the mailbox carries the command out whether anybody still waits or not.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
 import trio
@@ -57,3 +57,29 @@ class Letter(Generic[C, R]):
             raise self._error
         assert self._reply is not None, "a letter is settled with a reply or an error"
         return self._reply
+
+
+class Mailbox(Generic[C, R]):
+    """A bounded mailbox whose one reader carries commands out, one after the other."""
+
+    def __init__(self, commands_max: int, full: str) -> None:
+        """`full`: what somebody is told for whom there is no room."""
+        self._full = full
+        self._send, self._receive = trio.open_memory_channel[Letter[C, R]](commands_max)
+
+    async def send(self, command: C) -> R:
+        """Have a command carried out; returns once it is. Raises `Busy`, or what became of it."""
+        letter = Letter[C, R](command)
+        try:
+            self._send.send_nowait(letter)
+        except trio.WouldBlock:
+            raise Busy(self._full) from None
+        return await letter.reply()
+
+    async def work_through(self, carry_out: Callable[[C], Awaitable[R]]) -> None:
+        """Read until cancelled; an error is the outcome of its own command alone."""
+        async for letter in self._receive:
+            try:
+                letter.answer(await carry_out(letter.command))
+            except Exception as error:
+                letter.fail(error)
