@@ -31,7 +31,7 @@ demo: venv
 	$(BIN)/svc demo
 
 test: dev
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n auto --dist worksteal
 
 lint: dev
 	$(BIN)/ruff check .

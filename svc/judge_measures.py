@@ -41,7 +41,8 @@ class Share(msgspec.Struct, frozen=True):
         z, n, p = 1.96, self.total, self.hits / self.total
         middle = (p + z * z / (2 * n)) / (1 + z * z / n)
         half = z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / (1 + z * z / n)
-        return max(0.0, middle - half), min(1.0, middle + half)
+        # At the ends the formula gives 0 and 1 but for rounding.
+        return max(0.0, min(p, middle - half)), min(1.0, max(p, middle + half))
 
 
 class PromptMeasures(msgspec.Struct, frozen=True):
