@@ -1,10 +1,8 @@
 """Real exports of real agents become sessions with the tokens, costs and turns that their own records tell."""
 
 import json
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from random import Random
 from typing import Any
 from uuid import UUID, uuid5
@@ -18,21 +16,18 @@ from aggregates.telemetry.splitting import Signal, split
 from aggregates.times import parse_instant
 from tests.support.captures import Actor
 from tests.support.facts import ANA, DIGESTER, NAMESPACE, Placed, project, tables
+from tests.support.real_data import FOLDER, NEEDS_REAL_DATA
 
-REAL_DATA = os.environ.get("SVC_REAL_DATA")
 LONG_AFTER_US = 1_900_000_000 * 1_000_000
 COUNTS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_creation_tokens")
 
-pytestmark = [
-    pytest.mark.real_data,
-    pytest.mark.skipif(not REAL_DATA, reason="SVC_REAL_DATA names no folder of real captures"),
-]
+pytestmark = NEEDS_REAL_DATA
 
 
 def _lines(*patterns: str) -> Iterator[bytes]:
     """The request bodies of these files, one a line, or one a file where a file is one JSON document."""
     for pattern in patterns:
-        for path in sorted(Path(REAL_DATA or "").glob(pattern)):
+        for path in sorted(FOLDER.glob(pattern)):
             bodies = path.read_bytes().splitlines() if path.suffix == ".jsonl" else [path.read_bytes()]
             yield from (body for body in bodies if body.strip())
 

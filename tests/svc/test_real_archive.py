@@ -1,10 +1,6 @@
 """Real transcripts, imported and archived: the sums of the archive are those of the tokens pages."""
 
-import os
 from pathlib import Path
-
-import msgspec
-import pytest
 
 from aggregates.stays import Stay
 from aggregates.windows import Window
@@ -12,36 +8,16 @@ from projections.spending import Asked, Spent, live_part
 from svc.archive.compacting import compact_one_day
 from svc.archive.folder import Archive
 from svc.archive.reading import Budget, spending
-from svc.importer import import_claude_code
 from tests.support.archives import archive_all, fingerprint, newest, shown, stored
-from tests.support.captures import Actor
-from tests.support.facts import ANA, DIGESTER, Placed, project
+from tests.support.facts import ANA, project
+from tests.support.real_data import LONG_AFTER_US, NEEDS_REAL_DATA, imported_transcripts
 
-REAL_DATA = os.environ.get("SVC_REAL_DATA")
-FOLDERS = ("entire-checkpoints/transcripts", "sniffly-mock-data")
-LONG_AFTER_US = 1_800_000_000 * 1_000_000
-"""When the server took it all: later than any line."""
-
-pytestmark = [
-    pytest.mark.real_data,
-    pytest.mark.skipif(not REAL_DATA, reason="SVC_REAL_DATA names no folder of real captures"),
-]
-
-
-async def _imported() -> list[Placed]:
-    actor = Actor()
-    for folder in FOLDERS:
-        path = Path(REAL_DATA or "") / folder
-        await import_claude_code(
-            path, actor.send, lambda progress: None, scope=ANA, digester=DIGESTER, now_us=LONG_AFTER_US
-        )
-    received = [msgspec.structs.replace(event, received_at_us=LONG_AFTER_US) for event in actor.events]
-    return [Placed(number, event) for number, event in enumerate(received, 1)]
+pytestmark = NEEDS_REAL_DATA
 
 
 async def test_the_archive_tells_what_the_tokens_pages_tell(tmp_path: Path) -> None:
     """Every request once, whichever store it is read from; a transcript's requests all belong to turns."""
-    views, archive = project(await _imported()), Archive(tmp_path, fingerprint)
+    views, archive = project(await imported_transcripts()), Archive(tmp_path, fingerprint)
     ever = Window(0, LONG_AFTER_US)
     asked = Asked(ever, (Stay(ANA.developer_id, ever.start_us, ever.end_us),))
     told = live_part(views, ANA.organization_id, asked, 0).spent[ANA.developer_id]

@@ -1,30 +1,24 @@
 """Every real export is taken as a whole, and its requests hold the tokens that it tells; generated ones never break."""
 
 import json
-import os
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from aggregates.events import RecordsCaptured
+from tests.support.real_data import FOLDER, NEEDS_REAL_DATA
 from tests.svc_http.house import Caller, House
 
-REAL_DATA = os.environ.get("SVC_REAL_DATA")
-
-pytestmark = [
-    pytest.mark.real_data,
-    pytest.mark.skipif(not REAL_DATA, reason="SVC_REAL_DATA names no folder of real captures"),
-]
+pytestmark = NEEDS_REAL_DATA
 
 Sums = Counter[tuple[str, str]]
 
 
 def bodies(pattern: str) -> Iterator[tuple[str, bytes]]:
     """The request bodies of these files: one a file, or one a line."""
-    for path in sorted(Path(REAL_DATA or "").glob(pattern)):
+    for path in sorted(FOLDER.glob(pattern)):
         data = path.read_bytes()
         yield from ((path.name, each) for each in (data.splitlines() if path.suffix == ".jsonl" else [data]))
 

@@ -1,28 +1,23 @@
 """Real exports read back: every record with the attributes it was sent with, logs and counters telling the same."""
 
 import json
-import os
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support.real_data import FOLDER, NEEDS_REAL_DATA
 from tests.svc_http.house import Caller, House
 
-REAL_DATA = os.environ.get("SVC_REAL_DATA")
 LONG_AFTER_US = 1_900_000_000 * 1_000_000
 
-pytestmark = [
-    pytest.mark.real_data,
-    pytest.mark.skipif(not REAL_DATA, reason="SVC_REAL_DATA names no folder of real captures"),
-]
+pytestmark = NEEDS_REAL_DATA
 
 
 def bodies(pattern: str) -> Iterator[tuple[str, bytes]]:
     """Signal and request body, one a line, or one a file where a file is one JSON document."""
-    for path in sorted(Path(REAL_DATA or "").glob(pattern)):
+    for path in sorted(FOLDER.glob(pattern)):
         for body in path.read_bytes().splitlines() if path.suffix == ".jsonl" else [path.read_bytes()]:
             yield "logs" if b'"resourceLogs"' in body else "traces" if b'"resourceSpans"' in body else "metrics", body
 
