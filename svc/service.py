@@ -94,10 +94,6 @@ class RunningService:
         """Microseconds since 1970, UTC."""
         return self._clock.now_us()
 
-    def content_digest(self, scope: Scope, canonical: bytes) -> bytes:
-        """The keyed digest by which answers are compared."""
-        return self.vault.digester(scope.developer_id).digest(canonical.decode())
-
     def digester(self, scope: Scope) -> Digester:
         """Keyed digests under the developer's key."""
         return self.vault.digester(scope.developer_id)

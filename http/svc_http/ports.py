@@ -70,9 +70,6 @@ class Service(Protocol):
         """What was spent in each window by those who stayed in a team of the scope's organization, from the archive
         and from what is not archived yet. Raises `Unavailable`."""
 
-    def content_digest(self, scope: Scope, canonical: bytes) -> bytes:
-        """The digest under the developer's key by which responses are compared."""
-
     def digester(self, scope: Scope) -> Digester:
         """Keyed digests under the developer's key, for what a capture keeps only the digest of."""
 

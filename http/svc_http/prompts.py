@@ -195,7 +195,7 @@ async def _legacy_selected(
         known = await service.operation_prompt(caller.scope, body.response_operation_id)
         if known is not None:
             return known
-    digest = service.content_digest(caller.scope, canonical_bytes(content))
+    digest = service.digester(caller.scope).digest(canonical_bytes(content).decode())
     found = await service.read(caller.scope, legacy_prompt, session_id, digest)
     if found is None:
         raise not_found("no prompt of yours in this session is without a response; capture the prompt first")

@@ -81,10 +81,6 @@ class House:
         """The time that the test has set."""
         return self.clock_us
 
-    def content_digest(self, scope: Scope, canonical: bytes) -> bytes:
-        """As the decisions make it."""
-        return DIGESTER.digest(canonical.decode())
-
     def digester(self, scope: Scope) -> Digester:
         """One for everybody."""
         return DIGESTER
