@@ -2,7 +2,7 @@
 
 A turn that only navigates, accepts, corrects or whose text was not captured never shifts. For any other the judge
 weighs signals: what the new prompt says, how much of it is new to the sub-session, and whether the work shares files.
-Idle time is no boundary and is not looked at. The weights are thousandths of a logit (`judge_weights.py`).
+Idle time is no boundary and is not looked at. The weights are thousandths of a logit (`boundary_weights.py`).
 """
 
 import math
@@ -12,9 +12,9 @@ from functools import cached_property
 
 import msgspec
 
+from aggregates.boundary_weights import BOUNDARY_BIAS, BOUNDARY_WEIGHTS
 from aggregates.digests import unpacked
 from aggregates.feature_names import FLAGS
-from aggregates.judge_weights import BOUNDARY_BIAS, BOUNDARY_WEIGHTS
 from aggregates.reading import PromptReading
 from aggregates.turn import CHANGE, COMMIT, INTERRUPTED, Turn
 from aggregates.verdicts import BoundaryVerdict, Evidence

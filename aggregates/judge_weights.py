@@ -1,4 +1,4 @@
-"""Weights of the judges, in thousandths of a logit; written by `python -m svc.train_judges`, not by hand.
+"""Weights of the rubric judge, thousandths of a logit; written by `python -m svc.train_judges`, not by hand.
 
 One number per intent, or per boolean, in the order of `verdicts.INTENTS` and `verdicts.BOOLEANS`.
 """
@@ -1441,46 +1441,4 @@ BOOLEAN_WEIGHTS: dict[str, tuple[int, ...]] = {
     "words over 40": (58, -35, -121, -209, -10, 610, 72),
     "words over 6": (423, 256, 315, 635, -334, -163, -137),
     "words over 70": (-180, 106, -58, 165, 229, -1, 479),
-}
-BOUNDARY_BIAS = -107
-BOUNDARY_WEIGHTS: dict[str, int] = {
-    "names a new task": -26,
-    "points back": -289,
-    "only asks a question": -540,
-    "begins with a question": -421,
-    "begins with a request": -424,
-    "begins with a statement": -213,
-    "begins with a condition": 352,
-    "asks for a review": 213,
-    "asks to look": 75,
-    "describes a finding": -60,
-    "hands over a plan": -88,
-    "says what is wrong": -275,
-    "answers an offer": -156,
-    "says still": 268,
-    "says now": 155,
-    "says also": 52,
-    "names a place": 174,
-    "names a file": 187,
-    "names something findable": 43,
-    "names it at once": -6,
-    "over 16 words": -38,
-    "over 25 words": 8,
-    "over 40 words": 127,
-    "over 70 words": 87,
-    "short and vague": -262,
-    "4 words or more are new": 435,
-    "8 words or more are new": 234,
-    "hardly a word is known": 84,
-    "shares no word": -455,
-    "shares 2 words": -399,
-    "shares 4 words": -355,
-    "shares words with the last answer": -179,
-    "works on other files": 71,
-    "works on the same files": -296,
-    "changes the same files": -323,
-    "the answer before was an offer": -477,
-    "the work before was done": -92,
-    "the work before was interrupted": -353,
-    "uses no tool": -458,
 }

@@ -47,7 +47,8 @@ from svc.labelled import (
     read_lines,
     session_item,
 )
-from svc.train_judges import folds, items_of, train, train_boundary
+from svc.train_boundary import train_boundary
+from svc.train_judges import folds, items_of, train
 
 FOLDS = 5
 

@@ -15,7 +15,6 @@ from pathlib import Path
 import click
 import msgspec
 
-from aggregates.boundary import SIGNALS, BoundaryModel, boundary_signals, stays
 from aggregates.digests import Digester
 from aggregates.features import features_of
 from aggregates.reading import PromptReading, read_prompt
@@ -24,11 +23,10 @@ from aggregates.rubric_model import ALL_FEATURES, CONTEXT_NUMBER, MAY_REST_ON_PA
 from aggregates.turn import Turn
 from aggregates.verdicts import APPLIES_TO, BOOLEANS, INTENTS, BooleanName, Intent
 from svc.judge_examples import examples
-from svc.labelled import PromptItem, PromptLabel, SessionItem, labelled_prompts, labelled_sessions
+from svc.labelled import PromptItem, PromptLabel, labelled_prompts
 
 INTENT_PENALTY = 0.012
 BOOLEAN_PENALTY = 0.006
-BOUNDARY_PENALTY = 0.04
 CUT_SHARE = 0.75
 """How far a boolean's bias goes from the fitted one to the one that matches the experts' rate on unseen prompts.
 
@@ -179,7 +177,7 @@ def _boolean(name: BooleanName, items: Sequence[Item], rows: Sequence[Row], unse
     mine = [keep(crossed(rows[place], items[place].intent)) for place in chosen]
     asked = [keep(crossed(rows[place], unseen[place])) for place in chosen]
     targets = [0 if items[place].booleans[name] else 1 for place in chosen]
-    logits = _unseen_logits(mine, targets, [items[place].session for place in chosen], BOOLEAN_PENALTY, asked)
+    logits = unseen_logits(mine, targets, [items[place].session for place in chosen], BOOLEAN_PENALTY, asked)
     judged = [at for at, place in enumerate(chosen) if unseen[place] in APPLIES_TO[name]]
     labelled = [at for at in judged if not items[chosen[at]].session.startswith(_WRITTEN)]
     cut = _rate_matching([logits[at] for at in labelled], [targets[at] for at in labelled])
@@ -197,40 +195,7 @@ def _rate_matching(logits: Sequence[float], targets: Sequence[int]) -> float:
     return (ordered[max(true_count - 1, 0)] + ordered[min(true_count, len(ordered) - 1)]) / 2
 
 
-def train_boundary(sessions: Sequence[SessionItem]) -> BoundaryModel:
-    """A boundary model of labelled sessions; its bias is where F1 is best on sessions not seen."""
-    rows, targets, names = boundary_rows(sessions)
-    unseen = _unseen_logits(rows, targets, names, BOUNDARY_PENALTY)
-    cut = max(sorted(set(unseen)), key=lambda each: _f1(unseen, targets, each))
-    both = fit(rows, targets, 2, BOUNDARY_PENALTY)
-    weights = {SIGNALS[number]: round(1000 * (w[0] - w[1])) for number, w in both.weights.items()}
-    return BoundaryModel(round(1000 * (both.bias[0] - both.bias[1] - cut)) + 1, weights)
-
-
-def boundary_rows(sessions: Sequence[SessionItem]) -> tuple[list[Row], list[int], list[str]]:
-    """For each turn that may shift: its signals, 0 where the experts open an arc and 1 else, its session."""
-    rows: list[Row] = []
-    targets: list[int] = []
-    names: list[str] = []
-    for session in sessions:
-        starts = {arc.start - 1 for arc in session.arcs or ()}
-        first = 0
-        for place in range(1, len(session.turns)):
-            arc, turn = session.turns[first:place], session.turns[place]
-            if turn.opening is None and stays(arc, turn) is None:
-                rows.append(tuple(SIGNALS.index(name) for name in boundary_signals(arc, turn)))
-                targets.append(0 if place in starts else 1)
-                names.append(session.session)
-            first = place if place in starts else first
-    return rows, targets, names
-
-
-def _f1(logits: Sequence[float], targets: Sequence[int], cut: float) -> float:
-    judged = [target for logit, target in zip(logits, targets, strict=True) if logit >= cut]
-    return 2 * judged.count(0) / (len(judged) + targets.count(0))
-
-
-def _unseen_logits(
+def unseen_logits(
     rows: Sequence[Row],
     targets: Sequence[int],
     sessions: Sequence[str],
@@ -301,11 +266,11 @@ def _step(weights: list[float], squares: list[float], slopes: Sequence[float], r
         weights[index] -= rate * slope / (math.sqrt(squares[index]) + 1e-3)
 
 
-def source_of(trained: Tables, boundary: BoundaryModel) -> str:
+def source_of(trained: Tables) -> str:
     """The text of the weights file."""
     bias, weights, boolean_bias, boolean_weights = trained
     lines = [
-        '"""Weights of the judges, in thousandths of a logit; written by `python -m svc.train_judges`, not by hand.',
+        '"""Weights of the rubric judge, thousandths of a logit; written by `python -m svc.train_judges`, not by hand.',
         "",
         "One number per intent, or per boolean, in the order of `verdicts.INTENTS` and `verdicts.BOOLEANS`.",
         '"""',
@@ -317,10 +282,6 @@ def source_of(trained: Tables, boundary: BoundaryModel) -> str:
         f"BOOLEAN_BIAS: tuple[int, ...] = {boolean_bias}",
         "BOOLEAN_WEIGHTS: dict[str, tuple[int, ...]] = {",
         *(f'    "{name}": {values},' for name, values in boolean_weights.items()),
-        "}",
-        f"BOUNDARY_BIAS = {boundary.bias}",
-        "BOUNDARY_WEIGHTS: dict[str, int] = {",
-        *(f'    "{name}": {boundary.weights[name]},' for name in SIGNALS if name in boundary.weights),
         "}",
     ]
     return "\n".join(lines) + "\n"
@@ -338,9 +299,8 @@ def main(data_dir: Path, out: Path | None) -> None:
     """Train the rubric judge on DATA_DIR/labels/prompts.jsonl and write its weights."""
     items = items_of(data_dir)
     target = out or Path(__file__).parent.parent / "aggregates" / "judge_weights.py"
-    sessions = [each for each in labelled_sessions(data_dir / "labels" / "sessions.jsonl") if each.arcs is not None]
-    target.write_text(source_of(tables(items), train_boundary(sessions)), encoding="utf-8")
-    click.echo(f"{len(items)} prompts, {len(sessions)} sessions -> {target}")
+    target.write_text(source_of(tables(items)), encoding="utf-8")
+    click.echo(f"{len(items)} prompts -> {target}")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregates.boundary import SHIPPED_BOUNDARY
 from aggregates.verdicts import BOOLEANS, applicable
 from svc.judge_examples import examples
 from svc.judge_measures import (
@@ -187,7 +186,7 @@ def test_a_fit_learns_what_tells_the_classes_apart() -> None:
 def test_training_twice_writes_the_same_file_and_it_is_python() -> None:
     """No randomness, no order of hashing."""
     items = written_items()
-    one, two = (source_of(tables(items), SHIPPED_BOUNDARY) for _ in range(2))
+    one, two = (source_of(tables(items)) for _ in range(2))
     assert one == two
     compile(one, "judge_weights.py", "exec")
 
