@@ -37,6 +37,10 @@ class Fact(Protocol):
     def event(self) -> Event: ...
 
 
+class Overtaken(Exception):
+    """Another writer moved the views on meanwhile; nothing was changed."""
+
+
 class Bookmark(msgspec.Struct, frozen=True):
     """How far the views have come."""
 
@@ -54,16 +58,25 @@ def bookmark(db: sqlite3.Connection) -> Bookmark:
 
 
 def apply(
-    db: sqlite3.Connection, facts: Sequence[Fact], checksum: bytes, digesters: Digesters, fetch: FetchEvents
+    db: sqlite3.Connection,
+    facts: Sequence[Fact],
+    checksum: bytes,
+    digesters: Digesters,
+    fetch: FetchEvents,
+    *,
+    after: int | None = None,
 ) -> set[str]:
     """Apply facts in log order, all in one transaction; the ids of the sub-sessions that changed.
 
     `checksum`: that of the last fact's event. `fetch`: events of the log whose words are needed again; it raises
     `TextsUnavailable` where the log cannot be read, and then nothing is applied. A fact that breaks a rule is listed in
-    `failed`, and nothing of it is kept; the others are.
+    `failed`, and nothing of it is kept; the others are. `after`: where the views stood when the facts were read; raises
+    `Overtaken` where they stand elsewhere by now.
     """
     rows, broken = _read_facts(facts, digesters, newest_book(db))
     with _transaction(db):
+        if after is not None and bookmark(db).position != after:
+            raise Overtaken(f"another process writes these views: they stood at {after} and now hold more")
         _store_rows(db, rows)
         changed = _derive(db, rows, facts[-1].position, broken, Reader(db, _beside(facts, fetch)))
         db.executemany("INSERT OR REPLACE INTO failed VALUES (?, ?)", broken)

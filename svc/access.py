@@ -15,8 +15,9 @@ import trio
 from aggregates.commands import AnyCommand, Reply
 from aggregates.people import KeyRecord, MembershipRecord, PeopleRefused, RevokeKey
 from svc import replay
-from svc.app import EVENTS_FILE, open_service
+from svc.app import open_service
 from svc.catalog_access import CatalogAccess, LocalCatalog, RemoteCatalog
+from svc.event_log import EVENTS_FILE
 from svc.folder import InUse, held, running
 from svc.limits import BUSY_TRIES, PAGE_RECORDS, POLL_SECONDS, REMOTE_TIMEOUT_SECONDS
 from svc.rebuilding import ReplayStatus

@@ -13,8 +13,9 @@ from svc.archive.reading import Budget
 from svc.catalog import Catalog
 from svc.catalog_sources import CatalogSource
 from svc.clock import Clock, SystemClock
-from svc.codec import Codec
+from svc.event_log import open_log
 from svc.journal import Journal
+from svc.limits import BEGIN_SECONDS
 from svc.projecting import serving_file
 from svc.projector import Projector
 from svc.rebuilding import Rebuilding
@@ -22,29 +23,20 @@ from svc.rules import RULES_VERSION
 from svc.secrets_file import internal_secret
 from svc.service import Acknowledged, RunningService
 from svc.settings import Settings
-from svc.sqlite_store import open_sqlite_store
 from svc.store import EventStore
 from svc.ticking import Ticker
-from svc.vault import FileKeys, Vault
+from svc.vault import Vault
+from svc.worker import ChildWorker, ThreadWorker, Worker
 from svc_http.ports import PublicSettings
-
-EVENTS_FILE = "events.db"
-KEYS_FOLDER = "keys"
-
-
-def open_log(var: Path) -> tuple[EventStore, Vault]:
-    """The event store and the vault of a var folder."""
-    vault = Vault(FileKeys(var / KEYS_FOLDER))
-    return open_sqlite_store(var / EVENTS_FILE, Codec(vault)), vault
 
 
 @asynccontextmanager
 async def open_service(
-    settings: Settings, *, ingest_url: str = "", clock: Clock | None = None, refreshing: bool = False
+    settings: Settings, *, ingest_url: str = "", clock: Clock | None = None, lasting: bool = False
 ) -> AsyncIterator[RunningService]:
     """The running service over a var folder that this process holds, without any listener.
 
-    `refreshing`: whether prices are asked for again and again, as a server does and a command does not.
+    `lasting`: it is to run for long, so prices are asked for again and again, and a child process keeps the views.
     Leaving the block stops every task; what was acknowledged is on disk, what was not is refused.
     """
     clock = clock or SystemClock()
@@ -57,7 +49,7 @@ async def open_service(
         acknowledged = Acknowledged()
         actors = Actors(means, acknowledged.note)
         path = serving_file(var, RULES_VERSION, store)
-        projector = Projector(path, store, journal, vault.digester, lambda changed: None)
+        projector = Projector(path, journal, lambda views: worker(settings, views, store, vault, beside=lasting))
         rebuilding = Rebuilding(var, projector)
         budget = Budget(settings.archive_read_files_max, settings.archive_read_bytes_max)
         archive = ArchiveLane(var, lambda: projector.readers, store.fingerprint, budget)
@@ -75,18 +67,27 @@ async def open_service(
             catalog,
         )
         async with trio.open_nursery() as nursery:
-            for task in (journal.run, administration.run, catalog.run, actors.run, projector.run, rebuilding.run):
+            for task in (projector.run, journal.run, administration.run, catalog.run, actors.run, rebuilding.run):
                 await nursery.start(task)
             nursery.start_soon(Ticker(journal, projector, clock).run)
             nursery.start_soon(archive.run)
-            if refreshing:
+            if lasting and settings.catalog_refresh:
                 nursery.start_soon(catalog.keep_fresh)
+            with trio.move_on_after(BEGIN_SECONDS):  # beyond it, the log says why, and reads answer 503
+                await projector.begun()
             yield service
             nursery.cancel_scope.cancel()
         archive.close()
-        projector.close()
+        await projector.close()
     finally:
         store.close()
+
+
+def worker(settings: Settings, views: Path, store: EventStore, vault: Vault, *, beside: bool) -> Worker:
+    """Who writes a views file. `beside`: a child process, if the operator has not said otherwise."""
+    if beside and settings.projector_process:
+        return ChildWorker(settings.var_path, views)
+    return ThreadWorker(views, store, vault.digester)
 
 
 def public_settings(settings: Settings, secret: str, ingest_url: str) -> PublicSettings:

@@ -85,6 +85,9 @@ PROJECT_INTERVAL_SECONDS = 0.25
 """The projector runs at most this often, and at once when a reader waits: woken at every commit it would take a
 third of the capture rate."""
 
+BEGIN_SECONDS = 5.0
+"""How long a start waits for the projector's child process, which takes half a second."""
+
 READ_WAIT_SECONDS = 2.0
 """How long a read waits for its caller's own writes to be projected before it answers 503."""
 

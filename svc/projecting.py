@@ -32,27 +32,29 @@ def step(
         facts = store.read_after(position, limit_events, limit_bytes)
     except CorruptEvent:
         return _step_to_corrupt(db, store, digesters)
-    return _apply(db, facts, store, digesters)
+    return _apply(db, position, facts, store, digesters)
 
 
 def _step_to_corrupt(db: sqlite3.Connection, store: EventStore, digesters: Digesters) -> tuple[int, set[str]]:
     """One event at a time up to the corrupt one, which is listed and passed over; the others count."""
+    after = bookmark(db).position
     try:
-        facts = store.read_after(bookmark(db).position, limit_events=1)
+        facts = store.read_after(after, limit_events=1)
     except CorruptEvent as error:
-        position = error.position or bookmark(db).position + 1
+        position = error.position or after + 1
         log.error("a stored event is corrupt and is passed over", position=position)
         pass_over(db, position, "CorruptEvent", store.fingerprint(position))
         return 1, set()
-    return _apply(db, facts, store, digesters)
+    return _apply(db, after, facts, store, digesters)
 
 
 def _apply(
-    db: sqlite3.Connection, facts: Sequence[Recorded], store: EventStore, digesters: Digesters
+    db: sqlite3.Connection, after: int, facts: Sequence[Recorded], store: EventStore, digesters: Digesters
 ) -> tuple[int, set[str]]:
     if not facts:
         return 0, set()
-    return len(facts), apply(db, facts, store.fingerprint(facts[-1].position), digesters, _fetching(store))
+    checksum = store.fingerprint(facts[-1].position)
+    return len(facts), apply(db, facts, checksum, digesters, _fetching(store), after=after)
 
 
 def _fetching(store: EventStore) -> FetchEvents:

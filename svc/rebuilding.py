@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import structlog
 import trio
 
 from svc.limits import CHILD_LINE_BYTES_MAX
+from svc.program import program
 from svc.projector import Projector
 from svc.replay import Progress
 from svc.rules import checked
@@ -35,11 +35,6 @@ class BuildStep(msgspec.Struct, frozen=True):
 
     done: int
     of: int
-
-
-def program() -> list[str]:
-    """The command that runs this very program: the one-file binary, or the package under Python."""
-    return [sys.executable] if getattr(sys, "frozen", False) else [sys.executable, "-m", "svc"]
 
 
 async def build_in_child(

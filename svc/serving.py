@@ -37,7 +37,7 @@ async def serve(settings: Settings, ready: Callable[[Listening], None], first: C
     owner and key. Raises `InUse`, `SettingsError`, `StoreUnavailable`.
     """
     with held(settings.var_path):
-        async with open_service(settings, refreshing=settings.catalog_refresh) as service:
+        async with open_service(settings, lasting=True) as service:
             made = await initialize(service, settings.var_path)
             if made is not None:
                 first(made)

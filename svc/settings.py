@@ -44,6 +44,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Where list prices come from: the maintained data that are installed, the path of a file, or a URL."""
     catalog_refresh: bool = True
     """Whether the source is asked again every day; with `genai-prices` that is its newest edition on the network."""
+    projector_process: bool = True
+    """Whether the server's views are kept by a child process: a second core and some 60 MB more; else by a thread."""
     log_level: str = "info"
     """debug, info, warning or error."""
 

@@ -8,6 +8,7 @@ from svc.cli.demo import demo
 from svc.cli.importing import import_
 from svc.cli.judging import grade, judge
 from svc.cli.keys import key
+from svc.cli.projecting import project
 from svc.cli.replaying import replay
 from svc.cli.serving import init, serve
 
@@ -24,5 +25,5 @@ def main() -> None:
     """
 
 
-for command in (init, serve, key, catalog, replay, import_, grade, judge, demo):
+for command in (init, serve, key, catalog, replay, import_, grade, judge, demo, project):
     main.add_command(command)

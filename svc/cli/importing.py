@@ -11,9 +11,9 @@ from rich.table import Table
 
 from aggregates.scope import Scope
 from svc.access import Access, NotReached, reach
-from svc.app import KEYS_FOLDER
 from svc.cli.common import json_option, print_json, run, settings_from, var_option
 from svc.clock import SystemClock
+from svc.event_log import KEYS_FOLDER
 from svc.importer import ImportReport, Progress, import_claude_code
 from svc.settings import Settings
 from svc.vault import FileKeys, Vault

@@ -10,9 +10,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressC
 from rich.table import Table
 
 from svc.access import reach
-from svc.app import open_log
 from svc.checking import Checked, check
 from svc.cli.common import json_option, print_json, run, settings_from, var_option
+from svc.event_log import open_log
 from svc.limits import PROJECT_EVENTS_MAX
 from svc.rebuilding import BuildStep
 from svc.replay import Progress as Report

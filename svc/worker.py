@@ -1,0 +1,142 @@
+"""Who brings a views file up to the log for the projector: a thread of this process, or a child process beside it.
+
+Reading a kilobyte of prompt and concluding from it takes as long as taking it in, and Python runs one thread of a
+process at a time. So a server lets a child do it: the same program, which holds nothing but the two files and ends with
+the server. A command that runs for a moment takes a thread. Both run the same steps, and so does a replay.
+"""
+
+import contextlib
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+from typing import Protocol
+
+import trio
+
+from projections.apply import bookmark
+from projections.rows import Digesters
+from svc.event_log import open_log
+from svc.limits import CHILD_LINE_BYTES_MAX, PROJECT_EVENTS_MAX
+from svc.program import program
+from svc.projecting import step
+from svc.store import EventStore
+from svc.views import open_writer
+
+
+class WorkerGone(Exception):
+    """The child process ended, or answered what no worker answers; the next step starts another one."""
+
+
+class Worker(Protocol):
+    """Writes one views file; for one task at a time."""
+
+    async def start(self) -> None:
+        """Be able to take a step at once; nothing where it is already."""
+
+    async def step(self) -> int:
+        """Apply the next facts, if there are any; the position that the views hold then."""
+
+    async def close(self) -> None:
+        """Let go of the file."""
+
+
+class ThreadWorker:
+    """Applies facts in a thread of this process."""
+
+    def __init__(self, path: Path, store: EventStore, digesters: Digesters) -> None:
+        self._store = store
+        self._digesters = digesters
+        self._thread_limit = trio.CapacityLimiter(1)
+        self._db: sqlite3.Connection = open_writer(path)
+
+    async def start(self) -> None:
+        """Nothing: it is there."""
+
+    async def step(self) -> int:
+        """Apply the next facts; the position that the views hold then."""
+        return await trio.to_thread.run_sync(self._step, limiter=self._thread_limit)
+
+    async def close(self) -> None:
+        """Let go of the file."""
+        self._db.close()
+
+    def _step(self) -> int:
+        step(self._db, self._store, self._digesters, PROJECT_EVENTS_MAX)
+        return bookmark(self._db).position
+
+
+class ChildWorker:
+    """Has a child process apply facts. One that ended is started again by the next call."""
+
+    def __init__(self, var: Path, path: Path) -> None:
+        self._command = [*program(), "project", "--var", str(var), "--views", str(path)]
+        self._process: trio.Process | None = None
+
+    async def start(self) -> None:
+        """Start the child and wait until it has opened its files. Raises `WorkerGone`, `OSError`."""
+        if self._process is None:
+            self._process = await trio.lowlevel.open_process(
+                self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            )
+            await self._answer()
+
+    async def step(self) -> int:
+        """Apply the next facts; the position that the views hold then. Raises `WorkerGone`, `OSError`."""
+        await self.start()
+        assert self._process is not None
+        assert self._process.stdin is not None
+        with contextlib.suppress(trio.BrokenResourceError):  # then there is no answer either
+            await self._process.stdin.send_all(b"\n")
+        return await self._answer()
+
+    async def close(self) -> None:
+        """End the child. What it was at is rolled back, and applied again by the next one."""
+        process, self._process = self._process, None
+        if process is not None:
+            with trio.CancelScope(shield=True):
+                process.terminate()
+                await process.wait()
+                for stream in (process.stdin, process.stdout):
+                    if stream is not None:
+                        await stream.aclose()
+
+    async def _answer(self) -> int:
+        """The position in the child's next line. Without a whole one, the child is of no more use."""
+        assert self._process is not None
+        assert self._process.stdout is not None
+        line = b""
+        try:
+            while not line.endswith(b"\n"):
+                chunk = await self._process.stdout.receive_some()
+                if not chunk or len(line) > CHILD_LINE_BYTES_MAX:
+                    raise WorkerGone("the process that keeps the views has ended; its own message says why")
+                line += chunk
+            return int(line)
+        except BaseException:
+            await self.close()
+            raise
+
+
+def work(var: Path, path: Path) -> None:
+    """What the child does: a line with its views' position; then, for each line that comes in, a step and another line.
+
+    It ends with its standard input, and so with its server, however that ended. Ctrl-C is meant for the server.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    store, vault = open_log(var)
+    db = open_writer(path)
+    try:
+        _tell(db)
+        for _ in sys.stdin.buffer:
+            step(db, store, vault.digester, PROJECT_EVENTS_MAX)
+            _tell(db)
+    finally:
+        db.close()
+        store.close()
+
+
+def _tell(db: sqlite3.Connection) -> None:
+    sys.stdout.write(f"{bookmark(db).position}\n")
+    sys.stdout.flush()
