@@ -1,6 +1,7 @@
 """The reads of a range of days: files, best prompts, time per task, models per kind of task."""
 
 from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
 
 import msgspec
 from quart_trio.wrappers import TrioResponse
@@ -20,13 +21,19 @@ from svc_http.ranges import RangeEcho, asked_range
 from svc_http.replies import json_reply
 from svc_http.routes import Personal
 
+_I = TypeVar("_I")
 
-class _Listed(msgspec.Struct, frozen=True):
+
+class Listed(msgspec.Struct, Generic[_I], frozen=True):
+    """A page of what a range holds."""
+
     range: RangeEcho
-    items: Sequence[object]
+    items: Sequence[_I]
 
 
-class _TaskTimes(msgspec.Struct, frozen=True, rename="camel"):
+class TaskTimesShown(msgspec.Struct, frozen=True, rename="camel"):
+    """A page of sub-sessions, and the active time of the whole range."""
+
     range: RangeEcho
     items: Sequence[TaskTime]
     total_active_seconds: float
@@ -42,7 +49,7 @@ def _of_range(query: RangeQuery) -> Personal:
         asked = asked_range(service, caller, request.args)
         rows, skipped = limit(request.args), offset(request.args)
         found = await service.read(caller.scope, query, asked.window, rows, skipped)
-        return json_reply(_Listed(asked.echo, found))
+        return json_reply(Listed(asked.echo, found))
 
     return handler
 
@@ -57,4 +64,4 @@ async def task_time(service: Service, request: Request, caller: Principal) -> Tr
     asked = asked_range(service, caller, request.args)
     rows, skipped = limit(request.args), offset(request.args)
     found = await service.read(caller.scope, activity.task_time, asked.window, rows, skipped)
-    return json_reply(_TaskTimes(asked.echo, found.items, found.total_active_seconds))
+    return json_reply(TaskTimesShown(asked.echo, found.items, found.total_active_seconds))

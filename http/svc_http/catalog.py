@@ -26,19 +26,19 @@ class NoSnapshot(msgspec.Struct):
     status: str = "unavailable"
 
 
-class _PublishBody(msgspec.Struct):
+class PublishBody(msgspec.Struct):
     document: CatalogDocument
     source: Annotated[str, msgspec.Meta(min_length=1, max_length=256, pattern=r"\S")] = "upload"
 
 
-class _RepriceBody(msgspec.Struct, rename={"from_time": "from"}):
+class RepriceBody(msgspec.Struct, rename={"from_time": "from"}):
     organization_id: UUID
     from_time: str
     to: str
 
 
-_PUBLISH_DECODER = msgspec.json.Decoder(_PublishBody)
-_REPRICE_DECODER = msgspec.json.Decoder(_RepriceBody)
+_PUBLISH_DECODER = msgspec.json.Decoder(PublishBody)
+_REPRICE_DECODER = msgspec.json.Decoder(RepriceBody)
 
 
 async def snapshot(service: Service, request: Request) -> TrioResponse:

@@ -14,12 +14,12 @@ from svc_http.ports import Service, UnknownRules
 from svc_http.replies import json_reply
 
 
-class _ReplayBody(msgspec.Struct):
+class ReplayBody(msgspec.Struct):
     rules: Annotated[int, msgspec.Meta(ge=1, le=2**31)] | None = None
 
 
 _COMMANDS_DECODER = msgspec.msgpack.Decoder(list[AnyCommand])
-_REPLAY_DECODER = msgspec.json.Decoder(_ReplayBody)
+_REPLAY_DECODER = msgspec.json.Decoder(ReplayBody)
 
 
 async def capture(service: Service, request: Request) -> TrioResponse:

@@ -24,7 +24,7 @@ class HttpError(Exception):
         self.headers = headers or {}
 
 
-class _Body(msgspec.Struct):
+class ErrorBody(msgspec.Struct):
     code: int
     message: str
 
@@ -71,7 +71,7 @@ def unavailable(message: str) -> HttpError:
 
 def error_body(error: HttpError) -> bytes:
     """The error as JSON."""
-    return _ENCODER.encode(_Body(error.status, error.message))
+    return _ENCODER.encode(ErrorBody(error.status, error.message))
 
 
 def error_response(error: HttpError) -> TrioResponse:

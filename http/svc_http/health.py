@@ -14,11 +14,11 @@ from svc_http.replies import json_reply
 _STORE_REASON = "event store unavailable"
 
 
-class _Health(msgspec.Struct):
+class Health(msgspec.Struct):
     status: Literal["ok"] = "ok"
 
 
-class _NotReady(msgspec.Struct):
+class NotReady(msgspec.Struct):
     reason: str
     status: Literal["unavailable"] = "unavailable"
 
@@ -34,13 +34,13 @@ async def api_health(service: Service, request: Request) -> TrioResponse:
     """The process answers and its store takes events."""
     if not await service.store_is_writable():
         raise HttpError(503, _STORE_REASON)
-    return json_reply(_Health())
+    return json_reply(Health())
 
 
 async def ready(service: Service, request: Request) -> TrioResponse:
     """Ready is: the store takes events, and prices are there."""
     if not await service.store_is_writable():
-        return json_reply(_NotReady(_STORE_REASON), 503)
+        return json_reply(NotReady(_STORE_REASON), 503)
     if service.catalog() is None:
         return json_reply(NoSnapshot(), 503)
-    return json_reply(_Health())
+    return json_reply(Health())

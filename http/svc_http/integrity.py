@@ -23,7 +23,7 @@ async def trend(service: Service, request: Request, caller: Principal) -> TrioRe
     """Every kind in every period; empty periods are there with zeros."""
     asked = asked_periods(service, caller, request.args)
     points = await service.read(caller.scope, flags.integrity_trend, asked.window, asked.buckets)
-    return json_reply({**asked.echo, "points": points})
+    return json_reply(asked.trend(points))
 
 
 async def recent(service: Service, request: Request, caller: Principal) -> TrioResponse:

@@ -27,7 +27,7 @@ WINDOW_DAYS_MAX = 90
 DAY_US = 86_400_000_000
 
 
-class _Body(msgspec.Struct):
+class OverrideBody(msgspec.Struct):
     field: str
     action: str
     payload: dict[str, Any] | None = None
@@ -45,13 +45,13 @@ class _SetIntent(msgspec.Struct):
     intent_class: Intent
 
 
-class _Overridden(msgspec.Struct, rename="camel"):
+class Overridden(msgspec.Struct, rename="camel"):
     sub_session_id: UUID
     field: str
     action: str
 
 
-_BODY_DECODER = msgspec.json.Decoder(_Body)
+_BODY_DECODER = msgspec.json.Decoder(OverrideBody)
 
 
 async def override(service: Service, request: Request, caller: Principal, sub_session_id: str) -> TrioResponse:
@@ -69,7 +69,7 @@ async def override(service: Service, request: Request, caller: Principal, sub_se
     if isinstance(reply, Refused):
         raise refusal(reply.reason, reply.message)
     current = await service.read(caller.scope, resolve, wanted)
-    return json_reply(_Overridden(current or found.sub_session_id, body.field, body.action))
+    return json_reply(Overridden(current or found.sub_session_id, body.field, body.action))
 
 
 async def accuracy(service: Service, request: Request, caller: Principal) -> TrioResponse:
@@ -95,7 +95,7 @@ def _unknown(text: str) -> HttpError:
 _Act = Callable[[Scope, Overridable, dict[str, Any]], AnyCommand]
 
 
-def _action(body: _Body) -> _Act:
+def _action(body: OverrideBody) -> _Act:
     legal = _ACTIONS.get(body.field)
     if legal is None:
         raise bad_request(f"field must be one of {', '.join(_ACTIONS)}, not {body.field[:40]!r}")

@@ -1,7 +1,8 @@
 """The calendar periods of a trend: `from`, `to` and `period`."""
 
+from collections.abc import Sequence
 from itertools import islice
-from typing import get_args
+from typing import Generic, TypeVar, get_args
 
 import msgspec
 
@@ -20,6 +21,18 @@ POINTS_MAX = 1000
 PERIODS: tuple[Period, ...] = get_args(Period)
 
 
+_P = TypeVar("_P")
+
+
+class Trend(msgspec.Struct, Generic[_P], frozen=True, rename={"from_time": "from"}):
+    """The range that was asked for, and its periods."""
+
+    from_time: str
+    to: str
+    period: Period
+    points: Sequence[_P]
+
+
 class AskedPeriods(msgspec.Struct, frozen=True):
     """The range of a trend, and its periods in the caller's zone."""
 
@@ -27,10 +40,9 @@ class AskedPeriods(msgspec.Struct, frozen=True):
     period: Period
     buckets: list[Window]
 
-    @property
-    def echo(self) -> dict[str, object]:
-        """The fields that a trend repeats."""
-        return {"from": iso(self.window.start_us), "to": iso(self.window.end_us), "period": self.period}
+    def trend(self, points: Sequence[_P]) -> Trend[_P]:
+        """The answer: what was asked for is repeated in it."""
+        return Trend(iso(self.window.start_us), iso(self.window.end_us), self.period, points)
 
 
 def asked_periods(service: Service, caller: Principal, query: Query) -> AskedPeriods:

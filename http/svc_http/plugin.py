@@ -32,7 +32,7 @@ class _Otlp(msgspec.Struct):
     traces_endpoint: str
 
 
-class _Config(msgspec.Struct):
+class PluginConfig(msgspec.Struct):
     ingest_url: str
     gateway_url: str | None
     anthropic_base_url: str | None
@@ -42,17 +42,17 @@ class _Config(msgspec.Struct):
     otlp: _Otlp
 
 
-class _SetupBody(msgspec.Struct):
+class SetupBody(msgspec.Struct):
     plugin_version: Annotated[str, msgspec.Meta(min_length=1, max_length=64, pattern=r"\S")]
     key_prefix: Annotated[str, msgspec.Meta(max_length=128)] | None = None
 
 
-class _Scores(msgspec.Struct):
+class PrismScores(msgspec.Struct):
     scores: tuple[()] = ()
     total: int = 0
 
 
-_SETUP_DECODER = msgspec.json.Decoder(_SetupBody)
+_SETUP_DECODER = msgspec.json.Decoder(SetupBody)
 
 
 async def config(service: Service, request: Request, caller: Principal) -> TrioResponse:
@@ -60,7 +60,7 @@ async def config(service: Service, request: Request, caller: Principal) -> TrioR
     settings = service.settings
     url = settings.ingest_url.rstrip("/")
     return json_reply(
-        _Config(
+        PluginConfig(
             ingest_url=url,
             gateway_url=settings.gateway_url,
             anthropic_base_url=settings.anthropic_base_url,
@@ -89,4 +89,4 @@ async def setup_complete(service: Service, request: Request, caller: Principal) 
 
 async def prism(service: Service, request: Request, caller: Principal) -> TrioResponse:
     """The fixed shape that is left of an older score pipeline."""
-    return json_reply(_Scores())
+    return json_reply(PrismScores())

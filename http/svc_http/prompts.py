@@ -35,7 +35,7 @@ _Sha256 = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-fA-F]{64}\Z")]
 _OperationId = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
 
 
-class _PromptBody(msgspec.Struct):
+class PromptBody(msgspec.Struct):
     prompt_text: str
     tool_session_id: _Name
     source: _Name | None = None
@@ -49,7 +49,7 @@ class _PromptBody(msgspec.Struct):
     truncated: bool | None = None
 
 
-class _ResponseBody(msgspec.Struct):
+class ResponseBody(msgspec.Struct):
     prompt_id: UUID | None = None
     client_event_id: UUID | None = None
     tool_session_id: _Name | None = None
@@ -69,12 +69,12 @@ class _ResponseBody(msgspec.Struct):
     cost_kind: Literal["public_list_price_estimate", "reported"] | None = None
 
 
-class _Captured(msgspec.Struct):
+class Captured(msgspec.Struct):
     id: UUID
 
 
-_PROMPT_DECODER = msgspec.json.Decoder(_PromptBody)
-_RESPONSE_DECODER = msgspec.json.Decoder(_ResponseBody)
+_PROMPT_DECODER = msgspec.json.Decoder(PromptBody)
+_RESPONSE_DECODER = msgspec.json.Decoder(ResponseBody)
 _METADATA_DECODER = msgspec.json.Decoder(dict[str, Any] | None)
 
 
@@ -87,10 +87,10 @@ async def capture_prompt(service: Service, request: Request, caller: Principal) 
     if isinstance(reply, Refused):
         raise refusal(reply.reason, reply.message)
     assert reply.id is not None, "a captured prompt has an id"
-    return json_reply(_Captured(reply.id), 201 if reply.created else 200)
+    return json_reply(Captured(reply.id), 201 if reply.created else 200)
 
 
-def _prompt_command(body: _PromptBody, caller: Principal) -> CapturePrompt:
+def _prompt_command(body: PromptBody, caller: Principal) -> CapturePrompt:
     developer_id, event_id = caller.scope.developer_id, body.client_event_id
     return CapturePrompt(
         organization_id=caller.scope.organization_id,
@@ -149,7 +149,7 @@ async def capture_response(service: Service, request: Request, caller: Principal
     return no_content()
 
 
-def _content(body: _ResponseBody) -> ResponseContent:
+def _content(body: ResponseBody) -> ResponseContent:
     """The semantic content; refused where the client's own hash says that it is another one."""
     content = ResponseContent(
         response_text=body.response_text,
@@ -170,7 +170,7 @@ def _content(body: _ResponseBody) -> ResponseContent:
     return content
 
 
-def _selected(body: _ResponseBody, caller: Principal) -> UUID | None:
+def _selected(body: ResponseBody, caller: Principal) -> UUID | None:
     """The prompt that the body names; None where it names none by id."""
     if body.prompt_id is not None:
         return body.prompt_id
@@ -180,7 +180,7 @@ def _selected(body: _ResponseBody, caller: Principal) -> UUID | None:
 
 
 async def _legacy_selected(
-    service: Service, request: Request, caller: Principal, body: _ResponseBody, content: ResponseContent
+    service: Service, request: Request, caller: Principal, body: ResponseBody, content: ResponseContent
 ) -> UUID:
     """The prompt that an old plugin means by naming its session only."""
     session_id = body.tool_session_id
@@ -224,7 +224,7 @@ def _is_below(version: str, end: tuple[int, int, int]) -> bool:
 
 
 def _response_command(
-    body: _ResponseBody, caller: Principal, prompt_id: UUID, content: ResponseContent
+    body: ResponseBody, caller: Principal, prompt_id: UUID, content: ResponseContent
 ) -> CaptureResponse:
     return CaptureResponse(
         organization_id=caller.scope.organization_id,

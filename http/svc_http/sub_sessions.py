@@ -21,12 +21,12 @@ from svc_http.ports import Service
 from svc_http.replies import json_reply
 
 
-class _EditBody(msgspec.Struct):
+class EditBody(msgspec.Struct):
     title: Annotated[str, msgspec.Meta(max_length=60)]
     summary: Annotated[str, msgspec.Meta(max_length=240)] | None = None
 
 
-_EDIT_DECODER = msgspec.json.Decoder(_EditBody)
+_EDIT_DECODER = msgspec.json.Decoder(EditBody)
 
 
 async def insight_sessions(service: Service, request: Request, caller: Principal) -> TrioResponse:

@@ -38,11 +38,11 @@ _Choice = TypeVar("_Choice", Signal, GroupBy)
 _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=1024)]
 
 
-class _Groups(msgspec.Struct):
+class Groups(msgspec.Struct):
     groups: list[Group]
 
 
-class _Analytics(msgspec.Struct, rename="camel"):
+class AnalyticsShown(msgspec.Struct, rename="camel"):
     range: RangeEcho
     tools: list[ToolStats]
     errors: list[ErrorCount]
@@ -50,16 +50,16 @@ class _Analytics(msgspec.Struct, rename="camel"):
     active_hours: list[HourCount]
 
 
-class _TurnsBody(msgspec.Struct):
+class TurnsBody(msgspec.Struct):
     session_id: _Name
     prompt_ids: Annotated[list[_Name], msgspec.Meta(max_length=PROMPT_IDS_MAX)]
 
 
-class _Turns(msgspec.Struct):
+class TurnsUse(msgspec.Struct):
     turns: list[TurnUse]
 
 
-_TURNS_DECODER = msgspec.json.Decoder(_TurnsBody)
+_TURNS_DECODER = msgspec.json.Decoder(TurnsBody)
 
 
 def _of_records(query: Callable[[Reader, Scope, Asked], Page]) -> Personal:
@@ -88,20 +88,20 @@ async def stats(service: Service, request: Request, caller: Principal) -> TrioRe
     window = from_until(request.args, zone, service.now_us(), DEFAULT_US)
     signal = _one_of(request.args, "signal", SIGNALS, "logs")
     group_by = _one_of(request.args, "group_by", GROUPINGS, "day")
-    return json_reply(_Groups(await service.read(caller.scope, grouped, window, signal, group_by, zone)))
+    return json_reply(Groups(await service.read(caller.scope, grouped, window, signal, group_by, zone)))
 
 
 async def analytics(service: Service, request: Request, caller: Principal) -> TrioResponse:
     """Tools, failures, models and hours of a range, today by default."""
     asked = _analytics_range(service, caller, request.args)
     found = await service.read(caller.scope, use_in_range, asked.window, asked.zone)
-    return json_reply(_Analytics(asked.echo, found.tools, found.errors, found.models, found.active_hours))
+    return json_reply(AnalyticsShown(asked.echo, found.tools, found.errors, found.models, found.active_hours))
 
 
 async def per_turn(service: Service, request: Request, caller: Principal) -> TrioResponse:
     """What each of some prompts of one agent session used."""
     body = await read_json(request, _TURNS_DECODER)
-    return json_reply(_Turns(await service.read(caller.scope, use_per_turn, body.session_id, body.prompt_ids)))
+    return json_reply(TurnsUse(await service.read(caller.scope, use_per_turn, body.session_id, body.prompt_ids)))
 
 
 def _analytics_range(service: Service, caller: Principal, query: Query) -> AskedRange:

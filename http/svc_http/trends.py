@@ -14,4 +14,4 @@ async def trivia(service: Service, request: Request, caller: Principal) -> TrioR
     """What fell below the substance floor, and why; empty periods are there with zeros."""
     asked = asked_periods(service, caller, request.args)
     points = await service.read(caller.scope, trivia_trend, asked.window, asked.buckets)
-    return json_reply({**asked.echo, "points": points})
+    return json_reply(asked.trend(points))
