@@ -49,7 +49,7 @@ judge-report: dev
 
 binary: dev
 	$(BIN)/pyinstaller --noconfirm --clean --onefile --name svc \
-	  --paths http --hidden-import tzdata --collect-data tzdata --collect-data svc --copy-metadata genai-prices \
+	  --paths http --collect-submodules svc.cli --hidden-import tzdata --collect-data tzdata --collect-data svc --copy-metadata genai-prices \
 	  --distpath dist --workpath build/binary --specpath build svc/__main__.py
 	dist/svc --version
 

@@ -1,5 +1,5 @@
 """`python -m svc`."""
 
-from svc.cli import main
+from svc.entry import main
 
 main()

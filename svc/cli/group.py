@@ -1,19 +1,43 @@
-"""`svc` itself: the commands there are."""
+"""`svc` itself: the commands there are. A command's module is imported when it is called: all together take a second."""
+
+from importlib import import_module
 
 import click
 
 from svc import __version__
-from svc.cli.catalog import catalog
-from svc.cli.demo import demo
-from svc.cli.importing import import_
-from svc.cli.judging import grade, judge
-from svc.cli.keys import key
-from svc.cli.projecting import project
-from svc.cli.replaying import replay
-from svc.cli.serving import init, serve
+
+COMMANDS = {
+    "init": "svc.cli.serving:init",
+    "serve": "svc.cli.serving:serve",
+    "key": "svc.cli.keys:key",
+    "catalog": "svc.cli.catalog:catalog",
+    "replay": "svc.cli.replaying:replay",
+    "import": "svc.cli.importing:import_",
+    "grade": "svc.cli.judging:grade",
+    "judge": "svc.cli.judging:judge",
+    "demo": "svc.cli.demo:demo",
+    "project": "svc.cli.projecting:project",
+}
+"""Name → the module and the command in it, in the order of the help."""
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class LazyGroup(click.Group):
+    """A group that imports a command when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names, in the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command; None where there is none of this name."""
+        module, _, attribute = COMMANDS.get(cmd_name, "").partition(":")
+        if not module:
+            return None
+        command: click.Command = getattr(import_module(module), attribute)
+        return command
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="svc")
 def main() -> None:
     """An honest mirror of how well you work with AI coding agents.
@@ -23,7 +47,3 @@ def main() -> None:
       svc serve                      # starts, and shows your key once
       svc import claude-code         # reads what you have done so far
     """
-
-
-for command in (init, serve, key, catalog, replay, import_, grade, judge, demo, project):
-    main.add_command(command)

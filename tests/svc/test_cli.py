@@ -34,7 +34,9 @@ def test_the_version_is_that_of_the_package() -> None:
 
 def _commands(command: click.Command, path: tuple[str, ...]) -> list[tuple[str, ...]]:
     if isinstance(command, click.Group):
-        return [each for name, sub in command.commands.items() for each in _commands(sub, (*path, name))]
+        context = click.Context(command)
+        found = {name: command.get_command(context, name) for name in command.list_commands(context)}
+        return [each for name, sub in found.items() if sub is not None for each in _commands(sub, (*path, name))]
     return [path]
 
 

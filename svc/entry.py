@@ -1,0 +1,5 @@
+"""Where `svc` starts."""
+
+from svc.cli import main
+
+__all__ = ["main"]
