@@ -17,6 +17,7 @@ from aggregates.corrections import corrected
 from aggregates.digests import Digester
 from aggregates.ids import attempt_stream, batch_stream, corrections_stream, operation_stream, session_stream
 from aggregates.redaction import redact
+from aggregates.reports import decide_report, report_streams
 from aggregates.streams import AnswerState, OperationState, PromptState, SessionState, Streams
 from aggregates.words import Words
 
@@ -49,6 +50,8 @@ def touched_streams(command: c.AnyCommand) -> tuple[UUID, ...]:
             return (_batch_of(command),)
         case c.CaptureRecords(agent_session_id=str() as session) | c.CaptureMetrics(agent_session_id=str() as session):
             return (_batch_of(command), *_session_streams(command, session))
+        case c.ReportCommand():
+            return report_streams(command)
         case _:
             return (corrections_stream(command.developer_id),)
 
@@ -62,7 +65,7 @@ def required_streams(command: c.AnyCommand) -> tuple[UUID, ...]:
     match command:
         case c.CaptureResponse():
             return (command.prompt_id,)
-        case c.EditTitle() | c.CompleteSetup() | c.Correction():
+        case c.EditTitle() | c.CompleteSetup() | c.Correction() | c.ReportCommand():
             return touched_streams(command)
         case _:
             return ()
@@ -86,6 +89,8 @@ def decide(command: c.AnyCommand, streams: Streams, context: Context) -> Decisio
             return Decision(((corrections_stream(command.developer_id), event),), Done(True, command.capture_id))
         case c.CompleteSetup():
             return _complete_setup(command, context)
+        case c.ReportCommand():
+            return Decision(*decide_report(command, streams, context.now_us))
 
 
 # --- prompts --------------------------------------------------------------------------------------------------

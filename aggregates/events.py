@@ -9,27 +9,25 @@ from uuid import UUID
 
 import msgspec
 
+from aggregates.backfill_events import BACKFILLS
+from aggregates.backfill_events import BackfillAdvanced as BackfillAdvanced
+from aggregates.backfill_events import BackfillCompleted as BackfillCompleted
+from aggregates.backfill_events import BackfillRequested as BackfillRequested
 from aggregates.catalog import Snapshot
+from aggregates.event import DeveloperEvent as DeveloperEvent
+from aggregates.event import Event as Event
 from aggregates.records import Point, Record
+from aggregates.report_events import REPORTS
+from aggregates.report_events import ReportCancelled as ReportCancelled
+from aggregates.report_events import ReportCompleted as ReportCompleted
+from aggregates.report_events import ReportDeleted as ReportDeleted
+from aggregates.report_events import ReportFailed as ReportFailed
+from aggregates.report_events import ReportRequested as ReportRequested
+from aggregates.report_events import ReportSlotFreed as ReportSlotFreed
+from aggregates.report_events import ReportSlotTaken as ReportSlotTaken
+from aggregates.report_events import ReportStarted as ReportStarted
 from aggregates.verdicts import Intent
 from aggregates.words import Words
-
-
-class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The base of every fact. `received_at_us`: microseconds since 1970, UTC, when the server took it."""
-
-    TOPIC: ClassVar[str]
-    VERSION: ClassVar[int] = 1
-
-    received_at_us: int
-
-
-class DeveloperEvent(Event, frozen=True, kw_only=True, omit_defaults=True):
-    """A fact within one developer's scope; its words are sealed under that developer's key."""
-
-    organization_id: UUID
-    developer_id: UUID
-
 
 # --- captures -------------------------------------------------------------------------------------------------
 
@@ -51,7 +49,7 @@ class PromptCaptured(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=Tr
     prompt: Words
     prompt_digest: bytes
     """Keyed digest of the text as received: sameness is decided on it."""
-    redactions: dict[str, int] = {}
+    redactions: dict[str, int] = msgspec.field(default_factory=dict)
     """How many secrets of each kind were taken out."""
     client_event_id: UUID | None = None
     host_prompt_id: str | None = None
@@ -75,7 +73,7 @@ class PromptAnswered(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=Tr
     response: Words | None = None
     content_digest: bytes
     """Keyed digest of the canonical semantic content as received."""
-    redactions: dict[str, int] = {}
+    redactions: dict[str, int] = msgspec.field(default_factory=dict)
     responded_at_us: int | None = None
     elapsed_ms: int | None = None
     input_tokens: int | None = None
@@ -116,7 +114,7 @@ class RecordsCaptured(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=T
     decoder_version: int
     records: tuple[Record, ...]
     words: Words
-    redactions: dict[str, int] = {}
+    redactions: dict[str, int] = msgspec.field(default_factory=dict)
     raw: Words | None = None
     """The part of the export that these records came from, redacted, as OTLP JSON: shown by telemetry reads, and there
     for a newer decoder. None for transcript lines, which lie in the agent's own folder."""
@@ -136,7 +134,7 @@ class MetricsCaptured(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=T
     source: str
     decoder_version: int
     points: tuple[Point, ...]
-    redactions: dict[str, int] = {}
+    redactions: dict[str, int] = msgspec.field(default_factory=dict)
     raw: Words
 
 
@@ -393,6 +391,6 @@ PEOPLE: tuple[type[Event], ...] = (
 )
 PRICES: tuple[type[Event], ...] = (CatalogPublished, RequestsRepriced)
 
-EVENTS: tuple[type[Event], ...] = (*CAPTURES, *DECISIONS, *PEOPLE, *PRICES, TimePassed)
+EVENTS: tuple[type[Event], ...] = (*CAPTURES, *DECISIONS, *PEOPLE, *PRICES, *REPORTS, *BACKFILLS, TimePassed)
 TOPICS: dict[str, type[Event]] = {event.TOPIC: event for event in EVENTS}
 """Topic → event class. Topics are names in the log, independent of where a class lives; tests hold a golden list."""

@@ -70,6 +70,11 @@ def repricing_stream() -> UUID:
     return stream_id("repricing")
 
 
+def report_slot_stream(organization_id: UUID, developer_id: UUID, period: str, start_us: int, end_us: int) -> UUID:
+    """One report of a developer's period is being made at a time."""
+    return stream_id("report-slot", organization_id, developer_id, period, start_us, end_us)
+
+
 def turn_id_from_host(agent_session_id: str, host_prompt_id: str) -> UUID:
     """A turn that the agent itself named keeps that name, whichever capture arrives first."""
     return stream_id("turn", agent_session_id, host_prompt_id)

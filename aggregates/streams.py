@@ -7,6 +7,8 @@ from uuid import UUID
 import msgspec
 
 from aggregates import events as e
+from aggregates.report_events import ReportEvent
+from aggregates.report_state import ReportState, SlotState, evolve_report
 
 _T = TypeVar("_T")
 
@@ -48,7 +50,7 @@ class Taken(msgspec.Struct, frozen=True):
     """A stream of which only its existence matters."""
 
 
-StreamState = SessionState | PromptState | OperationState | Taken
+StreamState = SessionState | PromptState | OperationState | ReportState | SlotState | Taken
 Streams = Mapping[UUID, StreamState]
 
 
@@ -79,6 +81,8 @@ def evolve(state: StreamState | None, event: e.Event) -> StreamState:
             return msgspec.structs.replace(state, answer=filled)
         case e.OperationClaimed():
             return OperationState(event.prompt_id)
+        case ReportEvent():
+            return evolve_report(state if isinstance(state, ReportState) else None, event) or Taken()
         case _:
             return state or Taken()
 

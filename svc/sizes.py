@@ -1,6 +1,13 @@
 """About how much memory a command takes while it is on its way."""
 
-from aggregates.commands import AnyCommand, CaptureMetrics, CapturePrompt, CaptureRecords, CaptureResponse
+from aggregates.commands import (
+    AnyCommand,
+    CaptureMetrics,
+    CapturePrompt,
+    CaptureRecords,
+    CaptureResponse,
+    CompleteReport,
+)
 
 _COMMAND_BYTES = 500
 _RECORD_BYTES = 250
@@ -22,6 +29,8 @@ def _characters(command: AnyCommand) -> int:
             return len(command.words) + len(command.raw or "")
         case CaptureMetrics():
             return len(command.raw)
+        case CompleteReport():
+            return len(command.sections)
         case _:
             return 0
 

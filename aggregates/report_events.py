@@ -1,0 +1,86 @@
+"""What happens to a report, and to the place that a period has for the one that is being made of it."""
+
+from typing import ClassVar
+from uuid import UUID
+
+from aggregates.event import DeveloperEvent
+from aggregates.report_period import ReportPeriod
+from aggregates.words import Words
+
+
+class ReportEvent(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
+    """A fact about one report."""
+
+    report_id: UUID
+
+
+class ReportRequested(ReportEvent, frozen=True, kw_only=True, omit_defaults=True):
+    """Somebody, or a schedule, asked for a report."""
+
+    TOPIC: ClassVar[str] = "report.requested"
+    period: ReportPeriod
+    language: str
+    """`en` or `ko`."""
+    scheduled: bool = False
+
+
+class ReportStarted(ReportEvent, frozen=True, kw_only=True, omit_defaults=True):
+    """A worker began to make it, or began again after a restart."""
+
+    TOPIC: ClassVar[str] = "report.started"
+    attempt: int
+    """From 1."""
+
+
+class ReportCompleted(ReportEvent, frozen=True, kw_only=True, omit_defaults=True):
+    """It is made. A report is a document: what is found out later does not change it."""
+
+    TOPIC: ClassVar[str] = "report.completed"
+    rules_version: int
+    """The rule set that its figures follow."""
+    sections: Words
+    """A JSON object. It quotes prompts, titles and paths, so all of it is words."""
+
+
+class ReportFailed(ReportEvent, frozen=True, kw_only=True, omit_defaults=True):
+    """It could not be made."""
+
+    TOPIC: ClassVar[str] = "report.failed"
+    error_code: str | None = None
+    """`source_unavailable`, or None."""
+
+
+class ReportCancelled(ReportEvent, frozen=True, kw_only=True, omit_defaults=True):
+    """Its developer wants it no longer."""
+
+    TOPIC: ClassVar[str] = "report.cancelled"
+
+
+class ReportDeleted(ReportEvent, frozen=True, kw_only=True, omit_defaults=True):
+    """Nobody is shown it from now on."""
+
+    TOPIC: ClassVar[str] = "report.deleted"
+
+
+class ReportSlotTaken(ReportEvent, frozen=True, kw_only=True, omit_defaults=True):
+    """This report is the one that is being made of its period."""
+
+    TOPIC: ClassVar[str] = "report-slot.taken"
+
+
+class ReportSlotFreed(ReportEvent, frozen=True, kw_only=True, omit_defaults=True):
+    """It is made, or will not be: another one may be asked for."""
+
+    TOPIC: ClassVar[str] = "report-slot.freed"
+
+
+REPORTS = (
+    ReportRequested,
+    ReportStarted,
+    ReportCompleted,
+    ReportFailed,
+    ReportCancelled,
+    ReportDeleted,
+    ReportSlotTaken,
+    ReportSlotFreed,
+)
