@@ -4,6 +4,7 @@ import re
 from unicodedata import category
 
 from aggregates.people_commands import (
+    KEPT_FOR_GOOD,
     ChangeDeveloper,
     ChangeOrganization,
     CreateDeveloper,
@@ -52,7 +53,7 @@ def _wrong_name(field: str, name: str | None) -> str | None:
 
 
 def _wrong_days(field: str, days: int | None) -> str | None:
-    if days is None or 1 <= days <= RETENTION_DAYS_MAX:
+    if days in (None, KEPT_FOR_GOOD) or 1 <= days <= RETENTION_DAYS_MAX:
         return None
     return f"{field} must be a number of days from 1 to {RETENTION_DAYS_MAX}"
 

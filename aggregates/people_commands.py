@@ -14,6 +14,10 @@ class CreateOrganization(msgspec.Struct, frozen=True, kw_only=True):
     name: str
 
 
+KEPT_FOR_GOOD = 0
+"""The retention, in days, of what is never dropped: None would leave a retention as it was."""
+
+
 class ChangeOrganization(msgspec.Struct, frozen=True, kw_only=True):
     """Set what is not None."""
 

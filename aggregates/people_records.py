@@ -143,7 +143,7 @@ def changed(record: Person, event: e.Event) -> Person:
     at_us = event.received_at_us
     match record, event:
         case Organization(), e.OrganizationChanged():
-            return msgspec.structs.replace(record, **_set_in(event, _ORGANIZATION_SETTINGS))
+            return msgspec.structs.replace(record, **_for_good(_set_in(event, _ORGANIZATION_SETTINGS)))
         case Developer(), e.DeveloperChanged():
             return msgspec.structs.replace(record, **_set_in(event, _DEVELOPER_SETTINGS))
         case Membership(), e.MembershipChanged():
@@ -163,6 +163,7 @@ _ORGANIZATION_SETTINGS = (
     "retention_days_telemetry",
     "retention_days_text",
 )
+_RETENTIONS = ("retention_days_telemetry", "retention_days_text")
 _DEVELOPER_SETTINGS = ("display_name", "timezone", "language", "report_schedules")
 
 
@@ -170,3 +171,8 @@ def _set_in(event: e.Event, names: tuple[str, ...]) -> dict[str, object]:
     """What an event sets; None leaves a setting as it was."""
     values = {name: getattr(event, name) for name in names}
     return {name: value for name, value in values.items() if value is not None}
+
+
+def _for_good(settings: dict[str, object]) -> dict[str, object]:
+    """A retention of no days is none: what it is about is kept."""
+    return {name: value or None if name in _RETENTIONS else value for name, value in settings.items()}

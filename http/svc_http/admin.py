@@ -4,14 +4,17 @@ import secrets
 import uuid
 from collections.abc import Callable, Sequence
 from hashlib import sha256
-from typing import Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 from uuid import UUID
 
 import msgspec
 from quart_trio.wrappers import TrioResponse
 
 from aggregates import people as p
+from aggregates.people_checks import RETENTION_DAYS_MAX
+from aggregates.people_commands import KEPT_FOR_GOOD
 from aggregates.times import parse_instant
+from projections.activation import Activation
 from svc_http.bodies import Request, read_json
 from svc_http.errors import bad_request, refusal
 from svc_http.params import limit, offset, path_id
@@ -28,46 +31,53 @@ _Role = Literal["owner", "member"]
 _Schedules = tuple[Literal["daily", "weekly", "monthly"], ...]
 
 
-class _Organization(msgspec.Struct):
+class OrganizationBody(msgspec.Struct):
     name: str
 
 
-class _OrganizationChange(msgspec.Struct):
+_Days = Annotated[int, msgspec.Meta(ge=1, le=RETENTION_DAYS_MAX)]
+
+
+class OrganizationChange(msgspec.Struct):
+    """A retention of null is kept for good from now on; null anywhere else, and what is absent, stays as it was."""
+
     name: str | None = None
     text_leaves: bool | None = None
     redaction: bool | None = None
-    retention_days_telemetry: int | None = None
-    retention_days_text: int | None = None
+    retention_days_telemetry: _Days | msgspec.UnsetType | None = msgspec.UNSET
+    retention_days_text: _Days | msgspec.UnsetType | None = msgspec.UNSET
 
 
-class _DeveloperChange(msgspec.Struct):
+class DeveloperChange(msgspec.Struct):
+    """What is absent or null stays as it was."""
+
     display_name: str | None = None
     timezone: str | None = None
     language: str | None = None
     report_schedules: _Schedules | None = None
 
 
-class _Membership(msgspec.Struct):
+class MembershipBody(msgspec.Struct):
     organization_id: UUID
     developer_id: UUID
     role: _Role = "member"
 
 
-class _MembershipChange(msgspec.Struct):
+class MembershipChange(msgspec.Struct):
     role: _Role
 
 
-class _Team(msgspec.Struct):
+class TeamBody(msgspec.Struct):
     organization_id: UUID
     name: str
 
 
-class _TeamMembership(msgspec.Struct):
+class TeamMembershipBody(msgspec.Struct):
     team_id: UUID
     developer_id: UUID
 
 
-class _Key(msgspec.Struct):
+class KeyBody(msgspec.Struct):
     developer_id: UUID
     organization_id: UUID | None = None
     name: str | None = None
@@ -75,14 +85,26 @@ class _Key(msgspec.Struct):
     expires_at: str | None = None
 
 
-_ORGANIZATION = msgspec.json.Decoder(_Organization)
-_ORGANIZATION_CHANGE = msgspec.json.Decoder(_OrganizationChange)
-_DEVELOPER_CHANGE = msgspec.json.Decoder(_DeveloperChange)
-_MEMBERSHIP = msgspec.json.Decoder(_Membership)
-_MEMBERSHIP_CHANGE = msgspec.json.Decoder(_MembershipChange)
-_TEAM = msgspec.json.Decoder(_Team)
-_TEAM_MEMBERSHIP = msgspec.json.Decoder(_TeamMembership)
-_KEY = msgspec.json.Decoder(_Key)
+class DeveloperShown(p.DeveloperRecord, frozen=True, kw_only=True):
+    """A developer, and how far they have come."""
+
+    activation: Activation
+
+
+class KeyShown(p.KeyRecord, frozen=True, kw_only=True):
+    """A new key, with its text, this once."""
+
+    key: str
+
+
+_ORGANIZATION = msgspec.json.Decoder(OrganizationBody)
+_ORGANIZATION_CHANGE = msgspec.json.Decoder(OrganizationChange)
+_DEVELOPER_CHANGE = msgspec.json.Decoder(DeveloperChange)
+_MEMBERSHIP = msgspec.json.Decoder(MembershipBody)
+_MEMBERSHIP_CHANGE = msgspec.json.Decoder(MembershipChange)
+_TEAM = msgspec.json.Decoder(TeamBody)
+_TEAM_MEMBERSHIP = msgspec.json.Decoder(TeamMembershipBody)
+_KEY = msgspec.json.Decoder(KeyBody)
 
 # --- lists ------------------------------------------------------------------------------------------------
 
@@ -118,7 +140,7 @@ async def list_developers(service: Service, request: Request) -> TrioResponse:
     """Every developer, with how far they have come: waiting, key_configured or first_prompt."""
     states = await service.activation()
     shown = [
-        msgspec.structs.asdict(each) | {"activation": states.get(UUID(each.developer_id), "waiting")}
+        DeveloperShown(**msgspec.structs.asdict(each), activation=states.get(UUID(each.developer_id), "waiting"))
         for each in _page(request, service.directory.developers())
     ]
     return json_reply(shown)
@@ -192,7 +214,7 @@ async def create_key(service: Service, request: Request) -> TrioResponse:
         expires_at_us=_expiry(body.expires_at),
     )
     record = await _carried_out(service, command)
-    return json_reply({"key": key} | msgspec.structs.asdict(record), 201)
+    return json_reply(KeyShown(**msgspec.structs.asdict(record), key=key), 201)
 
 
 def _only_organization(service: Service, developer_id: UUID) -> UUID:
@@ -219,11 +241,29 @@ def _expiry(text: str | None) -> int | None:
 
 
 async def change_organization(service: Service, request: Request, organization_id: str) -> TrioResponse:
-    """200 with the record; what is absent or null stays as it was."""
+    """200 with the record; what is absent stays as it was."""
     wanted = path_id(organization_id, "organization")
     body = await read_json(request, _ORGANIZATION_CHANGE)
-    command = p.ChangeOrganization(organization_id=wanted, **msgspec.structs.asdict(body))
+    command = p.ChangeOrganization(
+        organization_id=wanted,
+        name=body.name,
+        text_leaves=body.text_leaves,
+        redaction=body.redaction,
+        retention_days_telemetry=_days(body.retention_days_telemetry),
+        retention_days_text=_days(body.retention_days_text),
+    )
     return json_reply(await _carried_out(service, command))
+
+
+def _days(sent: int | msgspec.UnsetType | None) -> int | None:
+    """As the command has it, for which None is what stays as it was."""
+    match sent:
+        case msgspec.UNSET:
+            return None
+        case None:
+            return KEPT_FOR_GOOD
+        case _:
+            return sent
 
 
 async def change_developer(service: Service, request: Request, developer_id: str) -> TrioResponse:

@@ -34,6 +34,7 @@ from aggregates.people import (
     decide_people,
     principal,
 )
+from aggregates.people_commands import KEPT_FOR_GOOD
 from aggregates.scope import Scope
 from tests.support.log import named
 from tests.support.people import (
@@ -180,7 +181,7 @@ def test_even_the_last_owner_can_leave_and_come_back() -> None:
     [
         (CreateOrganization(organization_id=named("o"), name=" \t "), "name"),
         (ChangeOrganization(organization_id=ACME, name="x" * 201), "name"),
-        (ChangeOrganization(organization_id=ACME, retention_days_telemetry=0), "retention_days_telemetry"),
+        (ChangeOrganization(organization_id=ACME, retention_days_telemetry=36_501), "retention_days_telemetry"),
         (ChangeOrganization(organization_id=ACME, retention_days_text=-1), "retention_days_text"),
         (CreateDeveloper(developer_id=named("d"), display_name=""), "display_name"),
         (CreateDeveloper(developer_id=named("d"), display_name="a\0b"), "display_name"),
@@ -220,6 +221,9 @@ def test_settings_that_are_not_named_stay_as_they_were() -> None:
     assert isinstance(changed, OrganizationRecord)
     assert (changed.name, changed.text_leaves, changed.redaction) == ("Acme", True, False)
     assert (changed.retention_days_text, changed.retention_days_telemetry) == (30, None)
+    kept = carry_out(directory, ChangeOrganization(organization_id=ACME, retention_days_text=KEPT_FOR_GOOD))
+    assert isinstance(kept, OrganizationRecord)
+    assert kept.retention_days_text is None
     assert not directory.redaction_of(ACME)
     assert directory.redaction_of(OTHER)
 

@@ -54,6 +54,8 @@ async def test_an_organization(admin: Caller) -> None:
     change = {"text_leaves": False, "redaction": False, "retention_days_text": 30, "retention_days_telemetry": 90}
     answer = await admin.call("PATCH", f"{A}/organizations/{record['id']}", change | {"name": None})
     assert (answer.status, answer.json) == (200, record | change)
+    kept = await admin.call("PATCH", f"{A}/organizations/{record['id']}", {"retention_days_text": None})
+    assert kept.json == record | change | {"retention_days_text": None}, "null keeps for good; what is absent stays"
 
 
 async def test_a_developer(admin: Caller) -> None:
@@ -156,6 +158,7 @@ BAD: list[tuple[str, str, object, int, str]] = [
     ("POST", "organizations", {"name": "a\0"}, 400, "name"),
     ("PATCH", f"organizations/{ACME}", {"redaction": "no"}, 400, "redaction"),
     ("PATCH", f"organizations/{ACME}", {"retention_days_text": 0}, 400, "retention_days_text"),
+    ("PATCH", f"organizations/{ACME}", {"retention_days_telemetry": 36_501}, 400, "retention_days_telemetry"),
     ("PATCH", f"organizations/{NOBODY}", {"name": "x"}, 404, "organization"),
     ("PATCH", "organizations/1", {"name": "x"}, 404, "organization"),
     ("POST", "developers", {}, 400, "display_name"),
