@@ -10,7 +10,7 @@ from aggregates.times import US_PER_SECOND, iso
 from aggregates.turn import Turn
 from aggregates.verdicts import BoundaryVerdict
 from projections.bodies import unpack
-from projections.explain_facts import Told, ascending, counted, one_line
+from projections.explain_facts import Told, ascending, counted, one_line, unquoted
 from projections.explain_shapes import BoundaryExplained, MergedArc, Piece
 
 _OPENED = {
@@ -37,7 +37,8 @@ def boundary(told: Told) -> BoundaryExplained:
     """What was said or judged at its first prompt, at its end, and where parts of it were merged."""
     first = told.arcs[0]
     shift = first.shift if first.opened_by == "topic" else None
-    evidence = _opening_evidence(told, first, shift)
+    opening = told.prompt_piece("its first prompt", told.turns[0])
+    evidence = _opening_evidence(told, first, shift, opening)
     merged = [_merged(told, one, other) for one, other in pairwise(told.arcs)]
     closing = told.arcs[-1].closed_by
     text = [_OPENED.get(first.opened_by, f"It opens here: {first.opened_by}.")]
@@ -53,24 +54,26 @@ def boundary(told: Told) -> BoundaryExplained:
         evidence=evidence,
         merged=merged,
         text=text,
-        not_observed=[_NO_FOLDER] if all(arc.cwd_digest is None for arc in told.arcs) else [],
+        not_observed=[
+            *unquoted(opening, told.turns[0]),
+            *([_NO_FOLDER] if all(arc.cwd_digest is None for arc in told.arcs) else []),
+        ],
         positions=ascending(
             [told.turns[0].position, *(each.position for each in evidence), *(each.position for each in merged)]
         ),
     )
 
 
-def _opening_evidence(told: Told, first: Arc, shift: BoundaryVerdict | None) -> list[Piece]:
-    """What the judge went by; else where the boundary was said."""
-    turn = told.turns[0]
+def _opening_evidence(told: Told, first: Arc, shift: BoundaryVerdict | None, opening: Piece) -> list[Piece]:
+    """What the judge went by; else where the boundary was said, and the prompt that it lies before."""
     if shift is not None:
-        words = one_line(told.prompt_of(turn))
-        return [Piece(what=each.what, position=each.position, quote=words) for each in shift.evidence]
+        told_by = [Piece(what=each.what, position=opening.position, quote=opening.quote) for each in shift.evidence]
+        return told_by or [opening]
     if first.opened_by == "commit" and told.before is not None:
-        return [_said(told, told.before, "the commit before it", _commits)]
+        return [_said(told, told.before, "the commit before it", _commits), opening]
     if first.opened_by in ("clear", "end") and told.before is not None:
-        return [_said(told, told.before, f"the {first.opened_by} before it", _closes)]
-    return [told.prompt_piece("its first prompt", turn)]
+        return [_said(told, told.before, f"the {first.opened_by} before it", _closes), opening]
+    return [opening]
 
 
 def _said(told: Told, before: Turn, what: str, shows: Callable[[Observation], bool]) -> Piece:

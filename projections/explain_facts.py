@@ -19,6 +19,7 @@ from projections.sub_session_shown import Row
 from projections.turn_texts import response_ref
 
 QUOTE_CHARS_MAX = 240
+FORGOTTEN = "observed, and forgotten since"
 
 
 class Judged(msgspec.Struct, frozen=True):
@@ -49,6 +50,14 @@ class Told:
     def seen(self) -> list[Seen]:
         """What the agent reported within the turns, in time order."""
         return [each for turn in self.turns for each in _observed(self.reader.db, turn)]
+
+    @cached_property
+    def goal(self) -> Turn:
+        """The turn whose prompt says what is wanted; where none does, the first with a prompt, else the first."""
+        asking = [(turn, body.rubric.intent) for turn, body, _ in self.prompts if body.rubric.status == "ok"]
+        named = [turn for turn, intent in asking if intent == self.row.intent]
+        read = [turn for turn in self.turns if turn.prompt is not None]
+        return [*named, *(turn for turn, _ in asking), *read, self.turns[0]][0]
 
     @cached_property
     def before(self) -> Turn | None:
@@ -100,7 +109,14 @@ class Told:
 
 def one_line(text: str | None) -> str | None:
     """So much of a text as is quoted, on one line."""
-    return None if text is None else " ".join(text[: 4 * QUOTE_CHARS_MAX].split())[:QUOTE_CHARS_MAX]
+    return None if text is None else " ".join(text.lstrip()[: 4 * QUOTE_CHARS_MAX].split())[:QUOTE_CHARS_MAX]
+
+
+def unquoted(piece: Piece, turn: Turn) -> list[str]:
+    """Why a piece that is a turn's prompt quotes nothing; empty where it does."""
+    if piece.quote is not None:
+        return []
+    return [f"the text of {piece.what}: {'not observed' if turn.prompt is None else FORGOTTEN}"]
 
 
 def counted(number: int, one: str, many: str) -> str:

@@ -6,7 +6,7 @@ from aggregates import outcome as rules
 from aggregates.observation import Observation
 from aggregates.turn import Turn
 from aggregates.verdicts import Evidence
-from projections.explain_facts import Told, ascending, counted, not_observed
+from projections.explain_facts import Told, ascending, counted, not_observed, unquoted
 from projections.explain_shapes import OutcomeExplained, Piece
 
 _Shows = Callable[[Observation], bool]
@@ -53,17 +53,18 @@ def outcome(told: Told) -> OutcomeExplained:
     row, verdict = told.row, told.row.detail.outcome
     speaks_for = [_piece(told, each) for each in verdict.evidence_for]
     against = [_piece(told, each) for each in verdict.evidence_against]
-    unseen = _unseen(told)
+    goal = told.prompt_piece("the prompt that says what is wanted", told.goal)
     looked_at = [at for turn in told.turns for at in (turn.position, turn.response_position)]
     return OutcomeExplained(
         goal_complete=row.goal_complete if row.settled else None,
         confidence=verdict.confidence if row.settled else None,
         completion_floor=_floor(told) if row.settled else None,
         judge=verdict.judge,
+        goal=goal,
         evidence_for=speaks_for,
         evidence_against=against,
         text=_sentences(told, speaks_for, against),
-        not_observed=unseen,
+        not_observed=[*unquoted(goal, told.goal), *_unseen(told)],
         positions=ascending([*looked_at, *(each.position for each in (*speaks_for, *against))]),
     )
 

@@ -7,7 +7,7 @@ from aggregates.rubric_evidence import rubric_evidence
 from aggregates.times import iso
 from aggregates.turn import Turn
 from aggregates.verdicts import BooleanName, Intent, Rubric, applicable
-from projections.explain_facts import Told, ascending, counted, one_line
+from projections.explain_facts import FORGOTTEN, Told, ascending, counted, one_line
 from projections.explain_shapes import BooleanExplained, PromptExplained, RubricExplained
 from projections.sub_session_rows import PromptBody
 from projections.sub_session_shown import UNCLASSIFIED
@@ -32,7 +32,6 @@ def rubric(told: Told) -> RubricExplained:
     score = None if intent is None else score_of(len(row.earned), len(applicable(intent)))
     giving = _gives_intent(told.prompts, intent if intent == told.judged.intent else None)
     booleans = {} if intent is None else {name: _of_all(told, shown, name) for name in applicable(intent)}
-    missing = sum(turn.prompt is None for turn in told.turns)
     return RubricExplained(
         judge=told.prompts[0][1].rubric.judge,
         judge_status=row.detail.judge_status,
@@ -44,9 +43,19 @@ def rubric(told: Told) -> RubricExplained:
         prompts=shown,
         prompts_not_shown=len(told.prompts) - len(shown),
         text=[*_sentences(intent, score, giving, booleans), *_corrected(told)],
-        not_observed=[f"the text of {counted(missing, 'prompt', 'prompts')}: not observed"] if missing else [],
+        not_observed=_unread(told, shown),
         positions=ascending(turn.position for turn in told.turns),
     )
+
+
+def _unread(told: Told, shown: Sequence[PromptExplained]) -> list[str]:
+    missing = sum(turn.prompt is None for turn in told.turns)
+    silent = [each.quote is None and turn.prompt is not None for each, turn in zip(shown, told.turns, strict=False)]
+    return [
+        f"the text of {counted(count, 'prompt', 'prompts')}: {why}"
+        for count, why in ((missing, "not observed"), (sum(silent), FORGOTTEN))
+        if count
+    ]
 
 
 def _sentences(

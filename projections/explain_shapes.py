@@ -118,6 +118,8 @@ class OutcomeExplained(Part, frozen=True, kw_only=True):
     completion_floor: float | None
     """From how likely on completion holds."""
     judge: str
+    goal: Piece
+    """The prompt whose goal it is about."""
     evidence_for: list[Piece]
     evidence_against: list[Piece]
 

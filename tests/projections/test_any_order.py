@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 
 from aggregates.arcs import Arc
 from aggregates.ids import record_capture_id
+from aggregates.scope import Scope
 from projections.bodies import unpack
 from tests.support.facts import (
+    ANA,
     HOUR,
     MINUTE,
     MONDAY,
@@ -57,8 +59,9 @@ CORRECTED = st.lists(st.one_of(_prompt, _log_prompt, _work, _said), min_size=2, 
 """The same, and what people say about some prompt of the story."""
 
 
-def _told(story: list[tuple[str, str, str, int, bool]]) -> list[Placed]:
-    log = Log()
+def told(story: list[tuple[str, str, str, int, bool]], scope: Scope = ANA) -> list[Placed]:
+    """The facts of a story."""
+    log = Log(scope)
     # Once and first, as a server does it: a claim has its whole session derived anew, and would hide what was missed.
     for session in SESSIONS:
         log.claim(session)
@@ -139,7 +142,7 @@ def _work_record(kind: str, at_us: int) -> dict[str, Any]:
 @given(STORIES, st.randoms(use_true_random=False), st.lists(st.integers(0, 60), max_size=12))
 def test_any_order_any_batches_and_duplicates_give_the_same_tables(story: Any, random: Any, cuts: Any) -> None:
     """Late, shuffled, doubled and cut anywhere: the tables are those of the facts in order, applied at once."""
-    facts = _told(story)
+    facts = told(story)
     at_once = project(facts)
     assert tables(at_once)["failed"] == []
     shuffled = list(facts) + [fact for fact in facts if random.random() < 0.2]
@@ -151,7 +154,7 @@ def test_any_order_any_batches_and_duplicates_give_the_same_tables(story: Any, r
 @given(CORRECTED, st.randoms(use_true_random=False), st.lists(st.integers(0, 60), max_size=12))
 def test_what_people_say_counts_whenever_it_is_read(story: Any, random: Any, cuts: Any) -> None:
     """Before the capture it is about, long after it, twice: the tables are those of the facts in order."""
-    facts = _told(story)
+    facts = told(story)
     at_once = project(facts)
     assert tables(at_once)["failed"] == []
     shuffled = list(facts) + [fact for fact in facts if random.random() < 0.2]
@@ -164,7 +167,7 @@ def test_what_people_say_counts_whenever_it_is_read(story: Any, random: Any, cut
 @given(STORIES)
 def test_one_fact_at_a_time_gives_the_tables_of_all_at_once(story: Any) -> None:
     """Batches of one are the live case, one batch the replay."""
-    facts = _told(story)
+    facts = told(story)
     assert tables(project(facts, range(len(facts)))) == tables(project(facts))
 
 
@@ -177,7 +180,7 @@ def test_no_fact_of_the_stories_fails() -> None:
         ("log", "s1", PROMPTS[0], MONDAY + SECOND, False),
         ("prompt", "s1", PROMPTS[3], MONDAY + 3 * MINUTE, False),
     ]
-    rows = tables(project(_told(story)))
+    rows = tables(project(told(story)))
     assert rows["failed"] == []
     assert len(rows["turns"]) == 2
     assert rows["sub_sessions"]

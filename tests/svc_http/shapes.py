@@ -399,6 +399,7 @@ class Outcome(Part):
     confidence: Share | None
     completion_floor: Share | None
     judge: str
+    goal: Piece
     evidence_for: list[Piece]
     evidence_against: list[Piece]
 

@@ -190,9 +190,10 @@ async def test_boundaries_that_were_seen(house: House, api: Caller) -> None:
     house.has_seen(log)
     cleared, committed = await explained(api, "a"), await explained(api, "b")
     for shown, kind, quote in ((cleared, "clear", None), (committed, "commit", "git commit -am 'Empty input'")):
-        (piece,) = shown["boundary"]["evidence"]
+        piece, opening = shown["boundary"]["evidence"]
         assert (shown["boundary"]["kind"], piece["what"], piece["quote"]) == (kind, f"the {kind} before it", quote)
         assert isinstance(house.events[piece["position"] - 1], RecordsCaptured)
+        assert (opening["what"], opening["quote"][:12]) == ("its first prompt", "Write a page")
         assert shown["boundary"]["judge"] is None
 
 
@@ -297,4 +298,11 @@ async def test_words_that_were_forgotten(house: House, api: Caller) -> None:
     assert shown["rubric"]["booleans"]
     quotes = [each["quote"] for each in shown["rubric"]["booleans"].values()]
     quotes += [each["quote"] for each in (*shown["boundary"]["evidence"], *shown["outcome"]["evidence_for"])]
+    quotes += [shown["outcome"]["goal"]["quote"]]
     assert set(quotes) == {None}
+    said = [shown[part]["not_observed"][0] for part in ("boundary", "rubric", "outcome")]
+    assert said == [
+        "the text of its first prompt: observed, and forgotten since",
+        "the text of 1 prompt: observed, and forgotten since",
+        "the text of the prompt that says what is wanted: observed, and forgotten since",
+    ]
