@@ -1,0 +1,246 @@
+"""Sentences that the scores are held to, from what agents send to what a developer is shown.
+
+Beside these: a running total and deltas give the same tokens (`test_telemetry_round_trip.py`, and `test_telemetry.py` of
+the projections); any order gives the same tables (`test_any_order.py`, `test_real_order.py`); what cutting a prompt up
+can raise (`test_splitting.py`); pasted text earns no goal, scope, check or plan (`test_rubric.py`).
+"""
+
+import json
+from typing import Any
+
+import pytest
+
+from aggregates.people import ChangeDeveloper
+from aggregates.times import parse_instant
+from tests.support import otlp
+from tests.support.facts import HOUR, MINUTE, SECOND, Log, edit, request, shell
+from tests.support.otlp import NOW_US
+from tests.support.people import ANA, ANA_SCOPE, carry_out
+from tests.svc_http.house import Caller, House, prompt
+from tests.svc_http.test_reads import V3
+
+ASK = "Fix the crash in src/parser.py when the input is empty: return an empty list. Run pytest before you stop."
+
+Told = tuple[str, dict[str, Any]]
+"""An event of Claude Code's log and its attributes."""
+
+REQUEST: Told = (
+    "api_request",
+    {"model": "claude-sonnet-4-5", "input_tokens": 10, "output_tokens": 5, "cost_usd": 0.01},
+)
+ERROR: Told = ("api_error", {"model": "claude-sonnet-4-5", "status_code": "529", "error": "overloaded"})
+ABORT: Told = ("tool_decision", {"decision": "reject", "source": "user_abort", "tool_name": "Bash"})
+
+
+def call(tool: str, **arguments: str) -> Told:
+    """A tool call that succeeded, with its details."""
+    return "tool_result", {"tool_name": tool, "success": "true", "tool_input": json.dumps(arguments)}
+
+
+EDIT = call("Edit", file_path="src/parser.py", old_string="return rows[0]", new_string="return rows[:1]")
+CHECK = call("Bash", command="pytest -q")
+COMMIT = call("Bash", command="git commit -am 'Empty input'")
+TAKE_BACK = call("Bash", command="git checkout -- src/parser.py")
+
+
+async def sends(house: House, intake: Caller, *course: Told, prompt_id: str = "p1", start_us: int = NOW_US) -> None:
+    """The agent's own log of a prompt and of what was done about it, ten seconds apart; then two hours go by."""
+    house.clock_us = start_us + HOUR
+    events: list[Told] = [("user_prompt", {"prompt": ASK, "prompt_length": str(len(ASK))}), *course]
+    told = [
+        otlp.claude(
+            name, {"prompt.id": prompt_id, **attributes}, timeUnixNano=str((start_us + number * 10 * SECOND) * 1000)
+        )
+        for number, (name, attributes) in enumerate(events)
+    ]
+    answer = await intake.post("/v1/logs", otlp.logs(*told))
+    assert (answer.status, answer.json) == (200, {})
+    house.passes(start_us + 3 * HOUR)
+
+
+async def only(api: Caller) -> dict[str, Any]:
+    """The one sub-session there is."""
+    (row,) = (await api.get(f"{V3}/realtime/sub-sessions")).json
+    assert not row["is_preview"]
+    return dict(row)
+
+
+async def against(api: Caller, row: dict[str, Any]) -> list[str]:
+    """What speaks against its completion."""
+    shown = (await api.get(f"{V3}/sub-sessions/{row['sub_session_id']}/explain")).json
+    return [piece["what"] for piece in shown["outcome"]["evidence_against"]]
+
+
+# --- outcomes -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("end", "complete"),
+    [((), True), ((ERROR,), False), ((ERROR, REQUEST), True), ((ERROR, REQUEST, ERROR), False)],
+    ids=["no error", "an error at the end", "an error that was recovered", "an error after that"],
+)
+async def test_what_ends_on_an_api_error_is_not_complete(
+    house: House, intake: Caller, api: Caller, end: tuple[Told, ...], complete: bool
+) -> None:
+    """However much was changed, checked and committed before."""
+    await sends(house, intake, REQUEST, EDIT, CHECK, COMMIT, REQUEST, *end)
+    row = await only(api)
+    assert (row["goal_complete"], row["crushed"]) == (complete, complete)
+    assert ("ends on an API error that was not recovered" in await against(api, row)) is not complete
+    score = (await api.get(f"{V3}/score?window=daily")).json
+    assert (score["crushed_count"], score["total_count"]) == (int(complete), 1)
+
+
+@pytest.mark.parametrize(
+    ("course", "complete"),
+    [
+        ((CHECK, CHECK, CHECK, COMMIT, COMMIT, COMMIT, ABORT), False),
+        ((COMMIT, CHECK, CHECK, CHECK, ABORT), False),
+        ((CHECK, COMMIT, COMMIT, COMMIT), True),
+        ((COMMIT, CHECK, CHECK, CHECK, ABORT, REQUEST), True),
+    ],
+    ids=["commits in a loop", "checks in a loop", "a loop that nobody cancelled", "a loop after which it went on"],
+)
+async def test_what_is_cancelled_while_looping_is_not_complete(
+    house: House, intake: Caller, api: Caller, course: tuple[Told, ...], complete: bool
+) -> None:
+    """Three identical calls, then the user's abort: no commit and no thanks makes up for it."""
+    await sends(house, intake, REQUEST, EDIT, *course)
+    row = await only(api)
+    assert (row["goal_complete"], row["crushed"]) == (complete, complete)
+    assert ("cancelled while the same call was repeated" in await against(api, row)) is not complete
+
+
+async def test_a_cancellation_without_a_loop_is_weighed_and_no_more(house: House, intake: Caller, api: Caller) -> None:
+    """Two identical calls are no loop: a check and a commit outweigh the abort."""
+    await sends(house, intake, REQUEST, EDIT, COMMIT, CHECK, CHECK, ABORT)
+    row = await only(api)
+    assert row["goal_complete"] is True
+    assert await against(api, row) == ["the last state is an interruption"]
+
+
+async def test_one_revert_inside_a_sub_session_is_no_rework(house: House, intake: Caller, api: Caller) -> None:
+    """The agent took its first attempt back and made another: one goal, reached, and nothing earlier was undone."""
+    await sends(house, intake, REQUEST, EDIT, TAKE_BACK, EDIT, CHECK, REQUEST)
+    row = await only(api)
+    assert (row["rework"], row["goal_complete"], row["crushed"]) == (False, True, True)
+    assert (await api.get(f"{V3}/score?window=daily")).json["svc_score"] == 100.0
+
+
+async def test_a_revert_that_a_person_asks_for_inside_is_no_rework(house: House, api: Caller) -> None:
+    """ "Undo that", said about this sub-session's own change, takes back nothing earlier."""
+    log = Log(ANA_SCOPE)
+    log.prompt("a", ASK, NOW_US, cwd_digest=7)
+    log.records("a", request(NOW_US + SECOND), edit(NOW_US + 2 * SECOND, path="src/parser.py"))
+    log.prompt("a", "Undo that and return None for an empty file instead", NOW_US + MINUTE, cwd_digest=7)
+    log.records(
+        "a",
+        shell(NOW_US + MINUTE + SECOND, "git checkout -- src/parser.py"),
+        edit(NOW_US + MINUTE + 2 * SECOND, path="src/parser.py"),
+        shell(NOW_US + MINUTE + 3 * SECOND, "pytest -q"),
+        request(NOW_US + MINUTE + 4 * SECOND),
+    )
+    house.has_seen(log)
+    house.passes(NOW_US + 3 * HOUR)
+    row = await only(api)
+    assert (row["turns"], row["rework"], row["crushed"]) == (2, False, True)
+
+
+# --- days -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("zone", "first", "last", "hours"),
+    [
+        ("Europe/Berlin", "2026-03-28T23:00:00Z", "2026-03-29T22:00:00Z", 23),
+        ("Europe/Berlin", "2026-10-24T22:00:00Z", "2026-10-25T23:00:00Z", 25),
+        ("America/New_York", "2026-03-08T05:00:00Z", "2026-03-09T04:00:00Z", 23),
+        ("America/New_York", "2026-11-01T04:00:00Z", "2026-11-02T05:00:00Z", 25),
+        ("Australia/Lord_Howe", "2026-04-04T13:00:00Z", "2026-04-05T13:30:00Z", 24.5),
+        ("Australia/Lord_Howe", "2026-10-03T13:30:00Z", "2026-10-04T13:00:00Z", 23.5),
+    ],
+)
+async def test_a_day_on_which_the_clocks_change_ends_at_its_own_midnight(
+    house: House, api: Caller, zone: str, first: str, last: str, hours: float
+) -> None:
+    """Of four goals around it, the two within count: one at its first instant, one a second before its end."""
+    start_us, end_us = parse_instant(first), parse_instant(last)
+    assert end_us - start_us == hours * HOUR
+    carry_out(house.directory, ChangeDeveloper(developer_id=ANA, timezone=zone))
+    for number, at_us in enumerate((start_us - SECOND, start_us, end_us - SECOND, end_us)):
+        log = Log(ANA_SCOPE)
+        log.now_us = at_us
+        log.prompt(f"s{number}", f"Add a --flag{number} switch to src/cli{number}.py and a test for it", at_us)
+        log.records(
+            f"s{number}",
+            request(at_us, model="claude-sonnet-4-5"),
+            edit(at_us + 1, path=f"src/cli{number}.py"),
+            shell(at_us + 2, "pytest -q"),
+            {"kind": "session_end", "source": "exit", "at_us": at_us + 3},
+        )
+        house.has_seen(log)
+    house.passes(end_us + 1)
+    house.clock_us = end_us - 1
+    speed = (await api.get(f"{V3}/speed?window=daily")).json
+    assert (speed["cspw"], speed["delta_cspw"], speed["sparkline"][2:]) == (2, 1, [1.0, 2.0])
+    today = (await api.get(f"{V3}/today-summary")).json
+    assert (today["timezone"], today["total_count"], today["prompts"]) == (zone, 2, 2)
+    house.clock_us = end_us
+    assert (await api.get(f"{V3}/speed?window=daily")).json["sparkline"] == [0.0, 1.0, 2.0, 1.0]
+
+
+# --- tokens ---------------------------------------------------------------------------------------------------
+
+
+async def tokens_of(api: Caller) -> tuple[int, int]:
+    """Input and output of the day."""
+    found = (await api.get(f"{V3}/tokens?window=daily")).json["breakdown"]
+    return found["input"], found["output"]
+
+
+async def test_two_agents_at_work_under_one_session_id_count_once_each(
+    house: House, intake: Caller, api: Caller
+) -> None:
+    """A session that was resumed in two terminals: two turns, the sum of their requests, and one session."""
+    for prompt_id, start_us in (("p1", NOW_US), ("p2", NOW_US + 5 * SECOND)):
+        mine = (REQUEST[0], {**REQUEST[1], "request_id": f"req-{prompt_id}"})
+        for _ in range(2):  # each exporter tries again
+            await sends(house, intake, mine, EDIT, CHECK, prompt_id=prompt_id, start_us=start_us)
+    rows = (await api.get(f"{V3}/realtime/sub-sessions")).json
+    assert [(row["agent_session_id"], row["turns"]) for row in rows] == [("s1", 2)]
+    assert await tokens_of(api) == (20, 10)
+    assert (rows[0]["total_tokens"], rows[0]["cost_usd"]) == (30, pytest.approx(0.02))
+
+
+async def test_two_agents_that_tell_of_one_request_do_not_double_it(house: House, intake: Caller, api: Caller) -> None:
+    """The agent's log and a span of the model client in it, under one session id: one request, as the log tells it."""
+    mine = (REQUEST[0], {**REQUEST[1], "request_id": "req-1"})
+    await sends(house, intake, mine, EDIT, CHECK)
+    attributes = {
+        "gen_ai.conversation.id": "s1",
+        "gen_ai.operation.name": "chat",
+        "gen_ai.response.model": "claude-sonnet-4-5",
+        "gen_ai.usage.input_tokens": 11,
+        "gen_ai.usage.output_tokens": 5,
+    }
+    same = otlp.span("chat", {**attributes, "gen_ai.response.id": "req-1"})
+    another = otlp.span("chat", {**attributes, "gen_ai.response.id": "req-2"}, spanId="b" * 16)
+    assert (await intake.post("/v1/traces", otlp.traces(same))).status == 200
+    assert await tokens_of(api) == (10, 5)
+    assert (await intake.post("/v1/traces", otlp.traces(same, another))).status == 200
+    assert await tokens_of(api) == (21, 10)
+
+
+async def test_a_plugin_beside_its_agents_own_log_doubles_nothing(house: House, intake: Caller, api: Caller) -> None:
+    """The prompt is one turn, and the numbers of the response capture give way to those of the request log."""
+    house.clock_us = NOW_US + SECOND
+    body = prompt(ASK, tool_session_id="s1", submitted_at="2026-05-28T20:26:41Z")
+    captured = (await intake.post("/v1/prompts", body)).json["id"]
+    answer = {"prompt_id": captured, "response_operation_id": "op", "response_text": "Fixed."}
+    numbers = {"input_tokens": 999, "output_tokens": 999, "model": "claude-sonnet-4-5"}
+    assert (await intake.post("/v1/prompts/response", answer | numbers)).status == 204
+    house.passes(NOW_US + 2 * SECOND)
+    assert await tokens_of(api) == (999, 999)
+    await sends(house, intake, REQUEST, EDIT, CHECK)
+    assert (await only(api))["turns"] == 1
+    assert await tokens_of(api) == (10, 5)
