@@ -21,6 +21,8 @@ from projections.line_counts import newly_detailed
 from projections.prices import newest_book
 from projections.reader import FetchEvents, Reader
 from projections.repricing import reprice
+from projections.rejudging import rejudge
+from projections.reports import EARLIEST_STEP
 from projections.reworks import relink
 from projections.rows import BEGINNING_US, Digesters, Row, Rows, merge_rows
 from projections.sessions import Refolded, refold_session, touched_from
@@ -144,11 +146,13 @@ def _store_rows(db: sqlite3.Connection, rows: Rows) -> None:
     _insert(db, "INSERT OR IGNORE INTO skews", rows.skews)
     _insert(db, "INSERT INTO flags", rows.flags, EARLIEST_WINS)
     flag_skews(db, rows.skews)
+    _insert(db, "INSERT INTO report_steps", rows.report_steps, EARLIEST_STEP)
     reprice(db, rows.repricings, rows)
     detailed = newly_detailed(db, {str(row[0]) for row in rows.edit_details})
     rows.touched_times += [(session, BEGINNING_US) for session in detailed]
 
 
+    rejudge(db, rows.rejudgings, rows)
 _KEPT_ONCE = (
     *("sessions", "captures", "answers", "telemetry_records", "metric_points"),
     *("titles", "setups", "catalogs"),

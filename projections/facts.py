@@ -10,11 +10,14 @@ from aggregates.digests import Digester
 from aggregates.observation import text_digest
 from aggregates.prices import PriceBook
 from aggregates.reading import read_prompt, read_response
+from aggregates.report_events import ReportEvent
 from aggregates.turns import Answer, Capture
 from projections.bodies import pack
 from projections.corrections import add_correction
 from projections.flags import add_flags
 from projections.prices import answer_price
+from projections.rejudging import add_rejudging
+from projections.reports import add_report
 from projections.rows import BEGINNING_US, Digesters, Reprice, Rows, add_capture, host_name, trusted
 from projections.telemetry_rows import add_points, add_records
 
@@ -43,8 +46,8 @@ def rows_of(position: int, event: e.Event, digesters: Digesters, prices: PriceBo
         case e.CatalogPublished():
             snapshot = event.snapshot
             rows.catalogs.append((snapshot.catalog_revision, snapshot.checksum_sha256, position, pack(snapshot)))
-        case e.RequestsRepriced():
-            rows.repricings.append(_repricing(position, event))
+        case e.RequestsRepriced() | e.BackfillAdvanced() | ReportEvent():
+            _add_order(rows, position, event)
         case e.SetupCompleted():
             rows.setups.append((str(event.developer_id),))
         case e.TitleEdited() | e.GapCorrected() | e.GoalCorrected() | e.ReworkCorrected() | e.IntentCorrected():
@@ -59,6 +62,17 @@ def _add_saying(rows: Rows, position: int, event: e.TitleEdited | CorrectionEven
         rows.touched_turns.append(str(event.turn_id))
     else:
         add_correction(rows, position, event)
+
+
+def _add_order(rows: Rows, position: int, event: e.RequestsRepriced | e.BackfillAdvanced | ReportEvent) -> None:
+    """Work that was asked for, and how far it has come."""
+    match event:
+        case e.RequestsRepriced():
+            rows.repricings.append(_repricing(position, event))
+        case e.BackfillAdvanced():
+            add_rejudging(rows, event)
+        case ReportEvent():
+            add_report(rows, position, event)
 
 
 def _add_prompt(rows: Rows, position: int, event: e.PromptCaptured, digester: Digester) -> None:

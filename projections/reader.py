@@ -5,7 +5,15 @@ from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
-from aggregates.events import Event, MetricsCaptured, PromptAnswered, PromptCaptured, RecordsCaptured, TitleEdited
+from aggregates.events import (
+    Event,
+    MetricsCaptured,
+    PromptAnswered,
+    PromptCaptured,
+    RecordsCaptured,
+    ReportCompleted,
+    TitleEdited,
+)
 from aggregates.words import Span, Words, cut
 
 FetchEvents = Callable[[Iterable[int]], Mapping[int, Event]]
@@ -73,3 +81,5 @@ def _words(event: Event | None, field: str) -> Words | None:
             return event.summary
         case _:
             return None
+        case ReportCompleted(), "sections":
+            return event.sections

@@ -8,7 +8,7 @@ import sqlite3
 
 from sqlite_utils import Database
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 8
 """Counted up whenever a table or a body changes shape; the views are then built anew from the log."""
 
 _TABLES: dict[str, tuple[dict[str, type], str | tuple[str, ...]]] = {
@@ -242,6 +242,18 @@ _TABLES: dict[str, tuple[dict[str, type], str | tuple[str, ...]]] = {
         "flag_id",
     ),
     "catalogs": ({"revision": int, "checksum": str, "position": int, "body": bytes}, "revision"),
+    "report_steps": (
+        {
+            "report_id": str,
+            "step": str,
+            "organization_id": str,
+            "developer_id": str,
+            "at_us": int,
+            "position": int,
+            "body": bytes,
+        },
+        ("report_id", "step"),
+    ),
     "setups": ({"developer_id": str}, "developer_id"),
     "corrections": (
         {"agent_session_id": str, "capture_id": str, "topic": str, "position": int, "said": str},
@@ -299,6 +311,8 @@ def create(connection: sqlite3.Connection) -> None:
     connection.commit()
 
 
+    ("report_steps", ("organization_id", "developer_id", "step", "position")),
+    ("report_steps", ("step", "position")),
 def table_names() -> tuple[str, ...]:
     """Every table, in a fixed order, for digests over all of them."""
     return tuple(sorted(_TABLES))
