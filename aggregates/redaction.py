@@ -9,7 +9,10 @@ Rather one harmless string too many than one secret too few, except where code w
 names, calls, look-ups, types, hashes, ids and encoded images stay.
 """
 
+from bisect import bisect_right
 from collections import Counter
+from collections.abc import Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 from aggregates.assigned_secrets import assigned_secrets
@@ -24,6 +27,9 @@ from aggregates.secret_forms import (
 
 _PASSES_MAX = 4
 """Taking one secret out can lay bare its neighbour, which now stands at a boundary; rarely a third one."""
+
+_APART = "\n\x03\n"
+"""Between two texts that are looked through together: no secret reaches across it, and none begins in its middle."""
 
 
 class Redacted(NamedTuple):
@@ -43,6 +49,19 @@ def redact(text: str) -> Redacted:
         text = _without(text, findings)
         counts.update(finding.kind for finding in findings)
     return Redacted(text, dict(sorted(counts.items())))
+
+
+def redact_among(texts: Sequence[str]) -> dict[int, Redacted]:
+    """Those of many texts that hold secrets, by their place; looked through together, in a fraction of the time."""
+    starts = list(accumulate((len(each) + len(_APART) for each in texts), initial=0))
+    found: dict[int, Redacted] = {}
+    for finding in find_secrets(_APART.join(texts)):
+        first = bisect_right(starts, finding.start) - 1
+        for index in range(first, min(bisect_right(starts, finding.end - 1), len(texts))):
+            redacted = redact(texts[index])
+            if redacted.counts:
+                found[index] = redacted
+    return found
 
 
 def find_secrets(text: str) -> list[Finding]:

@@ -99,6 +99,7 @@ class Batches(Generic[T]):
 def records_command(part: Part[Draft], scope: Scope, signal: Signal, digester: Digester, *, redaction: bool) -> Made:
     """The command for a part of log records or spans."""
     words = WordTable(redaction=redaction)
+    words.add_all(text for draft in part.values for text in (draft.text, draft.path, draft.command))
     records = tuple(_record(draft, words, digester) for draft in part.values)
     command = CaptureRecords(
         organization_id=scope.organization_id,

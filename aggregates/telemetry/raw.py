@@ -5,20 +5,16 @@ bytes between two quotes: those stand nowhere else but where a text begins and e
 backslash, where replacing them does no harm either.
 """
 
-from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from itertools import accumulate
 
 import msgspec
 
-from aggregates.redaction import find_secrets, redact
+from aggregates.redaction import Redacted, redact_among
 
 _BACKSLASH, _QUOTE = b"\x01", b"\x02"
 """Stand in for their escaped forms; JSON has no bare control characters."""
 _FEW = 8
 """So many secrets are looked for in every text; of more, only those that a text is known to hold."""
-_APART = "\n\x03\n"
-"""Between two strings that are looked through together: no secret reaches across it, and none begins in its middle."""
 
 
 class RawRedactor:
@@ -37,16 +33,8 @@ class RawRedactor:
 
     def _dirty(self, escaped: Sequence[bytes]) -> "dict[bytes, _Cleaned]":
         """Those strings that hold secrets."""
-        plain = _unescaped(escaped)
-        starts = list(accumulate((len(each) + len(_APART) for each in plain), initial=0))
-        found: dict[bytes, _Cleaned] = {}
-        for finding in find_secrets(_APART.join(plain)):
-            first = bisect_right(starts, finding.start) - 1
-            for index in range(first, min(bisect_right(starts, finding.end - 1), len(plain))):
-                redacted = redact(plain[index])
-                if redacted.counts:
-                    found[escaped[index]] = _Cleaned(_literal(escaped[index]), _ENCODE(redacted.text), redacted.counts)
-        return found
+        found = redact_among(_unescaped(escaped))
+        return {escaped[index]: _cleaned(escaped[index], redacted) for index, redacted in found.items()}
 
     def _without(self, text: bytes, dirty: "dict[bytes, _Cleaned]") -> bytes:
         own = dirty.values() if len(dirty) <= _FEW else [dirty[each] for each in _strings((text,)) & dirty.keys()]
@@ -65,6 +53,10 @@ class _Cleaned(msgspec.Struct, frozen=True):
 
 
 _ENCODE = msgspec.json.Encoder().encode
+
+
+def _cleaned(escaped: bytes, redacted: Redacted) -> _Cleaned:
+    return _Cleaned(_literal(escaped), _ENCODE(redacted.text), redacted.counts)
 
 
 _ATTRIBUTE = b'{"key":'
