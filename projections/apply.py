@@ -13,6 +13,7 @@ import msgspec
 from aggregates.events import CatalogPublished, Event
 from aggregates.prices import PriceBook, price_book
 from aggregates.scope import Scope
+from projections.changes import keep_changes, watch
 from projections.corrections import LATEST_WINS
 from projections.developers import owners_of, reconclude, regroup
 from projections.facts import rows_of
@@ -20,9 +21,9 @@ from projections.flags import EARLIEST_WINS, flag_skews
 from projections.line_counts import newly_detailed
 from projections.prices import newest_book
 from projections.reader import FetchEvents, Reader
-from projections.repricing import reprice
 from projections.rejudging import rejudge
 from projections.reports import EARLIEST_STEP
+from projections.repricing import reprice
 from projections.reworks import relink
 from projections.rows import BEGINNING_US, Digesters, Row, Rows, merge_rows
 from projections.sessions import Refolded, refold_session, touched_from
@@ -79,6 +80,7 @@ def apply(
     with _transaction(db):
         if after is not None and bookmark(db).position != after:
             raise Overtaken(f"another process writes these views: they stood at {after} and now hold more")
+        watched = watch(db, facts[-1].position)
         _store_rows(db, rows)
         changed = _derive(db, rows, facts[-1].position, broken, Reader(db, _beside(facts, fetch)))
         db.executemany("INSERT OR REPLACE INTO failed VALUES (?, ?)", broken)
@@ -87,6 +89,8 @@ def apply(
             "UPDATE bookmark SET position = ?, log_time_us = max(log_time_us, ?), checksum = ?",
             (facts[-1].position, newest_us, checksum),
         )
+        if watched is not None:
+            keep_changes(db, rows, watched)
     return changed
 
 
@@ -142,17 +146,17 @@ def _store_rows(db: sqlite3.Connection, rows: Rows) -> None:
     _insert(db, "INSERT INTO observations", rows.observations, _LARGER_BODY)
     _insert(db, "INSERT INTO corrections", rows.corrections, LATEST_WINS)
     _insert(db, "INSERT INTO requests", rows.requests, _MORE_TOKENS)
+    _insert(db, "INSERT INTO report_steps", rows.report_steps, EARLIEST_STEP)
     rows.touched_times += settle_twins(db, rows.touched_twins)
     _insert(db, "INSERT OR IGNORE INTO skews", rows.skews)
     _insert(db, "INSERT INTO flags", rows.flags, EARLIEST_WINS)
     flag_skews(db, rows.skews)
-    _insert(db, "INSERT INTO report_steps", rows.report_steps, EARLIEST_STEP)
     reprice(db, rows.repricings, rows)
+    rejudge(db, rows.rejudgings, rows)
     detailed = newly_detailed(db, {str(row[0]) for row in rows.edit_details})
     rows.touched_times += [(session, BEGINNING_US) for session in detailed]
 
 
-    rejudge(db, rows.rejudgings, rows)
 _KEPT_ONCE = (
     *("sessions", "captures", "answers", "telemetry_records", "metric_points"),
     *("titles", "setups", "catalogs"),

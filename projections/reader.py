@@ -25,7 +25,7 @@ class TextRef(msgspec.Struct, frozen=True, array_like=True):
 
     position: int
     field: str
-    """`prompt`, `response`, `words`, `title` or `summary`."""
+    """`prompt`, `response`, `words`, `title`, `summary` or `sections`."""
     span: Span | None = None
 
 
@@ -41,6 +41,11 @@ class Reader:
         wanted = {ref for ref in refs if ref is not None}
         events = self._fetch(sorted({ref.position for ref in wanted}))
         return {ref: _text(events.get(ref.position), ref) for ref in wanted}
+
+    def received_us(self, position: int) -> int | None:
+        """When the fact at a position was received; None where there is none, or it cannot be read."""
+        event = self._fetch((position,)).get(position)
+        return None if event is None else event.received_at_us
 
     def command(self, position: int, record_id: str) -> str | None:
         """The shell command that a record of a batch tells of; None where none was told, or it has been forgotten."""
@@ -79,7 +84,7 @@ def _words(event: Event | None, field: str) -> Words | None:
             return event.title
         case TitleEdited(), "summary":
             return event.summary
-        case _:
-            return None
         case ReportCompleted(), "sections":
             return event.sections
+        case _:
+            return None

@@ -8,7 +8,7 @@ import sqlite3
 
 from sqlite_utils import Database
 
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 9
 """Counted up whenever a table or a body changes shape; the views are then built anew from the log."""
 
 _TABLES: dict[str, tuple[dict[str, type], str | tuple[str, ...]]] = {
@@ -262,6 +262,23 @@ _TABLES: dict[str, tuple[dict[str, type], str | tuple[str, ...]]] = {
     "titles": ({"turn_id": str, "position": int, "has_summary": int}, ("turn_id", "position")),
 }
 
+_CHANGES: dict[str, tuple[dict[str, type], str | tuple[str, ...]]] = {
+    "change_feed": ({"id": int, "from_position": int}, "id"),
+    "changes": (
+        {
+            "sub_session_id": str,
+            "kind": str,
+            "organization_id": str,
+            "developer_id": str,
+            "agent_session_id": str,
+            "position": int,
+            "at_us": int,
+        },
+        ("sub_session_id", "kind"),
+    ),
+}
+"""No conclusions, and no part of any digest; `projections/changes.py` says why."""
+
 _JUDGED = ("settles_at_us", "floor_passed", "judged_intent", "judged_goal_complete", "judged_rework_of")
 """What a completion rate takes: with them in the index, a month of a whole team is read without touching its rows."""
 
@@ -294,27 +311,30 @@ _INDEXES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("clears", ("agent_session_id",)),
     ("clears", ("organization_id", "developer_id", "at_us")),
     ("skews", ("organization_id", "developer_id", "agent_session_id", "day")),
+    ("report_steps", ("organization_id", "developer_id", "step", "position")),
+    ("report_steps", ("step", "position")),
     ("flags", ("agent_session_id",)),
     ("flags", ("organization_id", "developer_id", "detected_at_us")),
+    ("changes", ("organization_id", "developer_id", "position")),
+    ("changes", ("at_us",)),
 )
 
 
 def create(connection: sqlite3.Connection) -> None:
-    """Make every table and index that is not there yet, and an empty bookmark."""
+    """Make every table and index that is not there yet, an empty bookmark, and a feed of changes that has not begun."""
     database = Database(connection, execute_plugins=False)
-    for name, (columns, key) in _TABLES.items():
+    for name, (columns, key) in (_TABLES | _CHANGES).items():
         if not database[name].exists():
             database.table(name).create(columns, pk=key, strict=True)
     for name, indexed in _INDEXES:
         database.table(name).create_index(indexed, if_not_exists=True)
     connection.execute("INSERT OR IGNORE INTO bookmark VALUES (1, 0, 0, x'')")
+    connection.execute("INSERT OR IGNORE INTO change_feed VALUES (1, NULL)")
     connection.commit()
 
 
-    ("report_steps", ("organization_id", "developer_id", "step", "position")),
-    ("report_steps", ("step", "position")),
 def table_names() -> tuple[str, ...]:
-    """Every table, in a fixed order, for digests over all of them."""
+    """Every table of conclusions, in a fixed order, for digests over all of them."""
     return tuple(sorted(_TABLES))
 
 
@@ -322,3 +342,8 @@ def key_of(table: str) -> tuple[str, ...]:
     """The primary key of a table."""
     key = _TABLES[table][1]
     return (key,) if isinstance(key, str) else key
+
+
+def columns_of(table: str) -> tuple[str, ...]:
+    """The columns of a table of conclusions, in their order."""
+    return tuple(_TABLES[table][0])
