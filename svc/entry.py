@@ -1,5 +1,17 @@
-"""Where `svc` starts."""
+"""Where `svc` starts. A hook goes past the command line: an agent waits for it, and importing that takes a second."""
 
-from svc.cli import main
+import sys
 
-__all__ = ["main"]
+HELP = {"-h", "--help"}
+
+
+def main() -> None:
+    """Run what was typed."""
+    if sys.argv[1:2] == ["hook"] and not HELP & set(sys.argv):
+        from svc.hook.calling import call
+
+        call(sys.argv[2:])
+    else:
+        from svc.cli import main as commands
+
+        commands()

@@ -1,4 +1,4 @@
-"""`svc` itself: the commands there are. A command's module is imported when it is called: all together take a second."""
+"""`svc` itself: the commands there are. A module is imported when its command is called: all take a second."""
 
 from importlib import import_module
 
@@ -9,6 +9,7 @@ from svc import __version__
 COMMANDS = {
     "init": "svc.cli.serving:init",
     "serve": "svc.cli.serving:serve",
+    "hook": "svc.cli.hooking:hook",
     "key": "svc.cli.keys:key",
     "catalog": "svc.cli.catalog:catalog",
     "replay": "svc.cli.replaying:replay",

@@ -1,0 +1,172 @@
+"""From what happened to what is sent: at most one request a call, the same one however often it is sent."""
+
+import json
+from hashlib import sha256
+from time import gmtime, strftime
+from typing import Any, NamedTuple
+from uuid import UUID, uuid4, uuid5
+
+from svc import __version__
+from svc.hook.bounds import TEXT_BYTES_MAX, TOOL_INPUT_BYTES_MAX, TOOL_TEXT_CHARACTERS_MAX
+from svc.hook.inputs import Happening
+from svc.hook.places import Connection
+from svc.hook.sessions import OpenPrompt
+
+PROMPTS = "/v1/prompts"
+RESPONSES = "/v1/prompts/response"
+LOGS = "/v1/logs"
+
+CUT = "…[cut]"
+"""How a shortened text of a tool's input ends; the server draws nothing from such an input that would be wrong."""
+
+_EVENTS = UUID("5d8f0f0e-7b0b-5a53-8c0e-3f2a1f6c9d10")
+
+
+class Captured(NamedTuple):
+    """A request that waits to be sent."""
+
+    path: str
+    body: dict[str, Any]
+
+
+def captured(
+    connection: Connection, happening: Happening, last: OpenPrompt | None, at: float
+) -> tuple[Captured | None, OpenPrompt | None]:
+    """The request, and what is remembered of the session from now on; None where there is nothing to send or change.
+
+    `last`: the prompt that the session is at. `at`: seconds since 1970.
+    """
+    if happening.kind == "prompt":
+        return _prompt(connection, happening, at)
+    if happening.kind == "response":
+        return _response(connection, happening, last, at)
+    return Captured(LOGS, _log(happening, at)), None
+
+
+def _prompt(connection: Connection, happening: Happening, at: float) -> tuple[Captured | None, OpenPrompt | None]:
+    text = happening.text
+    if not connection.prompts or text is None or text.isspace():
+        return None, None
+    event_id = _event_id(happening, text)
+    body = {
+        "prompt_text": text,
+        "tool_session_id": happening.session,
+        "source": happening.agent,
+        "client_event_id": event_id,
+        "host_prompt_id": happening.prompt_id,
+        "submitted_at": _iso(at),
+        "cwd": happening.cwd,
+        **_cut(text, connection),
+    }
+    return Captured(PROMPTS, body), OpenPrompt(event_id, at, happening.moment)
+
+
+def _event_id(happening: Happening, text: str) -> str:
+    """The same for the same prompt, so that two hooks that tell of it tell of one; by chance where it has no name."""
+    if happening.moment is None:
+        return str(uuid4())
+    digest = sha256(text.encode()).hexdigest()
+    return str(uuid5(_EVENTS, json.dumps([happening.agent, happening.session, happening.moment, digest])))
+
+
+def _cut(text: str, connection: Connection) -> dict[str, Any]:
+    """What says that a text was cut, and the text as it was cut; nothing where it fits."""
+    data = text.encode()
+    limit = min(TEXT_BYTES_MAX, connection.max_bytes or TEXT_BYTES_MAX)
+    if len(data) <= limit:
+        return {}
+    return {
+        "prompt_text": data[:limit].decode(errors="ignore"),
+        "truncated": True,
+        "original_char_count": len(text),
+        "untruncated_sha256": sha256(data).hexdigest(),
+    }
+
+
+def _response(
+    connection: Connection, happening: Happening, last: OpenPrompt | None, at: float
+) -> tuple[Captured | None, OpenPrompt | None]:
+    """A prompt's first answer: where another hook has the agent go on, the server has that one already."""
+    if not connection.responses or happening.text is None or last is None or last.answered:
+        return None, None
+    if None not in (happening.moment, last.moment) and happening.moment != last.moment:
+        return None, None
+    body = {
+        "client_event_id": last.event_id,
+        "response_operation_id": str(uuid5(UUID(last.event_id), "response")),
+        "response_text": happening.text.encode()[:TEXT_BYTES_MAX].decode(errors="ignore"),
+        "elapsed_ms": max(0, round((at - last.at) * 1000)),
+        "responded_at": _iso(at),
+        "plugin_version": __version__,
+    }
+    return Captured(RESPONSES, body), last._replace(answered=True)
+
+
+# --- log records ------------------------------------------------------------------------------------------
+
+
+def _log(happening: Happening, at: float) -> dict[str, Any]:
+    name = f"svc.{happening.kind}"
+    attributes = {"event.name": name, "session.id": happening.session, **_attributes(happening)}
+    record = {
+        "timeUnixNano": str(int(at * 1_000_000) * 1_000),
+        "body": {"stringValue": name},
+        "attributes": [_attribute(key, value) for key, value in attributes.items() if value is not None],
+    }
+    scope = {"scope": {"name": "svc.hook", "version": __version__}, "logRecords": [record]}
+    resource = {"attributes": [_attribute("service.name", "svc-hook")]}
+    return {"resourceLogs": [{"resource": resource, "scopeLogs": [scope]}]}
+
+
+def _attribute(key: str, value: str) -> dict[str, Any]:
+    return {"key": key, "value": {"stringValue": value}}
+
+
+def _attributes(happening: Happening) -> dict[str, str | None]:
+    match happening.kind:
+        case "session_start":
+            return {"source": happening.source, "model": happening.model}
+        case "session_end":
+            return {"reason": happening.source}
+    return _tool(happening, happening.tool or {})
+
+
+def _tool(happening: Happening, told: dict[str, Any]) -> dict[str, str | None]:
+    """In the words of Claude Code's own report of the call, so that the two are known to be one."""
+    duration = told.get("duration_ms")
+    inside = told.get("agent_id") is not None
+    return {
+        "prompt.id": happening.prompt_id,
+        "tool_name": _string(told.get("tool_name")),
+        "tool_use_id": _string(told.get("tool_use_id")),
+        "success": "false" if told.get("hook_event_name") == "PostToolUseFailure" else "true",
+        "duration_ms": str(round(duration)) if isinstance(duration, int | float) else None,
+        "query_source": (_string(told.get("agent_type")) or "subagent") if inside else None,
+        "tool_input": _tool_input(told.get("tool_input")),
+    }
+
+
+def _string(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _tool_input(value: object) -> str | None:
+    if not isinstance(value, dict):
+        return None
+    whole = json.dumps(value)
+    if len(whole) <= TOOL_INPUT_BYTES_MAX:
+        return whole
+    short = {key: _shortened(member) for key, member in value.items() if isinstance(member, str | int | float)}
+    found = json.dumps(short)
+    return found if len(found) <= TOOL_INPUT_BYTES_MAX else None
+
+
+def _shortened(value: object) -> object:
+    if not isinstance(value, str) or len(value) <= TOOL_TEXT_CHARACTERS_MAX:
+        return value
+    return value[:TOOL_TEXT_CHARACTERS_MAX] + CUT
+
+
+def _iso(at: float) -> str:
+    """ISO 8601 with milliseconds, in UTC."""
+    return f"{strftime('%Y-%m-%dT%H:%M:%S', gmtime(at))}.{int(at * 1000) % 1000:03}Z"

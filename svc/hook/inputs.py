@@ -1,0 +1,81 @@
+"""What a hook was told, whichever agent calls it. Pure: the hook's JSON in, one happening out."""
+
+from typing import Any, NamedTuple
+
+from svc.hook.bounds import CWD_CHARACTERS_MAX, ID_CHARACTERS_MAX
+
+AGENTS = ("claude-code", "codex", "gemini")
+
+_KINDS = {
+    "UserPromptSubmit": "prompt",
+    "BeforeAgent": "prompt",
+    "Stop": "response",
+    "AfterAgent": "response",
+    "SessionStart": "session_start",
+    "SessionEnd": "session_end",
+    "PostToolUse": "tool_result",
+    "PostToolUseFailure": "tool_result",
+}
+"""Claude Code's and Codex's names, and Gemini's two of its own."""
+
+
+class Happening(NamedTuple):
+    """One call of a hook; None for what it did not say."""
+
+    kind: str
+    agent: str
+    session: str
+    prompt_id: str | None = None
+    """The agent's name for the prompt, the same as in its telemetry."""
+    moment: str | None = None
+    """What tells this prompt from an equal one of the session where it has no such name."""
+    cwd: str | None = None
+    text: str | None = None
+    """The prompt, or the response."""
+    transcript: str | None = None
+    again: bool = False
+    """Whether a hook had the agent go on after it had answered."""
+    source: str | None = None
+    """Why a session began or ended."""
+    model: str | None = None
+    tool: dict[str, Any] | None = None
+    """The whole input of a hook that tells of a tool call."""
+
+
+def happening(agent: str, told: dict[str, Any]) -> Happening | None:
+    """What happened; None where it is nothing that is captured, or not whole."""
+    kind, session = _KINDS.get(str(told.get("hook_event_name"))), _id(told, "session_id")
+    if kind is None or session is None:
+        return None
+    return Happening(
+        kind,
+        agent,
+        session,
+        # Codex calls a turn by another name here than in its telemetry: by text and time the two are joined.
+        prompt_id=_id(told, "prompt_id") if agent == "claude-code" else None,
+        moment=_id(told, "prompt_id") or _id(told, "turn_id") or (_id(told, "timestamp") if kind == "prompt" else None),
+        cwd=(_text(told, "cwd") or "")[:CWD_CHARACTERS_MAX] or None,
+        text=_text(told, "prompt") if kind == "prompt" else _response(told),
+        transcript=_text(told, "transcript_path"),
+        again=told.get("stop_hook_active") is True,
+        source=_id(told, "reason") if kind == "session_end" else _id(told, "source"),
+        model=_id(told, "model"),
+        tool=told if kind == "tool_result" else None,
+    )
+
+
+def _response(told: dict[str, Any]) -> str | None:
+    return _text(told, "last_assistant_message") or _text(told, "prompt_response")
+
+
+def _text(told: dict[str, Any], name: str) -> str | None:
+    """A text without what no intake takes: NUL and halves of characters."""
+    value = told.get(name)
+    if not isinstance(value, str) or not value:
+        return None
+    return value.replace("\0", "\ufffd").encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _id(told: dict[str, Any], name: str) -> str | None:
+    value = (_text(told, name) or "").strip()
+    return value if 0 < len(value) <= ID_CHARACTERS_MAX else None
