@@ -63,7 +63,7 @@ def top_prompts(reader: Reader, scope: Scope, window: Window, limit: int, offset
             sub_session_id=sub_session_id,
             agent_session_id=session,
             submitted_at=iso(at_us),
-            preview=_preview(texts, ref),
+            preview=preview(texts, ref),
             grade=rubric_letter(score),
             score=score,
             intent_class=intent,
@@ -75,6 +75,7 @@ def top_prompts(reader: Reader, scope: Scope, window: Window, limit: int, offset
     ]
 
 
-def _preview(texts: dict[TextRef, str | None], ref: TextRef | None) -> str | None:
+def preview(texts: dict[TextRef, str | None], ref: TextRef | None) -> str | None:
+    """The beginning of a prompt, on one line; None where its text is not there."""
     text = None if ref is None else texts[ref]
     return None if text is None else " ".join(text[:_PREVIEW_LOOKED_AT].split())[:PREVIEW_CHARS_MAX]

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from uuid import uuid4
 
 import trio
 
@@ -19,6 +20,8 @@ from svc.limits import BEGIN_SECONDS
 from svc.projecting import serving_file
 from svc.projector import Projector
 from svc.rebuilding import Rebuilding
+from svc.report_schedules import ReportSchedules
+from svc.reports import ReportJobs
 from svc.rules import RULES_VERSION
 from svc.secrets_file import internal_secret
 from svc.service import Acknowledged, RunningService
@@ -32,11 +35,17 @@ from svc_http.ports import PublicSettings
 
 @asynccontextmanager
 async def open_service(
-    settings: Settings, *, ingest_url: str = "", clock: Clock | None = None, lasting: bool = False
+    settings: Settings,
+    *,
+    ingest_url: str = "",
+    clock: Clock | None = None,
+    lasting: bool = False,
+    reporting: bool = False,
 ) -> AsyncIterator[RunningService]:
     """The running service over a var folder that this process holds, without any listener.
 
     `lasting`: it is to run for long, so prices are asked for again and again, and a child process keeps the views.
+    `reporting`: somebody may want reports, so they are made; what is to last makes them anyway.
     Leaving the block stops every task; what was acknowledged is on disk, what was not is refused.
     """
     clock = clock or SystemClock()
@@ -66,6 +75,8 @@ async def open_service(
             archive,
             catalog,
         )
+        reports = ReportJobs(service, archive.spending, RULES_VERSION)
+        service.carried_out = reports.note
         async with trio.open_nursery() as nursery:
             for task in (projector.run, journal.run, administration.run, catalog.run, actors.run, rebuilding.run):
                 await nursery.start(task)
@@ -73,6 +84,9 @@ async def open_service(
             nursery.start_soon(archive.run)
             if lasting and settings.catalog_refresh:
                 nursery.start_soon(catalog.keep_fresh)
+            if lasting or reporting:
+                nursery.start_soon(reports.run)
+                nursery.start_soon(ReportSchedules(administration.directory, service.send, clock, uuid4).run)
             with trio.move_on_after(BEGIN_SECONDS):  # beyond it, the log says why, and reads answer 503
                 await projector.begun()
             yield service

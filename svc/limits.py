@@ -197,3 +197,25 @@ CATALOG_COMMANDS_MAX = 16
 """Catalogs and orders to reprice that may wait: each may be 4 MiB, and is asked for by a person."""
 
 assert CATALOG_FETCH_SECONDS < REMOTE_TIMEOUT_SECONDS, "a command sees why a fetch failed"
+
+# --- reports --------------------------------------------------------------------------------------------
+
+REPORT_JOBS_MAX = 2
+"""Reports that are made at the same time: half of the reads that may run, so that pages are served meanwhile."""
+
+REPORT_LOOK_SECONDS = 60.0
+"""How often it is looked whether a report is to be made; who asks for one is attended to at once."""
+
+REPORT_RETRY_SECONDS = 1.0
+"""After a look, or an outcome to be stored, that failed because something is unavailable."""
+
+REPORT_SECONDS_MAX = 300.0
+"""How long one report may take; a month of ten thousand sub-sessions takes some seconds."""
+
+SCHEDULE_LOOK_SECONDS = 60.0
+"""How often it is looked whether a schedule is due."""
+
+SCHEDULE_DELAY_SECONDS = 3_600.0
+"""After the end of a period: what was begun in its last minutes settles half an hour after it went quiet."""
+
+assert REPORT_JOBS_MAX < READERS_MAX, "reports leave room for other reads"

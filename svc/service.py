@@ -84,6 +84,8 @@ class RunningService:
         self.archive = archive
         self.prices = prices
         self._read_limit = trio.CapacityLimiter(READERS_MAX)
+        self.carried_out: Callable[[AnyCommand], None] = lambda _command: None
+        """Called with every command of a developer that was carried out; it must not fail, nor take long."""
 
     @property
     def directory(self) -> Directory:
@@ -100,7 +102,9 @@ class RunningService:
 
     async def send(self, command: AnyCommand) -> Reply:
         """Hand a command to its developer's actor; returns once it is on disk."""
-        return await _taken(self._actors.send, command)
+        reply = await _taken(self._actors.send, command)
+        self.carried_out(command)
+        return reply
 
     async def administer(self, command: PeopleCommand) -> PeopleReply:
         """Hand a decision about people or keys to the administration."""
@@ -119,6 +123,16 @@ class RunningService:
         return await trio.to_thread.run_sync(run, limiter=self._read_limit)
 
     async def team_spending(self, scope: Scope, asked: Sequence[Asked]) -> Sequence[Reading]:
+    async def read_all(self, query: Callable[[Reader], T]) -> T:
+        """Run a query over everybody's rows, on views that have caught up with the log as it was at the start."""
+        self._check_level()
+
+        def run() -> T:
+            with self.projector.readers.reading() as db:
+                return query(Reader(db, self._fetch))
+
+        return await trio.to_thread.run_sync(run, limiter=self._read_limit)
+
         """From the archive and the views, on views that hold all that this developer was told is on disk."""
         await self._caught_up(scope.developer_id)
         return await self.archive.spending(scope.organization_id, asked)
@@ -174,11 +188,14 @@ class RunningService:
         """How far a replay has come."""
         return self._rebuilding.status
 
-    async def _caught_up(self, developer_id: UUID) -> None:
+    def _check_level(self) -> None:
         if not self.projector.is_level:
             done, of = self.projector.position, self.journal.head
             raise Unavailable(f"the views are being built from the log: {done} of {of} events; try again soon")
         with trio.move_on_after(READ_WAIT_SECONDS) as waited:
+
+    async def _caught_up(self, developer_id: UUID) -> None:
+        self._check_level()
             await self.projector.wait_for(self._acknowledged.position(developer_id))
         if waited.cancelled_caught:
             raise Unavailable("your latest captures are stored but not counted yet; try again in a few seconds")

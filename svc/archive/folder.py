@@ -59,6 +59,11 @@ class Archive:
 
     # --- reading --------------------------------------------------------------------------------------------
 
+    def check_folder(self) -> None:
+        """Raises `NotADirectoryError` where something else lies in the folder's place: then nothing can be read."""
+        if self.root.exists() and not self.root.is_dir():
+            raise NotADirectoryError(f"{self.root.name} is no folder")
+
     def path(self, file: ArchiveFile) -> Path:
         """Where a file lies."""
         return self.root / file.name

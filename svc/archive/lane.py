@@ -92,6 +92,7 @@ class ArchiveLane:
             return archive_changes(archive, db)
 
     def _spending(self, archive: Archive, organization_id: UUID, asked: Sequence[Asked]) -> list[Reading]:
+        archive.check_folder()
         after = archive.manifest.mark.position
         with self._views().reading() as db:
             live = [live_part(db, organization_id, each, after) for each in asked]

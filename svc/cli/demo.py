@@ -59,7 +59,7 @@ def demo(var: str | None, keep: bool, picture: Path | None) -> None:
 
 async def _demo(settings: Settings, console: Console, keep: bool) -> None:
     with held(settings.var_path):
-        async with open_service(settings) as service, listening(settings, service) as addresses:
+        async with open_service(settings, reporting=True) as service, listening(settings, service) as addresses:
             people = await _people(service, settings.var_path)
             with tempfile.TemporaryDirectory(prefix="svc-demo-") as folder:
                 await _import_all(service, people, Path(folder), console)

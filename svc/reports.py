@@ -1,0 +1,195 @@
+"""Making reports: supervised workers that take what was asked for from the views, a few at a time.
+
+Nothing of a job lives in memory alone. What is queued or running is read from the views, so a restart finds it again;
+every step is a command to the developer's actor, which decides what may still follow. A job that was cancelled
+meanwhile has worked for nothing, and its result is refused.
+"""
+
+import sqlite3
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Protocol, TypeVar
+from uuid import UUID
+
+import structlog
+import trio
+
+from aggregates.commands import (
+    AnyCommand,
+    AnyReportCommand,
+    CancelReport,
+    CompleteReport,
+    Done,
+    FailReport,
+    Reply,
+    RequestReport,
+    StartReport,
+)
+from aggregates.habits import language_of
+from aggregates.reports import SOURCE_UNAVAILABLE
+from aggregates.scope import Scope
+from aggregates.stays import Stay
+from projections.reader import Reader
+from projections.report_sections import Look, report_sections
+from projections.reports import OpenReport, open_reports
+from projections.spending import Asked, Reading
+from svc.codec import CorruptEvent
+from svc.limits import (
+    REPORT_JOBS_MAX,
+    REPORT_LOOK_SECONDS,
+    REPORT_RETRY_SECONDS,
+    REPORT_SECONDS_MAX,
+)
+from svc.store import StoreUnavailable
+from svc.vault import VaultError
+from svc_http.ports import Unavailable
+
+log = structlog.get_logger()
+
+T = TypeVar("T")
+
+SOURCE_ERRORS = (sqlite3.Error, OSError, StoreUnavailable, CorruptEvent, VaultError)
+"""What a report is made from cannot be read: the views, the log, the keys."""
+
+
+class SourceUnavailable(Exception):
+    """What a report is made from cannot be read at present."""
+
+
+class Desk(Protocol):
+    """What making reports takes of the running service."""
+
+    async def send(self, command: AnyCommand) -> Reply: ...
+
+    async def read(self, scope: Scope, query: Callable[..., T], /, *args: Any) -> T: ...
+
+    async def read_all(self, query: Callable[[Reader], T]) -> T: ...
+
+
+Send = Callable[[AnyCommand], Awaitable[Reply]]
+"""Carries a command out; raises `Unavailable` where that is not possible now."""
+
+Spend = Callable[[UUID, Sequence[Asked]], Awaitable[Sequence[Reading]]]
+"""What developers of an organization spent, from the archive and the views. Raises `Unavailable`."""
+
+
+class ReportJobs:
+    """Makes reports, a few at a time, for as long as it runs."""
+
+    def __init__(self, desk: Desk, spend: Spend, rules_version: int) -> None:
+        self._desk = desk
+        self._spend = spend
+        self._rules_version = rules_version
+        self._jobs: dict[UUID, trio.CancelScope] = {}
+        self._news: set[Scope] = set()
+        """Whose reports changed since the last look: the views must hold that before the next."""
+        self._wanted = trio.Event()
+
+    def note(self, command: AnyCommand) -> None:
+        """A command was carried out: there may be a report to make, or one to let go."""
+        match command:
+            case RequestReport():
+                self._news.add(Scope(command.organization_id, command.developer_id))
+                self._wanted.set()
+            case CancelReport() if command.report_id in self._jobs:
+                self._jobs[command.report_id].cancel()
+
+    async def run(self) -> None:
+        """Look, and make what is there, until cancelled."""
+        async with trio.open_nursery() as nursery:
+            while True:
+                pause_seconds = REPORT_LOOK_SECONDS
+                self._wanted = trio.Event()
+                try:
+                    for found in await self._to_make():
+                        self._jobs[found.report_id] = trio.CancelScope()
+                        nursery.start_soon(self._supervise, found)
+                except Unavailable:
+                    pause_seconds = REPORT_RETRY_SECONDS
+                except Exception:
+                    log.exception("nobody could see which reports are to be made; it is tried again")
+                    pause_seconds = REPORT_RETRY_SECONDS
+                with trio.move_on_after(pause_seconds):
+                    await self._wanted.wait()
+
+    async def _to_make(self) -> list[OpenReport]:
+        """What is queued, or was running when a process ended, as far as there is room; oldest first."""
+        for scope in list(self._news):
+            await self._desk.read(scope, lambda _reader, _scope: None)
+            self._news.discard(scope)
+        room = REPORT_JOBS_MAX - len(self._jobs)
+        if room <= 0:
+            return []
+        found = await self._desk.read_all(lambda reader: open_reports(reader, len(self._jobs) + room))
+        return [each for each in found if each.report_id not in self._jobs][:room]
+
+    async def _supervise(self, wanted: OpenReport) -> None:
+        """One job; whatever becomes of it, the next one gets its place."""
+        try:
+            with self._jobs[wanted.report_id]:
+                await self._make(wanted)
+        except Exception:
+            log.exception("a report's job broke; it is begun again", report_id=str(wanted.report_id))
+            await trio.sleep(REPORT_RETRY_SECONDS)
+        finally:
+            del self._jobs[wanted.report_id]
+            self._news.add(wanted.scope)
+            self._wanted.set()
+
+    async def _make(self, wanted: OpenReport) -> None:
+        await self._patiently(lambda: self._desk.read(wanted.scope, lambda _reader, _scope: None))
+        about: dict[str, Any] = {
+            "organization_id": wanted.scope.organization_id,
+            "developer_id": wanted.scope.developer_id,
+            "report_id": wanted.report_id,
+            "period": wanted.period,
+        }
+        if not isinstance(await self._tell(StartReport(**about)), Done):
+            return
+        try:
+            with trio.fail_after(REPORT_SECONDS_MAX):
+                sections = await self._sections(wanted)
+            outcome: AnyReportCommand = CompleteReport(**about, rules_version=self._rules_version, sections=sections)
+        except SourceUnavailable as error:
+            log.error("a report's source cannot be read", report_id=str(wanted.report_id), reason=str(error))
+            outcome = FailReport(**about, error_code=SOURCE_UNAVAILABLE)
+        except Exception:
+            log.exception("a report could not be made", report_id=str(wanted.report_id))
+            outcome = FailReport(**about, error_code=None)
+        await self._tell(outcome)
+
+    async def _tell(self, command: AnyReportCommand) -> Reply:
+        """What became of the work is kept, however long the log cannot be written."""
+        return await self._patiently(lambda: self._desk.send(command))
+
+    async def _patiently(self, work: Callable[[], Awaitable[T]]) -> T:
+        while True:
+            try:
+                return await work()
+            except Unavailable:
+                await trio.sleep(REPORT_RETRY_SECONDS)
+
+    async def _sections(self, wanted: OpenReport) -> str:
+        """The document. Raises `SourceUnavailable`."""
+        try:
+            spending = await self._spending(wanted)
+            return await self._patiently(lambda: self._desk.read(wanted.scope, _document, wanted, spending))
+        except SOURCE_ERRORS as error:
+            raise SourceUnavailable(f"{type(error).__name__}: {error}") from error
+
+    async def _spending(self, wanted: OpenReport) -> Reading:
+        """A budget that was spent is said in the report; a file that cannot be read is no report at all."""
+        window = wanted.period.window
+        whole = Stay(wanted.scope.developer_id, window.start_us, window.end_us)
+        try:
+            (found,) = await self._spend(wanted.scope.organization_id, [Asked(window, (whole,))])
+        except Unavailable as error:
+            raise SourceUnavailable(str(error)) from error
+        if found.coverage.unreadable_files:
+            raise SourceUnavailable(f"{found.coverage.unreadable_files} files of the archive cannot be read")
+        return found
+
+
+def _document(reader: Reader, scope: Scope, wanted: OpenReport, spending: Reading) -> str:
+    """In a thread; between two sections it may be cancelled."""
+    look = Look(reader, scope, wanted.period, language_of(wanted.language), spending)
+    return report_sections(look, trio.from_thread.check_cancelled)
