@@ -122,7 +122,6 @@ class RunningService:
 
         return await trio.to_thread.run_sync(run, limiter=self._read_limit)
 
-    async def team_spending(self, scope: Scope, asked: Sequence[Asked]) -> Sequence[Reading]:
     async def read_all(self, query: Callable[[Reader], T]) -> T:
         """Run a query over everybody's rows, on views that have caught up with the log as it was at the start."""
         self._check_level()
@@ -133,6 +132,7 @@ class RunningService:
 
         return await trio.to_thread.run_sync(run, limiter=self._read_limit)
 
+    async def team_spending(self, scope: Scope, asked: Sequence[Asked]) -> Sequence[Reading]:
         """From the archive and the views, on views that hold all that this developer was told is on disk."""
         await self._caught_up(scope.developer_id)
         return await self.archive.spending(scope.organization_id, asked)
@@ -192,10 +192,10 @@ class RunningService:
         if not self.projector.is_level:
             done, of = self.projector.position, self.journal.head
             raise Unavailable(f"the views are being built from the log: {done} of {of} events; try again soon")
-        with trio.move_on_after(READ_WAIT_SECONDS) as waited:
 
     async def _caught_up(self, developer_id: UUID) -> None:
         self._check_level()
+        with trio.move_on_after(READ_WAIT_SECONDS) as waited:
             await self.projector.wait_for(self._acknowledged.position(developer_id))
         if waited.cancelled_caught:
             raise Unavailable("your latest captures are stored but not counted yet; try again in a few seconds")
