@@ -72,28 +72,25 @@ class ChildWorker:
 
     def __init__(self, var: Path, path: Path) -> None:
         self._command = [*program(), "project", "--var", str(var), "--views", str(path)]
-        self._process: trio.Process | None = None
+        self.process: trio.Process | None = None
+        """The child, while there is one."""
 
     async def start(self) -> None:
         """Start the child and wait until it has opened its files. Raises `WorkerGone`, `OSError`."""
-        if self._process is None:
-            self._process = await trio.lowlevel.open_process(
+        if self.process is None:
+            self.process = await trio.lowlevel.open_process(
                 self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE
             )
-            await self._answer()
+            await self._answer_to(b"")
 
     async def step(self) -> int:
         """Apply the next facts; the position that the views hold then. Raises `WorkerGone`, `OSError`."""
         await self.start()
-        assert self._process is not None
-        assert self._process.stdin is not None
-        with contextlib.suppress(trio.BrokenResourceError):  # then there is no answer either
-            await self._process.stdin.send_all(b"\n")
-        return await self._answer()
+        return await self._answer_to(b"\n")
 
     async def close(self) -> None:
         """End the child. What it was at is rolled back, and applied again by the next one."""
-        process, self._process = self._process, None
+        process, self.process = self.process, None
         if process is not None:
             with trio.CancelScope(shield=True):
                 process.terminate()
@@ -102,21 +99,28 @@ class ChildWorker:
                     if stream is not None:
                         await stream.aclose()
 
-    async def _answer(self) -> int:
-        """The position in the child's next line. Without a whole one, the child is of no more use."""
-        assert self._process is not None
-        assert self._process.stdout is not None
-        line = b""
+    async def _answer_to(self, request: bytes) -> int:
+        """The position in the child's next line. A child that was not heard out is of no more use."""
+        assert self.process is not None
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
         try:
-            while not line.endswith(b"\n"):
-                chunk = await self._process.stdout.receive_some()
-                if not chunk or len(line) > CHILD_LINE_BYTES_MAX:
-                    raise WorkerGone("the process that keeps the views has ended; its own message says why")
-                line += chunk
-            return int(line)
+            with contextlib.suppress(trio.BrokenResourceError):  # then there is no answer either
+                await self.process.stdin.send_all(request)
+            return int(await _line(self.process.stdout))
         except BaseException:
             await self.close()
             raise
+
+
+async def _line(stream: trio.abc.ReceiveStream) -> bytes:
+    line = b""
+    while not line.endswith(b"\n"):
+        chunk = await stream.receive_some()
+        if not chunk or len(line) > CHILD_LINE_BYTES_MAX:
+            raise WorkerGone("the process that keeps the views has ended; its own message says why")
+        line += chunk
+    return line
 
 
 def work(var: Path, path: Path) -> None:

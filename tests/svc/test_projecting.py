@@ -10,7 +10,7 @@ import pytest
 from aggregates.digests import Digester
 from aggregates.events import Event, PromptCaptured, SessionClaimed
 from aggregates.words import Words
-from projections.apply import bookmark
+from projections.apply import Overtaken, apply, bookmark
 from projections.signs import TextsUnavailable
 from svc.codec import Codec, CorruptEvent
 from svc.memory_store import MemoryRecorder, open_memory_store
@@ -112,3 +112,13 @@ def test_a_log_that_cannot_be_read_puts_the_batch_off(
     assert db.execute("SELECT count(*) FROM failed").fetchone() == (0,)
     assert step(db, store, _digester, 1)[0] == 1
     assert flags(db) == [("auto_retry_storm", 3)]
+
+
+def test_two_writers_do_not_apply_a_fact_twice(store: EventStore) -> None:
+    """One that read its facts before the other one's transaction changes nothing, and says so."""
+    db = empty_views()
+    facts = store.read_after(0, 10)
+    step(db, store, _digester, 2)
+    with pytest.raises(Overtaken):
+        apply(db, facts, b"", _digester, lambda _: {}, after=0)
+    assert bookmark(db).position == 2
