@@ -9,6 +9,9 @@ from svc import __version__
 COMMANDS = {
     "init": "svc.cli.serving:init",
     "serve": "svc.cli.serving:serve",
+    "connect": "svc.cli.connecting:connect",
+    "disconnect": "svc.cli.connecting:disconnect",
+    "doctor": "svc.cli.doctoring:doctor",
     "hook": "svc.cli.hooking:hook",
     "key": "svc.cli.keys:key",
     "catalog": "svc.cli.catalog:catalog",
@@ -47,4 +50,5 @@ def main() -> None:
     First steps:
       svc serve                      # starts, and shows your key once
       svc import claude-code         # reads what you have done so far
+      svc connect claude-code        # sends what you do from now on
     """

@@ -1,0 +1,213 @@
+"""`svc connect` and `svc disconnect`: an agent's own settings, with one command."""
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar, get_args
+
+import click
+import msgspec
+
+from svc.connect.agents import AgentName, FilePlan, Refused, Scope, Target, folder_of, plans, told
+from svc.connect.connecting import Rewrite, connected, disconnected, give_back, shown, write
+from svc.connect.connections import Capture, FileReceipt, StoredConnection, connection_name, forget, store, stored
+from svc.connect.files import FileRefused
+from svc.connect.server import KeyRefused, NotAnswered, Server, checked_url
+from svc.hook.places import connection_folder
+
+T = TypeVar("T")
+
+DEFAULT_URL = "http://127.0.0.1:4318"
+KEY_START_CHARACTERS = 12
+"""As much of a key as the server keeps."""
+
+agent_argument = click.argument("agent", type=click.Choice(get_args(AgentName)))
+scope_option = click.option(
+    "--scope",
+    type=click.Choice(get_args(Scope)),
+    default="user",
+    show_default=True,
+    help="Whose settings: yours everywhere, or yours in the project of the working directory.",
+)
+yes_option = click.option("--yes", "-y", is_flag=True, help="Do not ask. Without a terminal nothing is asked either.")
+
+
+@click.command()
+@agent_argument
+@click.option("--url", default=DEFAULT_URL, show_default=True, envvar="SVC_URL", help="The intake. [env: SVC_URL]")
+@click.option("--key", envvar="SVC_KEY", help="Your key; asked for where it is missing. [env: SVC_KEY]")
+@scope_option
+@click.option("--no-hooks", is_flag=True, help="Telemetry only: the agent's plugin brings the hooks.")
+@click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
+@click.option("--offline", is_flag=True, help="Set it up although the server cannot be asked now.")
+@yes_option
+def connect(
+    agent: AgentName,
+    url: str,
+    key: str | None,
+    scope: Scope,
+    no_hooks: bool,
+    dry_run: bool,
+    offline: bool,
+    yes: bool,
+) -> None:
+    """Have an agent send what it does: writes its own telemetry settings and hooks, after showing them.
+
+    Prompt texts and tool details are switched on. A copy of each file is kept; running it again changes nothing.
+
+    Example: svc connect claude-code --url http://127.0.0.1:4318 --key svc_…
+    """
+    try:
+        key = _checked_key(key)
+        name = connection_name(agent, scope, Path.cwd())
+        target = Target(agent, checked_url(url), key, hook_command(agent, name), hooks=not no_hooks)
+        folder = folder_of(agent, scope, Path.cwd())
+        _connect(name, target, scope, folder, dry_run=dry_run, offline=offline, yes=yes)
+    except (Refused, FileRefused, KeyRefused, NotAnswered) as error:
+        raise click.ClickException(str(error)) from error
+    except OSError as error:
+        raise click.ClickException(f"{error.filename}: {error.strerror}") from error
+
+
+def hook_command(agent: str, name: str) -> tuple[str, ...]:
+    """How an agent calls this very program."""
+    script = Path(sys.executable).with_name("svc")
+    if getattr(sys, "frozen", False):
+        program = [sys.executable]
+    else:
+        program = [str(script)] if script.exists() else [sys.executable, "-m", "svc"]
+    return (*program, "hook", agent, *(() if name == agent else ("--connection", name)))
+
+
+def _checked_key(key: str | None) -> str:
+    """The key; asked for where there is somebody to ask. Raises `Refused`."""
+    if key is None and sys.stdin.isatty():
+        key = click.prompt("Your key (svc key issue makes one)", hide_input=True)
+    key = (key or "").strip()
+    if not key or not key.isascii() or not key.isprintable() or " " in key:
+        raise Refused("a key is needed: give it with --key or SVC_KEY; the server showed one at its first start")
+    return key
+
+
+def _connect(name: str, target: Target, scope: Scope, folder: Path, *, dry_run: bool, offline: bool, yes: bool) -> None:
+    old = stored(name)
+    receipts = {} if old is None else {receipt.path: receipt for receipt in old.files}
+    wanted: list[FilePlan] = plans(target, scope, folder)
+    rewrites = [connected(plan, receipts.get(str(plan.path))) for plan in wanted]
+    outdated = [disconnected(each) for each in receipts.values() if Path(each.path) not in [p.path for p in wanted]]
+    _tell(target)
+    _show([*outdated, *rewrites], target.key)
+    if dry_run:
+        click.echo("nothing was changed")
+        return
+    capture = Capture() if offline else _asked(target, lambda server: server.capture())
+    if any(each.changed for each in [*outdated, *rewrites]):
+        _confirm("Write this?", yes)
+    connection = StoredConnection(name, target.agent, scope, str(folder), target.url, target.key, capture)
+    _write(connection, receipts, outdated, rewrites)
+    if not offline:
+        _asked(target, lambda server: server.setup_complete(target.key[:KEY_START_CHARACTERS]))
+    click.echo(
+        f"{target.agent} is connected; start it anew. `svc doctor` tests it, `{_undo(target, scope)}` undoes it."
+    )
+
+
+def _asked(target: Target, question: Callable[[Server], T]) -> T:
+    """Raises `NotAnswered`, `KeyRefused`, with what to do."""
+    try:
+        with Server(target.url, target.key) as server:
+            return question(server)
+    except NotAnswered as error:
+        raise NotAnswered(f"{error}. Is `svc serve` running there? --offline sets it up without asking") from error
+    except KeyRefused as error:
+        raise KeyRefused(f"{target.url} does not take this key: {error}") from error
+
+
+def _undo(target: Target, scope: Scope) -> str:
+    return f"svc disconnect {target.agent}" + (" --scope project" if scope == "project" else "")
+
+
+def _write(
+    connection: StoredConnection,
+    receipts: dict[str, FileReceipt],
+    outdated: Sequence[Rewrite],
+    rewrites: Sequence[Rewrite],
+) -> None:
+    """One file after the other, each remembered at once: broken off anywhere, what was done can be undone."""
+
+    def remember() -> None:
+        store(msgspec.structs.replace(connection, files=tuple(receipts.values())))
+
+    remember()
+    for each in outdated:
+        give_back([each])
+        del receipts[str(each.path)]
+        remember()
+    for each in rewrites:
+        receipt = write(connection.name, each)
+        receipts[receipt.path] = receipt
+        remember()
+        if each.changed and receipt.backup is not None:
+            click.echo(f"{each.path}: written; as it was before: {receipt.backup}")
+        elif each.changed:
+            click.echo(f"{each.path}: written; it was not there before")
+
+
+def _tell(target: Target) -> None:
+    click.echo(f"{target.agent} will send to {target.url}:")
+    for sentence in told(target):
+        click.echo(click.wrap_text(sentence, 100, "  - ", "    "))
+    click.echo()
+
+
+def _show(rewrites: Sequence[Rewrite], key: str) -> None:
+    changed = [each for each in rewrites if each.changed]
+    for each in changed:
+        click.echo(shown(each, key))
+        if each.done and each.now.mode not in (None, each.mode):
+            click.echo(f"{each.path}: only you may read it from now on, for a key stands in it")
+    if not changed:
+        click.echo("the settings say so already; nothing changes in them")
+
+
+def _confirm(question: str, yes: bool) -> None:
+    if not yes and sys.stdin.isatty():
+        click.confirm(question, default=True, abort=True)
+
+
+# --- and back ---------------------------------------------------------------------------------------------
+
+
+@click.command()
+@agent_argument
+@scope_option
+@yes_option
+def disconnect(agent: AgentName, scope: Scope, yes: bool) -> None:
+    """Undo `svc connect`: every file as it was, byte for byte; one that was edited since loses only what is svc's.
+
+    What waits in the outbox stays there and is sent after the next connect.
+
+    Example: svc disconnect claude-code
+    """
+    name = connection_name(agent, scope, Path.cwd())
+    try:
+        connection = stored(name)
+        if connection is None:
+            raise Refused(f"{agent} is not connected here; nothing was changed")
+        rewrites = [disconnected(receipt) for receipt in connection.files]
+        _show(rewrites, connection.key)
+        _confirm("Write this?", yes)
+        give_back(rewrites)
+        forget(name)
+    except (Refused, FileRefused) as error:
+        raise click.ClickException(str(error)) from error
+    except OSError as error:
+        raise click.ClickException(f"{error.filename}: {error.strerror}") from error
+    _tell_left(rewrites, connection)
+
+
+def _tell_left(rewrites: Sequence[Rewrite], connection: StoredConnection) -> None:
+    for rewrite in rewrites:
+        for key in rewrite.left:
+            click.echo(f"{rewrite.path}: {key} was changed since and stays as it is")
+    click.echo(f"{connection.agent} is disconnected; copies of the files lie in {connection_folder(connection.name)}")

@@ -1,0 +1,188 @@
+"""What may be wrong with a connection, one finding each, and what to do about it."""
+
+import secrets
+import shlex
+import shutil
+import stat
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from aggregates.times import iso
+from svc import __version__
+from svc.connect.changes import Append
+from svc.connect.connecting import DOCUMENTS
+from svc.connect.connections import FileReceipt, StoredConnection
+from svc.connect.documents import Missing, Unreadable
+from svc.connect.files import FileRefused, read_held
+from svc.connect.server import KeyRefused, NotAnswered, Server
+from svc.hook.outbox import Outbox
+from svc.hook.places import connection_folder
+
+CLOCK_SECONDS_MAX = 60.0
+"""A clock that is further off puts prompts into the wrong order; beyond ten minutes ahead the server mends times."""
+
+READ_BACK_TRIES = 20
+READ_BACK_SECONDS = 0.1
+
+Level = Literal["ok", "warning", "wrong"]
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One thing that was looked at."""
+
+    what: str
+    level: Level
+    text: str
+    to_do: str | None = None
+
+
+def examine(connection: StoredConnection) -> Iterator[Finding]:
+    """Every finding about a connection, what must be right first coming first."""
+    again = f"svc connect {connection.agent} --url {connection.url} --key …"
+    for receipt in connection.files:
+        yield from _settings(connection, receipt, again)
+    yield from _hooks(connection, again)
+    yield from _server(connection, again)
+    yield from _outbox(connection)
+
+
+# --- settings ---------------------------------------------------------------------------------------------
+
+
+def _settings(connection: StoredConnection, receipt: FileReceipt, again: str) -> Iterator[Finding]:
+    path, document = Path(receipt.path), DOCUMENTS[receipt.format]
+    try:
+        held = read_held(path)
+        changed = [
+            ".".join(each.change.path)
+            for each in receipt.done
+            if not _stands(document.get(held.text, each.change.path), each.change)
+        ]
+    except (FileRefused, Unreadable, UnicodeDecodeError) as error:
+        yield Finding("settings", "wrong", f"{path} cannot be read: {error}", f"mend the file, then: {again}")
+        return
+    if held.data is None:
+        yield Finding("settings", "wrong", f"{path} is gone", f"write it again: {again}")
+    elif changed:
+        names = ", ".join(dict.fromkeys(changed))
+        yield Finding("settings", "wrong", f"{path} has lost or changed: {names}", f"write them again: {again}")
+    else:
+        yield Finding("settings", "ok", f"{path} is as it was written")
+    if held.mode is not None and held.mode & (stat.S_IRWXG | stat.S_IRWXO) and connection.key in held.text:
+        yield Finding("settings", "warning", f"others may read {path}, and your key stands in it", f"chmod 600 {path}")
+
+
+def _stands(now: Any, change: Any) -> bool:
+    if isinstance(now, Missing):
+        return False
+    return change.value in now if isinstance(change, Append) else now == change.value
+
+
+def _hooks(connection: StoredConnection, again: str) -> Iterator[Finding]:
+    """Whether the command that the hooks run is still there, and whether the agent runs hooks at all."""
+    groups = [each.change for receipt in connection.files for each in receipt.done if isinstance(each.change, Append)]
+    if not groups:
+        text = "no hooks are set up; prompts come from the agent's telemetry alone, or from its plugin"
+        yield Finding("hooks", "ok", text)
+        return
+    program = shlex.split(groups[0].value["hooks"][0]["command"])[0]
+    if shutil.which(program) is None:
+        yield Finding("hooks", "wrong", f"{program}, which the hooks run, is gone", f"write them again: {again}")
+    else:
+        yield Finding("hooks", "ok", f"the hooks run {program}")
+    for receipt in connection.files:
+        if receipt.format == "json" and _switched_off(receipt):
+            text = f"hooks are switched off in {receipt.path}"
+            yield Finding("hooks", "warning", text, "take disableAllHooks, or hooksConfig.enabled = false, out of it")
+
+
+def _switched_off(receipt: FileReceipt) -> bool:
+    document = DOCUMENTS[receipt.format]
+    try:
+        text = read_held(Path(receipt.path)).text
+        off = document.get(text, ("disableAllHooks",)) is True
+        return off or document.get(text, ("hooksConfig", "enabled")) is False
+    except (FileRefused, Unreadable, UnicodeDecodeError):
+        return False
+
+
+# --- server -----------------------------------------------------------------------------------------------
+
+
+def _server(connection: StoredConnection, again: str) -> Iterator[Finding]:
+    with Server(connection.url, connection.key) as server:
+        try:
+            ahead = server.health()
+        except NotAnswered as error:
+            yield Finding("server", "wrong", str(error), "start svc serve there, or connect to the right address")
+            return
+        yield Finding("server", "ok", f"{connection.url} answers")
+        yield _clock(ahead)
+        try:
+            server.capture()
+            yield Finding("key", "ok", f"the key {connection.key[:8]}… is taken")
+            yield _round_trip(server)
+        except KeyRefused as error:
+            yield Finding("key", "wrong", f"the key is refused: {error}", f"svc key issue makes another; then: {again}")
+        except NotAnswered as error:
+            yield Finding("server", "wrong", str(error), "check that the address is an intake's, not the API's")
+
+
+def _clock(ahead: float) -> Finding:
+    if abs(ahead) <= CLOCK_SECONDS_MAX:
+        return Finding("clock", "ok", "this machine's clock and the server's agree")
+    direction = "ahead of" if ahead > 0 else "behind"
+    text = f"this machine's clock is {abs(ahead):.0f} s {direction} the server's"
+    return Finding("clock", "warning", text, "let both take their time from the network (NTP)")
+
+
+def _round_trip(server: Server) -> Finding:
+    """A log record that belongs to no session, sent and read back: it is kept, and is no part of any score."""
+    mark, since = secrets.token_hex(8), time.time()
+    server.send_log(_record(mark, since))
+    begin = iso(int((since - 1) * 1_000_000))
+    for _ in range(READ_BACK_TRIES):
+        if any(mark in str(record.get("attributes_json")) for record in server.logs(begin)):
+            took = (time.time() - since) * 1000
+            return Finding("capture", "ok", f"a test record was captured and read back in {took:.0f} ms")
+        time.sleep(READ_BACK_SECONDS)
+    text = "a test record was taken, but is not there when it is read back"
+    return Finding("capture", "wrong", text, "look into the server's log: its tables may be building anew")
+
+
+def _record(mark: str, at: float) -> dict[str, Any]:
+    values = {"event.name": "svc.doctor", "svc.doctor.mark": mark}
+    record = {
+        "timeUnixNano": str(int(at * 1_000_000) * 1_000),
+        "body": {"stringValue": "svc.doctor"},
+        "attributes": [{"key": key, "value": {"stringValue": value}} for key, value in values.items()],
+    }
+    scope = {"scope": {"name": "svc.doctor", "version": __version__}, "logRecords": [record]}
+    service = {"key": "service.name", "value": {"stringValue": "svc-doctor"}}
+    return {"resourceLogs": [{"resource": {"attributes": [service]}, "scopeLogs": [scope]}]}
+
+
+# --- outbox -----------------------------------------------------------------------------------------------
+
+
+def _outbox(connection: StoredConnection) -> Iterator[Finding]:
+    outbox = Outbox(connection_folder(connection.name))
+    waiting, notes = outbox.waiting(), outbox.notes()
+    if waiting:
+        failure = notes.get("failure") or {}
+        why = f"; the last try failed: {failure['what']}" if failure.get("what") else ""
+        text = f"{len(waiting)} captures wait in {outbox.folder}{why}"
+        yield Finding("outbox", "warning", text, "the next hook sends them once the above is right; nothing is lost")
+    else:
+        yield Finding("outbox", "ok", "nothing waits to be sent")
+    if given_up := outbox.given_up():
+        text = f"{given_up} captures were given up: too many waited, or for too long"
+        yield Finding("outbox", "warning", text, "svc import brings in what the agent's own transcripts hold")
+    for letter in notes.get("dead", ()):
+        at = iso(int(letter["at"]) * 1_000_000)
+        text = f"the server refused a capture for good: {letter['path']} {letter['id'] or ''} {letter['status']}, {at}"
+        yield Finding("refused", "warning", text, "nothing, unless it repeats: then report it, with these words")
