@@ -6,7 +6,7 @@ INTAKE ?= 127.0.0.1:4318
 API ?= 127.0.0.1:8318
 VAR ?= var
 
-.PHONY: venv dev serve demo test lint types bench judge-report train-judges binary clean
+.PHONY: venv dev serve demo test lint types bench judge-report train-judges explanations binary clean
 
 # The project with what it needs to run, from the lock file. hatchling and editables come from the lock too, so no
 # isolated build environment fetches anything else.
@@ -46,6 +46,10 @@ bench: dev
 # The labelled data is named by SVC_REAL_DATA and never part of the project.
 judge-report: dev
 	$(BIN)/python -m svc.judge_report "$${SVC_REAL_DATA:?set SVC_REAL_DATA to the folder that holds labels/}"
+
+# docs/explanations.md, after the judges or the demo have changed.
+explanations: dev
+	SVC_WRITE_PAGES=1 $(BIN)/python -m pytest -q tests/svc_http/test_explanations_page.py
 
 binary: dev
 	$(BIN)/pyinstaller --noconfirm --clean --onefile --name svc \

@@ -6,7 +6,7 @@ from aggregates.grades import rubric_letter, score_of
 from aggregates.rubric_evidence import rubric_evidence
 from aggregates.times import iso
 from aggregates.turn import Turn
-from aggregates.verdicts import BooleanName, Intent, Rubric, applicable
+from aggregates.verdicts import BooleanName, Evidence, Intent, Rubric, applicable
 from projections.explain_facts import FORGOTTEN, Told, ascending, counted, one_line
 from projections.explain_shapes import BooleanExplained, PromptExplained, RubricExplained
 from projections.sub_session_rows import PromptBody
@@ -22,6 +22,7 @@ _NAVIGATES = {
     "shell": "it is a shell command typed through",
     "acknowledgement": "it only acknowledges",
 }
+_AS_A_WHOLE = "by the prompt as a whole, no words of it stand out"
 _MISSED_BY_ALL = "no prompt of the sub-session earned it"
 
 
@@ -137,6 +138,11 @@ def _why(turn: Turn, own: Rubric) -> str:
     return f"Not judged: {_NAVIGATES.get(turn.prompt.navigational or '', 'it only navigates')}."
 
 
+def _is_whole(turn: Turn, evidence: Evidence) -> bool:
+    """Whether the judge went by no words in particular, so that the beginning of the prompt stands for all of it."""
+    return evidence.span is not None and turn.prompt is not None and evidence.span == turn.prompt.summary
+
+
 def _booleans(turn: Turn, own: Rubric, text: str | None) -> dict[BooleanName, BooleanExplained]:
     """The words of a forgotten prompt cannot be quoted; what was earned stands all the same."""
     called = prompt_id(turn)
@@ -144,7 +150,7 @@ def _booleans(turn: Turn, own: Rubric, text: str | None) -> dict[BooleanName, Bo
         name: BooleanExplained(
             earned=name in own.earned,
             prompt_id=called if name in own.earned else None,
-            what=each.what,
+            what=f"{each.what}; {_AS_A_WHOLE}" if _is_whole(turn, each) else each.what,
             position=turn.position,
             quote=None if each.span is None or text is None else one_line(text[each.span.start : each.span.end]),
         )

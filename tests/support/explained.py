@@ -1,0 +1,73 @@
+"""Explanations as a page for people: shortened to what a reader needs of them."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+Json = Mapping[str, Any]
+
+HEAD = """# Two explanations
+
+The best and the worst scored sub-session of the bundled demo (`make demo`), as `/v1/score_v3/sub-sessions/<id>/explain`
+tells them, without ids and without what stands there twice. A number is the position of a fact. `make explanations`
+writes this page, and a test holds it against what the demo gives.
+"""
+
+
+def page(best: Json, worst: Json) -> str:
+    """The whole page."""
+    return "\n".join([HEAD, *_section("The best", best), "", *_section("The worst", worst), ""])
+
+
+def _section(name: str, shown: Json) -> list[str]:
+    rubric, outcome = shown["rubric"], shown["outcome"]
+    pieces = [*outcome["evidence_for"], *outcome["evidence_against"]]
+    return [
+        f"## {name}: {rubric['letter_grade']}, {'complete' if outcome['goal_complete'] else 'not complete'}",
+        "",
+        *(_prompt(place, each) for place, each in enumerate(rubric["prompts"], 1)),
+        "",
+        f"**Beginning and end.** {_prose(shown['boundary'])}",
+        "",
+        f"**Work or trivia.** {_prose(shown['floor'])}",
+        "",
+        f"**Grade.** {_prose(rubric)}",
+        "",
+        "| habit | | why | words |",
+        "|---|---|---|---|",
+        *(_habit(habit, each) for habit, each in rubric["booleans"].items()),
+        "",
+        f"**Outcome.** {_prose(outcome)}",
+        "",
+        *(_evidence(piece) for piece in pieces),
+        "",
+        f"**Rework.** {_prose(shown['rework'])}",
+        "",
+        f"**Not observed.** {'; '.join(_unseen(shown)) or 'Nothing of it was missing'}.",
+    ]
+
+
+def _prose(part: Json) -> str:
+    return " ".join(part["text"])
+
+
+def _prompt(place: int, prompt: Json) -> str:
+    return f"{place}. “{prompt['quote']}” (fact {prompt['position']}). {prompt['text']}"
+
+
+def _habit(name: str, each: Json) -> str:
+    words = "" if each["quote"] is None else f"“{each['quote']}” (fact {each['position']})".replace("|", "\\|")
+    return f"| {name} | {'shown' if each['earned'] else 'missed'} | {each['what']} | {words} |"
+
+
+def _evidence(piece: Json) -> str:
+    where = "" if piece["position"] is None else f" (fact {piece['position']})"
+    return f"- {piece['what']}{where}" + ("" if piece["quote"] is None else f": “{piece['quote']}”")
+
+
+def _unseen(shown: Json) -> Iterable[str]:
+    """Each once, in the order of the parts."""
+    return dict.fromkeys(
+        sentence
+        for part in ("boundary", "floor", "rubric", "outcome", "rework")
+        for sentence in shown[part]["not_observed"]
+    )
