@@ -7,6 +7,7 @@ meanwhile has worked for nothing, and its result is refused.
 
 import sqlite3
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
@@ -75,10 +76,18 @@ Spend = Callable[[UUID, Sequence[Asked]], Awaitable[Sequence[Reading]]]
 class ReportJobs:
     """Makes reports, a few at a time, for as long as it runs."""
 
-    def __init__(self, desk: Desk, spend: Spend, rules_version: int) -> None:
+    def __init__(
+        self,
+        desk: Desk,
+        spend: Spend,
+        rules_version: int,
+        breathe: Callable[[], None] = trio.from_thread.check_cancelled,
+    ) -> None:
+        """`breathe`: called between two sections, where a read runs; raises if the job was cancelled."""
         self._desk = desk
         self._spend = spend
         self._rules_version = rules_version
+        self._breathe = breathe
         self._jobs: dict[UUID, trio.CancelScope] = {}
         self._news: set[Scope] = set()
         """Whose reports changed since the last look: the views must hold that before the next."""
@@ -172,7 +181,8 @@ class ReportJobs:
         """The document. Raises `SourceUnavailable`."""
         try:
             spending = await self._spending(wanted)
-            return await self._patiently(lambda: self._desk.read(wanted.scope, _document, wanted, spending))
+            make = partial(_document, wanted=wanted, spending=spending, breathe=self._breathe)
+            return await self._patiently(lambda: self._desk.read(wanted.scope, make))
         except SOURCE_ERRORS as error:
             raise SourceUnavailable(f"{type(error).__name__}: {error}") from error
 
@@ -189,7 +199,8 @@ class ReportJobs:
         return found
 
 
-def _document(reader: Reader, scope: Scope, wanted: OpenReport, spending: Reading) -> str:
-    """In a thread; between two sections it may be cancelled."""
+def _document(
+    reader: Reader, scope: Scope, *, wanted: OpenReport, spending: Reading, breathe: Callable[[], None]
+) -> str:
     look = Look(reader, scope, wanted.period, language_of(wanted.language), spending)
-    return report_sections(look, trio.from_thread.check_cancelled)
+    return report_sections(look, breathe)
