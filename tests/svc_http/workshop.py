@@ -1,0 +1,63 @@
+"""The service in memory with somebody who makes its reports; every fault outside can be switched on."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+from uuid import UUID
+
+import trio
+from trio.testing import wait_all_tasks_blocked
+
+from aggregates.commands import AnyCommand, Reply
+from aggregates.scope import Scope
+from projections.reader import Reader
+from projections.reports import open_reports
+from projections.spending import Asked, Coverage, Reading, spending_in_views
+from svc.reports import ReportJobs
+from svc_http.ports import Unavailable
+from tests.svc_http.house import House
+
+T = TypeVar("T")
+
+
+class Workshop(House):
+    """A house whose reports are made when the test says so."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.jobs = ReportJobs(self, self._spend, 1, self._breathe)
+        self.archive_away: str | None = None
+        """Why the archive cannot be read; None while it can."""
+        self.unreadable_files = 0
+        self.between_sections: Callable[[], None] = lambda: None
+        self.views_break: Exception | None = None
+
+    async def send(self, command: AnyCommand) -> Reply:
+        """Decide, append, project, reply, and tell who makes reports."""
+        reply = await super().send(command)
+        self.jobs.note(command)
+        return reply
+
+    async def read_all(self, query: Callable[[Reader], T]) -> T:
+        """On views that hold every event."""
+        return query(Reader(self._views, self._fetch))
+
+    async def works(self) -> None:
+        """Make all that is to be made."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self.jobs.run)
+            while await self.read_all(lambda reader: open_reports(reader, 1)):
+                await wait_all_tasks_blocked()
+            nursery.cancel_scope.cancel()
+
+    def _breathe(self) -> None:
+        self.between_sections()
+        if self.views_break is not None:
+            raise self.views_break
+
+    async def _spend(self, organization_id: UUID, asked: Sequence[Asked]) -> Sequence[Reading]:
+        if self.archive_away is not None:
+            raise Unavailable(self.archive_away)
+        scope = Scope(organization_id, asked[0].stays[0].developer_id)
+        found = spending_in_views(Reader(self._views, self._fetch), scope, asked)
+        coverage = Coverage(unreadable_files=self.unreadable_files)
+        return [Reading(each.spent, coverage) for each in found]
