@@ -64,10 +64,11 @@ def undo(document: Document, text: str, done: Sequence[Done]) -> tuple[str, list
     for each in reversed(done):
         change, now = each.change, document.get(text, each.change.path)
         if isinstance(change, Append):
-            if not isinstance(now, list) or change.value not in now:
-                continue
-            text = document.drop(text, change.path, change.value)
-            text = text if each.had else _without_empty(document, text, change.path, 1 + each.made)
+            if isinstance(now, list) and change.value in now:
+                text = document.drop(text, change.path, change.value)
+                text = text if each.had else _without_empty(document, text, change.path, 1 + each.made)
+            elif isinstance(now, Missing):
+                text = _without_empty(document, text, change.path[:-1], each.made)
         elif isinstance(now, Missing):
             text = _without_empty(document, text, change.path[:-1], each.made)
         elif now != change.value:

@@ -6,7 +6,7 @@ import stat
 from pathlib import Path
 from typing import NamedTuple
 
-from svc.hook.files import FILE_MODE, FOLDER_MODE
+from svc.hook.files import FILE_MODE, private_folder
 
 
 class FileRefused(Exception):
@@ -43,7 +43,7 @@ def write_held(path: Path, data: bytes, mode: int) -> None:
     """Replace the file that the path leads to, at once where the folder allows it. Raises `FileRefused`."""
     try:
         real = path.resolve()
-        real.parent.mkdir(parents=True, exist_ok=True, mode=FOLDER_MODE)
+        private_folder(real.parent)
         try:
             _replace(real, data, mode)
         except OSError:

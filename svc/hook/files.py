@@ -8,10 +8,10 @@ FILE_MODE = 0o600
 
 
 def private_folder(folder: Path) -> None:
-    """Make it, and what is above it, where it is missing."""
+    """Make it, and what is above it, where it is missing. Raises `OSError`."""
     if not folder.is_dir():
-        folder.mkdir(parents=True, exist_ok=True, mode=FOLDER_MODE)
-        folder.chmod(FOLDER_MODE)
+        private_folder(folder.parent)
+        folder.mkdir(exist_ok=True, mode=FOLDER_MODE)
 
 
 def draft_file(folder: Path, data: bytes) -> Path:
