@@ -30,23 +30,23 @@ WAITING_MAX = 32
 """Reports of one developer that may be queued or running: more than that were asked for by a program that loops."""
 
 
-class _Generate(msgspec.Struct):
+class GenerateBody(msgspec.Struct):
     period: WindowName = "daily"
     date: str | None = None
     timezone: str | None = None
     language: str | None = None
 
 
-class _Started(msgspec.Struct):
+class ReportStarted(msgspec.Struct):
     report_id: str
     status: str
 
 
-class _NonePending(msgspec.Struct):
+class NonePending(msgspec.Struct):
     report_id: None = None
 
 
-_DECODER = msgspec.json.Decoder(_Generate)
+_DECODER = msgspec.json.Decoder(GenerateBody)
 
 
 async def latest(service: Service, request: Request, caller: Principal) -> TrioResponse:
@@ -74,7 +74,7 @@ async def history(service: Service, request: Request, caller: Principal) -> Trio
 
 async def pending(service: Service, request: Request, caller: Principal) -> TrioResponse:
     """The newest that is queued or running; a null id where there is none."""
-    return json_reply(await service.read(caller.scope, reports.pending_report) or _NonePending())
+    return json_reply(await service.read(caller.scope, reports.pending_report) or NonePending())
 
 
 async def status(service: Service, request: Request, caller: Principal, report_id: str) -> TrioResponse:
@@ -100,7 +100,7 @@ async def generate(service: Service, request: Request, caller: Principal) -> Tri
     done = _carried_out(reply)
     assert done.id is not None, "whoever asks for a report is told which it is"
     found = await _state(service, caller, done.id)
-    return json_reply(_Started(found.report_id, found.status), 202)
+    return json_reply(ReportStarted(found.report_id, found.status), 202)
 
 
 async def cancel(service: Service, request: Request, caller: Principal, report_id: str) -> TrioResponse:
@@ -108,7 +108,7 @@ async def cancel(service: Service, request: Request, caller: Principal, report_i
     wanted = path_id(report_id, "report")
     _carried_out(await service.send(CancelReport(**await _about(service, caller, wanted))))
     found = await _state(service, caller, wanted)
-    return json_reply(_Started(found.report_id, found.status))
+    return json_reply(ReportStarted(found.report_id, found.status))
 
 
 async def delete(service: Service, request: Request, caller: Principal, report_id: str) -> TrioResponse:
@@ -120,14 +120,14 @@ async def delete(service: Service, request: Request, caller: Principal, report_i
 # --- what was asked for ---------------------------------------------------------------------------------------
 
 
-async def _asked(request: Request) -> _Generate:
+async def _asked(request: Request) -> GenerateBody:
     """Everything may be left out, the body as a whole too."""
     check_content_type(request, "application/json")
     body = await read_body(request, FRAME_BYTES_MAX)
-    return decoded(_DECODER, body) if body.strip() else _Generate()
+    return decoded(_DECODER, body) if body.strip() else GenerateBody()
 
 
-def _period(service: Service, caller: Principal, asked: _Generate) -> ReportPeriod:
+def _period(service: Service, caller: Principal, asked: GenerateBody) -> ReportPeriod:
     """The last whole period, or the one that holds the date; the current one is reported on as far as it has come."""
     zone = _zone(service, caller, asked.timezone)
     if asked.date is None:
