@@ -114,6 +114,31 @@ async def test_a_history_of_ones_own(house: House, api: Caller) -> None:
     assert found["myScore"] == 50.0
 
 
+async def test_three_peers_beside_seven_days_are_a_history(house: House, api: Caller) -> None:
+    """100 on six days and 0 on the latest: 100 is typical; of the peers' rates nothing is shown."""
+    for name in ("b", "c", "d"):
+        works(house, peer(house, name), NOW_US - DAY, True, False)
+    for back in range(8, 1, -1):
+        works(house, ANA_SCOPE, NOW_US - back * DAY, back != 2)
+    found = (await api.get(ROUTE)).json
+    assert found == METADATA | UNUSED | {
+        "myScore": pytest.approx(600 / 7),
+        "basis": "selfHistory",
+        "baseline": {"days": 7, "typical": 100.0, "latest": 0.0, "delta": -100.0},
+    }
+
+
+async def test_four_scored_peers_beside_a_caller_without_a_rate(house: House, api: Caller) -> None:
+    """0, 50, 100, 100: by linear interpolation the quarters are 37.5, 75 and 100; there is no place to tell."""
+    for name, reached in (("b", [False]), ("c", [True, False]), ("d", [True]), ("e", [True])):
+        works(house, peer(house, name), NOW_US - DAY, *reached)
+    assert (await api.get(ROUTE)).json == METADATA | UNUSED | {
+        "myScore": None,
+        "basis": "peers",
+        "distribution": {"peerCount": 4, "cohortMean": 62.5, "p25": 37.5, "p50": 75.0, "p75": 100.0},
+    }
+
+
 async def test_nothing_at_all(api: Caller) -> None:
     """No rate is null, not 0; the fields are all there."""
     found = (await api.get(ROUTE)).json
