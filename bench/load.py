@@ -90,18 +90,23 @@ _SENTENCES = (
 )
 
 
-def prompt_body(connection: int, number: int) -> bytes:
-    """About 1 KB of a prompt that differs each time; an agent session lasts twenty prompts."""
+def prompt_text(connection: int, number: int, characters: int = 1000) -> str:
+    """A prompt of some length that differs each time."""
     words: list[str] = []
     size = 0
     place = connection * 7 + number
-    while size < 1000:
+    while size < characters:
         sentence = _SENTENCES[place % len(_SENTENCES)].format(n=(connection * 1000 + number) % 977)
         words.append(sentence)
         size += len(sentence) + 1
         place += 5
+    return " ".join(words)[:characters]
+
+
+def prompt_body(connection: int, number: int) -> bytes:
+    """About 1 KB of a prompt; an agent session lasts twenty prompts."""
     value = {
-        "prompt_text": " ".join(words)[:1000],
+        "prompt_text": prompt_text(connection, number),
         "source": "claude-code",
         "tool_session_id": f"bench-{connection}-{number // 20}",
         "client_event_id": str(uuid.UUID(int=(connection << 64) + number + 1)),

@@ -54,12 +54,16 @@ def _seconds(bodies: list[bytes], cut: Any) -> float:
 
 def export(number: int) -> dict[str, Any]:
     """One export, different from every other."""
+    return exported(list(_records(number)))
+
+
+def exported(records: list[dict[str, Any]]) -> dict[str, Any]:
+    """An export of these records, as Claude Code sends it."""
     resource = {"service.name": "claude-code", "service.version": "2.1.37", "os.type": "linux", "host.arch": "amd64"}
     scope = {"name": "com.anthropic.claude_code.events", "version": "2.1.37"}
-    records = list(_records(number))
     return {
         "resourceLogs": [
-            {"resource": {"attributes": _pairs(resource)}, "scopeLogs": [{"scope": scope, "logRecords": records}]}
+            {"resource": {"attributes": pairs(resource)}, "scopeLogs": [{"scope": scope, "logRecords": records}]}
         ]
     }
 
@@ -74,7 +78,7 @@ def _records(number: int) -> Iterator[dict[str, Any]]:
             "timeUnixNano": nanos,
             "observedTimeUnixNano": nanos,
             "body": {"stringValue": f"claude_code.{name}"},
-            "attributes": _pairs(attributes),
+            "attributes": pairs(attributes),
             "droppedAttributesCount": 0,
         }
 
@@ -130,7 +134,8 @@ def _own(name: str, number: int, index: int) -> dict[str, Any]:
             }
 
 
-def _pairs(attributes: dict[str, Any]) -> list[dict[str, Any]]:
+def pairs(attributes: dict[str, Any]) -> list[dict[str, Any]]:
+    """Attributes as OTLP JSON lists them."""
     kinds = {str: "stringValue", int: "intValue", float: "doubleValue"}
     return [{"key": key, "value": {kinds[type(value)]: value}} for key, value in attributes.items()]
 
