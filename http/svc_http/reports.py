@@ -16,6 +16,7 @@ from aggregates.habits import language_of
 from aggregates.people import Principal
 from aggregates.people_records import Developer
 from aggregates.report_period import ReportPeriod, last_whole_period, period_of
+from aggregates.report_state import ReportStatus
 from aggregates.times import bare_date, iso
 from aggregates.windows import WindowName, zone_named
 from projections import reports
@@ -99,16 +100,14 @@ async def generate(service: Service, request: Request, caller: Principal) -> Tri
     )
     done = _carried_out(reply)
     assert done.id is not None, "whoever asks for a report is told which it is"
-    found = await _state(service, caller, done.id)
-    return json_reply(ReportStarted(found.report_id, found.status), 202)
+    return json_reply(await _started(service, caller, done, done.id, "queued"), 202)
 
 
 async def cancel(service: Service, request: Request, caller: Principal, report_id: str) -> TrioResponse:
     """200 with the state it is in then: of a report that was over, the one it ended in."""
     wanted = path_id(report_id, "report")
-    _carried_out(await service.send(CancelReport(**await _about(service, caller, wanted))))
-    found = await _state(service, caller, wanted)
-    return json_reply(ReportStarted(found.report_id, found.status))
+    done = _carried_out(await service.send(CancelReport(**await _about(service, caller, wanted))))
+    return json_reply(await _started(service, caller, done, wanted, "cancelled"))
 
 
 async def delete(service: Service, request: Request, caller: Principal, report_id: str) -> TrioResponse:
@@ -175,6 +174,16 @@ async def _about(service: Service, caller: Principal, report_id: UUID) -> _About
         "report_id": report_id,
         "period": period,
     }
+
+
+async def _started(
+    service: Service, caller: Principal, done: Done, report_id: UUID, new: ReportStatus
+) -> ReportStarted:
+    """What was just decided is known, however far behind the views are; only what was so before is looked up."""
+    if done.created:
+        return ReportStarted(str(report_id), new)
+    found = await _state(service, caller, report_id)
+    return ReportStarted(found.report_id, found.status)
 
 
 async def _state(service: Service, caller: Principal, report_id: UUID) -> ReportState:

@@ -1,0 +1,115 @@
+"""Reports on the real program: killed in the middle of one, and started again."""
+
+import re
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.support.process import Server, environment, init, serving
+
+pytestmark = pytest.mark.process
+
+REPORT = "/v1/score_v3/report"
+SECONDS_MAX = 30
+STUCK = (
+    "import sys, time\n"
+    "from projections.report_sections import SECTIONS\n"
+    "SECTIONS['speed'] = lambda look: time.sleep(3600)\n"
+    "from svc.entry import main\n"
+    "main()\n"
+)
+"""The program, with a section that never ends."""
+
+
+@contextmanager
+def stuck(var: Path, key: str) -> Iterator[Server]:
+    """A server whose reports stay running."""
+    arguments = ["serve", "--var", str(var), "--intake", "127.0.0.1:0", "--api", "127.0.0.1:0"]
+    process = subprocess.Popen(
+        [sys.executable, "-c", STUCK, *arguments], stdout=subprocess.PIPE, text=True, env=environment()
+    )
+    assert process.stdout is not None
+    try:
+        found = re.search(r"ready intake=(\S+) api=(\S+)", process.stdout.readline())
+        assert found is not None
+        server = Server(process, found[1], found[2], key)
+        try:
+            yield server
+        finally:
+            server.intake.close()
+            server.api.close()
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def asks(server: Server, **wanted: str) -> str:
+    """The id of a report that was asked for; asked again while the views are behind, as any client would."""
+    deadline = time.monotonic() + SECONDS_MAX
+    while (answer := server.api.post(f"{REPORT}/generate", json=wanted)).status_code == 503:
+        assert time.monotonic() < deadline, answer.text
+    assert answer.status_code == 202, answer.text
+    report_id: str = answer.json()["report_id"]
+    return report_id
+
+
+def comes_to(server: Server, report_id: str, state: str) -> None:
+    """Return once the report is in that state."""
+    deadline = time.monotonic() + SECONDS_MAX
+    while (found := server.api.get(f"{REPORT}/status/{report_id}").json()).get("status") != state:
+        assert time.monotonic() < deadline, found
+        time.sleep(0.02)
+
+
+def steps(var: Path) -> list[str]:
+    """What the log says of reports, in its order."""
+    log = sqlite3.connect(var / "events.db")
+    try:
+        return [row[0] for row in log.execute("SELECT topic FROM stored_events WHERE topic LIKE 'report%' ORDER BY 1")]
+    finally:
+        log.close()
+
+
+def test_a_report_that_is_running_outlives_a_kill_and_is_completed_once(tmp_path: Path) -> None:
+    """kill -9 in the middle of it; the next start finds it, and a replay gives the same rows."""
+    var = tmp_path / "var"
+    key = init(var)["key"]
+    with stuck(var, key) as server:
+        prompt = {"prompt_text": "Fix the crash in src/parser.py", "tool_session_id": "s1"}
+        assert server.intake.post("/v1/prompts", json=prompt).status_code == 201
+        report_id = asks(server)
+        comes_to(server, report_id, "running")
+        assert server.api.post(f"{REPORT}/generate", json={}).json() == {"report_id": report_id, "status": "running"}
+        server.kill()
+    with serving(var, key) as server:
+        comes_to(server, report_id, "completed")
+        assert server.api.get(REPORT).json()["report_id"] == report_id
+        assert len(server.api.get(f"{REPORT}/history").json()) == 1
+        server.kill()
+    with serving(var, key) as server:
+        assert server.api.get(f"{REPORT}/pending").json() == {"report_id": None}
+        assert server.stop() == 0
+    assert steps(var).count("report.started") == 2
+    assert steps(var).count("report.completed") == 1
+
+
+def test_a_server_that_is_asked_to_stop_does_not_wait_for_a_report(tmp_path: Path) -> None:
+    """Within five seconds, as ever; the report is made after the next start."""
+    var = tmp_path / "var"
+    key = init(var)["key"]
+    with serving(var, key) as server:
+        report_id = asks(server, period="weekly")
+        assert server.stop() == 0
+    with serving(var, key) as server:
+        comes_to(server, report_id, "completed")
+        with httpx.Client(base_url=server.api_url) as nobody:
+            assert nobody.get(REPORT).status_code == 401
+        assert server.stop() == 0
