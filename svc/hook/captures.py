@@ -8,7 +8,7 @@ from uuid import UUID, uuid4, uuid5
 
 from svc import __version__
 from svc.hook.bounds import TEXT_BYTES_MAX, TOOL_INPUT_BYTES_MAX, TOOL_TEXT_CHARACTERS_MAX
-from svc.hook.inputs import Happening
+from svc.hook.inputs import Happening, clean
 from svc.hook.places import Connection
 from svc.hook.sessions import OpenPrompt
 
@@ -137,17 +137,13 @@ def _tool(happening: Happening, told: dict[str, Any]) -> dict[str, str | None]:
     inside = told.get("agent_id") is not None
     return {
         "prompt.id": happening.prompt_id,
-        "tool_name": _string(told.get("tool_name")),
-        "tool_use_id": _string(told.get("tool_use_id")),
+        "tool_name": clean(told.get("tool_name")),
+        "tool_use_id": clean(told.get("tool_use_id")),
         "success": "false" if told.get("hook_event_name") == "PostToolUseFailure" else "true",
         "duration_ms": str(round(duration)) if isinstance(duration, int | float) else None,
-        "query_source": (_string(told.get("agent_type")) or "subagent") if inside else None,
+        "query_source": (clean(told.get("agent_type")) or "subagent") if inside else None,
         "tool_input": _tool_input(told.get("tool_input")),
     }
-
-
-def _string(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None
 
 
 def _tool_input(value: object) -> str | None:

@@ -69,8 +69,11 @@ def _response(told: dict[str, Any]) -> str | None:
 
 
 def _text(told: dict[str, Any], name: str) -> str | None:
-    """A text without what no intake takes: NUL and halves of characters."""
-    value = told.get(name)
+    return clean(told.get(name))
+
+
+def clean(value: object) -> str | None:
+    """A text without what no intake takes: NUL and halves of characters. None where it is none, or empty."""
     if not isinstance(value, str) or not value:
         return None
     return value.replace("\0", "\ufffd").encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -1,0 +1,187 @@
+"""From `svc connect` to a prompt in the scores, with the real program and a real server."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import msgspec
+import pytest
+
+from tests.support.intakes import closed
+from tests.support.otlp import claude, logs
+from tests.support.process import Server, environment, init, serving
+
+pytestmark = pytest.mark.process
+
+SETTINGS = '{\n  "model": "opus",\n  "env": {"EDITOR": "vi"}\n}\n'
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home folder that nobody else knows, with settings of somebody."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("CLAUDE_CONFIG_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / ".claude").mkdir()
+    (tmp_path / ".claude/settings.json").write_text(SETTINGS)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def var(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that is set up."""
+    folder = tmp_path_factory.mktemp("server") / "var"
+    init(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server(var: Path) -> Iterator[Server]:
+    """A server for all of them."""
+    with serving(var) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def admin(server: Server, var: Path) -> Iterator[httpx.Client]:
+    """Who may do anything there."""
+    secret = (var / "internal-secret").read_text().strip()
+    with httpx.Client(base_url=server.api_url, headers={"X-Internal-Secret": secret}) as client:
+        yield client
+
+
+@pytest.fixture
+def key(server: Server, admin: httpx.Client) -> str:
+    """Of a developer whom nobody knows yet; the server's clients are theirs."""
+
+    def made(what: str, **body: str) -> Any:
+        answer = admin.post(f"/v1/admin/{what}", json=body)
+        assert answer.status_code == 201, answer.text
+        return answer.json()
+
+    organization = admin.get("/v1/admin/organizations").json()[0]["id"]
+    developer = made("developers", display_name="Ana")["id"]
+    made("memberships", organization_id=organization, developer_id=developer)
+    own: str = made("keys", organization_id=organization, developer_id=developer)["key"]
+    for client in (server.intake, server.api):
+        client.headers["Authorization"] = f"Bearer {own}"
+    return own
+
+
+def svc(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    """Run a command, whatever comes of it."""
+    command = [sys.executable, "-m", "svc", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, input=stdin, env=environment(), timeout=60)
+
+
+def hooked(command: str, session: str = "s1", **told: Any) -> None:
+    """Run a hook's command as the agent does; it says nothing."""
+    text = json.dumps({"session_id": session, "cwd": "/home/ana/shop", **told})
+    done = subprocess.run(command, shell=True, input=text, text=True, capture_output=True, env=dict(os.environ))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_from_connect_to_a_prompt_in_the_scores_and_back(home: Path, server: Server, key: str) -> None:
+    """The commands that stand in the settings bring prompt, answer, tool call, start and end; then all is as before."""
+    assert svc("connect", "claude-code", "--url", server.intake_url, "--key", key).returncode == 0
+    hooks = json.loads((home / ".claude/settings.json").read_text())["hooks"]
+    commands = {event: groups[0]["hooks"][0]["command"] for event, groups in hooks.items()}
+    written = {"file_path": "/home/ana/shop/src/app.py", "content": "a\nb\n"}
+    call: dict[str, Any] = {"tool_name": "Write", "tool_use_id": "c1", "tool_input": written, "duration_ms": 12}
+    hooked(commands["SessionStart"], hook_event_name="SessionStart", source="startup")
+    fields = {
+        "hook_event_name": "UserPromptSubmit",
+        "prompt_id": "p1",
+        "prompt": "Fix the crash in src/app.py; run pytest",
+    }
+    hooked(commands["UserPromptSubmit"], **fields)
+    hooked(commands["PostToolUse"], hook_event_name="PostToolUse", prompt_id="p1", **call)
+    hooked(commands["Stop"], hook_event_name="Stop", prompt_id="p1", last_assistant_message="Done, all tests pass.")
+    hooked(commands["SessionEnd"], hook_event_name="SessionEnd", reason="other")
+
+    (row,) = server.intake.get("/v1/score_v3/realtime/sub-sessions").json()
+    assert (row["agent_session_id"], row["turns"]) == ("s1", 1)
+    (prompt,) = server.api.get(f"/v1/score_v3/sub-sessions/{row['sub_session_id']}/prompts").json()
+    assert (prompt["prompt_text"], prompt["response_text"]) == (fields["prompt"], "Done, all tests pass.")
+    detail = server.api.get(f"/v1/score_v3/sub-sessions/{row['sub_session_id']}").json()
+    assert [(each["path"], each["lines_added"]) for each in detail["files"]] == [("/home/ana/shop/src/app.py", 2)]
+    names = [each["event_name"] for each in server.api.get("/v1/telemetry/logs").json()["records"]]
+    assert sorted(names) == ["svc.session_end", "svc.session_start", "svc.tool_result"]
+
+    assert svc("disconnect", "claude-code").returncode == 0
+    assert (home / ".claude/settings.json").read_text() == SETTINGS
+
+
+def test_what_the_agents_telemetry_tells_as_well_counts_once(home: Path, server: Server, key: str) -> None:
+    """The same prompt and the same tool call, by hook and by log."""
+    svc("connect", "claude-code", "--url", server.intake_url, "--key", key)
+    command = json.loads((home / ".claude/settings.json").read_text())["hooks"]["Stop"][0]["hooks"][0]["command"]
+    written = {"file_path": "/shop/a.py", "content": "a\n"}
+    session = {"session.id": "s2", "prompt.id": "p1"}
+    hooked(command, "s2", hook_event_name="UserPromptSubmit", prompt_id="p1", prompt="Fix it")
+    hooked(
+        command, hook_event_name="PostToolUse", tool_name="Write", tool_use_id="c1", prompt_id="p1", tool_input=written
+    )
+    told = {"tool_name": "Write", "tool_use_id": "c1", "success": "true", "tool_input": json.dumps(written), **session}
+    body = logs(claude("user_prompt", {"prompt": "Fix it", **session}), claude("tool_result", told))
+    assert server.intake.post("/v1/logs", json=body).text == "{}"
+    rows = server.api.get("/v1/score_v3/realtime/sub-sessions").json()
+    assert [row["turns"] for row in rows] == [1]
+    detail = server.api.get(f"/v1/score_v3/sub-sessions/{rows[0]['sub_session_id']}").json()
+    assert [(each["path"], each["edits"]) for each in detail["files"]] == [("/shop/a.py", 1)]
+
+
+def test_connecting_tells_the_server_that_setup_is_complete(server: Server, admin: httpx.Client, key: str) -> None:
+    """The developer is then waited for no more."""
+
+    def activation() -> str:
+        state: str = admin.get("/v1/admin/developers?limit=500").json()[-1]["activation"]
+        return state
+
+    assert activation() == "waiting"
+    svc("connect", "claude-code", "--url", server.intake_url, "--key", key)
+    assert activation() == "key_configured"
+
+
+def test_a_key_that_the_server_refuses_changes_nothing(home: Path, server: Server) -> None:
+    """The server's own words say why."""
+    done = svc("connect", "claude-code", "--url", server.intake_url, "--key", "svc_" + "x" * 43)
+    assert (done.returncode, "unknown key" in done.stderr) == (1, True)
+    assert (home / ".claude/settings.json").read_text() == SETTINGS
+    assert not (home / ".config").exists()
+
+
+def test_doctor_sends_a_record_there_and_back(home: Path, server: Server, key: str) -> None:
+    """It belongs to no session, so that no score knows it."""
+    svc("connect", "claude-code", "--url", server.intake_url, "--key", key)
+    done = svc("doctor", "--json")
+    findings = msgspec.json.decode(done.stdout)[0]["findings"]
+    assert done.returncode == 0
+    assert [each["what"] for each in findings if each["level"] == "ok"] == [
+        "settings",
+        "hooks",
+        "server",
+        "clock",
+        "key",
+        "capture",
+        "outbox",
+    ]
+    assert server.api.get("/v1/score_v3/realtime/sub-sessions").json() == []
+    svc("connect", "claude-code", "--url", closed(), "--key", key, "--offline")
+    done = svc("doctor")
+    assert (done.returncode, "start svc serve there" in done.stdout) == (1, True)
+
+
+def test_doctor_tells_an_api_from_an_intake(home: Path, server: Server, key: str) -> None:
+    """Whoever gave the wrong one of the two addresses reads so."""
+    done = svc("connect", "claude-code", "--url", server.api_url, "--key", key)
+    assert done.returncode == 1
+    assert (home / ".claude/settings.json").read_text() == SETTINGS
+    svc("connect", "claude-code", "--url", server.api_url, "--key", key, "--offline")
+    done = svc("doctor")
+    assert (done.returncode, "intake" in done.stdout) == (1, True)
