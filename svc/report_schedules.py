@@ -50,13 +50,16 @@ class ReportSchedules:
     async def look(self) -> None:
         """Ask for every report that is due and was not asked for."""
         for scope, name, developer in list(self._schedules()):
-            period = self._due(name, developer)
-            if self._asked.get((scope, name)) == period.start_us or period.end_us <= developer.created_at_us:
-                continue
             try:
-                await self._send(self._request(scope, period, developer))
-            except Unavailable:
-                continue
+                await self._ask(scope, name, developer)
+            except (Unavailable, ValueError) as error:
+                reason = f"{type(error).__name__}: {error}"
+                log.warning("a scheduled report was not asked for; it is tried again", reason=reason)
+
+    async def _ask(self, scope: Scope, name: Schedule, developer: Developer) -> None:
+        period = self._due(name, developer)
+        if self._asked.get((scope, name)) != period.start_us and period.end_us > developer.created_at_us:
+            await self._send(self._request(scope, period, developer))
             self._asked[scope, name] = period.start_us
 
     def _schedules(self) -> Iterator[tuple[Scope, Schedule, Developer]]:
