@@ -6,7 +6,7 @@ forgotten here, too.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
 
@@ -75,10 +75,13 @@ class MetricPoint(Shown, frozen=True, kw_only=True):
     distribution: Distribution | None
 
 
-class Page(msgspec.Struct, frozen=True):
+_R = TypeVar("_R", bound=Shown)
+
+
+class Page(msgspec.Struct, Generic[_R], frozen=True):
     """Some of the records; the next page begins after as many as these."""
 
-    records: list[Shown]
+    records: list[_R]
     has_more: bool
 
 
@@ -90,7 +93,7 @@ class _Details(msgspec.Struct, frozen=True):
 
 
 _Row = Mapping[str, Any]
-_Show = Callable[[_Row, _Details], Shown]
+_Show = Callable[[_Row, _Details], _R]
 
 _RECORDS = (
     "SELECT t.at_us, t.record_id, t.name, t.agent_session_id, coalesce(t.model, r.model) AS model, t.duration_ms, "
@@ -112,17 +115,17 @@ _NEWEST_FIRST = (
 )
 
 
-def logs(reader: Reader, scope: Scope, asked: Asked) -> Page:
+def logs(reader: Reader, scope: Scope, asked: Asked) -> Page[LogRecord]:
     """Log records."""
     return _page(reader, _rows(reader, scope, asked, "logs"), asked.limit, _log_record)
 
 
-def traces(reader: Reader, scope: Scope, asked: Asked) -> Page:
+def traces(reader: Reader, scope: Scope, asked: Asked) -> Page[Span]:
     """Spans."""
     return _page(reader, _rows(reader, scope, asked, "traces"), asked.limit, _span)
 
 
-def metrics(reader: Reader, scope: Scope, asked: Asked) -> Page:
+def metrics(reader: Reader, scope: Scope, asked: Asked) -> Page[MetricPoint]:
     """Metric points, each as received: those of a cumulative counter are not differenced."""
     return _page(reader, _rows(reader, scope, asked, "metrics"), asked.limit, _metric_point)
 
@@ -146,7 +149,7 @@ def _rows(reader: Reader, scope: Scope, asked: Asked, signal: Signal) -> list[_R
     return [dict(zip(names, row, strict=True)) for row in found]
 
 
-def _page(reader: Reader, found: Sequence[_Row], limit: int, show: _Show) -> Page:
+def _page(reader: Reader, found: Sequence[_Row], limit: int, show: _Show[_R]) -> Page[_R]:
     rows = found[:limit]
     details = _details(reader, rows)
     whole = next((index for index, row in enumerate(rows) if _place(row) not in details), len(rows))

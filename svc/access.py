@@ -20,13 +20,13 @@ from svc.catalog_access import CatalogAccess, LocalCatalog, RemoteCatalog
 from svc.event_log import EVENTS_FILE
 from svc.folder import InUse, held, running
 from svc.limits import BUSY_TRIES, PAGE_RECORDS, POLL_SECONDS, REMOTE_TIMEOUT_SECONDS
-from svc.rebuilding import ReplayStatus
 from svc.rules import checked
 from svc.secrets_file import internal_secret, new_key
 from svc.service import RunningService
 from svc.settings import Settings
 from svc.setup import issue_key
 from svc.views import new_file
+from svc_http.server_shown import ReplayStatus
 
 _R = TypeVar("_R")
 

@@ -140,9 +140,14 @@ class DeveloperActor:
             raise Busy(f"{MAILBOX_COMMANDS_MAX} captures of this developer wait already") from None
 
     @property
+    def letters(self) -> int:
+        """How many wait in the mailbox."""
+        return self._receive.statistics().current_buffer_used
+
+    @property
     def is_empty(self) -> bool:
         """Whether no letter waits."""
-        return self._receive.statistics().current_buffer_used == 0
+        return self.letters == 0
 
     async def run(self) -> None:
         """Work through the mailbox until it has been empty for a while."""
@@ -230,6 +235,16 @@ class DeveloperActor:
             return None
 
 
+class Waiting(NamedTuple):
+    """What is on its way to the disk."""
+
+    developers: int
+    """Who has an actor."""
+    commands: int
+    """Those that no actor has begun with."""
+    bytes: int
+
+
 class Actors:
     """All actors of the process: started on demand, restarted with back-off when they break, gone when idle."""
 
@@ -258,6 +273,10 @@ class Actors:
         self._actor(command.developer_id).post(letter)
         self._flight_bytes += letter.size_bytes
         return await letter.reply()
+
+    def waiting(self) -> Waiting:
+        """As things stand."""
+        return Waiting(len(self._actors), sum(actor.letters for actor in self._actors.values()), self._flight_bytes)
 
     def _landed(self, size_bytes: int) -> None:
         """Not when the sender goes, but when the command is settled, its memory is free again."""

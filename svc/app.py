@@ -7,6 +7,7 @@ from uuid import uuid4
 
 import trio
 
+from svc import __version__
 from svc.actors import Actors, Means
 from svc.administration import Administration
 from svc.archive.lane import ArchiveLane
@@ -15,8 +16,11 @@ from svc.catalog import Catalog
 from svc.catalog_sources import CatalogSource
 from svc.clock import Clock, SystemClock
 from svc.event_log import open_log
+from svc.instruments import Instruments, Parts
 from svc.journal import Journal
 from svc.limits import BEGIN_SECONDS
+from svc.logs import count_errors
+from svc.metrics import Tallies
 from svc.projecting import serving_file
 from svc.projector import Projector
 from svc.rebuilding import Rebuilding
@@ -49,6 +53,8 @@ async def open_service(
     Leaving the block stops every task; what was acknowledged is on disk, what was not is refused.
     """
     clock = clock or SystemClock()
+    tallies = Tallies()
+    count_errors(tallies.errors)
     var = settings.var_path
     store, vault = open_log(var)
     try:
@@ -74,6 +80,7 @@ async def open_service(
             rebuilding,
             archive,
             catalog,
+            Instruments(Parts(var, journal, actors, projector, rebuilding, catalog, clock), tallies),
         )
         reports = ReportJobs(service, archive.spending, RULES_VERSION)
         service.carried_out = reports.note
@@ -115,5 +122,7 @@ def public_settings(settings: Settings, secret: str, ingest_url: str) -> PublicS
         environment=settings.environment,
         capture_prompts=settings.capture_prompts,
         capture_responses=settings.capture_responses,
+        version=__version__,
+        access_log=settings.access_log,
         rules_version=RULES_VERSION,
     )

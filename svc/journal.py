@@ -15,6 +15,7 @@ answers.
 """
 
 import math
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import chain
@@ -89,6 +90,7 @@ class Journal:
         self._tried = trio.Event()
         self._healthy = True
         self._head = store.head()
+        self._committed: Callable[[float], None] = lambda _seconds: None
         self._commits = self._appends = self._events = 0
         self._conflicts = self._failures = self._saturated = 0
 
@@ -114,6 +116,10 @@ class Journal:
             waiting_appends=len(self._waiting),
             waiting_bytes=self._waiting_bytes,
         )
+
+    def watch(self, committed: Callable[[float], None]) -> None:
+        """Tell how many seconds each durable transaction took; called in the thread that writes."""
+        self._committed = committed
 
     async def append(self, events: Sequence[NewEvent]) -> list[int]:
         """Makes the events durable, all or none, and returns their positions.
@@ -238,7 +244,9 @@ class Journal:
 
     def _insert(self, part: list[_Append]) -> None:
         """One transaction."""
+        started = time.perf_counter()
         positions = self._store.insert([entry.group for entry in part])
+        self._committed(time.perf_counter() - started)
         for entry, its_positions in zip(part, positions, strict=True):
             entry.succeed(its_positions)
         self._commits += 1

@@ -133,6 +133,9 @@ BUSY_TRIES = 12
 GC_ALLOCATIONS = 50_000
 """Allocations between two looks of the garbage collector; at its usual 700 it takes a twentieth of the time."""
 
+STATUS_COUNT_SECONDS = 5.0
+"""How long `svc status` counts events of each kind before it does without: some ten million."""
+
 HEALTH_SECONDS = 2.0
 """How long a health check waits for a write before it says that the store is unavailable."""
 

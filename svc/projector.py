@@ -32,6 +32,10 @@ class Projector:
         with self._readers.reading() as db:
             self._position = bookmark(db).position
         self._level_at = journal.head
+        self.steps = 0
+        """Batches that were applied."""
+        self.failures = 0
+        """Batches that were not, and tried again."""
 
     @property
     def position(self) -> int:
@@ -59,6 +63,7 @@ class Projector:
                 await self._round()
                 pause_seconds = PROJECT_INTERVAL_SECONDS
             except Exception:
+                self.failures += 1
                 log.exception("the views could not be brought up to the log", position=self._position)
                 pause_seconds = min(2 * pause_seconds, RESTART_SECONDS_MAX)
                 await trio.sleep(pause_seconds)
@@ -117,6 +122,7 @@ class Projector:
 
     def _note(self, position: int) -> None:
         self._position = position
+        self.steps += 1
         self._advanced.set()
         self._advanced = trio.Event()
 

@@ -15,19 +15,9 @@ from svc.projector import Projector
 from svc.replay import Progress
 from svc.rules import checked
 from svc.views import new_file
+from svc_http.server_shown import ReplayStatus
 
 log = structlog.get_logger()
-
-
-class ReplayStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """How far the newest replay has come."""
-
-    state: str = "none"
-    """none, running, completed or failed."""
-    done: int = 0
-    of: int = 0
-    """Events applied, and events there are."""
-    message: str | None = None
 
 
 class BuildStep(msgspec.Struct, frozen=True):

@@ -24,14 +24,16 @@ from svc.archive.lane import ArchiveLane
 from svc.catalog import Catalog
 from svc.catalog_sources import CatalogUnusable
 from svc.clock import Clock
+from svc.instruments import Instruments
 from svc.journal import Journal, Saturated
 from svc.letters import Busy
 from svc.limits import ACKNOWLEDGED_MAX, HEALTH_SECONDS, READ_WAIT_SECONDS, READERS_MAX
 from svc.projector import Projector
-from svc.rebuilding import Rebuilding, ReplayStatus
+from svc.rebuilding import Rebuilding
 from svc.store import EventStore, StoreUnavailable
 from svc.vault import Vault
 from svc_http.ports import NotRefreshed, PublicSettings, Unavailable
+from svc_http.server_shown import ReplayStatus, Status
 
 P = ParamSpec("P")
 C = TypeVar("C")
@@ -70,6 +72,7 @@ class RunningService:
         rebuilding: Rebuilding,
         archive: ArchiveLane,
         prices: Catalog,
+        instruments: Instruments,
     ) -> None:
         self.settings = settings
         self.projector = projector
@@ -83,6 +86,7 @@ class RunningService:
         self._rebuilding = rebuilding
         self.archive = archive
         self.prices = prices
+        self._instruments = instruments
         self._read_limit = trio.CapacityLimiter(READERS_MAX)
         self.carried_out: Callable[[AnyCommand], None] = lambda _command: None
         """Called with every command of a developer that was carried out; it must not fail, nor take long."""
@@ -103,6 +107,7 @@ class RunningService:
     async def send(self, command: AnyCommand) -> Reply:
         """Hand a command to its developer's actor; returns once it is on disk."""
         reply = await _taken(self._actors.send, command)
+        self._instruments.tallies.carried_out(command, reply)
         self.carried_out(command)
         return reply
 
@@ -179,6 +184,19 @@ class RunningService:
     async def catalog_revisions(self, limit: int) -> Sequence[RevisionRecord]:
         """The newest stored revisions."""
         return await self.prices.revisions(limit)
+
+    async def status(self) -> Status:
+        """A picture of everything."""
+        writable = await self.store_is_writable()
+        return await self._instruments.status(self.directory, await self.activation(), writable=writable)
+
+    def metrics(self, accept: str) -> tuple[bytes, str]:
+        """What was counted and measured, as text for Prometheus, and its media type."""
+        return self._instruments.metrics.text(accept)
+
+    def observe(self, listener: str, method: str, route: str, status: int, seconds: float) -> None:
+        """Count an answered request."""
+        self._instruments.metrics.observe(listener, method, route, status, seconds)
 
     async def start_replay(self, rules_version: int | None) -> ReplayStatus:
         """Build the views anew in a child process, and then serve from them."""

@@ -46,6 +46,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Whether the source is asked again every day; with `genai-prices` that is its newest edition on the network."""
     projector_process: bool = True
     """Whether the server's views are kept by a child process: a second core and some 60 MB more; else by a thread."""
+    access_log: bool = False
+    """Whether every request is a line in the log; those that break always are."""
     log_level: str = "info"
     """debug, info, warning or error."""
 

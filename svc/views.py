@@ -76,7 +76,7 @@ class ReadPool:
     """Read-only connections to one views file, for any thread."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self.path = path
         self._idle: list[sqlite3.Connection] = []
         self._lock = Lock()
         self._closed = False
@@ -106,7 +106,7 @@ class ReadPool:
         with self._lock:
             if self._idle:
                 return self._idle.pop()
-        uri = f"{self._path.absolute().as_uri()}?mode=ro"
+        uri = f"{self.path.absolute().as_uri()}?mode=ro"
         db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
         db.execute(f"PRAGMA busy_timeout={STORE_BUSY_TIMEOUT_MS}")
         return db

@@ -48,6 +48,13 @@ class OrganizationChange(msgspec.Struct):
     retention_days_text: _Days | msgspec.UnsetType | None = msgspec.UNSET
 
 
+class DeveloperBody(msgspec.Struct):
+    display_name: str
+    timezone: str | None = None
+    language: str | None = None
+    report_schedules: _Schedules | None = None
+
+
 class DeveloperChange(msgspec.Struct):
     """What is absent or null stays as it was."""
 
@@ -99,6 +106,7 @@ class KeyShown(p.KeyRecord, frozen=True, kw_only=True):
 
 _ORGANIZATION = msgspec.json.Decoder(OrganizationBody)
 _ORGANIZATION_CHANGE = msgspec.json.Decoder(OrganizationChange)
+_DEVELOPER = msgspec.json.Decoder(DeveloperBody)
 _DEVELOPER_CHANGE = msgspec.json.Decoder(DeveloperChange)
 _MEMBERSHIP = msgspec.json.Decoder(MembershipBody)
 _MEMBERSHIP_CHANGE = msgspec.json.Decoder(MembershipChange)
@@ -165,9 +173,7 @@ async def create_organization(service: Service, request: Request) -> TrioRespons
 
 async def create_developer(service: Service, request: Request) -> TrioResponse:
     """201 with the record; display_name is needed, the rest of the profile may come along."""
-    body = await read_json(request, _DEVELOPER_CHANGE)
-    if body.display_name is None:
-        raise bad_request("display_name is missing; send the name to show")
+    body = await read_json(request, _DEVELOPER)
     command = p.CreateDeveloper(
         developer_id=uuid.uuid4(),
         display_name=body.display_name,

@@ -5,10 +5,12 @@ from svc_http import (
     admin,
     catalog,
     control,
+    description,
     explain,
     health,
     integrity,
     intelligence,
+    metrics,
     otlp,
     overrides,
     peers,
@@ -49,6 +51,7 @@ INTAKE: tuple[Route, ...] = (
 API: tuple[Route, ...] = (
     Public("GET", "/health", health.api_health),
     Public("GET", "/health/ready", health.ready),
+    Public("GET", "/metrics", metrics.metrics),
     ByKey("GET", f"{_SCORE}/score", scores.score),
     ByKey("GET", f"{_SCORE}/speed", scores.speed),
     ByKey("GET", f"{_SCORE}/speed/sessions", sub_sessions.speed_sessions),
@@ -115,6 +118,7 @@ API: tuple[Route, ...] = (
     BySecret("GET", f"{_ADMIN}/keys", admin.list_keys),
     BySecret("POST", f"{_ADMIN}/keys", admin.create_key),
     BySecret("DELETE", f"{_ADMIN}/keys/<key_id>", admin.revoke_key),
+    BySecret("GET", f"{_ADMIN}/control/status", control.status),
     BySecret("POST", f"{_ADMIN}/control/capture", control.capture),
     BySecret("POST", f"{_ADMIN}/control/replay", control.start_replay),
     BySecret("GET", f"{_ADMIN}/control/replay", control.replay_status),
@@ -125,15 +129,25 @@ API: tuple[Route, ...] = (
 )
 
 
+def intake_routes() -> tuple[Route, ...]:
+    """Everything that the public listener answers."""
+    return (*INTAKE, *otlp.routes())
+
+
+def api_routes() -> tuple[Route, ...]:
+    """Everything that the private listener answers, the description of both among it."""
+    routes = API
+    return (*routes, *description.routes(intake_routes(), routes))
+
+
 def build_intake(service: Service) -> Listener:
     """The public listener: captures, and what is proxied to the outside. The internal secret means nothing here."""
-    routes = (*INTAKE, *otlp.routes())
-    return _built(Listener("intake", EXPORT_BYTES_MAX), service, caller_of_intake, routes)
+    return _built(Listener("intake", EXPORT_BYTES_MAX, service), service, caller_of_intake, intake_routes())
 
 
 def build_api(service: Service) -> Listener:
     """The private listener: reads, edits and administration."""
-    return _built(Listener("api", CONTROL_BYTES_MAX), service, caller_of_api, API)
+    return _built(Listener("api", CONTROL_BYTES_MAX, service), service, caller_of_api, api_routes())
 
 
 def _built(listener: Listener, service: Service, identify: Identify, routes: tuple[Route, ...]) -> Listener:

@@ -55,3 +55,8 @@ async def start_replay(service: Service, request: Request) -> TrioResponse:
 async def replay_status(service: Service, request: Request) -> TrioResponse:
     """How far the last replay has come."""
     return json_reply(service.replay_status())
+
+
+async def status(service: Service, request: Request) -> TrioResponse:
+    """200 with a picture of the server, whatever state it is in."""
+    return json_reply(await service.status())

@@ -1,4 +1,4 @@
-"""One HTTP listener: finds the route, names the request, answers errors and logs one line.
+"""One HTTP listener: finds the route, names the request, answers errors, and counts what it did.
 
 Quart's own dispatch pushes two contexts, opens a cookie session and sends five signals for every request; none of
 that is used here, so a listener goes from the route straight to its handler, which gets the request as an argument
@@ -16,11 +16,12 @@ from quart_trio import QuartTrio
 from quart_trio.wrappers import TrioResponse
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 
+from svc_http.auth import KEY_PATTERN
 from svc_http.bodies import ClientGone, Request
 from svc_http.connection import Connection
 from svc_http.errors import HttpError, error_response, not_found, unavailable
-from svc_http.ports import Unavailable
-from svc_http.request_ids import new_request_id
+from svc_http.ports import Service, Unavailable
+from svc_http.request_ids import REQUEST_ID, new_request_id
 
 Endpoint = Callable[..., Awaitable[TrioResponse]]
 """Gets the request, and the ids in its path as keyword arguments."""
@@ -29,6 +30,9 @@ CLIENT_GONE = 499
 """The status that the log shows where the client hung up before it was answered."""
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
+
+NO_ROUTE = "none"
+"""The route of what no route answers, in logs and metrics; the path itself may hold anything."""
 
 PATH_CHARS_SHOWN = 200
 """How much of an unknown path an error repeats."""
@@ -42,9 +46,10 @@ class Listener(QuartTrio):
     request_class = Request
     asgi_http_class = Connection
 
-    def __init__(self, name: str, body_bytes_max: int) -> None:
+    def __init__(self, name: str, body_bytes_max: int, service: Service) -> None:
         super().__init__("svc_http", static_folder=None)
         self.listener = name
+        self._service = service
         self.config["MAX_CONTENT_LENGTH"] = body_bytes_max
         self.url_map.merge_slashes = False  # a path that is slightly wrong is a 404, not a redirect
         self._routes = self.url_map.bind("svc")
@@ -61,11 +66,12 @@ class Listener(QuartTrio):
             self._fixed[method, path] = endpoint
 
     async def handle_request(self, request: QuartRequest) -> TrioResponse:
-        """Answer one request, whatever happens, and log it."""
+        """Answer one request, whatever happens, and count it."""
         assert isinstance(request, Request)
-        started_ns = time.perf_counter_ns()
+        started = time.perf_counter()
         request_id = _request_id(request)
-        route, status = None, CLIENT_GONE
+        named = REQUEST_ID.set(request_id)
+        route, status = NO_ROUTE, CLIENT_GONE
         try:
             try:
                 route, endpoint, ids = self._found(request)
@@ -78,13 +84,21 @@ class Listener(QuartTrio):
             status = response.status_code
             return response
         finally:
+            self._note(request, request_id, route, status, time.perf_counter() - started)
+            REQUEST_ID.reset(named)
+
+    def _note(self, request: Request, request_id: str, route: str, status: int, seconds: float) -> None:
+        """Count the request; it is a line in the log only where the operator wants that."""
+        self._service.observe(self.listener, request.method, route, status, seconds)
+        if self._service.settings.access_log:
+            duration_ms = round(seconds * 1_000, 3)
             log.info(
                 "request",
                 listener=self.listener,
                 method=request.method,
                 route=route,
                 status=status,
-                duration_ms=(time.perf_counter_ns() - started_ns) // 1_000 / 1_000,
+                duration_ms=duration_ms,
                 request_id=request_id,
             )
 
@@ -104,9 +118,10 @@ class Listener(QuartTrio):
 
 
 def _request_id(request: Request) -> str:
-    """The caller's own id where it is short and plain, else a new one."""
+    """The caller's own id where it is short and plain and no key that strayed into it, else a new one."""
     sent = request.headers.get("X-Request-Id")
-    return sent if sent is not None and _REQUEST_ID.fullmatch(sent) else new_request_id()
+    plain = sent is not None and _REQUEST_ID.fullmatch(sent) and not KEY_PATTERN.search(sent)
+    return sent if sent is not None and plain else new_request_id()
 
 
 async def _failed(request: Request, error: Exception, request_id: str) -> TrioResponse:

@@ -15,6 +15,7 @@ from aggregates.scope import Scope
 from projections.activation import Activation
 from projections.reader import Reader
 from projections.spending import Asked, Reading
+from svc_http.server_shown import ReplayStatus, Status
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -30,13 +31,6 @@ class UnknownRules(Exception):
 
 class NotRefreshed(Exception):
     """The source of prices gave none that can be used; the message says why. Answered as 502."""
-
-
-class ReplayStatus(Protocol):
-    """How far a replay has come; a msgspec struct, shown as it is."""
-
-    @property
-    def state(self) -> str: ...
 
 
 class Service(Protocol):
@@ -99,6 +93,16 @@ class Service(Protocol):
     async def refresh_catalog(self) -> Published:
         """Ask the source of prices now. Raises `NotRefreshed` or `Unavailable`."""
 
+    async def status(self) -> Status:
+        """A picture of the running server."""
+
+    def metrics(self, accept: str) -> tuple[bytes, str]:
+        """What was counted and measured since the start, for Prometheus, in a form that the Accept header allows: the
+        text and its media type."""
+
+    def observe(self, listener: str, method: str, route: str, status: int, seconds: float) -> None:
+        """Count an answered request; `route` is the path as the table of routes has it, never with an id in it."""
+
     async def catalog_revisions(self, limit: int) -> Sequence[RevisionRecord]:
         """The newest stored revisions, the newest first."""
 
@@ -114,5 +118,9 @@ class PublicSettings(msgspec.Struct, frozen=True, kw_only=True):
     environment: str
     capture_prompts: bool
     capture_responses: bool
+    version: str
+    """Of this program."""
+    access_log: bool
+    """Whether every request is a line in the log; else only those that break."""
     rules_version: int
     """The rule set that made the conclusions which are served."""

@@ -35,12 +35,16 @@ _Sha256 = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-fA-F]{64}\Z")]
 _OperationId = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
 
 
+def _null() -> msgspec.Raw:
+    return msgspec.Raw(b"null")
+
+
 class PromptBody(msgspec.Struct):
     prompt_text: str
     tool_session_id: _Name
     source: _Name | None = None
     cwd: Annotated[str, msgspec.Meta(max_length=32_767)] | None = None
-    metadata: msgspec.Raw = msgspec.Raw(b"null")
+    metadata: msgspec.Raw = msgspec.field(default_factory=_null)
     client_event_id: UUID | None = None
     host_prompt_id: Annotated[str, msgspec.Meta(min_length=1, max_length=1024)] | None = None
     submitted_at: str | None = None

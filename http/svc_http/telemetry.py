@@ -11,7 +11,7 @@ from aggregates.scope import Scope
 from aggregates.times import US_PER_DAY
 from projections import telemetry
 from projections.reader import Reader
-from projections.telemetry import Asked, Page, Signal
+from projections.telemetry import Asked, Page, Shown, Signal
 from projections.telemetry_stats import Group, GroupBy
 from projections.telemetry_stats import stats as grouped
 from projections.telemetry_use import ErrorCount, HourCount, ModelSums, ToolStats, TurnUse
@@ -34,6 +34,7 @@ PROMPT_IDS_MAX = 500
 SIGNALS: tuple[Signal, ...] = get_args(Signal)
 GROUPINGS: tuple[GroupBy, ...] = get_args(GroupBy)
 
+_R = TypeVar("_R", bound=Shown)
 _Choice = TypeVar("_Choice", Signal, GroupBy)
 _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=1024)]
 
@@ -62,7 +63,7 @@ class TurnsUse(msgspec.Struct):
 _TURNS_DECODER = msgspec.json.Decoder(TurnsBody)
 
 
-def _of_records(query: Callable[[Reader, Scope, Asked], Page]) -> Personal:
+def _of_records(query: Callable[[Reader, Scope, Asked], Page[_R]]) -> Personal:
     """The route of records of one kind, the last 24 hours by default, a page at a time."""
 
     async def handler(service: Service, request: Request, caller: Principal) -> TrioResponse:

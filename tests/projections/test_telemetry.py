@@ -33,7 +33,7 @@ def asked(limit: int = 100, offset: int = 0, session_id: str | None = None, wind
     return Asked(window=window, session_id=session_id, limit=limit, offset=offset)
 
 
-def ids(page: Page) -> list[str]:
+def ids(page: Page[Any]) -> list[str]:
     """What the page holds."""
     return [record.source_event_id for record in page.records]
 

@@ -1,5 +1,6 @@
 """The service in memory: real decisions, a real directory, real views; only the disk and the threads are missing."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Concatenate, ParamSpec, TypeVar
 from uuid import UUID
@@ -24,6 +25,7 @@ from projections.apply import apply
 from projections.reader import Reader
 from projections.spending import Asked, Coverage, Reading, spending_in_views
 from svc_http.ports import NotRefreshed, PublicSettings, Unavailable, UnknownRules
+from svc_http.server_shown import LogShown, ReplayStatus, Status, ViewsShown, Waiting
 from tests.support.facts import Log, Placed, empty_views
 from tests.support.people import ANA_KEY, NOW_US, carry_out, company
 
@@ -33,15 +35,6 @@ T = TypeVar("T")
 SECRET = "the-internal-secret-of-these-tests"
 DIGESTER = Digester(b"a key for tests")
 DAY_US = 86_400_000_000
-
-
-class Replay(msgspec.Struct, frozen=True):
-    """How far a replay has come."""
-
-    state: str = "none"
-    done: int = 0
-    of: int = 0
-    message: str | None = None
 
 
 class House:
@@ -57,6 +50,8 @@ class House:
             environment="test",
             capture_prompts=True,
             capture_responses=True,
+            version="0",
+            access_log=False,
             rules_version=1,
         )
         self.directory = company()
@@ -71,7 +66,8 @@ class House:
         self.prices: Served | None = None
         self.newest_prices: CatalogCommand | None = None
         """What a refresh finds; None: the source gives nothing."""
-        self.replay = Replay()
+        self.replay = ReplayStatus()
+        self.observed: Counter[str] = Counter()
         self.coverage = [Coverage(), Coverage()]
         """How much a team's reads see of the archive: of the previous window, and of the current one."""
         self._streams: dict[UUID, StreamState] = {}
@@ -180,14 +176,45 @@ class House:
         newest_first = [each.catalog_revision for each in reversed(published)]
         return [RevisionRecord(catalog_revision=revision, valid=True) for revision in newest_first[:limit]]
 
-    async def start_replay(self, rules_version: int | None) -> Replay:
+    async def status(self) -> Status:
+        """Nobody listens, and nothing lies on disk."""
+        head = len(self.events)
+        views = ViewsShown(file="memory", rules_version=1, position=head, lag_events=0, level=True, failed_events=0)
+        return Status(
+            state="serving",
+            version="0",
+            process_id=None,
+            intake=None,
+            api=None,
+            started_at=None,
+            uptime_seconds=None,
+            log=LogShown(head=head, writable=self.writable, events=None),
+            views=views,
+            waiting=Waiting(developers=0, commands=0, bytes=0),
+            archive=None,
+            catalog=None,
+            replay=self.replay,
+            developers=[],
+            disk_bytes={},
+        )
+
+    def metrics(self, accept: str) -> tuple[bytes, str]:
+        """The requests that were seen."""
+        lines = [f'requests{{route="{route}"}} {count}' for route, count in self.observed.items()]
+        return "\n".join(lines).encode(), "text/plain; version=0.0.4; charset=utf-8"
+
+    def observe(self, listener: str, method: str, route: str, status: int, seconds: float) -> None:
+        """Count it."""
+        self.observed[f"{listener} {method} {route} {status}"] += 1
+
+    async def start_replay(self, rules_version: int | None) -> ReplayStatus:
         """There is one rule set."""
         if rules_version not in (None, 1):
             raise UnknownRules(f"there is no rule set {rules_version}; this version of svc has 1")
-        self.replay = Replay(state="running", of=len(self.events))
+        self.replay = ReplayStatus(state="running", of=len(self.events))
         return self.replay
 
-    def replay_status(self) -> Replay:
+    def replay_status(self) -> ReplayStatus:
         """The newest replay."""
         return self.replay
 

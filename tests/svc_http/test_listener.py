@@ -3,6 +3,7 @@
 import uuid
 from typing import Any
 
+import msgspec
 import pytest
 import structlog
 from quart_trio import QuartTrio
@@ -39,7 +40,8 @@ async def test_a_bug_is_a_500_without_internals(house: House, intake: Caller) ->
     assert answer.status == 500
     assert "database" not in answer.message
     assert answer.headers["X-Request-Id"] in answer.message
-    assert [line["log_level"] for line in lines] == ["error", "info"]
+    (line,) = lines
+    assert (line["log_level"], line["request_id"]) == ("error", answer.headers["X-Request-Id"])
     house.breaks = None
     assert (await intake.post("/v1/prompts", prompt())).status == 201
 
@@ -54,7 +56,16 @@ async def test_every_response_has_a_request_id(intake: Caller, path: str) -> Non
 
 @pytest.mark.parametrize(
     ("sent", "kept"),
-    [("abc-1_2.3", True), ("x" * 128, True), ("x" * 129, False), ("a b", False), ("ä", False), ("", False)],
+    [
+        ("abc-1_2.3", True),
+        (ANA_KEY, False),
+        (f"id:{ANA_KEY}", False),
+        ("x" * 128, True),
+        ("x" * 129, False),
+        ("a b", False),
+        ("ä", False),
+        ("", False),
+    ],
 )
 async def test_a_request_id_is_taken_over_when_it_is_plain(intake: Caller, sent: str, kept: bool) -> None:
     """What is long or strange is not repeated into the log."""
@@ -62,8 +73,18 @@ async def test_a_request_id_is_taken_over_when_it_is_plain(intake: Caller, sent:
     assert (answer.headers["X-Request-Id"] == sent) is kept
 
 
-async def test_one_log_line_a_request(intake: Caller) -> None:
+async def test_requests_are_no_lines_unless_somebody_wants_that(house: House, intake: Caller) -> None:
+    """They are counted; one that breaks is a line in any case."""
+    with structlog.testing.capture_logs() as lines:
+        await intake.post("/v1/prompts", prompt())
+        await intake.get("/v1/none")
+    assert lines == []
+    assert house.observed == {"intake POST /v1/prompts 201": 1, "intake GET none 404": 1}
+
+
+async def test_one_log_line_a_request(house: House, intake: Caller) -> None:
     """With route, status and time, and without key, text or query."""
+    house.settings = msgspec.structs.replace(house.settings, access_log=True)
     with structlog.testing.capture_logs() as lines:
         answer = await intake.post("/v1/prompts?token=secret-in-query", prompt("Very private words."))
     (line,) = lines
@@ -73,11 +94,10 @@ async def test_one_log_line_a_request(intake: Caller) -> None:
     assert not any(secret in told for secret in (ANA_KEY, "secret-in-query", "private"))
 
 
-async def test_ids_in_paths_are_logged_as_their_route(api: Caller) -> None:
-    """So that lines can be counted by route."""
-    with structlog.testing.capture_logs() as lines:
-        await api.call("PATCH", "/v1/score_v3/sub-sessions/some-id", {"title": "x"})
-    assert lines[-1]["route"] == "/v1/score_v3/sub-sessions/<sub_session_id>"
+async def test_ids_in_paths_are_counted_as_their_route(house: House, api: Caller) -> None:
+    """So that there are only so many of them."""
+    await api.call("PATCH", "/v1/score_v3/sub-sessions/some-id", {"title": "x"})
+    assert house.observed == {"api PATCH /v1/score_v3/sub-sessions/<sub_session_id> 404": 1}
 
 
 CONTRACT_INTAKE = {

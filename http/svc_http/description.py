@@ -1,0 +1,38 @@
+"""`/openapi.json` and `/docs`: the routes of both listeners, described for programs and for people."""
+
+from collections.abc import Sequence
+
+import msgspec
+from quart_trio.wrappers import TrioResponse
+
+from svc_http.bodies import Request
+from svc_http.docs_page import page
+from svc_http.openapi import document
+from svc_http.ports import Service
+from svc_http.routes import Public, Route
+
+_PAGE_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+def routes(intake: Sequence[Route], api: Sequence[Route]) -> tuple[Public, Public]:
+    """The two routes; they describe themselves, too. The document is made once it is asked for."""
+    made: dict[str, tuple[bytes, bytes]] = {}
+
+    def texts(service: Service) -> tuple[bytes, bytes]:
+        url = service.settings.ingest_url
+        if url not in made:
+            found = document({"intake": intake, "api": (*api, *mine)}, service.settings.version, url)
+            made[url] = msgspec.json.encode(found), page(found).encode()
+        return made[url]
+
+    async def openapi(service: Service, request: Request) -> TrioResponse:
+        return TrioResponse(texts(service)[0], 200, content_type="application/json")
+
+    async def docs(service: Service, request: Request) -> TrioResponse:
+        return TrioResponse(texts(service)[1], 200, headers=_PAGE_HEADERS, content_type="text/html; charset=utf-8")
+
+    mine = (Public("GET", "/openapi.json", openapi), Public("GET", "/docs", docs))
+    return mine

@@ -1,0 +1,120 @@
+"""What is said of the routes behind the internal secret."""
+
+from typing import Any
+
+from aggregates import people as p
+from aggregates.catalog_decide import Published, Repriced
+from aggregates.catalog_shown import RevisionRecord
+from svc_http import admin
+from svc_http.catalog import PublishBody, RepriceBody
+from svc_http.control import ReplayBody
+from svc_http.openapi import parameters as q
+from svc_http.openapi.words import Operation, Plain, Table
+from svc_http.server_shown import ReplayStatus, Status
+
+_ADMIN = "/v1/admin"
+_CONTROL = f"{_ADMIN}/control"
+_LISTED = (*q.PAGE, *q.FILTERS)
+_COMMANDS = Plain("application/msgpack", {})
+_GONE = {404: "There is nothing of that id."}
+
+
+def _list(about: str, record: Any) -> Operation:
+    return Operation(about=about, tag="Administration", query=_LISTED, answers={200: list[record]})
+
+
+def _create(about: str, body: Any, record: Any, **refuses: str) -> Operation:
+    told = {int(status[1:]): text for status, text in refuses.items()}
+    return Operation(about=about, tag="Administration", body=body, answers={201: record}, refuses=told)
+
+
+def _change(about: str, body: Any, record: Any, **refuses: str) -> Operation:
+    told = _GONE | {int(status[1:]): text for status, text in refuses.items()}
+    return Operation(about=about, tag="Administration", body=body, answers={200: record}, refuses=told)
+
+
+def _end(about: str) -> Operation:
+    return Operation(about=about, tag="Administration", answers={204: None}, refuses=_GONE)
+
+
+PEOPLE: Table = {
+    ("GET", f"{_ADMIN}/organizations"): _list("Every organization.", p.OrganizationRecord),
+    ("POST", f"{_ADMIN}/organizations"): _create(
+        "Found an organization.", admin.OrganizationBody, p.OrganizationRecord
+    ),
+    ("PATCH", f"{_ADMIN}/organizations/<organization_id>"): _change(
+        "Change settings: what is absent stays.", admin.OrganizationChange, p.OrganizationRecord
+    ),
+    ("GET", f"{_ADMIN}/developers"): _list("Every developer, with how far they have come.", admin.DeveloperShown),
+    ("POST", f"{_ADMIN}/developers"): _create("Enter a developer.", admin.DeveloperBody, p.DeveloperRecord),
+    ("PATCH", f"{_ADMIN}/developers/<developer_id>"): _change(
+        "Change a profile: what is absent or null stays.", admin.DeveloperChange, p.DeveloperRecord
+    ),
+    ("GET", f"{_ADMIN}/memberships"): _list("Every membership, ended ones too.", p.MembershipRecord),
+    ("POST", f"{_ADMIN}/memberships"): _create(
+        "Take a developer into an organization.",
+        admin.MembershipBody,
+        p.MembershipRecord,
+        _404="There is no such organization or developer.",
+        _409="The developer is a member already.",
+    ),
+    ("PATCH", f"{_ADMIN}/memberships/<membership_id>"): _change(
+        "Change a role.", admin.MembershipChange, p.MembershipRecord, _409="The membership has ended."
+    ),
+    ("DELETE", f"{_ADMIN}/memberships/<membership_id>"): _end("End a membership; its keys open nothing any more."),
+    ("GET", f"{_ADMIN}/teams"): _list("Every team, inactive ones too.", p.TeamRecord),
+    ("POST", f"{_ADMIN}/teams"): _create(
+        "Form a team.", admin.TeamBody, p.TeamRecord, _404="There is no such organization."
+    ),
+    ("DELETE", f"{_ADMIN}/teams/<team_id>"): _end("Make a team inactive."),
+    ("GET", f"{_ADMIN}/team-memberships"): _list("Every stay in a team, ended ones too.", p.TeamMembershipRecord),
+    ("POST", f"{_ADMIN}/team-memberships"): _create(
+        "Put a developer into a team.",
+        admin.TeamMembershipBody,
+        p.TeamMembershipRecord,
+        _404="There is no such active team.",
+        _409="The developer is in the team already.",
+    ),
+    ("DELETE", f"{_ADMIN}/team-memberships/<team_membership_id>"): _end("End a stay in a team."),
+    ("GET", f"{_ADMIN}/keys"): _list("Every key by its first characters.", p.KeyRecord),
+    ("POST", f"{_ADMIN}/keys"): _create("Make a key; it is shown this once.", admin.KeyBody, admin.KeyShown),
+    ("DELETE", f"{_ADMIN}/keys/<key_id>"): _end("Revoke a key, from the very next request on."),
+}
+
+CONTROL: Table = {
+    ("GET", f"{_CONTROL}/status"): Operation(about="The running server.", tag="Control", answers={200: Status}),
+    ("POST", f"{_CONTROL}/capture"): Operation(
+        about="Carry out commands of the command line.", tag="Control", body=_COMMANDS, answers={200: _COMMANDS}
+    ),
+    ("POST", f"{_CONTROL}/replay"): Operation(
+        about="Build the scores anew from the log.", tag="Control", body=ReplayBody, answers={202: ReplayStatus}
+    ),
+    ("GET", f"{_CONTROL}/replay"): Operation(
+        about="How far the newest replay has come.", tag="Control", answers={200: ReplayStatus}
+    ),
+    ("GET", f"{_CONTROL}/catalog"): Operation(
+        about="Stored revisions of the model catalog, newest first.",
+        tag="Control",
+        query=(q.LIMIT,),
+        answers={200: list[RevisionRecord]},
+    ),
+    ("POST", f"{_CONTROL}/catalog"): Operation(
+        about="Publish a model catalog: 200 where the newest one says the same.",
+        tag="Control",
+        body=PublishBody,
+        answers={201: Published, 200: Published},
+    ),
+    ("POST", f"{_CONTROL}/catalog/refresh"): Operation(
+        about="Ask the source of prices now.",
+        tag="Control",
+        answers={200: Published},
+        refuses={502: "The source gave nothing that can be used."},
+    ),
+    ("POST", f"{_CONTROL}/catalog/reprice"): Operation(
+        about="Price what has no price yet.",
+        tag="Control",
+        body=RepriceBody,
+        answers={201: Repriced},
+        refuses={404: "There is no such organization."},
+    ),
+}

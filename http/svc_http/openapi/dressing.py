@@ -1,0 +1,85 @@
+"""What types do not say of their fields: which texts are times, ids, or words of a closed list."""
+
+from collections.abc import Callable
+from typing import Any, get_args
+
+from aggregates.floor import TriviaReason
+from aggregates.grades import RUBRIC_LADDER
+from aggregates.verdicts import INTENTS, JudgeStatus
+from svc_http.openapi.words import Schema
+
+_TIME: Schema = {"format": "date-time"}
+_ID: Schema = {"format": "uuid"}
+_INTENT: Schema = {"enum": [*INTENTS, "unclassified"]}
+_LETTER: Schema = {"enum": [*RUBRIC_LADDER, "N/A"]}
+_ANSWERED: dict[str, Schema] = {
+    "letter_grade": _LETTER,
+    "grade": {"enum": list(RUBRIC_LADDER)},
+    "intent_class": _INTENT,
+    "intentClass": _INTENT,
+    "judge_status": {"enum": list(get_args(JudgeStatus))},
+    "title_source": {"enum": ["heuristic", "rubric", "user_edited"]},
+    "trivia_reason": {"enum": list(get_args(TriviaReason))},
+    "period_start": _TIME,
+    "timestamp": _TIME,
+    "sub_session_id": _ID,
+    "score_v3_sub_session_id": _ID,
+    "subSessionId": _ID,
+    "promptId": _ID,
+    "rework_of": _ID,
+    "organization_id": _ID,
+    "developer_id": _ID,
+    "developerId": _ID,
+    "team_id": _ID,
+    "membership_id": _ID,
+    "team_membership_id": _ID,
+    "key_id": _ID,
+}
+"""Field of an answer → what is true of it wherever it stands."""
+
+_SENT_TIMES = ("submitted_at", "responded_at", "expires_at", "published_at", "from", "to")
+_SENT_TIME: Schema = {"anyOf": [{"format": "date-time"}, {"format": "date"}]}
+_NOT_BLANK: Schema = {"pattern": r"^[^\u0000]*\S[^\u0000]*$"}
+_NO_NUL: Schema = {"pattern": r"^[^\u0000]*$"}
+_SENT: dict[tuple[str, str], Schema] = {
+    ("PromptBody", "prompt_text"): _NOT_BLANK,
+    ("PromptBody", "metadata"): {"type": ["object", "null"]},
+    ("EditBody", "title"): _NOT_BLANK,
+    ("OverrideBody", "field"): {"enum": ["boundary", "completion", "rollback", "label"]},
+}
+"""(Body, field) → what the route checks beyond the type."""
+
+
+def dressed(components: dict[str, Any]) -> dict[str, Any]:
+    """Every schema, with what is known of its fields by their names. Bodies are those whose name says so."""
+    return {name: _schema(name, schema) for name, schema in components.items()}
+
+
+def _schema(name: str, schema: Schema) -> Schema:
+    facets = _of_body if name.endswith(("Body", "Change", "Document")) else _of_answer
+    fields = {field: _field(facets, name, field, each) for field, each in schema.get("properties", {}).items()}
+    return schema | ({"properties": fields} if fields else {})
+
+
+def _of_answer(name: str, field: str) -> Schema:
+    if field.endswith(("_at", "At")):
+        return _TIME
+    return _ANSWERED.get(field, {})
+
+
+def _of_body(name: str, field: str) -> Schema:
+    if field in _SENT_TIMES:
+        return _SENT_TIME
+    return _SENT.get((name, field), _NO_NUL)
+
+
+def _field(facets: Callable[[str, str], Schema], name: str, field: str, schema: Schema) -> Schema:
+    """The facets belong to the text, wherever in the alternatives it stands."""
+    found = facets(name, field)
+    if not schema:
+        return {key: value for key, value in found.items() if key != "pattern"}
+    if schema.get("type") == "string" and "enum" not in schema:
+        return found | schema if "pattern" in schema or "format" in schema else schema | found
+    if "anyOf" in schema:
+        return schema | {"anyOf": [_field(facets, name, field, each) if each else each for each in schema["anyOf"]]}
+    return schema
