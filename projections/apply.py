@@ -16,7 +16,7 @@ from aggregates.scope import Scope
 from projections.changes import keep_changes, watch
 from projections.corrections import LATEST_WINS
 from projections.developers import owners_of, reconclude, regroup
-from projections.facts import rows_of
+from projections.facts import add_fact
 from projections.flags import EARLIEST_WINS, flag_skews
 from projections.line_counts import newly_detailed
 from projections.prices import newest_book
@@ -25,7 +25,7 @@ from projections.rejudging import rejudge
 from projections.reports import EARLIEST_STEP
 from projections.repricing import reprice
 from projections.reworks import relink
-from projections.rows import BEGINNING_US, Digesters, Row, Rows, merge_rows
+from projections.rows import BEGINNING_US, Digesters, Row, Rows
 from projections.sessions import Refolded, refold_session, touched_from
 from projections.signs import TextsUnavailable, flag_sessions
 from projections.twins import settle_twins
@@ -115,19 +115,41 @@ def pass_over(db: sqlite3.Connection, position: int, reason: str, checksum: byte
 
 
 def _read_facts(
-    facts: Iterable[Fact], digesters: Digesters, prices: PriceBook | None
+    facts: Sequence[Fact], digesters: Digesters, prices: PriceBook | None
 ) -> tuple[Rows, list[tuple[int, str]]]:
     """`prices`: the newest valid catalog before the first of the facts."""
-    parts: list[Rows] = []
+    rows = Rows()
+    try:
+        for fact, book in _priced(facts, prices):
+            add_fact(rows, fact.position, fact.event, digesters, book)
+    except Exception:
+        # One of them breaks a rule, and what it left in the rows may be half of it.
+        return _read_singly(facts, digesters, prices)
+    return rows, []
+
+
+def _read_singly(
+    facts: Sequence[Fact], digesters: Digesters, prices: PriceBook | None
+) -> tuple[Rows, list[tuple[int, str]]]:
+    """Of a fact that breaks a rule nothing is kept; of the others all is."""
+    rows = Rows()
     broken: list[tuple[int, str]] = []
-    for fact in facts:
+    for fact, book in _priced(facts, prices):
+        own = Rows()
         try:
-            parts.append(rows_of(fact.position, fact.event, digesters, prices))
+            add_fact(own, fact.position, fact.event, digesters, book)
+            rows.extend(own)
         except Exception as error:
             broken.append((fact.position, _reason(error)))
+    return rows, broken
+
+
+def _priced(facts: Iterable[Fact], prices: PriceBook | None) -> Iterator[tuple[Fact, PriceBook | None]]:
+    """Each fact with the newest valid catalog at its place in the log."""
+    for fact in facts:
+        yield fact, prices
         if isinstance(fact.event, CatalogPublished):
             prices = price_book(fact.event.snapshot) or prices
-    return merge_rows(parts), broken
 
 
 def _store_rows(db: sqlite3.Connection, rows: Rows) -> None:

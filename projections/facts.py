@@ -22,12 +22,11 @@ from projections.rows import BEGINNING_US, Digesters, Reprice, Rows, add_capture
 from projections.telemetry_rows import add_points, add_records
 
 
-def rows_of(position: int, event: e.Event, digesters: Digesters, prices: PriceBook | None) -> Rows:
+def add_fact(rows: Rows, position: int, event: e.Event, digesters: Digesters, prices: PriceBook | None) -> None:
     """The rows one fact stands for; none for facts that concern no session.
 
     `prices`: the newest valid catalog at the fact's place in the log, None before there was one.
     """
-    rows = Rows()
     add_flags(rows, position, event)
     match event:
         case e.SessionClaimed():
@@ -52,7 +51,6 @@ def rows_of(position: int, event: e.Event, digesters: Digesters, prices: PriceBo
             rows.setups.append((str(event.developer_id),))
         case e.TitleEdited() | e.GapCorrected() | e.GoalCorrected() | e.ReworkCorrected() | e.IntentCorrected():
             _add_saying(rows, position, event)
-    return rows
 
 
 def _add_saying(rows: Rows, position: int, event: e.TitleEdited | CorrectionEvent) -> None:

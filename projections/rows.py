@@ -1,6 +1,6 @@
 """The rows that facts stand for, by table, and what they touched: what stage 1 hands to stage 2."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from uuid import UUID
 
 import msgspec
@@ -71,16 +71,9 @@ class Rows(msgspec.Struct):
     """(agent session, twin key) of what another capture may have reported as well."""
 
     def extend(self, other: "Rows") -> None:
+        """Take the rows of further facts."""
         for name in self.__struct_fields__:
             getattr(self, name).extend(getattr(other, name))
-
-
-def merge_rows(parts: Iterable[Rows]) -> Rows:
-    """The rows of many facts as one batch."""
-    merged = Rows()
-    for part in parts:
-        merged.extend(part)
-    return merged
 
 
 def trusted(said_us: int | None, received_us: int) -> int:
