@@ -53,7 +53,7 @@ explanations: dev
 
 binary: dev
 	$(BIN)/pyinstaller --noconfirm --clean --onefile --name svc \
-	  --paths http --collect-submodules svc.cli --hidden-import tzdata --collect-data tzdata --collect-data svc --copy-metadata genai-prices \
+	  --paths http --collect-submodules svc.cli --hidden-import tzdata --collect-data tzdata --collect-data svc --collect-data svc_http --copy-metadata genai-prices \
 	  --distpath dist --workpath build/binary --specpath build svc/__main__.py
 	dist/svc --version
 
