@@ -4,13 +4,17 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any
 
+import pytest
+
+from aggregates.events import PromptCaptured
+from aggregates.scope import Scope
 from aggregates.times import US_PER_DAY
 from aggregates.windows import Window
-from projections.score import score, speed, tokens
+from projections.score import Score, score, speed, tokens
 from projections.skill import insight_summary, skill
 from projections.sub_sessions import realtime
 from tests.support.facts import ANA, Placed, project, reader, tables
-from tests.support.real_data import LONG_AFTER_US, NEEDS_REAL_DATA, imported_transcripts
+from tests.support.real_data import LONG_AFTER_US, NEEDS_REAL_DATA, captured_turns, imported_transcripts
 
 SHUFFLES = 6
 ALL_TIME = (Window(0, 1), Window(1, LONG_AFTER_US + US_PER_DAY))
@@ -33,19 +37,35 @@ async def test_real_sessions_give_the_same_tables_in_any_order() -> None:
 
 
 def shown(facts: Sequence[Placed], batch: int) -> list[Any]:
-    """What the developer is shown of all time, and what every prompt stands at."""
+    """What each developer is shown of all time, and what every prompt stands at."""
     db = project(facts, range(0, len(facts), batch))
     seen = reader(db, facts)
-    figures = [query(seen, ANA, "monthly", ALL_TIME) for query in (score, speed, tokens, skill, insight_summary)]
-    standings = db.execute("SELECT turn_id, sub_session_id, standing_score, counted FROM prompts ORDER BY turn_id")
-    return [*figures, realtime(seen, ANA, 500, 0, None, None), standings.fetchall()]
+    found: list[Any] = db.execute(
+        "SELECT turn_id, sub_session_id, standing_score, counted FROM prompts ORDER BY turn_id"
+    ).fetchall()
+    for scope in sorted({fact.event.developer_id for fact in facts if isinstance(fact.event, PromptCaptured)}):
+        owner = Scope(ANA.organization_id, scope)
+        found += [query(seen, owner, "monthly", ALL_TIME) for query in (score, speed, tokens, skill, insight_summary)]
+        found.append(realtime(seen, owner, 500, 0, None, None))
+    return found
 
 
-async def test_captures_that_came_late_give_the_figures_of_those_that_came_in_order() -> None:
+@pytest.mark.parametrize("source", [imported_transcripts, captured_turns])
+async def test_captures_that_came_late_give_the_figures_of_those_that_came_in_order(source: Any) -> None:
     """Each then stands at another place of the log, and most of them behind what happened after them."""
-    facts = await imported_transcripts()
-    in_order = shown(facts, batch=50)
-    assert in_order[0].total_count > 0
-    for seed in range(2):
-        late = [fact.event for fact in Random(seed).sample(facts, len(facts))]
-        assert shown([Placed(place, event) for place, event in enumerate(late, 1)], batch=50) == in_order, seed
+    facts = source() if source is captured_turns else await source()
+    in_order = shown(facts, batch=400)
+    assert any(isinstance(each, Score) and each.crushed_count for each in in_order)
+    late = [fact.event for fact in Random(1).sample(facts, len(facts))]
+    assert shown([Placed(place, event) for place, event in enumerate(late, 1)], batch=400) == in_order
+
+
+async def test_a_thousand_real_turns_give_the_same_tables_in_any_order() -> None:
+    """Of two hundred sessions: shuffled, and cut into batches anywhere."""
+    facts = captured_turns()
+    at_once = tables(project(facts))
+    assert at_once["failed"] == []
+    assert len(at_once["turns"]) > 1000
+    random = Random(5)
+    told = random.sample(facts, len(facts))
+    assert tables(project(told, random.sample(range(len(told)), 12))) == at_once
