@@ -2,6 +2,7 @@
 
 import json
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -171,8 +172,9 @@ def test_a_killed_hook_loses_nothing_that_was_accepted_and_doubles_nothing(home:
     accepted: list[str] = []
     with intake(503) as server:
         outbox = connect(server.url)
-        for number in range(14):
-            _killed(start(prompt(number)), chance.uniform(0.03, 0.2))
+        usual = call(prompt(0))
+        for number in range(1, 14):
+            _killed(start(prompt(number)), usual * chance.uniform(0.4, 1.2))
             waiting = texts(outbox)
             assert waiting[: len(accepted)] == accepted
             accepted = waiting
@@ -181,15 +183,54 @@ def test_a_killed_hook_loses_nothing_that_was_accepted_and_doubles_nothing(home:
         number = 100
         while outbox.waiting():
             number += 1
-            _killed(start(prompt(number)), chance.uniform(0.08, 0.25))
+            _killed(start(prompt(number)), usual * chance.uniform(0.4, 1.2))
             if number % 5 == 0:
-                call("{}")
                 call(json.dumps({"hook_event_name": "SessionStart", "session_id": "s2"}))
     prompts = [body for body in server.received if "prompt_text" in body]
     assert received(prompts)[: len(accepted)] == accepted
     ids: dict[str, str] = {}
     for body in prompts:
         assert ids.setdefault(body["prompt_text"], body["client_event_id"]) == body["client_event_id"]
+
+
+@pytest.mark.parametrize(
+    ("moment", "nth", "accepted"),
+    [
+        ("os.fsync", 1, False),
+        ("os.fsync", 2, False),
+        ("pathlib.Path.rename", 1, False),
+        ("os.fsync", 3, True),
+        ("http.client.HTTPConnection.request", 1, True),
+        ("http.client.HTTPConnection.getresponse", 1, True),
+        ("pathlib.Path.unlink", 1, True),
+    ],
+)
+def test_killed_at_any_step_a_hook_leaves_an_outbox_that_goes_on(moment: str, nth: int, accepted: bool) -> None:
+    """Before its name, after it, while it is sent, and between the server's answer and the end of the file."""
+    place, _, name = moment.rpartition(".")
+    code = f"""
+import http.client, os, pathlib, signal, sys
+calls, real = [], {moment}
+def last(*arguments, **options):
+    calls.append(1)
+    if len(calls) == {nth}:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return real(*arguments, **options)
+setattr({place}, {name!r}, last)
+sys.argv = ["svc", "hook", "claude-code"]
+from svc.entry import main
+main()
+"""
+    with intake() as server:
+        outbox = connect(server.url)
+        done = subprocess.run([sys.executable, "-c", code], input=prompt(1).encode(), env=environment(), timeout=30)
+        assert done.returncode == -signal.SIGKILL
+        assert len(outbox.waiting()) == accepted
+        call(prompt(2))
+        first, second = (json.loads(prompt(number))["prompt"] for number in (1, 2))
+        assert received(server.received) == ([first, second] if accepted else [second])
+        assert len({body["client_event_id"] for body in server.received}) == 1 + accepted
+        assert outbox.waiting() == []
 
 
 def _killed(process: subprocess.Popen[bytes], seconds: float) -> None:
