@@ -26,6 +26,11 @@ from aggregates.report_events import ReportRequested as ReportRequested
 from aggregates.report_events import ReportSlotFreed as ReportSlotFreed
 from aggregates.report_events import ReportSlotTaken as ReportSlotTaken
 from aggregates.report_events import ReportStarted as ReportStarted
+from aggregates.standing import STANDING
+from aggregates.standing import DeveloperForgotten as DeveloperForgotten
+from aggregates.standing import ForgetOrdered as ForgetOrdered
+from aggregates.standing import StandingSealed as StandingSealed
+from aggregates.standing import WordsExpired as WordsExpired
 from aggregates.verdicts import Intent
 from aggregates.words import Words
 
@@ -346,9 +351,6 @@ class RequestsRepriced(Event, frozen=True, kw_only=True, omit_defaults=True):
     """Half-open: requests made from the one up to the other."""
 
 
-# --- time -----------------------------------------------------------------------------------------------------
-
-
 class TimePassed(Event, frozen=True, kw_only=True, omit_defaults=True):
     """The log was quiet and something was due: the passing of time is itself a fact."""
 
@@ -391,6 +393,6 @@ PEOPLE: tuple[type[Event], ...] = (
 )
 PRICES: tuple[type[Event], ...] = (CatalogPublished, RequestsRepriced)
 
-EVENTS: tuple[type[Event], ...] = (*CAPTURES, *DECISIONS, *PEOPLE, *PRICES, *REPORTS, *BACKFILLS, TimePassed)
+EVENTS: tuple[type[Event], ...] = (*CAPTURES, *DECISIONS, *PEOPLE, *PRICES, *REPORTS, *BACKFILLS, *STANDING, TimePassed)
 TOPICS: dict[str, type[Event]] = {event.TOPIC: event for event in EVENTS}
 """Topic → event class. Topics are names in the log, independent of where a class lives; tests hold a golden list."""

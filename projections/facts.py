@@ -7,10 +7,9 @@ from aggregates import events as e
 from aggregates.commands import TRANSCRIPT_SUFFIX
 from aggregates.corrections import CorrectionEvent
 from aggregates.digests import Digester
-from aggregates.observation import text_digest
 from aggregates.prices import PriceBook
-from aggregates.reading import read_prompt, read_response
 from aggregates.report_events import ReportEvent
+from aggregates.standing import Standing, of_prompt, of_response
 from aggregates.turns import Answer, Capture
 from projections.bodies import pack
 from projections.corrections import add_correction
@@ -74,15 +73,15 @@ def _add_order(rows: Rows, position: int, event: e.RequestsRepriced | e.Backfill
 
 
 def _add_prompt(rows: Rows, position: int, event: e.PromptCaptured, digester: Digester) -> None:
-    text = event.prompt.text
+    shown = of_prompt(position, event.prompt, digester) or Standing(position)
     capture = Capture(
         capture_id=event.prompt_id,
         kind="transcript" if event.source.endswith(TRANSCRIPT_SUFFIX) else "plugin",
         at_us=trusted(event.submitted_at_us, event.received_at_us),
         position=position,
         host_prompt_id=host_name(event.host_prompt_id, event.agent_session_id),
-        text_digest=None if text is None else text_digest(text, digester),
-        reading=None if text is None else read_prompt(text, digester),
+        text_digest=shown.text_digest,
+        reading=shown.prompt,
         cwd_digest=event.cwd_digest,
     )
     add_capture(rows, event.agent_session_id, capture)
@@ -95,13 +94,13 @@ def _repricing(position: int, event: e.RequestsRepriced) -> Reprice:
 def _add_answer(
     rows: Rows, position: int, event: e.PromptAnswered, digester: Digester, prices: PriceBook | None
 ) -> None:
-    text = None if event.response is None else event.response.text
+    shown = of_response(position, event.response, digester)
     answer = Answer(
         # Times that hang on the prompt's own time are settled when the turn is built.
         at_us=trusted(event.responded_at_us, event.received_at_us),
         timed=event.responded_at_us is not None,
         position=position,
-        reading=None if text is None else read_response(text, digester),
+        reading=None if shown is None else shown.response,
         elapsed_ms=event.elapsed_ms,
         model=event.model,
         input_tokens=event.input_tokens,

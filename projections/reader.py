@@ -14,6 +14,7 @@ from aggregates.events import (
     ReportCompleted,
     TitleEdited,
 )
+from aggregates.standing import Stood
 from aggregates.words import Span, Words, cut
 
 FetchEvents = Callable[[Iterable[int]], Mapping[int, Event]]
@@ -42,6 +43,15 @@ class Reader:
         events = self._fetch(sorted({ref.position for ref in wanted}))
         return {ref: _text(events.get(ref.position), ref) for ref in wanted}
 
+    def stood_alike(self, one: TextRef, other: TextRef) -> bool:
+        """Whether two texts of which one is gone were found alike while both were there."""
+        events = self._fetch((one.position, other.position))
+        for mine, its in ((one, other), (other, one)):
+            words = _words(events.get(mine.position), mine.field)
+            if isinstance(words, Stood) and (_start(mine), its.position, _start(its)) in words.standing.alike:
+                return True
+        return False
+
     def received_us(self, position: int) -> int | None:
         """When the fact at a position was received; None where there is none, or it cannot be read."""
         event = self._fetch((position,)).get(position)
@@ -63,6 +73,10 @@ class Reader:
         event = self._fetch((position,)).get(position)
         raw = event.raw if isinstance(event, RecordsCaptured | MetricsCaptured) else None
         return None if raw is None else raw.text
+
+
+def _start(ref: TextRef) -> int:
+    return 0 if ref.span is None else ref.span.start
 
 
 def _text(event: Event | None, ref: TextRef) -> str | None:

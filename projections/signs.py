@@ -127,13 +127,25 @@ def _with_likeness(kept: _Kept, like: bool) -> _Kept:
 
 
 def _alike(pairs: Sequence[_Pair], reader: Reader) -> Iterator[tuple[_Pair, bool]]:
-    """Each pair, and whether its texts are alike; texts that have been forgotten are not."""
+    """Each pair, and whether its texts are alike; of those that are gone, whether they were while they were there."""
     for start in range(0, len(pairs), TEXTS_AT_ONCE // 2):
         some = pairs[start : start + TEXTS_AT_ONCE // 2]
         texts = reader.texts(each.text for pair in some for each in pair)
         for pair in some:
             one, other = (None if each.text is None else texts[each.text] for each in pair)
-            yield pair, one is not None and other is not None and alike(one, other)
+            yield pair, alike(one, other) if one is not None and other is not None else _stood_alike(pair, reader)
+
+
+def _stood_alike(pair: _Pair, reader: Reader) -> bool:
+    one, other = pair[0].text, pair[1].text
+    return one is not None and other is not None and reader.stood_alike(one, other)
+
+
+def texts_alike(db: sqlite3.Connection, session: str) -> Iterator[tuple[TextRef, TextRef]]:
+    """The neighbours in a session whose texts were found alike."""
+    for one, other in pairwise(_kept(db, session, "started_us >= ? ORDER BY started_us, turn_id", BEGINNING_US)):
+        if other.sign.alike and one.text is not None and other.text is not None:
+            yield one.text, other.text
 
 
 # --- flags of a session, and of a developer's clears ----------------------------------------------------------

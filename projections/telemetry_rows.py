@@ -10,6 +10,7 @@ from aggregates.ids import record_capture_id
 from aggregates.observation import Observation, observe
 from aggregates.prices import Price, PriceBook
 from aggregates.records import Record
+from aggregates.standing import stood_observations
 from aggregates.turns import Capture
 from projections.bodies import pack
 from projections.prices import price_of
@@ -29,8 +30,9 @@ def add_records(
 ) -> None:
     """The rows of a batch of log records, spans or transcript lines."""
     batch = _Batch(rows, position, event, digester, prices)
-    for record in event.records:
-        batch.add(record)
+    stood = stood_observations(event.words)
+    for place, record in enumerate(event.records):
+        batch.add(record, stood.get(place))
 
 
 def add_points(rows: Rows, position: int, event: e.MetricsCaptured) -> None:
@@ -80,8 +82,11 @@ class _Batch:
         self._signal = "traces" if isinstance(event, e.TracesCaptured) else "logs"
         self._last_origin: int | None = None
 
-    def add(self, record: Record) -> None:
-        """The rows of one record. Records of one origin stand together, and the first of them is shown."""
+    def add(self, record: Record, stood: Observation | None = None) -> None:
+        """The rows of one record. Records of one origin stand together, and the first of them is shown.
+
+        `stood`: what was observed while its texts were there.
+        """
         at_us = trusted(record.at_us, self._event.received_at_us)
         if record.origin is not None and record.origin != self._last_origin:
             self._last_origin = record.origin
@@ -92,7 +97,7 @@ class _Batch:
         if record.kind in ("request", "error"):
             self._rows.requests.append(self._request(record, at_us, price))
         if self._session is not None:
-            self._observe(self._session, record, at_us, price)
+            self._observe(self._session, record, at_us, price, stood)
 
     def _shown(self, record: Record, at_us: int) -> Row:
         return (
@@ -142,9 +147,11 @@ class _Batch:
             self._position,
         )
 
-    def _observe(self, session: str, record: Record, at_us: int, price: Price | None) -> None:
+    def _observe(
+        self, session: str, record: Record, at_us: int, price: Price | None, stood: Observation | None
+    ) -> None:
         rows, position = self._rows, self._position
-        seen = observe(record, self._event.words, self._digester)
+        seen = stood or observe(record, self._event.words, self._digester)
         prompt_id = host_name(seen.prompt_id, session)
         twin = _twin(record)
         given = None if price is None else pack(price)

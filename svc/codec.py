@@ -1,14 +1,21 @@
 """Events to bytes and back: explicit topics, versions, sealed words, a checksum.
 
-The state of a stored event is: format (1 byte), version of the event class (1), checksum (16), and msgpack
-of `[event, sealed]`. In `event` every `Words` is empty; `sealed` maps the name of each such field to its
-text, sealed under the developer's key. So an event is decoded straight into its class, and whoever needs
-no words does not even touch them (words within the event, as msgpack extensions, would need a second,
-untyped class for each event). The checksum covers the stream, the version in it, the topic and all of the
-state but itself: an event that was moved, renamed or changed is noticed.
+The state of a stored event is: format (1 byte), version of the event class (1), checksum (16), length of the
+fact (4, little-endian), the fact, and the words. The fact is msgpack of `[event, digests]`: in `event` every
+`Words` is empty, `digests` maps the name of each such field to the digest of its sealed text. The words are msgpack
+of the same names with the texts, sealed under the developer's key. So an event is decoded straight into its class,
+and whoever needs no words does not even touch them (words within the event, as msgpack extensions, would need a
+second, untyped class for each event).
+
+The checksum covers the stream, the version in it, the topic and the fact: an event that was moved, renamed or changed
+is noticed, and through the digests so is a changed text. What may be done to a stored event is one thing only: a text
+may be taken away (`without_words`), when it has outlived its retention. The fact and its checksum stay as they were.
+
+Format 1, written by the first programs, has the texts in the place of their digests, and no length; it is read as
+ever, and becomes format 2 when a text of it is taken away.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from hashlib import blake2b
 from typing import Any
 from uuid import UUID
@@ -24,11 +31,15 @@ from aggregates.upcasts import UPCASTS, Upcast, upcast
 from aggregates.words import Words
 from svc.vault import Vault, VaultError
 
-_FORMAT = 1
+_FORMAT, _FORMAT_WITH_TEXTS = 2, 1
 _CHECKSUM_BYTES = 16
+_DIGEST_BYTES = 16
+_LENGTH_BYTES = 4
 _HEADER_BYTES = 2 + _CHECKSUM_BYTES
+_DOES_NOT_FIT = "the checksum does not fit what is stored"
 _NO_WORDS = Words(None)
 _Body = tuple[Event, dict[str, bytes]]
+"""An event and, by the name of each field of words, the digest of its text; in format 1 the text itself."""
 
 _EVENT_BYTES_ROUGHLY = 400
 _RECORD_BYTES_ROUGHLY = 250
@@ -103,6 +114,7 @@ class Codec(Mapper[UUID]):
         super().__init__(Msgpack())
         self._vault = vault
         self._upcasts = upcasts
+        self._words_decoder = msgspec.msgpack.Decoder(dict[str, bytes])
         self._kinds = {topic: _Kind(topic, cls) for topic, cls in topics.items()}
 
     def to_stored_event(self, domain_event: DomainEventProtocol[UUID]) -> StoredEvent:
@@ -113,9 +125,9 @@ class Codec(Mapper[UUID]):
         assert isinstance(domain_event, NewEvent)
         new = domain_event
         kind = self._kinds[new.event.TOPIC]
-        body = self._body(kind, new.event)
-        checksum = _checksum(new.stream_id, new.version, kind.topic, kind.head, body)
-        return StoredEvent(new.stream_id, new.version, kind.topic, kind.head + checksum + body)
+        fact, sealed = self._written(kind, new.event)
+        stored = StoredEvent(new.stream_id, new.version, kind.topic, b"")
+        return replace_state(stored, self._state(stored, kind.head, fact, sealed))
 
     def to_domain_event(self, stored_event: StoredEvent, *, open_words: bool = True) -> Recorded:
         """The event at its position; its words stay empty where they are not wanted. Raises CorruptEvent."""
@@ -123,16 +135,35 @@ class Codec(Mapper[UUID]):
         kind = self._kinds.get(stored_event.topic)
         if kind is None:
             raise CorruptEvent(stored_event, "unknown topic; was it written by a newer program?")
-        head, body = _verified(stored_event)
+        head, fact, words = _verified(stored_event)
         try:
-            event, sealed = self._typed(kind, head[1], body)
+            event, sealed = self._typed(kind, head[1], fact)
             if sealed and open_words:
-                event = self._with_words(event, sealed)
-        except (msgspec.MsgspecError, VaultError, KeyError) as error:
+                event = self._with_words(event, sealed if head[0] == _FORMAT_WITH_TEXTS else self._kept(sealed, words))
+        except (msgspec.MsgspecError, UnicodeDecodeError, VaultError, KeyError) as error:
             raise CorruptEvent(stored_event, str(error)) from error
         stream_id = stored_event.originator_id
         assert isinstance(stream_id, UUID)
         return Recorded(stream_id, stored_event.originator_version, event, stored_event.id)
+
+    def without_words(self, stored: Notification, keep: Collection[str]) -> bytes | None:
+        """The state of an event without its texts but these; None where there is nothing to take away.
+
+        The fact stays as it is, with its checksum. Raises CorruptEvent.
+        """
+        head, fact, words = _verified(stored)
+        try:
+            if head[0] == _FORMAT_WITH_TEXTS:
+                fields, sealed = self.transcoder.decode(fact)
+                fact = self.transcoder.encode((fields, _digests(sealed)))
+            else:
+                sealed = self.transcoder.decode(words) if words else {}
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise CorruptEvent(stored, str(error)) from error
+        kept = {name: text for name, text in sealed.items() if name in keep}
+        if len(kept) == len(sealed):
+            return None
+        return self._state(stored, bytes((_FORMAT, head[1])), fact, kept)
 
     def rough_bytes(self, event: Event) -> int:
         """About how much memory an event takes while it waits to be stored; far cheaper than encoding it."""
@@ -146,14 +177,26 @@ class Codec(Mapper[UUID]):
                 size += _TEXT_BYTES_PER_CHARACTER_ROUGHLY * len(words.text)
         return size
 
-    def _body(self, kind: "_Kind", event: Event) -> bytes:
+    def _written(self, kind: "_Kind", event: Event) -> tuple[bytes, Mapping[str, bytes]]:
         emptied, sealed = self._sealed(kind, event) if kind.words else (event, {})
         try:
-            body = self.transcoder.encode((emptied, sealed))
-            kind.decoder.decode(body)
+            fact = self.transcoder.encode((emptied, _digests(sealed)))
+            kind.decoder.decode(fact)
         except (msgspec.MsgspecError, OverflowError, UnicodeEncodeError, TypeError) as error:
             raise UnstorableEvent(f"{kind.topic}: {error}") from error
-        return body
+        return fact, sealed
+
+    def _state(self, stored: StoredEvent, head: bytes, fact: bytes, sealed: Mapping[str, bytes]) -> bytes:
+        checksum = _checksum(stored, head, fact)
+        words = self.transcoder.encode(sealed) if sealed else b""
+        return b"".join((head, checksum, len(fact).to_bytes(_LENGTH_BYTES, "little"), fact, words))
+
+    def _kept(self, digests: Mapping[str, bytes], words: bytes) -> Mapping[str, bytes | None]:
+        """The sealed texts that are still there, each as it was written; None for one that was taken away."""
+        sealed = self._words_decoder.decode(words) if words else {}
+        if _digests(sealed) != {name: digests.get(name) for name in sealed}:
+            raise VaultError(_DOES_NOT_FIT)
+        return {name: sealed.get(name) for name in digests}
 
     def _sealed(self, kind: "_Kind", event: Event) -> tuple[Event, dict[str, bytes]]:
         assert isinstance(event, DeveloperEvent)
@@ -161,8 +204,9 @@ class Codec(Mapper[UUID]):
         sealed = {name: self._vault.seal(event.developer_id, text) for name, text in texts.items() if text is not None}
         return replace(event, **dict.fromkeys(texts, _NO_WORDS)), sealed
 
-    def _with_words(self, event: Event, sealed: Mapping[str, bytes]) -> Event:
-        return replace(event, **{name: Words(self._vault.open(text)) for name, text in sealed.items()})
+    def _with_words(self, event: Event, sealed: Mapping[str, bytes | None]) -> Event:
+        texts = {name: None if text is None else self._vault.open(text) for name, text in sealed.items()}
+        return replace(event, **{name: Words(text) for name, text in texts.items()})
 
     def _typed(self, kind: "_Kind", written: int, body: bytes) -> _Body:
         if written == kind.version:
@@ -202,17 +246,30 @@ def _holds_words(kind: inspect.Type) -> bool:
     return isinstance(kind, inspect.StructType) and kind.cls is Words
 
 
-def _checksum(stream_id: UUID, version: int, topic: str, head: bytes, body: bytes) -> bytes:
-    place = b"%b%d %b\n%b" % (stream_id.bytes, version, topic.encode(), head)
-    return blake2b(place + body, digest_size=_CHECKSUM_BYTES).digest()
+def replace_state(stored: StoredEvent, state: bytes) -> StoredEvent:
+    """The same event of the same stream, as these bytes."""
+    return StoredEvent(stored.originator_id, stored.originator_version, stored.topic, state)
 
 
-def _verified(stored: Notification) -> tuple[bytes, bytes]:
-    """The two bytes before the checksum, and the body after it; CorruptEvent where they do not fit it."""
-    state = stored.state
-    head, checksum, body = state[:2], state[2:_HEADER_BYTES], state[_HEADER_BYTES:]
+def _digests(sealed: Mapping[str, bytes]) -> dict[str, bytes]:
+    return {name: blake2b(text, digest_size=_DIGEST_BYTES).digest() for name, text in sealed.items()}
+
+
+def _checksum(stored: StoredEvent, head: bytes, fact: bytes) -> bytes:
     stream_id = stored.originator_id
     assert isinstance(stream_id, UUID)
-    if checksum != _checksum(stream_id, stored.originator_version, stored.topic, head, body):
-        raise CorruptEvent(stored, "the checksum does not fit what is stored")
-    return head, body
+    place = b"%b%d %b\n%b" % (stream_id.bytes, stored.originator_version, stored.topic.encode(), head)
+    return blake2b(place + fact, digest_size=_CHECKSUM_BYTES).digest()
+
+
+def _verified(stored: Notification) -> tuple[bytes, bytes, bytes]:
+    """The two bytes before the checksum, the fact, and its words; CorruptEvent: the fact is not what was written."""
+    state = stored.state
+    head, checksum, rest = state[:2], state[2:_HEADER_BYTES], state[_HEADER_BYTES:]
+    fact, words = rest, b""
+    if head[:1] == bytes((_FORMAT,)):
+        end = _LENGTH_BYTES + int.from_bytes(rest[:_LENGTH_BYTES], "little")
+        fact, words = rest[_LENGTH_BYTES:end], rest[end:]
+    if checksum != _checksum(stored, head, fact):
+        raise CorruptEvent(stored, _DOES_NOT_FIT)
+    return head, fact, words

@@ -25,6 +25,15 @@ READ_EVENTS_MAX = 1_000
 READ_BYTES_MAX = 16 * MIB_BYTES
 """Bytes in one read of the log, since a thousand events of 4 MiB would not fit in memory."""
 
+RECALL_EVENTS = 50
+"""Facts about forgotten texts in one read: each holds up to `STANDING_BYTES` of readings."""
+
+RECALL_CHUNKS_MAX = 64
+"""How many of them a replay keeps at hand, since developers alternate in the log: some 20 MiB."""
+
+STANDING_BYTES = 256 * KIB_BYTES
+"""Of readings in one fact about forgotten texts; a single batch of telemetry may hold more."""
+
 POSITIONS_PER_QUERY_MAX = 500
 """Positions asked for in one statement; SQLite takes 999 variables even in its oldest builds."""
 

@@ -1,6 +1,7 @@
 """The log in memory, on the library's plain-object recorder: the store of fast tests."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from uuid import UUID
 
 from eventsourcing.persistence import Notification
@@ -45,6 +46,16 @@ class MemoryRecorder(POPOApplicationRecorder):
         with self._database_lock:
             everything = range(1, len(self._stored_events) + 1)
             return [self._at(place) for place in everything if self._stored_events[place - 1].topic in topics]
+
+    def select_topics_after(self, topics: Sequence[str], position: int, limit_events: int) -> list[Notification]:
+        """The next events of these topics after a position."""
+        return [found for found in self.select_topics(topics) if found.id > position][:limit_events]
+
+    def replace_states(self, states: Mapping[int, bytes]) -> None:
+        """Stores other bytes at these positions."""
+        with self._database_lock:
+            for position, state in states.items():
+                self._stored_events[position - 1] = replace(self._stored_events[position - 1], state=state)
 
     def check_writable(self) -> None:
         """Memory can always be written."""

@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+import msgspec
 import structlog
 
 from aggregates.events import Event
@@ -13,6 +14,7 @@ from projections.rows import Digesters
 from projections.signs import TextsUnavailable
 from svc.codec import CorruptEvent, Recorded
 from svc.limits import READ_BYTES_MAX
+from svc.recollection import recollection_of
 from svc.store import EventStore, StoreUnavailable
 from svc.views import current_file, new_file, open_writer, point_to, remove_others
 
@@ -54,7 +56,8 @@ def _apply(
     if not facts:
         return 0, set()
     checksum = store.fingerprint(facts[-1].position)
-    return len(facts), apply(db, facts, checksum, digesters, _fetching(store), after=after)
+    recalled = [_recalled(store, fact) for fact in facts]
+    return len(facts), apply(db, recalled, checksum, digesters, _fetching(store), after=after)
 
 
 def _fetching(store: EventStore) -> FetchEvents:
@@ -63,7 +66,7 @@ def _fetching(store: EventStore) -> FetchEvents:
     def fetch(positions: Iterable[int]) -> Mapping[int, Event]:
         wanted = list(positions)
         try:
-            return {position: found.event for position, found in store.read_positions(wanted).items()}
+            return {position: _recalled(store, found).event for position, found in store.read_positions(wanted).items()}
         except CorruptEvent:
             # One at a time, so that the corrupt one takes no other with it; there is nothing to look up in one.
             return {} if len(wanted) == 1 else {p: event for each in wanted for p, event in fetch([each]).items()}
@@ -71,6 +74,12 @@ def _fetching(store: EventStore) -> FetchEvents:
             raise TextsUnavailable(str(error)) from error
 
     return fetch
+
+
+def _recalled(store: EventStore, fact: Recorded) -> Recorded:
+    """A fact, with what stands of its words where they are gone."""
+    event = recollection_of(store).recalled(fact.event, fact.position)
+    return fact if event is fact.event else msgspec.structs.replace(fact, event=event)
 
 
 def belongs_to_log(mark: Bookmark, store: EventStore) -> bool:

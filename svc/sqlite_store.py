@@ -7,7 +7,7 @@ all others may only read. Neither a reader nor a backup ever blocks the writer (
 """
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
@@ -31,6 +31,8 @@ WRITER_PRAGMAS = (
     "PRAGMA synchronous = FULL",
     # Only macOS looks at this: there a plain fsync leaves the data in the drive's own cache.
     "PRAGMA fullfsync = ON",
+    # A text that is taken away is overwritten, and does not stay behind in a free page.
+    "PRAGMA secure_delete = ON",
 )
 _READER_PRAGMAS = ("PRAGMA query_only = ON",)
 _SELECT = "SELECT originator_id, originator_version, topic, state, rowid FROM stored_events "
@@ -146,6 +148,24 @@ class SqliteRecorder(SQLiteApplicationRecorder):
     def select_topics(self, topics: Sequence[str]) -> list[Notification]:
         """The events of these topics in the order of their positions."""
         return self._select(f"INDEXED BY stored_events_topic WHERE topic IN ({_marks(topics)}) ORDER BY rowid", topics)
+
+    def select_topics_after(self, topics: Sequence[str], position: int, limit_events: int) -> list[Notification]:
+        """The next events of these topics after a position."""
+        where = f"INDEXED BY stored_events_topic WHERE topic IN ({_marks(topics)}) AND rowid > ? ORDER BY rowid LIMIT ?"
+        return self._select(where, [*topics, position, limit_events])
+
+    def replace_states(self, states: Mapping[int, bytes]) -> None:
+        """Stores other bytes at these positions, all or none.
+
+        Old pages are overwritten in the file, and the write-ahead log is emptied as soon as no reader needs it.
+        """
+        with self.datastore.get_connection(commit=True) as writer:
+            with writer.transaction(commit=True) as cursor:
+                rows = [(state, position) for position, state in states.items()]
+                cursor.executemany("UPDATE stored_events SET state = ? WHERE rowid = ?", rows)
+            checkpoint = writer.cursor()
+            checkpoint.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            checkpoint.fetchall()
 
     def check_writable(self) -> None:
         """Writes one page, the one that holds the version of the table, as it was, and syncs it."""

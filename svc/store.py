@@ -7,7 +7,7 @@ after the end of the log was cut off.
 """
 
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from hashlib import blake2b
 from typing import Protocol, TypeVar
@@ -69,6 +69,14 @@ class LogRecorder(Protocol):
 
     def select_topics(self, topics: Sequence[str]) -> list[Notification]:
         """The events of these topics in the order of their positions."""
+        ...
+
+    def select_topics_after(self, topics: Sequence[str], position: int, limit_events: int) -> list[Notification]:
+        """The next events of these topics after a position."""
+        ...
+
+    def replace_states(self, states: Mapping[int, bytes]) -> None:
+        """Stores other bytes at these positions, all or none; what stood there is overwritten on the disk."""
         ...
 
     def check_writable(self) -> None:
@@ -152,6 +160,23 @@ class EventStore:
         """All events of these topics by position; meant for the few of people and keys."""
         rows = _reached(partial(self._recorder.select_topics, sorted(set(topics))))
         return self._decoded(rows, open_words)
+
+    def read_topics_after(self, topics: Iterable[str], position: int, limit_events: int) -> list[Recorded]:
+        """The next events of these topics after a position, for topics of which there may be many; without words."""
+        rows = _reached(partial(self._recorder.select_topics_after, sorted(set(topics)), position, limit_events))
+        return self._decoded(rows, open_words=False)
+
+    def take_words(self, keep: Mapping[int, Collection[str]]) -> int:
+        """Takes texts away for good from the events at these positions, all but those of the fields named for each.
+
+        How many events had any. Nothing else of them changes: not their checksum, nor their place.
+        """
+        rows = _reached(partial(self._recorder.select_positions, sorted(keep)))
+        states = {row.id: self._codec.without_words(row, keep[row.id]) for row in rows}
+        changed = {position: state for position, state in states.items() if state is not None}
+        if changed:
+            _reached(partial(self._recorder.replace_states, changed))
+        return len(changed)
 
     def fingerprint(self, position: int) -> bytes:
         """16 bytes that tell the event at a position from any other; empty where there is none."""

@@ -189,7 +189,7 @@ def test_reading_on_from_a_position_leaves_it_out(store: EventStore) -> None:
 def test_a_read_is_bounded_in_bytes(store: EventStore) -> None:
     """It stops before the event that would exceed the bound; a single larger one is returned all the same."""
     store.append([new(text[:1], event=prompt(text)) for text in ("a", "b", "c" * 50)])
-    two_small = 2 * 300
+    two_small = 2 * 350
     assert [recorded.version for recorded in store.read_after(0, limit_bytes=1)] == [1]
     assert len(store.read_after(0, limit_bytes=two_small)) == 2
     assert len(store.read_after(0)) == 3
