@@ -34,6 +34,7 @@ READ_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5,
 
 AGENTS = frozenset({"claude-code", "codex", "gemini", "copilot", "svc"})
 METHODS = frozenset({"GET", "HEAD", "POST", "PATCH", "DELETE"})
+EMBEDDED = ("embedded", "ok")
 OTHER = "other"
 """Any other agent, which a client may name as it likes, and any other method."""
 
@@ -48,6 +49,8 @@ class Tallies:
         """Signal → telemetry records and points in them."""
         self.requests: Counter[tuple[str, str, str, int]] = Counter()
         """(Listener, method, route, status) → answers."""
+        self.judge_calls: Counter[tuple[str, str]] = Counter()
+        """(Judge, outcome) → what was handed to it: to the embedded ones every new prompt, once, as it is projected."""
         self.errors: Counter[str] = Counter()
         """Message of the log → lines at level error."""
 
@@ -58,11 +61,13 @@ class Tallies:
         match command:
             case CapturePrompt(source=source):
                 self.captures["prompts", source if source in AGENTS else OTHER] += 1
+                self.judge_calls[EMBEDDED] += reply.created
             case CaptureResponse():
                 self.captures["responses", OTHER] += 1
             case CaptureRecords(signal=signal, source=source, records=records):
                 self.captures[signal, source if source in AGENTS else OTHER] += 1
                 self.records[signal] += len(records)
+                self.judge_calls[EMBEDDED] += reply.created and sum(each.kind == "prompt" for each in records)
             case CaptureMetrics(source=source, points=points):
                 self.captures["metrics", source if source in AGENTS else OTHER] += 1
                 self.records["metrics"] += len(points)
@@ -81,6 +86,7 @@ class Tallies:
         labels = ("listener", "method", "route", "status")
         requests = {(*key[:3], str(key[3])): count for key, count in self.requests.items()}
         yield _counter("svc_http_requests", "Answered requests; 499: the client had hung up.", labels, requests)
+        yield _counter("svc_judge_calls", "What was handed to judges.", ("judge", "outcome"), self.judge_calls)
         errors = {(message,): count for message, count in self.errors.items()}
         yield _counter("svc_errors", "Lines of the log at level error, by their message.", ("error",), errors)
 
