@@ -10,10 +10,20 @@ import msgspec
 
 from svc.connect.agents import AgentName, FilePlan, Refused, Scope, Target, folder_of, plans, told
 from svc.connect.connecting import Rewrite, connected, disconnected, give_back, shown, write
-from svc.connect.connections import Capture, FileReceipt, StoredConnection, connection_name, forget, store, stored
+from svc.connect.connections import (
+    Capture,
+    FileReceipt,
+    StoredConnection,
+    connection_name,
+    forget,
+    note_program,
+    store,
+    stored,
+)
 from svc.connect.files import FileRefused
 from svc.connect.server import KeyRefused, NotAnswered, Server, checked_url
 from svc.hook.places import connection_folder
+from svc.program import program
 
 T = TypeVar("T")
 
@@ -71,12 +81,15 @@ def connect(
 
 def hook_command(agent: str, name: str) -> tuple[str, ...]:
     """How an agent calls this very program."""
+    return (*_program(), "hook", agent, *(() if name == agent else ("--connection", name)))
+
+
+def _program() -> list[str]:
+    """Without its environment: an agent that runs it has another one."""
     script = Path(sys.executable).with_name("svc")
-    if getattr(sys, "frozen", False):
-        program = [sys.executable]
-    else:
-        program = [str(script)] if script.exists() else [sys.executable, "-m", "svc"]
-    return (*program, "hook", agent, *(() if name == agent else ("--connection", name)))
+    if getattr(sys, "frozen", False) or not script.exists():
+        return program()
+    return [str(script)]
 
 
 def _checked_key(key: str | None) -> str:
@@ -139,6 +152,7 @@ def _write(
         store(msgspec.structs.replace(connection, files=tuple(receipts.values())))
 
     remember()
+    note_program(_program())
     for each in outdated:
         give_back([each])
         del receipts[str(each.path)]

@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 
@@ -69,6 +70,12 @@ def store(connection: StoredConnection) -> None:
     path = connection_file(connection.name)
     private_folder(path.parent)
     replace_file(path, msgspec.json.format(msgspec.json.encode(connection), indent=2))
+
+
+def note_program(program: Sequence[str]) -> None:
+    """Where this program lies, for the hooks of an agent's plugin. Raises `OSError`."""
+    if len(program) == 1:
+        replace_file(config_folder() / "program", f"{program[0]}\n".encode())
 
 
 def forget(name: str) -> None:

@@ -118,7 +118,12 @@ def _server(connection: StoredConnection, again: str) -> Iterator[Finding]:
         try:
             ahead = server.health()
         except NotAnswered as error:
-            yield Finding("server", "wrong", str(error), "start svc serve there, or connect to the intake that its first line names")
+            yield Finding(
+                "server",
+                "wrong",
+                str(error),
+                "start svc serve there, or connect to the intake that its first line names",
+            )
             return
         yield Finding("server", "ok", f"{connection.url} answers")
         yield _clock(ahead)
