@@ -111,6 +111,12 @@ def judge_outcome(
     )
 
 
+def leading_against(verdict: OutcomeVerdict) -> str | None:
+    """The piece of evidence against that weighs most; of equal ones the first. None where there is none."""
+    pieces = [piece.what for piece in verdict.evidence_against if piece.what in _AGAINST]
+    return max(pieces, key=_AGAINST.__getitem__, default=None)
+
+
 def _floor(intent: Intent | None, *, silent: bool) -> float:
     """From which confidence on completion holds."""
     if not silent:

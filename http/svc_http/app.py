@@ -8,6 +8,7 @@ from svc_http import (
     description,
     explain,
     health,
+    insights,
     integrity,
     intelligence,
     metrics,
@@ -35,6 +36,13 @@ from svc_http.server import use_own_server
 _SCORE = "/v1/score_v3"
 _ADMIN = "/v1/admin"
 
+INSIGHTS: tuple[Route, ...] = (
+    ByKey("GET", "/v1/insights/report", insights.report),
+    ByKey("POST", "/v1/insights/report/generate", insights.report),
+    ByKey("POST", "/v1/insights/report/quick", insights.report),
+)
+"""On both listeners."""
+
 INTAKE: tuple[Route, ...] = (
     Public("GET", "/health", health.intake_health),
     ByKey("POST", "/v1/prompts", prompts.capture_prompt),
@@ -46,6 +54,7 @@ INTAKE: tuple[Route, ...] = (
     ByKey("GET", f"{_SCORE}/today-summary", today.summary),
     ByKey("GET", "/v1/telemetry/logs", telemetry.logs),
     ByKey("GET", "/v1/model-catalog", catalog.snapshot_by_key),
+    *INSIGHTS,
 )
 
 API: tuple[Route, ...] = (
@@ -90,6 +99,7 @@ API: tuple[Route, ...] = (
     ByKey("GET", "/v1/intelligence/throttle/team", intelligence.throttle_of_team),
     ByKey("GET", "/v1/intelligence/rightsizing", intelligence.rightsizing),
     ByKey("GET", "/v1/team/cost", team.cost),
+    *INSIGHTS,
     ByKey("GET", f"{_SCORE}/report", reports.latest),
     ByKey("POST", f"{_SCORE}/report/generate", reports.generate),
     ByKey("GET", f"{_SCORE}/report/history", reports.history),

@@ -2,7 +2,6 @@
 
 from typing import Annotated, Literal
 
-import msgspec
 from msgspec import Meta
 
 from tests.svc_http.shapes import (
@@ -12,6 +11,7 @@ from tests.svc_http.shapes import (
     Files,
     Id,
     ModelTasks,
+    Percent,
     Score,
     Share,
     Skill,
@@ -174,6 +174,129 @@ class Record(Listed):
     sections: Sections | None
 
 
-def read(body: bytes, shape: type[msgspec.Struct]) -> msgspec.Struct:
-    """The body as its shape."""
-    return msgspec.json.decode(body, type=shape)
+class InsightsMeta(Exact, rename="camel"):
+    period_start: Time
+    period_end: Time
+    timezone: str
+    language: Language
+    total_sessions: Count
+    total_messages: Count
+    active_days: Count
+
+
+class Snapshot(Exact, rename="camel"):
+    skill_index: Percent | None
+    tier: Literal["Novice", "Practitioner", "Proficient", "Expert", "Elite"]
+    per_boolean: dict[Boolean, Share]
+    per_boolean_counts: dict[Boolean, Count]
+    worst_pillar: Boolean | Literal[""]
+    sample_count: Count
+
+
+class SkillPoint(Exact, rename="camel"):
+    period_start: Time
+    skill_index: Percent | None
+    sample_count: Count
+
+
+class QuickWin(Exact):
+    label: Text
+
+
+class AtAGlance(Exact, rename="camel"):
+    quick_wins: Annotated[list[QuickWin], Meta(max_length=2)]
+
+
+class ActivityDay(Exact):
+    date: Annotated[str, Meta(pattern=r"^\d{4}-\d\d-\d\d$")]
+    sessions: Count
+    messages: Count
+
+
+class Activity(Exact, rename="camel"):
+    points: list[ActivityDay]
+    total_active_seconds: Amount
+
+
+class Stats(Exact, rename="camel"):
+    avg_turns_per_session: Amount | None
+    median_response_time_secs: Amount | None
+    sessions: Count
+    first_try_rate: Share | None
+    multi_clauding_events: Count
+
+
+class HowYouUse(Exact):
+    stats: Stats
+
+
+class Highlight(Exact, rename="camel"):
+    label: Text
+    session_count: Annotated[int, Meta(ge=1)]
+
+
+class Impressive(Exact, rename="camel"):
+    win_rate: Share | None
+    total_win_sessions: Count
+    highlights: list[Highlight]
+
+
+class Category(Exact):
+    label: Text
+    count: Annotated[int, Meta(ge=1)]
+    mitigation: Text
+
+
+class Wrong(Exact):
+    categories: list[Category]
+
+
+class WasteAction(Exact, rename="camel"):
+    action: Text
+    savings_usd: Amount | None
+
+
+class Costs(Exact, rename="camel"):
+    total_cost_usd: Amount | None
+    wasted_cost_usd: Amount | None
+    waste_ratio: Share | None
+    potential_savings_usd: Amount | None
+    model_rightsizing: Annotated[list[str], Meta(max_length=0)]
+    waste_actions: list[WasteAction]
+    unpriced_requests: Count
+
+
+class WorstPrompt(Exact, rename="camel"):
+    score: Annotated[float, Meta(ge=0, lt=100)]
+    session_id: str
+    sub_session_id: Id
+    prompt_id: Id
+    turn_index: Count
+    prompt_preview: Annotated[str, Meta(max_length=140)] | None
+
+
+class TrendPoint(Exact, rename="camel"):
+    period_start: Time
+    first_try_rate: Share | None
+    friction_rate: Share | None
+    cost_usd: Amount | None
+
+
+class Trends(Exact):
+    points: list[TrendPoint]
+
+
+class Insights(Exact, rename="camel"):
+    meta: InsightsMeta
+    skill_snapshot: Snapshot
+    skill_trend: list[SkillPoint]
+    at_a_glance: AtAGlance
+    activity: Activity
+    how_you_use_cc: HowYouUse
+    impressive_things: Impressive
+    where_things_go_wrong: Wrong
+    cost_optimization: Costs
+    worst_prompts: Annotated[list[WorstPrompt], Meta(max_length=5)]
+    trends: Trends
+    total_input_tokens: Count | None
+    total_output_tokens: Count | None

@@ -43,12 +43,6 @@ NOT_BUILT_YET = {
     ("GET", "/v1/score_v3/events", "a"),
     ("POST", "/v1/score_v3/admin/backfill", "a"),
     ("GET", "/v1/team/daily-summary", "a"),
-    ("GET", "/v1/insights/report", "i"),
-    ("GET", "/v1/insights/report", "a"),
-    ("POST", "/v1/insights/report/generate", "i"),
-    ("POST", "/v1/insights/report/generate", "a"),
-    ("POST", "/v1/insights/report/quick", "i"),
-    ("POST", "/v1/insights/report/quick", "a"),
 }
 """Only ever made shorter: whoever builds a route takes it out."""
 
