@@ -88,7 +88,7 @@ def changes_since(reader: Reader, scope: Scope, position: int, limit: int) -> Ch
 def changes_after_pause(reader: Reader, scope: Scope, position: int, since_us: int, limit: int) -> Changes:
     """The same for somebody who was away; all is to be fetched again where that position was told before `since_us`."""
     until = _position(reader.db)
-    told_us = reader.received_us(position) if position <= until else None
+    told_us = reader.received_us(position) if 0 < position <= until else None
     if told_us is None or told_us < since_us:
         return Changes(until, None)
     return changes_since(reader, scope, position, limit)

@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Concatenate, ParamSpec, TypeVar
 from uuid import UUID
 
@@ -32,6 +33,7 @@ from svc.projector import Projector
 from svc.rebuilding import Rebuilding
 from svc.store import EventStore, StoreUnavailable
 from svc.vault import Vault
+from svc.waits import Waits
 from svc_http.ports import NotRefreshed, PublicSettings, Unavailable
 from svc_http.server_shown import ReplayStatus, Status
 
@@ -88,6 +90,7 @@ class RunningService:
         self.prices = prices
         self._instruments = instruments
         self._read_limit = trio.CapacityLimiter(READERS_MAX)
+        self._followers = Waits()
         self.carried_out: Callable[[AnyCommand], None] = lambda _command: None
         """Called with every command of a developer that was carried out; it must not fail, nor take long."""
 
@@ -120,7 +123,26 @@ class RunningService:
     ) -> T:
         """Run a query in a thread, on views that hold all that this developer was told is on disk."""
         await self._caught_up(scope.developer_id)
+        return await self._read(query, scope, *args, **kwargs)
 
+    async def look(
+        self, scope: Scope, query: Callable[Concatenate[Reader, Scope, P], T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run a query in a thread, on the views as they stand."""
+        self._check_level()
+        return await self._read(query, scope, *args, **kwargs)
+
+    async def moved(self, position: int) -> bool:
+        """Wait until the views hold more than this position. False once the server is asked to stop."""
+        return await self._followers.wait(partial(self.projector.wait_beyond, position))
+
+    def stop_following(self) -> None:
+        """Let go of those who wait for the views to move."""
+        self._followers.end()
+
+    async def _read(
+        self, query: Callable[Concatenate[Reader, Scope, P], T], scope: Scope, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
         def run() -> T:
             with self.projector.readers.reading() as db:
                 return query(Reader(db, self._fetch), scope, *args, **kwargs)

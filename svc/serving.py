@@ -61,6 +61,7 @@ async def listening(settings: Settings, service: RunningService) -> AsyncIterato
             try:
                 yield Listening(intake, api)
             finally:
+                service.stop_following()
                 stop.set()
     finally:
         forget_running(settings.var_path)

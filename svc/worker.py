@@ -16,6 +16,7 @@ from typing import Protocol
 import trio
 
 from projections.apply import bookmark
+from projections.changes import start_feed
 from projections.rows import Digesters
 from svc.event_log import open_log
 from svc.limits import CHILD_LINE_BYTES_MAX, PROJECT_EVENTS_MAX
@@ -50,6 +51,7 @@ class ThreadWorker:
         self._digesters = digesters
         self._thread_limit = trio.CapacityLimiter(1)
         self._db: sqlite3.Connection = open_writer(path)
+        start_feed(self._db, store.head())
 
     async def start(self) -> None:
         """Nothing: it is there."""
@@ -132,6 +134,7 @@ def work(var: Path, path: Path) -> None:
     store, vault = open_log(var)
     db = open_writer(path)
     try:
+        start_feed(db, store.head())
         _tell(db)
         for _ in sys.stdin.buffer:
             step(db, store, vault.digester, PROJECT_EVENTS_MAX)

@@ -6,6 +6,7 @@ from svc_http import (
     catalog,
     control,
     description,
+    events,
     explain,
     health,
     insights,
@@ -146,7 +147,7 @@ def intake_routes() -> tuple[Route, ...]:
 
 def api_routes() -> tuple[Route, ...]:
     """Everything that the private listener answers, the description of both among it."""
-    routes = API
+    routes = (*API, *events.routes())
     return (*routes, *description.routes(intake_routes(), routes))
 
 

@@ -60,6 +60,15 @@ class Service(Protocol):
         """Run a query of `projections` for a scope, off the loop, on views that hold the scope's own acknowledged
         writes. Raises `Unavailable` where that takes too long or the views are being built."""
 
+    async def look(
+        self, scope: Scope, query: Callable[Concatenate[Reader, Scope, P], T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """The same, on the views as they stand, for who will be told of the rest. Raises `Unavailable` where they are
+        being built."""
+
+    async def moved(self, position: int) -> bool:
+        """Wait until the views hold more than this position of the log. False once the server is asked to stop."""
+
     async def team_spending(self, scope: Scope, asked: Sequence[Asked]) -> Sequence[Reading]:
         """What was spent in each window by those who stayed in a team of the scope's organization, from the archive
         and from what is not archived yet. Raises `Unavailable`."""

@@ -3,6 +3,9 @@
 Hypercorn starts and cancels a task for every request, so that a connection that stays idle is closed. Here the reader's
 own deadline does that: set when a request ends, lifted when one begins. That is worth a tenth of a millisecond a
 request, and a connection whose client has gone is over at once, not when it would have been idle for too long.
+
+A client that does not read what it is sent is dropped. Nothing is queued for it here: whoever writes waits, and the
+sockets of both sides hold what they hold.
 """
 
 from collections.abc import Callable
@@ -17,6 +20,13 @@ from hypercorn.trio.worker_context import TrioSingleTask, WorkerContext
 from hypercorn.typing import AppWrapper, ConnectionState, TaskGroup
 
 _GONE = (trio.BrokenResourceError, trio.ClosedResourceError)
+
+WRITE_PIECE_BYTES = 64 * 1024
+WRITE_SECONDS_MAX = 20.0
+"""So much has to be taken within so long: whoever reads slowly gets all of it, whoever reads nothing is dropped."""
+
+LAST_WRITE_SECONDS_MAX = 1.0
+"""The same once the connection is over: a client hung up, or the server is asked to stop, all of it within 5 s."""
 
 
 class _NoTask(TrioSingleTask):
@@ -40,6 +50,8 @@ class Server(TCPServer):
         super().__init__(app, config, context, state, stream)
         self.idle_task = _NoTask()
         self._reading = trio.CancelScope()
+        self._writing = trio.CancelScope()
+        self._write_seconds = WRITE_SECONDS_MAX
 
     async def protocol_send(self, event: Event) -> None:
         """What the protocol wants done: bytes sent, the connection closed, or its being idle noted."""
@@ -57,12 +69,26 @@ class Server(TCPServer):
         except trio.WouldBlock:
             await self.send_lock.acquire()
         try:
-            with trio.CancelScope(shield=True):
-                await self.stream.send_all(data)
+            for start in range(0, len(data), WRITE_PIECE_BYTES):
+                await self._send_piece(data[start : start + WRITE_PIECE_BYTES])
         except _GONE:
             await self.protocol.handle(Closed())
         finally:
             self.send_lock.release()
+
+    async def _send_piece(self, piece: bytes) -> None:
+        """Raises `trio.ClosedResourceError` where nobody takes it: a part of it may be sent, so that is the end."""
+        deadline = trio.current_time() + self._write_seconds
+        with trio.CancelScope(shield=True, deadline=deadline) as self._writing:
+            await self.stream.send_all(piece)
+        if self._writing.cancelled_caught:
+            await trio.aclose_forcefully(self.stream)
+            raise trio.ClosedResourceError
+
+    def _hurry(self) -> None:
+        """Wait for nobody any more who does not read."""
+        self._write_seconds = LAST_WRITE_SECONDS_MAX
+        self._writing.deadline = min(self._writing.deadline, trio.current_time() + LAST_WRITE_SECONDS_MAX)
 
     async def _read_data(self) -> None:
         watching = trio.CancelScope()
@@ -70,6 +96,7 @@ class Server(TCPServer):
         self._reading.deadline = self._idle_deadline()
         with self._reading:
             await self._read_on()
+        self._hurry()
         watching.cancel()
         with trio.CancelScope(shield=True):
             await self.protocol.handle(Closed())
@@ -88,6 +115,7 @@ class Server(TCPServer):
         """A server that stops waits for the requests it has, and for nothing else."""
         with watching:
             await self.context.terminated.wait()
+            self._hurry()
             if self._reading.deadline < inf:
                 self._reading.cancel()
 

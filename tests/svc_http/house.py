@@ -6,6 +6,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from uuid import UUID
 
 import msgspec
+import trio
 from quart_trio import QuartTrio
 from quart_trio.wrappers import TrioResponse
 from werkzeug.datastructures import Headers
@@ -22,6 +23,7 @@ from aggregates.scope import Scope
 from aggregates.streams import OperationState, StreamState, evolve
 from projections.activation import Activation
 from projections.apply import apply
+from projections.changes import start_feed
 from projections.reader import Reader
 from projections.spending import Asked, Coverage, Reading, spending_in_views
 from svc_http.ports import NotRefreshed, PublicSettings, Unavailable, UnknownRules
@@ -70,8 +72,12 @@ class House:
         self.observed: Counter[str] = Counter()
         self.coverage = [Coverage(), Coverage()]
         """How much a team's reads see of the archive: of the previous window, and of the current one."""
+        self.followed = False
+        """Whether streams of events go on after what there is."""
+        self.changed = trio.Event()
         self._streams: dict[UUID, StreamState] = {}
         self._views = empty_views()
+        start_feed(self._views, after=-1)
 
     def now_us(self) -> int:
         """The time that the test has set."""
@@ -109,6 +115,8 @@ class House:
     def _append(self, event: Event) -> None:
         self.events.append(event)
         apply(self._views, [Placed(len(self.events), event)], b"", lambda _developer_id: DIGESTER, self._fetch)
+        self.changed.set()
+        self.changed = trio.Event()
 
     async def administer(self, command: PeopleCommand) -> PeopleReply:
         """Decide and apply."""
@@ -121,6 +129,23 @@ class House:
         """On views that hold every event."""
         self._fail()
         return query(Reader(self._views, self._fetch), scope, *args, **kwargs)
+
+    async def look(
+        self, scope: Scope, query: Callable[Concatenate[Reader, Scope, P], T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """The same: they are never behind."""
+        return await self.read(scope, query, *args, **kwargs)
+
+    async def moved(self, position: int) -> bool:
+        """Wait for the next event, where the test means to be waited for; others stop at once."""
+        while self.followed and len(self.events) <= position:
+            await self.changed.wait()
+        return self.followed
+
+    def stop_following(self) -> None:
+        """The server is asked to stop."""
+        self.followed = False
+        self.changed.set()
 
     async def team_spending(self, scope: Scope, asked: Sequence[Asked]) -> Sequence[Reading]:
         """From the views alone; what coverage says is as the test has set it."""

@@ -1,0 +1,69 @@
+"""Server-sent events as the standard has them parsed: what is dispatched, and the id to go on from."""
+
+from typing import Any
+
+import msgspec
+
+FAMILY = "svc.score_v3.sub_session."
+
+
+class Told(msgspec.Struct, frozen=True):
+    """One event, as a page gets it."""
+
+    kind: str
+    id: str
+    sub_session_id: str | None
+    agent_session_id: str | None
+    at: str
+
+
+class Stream:
+    """What has arrived of one stream."""
+
+    def __init__(self) -> None:
+        self.told: list[Told] = []
+        self.comments: list[str] = []
+        self.last_id = ""
+        """What a browser would send as `Last-Event-ID` if it were cut off now."""
+        self.retry_ms: int | None = None
+        self._rest = ""
+        self._fields: dict[str, str] = {}
+
+    def feed(self, data: bytes) -> None:
+        """The next bytes of the body."""
+        *lines, self._rest = (self._rest + data.decode()).split("\n")
+        for line in lines:
+            self._line(line)
+
+    @property
+    def kinds(self) -> list[str]:
+        """The names of the events, less that of their family."""
+        return [told.kind for told in self.told]
+
+    def _line(self, line: str) -> None:
+        name, _, value = line.partition(":")
+        if not line:
+            self._dispatch()
+        elif not name:
+            self.comments.append(value.strip())
+        elif name == "retry":
+            self.retry_ms = int(value)
+        else:
+            assert name in ("event", "id", "data"), line
+            assert name not in self._fields, "twice in one event"
+            self._fields[name] = value.removeprefix(" ")
+
+    def _dispatch(self) -> None:
+        fields, self._fields = self._fields, {}
+        self.last_id = fields.get("id", self.last_id)
+        if "data" in fields:
+            data: dict[str, Any] = msgspec.json.decode(fields["data"])
+            assert fields["event"].startswith(FAMILY)
+            self.told.append(msgspec.convert(data | {"kind": fields["event"][len(FAMILY) :], "id": self.last_id}, Told))
+
+
+def stream_of(body: bytes) -> Stream:
+    """A stream that has ended."""
+    stream = Stream()
+    stream.feed(body)
+    return stream
