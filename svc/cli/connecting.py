@@ -22,6 +22,7 @@ from svc.connect.connections import (
 )
 from svc.connect.files import FileRefused
 from svc.connect.server import KeyRefused, NotAnswered, Server, checked_url
+from svc.hook.outbox import Outbox
 from svc.hook.places import connection_folder
 from svc.program import program
 
@@ -94,7 +95,7 @@ def _program() -> list[str]:
 
 def _checked_key(key: str | None) -> str:
     """The key; asked for where there is somebody to ask. Raises `Refused`."""
-    if key is None and sys.stdin.isatty():
+    if key is None and _somebody_there():
         key = click.prompt("Your key (svc key issue makes one)", hide_input=True)
     key = (key or "").strip()
     if not key or not key.isascii() or not key.isprintable() or " " in key:
@@ -114,6 +115,8 @@ def _connect(name: str, target: Target, scope: Scope, folder: Path, *, dry_run: 
         click.echo("nothing was changed")
         return
     capture = Capture() if offline else _asked(target, lambda server: server.capture())
+    if old is not None and old.url != target.url:
+        _tell_waiting(name, f"will be sent to {target.url}")
     if any(each.changed for each in [*outdated, *rewrites]):
         _confirm("Write this?", yes)
     connection = StoredConnection(name, target.agent, scope, str(folder), target.url, target.key, capture)
@@ -184,8 +187,19 @@ def _show(rewrites: Sequence[Rewrite], key: str) -> None:
         click.echo("the settings say so already; nothing changes in them")
 
 
+def _tell_waiting(name: str, fate: str) -> None:
+    """What has not arrived yet is somebody's text: they may not want it to go elsewhere, or to lie around."""
+    outbox = Outbox(connection_folder(name))
+    if waiting := len(outbox.waiting()):
+        click.echo(f"{waiting} captures wait in {outbox.folder} and {fate}; delete that folder if they should not be")
+
+
+def _somebody_there() -> bool:
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
 def _confirm(question: str, yes: bool) -> None:
-    if not yes and sys.stdin.isatty():
+    if not yes and _somebody_there():
         click.confirm(question, default=True, abort=True)
 
 
@@ -199,7 +213,7 @@ def _confirm(question: str, yes: bool) -> None:
 def disconnect(agent: AgentName, scope: Scope, yes: bool) -> None:
     """Undo `svc connect`: every file as it was, byte for byte; one that was edited since loses only what is svc's.
 
-    What waits in the outbox stays there and is sent after the next connect.
+    What waits in the outbox stays there; the next connect has it sent.
 
     Example: svc disconnect claude-code
     """
@@ -224,4 +238,5 @@ def _tell_left(rewrites: Sequence[Rewrite], connection: StoredConnection) -> Non
     for rewrite in rewrites:
         for key in rewrite.left:
             click.echo(f"{rewrite.path}: {key} was changed since and stays as it is")
+    _tell_waiting(connection.name, "are sent after the next svc connect")
     click.echo(f"{connection.agent} is disconnected; copies of the files lie in {connection_folder(connection.name)}")

@@ -161,7 +161,8 @@ def _gemini(target: Target, folder: Path) -> list[FilePlan]:
 def _hook(
     target: Target, event: str, timeout: int, more: dict[str, Any] | None = None, matcher: str | None = None
 ) -> Append:
-    """One command of one event; all three agents have the same shape."""
-    command = {"type": "command", "command": shlex.join(target.command), "timeout": timeout, **(more or {})}
+    """One command of one event, in the shape of all three agents. Should svc be gone one day, it still ends well."""
+    line = f"{shlex.join(target.command)} || true"
+    command = {"type": "command", "command": line, "timeout": timeout, **(more or {})}
     group: dict[str, Any] = {"hooks": [command]}
     return Append(("hooks", event), group if matcher is None else {"matcher": matcher, **group})

@@ -103,7 +103,7 @@ def _read(path: Path) -> Held:
 
 
 def _unusable(path: Path, why: str) -> str:
-    return f"{path} was left as it is: {why}. Mend it and try again; `--dry-run` on an empty folder shows what to add"
+    return f"{path} was left as it is: {why}. Mend it, then try again"
 
 
 # --- writing ----------------------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ class Sender:
 
     def send_waiting(self) -> None:
         """Send all that waits; another process that sends already goes on with what came in meanwhile."""
-        if time.time() < self._outbox.notes().get("pause_until", 0):
+        if 0 < self._outbox.notes().get("pause_until", 0) - time.time() <= PAUSE_SECONDS:
             return
         while waiting := self._outbox.waiting():
             with self._outbox.sending() as ours:

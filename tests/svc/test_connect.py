@@ -3,6 +3,7 @@
 import json
 import os
 import stat
+import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 from svc.cli import main
+from svc.connect.agents import FilePlan, Target, plans
+from svc.connect.changes import Append, Put
+from svc.connect.connecting import connected, write
+from svc.connect.files import FileRefused
+from svc.hook.captures import Captured
+from svc.hook.outbox import Outbox
+from svc.hook.places import connection_folder
 
 KEY = "svc_" + "k" * 43
 URL = "http://127.0.0.1:9"
@@ -129,7 +137,7 @@ def test_claude_code_gets_its_telemetry_and_hooks(home: Path) -> None:
     events = ("Stop", "SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure", "SessionEnd")
     assert tuple(known["hooks"]) == events
     (command,) = known["hooks"]["UserPromptSubmit"][0]["hooks"]
-    assert command["command"].endswith("hook claude-code")
+    assert command["command"].endswith("hook claude-code || true")
 
 
 def test_codex_gets_its_telemetry_and_hooks(home: Path) -> None:
@@ -348,11 +356,6 @@ def test_doctor_says_what_to_do_for_each_finding(home: Path) -> None:
 
 def test_a_file_that_another_program_writes_meanwhile_is_not_overwritten(home: Path) -> None:
     """What was read is looked at again right before it is written."""
-    from svc.connect.agents import FilePlan
-    from svc.connect.changes import Put
-    from svc.connect.connecting import connected, write
-    from svc.connect.files import FileRefused
-
     path = home / "settings.json"
     path.write_text("{}")
     rewrite = connected(FilePlan(path, "json", (Put(("a",), 1),), secret=False), None)
@@ -376,3 +379,21 @@ def test_a_folder_that_takes_no_new_file_still_has_its_file_written(
     assert KEY in (home / ".claude/settings.json").read_text()
     disconnect("claude-code")
     assert (home / ".claude/settings.json").read_text() == CLAUDE
+
+
+def test_what_waits_for_one_server_goes_to_another_only_with_a_word(home: Path) -> None:
+    """It is somebody's text; nor does it lie around unsaid."""
+    connect("claude-code")
+    Outbox(connection_folder("claude-code")).accept(Captured("/v1/prompts", {}))
+    assert "captures wait" not in connect("claude-code").output
+    other = run("connect", "claude-code", "--url", "http://127.0.0.1:10", "--key", KEY, "--offline")
+    assert "1 captures wait" in other.output
+    assert "will be sent to http://127.0.0.1:10" in other.output
+    assert "1 captures wait" in disconnect("claude-code").output
+
+
+def test_a_hook_whose_program_is_gone_disturbs_nobody(home: Path, tmp_path: Path) -> None:
+    """Its command ends well all the same."""
+    (plan,) = plans(Target("claude-code", URL, KEY, (str(tmp_path / "gone"), "hook")), "user", home)
+    lines = {each.value["hooks"][0]["command"] for each in plan.changes if isinstance(each, Append)}
+    assert [subprocess.run(line, shell=True, capture_output=True).returncode for line in lines] == [0]
