@@ -91,6 +91,8 @@ async def open_service(
             nursery.start_soon(archive.run)
             if lasting and settings.catalog_refresh:
                 nursery.start_soon(catalog.keep_fresh)
+            await nursery.start(service.backfilling.take)
+            nursery.start_soon(service.backfilling.work, service)
             if lasting or reporting:
                 nursery.start_soon(reports.run)
                 nursery.start_soon(ReportSchedules(administration.directory, service.send, clock, uuid4).run)

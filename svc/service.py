@@ -8,6 +8,7 @@ from uuid import UUID
 
 import trio
 
+from aggregates.backfills import Backfill, BackfillReply, StartBackfill
 from aggregates.catalog_decide import CatalogCommand, CatalogReply, Published
 from aggregates.catalog_shown import RevisionRecord, Served
 from aggregates.commands import AnyCommand, Reply
@@ -22,6 +23,7 @@ from projections.spending import Asked, Reading
 from svc.actors import Actors, Means
 from svc.administration import Administration
 from svc.archive.lane import ArchiveLane
+from svc.backfills import Backfilling
 from svc.catalog import Catalog
 from svc.catalog_sources import CatalogUnusable
 from svc.clock import Clock
@@ -91,6 +93,7 @@ class RunningService:
         self._instruments = instruments
         self._read_limit = trio.CapacityLimiter(READERS_MAX)
         self._followers = Waits()
+        self.backfilling = Backfilling(means.store, means.journal, means.clock)
         self.carried_out: Callable[[AnyCommand], None] = lambda _command: None
         """Called with every command of a developer that was carried out; it must not fail, nor take long."""
 
@@ -158,6 +161,18 @@ class RunningService:
                 return query(Reader(db, self._fetch))
 
         return await trio.to_thread.run_sync(run, limiter=self._read_limit)
+
+    async def hold(self, position: int) -> None:
+        """Return once the views hold this position."""
+        await self.projector.wait_for(position)
+
+    async def start_backfill(self, command: StartBackfill) -> BackfillReply:
+        """Hand a backfill to the one task that carries them out."""
+        return await _taken(self.backfilling.send, command)
+
+    def backfills(self) -> Sequence[Backfill]:
+        """Every backfill, the newest first."""
+        return self.backfilling.newest_first
 
     async def team_spending(self, scope: Scope, asked: Sequence[Asked]) -> Sequence[Reading]:
         """From the archive and the views, on views that hold all that this developer was told is on disk."""

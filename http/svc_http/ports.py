@@ -6,6 +6,7 @@ from uuid import UUID
 
 import msgspec
 
+from aggregates.backfills import Backfill, BackfillReply, StartBackfill
 from aggregates.catalog_decide import CatalogCommand, CatalogReply, Published
 from aggregates.catalog_shown import RevisionRecord, Served
 from aggregates.commands import AnyCommand, Reply
@@ -68,6 +69,15 @@ class Service(Protocol):
 
     async def moved(self, position: int) -> bool:
         """Wait until the views hold more than this position of the log. False once the server is asked to stop."""
+
+    async def read_all(self, query: Callable[[Reader], T]) -> T:
+        """Run a query over everybody's rows: for administration only. Raises `Unavailable`."""
+
+    async def start_backfill(self, command: StartBackfill) -> BackfillReply:
+        """Begin a backfill, or join the one that runs; returns once it is on disk. Raises `Unavailable`."""
+
+    def backfills(self) -> Sequence[Backfill]:
+        """Every backfill, the newest first."""
 
     async def team_spending(self, scope: Scope, asked: Sequence[Asked]) -> Sequence[Reading]:
         """What was spent in each window by those who stayed in a team of the scope's organization, from the archive

@@ -16,6 +16,7 @@ COMMANDS = {
     "key": "svc.cli.keys:key",
     "catalog": "svc.cli.catalog:catalog",
     "replay": "svc.cli.replaying:replay",
+    "backfill": "svc.cli.backfilling:backfill",
     "import": "svc.cli.importing:import_",
     "grade": "svc.cli.judging:grade",
     "judge": "svc.cli.judging:judge",

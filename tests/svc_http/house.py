@@ -11,6 +11,8 @@ from quart_trio import QuartTrio
 from quart_trio.wrappers import TrioResponse
 from werkzeug.datastructures import Headers
 
+from aggregates.backfill_events import BackfillEvent
+from aggregates.backfills import Backfill, BackfillReply, StartBackfill, decide_backfill, evolve_backfill
 from aggregates.catalog_decide import CatalogCommand, CatalogReply, CatalogState, Published, decide_catalog
 from aggregates.catalog_shown import RevisionRecord, Served
 from aggregates.commands import AnyCommand, Reply
@@ -77,6 +79,7 @@ class House:
         self.changed = trio.Event()
         self._streams: dict[UUID, StreamState] = {}
         self._views = empty_views()
+        self.filling: dict[UUID, Backfill] = {}
         start_feed(self._views, after=-1)
 
     def now_us(self) -> int:
@@ -146,6 +149,27 @@ class House:
         """The server is asked to stop."""
         self.followed = False
         self.changed.set()
+
+    async def read_all(self, query: Callable[[Reader], T]) -> T:
+        """On views that hold every event."""
+        self._fail()
+        return query(Reader(self._views, self._fetch))
+
+    async def start_backfill(self, command: StartBackfill) -> BackfillReply:
+        """Decide and append; nobody works on it until the test does."""
+        self._fail()
+        event, reply = decide_backfill(command, self.filling, self.clock_us)
+        if event is not None:
+            self._backfilled(event)
+        return reply
+
+    def backfills(self) -> Sequence[Backfill]:
+        """The newest first."""
+        return list(reversed(self.filling.values()))
+
+    def _backfilled(self, event: BackfillEvent) -> None:
+        self.filling[event.backfill_id] = evolve_backfill(self.filling.get(event.backfill_id), event)
+        self._append(event)
 
     async def team_spending(self, scope: Scope, asked: Sequence[Asked]) -> Sequence[Reading]:
         """From the views alone; what coverage says is as the test has set it."""

@@ -37,10 +37,6 @@ class Workshop(House):
         self.jobs.note(command)
         return reply
 
-    async def read_all(self, query: Callable[[Reader], T]) -> T:
-        """On views that hold every event."""
-        return query(Reader(self._views, self._fetch))
-
     async def works(self) -> None:
         """Make all that is to be made."""
         async with trio.open_nursery() as nursery:

@@ -1,0 +1,88 @@
+"""Backfills by their routes: for owners, or with the internal secret; nobody else, nothing out of bounds."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.demo import import_demo
+from tests.support.facts import DAY, HOUR
+from tests.support.people import ACME, ANA, ANA_SCOPE, BEN, BEN_KEY, EVE, OTHER
+from tests.svc_http.house import DIGESTER, Caller, House, bearer
+
+OWNER = "/v1/score_v3/admin/backfill"
+CONTROL = "/v1/admin/control/backfill"
+AUGUST = {"from": "2026-08-01", "to": "2026-08-31"}
+
+
+async def worked(house: House, folder: Path) -> int:
+    """The demo's month of work; how many sub-sessions started in August."""
+    house.clock_us += 20 * DAY
+    await import_demo(folder, house.send, ANA_SCOPE, DIGESTER, house.clock_us)
+    house.passes(house.clock_us + HOUR)
+    query = "SELECT count(*) FROM sub_sessions WHERE started_us >= 1785542400000000"
+    count: int = house._views.execute(query).fetchone()[0]
+    return count
+
+
+async def test_an_owner_begins_one_and_joins_it(house: House, api: Caller, tmp_path: Path) -> None:
+    """202 with how many there are; the same again is the same."""
+    count = await worked(house, tmp_path)
+    answer = await api.post(OWNER, AUGUST)
+    assert answer.status == 202
+    begun = answer.json
+    assert begun["sub_sessions"] == count > 5
+    assert begun == {
+        "backfill_id": begun["backfill_id"],
+        "status": "running",
+        "organization_id": str(ACME),
+        "developer_id": None,
+        "from": "2026-08-01T00:00:00Z",
+        "to": "2026-09-01T00:00:00Z",
+        "sub_sessions": count,
+        "done": 0,
+        "requested_at": begun["requested_at"],
+    }
+    assert (await api.post(OWNER, AUGUST)).json == begun
+    assert (await api.post(OWNER, AUGUST | {"developer_id": str(BEN)})).status == 409
+
+
+async def test_one_may_be_about_one_developer(house: House, api: Caller, tmp_path: Path) -> None:
+    """Of the organization, now or formerly."""
+    count = await worked(house, tmp_path)
+    assert (await api.post(OWNER, AUGUST | {"developer_id": str(EVE)})).status == 404
+    assert (await api.post(OWNER, AUGUST | {"developer_id": str(ANA)})).json["sub_sessions"] == count
+
+
+async def test_only_owners_may(api: Caller) -> None:
+    """A member is 403."""
+    answer = await api.using(bearer(BEN_KEY)).post(OWNER, AUGUST)
+    assert answer.status == 403
+    assert "owner" in answer.message
+
+
+WRONG: list[tuple[Any, str]] = [
+    ({"from": "2026-08-01"}, "to"),
+    ({"from": "x", "to": "2026-08-01"}, "from"),
+    ({"from": "2026-08-02", "to": "2026-08-01"}, "after"),
+    ({"from": "1990-01-01", "to": "2026-08-01"}, "days"),
+    (AUGUST | {"developer_id": "ana"}, "developer_id"),
+]
+
+
+@pytest.mark.parametrize(("body", "named"), WRONG)
+async def test_what_makes_no_sense_is_refused(api: Caller, body: object, named: str) -> None:
+    """400, with what to mend."""
+    answer = await api.post(OWNER, body)
+    assert answer.status == 400
+    assert named in answer.message
+
+
+async def test_an_administrator_begins_them_and_sees_all(api: Caller, admin: Caller) -> None:
+    """For any organization that there is, the newest first."""
+    first = (await api.post(OWNER, AUGUST)).json
+    answer = await admin.post(CONTROL, AUGUST | {"organization_id": str(OTHER)})
+    assert answer.status == 202
+    assert (await admin.get(CONTROL)).json == [answer.json, first]
+    assert (await admin.get(f"{CONTROL}?limit=1")).json == [answer.json]
+    assert (await admin.post(CONTROL, AUGUST | {"organization_id": str(ANA)})).status == 404
