@@ -169,8 +169,26 @@ def standings(prompts: Sequence[Judged]) -> list[float]:
     return [row[0] for row in db.execute("SELECT standing_score FROM prompts ORDER BY at_us")]
 
 
+# --- what the specification's own rules let pass --------------------------------------------------------------
+
+
+def test_three_pieces_pass_the_floor_that_one_prompt_does_not() -> None:
+    """Three countable turns are work, one without a change is trivia: what counts nowhere comes to count."""
+
+    def qualifying(*texts: str) -> int:
+        log = Log()
+        for place, text in enumerate(texts):
+            log.prompt("s", text, MONDAY + place * MINUTE, cwd_digest=7)
+            log.records("s", request(MONDAY + place * MINUTE + SECOND))
+        log.passes(MONDAY + DAY)
+        return score(reader(project(log.facts), log.facts), ANA, "weekly", WEEK).total_count
+
+    parts = ("How does the parser read a header?", "What does it do with an empty line?", "Where is the cache?")
+    assert (qualifying(" ".join(parts)), qualifying(*parts)) == (0, 1)
+
+
 def test_a_mean_over_prompts_counts_each_piece() -> None:
-    """What no rule of the specification prevents: 20 and 100 are 60 on average; the 100 cut in two, 73."""
+    """20 and 100 are 60 on average; with the 100 cut in two, 73."""
     poor, good = ok("small_change", {"goal_explicit"}), ok("small_change", set(BOOLEANS))
     start = [Judged("Something earlier about the parser", poor)]
     whole = figures([*start, Judged("The whole of the parser work", good)])
