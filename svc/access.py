@@ -5,7 +5,7 @@ Both ways offer the same few things, so a command need not know which one it got
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 from uuid import UUID
 
 import httpx
@@ -13,7 +13,7 @@ import msgspec
 import trio
 
 from aggregates.commands import AnyCommand, Reply
-from aggregates.people import KeyRecord, MembershipRecord, PeopleRefused, RevokeKey
+from aggregates.people import MembershipRecord
 from svc import replay
 from svc.app import open_service
 from svc.catalog_access import CatalogAccess, LocalCatalog, RemoteCatalog
@@ -21,11 +21,11 @@ from svc.event_log import EVENTS_FILE
 from svc.folder import InUse, held, running
 from svc.limits import BUSY_TRIES, PAGE_RECORDS, POLL_SECONDS, REMOTE_TIMEOUT_SECONDS
 from svc.rules import checked
-from svc.secrets_file import internal_secret, new_key
+from svc.secrets_file import internal_secret
 from svc.service import RunningService
 from svc.settings import Settings
-from svc.setup import issue_key
 from svc.views import new_file
+from svc_http.app import build_api
 from svc_http.server_shown import ReplayStatus
 
 _R = TypeVar("_R")
@@ -35,29 +35,18 @@ class NotReached(Exception):
     """The data cannot be reached; the message says why and what to do."""
 
 
-class Issued(msgspec.Struct, frozen=True):
-    """A new key: its text, shown this once, and its record."""
-
-    key: str
-    record: KeyRecord
-
-
 class Access(Protocol):
     """What commands do with the data."""
 
     async def send(self, command: AnyCommand) -> Reply: ...
 
-    async def keys(self) -> list[KeyRecord]: ...
-
-    async def issue(self, developer_id: UUID | None, prefix: str, name: str | None) -> Issued:
-        """A new key of a developer, by default of the only owner."""
-
-    async def revoke(self, key_id: UUID) -> None: ...
-
     async def developers(self) -> dict[UUID, UUID]:
         """Every current member, and the organization of each."""
 
     async def replay(self, rules_version: int | None, progress: replay.Progress) -> None: ...
+
+    async def admin(self, method: str, path: str, **arguments: Any) -> httpx.Response:
+        """Ask a route of administration, whichever process answers it. Raises `NotReached` where it refuses."""
 
     @property
     def catalog(self) -> CatalogAccess: ...
@@ -97,29 +86,16 @@ class Local:
     def catalog(self) -> CatalogAccess:
         return LocalCatalog(self._service)
 
+    async def admin(self, method: str, path: str, **arguments: Any) -> httpx.Response:
+        """By the very routes that a server has, without a socket: so both ways do the same."""
+        # Cast: httpx and quart write the same ASGI in different types.
+        transport = httpx.ASGITransport(app=cast(Any, build_api(self._service)))
+        headers = {"X-Internal-Secret": self._service.settings.internal_secret}
+        async with httpx.AsyncClient(transport=transport, base_url="http://svc", headers=headers) as client:
+            return checked_answer(await client.request(method, path, **arguments))
+
     async def send(self, command: AnyCommand) -> Reply:
         return await self._service.send(command)
-
-    async def keys(self) -> list[KeyRecord]:
-        return self._service.directory.keys()
-
-    async def issue(self, developer_id: UUID | None, prefix: str, name: str | None) -> Issued:
-        members = await self.developers()
-        chosen = _only(members) if developer_id is None else developer_id
-        if chosen not in members:
-            raise NotReached(f"{chosen} is no current member; `svc key list` shows who has keys")
-        key = new_key(prefix)
-        command = issue_key(members[chosen], chosen, key, name)
-        reply = await self._service.administer(command)
-        if isinstance(reply, PeopleRefused):
-            raise NotReached(reply.message)
-        record = next(each for each in await self.keys() if each.key_id == str(command.credential_id))
-        return Issued(key, record)
-
-    async def revoke(self, key_id: UUID) -> None:
-        reply = await self._service.administer(RevokeKey(credential_id=key_id))
-        if isinstance(reply, PeopleRefused):
-            raise NotReached(reply.message)
 
     async def developers(self) -> dict[UUID, UUID]:
         return {
@@ -148,25 +124,16 @@ class Remote:
     def catalog(self) -> CatalogAccess:
         return RemoteCatalog(self._call)
 
+    async def admin(self, method: str, path: str, **arguments: Any) -> httpx.Response:
+        """By the running server."""
+        return await self._call(method, path, **arguments)
+
     async def send(self, command: AnyCommand) -> Reply:
         """Waits where the server has too much to do: an import may take its time."""
         headers = {"Content-Type": "application/msgpack"}
         body = msgspec.msgpack.encode([command])
         answer = await self._call("POST", "/v1/admin/control/capture", content=body, headers=headers)
         return msgspec.msgpack.decode(answer.content, type=list[Reply])[0]
-
-    async def keys(self) -> list[KeyRecord]:
-        return [record async for record in self._listed("/v1/admin/keys", KeyRecord)]
-
-    async def issue(self, developer_id: UUID | None, prefix: str, name: str | None) -> Issued:
-        members = await self.developers()
-        chosen = _only(members) if developer_id is None else developer_id
-        wanted = {"developer_id": str(chosen), "organization_id": str(members.get(chosen)), "prefix": prefix}
-        answer = await self._call("POST", "/v1/admin/keys", json=wanted | ({"name": name} if name else {}))
-        return Issued(answer.json()["key"], msgspec.json.decode(answer.content, type=KeyRecord))
-
-    async def revoke(self, key_id: UUID) -> None:
-        await self._call("DELETE", f"/v1/admin/keys/{key_id}")
 
     async def developers(self) -> dict[UUID, UUID]:
         return {
@@ -210,13 +177,12 @@ class Remote:
             if answer.status_code != httpx.codes.SERVICE_UNAVAILABLE:
                 break
             await trio.sleep(float(answer.headers.get("Retry-After", POLL_SECONDS)))
-        if answer.is_error:
-            said = answer.json()
-            raise NotReached(f"the running server refused: {said.get('message') or said.get('reason')}")
-        return answer
+        return checked_answer(answer)
 
 
-def _only(members: dict[UUID, UUID]) -> UUID:
-    if len(members) != 1:
-        raise NotReached(f"there are {len(members)} developers; say which one with --developer ID")
-    return next(iter(members))
+def checked_answer(answer: httpx.Response) -> httpx.Response:
+    """The answer of a route, unless it is an error. Raises `NotReached` with what the route said."""
+    if answer.is_error:
+        said = answer.json()
+        raise NotReached(f"refused: {said.get('message') or said.get('reason')}")
+    return answer

@@ -14,6 +14,7 @@ from svc.catalog_access import NotDone
 from svc.catalog_sources import CatalogUnusable
 from svc.failures import single
 from svc.folder import InUse, Unusable
+from svc.people_access import NotFound
 from svc.settings import Settings, SettingsError, load_settings
 from svc.store import StoreUnavailable
 from svc_http.ports import NotRefreshed, Unavailable, UnknownRules
@@ -23,6 +24,7 @@ T = TypeVar("T")
 
 EXPECTED = (
     NotReached,
+    NotFound,
     NotDone,
     NotRefreshed,
     CatalogUnusable,

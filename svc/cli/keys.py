@@ -1,15 +1,11 @@
 """`svc key`: issue, revoke and list keys, also against a running server."""
 
-from uuid import UUID
-
 import click
-from rich.console import Console
-from rich.table import Table
 
 from aggregates.people import KeyRecord
-from svc.access import Issued, reach
-from svc.cli.common import json_option, print_json, run, settings_from, var_option
-from svc.settings import Settings
+from svc.cli.common import json_option, print_json, var_option
+from svc.cli.people import show, with_people
+from svc.people_access import Issued, People
 
 
 @click.group()
@@ -20,15 +16,36 @@ def key() -> None:
 @key.command()
 @var_option
 @json_option
-@click.option("--developer", type=click.UUID, help="Whose key it is; may be left out while there is only one.")
+@click.option("--developer", metavar="WHO", help="Whose key, by name or id; may be left out while there is only one.")
+@click.option("--organization", metavar="ORG", help="For which of the developer's organizations, where there are more.")
 @click.option("--prefix", type=click.Choice(["svc", "gck"]), default="svc", show_default=True)
 @click.option("--name", help="What the key is for.")
-def issue(var: str | None, as_json: bool, developer: UUID | None, prefix: str, name: str | None) -> None:
+@click.option("--expires", metavar="TIME", help="When it ends, ISO 8601. [default: when it is revoked]")
+def issue(
+    var: str | None,
+    as_json: bool,
+    developer: str | None,
+    organization: str | None,
+    prefix: str,
+    name: str | None,
+    expires: str | None,
+) -> None:
     """Make a key. It is shown this once.
 
-    Example: svc key issue --name laptop
+    Example: svc key issue --developer Kim --name laptop
     """
-    issued = run(_issue, settings_from(var=var), developer, prefix, name)
+
+    async def make(people: People) -> Issued:
+        scope = None if organization is None else (await people.organization(organization)).id
+        return await people.issue(
+            developer_id=(await people.developer(developer)).id,
+            organization_id=scope,
+            prefix=prefix,
+            name=name,
+            expires_at=expires,
+        )
+
+    issued = with_people(make, var)
     if as_json:
         print_json(issued)
     else:
@@ -36,47 +53,45 @@ def issue(var: str | None, as_json: bool, developer: UUID | None, prefix: str, n
         click.echo(f"key {issued.record.key_id} of developer {issued.record.developer_id}", err=True)
 
 
-async def _issue(settings: Settings, developer: UUID | None, prefix: str, name: str | None) -> Issued:
-    async with reach(settings) as access:
-        return await access.issue(developer, prefix, name)
-
-
 @key.command()
 @var_option
 @click.argument("key_id", type=click.UUID)
-def revoke(var: str | None, key_id: UUID) -> None:
+def revoke(var: str | None, key_id: str) -> None:
     """Make a key void, from the very next request on.
 
     Example: svc key revoke 7d0c1c0e-6c0b-4b53-9a55-0f6f7b1f2a11
     """
-    run(_revoke, settings_from(var=var), key_id)
+    with_people(lambda people: people.end("keys", str(key_id)), var)
     click.echo(f"key {key_id} is revoked", err=True)
-
-
-async def _revoke(settings: Settings, key_id: UUID) -> None:
-    async with reach(settings) as access:
-        await access.revoke(key_id)
 
 
 @key.command("list")
 @var_option
 @json_option
-def list_keys(var: str | None, as_json: bool) -> None:
+@click.option("--developer", metavar="WHO", help="Those of one developer only.")
+def list_keys(var: str | None, as_json: bool, developer: str | None) -> None:
     """Show every key by its first characters.
 
     Example: svc key list --json
     """
-    keys = run(_list, settings_from(var=var))
-    if as_json:
-        print_json(keys)
-        return
-    table = Table("key id", "begins with", "name", "developer", "issued", "state")
-    for each in keys:
-        state = "revoked" if each.revoked else "active"
-        table.add_row(each.key_id, each.key_start, each.name or "", each.developer_id, each.issued_at, state)
-    Console().print(table)
+
+    async def listed(people: People) -> list[KeyRecord]:
+        narrowed = {} if developer is None else {"developer_id": (await people.developer(developer)).id}
+        return await people.listed("keys", KeyRecord, **narrowed)
+
+    keys = with_people(listed, var)
+    head = ("key id", "begins with", "name", "developer id", "issued", "expires", "state")
+    show(keys, as_json, head, _row)
 
 
-async def _list(settings: Settings) -> list[KeyRecord]:
-    async with reach(settings) as access:
-        return await access.keys()
+def _row(each: KeyRecord) -> tuple[str, ...]:
+    state = "revoked" if each.revoked else "active"
+    return (
+        each.key_id,
+        each.key_start,
+        each.name or "",
+        each.developer_id,
+        each.issued_at,
+        each.expires_at or "",
+        state,
+    )

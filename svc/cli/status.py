@@ -1,0 +1,134 @@
+"""`svc status`: a picture of the running server, or of the folder where none runs."""
+
+from datetime import timedelta
+
+import click
+import msgspec
+from rich.console import Console
+from rich.table import Table
+
+from svc.access import reach
+from svc.cli.common import json_option, print_json, run, settings_from, var_option
+from svc.logs import set_up_logs
+from svc.settings import Settings
+from svc_http.server_shown import Status
+
+_STATES = {"waiting": "waiting for a set-up", "key_configured": "set up, no prompt yet", "first_prompt": "active"}
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
+_UNIT = 1024
+
+
+@click.command()
+@var_option
+@json_option
+def status(var: str | None, as_json: bool) -> None:
+    """Show what the server does: its log, how far the scores are, who is active, what it takes on disk.
+
+    Where no server runs, the folder itself is looked at. Example: svc status --var var
+    """
+    set_up_logs("warning")
+    found = run(_status, settings_from(var=var))
+    if as_json:
+        print_json(found)
+    else:
+        _show(found)
+
+
+async def _status(settings: Settings) -> Status:
+    async with reach(settings) as access:
+        answer = await access.admin("GET", "/v1/admin/control/status")
+        return msgspec.json.decode(answer.content, type=Status)
+
+
+def _show(found: Status) -> None:
+    console = Console(highlight=False)
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    for name, value in _lines(found):
+        table.add_row(f"[bold]{name}[/bold]", value)
+    console.print(table)
+    console.print(_people(found))
+    if found.log.events:
+        console.print(_events(found.log.events))
+
+
+def _lines(found: Status) -> list[tuple[str, str]]:
+    """What there is to say, one line each."""
+    log = "" if found.log.writable else "[bold red], cannot be written[/bold red]"
+    waiting = found.waiting
+    busy = f"{waiting.commands} commands, {_size(waiting.bytes)} for {waiting.developers} developers"
+    return [
+        ("svc", f"{found.version}, {_state(found)}"),
+        *((name, url) for name, url in (("intake", found.intake), ("API", found.api)) if url is not None),
+        ("log", f"{found.log.head:,} positions{log}"),
+        ("scores", _views(found)),
+        ("on the way", busy),
+        ("prices", _catalog(found)),
+        ("archive", _archive(found)),
+        ("last replay", _replay(found)),
+        ("disk", ", ".join(f"{name} {_size(size)}" for name, size in found.disk_bytes.items())),
+    ]
+
+
+def _state(found: Status) -> str:
+    if found.uptime_seconds is None:
+        return "[yellow]not running[/yellow]; this is the folder"
+    since = timedelta(seconds=found.uptime_seconds)
+    return f"[green]serving[/green] for {since} as process {found.process_id}"
+
+
+def _views(found: Status) -> str:
+    views = found.views
+    lag = "level with the log" if not views.lag_events else f"[yellow]{views.lag_events:,} events behind[/yellow]"
+    building = "" if views.level or found.state == "stopped" else ", [yellow]being built: reads answer 503[/yellow]"
+    failed = f", [red]{views.failed_events} events passed over[/red]" if views.failed_events else ""
+    return f"at {views.position:,}, {lag}{building}{failed}; rules {views.rules_version}, {views.file}"
+
+
+def _catalog(found: Status) -> str:
+    prices = found.catalog
+    if prices is None:
+        return "[red]none; the server is not ready[/red]"
+    stale = ", [yellow]the last refresh failed[/yellow]" if prices.stale else ""
+    return f"revision {prices.revision} of {prices.published_at[:10]}, {prices.models:,} models{stale}"
+
+
+def _archive(found: Status) -> str:
+    archive = found.archive
+    if archive is None:
+        return "nothing yet"
+    return f"{archive.rows:,} requests in {archive.files} files, {_size(archive.bytes)}, up to {archive.position:,}"
+
+
+def _replay(found: Status) -> str:
+    replay = found.replay
+    match replay.state:
+        case "none":
+            return "none since the start"
+        case "running":
+            return f"running, {replay.done:,} of {replay.of:,} events"
+        case state:
+            return f"{state}{'' if replay.message is None else ': ' + replay.message}"
+
+
+def _people(found: Status) -> Table:
+    table = Table("developer", "id", "activation", "member")
+    for each in found.developers:
+        member = "yes" if each.active else "no"
+        table.add_row(each.display_name, each.developer_id, _STATES[each.activation], member)
+    return table
+
+
+def _events(events: dict[str, int]) -> Table:
+    table = Table("events", "how many")
+    table.columns[1].justify = "right"
+    for kind, count in events.items():
+        table.add_row(kind, f"{count:,}")
+    return table
+
+
+def _size(size: float) -> str:
+    for unit in _UNITS[:-1]:
+        if size < _UNIT:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= _UNIT
+    return f"{size:.1f} {_UNITS[-1]}"
