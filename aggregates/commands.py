@@ -166,6 +166,10 @@ class DeleteReport(ReportCommand, frozen=True, kw_only=True, tag="delete-report"
     """Nobody is to see it any more."""
 
 
+class ForgetDeveloper(Command, frozen=True, kw_only=True, tag="forget-developer"):
+    """Forget a developer: their texts go for good, what was counted stays."""
+
+
 AnyReportCommand = RequestReport | StartReport | CompleteReport | FailReport | CancelReport | DeleteReport
 AnyCorrection = CorrectGap | CorrectGoal | CorrectRework | CorrectIntent
 AnyCommand = (
@@ -177,6 +181,7 @@ AnyCommand = (
     | AnyCorrection
     | CompleteSetup
     | AnyReportCommand
+    | ForgetDeveloper
 )
 
 

@@ -15,7 +15,14 @@ from aggregates.canonical import canonical_bytes
 from aggregates.commands import Done, Reason, Refused, Reply
 from aggregates.corrections import corrected
 from aggregates.digests import Digester
-from aggregates.ids import attempt_stream, batch_stream, corrections_stream, operation_stream, session_stream
+from aggregates.ids import (
+    attempt_stream,
+    batch_stream,
+    corrections_stream,
+    forget_stream,
+    operation_stream,
+    session_stream,
+)
 from aggregates.redaction import redact
 from aggregates.reports import decide_report, report_streams
 from aggregates.streams import AnswerState, OperationState, PromptState, SessionState, Streams
@@ -52,6 +59,8 @@ def touched_streams(command: c.AnyCommand) -> tuple[UUID, ...]:
             return (_batch_of(command), *_session_streams(command, session))
         case c.ReportCommand():
             return report_streams(command)
+        case c.ForgetDeveloper():
+            return (forget_stream(command.developer_id),)
         case _:
             return (corrections_stream(command.developer_id),)
 
@@ -65,7 +74,7 @@ def required_streams(command: c.AnyCommand) -> tuple[UUID, ...]:
     match command:
         case c.CaptureResponse():
             return (command.prompt_id,)
-        case c.EditTitle() | c.CompleteSetup() | c.Correction() | c.ReportCommand():
+        case c.EditTitle() | c.CompleteSetup() | c.Correction() | c.ReportCommand() | c.ForgetDeveloper():
             return touched_streams(command)
         case _:
             return ()
@@ -91,6 +100,8 @@ def decide(command: c.AnyCommand, streams: Streams, context: Context) -> Decisio
             return _complete_setup(command, context)
         case c.ReportCommand():
             return Decision(*decide_report(command, streams, context.now_us))
+        case c.ForgetDeveloper():
+            return _order_to_forget(command, context)
 
 
 # --- prompts --------------------------------------------------------------------------------------------------
@@ -330,6 +341,14 @@ def _complete_setup(command: c.CompleteSetup, context: Context) -> Decision:
         key_prefix=command.key_prefix,
     )
     return Decision(((corrections_stream(command.developer_id), completed),), Done(True))
+
+
+def _order_to_forget(command: c.ForgetDeveloper, context: Context) -> Decision:
+    """Each order is a fact of its own: who was forgotten may come back, and be forgotten again."""
+    ordered = e.ForgetOrdered(
+        received_at_us=context.now_us, organization_id=command.organization_id, developer_id=command.developer_id
+    )
+    return Decision(((forget_stream(command.developer_id), ordered),), Done(True))
 
 
 # --- shared ---------------------------------------------------------------------------------------------------

@@ -75,6 +75,21 @@ def report_slot_stream(organization_id: UUID, developer_id: UUID, period: str, s
     return stream_id("report-slot", organization_id, developer_id, period, start_us, end_us)
 
 
+def forget_stream(developer_id: UUID) -> UUID:
+    """Orders to forget a developer, and that they were carried out."""
+    return stream_id("forget", developer_id)
+
+
+def standing_stream(organization_id: UUID, developer_id: UUID, first: int) -> UUID:
+    """What stands of a stretch of a developer's texts is told once."""
+    return stream_id("standing", organization_id, developer_id, first)
+
+
+def retention_stream(organization_id: UUID, kind: str) -> UUID:
+    """How far an organization's texts of a kind have been taken away."""
+    return stream_id("retention", organization_id, kind)
+
+
 def turn_id_from_host(agent_session_id: str, host_prompt_id: str) -> UUID:
     """A turn that the agent itself named keeps that name, whichever capture arrives first."""
     return stream_id("turn", agent_session_id, host_prompt_id)

@@ -13,7 +13,6 @@ from uuid import UUID
 
 import msgspec
 
-from aggregates.commands import Command
 from aggregates.digests import Digester
 from aggregates.event import DeveloperEvent, Event
 from aggregates.observation import Observation, observe, text_digest
@@ -83,10 +82,6 @@ class WordsExpired(Event, frozen=True, kw_only=True, omit_defaults=True):
 
 
 STANDING: tuple[type[Event], ...] = (StandingSealed, ForgetOrdered, DeveloperForgotten, WordsExpired)
-
-
-class ForgetDeveloper(Command, frozen=True, kw_only=True, tag="forget-developer"):
-    """Forget a developer: what their texts showed stays, the texts go for good."""
 
 
 def packed_rows(rows: Iterable[Standing]) -> bytes:

@@ -29,6 +29,11 @@ class TextRef(msgspec.Struct, frozen=True, array_like=True):
     """`prompt`, `response`, `words`, `title`, `summary` or `sections`."""
     span: Span | None = None
 
+    @property
+    def start(self) -> int:
+        """Where it begins in those words."""
+        return 0 if self.span is None else self.span.start
+
 
 class Reader:
     """One consistent look at the views, with the texts its rows point at."""
@@ -48,7 +53,7 @@ class Reader:
         events = self._fetch((one.position, other.position))
         for mine, its in ((one, other), (other, one)):
             words = _words(events.get(mine.position), mine.field)
-            if isinstance(words, Stood) and (_start(mine), its.position, _start(its)) in words.standing.alike:
+            if isinstance(words, Stood) and (mine.start, its.position, its.start) in words.standing.alike:
                 return True
         return False
 
@@ -73,10 +78,6 @@ class Reader:
         event = self._fetch((position,)).get(position)
         raw = event.raw if isinstance(event, RecordsCaptured | MetricsCaptured) else None
         return None if raw is None else raw.text
-
-
-def _start(ref: TextRef) -> int:
-    return 0 if ref.span is None else ref.span.start
 
 
 def _text(event: Event | None, ref: TextRef) -> str | None:

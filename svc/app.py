@@ -89,6 +89,9 @@ async def open_service(
                 await nursery.start(task)
             nursery.start_soon(Ticker(journal, projector, clock).run)
             nursery.start_soon(archive.run)
+            nursery.start_soon(service.keeper.follow_orders)
+            if lasting:
+                nursery.start_soon(service.keeper.keep_terms)
             if lasting and settings.catalog_refresh:
                 nursery.start_soon(catalog.keep_fresh)
             await nursery.start(service.backfilling.take)
@@ -110,7 +113,7 @@ def worker(settings: Settings, views: Path, store: EventStore, vault: Vault, *, 
     """Who writes a views file. `beside`: a child process, if the operator has not said otherwise."""
     if beside and settings.projector_process:
         return ChildWorker(settings.var_path, views)
-    return ThreadWorker(views, store, vault.digester)
+    return ThreadWorker(views, store, vault.known_digester)
 
 
 def public_settings(settings: Settings, secret: str, ingest_url: str) -> PublicSettings:

@@ -19,7 +19,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import chain
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn, TypeVar
 
 import trio
 
@@ -32,6 +32,9 @@ from svc.limits import (
     JOURNAL_PROBE_INTERVAL_S,
 )
 from svc.store import Conflict, EventStore, Group, StoreUnavailable
+
+
+_T = TypeVar("_T")
 
 
 class Saturated(Exception):
@@ -134,6 +137,12 @@ class Journal:
         if entry.error is not None:
             raise entry.error
         return entry.positions
+
+    async def between_commits(self, work: Callable[[], _T]) -> _T:
+        """Do something while nothing is written: no event is sealed or stored meanwhile. It is never broken off."""
+        if not self._threaded:
+            return work()
+        return await trio.to_thread.run_sync(work, limiter=self._thread_limit)
 
     async def probe(self) -> bool:
         """Whether a durable write goes through just now; one that waits will do, else one that changes nothing."""

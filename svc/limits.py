@@ -25,6 +25,21 @@ READ_EVENTS_MAX = 1_000
 READ_BYTES_MAX = 16 * MIB_BYTES
 """Bytes in one read of the log, since a thousand events of 4 MiB would not fit in memory."""
 
+KEEP_EVENTS = 500
+"""Events that a retention, a forgetting, an export or a verification takes at a time: half a second's work at most."""
+
+KEEP_PAUSE_SECONDS = 0.01
+"""Between two such pieces in a server, so that captures and readers get their turn."""
+
+ORDERS_SECONDS = 0.5
+"""How soon the server looks for orders to forget somebody after the log grew; a look is one search in an index."""
+
+RETENTION_SECONDS = 3_600.0
+"""How often a server takes away what has outlived its retention, which is given in days."""
+
+RETENTION_MARK_EVENTS = 20_000
+"""After so many events a retention notes how far it has come: so much is looked at again after a crash."""
+
 RECALL_EVENTS = 50
 """Facts about forgotten texts in one read: each holds up to `STANDING_BYTES` of readings."""
 

@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 from msgspec.structs import replace
 
 from aggregates.events import Event, PromptAnswered, PromptCaptured, RecordsCaptured, StandingSealed, TracesCaptured
+from aggregates.scope import Scope
 from aggregates.standing import Standing, Stood, rows_of
 from svc.limits import RECALL_CHUNKS_MAX, RECALL_EVENTS
 from svc.store import EventStore
@@ -31,7 +32,7 @@ class Recollection:
     def __init__(self, store: EventStore) -> None:
         self._store = store
         self._read_up_to = 0
-        self._stretches: dict[UUID, list[_Stretch]] = {}
+        self._stretches: dict[Scope, list[_Stretch]] = {}
         self._chunks: OrderedDict[int, dict[int, Standing]] = OrderedDict()
 
     def recalled(self, event: Event, position: int) -> Event:
@@ -42,19 +43,19 @@ class Recollection:
         words = getattr(event, name)
         if words is None or words.text is not None:
             return event
-        standing = self.standing(event.developer_id, position)
+        standing = self.standing(event.organization_id, event.developer_id, position)
         return event if standing is None else replace(event, **{name: Stood(None, standing)})
 
-    def standing(self, developer_id: UUID, position: int) -> Standing | None:
+    def standing(self, organization_id: UUID, developer_id: UUID, position: int) -> Standing | None:
         """What stands of the texts of a fact; None where nothing does."""
-        found = self._find(developer_id, position)
+        found = self._find(Scope(organization_id, developer_id), position)
         if found is None and self._read_more():
-            found = self._find(developer_id, position)
+            found = self._find(Scope(organization_id, developer_id), position)
         return found
 
-    def _find(self, developer_id: UUID, position: int) -> Standing | None:
-        """Stretches of one developer never overlap."""
-        stretches = self._stretches.get(developer_id, [])
+    def _find(self, scope: Scope, position: int) -> Standing | None:
+        """Stretches of one scope never overlap: what is old goes before what is new."""
+        stretches = self._stretches.get(scope, [])
         place = bisect_right(stretches, position, key=lambda stretch: stretch[0])
         if not place or stretches[place - 1][1] < position:
             return None
@@ -76,9 +77,10 @@ class Recollection:
         begun_at = self._read_up_to
         while told := self._store.read_topics_after([StandingSealed.TOPIC], self._read_up_to, RECALL_EVENTS):
             for recorded in told:
-                if isinstance(recorded.event, StandingSealed):
-                    stretch = (recorded.event.first, recorded.event.last, recorded.position)
-                    self._stretches.setdefault(recorded.event.developer_id, []).append(stretch)
+                event = recorded.event
+                if isinstance(event, StandingSealed):
+                    scope = Scope(event.organization_id, event.developer_id)
+                    self._stretches.setdefault(scope, []).append((event.first, event.last, recorded.position))
             self._read_up_to = told[-1].position
         if self._read_up_to > begun_at:
             for stretches in self._stretches.values():

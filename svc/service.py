@@ -29,6 +29,8 @@ from svc.catalog_sources import CatalogUnusable
 from svc.clock import Clock
 from svc.instruments import Instruments
 from svc.journal import Journal, Saturated
+from svc.keeping.keeper import Keeper
+from svc.keeping.taking import House
 from svc.letters import Busy
 from svc.limits import ACKNOWLEDGED_MAX, HEALTH_SECONDS, READ_WAIT_SECONDS, READERS_MAX
 from svc.projector import Projector
@@ -91,6 +93,8 @@ class RunningService:
         self.archive = archive
         self.prices = prices
         self._instruments = instruments
+        house = House(means.store, means.vault, means.journal, projector, means.clock)
+        self.keeper = Keeper(house, administration, rebuilding)
         self._read_limit = trio.CapacityLimiter(READERS_MAX)
         self._followers = Waits()
         self.backfilling = Backfilling(means.store, means.journal, means.clock)

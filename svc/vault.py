@@ -9,6 +9,7 @@ bytes are authenticated together with the text. The ciphertext (AES-256-GCM) hol
 whether the text was compressed, and the text in UTF-8.
 """
 
+import contextlib
 import os
 import zlib
 from collections.abc import Callable
@@ -108,8 +109,13 @@ class FileKeys:
         return key
 
     def destroy(self, developer_id: UUID) -> None:
-        """Removes the key for good; nothing happens where there is none."""
-        self._path(developer_id).unlink(missing_ok=True)
+        """Overwrites and removes the key; nothing happens where there is none."""
+        path = self._path(developer_id)
+        with contextlib.suppress(FileNotFoundError), path.open("r+b") as file:
+            file.write(bytes(KEY_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
+        path.unlink(missing_ok=True)
         _sync_folder(self._folder)
 
     def _path(self, developer_id: UUID) -> Path:
@@ -123,6 +129,9 @@ class _Key:
         self.id = blake2b(b"", key=key, digest_size=_KEY_ID_BYTES, person=b"key-id").digest()
         self.cipher = AESGCM(key)
         self.digester = Digester(blake2b(b"", key=key, digest_size=KEY_BYTES, person=b"digests").digest())
+
+
+_NOBODY = Digester(b"nobody")
 
 
 class Vault:
@@ -164,6 +173,12 @@ class Vault:
     def digester(self, developer_id: UUID) -> Digester:
         """Keyed digests under the developer's key, which is made here if there is none yet."""
         return self._key_for(developer_id).digester
+
+    def known_digester(self, developer_id: UUID) -> Digester:
+        """The same for who only reads the log: a key that was destroyed is not made anew, for there is nothing left
+        that could be digested."""
+        key = self._known_key(developer_id)
+        return _NOBODY if key is None else key.digester
 
     def destroy(self, developer_id: UUID) -> None:
         """Destroys the developer's key: their words are gone for good."""

@@ -137,7 +137,7 @@ def work(var: Path, path: Path) -> None:
         start_feed(db, store.head())
         _tell(db)
         for _ in sys.stdin.buffer:
-            step(db, store, vault.digester, PROJECT_EVENTS_MAX)
+            step(db, store, vault.known_digester, PROJECT_EVENTS_MAX)
             _tell(db)
     finally:
         db.close()

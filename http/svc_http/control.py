@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 from quart_trio.wrappers import TrioResponse
 
-from aggregates.commands import AnyCommand, Reply
+from aggregates.commands import AnyCommand, ForgetDeveloper, Reply
 from aggregates.people import principal
 from aggregates.scope import Scope
 from svc_http.bodies import Request, read_json, read_msgpack
@@ -35,6 +35,8 @@ async def capture(service: Service, request: Request) -> TrioResponse:
 
 
 def _check_scope(service: Service, command: AnyCommand) -> None:
+    if isinstance(command, ForgetDeveloper):
+        return  # mostly it is somebody who has left
     if principal(service.directory, Scope(command.organization_id, command.developer_id)) is None:
         raise bad_request(
             f"developer {command.developer_id} is no current member of organization {command.organization_id}; "

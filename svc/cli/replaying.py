@@ -66,7 +66,7 @@ def _build(settings: Settings, path: Path, batch_events: int, up_to: int | None)
 
     store, vault = open_log(settings.var_path)
     try:
-        build(path, store, vault.digester, report, batch_events=batch_events, up_to=up_to)
+        build(path, store, vault.known_digester, report, batch_events=batch_events, up_to=up_to)
     finally:
         store.close()
 

@@ -1,0 +1,180 @@
+"""A service over a real folder with a month of work in it, and what can be seen of it from outside."""
+
+import sqlite3
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from uuid import UUID, uuid4
+
+from aggregates.commands import CapturePrompt, CaptureRecords, Done, EditTitle
+from aggregates.people import CreateDeveloper, PeopleRefused, StartMembership
+from aggregates.records import Record
+from aggregates.scope import Scope
+from aggregates.word_table import WordTable
+from svc.app import open_service
+from svc.clock import FixedClock
+from svc.event_log import open_log
+from svc.replay import build, digests
+from svc.rules import RULES_VERSION
+from svc.service import RunningService
+from svc.settings import Settings
+from svc.setup import initialize
+from svc.views import current_file
+from tests.support.demo import import_demo
+
+NOW_US = 1_780_000_000 * 1_000_000
+PLANTED = "heliotrope-4711"
+SECOND = 1_000_000
+
+
+class Household:
+    """A service, its owner, a second member, and a clock that only the test moves."""
+
+    def __init__(self, var: Path, service: RunningService, owner: Scope, other: Scope, clock: FixedClock) -> None:
+        self.var = var
+        self.service = service
+        self.owner = owner
+        self.other = other
+        self.clock = clock
+
+    async def prompt(
+        self, text: str, scope: Scope | None = None, session: str = "s1", at_us: int | None = None
+    ) -> UUID:
+        """Capture a prompt; its id."""
+        whose = scope or self.owner
+        command = CapturePrompt(
+            organization_id=whose.organization_id,
+            developer_id=whose.developer_id,
+            prompt_id=uuid4(),
+            agent_session_id=session,
+            source="claude-code",
+            text=text,
+            cwd=f"/home/{PLANTED}/work",
+            submitted_at_us=at_us,
+        )
+        assert isinstance(await self.service.send(command), Done)
+        return command.prompt_id
+
+    async def records(self, text: str, at_us: int, scope: Scope | None = None, session: str = "s1") -> None:
+        """Capture a prompt, a shell command and a tool call as an agent's telemetry tells them, with the export."""
+        whose = scope or self.owner
+        table = WordTable()
+        records = (
+            Record(record_id=f"p{at_us}", at_us=at_us, kind="prompt", text=table.add(text), origin=0),
+            Record(
+                record_id=f"c{at_us}", at_us=at_us + 1, kind="tool", tool="Bash", ok=True, command=table.add("pytest")
+            ),
+            Record(
+                record_id=f"e{at_us}", at_us=at_us + 2, kind="tool", tool="Edit", ok=True, path=table.add(f"/{text}")
+            ),
+            Record(
+                record_id=f"r{at_us}", at_us=at_us + 3, kind="request", input_tokens=100, output_tokens=10, origin=3
+            ),
+        )
+        command = CaptureRecords(
+            organization_id=whose.organization_id,
+            developer_id=whose.developer_id,
+            agent_session_id=session,
+            source="claude-code",
+            decoder_version=1,
+            records=records,
+            words=table.words,
+            raw=f'{{"body": "{text}"}}',
+        )
+        assert isinstance(await self.service.send(command), Done)
+
+    async def work(self, scope: Scope | None = None, session: str = "s1", at_us: int | None = None) -> None:
+        """A little of everything: prompts that repeat one another, telemetry, a title."""
+        begun_us = self.clock.now_us() if at_us is None else at_us
+        for number in range(5):
+            text = f"Please fix the parser of {PLANTED} in src/a.py, it fails again"
+            await self.prompt(text, scope, session, begun_us + 10 * number * SECOND)
+        await self.records(f"Now add a test for {PLANTED} and run it", begun_us + 90 * SECOND, scope, session)
+        named = await self.prompt(
+            f"Document {PLANTED} thoroughly in README.md", scope, session, begun_us + 200 * SECOND
+        )
+        whose = scope or self.owner
+        title = EditTitle(
+            organization_id=whose.organization_id,
+            developer_id=whose.developer_id,
+            turn_id=named,
+            title=f"About {PLANTED}",
+            summary=PLANTED,
+        )
+        await self.service.send(title)
+
+    async def level(self) -> None:
+        """Until the views hold all there is."""
+        await self.service.projector.wait_for(self.service.journal.head)
+
+    def tables(self) -> dict[str, str]:
+        """The digest of every table that serves."""
+        return tables_of(self.var)
+
+
+def tables_of(var: Path) -> dict[str, str]:
+    """The digest of every table that serves in a folder."""
+    path = current_file(var, RULES_VERSION)
+    assert path is not None
+    db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+    try:
+        return _conclusions(db)
+    finally:
+        db.close()
+
+
+def rebuilt(var: Path, path: Path) -> dict[str, str]:
+    """The digest of every table as the log of a folder gives them from its first event."""
+    store, vault = open_log(var)
+    try:
+        build(path, store, vault.known_digester, lambda _done, _of: None, batch_events=41)
+    finally:
+        store.close()
+    db = sqlite3.connect(path)
+    try:
+        return _conclusions(db)
+    finally:
+        db.close()
+
+
+def _conclusions(db: sqlite3.Connection) -> dict[str, str]:
+    """All but the place in the log, which goes on with every fact."""
+    return {table: digest for table, digest in digests(db).items() if table != "bookmark"}
+
+
+def holding(folder: Path, *needles: bytes) -> list[str]:
+    """The files below a folder in which one of these stands, anywhere: free pages and write-ahead logs as well."""
+    return sorted(
+        {str(path.relative_to(folder)) for path in _files(folder) if any(n in path.read_bytes() for n in needles)}
+    )
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    return (path for path in folder.rglob("*") if path.is_file())
+
+
+@asynccontextmanager
+async def household(var: Path, *, demo: bool = False) -> AsyncIterator[Household]:
+    """A folder that is set up, with two members; `demo`: and a month of the sample's work by the owner."""
+    clock = FixedClock(NOW_US)
+    async with open_service(Settings(var=str(var), catalog_refresh=False), clock=clock) as service:
+        await initialize(service, var)
+        owner, other = await _members(service)
+        house = Household(var, service, owner, other, clock)
+        if demo:
+            folder = var.parent / "demo"
+            await import_demo(folder, service.send, owner, service.vault.digester(owner.developer_id), NOW_US)
+        yield house
+
+
+async def _members(service: RunningService) -> tuple[Scope, Scope]:
+    known = [Scope(UUID(each.organization_id), UUID(each.developer_id)) for each in service.directory.memberships()]
+    if len(known) == 1:
+        second = Scope(known[0].organization_id, uuid4())
+        for command in (
+            CreateDeveloper(developer_id=second.developer_id, display_name="Second"),
+            StartMembership(organization_id=second.organization_id, developer_id=second.developer_id),
+        ):
+            assert not isinstance(await service.administer(command), PeopleRefused)
+        known.append(second)
+    return known[0], known[1]
