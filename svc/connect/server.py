@@ -93,7 +93,9 @@ class Server:
         try:
             return self._client.request(method, path, json=body)
         except httpx.HTTPError as error:
-            raise NotAnswered(f"{self._url} cannot be reached: {error or type(error).__name__}") from error
+            why = str(error) or type(error).__name__
+            hint = "; SSL_CERT_FILE names a CA of your own" if "CERTIFICATE_VERIFY" in why else ""
+            raise NotAnswered(f"{self._url} cannot be reached: {why}{hint}") from error
 
     def _accepted(self, answer: httpx.Response) -> httpx.Response:
         if answer.status_code in (401, 403):

@@ -58,10 +58,13 @@ class Sender:
             return True
         try:
             captured = json.loads(data)
-            status, answer = self._post(captured["path"], json.dumps(captured["body"]).encode())
+            place, body = captured["path"], json.dumps(captured["body"]).encode()
         except (ValueError, KeyError, TypeError):
             return self._done(path, {}, "unreadable")
-        except (OSError, HTTPException) as error:
+        try:
+            status, answer = self._post(place, body)
+        except (OSError, HTTPException, ValueError) as error:
+            # A certificate that is refused, and a host that cannot be one, are ValueErrors.
             self._failed(error)
             return False
         return self._answered(path, captured, status, answer)

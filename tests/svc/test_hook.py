@@ -2,8 +2,10 @@
 
 import json
 import os
+import ssl
 import time
 from collections.abc import Iterator
+from http.client import BadStatusLine
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -18,6 +20,7 @@ from svc.hook.handling import keep, send
 from svc.hook.inputs import happening
 from svc.hook.outbox import Limits, Outbox
 from svc.hook.places import Connection, load_connection
+from svc.hook.sending import Sender
 from svc.hook.sessions import OpenPrompt, Sessions
 from svc.hook.transcripts import last_message
 from tests.support.intakes import closed, intake, silent
@@ -372,6 +375,32 @@ def test_a_file_that_cannot_be_read_holds_nobody_up(tmp_path: Path) -> None:
     with intake() as server:
         sent(server.url, outbox)
     assert [each["client_event_id"] for each in server.received] == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ssl.SSLCertVerificationError(1, "certificate verify failed"),
+        ssl.SSLError(1, "wrong version number"),
+        UnicodeError("label too long"),
+        BadStatusLine("nonsense"),
+        ConnectionResetError(104, "Connection reset by peer"),
+    ],
+    ids=repr,
+)
+def test_whatever_goes_wrong_on_the_way_nothing_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """A certificate that is refused is a ValueError, too: it says nothing about the capture."""
+
+    def broken(*_: object) -> None:
+        raise error
+
+    outbox = box(tmp_path)
+    monkeypatch.setattr(Sender, "_post", broken)
+    sent("https://localhost:1", outbox)
+    assert (numbers(outbox), outbox.notes().get("dead")) == (["0", "1", "2"], None)
+    assert outbox.notes()["failure"]["what"]
 
 
 def test_a_server_that_is_down_is_noticed_at_once(tmp_path: Path) -> None:
