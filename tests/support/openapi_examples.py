@@ -61,6 +61,7 @@ QUERIES = {
     "intelligence/throttle": MONTH,
     "throttle/team": MONTH,
     "rightsizing": MONTH,
+    "insights/report": MONTH,
 }
 """End of a path → a query by which there is something to show."""
 
@@ -159,6 +160,10 @@ def _posts(intake: Caller, api: Caller, admin: Caller, ids: dict[str, str]) -> l
         ("POST", f"{a}/team-memberships", {"team_id": ids["<team_id>"], "developer_id": str(BEN)}, admin),
         ("POST", f"{a}/keys", {"developer_id": str(BEN), "name": "laptop", "prefix": "gck"}, admin),
         ("POST", f"{control}/replay", {"rules": 1}, admin),
+        ("POST", "/v1/insights/report/generate?from=2026-07-01&to=2026-08-31", None, api),
+        ("POST", "/v1/insights/report/quick?from=2026-07-01&to=2026-08-31", None, api),
+        ("POST", "/v1/score_v3/admin/backfill", range_, api),
+        ("POST", f"{control}/backfill", {"organization_id": str(ACME)} | range_, admin),
         ("POST", f"{control}/catalog", {"document": document, "source": "upload"}, admin),
         ("POST", f"{control}/catalog/reprice", {"organization_id": str(ACME)} | range_, admin),
     ]

@@ -3,9 +3,11 @@
 from typing import Any
 
 from aggregates import people as p
+from aggregates.backfills import BackfillRecord
 from aggregates.catalog_decide import Published, Repriced
 from aggregates.catalog_shown import RevisionRecord
 from svc_http import admin
+from svc_http.backfills import AdminBackfillBody, BackfillBody
 from svc_http.catalog import PublishBody, RepriceBody
 from svc_http.control import ReplayBody
 from svc_http.openapi import parameters as q
@@ -16,6 +18,7 @@ _ADMIN = "/v1/admin"
 _CONTROL = f"{_ADMIN}/control"
 _LISTED = (*q.PAGE, *q.FILTERS)
 _COMMANDS = Plain("application/msgpack", {})
+_NO_MEMBER = {404: "There is no such organization, or nobody of that id in it.", 409: "Too many run already."}
 _GONE = {404: "There is nothing of that id."}
 
 
@@ -91,6 +94,26 @@ CONTROL: Table = {
     ),
     ("GET", f"{_CONTROL}/replay"): Operation(
         about="How far the newest replay has come.", tag="Control", answers={200: ReplayStatus}
+    ),
+    ("POST", "/v1/score_v3/admin/backfill"): Operation(
+        about="Have the sub-sessions of a range judged again; for owners.",
+        tag="Control",
+        body=BackfillBody,
+        answers={202: BackfillRecord},
+        refuses=_NO_MEMBER,
+    ),
+    ("POST", f"{_CONTROL}/backfill"): Operation(
+        about="The same, for any organization.",
+        tag="Control",
+        body=AdminBackfillBody,
+        answers={202: BackfillRecord},
+        refuses=_NO_MEMBER,
+    ),
+    ("GET", f"{_CONTROL}/backfill"): Operation(
+        about="Every backfill, newest first, and how far it has come.",
+        tag="Control",
+        query=(q.LIMIT,),
+        answers={200: list[BackfillRecord]},
     ),
     ("GET", f"{_CONTROL}/catalog"): Operation(
         about="Stored revisions of the model catalog, newest first.",

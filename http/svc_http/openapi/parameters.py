@@ -74,6 +74,7 @@ LAST_EVENT_ID = Parameter(
 )
 SIGNAL = _choice("signal", SIGNALS, "logs", "Which kind of record.")
 GROUP_BY = _choice("group_by", GROUPINGS, "day", "By what records are grouped.")
+SCOPE = _text("scope", {"type": "string"}, "Accepted, and changes nothing: only the caller's own data are shown.")
 TEAM_ID = Parameter(name="team_id", schema=ID, about="One of the caller's teams.", required=True)
 FILTERS = tuple(
     _text(name, {"type": "string"}, f"Records with this {name} only, where they carry one.")

@@ -1,6 +1,6 @@
 """What is said of the routes of reports."""
 
-from projections import reports
+from projections import insights, reports
 from svc_http.openapi import parameters as q
 from svc_http.openapi.words import OneOf, Operation, Table, answered_by
 from svc_http.reports import GenerateBody, NonePending, ReportStarted
@@ -8,7 +8,17 @@ from svc_http.reports import GenerateBody, NonePending, ReportStarted
 _REPORT = "/v1/score_v3/report"
 _NOT_YOURS = {404: "No report of that id is the caller's."}
 
+_INSIGHTS = Operation(
+    about="One payload over a range: activity, habits, what went well and wrong; the last 30 days by default.",
+    tag="Reports",
+    query=(*q.FROM_TO, q.SCOPE),
+    answers={200: answered_by(insights.insights)},
+)
+
 REPORTS: Table = {
+    ("GET", "/v1/insights/report"): _INSIGHTS,
+    ("POST", "/v1/insights/report/generate"): _INSIGHTS,
+    ("POST", "/v1/insights/report/quick"): _INSIGHTS,
     ("GET", _REPORT): Operation(
         about="The report that was completed last.",
         tag="Reports",
