@@ -26,6 +26,7 @@ from svc_http.errors import RETRY_AFTER_SECONDS, HttpError, unavailable
 from svc_http.ports import Service, Unavailable
 from svc_http.routes import ByKey
 
+PATH = "/v1/score_v3/events"
 FAMILY = "svc.score_v3.sub_session."
 
 HEARTBEAT_SECONDS = 15.0
@@ -65,7 +66,7 @@ class EventData(msgspec.Struct, frozen=True):
 
 def routes() -> tuple[ByKey, ...]:
     """The route, with a count of the streams that are open through it."""
-    return (ByKey("GET", "/v1/score_v3/events", partial(events, OpenStreams())),)
+    return (ByKey("GET", PATH, partial(events, OpenStreams())),)
 
 
 class OpenStreams:

@@ -1,0 +1,180 @@
+"""Clients that do not read what they are sent: dropped, whatever they asked for, and nobody else waits for them."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
+
+import pytest
+import structlog
+import trio
+from hypercorn.config import Config
+from hypercorn.trio import serve
+from hypercorn.typing import ASGIFramework, ASGIReceiveCallable, ASGISendCallable, Scope
+
+from svc_http import events, server
+from svc_http.app import build_api
+from svc_http.protocol import use_own_protocol
+from svc_http.server import WRITE_PIECE_BYTES, use_own_server
+from tests.support.event_streams import Stream
+from tests.support.facts import Log
+from tests.support.people import ANA_KEY, ANA_SCOPE, NOW_US
+from tests.svc_http.house import House
+
+LARGE = bytes(range(256)) * 4 * 4096
+"""4 MiB: more than the sockets of both sides hold."""
+
+RECEIVE_BUFFER_BYTES = 4096
+"""What the client's socket takes while its program does not read."""
+
+Opening = Callable[[ASGIFramework], Awaitable["Place"]]
+
+
+class Place:
+    """A server on a port of its own."""
+
+    def __init__(self, app: ASGIFramework) -> None:
+        self._app = app
+        self._config = Config()
+        self._config.bind = ["127.0.0.1:0"]
+        self._config.errorlog = None
+        self._config.graceful_timeout = 3
+        self._port = 0
+        self._clients: list[trio.SocketStream] = []
+        self.stop = trio.Event()
+        self.stopped = trio.Event()
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Serve until `stop`, and then until nobody is served any more."""
+        async with trio.open_nursery() as nursery:
+            (url,) = await nursery.start(partial(serve, self._app, self._config, shutdown_trigger=self.stop.wait))
+            self._port = int(url.rpartition(":")[2])
+            task_status.started()
+        self.stopped.set()
+        for client in self._clients:
+            await client.aclose()
+
+    async def ask(self, path: str) -> trio.SocketStream:
+        """A client that has asked, and has not read anything yet."""
+        socket = trio.socket.socket()
+        socket.setsockopt(trio.socket.SOL_SOCKET, trio.socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
+        await socket.connect(("127.0.0.1", self._port))
+        stream = trio.SocketStream(socket)
+        self._clients.append(stream)
+        await stream.send_all(f"GET {path} HTTP/1.1\r\nHost: svc\r\nX-API-Key: {ANA_KEY}\r\n\r\n".encode())
+        return stream
+
+
+@pytest.fixture
+async def opening(nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Opening]:
+    """Serves an application whose clients have half a second for each piece, and less at the end."""
+    monkeypatch.setattr(server, "WRITE_SECONDS_MAX", 0.5)
+    monkeypatch.setattr(server, "LAST_WRITE_SECONDS_MAX", 0.2)
+    use_own_protocol()
+    use_own_server()
+    places = []
+
+    async def open_place(app: ASGIFramework) -> Place:
+        places.append(Place(app))
+        await nursery.start(places[-1].run)
+        return places[-1]
+
+    with trio.fail_after(10):
+        yield open_place
+    for place in places:
+        place.stop.set()
+        await place.stopped.wait()
+
+
+class Giving:
+    """An application that gives everybody the same large answer."""
+
+    def __init__(self) -> None:
+        self.given = trio.Event()
+        """Whether an answer was taken, or given up."""
+
+    async def __call__(self, scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+        """As hypercorn calls it."""
+        assert scope["type"] == "http", "the server takes this for an application without a beginning and an end"
+        headers = [(b"content-length", b"%d" % len(LARGE))]
+        await send({"type": "http.response.start", "status": 200, "headers": headers, "trailers": False})
+        await send({"type": "http.response.body", "body": LARGE, "more_body": False})
+        self.given.set()
+
+
+async def rest_of(stream: trio.SocketStream) -> bytes:
+    """All that still comes, up to the end of the connection, however it ends."""
+    received = b""
+    try:
+        while data := await stream.receive_some():
+            received += data
+    except trio.BrokenResourceError:
+        pass
+    return received
+
+
+async def test_who_reads_nothing_of_a_large_answer_is_dropped(opening: Opening) -> None:
+    """The rest is not kept for it."""
+    app = Giving()
+    place = await opening(app)
+    client = await place.ask("/")
+    await app.given.wait()
+    assert len(await rest_of(client)) < len(LARGE)
+
+
+async def test_who_reads_slowly_gets_all_of_it(opening: Opening) -> None:
+    """Though all of it takes longer than any piece of it may."""
+    app = Giving()
+    place = await opening(app)
+    client = await place.ask("/")
+    received, began = b"", trio.current_time()
+    while not received.endswith(LARGE[-WRITE_PIECE_BYTES:]) or len(received) < len(LARGE):
+        received += await client.receive_some(WRITE_PIECE_BYTES)
+        if len(received) // (len(LARGE) // 8) > (trio.current_time() - began) / 0.1:
+            await trio.sleep(0.1)
+    assert received.endswith(LARGE)
+    assert trio.current_time() - began > 0.5
+    await app.given.wait()
+
+
+async def test_a_server_that_stops_waits_for_nobody_who_does_not_read(
+    opening: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor does it take the patience that it has with others at other times."""
+    monkeypatch.setattr(server, "WRITE_SECONDS_MAX", 60.0)
+    place = await opening(Giving())
+    client = await place.ask("/")
+    await client.receive_some(1)
+    place.stop.set()
+    with trio.fail_after(2):
+        await place.stopped.wait()
+
+
+async def test_one_reader_stops_and_the_other_is_told_everything(
+    house: House, opening: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two streams of events over real connections: the one that does not read is dropped, with what was kept for it."""
+    monkeypatch.setattr(events, "LOOK_SECONDS", 0.0)
+    house.followed = True
+    place = await opening(build_api(house))
+    stuck, reading = await place.ask(events.PATH), await place.ask(events.PATH)
+    stream, log = Stream(), Log(ANA_SCOPE)
+    capture_id = log.prompt("s1", "Fix the crash in src/parser.py", NOW_US)
+    house.has_seen(log)
+    await read_until(reading, stream, len(house.events))
+    said = 0
+    with structlog.testing.capture_logs() as lines:
+        while not any(line["event"] == "event stream ended" for line in lines):
+            said += 1
+            house.has_seen(Log(ANA_SCOPE).renames(capture_id, f"Title {said}"))
+            await read_until(reading, stream, len(house.events))
+    assert stream.kinds.count("edited") == said
+    assert said < 2_000, "what the sockets hold, and not more"
+    assert (await rest_of(stuck)).startswith(b"HTTP/1.1 200")
+    house.stop_following()
+
+
+async def read_until(client: trio.SocketStream, stream: Stream, position: int) -> None:
+    """Read a stream of events on until it has told of a position; a head, and sizes of chunks, are no part of it."""
+    while stream.last_id != str(position):
+        for part in (await client.receive_some()).split(b"\r\n"):
+            if part.endswith(b"\n"):
+                stream.feed(part)
