@@ -10,7 +10,8 @@ from uuid import UUID
 
 import msgspec
 
-from aggregates.boundary import OpenArc, continues, topic_shift
+from aggregates.boundary import continues, topic_shift
+from aggregates.boundary_signals import OpenArc
 from aggregates.turn import COMMIT, Turn
 from aggregates.verdicts import BoundaryVerdict
 

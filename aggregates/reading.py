@@ -21,6 +21,7 @@ from aggregates.lexicons import (
     VOCABULARY,
     WORD_CUES,
 )
+from aggregates.openings import opening_flags
 from aggregates.pasted import Looked, look
 from aggregates.rubric_model import SHIPPED, RubricModel
 from aggregates.words import Span
@@ -82,6 +83,8 @@ class PromptReading(msgspec.Struct, frozen=True, array_like=True):
     """Keyed digests of the words that are not everyday words, sorted, `packed`; at most `TOPIC_MAX`."""
     foreign: bool = False
     """In a language that the lexicons do not know, or a picture alone: the rubric judge abstains."""
+    opening: int = 0
+    """One bit for each of `openings.OPENINGS`: how it opens."""
 
     @property
     def tokens(self) -> tuple[int, ...]:
@@ -162,6 +165,7 @@ def read_prompt(text: str, digester: Digester, model: RubricModel = SHIPPED) -> 
         sums=sums,
         topic_digests=_topic(shown.distinct, digester),
         foreign=shown.foreign or _IMAGE.match(text[:2000]) is not None,
+        opening=opening_flags(text, looked.own, len(shown.words)),
     )
 
 

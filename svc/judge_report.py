@@ -40,6 +40,7 @@ from svc.judge_measures import (
 )
 from svc.labelled import (
     SessionItem,
+    as_labelled_turn,
     judge_arc,
     label_of,
     labelled_sessions,
@@ -47,7 +48,7 @@ from svc.labelled import (
     read_lines,
     session_item,
 )
-from svc.train_boundary import train_boundary
+from svc.train_boundary import marked_sessions, train_boundary
 from svc.train_judges import folds, items_of, train
 
 FOLDS = 5
@@ -84,7 +85,7 @@ def report(data_dir: Path, *, shipped: bool = False) -> Report:
     return Report(
         measure_prompts(pairs),
         tuple(worst_misses(pairs)),
-        measure_boundaries(boundary_pairs(sessions, shipped=shipped)),
+        measure_boundaries(boundary_pairs(sessions, marked_sessions(data_dir), shipped=shipped)),
         measure_outcomes([verdict for each in sessions for verdict in outcomes_of(each)]),
         tuple(developers),
         correlated,
@@ -125,14 +126,14 @@ def _pair(raw: Mapping[str, Any], model: RubricModel) -> Pair:
 
 
 def boundary_pairs(
-    sessions: Sequence[SessionItem], *, shipped: bool = False
+    sessions: Sequence[SessionItem], marked: Sequence[SessionItem] = (), *, shipped: bool = False
 ) -> list[tuple[frozenset[int], frozenset[int]]]:
     """Where arcs start by the experts and by a judge that has not seen the session, each session's first left out."""
     if shipped:
         return [(expert_starts(each), judged_starts(each.turns, SHIPPED_BOUNDARY)) for each in sessions]
     pairs = []
     for held_out in folds([each.session for each in sessions], FOLDS):
-        model = train_boundary([each for place, each in enumerate(sessions) if place not in held_out])
+        model = train_boundary([each for place, each in enumerate(sessions) if place not in held_out], marked)
         unseen = [sessions[place] for place in sorted(held_out)]
         pairs += [(expert_starts(each), judged_starts(each.turns, model)) for each in unseen]
     return pairs
@@ -223,32 +224,6 @@ def _checkpointed(session: Mapping[str, Any], start_us: int, end_us: int | None)
         for c in session["checkpoints"]
     ]
     return any(start_us <= at_us and (end_us is None or at_us <= end_us) for at_us in times)
-
-
-def as_labelled_turn(turn: Mapping[str, Any]) -> dict[str, Any]:
-    """A turn of `turns.jsonl` in the shape of a labelled session's turn."""
-    tools = [
-        " ".join(
-            filter(
-                None,
-                (
-                    tool["name"],
-                    tool.get("command") or tool.get("path"),
-                    "[FAILED]" if tool.get("ok") is False else "",
-                ),
-            )
-        )
-        for tool in turn.get("tools") or []
-    ]
-    return {
-        "ts": turn.get("ts"),
-        "kind": turn.get("kind"),
-        "prompt": turn["prompt"],
-        "interrupted": turn.get("interrupted"),
-        "api_error": turn.get("api_error"),
-        "tools": tools,
-        "response_end": (turn.get("response_text") or "")[-500:],
-    }
 
 
 # What is printed

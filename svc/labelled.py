@@ -1,7 +1,9 @@
 """Items of the labelled data: prompts and sessions as JSON lines, turned into turns and judged.
 
 An item without a label is judged all the same. A session's tools are names, with a path or a command where one was
-seen, and `[FAILED]` where the call failed; a shell call without its command counts as mutating and is no check.
+seen, and `[FAILED]` where the call failed; a shell call without its command counts as mutating and is no check. An
+item holds no end of a session: where prompts follow a `/exit`, it went on, and the boundary judge says whether with
+another goal.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -42,7 +44,6 @@ from aggregates.words import Span
 _NAMESPACE = UUID("0d6b1f0a-6f0e-5b0c-8a53-6a7c3f1b9e21")
 _DIGESTER = Digester(b"labelled")
 _FAILED = "[FAILED]"
-_LEAVES = ("/exit", "/quit", "/logout")
 _ASKS_LEAVE = frozenset({"exitplanmode", "exit_plan_mode"})
 
 Json = Mapping[str, Any]
@@ -135,7 +136,7 @@ def session_item(item: Json, model: RubricModel = SHIPPED) -> SessionItem:
     for place, each in enumerate(item.get("turns") or [], 1):
         turn = _turn(name, place, each, opening, model=model)
         turns.append(turn)
-        opening = "end" if each["prompt"].strip().startswith(_LEAVES) else None
+        opening = None
     labels = item.get("arcs")
     arcs = None if labels is None else tuple(msgspec.convert(labels, tuple[ArcLabel, ...]))
     return SessionItem(name, tuple(turns), arcs)
@@ -291,3 +292,29 @@ def judge_arc(turns: Sequence[Turn], following: Turn | None, model: RubricModel 
     intent = sub_session_intent(rubrics)
     verdict = judge_outcome(turns, rubrics, intent, following)
     return {"intent": intent, "goal_complete": verdict.goal_complete, "confidence": verdict.confidence}
+
+
+def as_labelled_turn(turn: Json) -> dict[str, Any]:
+    """A turn of `turns.jsonl` in the shape of a labelled session's turn."""
+    tools = [
+        " ".join(
+            filter(
+                None,
+                (
+                    tool["name"],
+                    tool.get("command") or tool.get("path"),
+                    "[FAILED]" if tool.get("ok") is False else "",
+                ),
+            )
+        )
+        for tool in turn.get("tools") or []
+    ]
+    return {
+        "ts": turn.get("ts"),
+        "kind": turn.get("kind"),
+        "prompt": turn["prompt"],
+        "interrupted": turn.get("interrupted"),
+        "api_error": turn.get("api_error"),
+        "tools": tools,
+        "response_end": (turn.get("response_text") or "")[-500:],
+    }

@@ -2,53 +2,165 @@
 
     python -m svc.train_boundary DATA_DIR [--out FILE]
 
-No library and no randomness, so the same labels give the same file. The file holds names of signals and whole
-numbers, thousandths of a logit; nothing of the labelled texts.
+Logistic regression with an L2 penalty, by Newton's method: no library and no randomness, so the same labels give the
+same file. Beside the labelled sessions it learns from others of the same data in which one reader marked the
+boundaries (`boundary_marks.py`). The file holds names of signals and whole numbers, thousandths of a logit; nothing of
+the texts.
 """
 
+import math
 from collections.abc import Sequence
+from hashlib import blake2b
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import click
 
-from aggregates.boundary import SIGNALS, BoundaryModel, boundary_signals, stays
-from svc.labelled import SessionItem, labelled_sessions
-from svc.train_judges import Row, fit, unseen_logits
+from aggregates.boundary import BoundaryModel, stays
+from aggregates.boundary_signals import SIGNALS, OpenArc, boundary_signals
+from svc.boundary_marks import MARKS
+from svc.labelled import SessionItem, as_labelled_turn, labelled_sessions, read_lines, session_item
+from svc.train_judges import folds
 
-BOUNDARY_PENALTY = 0.04
+PENALTY = 8.0
+"""Of the squared weights, against the sum of the log-losses."""
+NEWTON_STEPS = 8
+SEEN_MIN = 8
+"""A signal that fewer turns show is left out."""
+INNER_FOLDS = 5
+JUDGED_PER_EXPERT = 1.1
+"""How many boundaries are judged on unseen sessions for each that the experts see.
+
+Where F1 is best is chance, of so few."""
+_PLACE = {name: place for place, name in enumerate(SIGNALS)}
+_BIAS = len(SIGNALS)
+
+Row = tuple[int, ...]
+"""The active signals of one turn, and the bias."""
 
 
-def train_boundary(sessions: Sequence[SessionItem]) -> BoundaryModel:
-    """A boundary model of labelled sessions; its bias is where F1 is best on sessions not seen."""
+def train_boundary(sessions: Sequence[SessionItem], marked: Sequence[SessionItem] = ()) -> BoundaryModel:
+    """A boundary model of labelled and marked sessions; its bias lets as many shift as the experts say."""
     rows, targets, names = boundary_rows(sessions)
-    unseen = unseen_logits(rows, targets, names, BOUNDARY_PENALTY)
-    cut = max(sorted(set(unseen)), key=lambda each: _f1(unseen, targets, each))
-    both = fit(rows, targets, 2, BOUNDARY_PENALTY)
-    weights = {SIGNALS[number]: round(1000 * (w[0] - w[1])) for number, w in both.weights.items()}
-    return BoundaryModel(round(1000 * (both.bias[0] - both.bias[1] - cut)) + 1, weights)
+    more, more_targets, _ = boundary_rows(marked)
+    unseen = [0.0] * len(rows)
+    for held_out in folds(names, INNER_FOLDS):
+        kept = [place for place in range(len(rows)) if place not in held_out]
+        part = _fit([rows[p] for p in kept] + more, [targets[p] for p in kept] + more_targets)
+        for place in held_out:
+            unseen[place] = sum(part[number] for number in rows[place])
+    weights = _fit(rows + more, targets + more_targets)
+    bias = round(1000 * (weights[_BIAS] - rate_cut(unseen, targets)))
+    return BoundaryModel(bias, {name: w for name, place in _PLACE.items() if (w := round(1000 * weights[place]))})
 
 
-def boundary_rows(sessions: Sequence[SessionItem]) -> tuple[list[Row], list[int], list[str]]:
-    """For each turn that may shift: its signals, 0 where the experts open an arc and 1 else, its session."""
+def boundary_rows(sessions: Sequence[SessionItem]) -> tuple[list[Row], list[bool], list[str]]:
+    """For each turn that may shift: its signals, whether it opens an arc, its session."""
     rows: list[Row] = []
-    targets: list[int] = []
+    targets: list[bool] = []
     names: list[str] = []
     for session in sessions:
         starts = {arc.start - 1 for arc in session.arcs or ()}
-        first = 0
-        for place in range(1, len(session.turns)):
-            arc, turn = session.turns[first:place], session.turns[place]
+        arc = OpenArc(session.turns[:1])
+        for place, turn in enumerate(session.turns[1:], 1):
             if turn.opening is None and stays(arc, turn) is None:
-                rows.append(tuple(SIGNALS.index(name) for name in boundary_signals(arc, turn)))
-                targets.append(0 if place in starts else 1)
+                rows.append((*(_PLACE[name] for name in boundary_signals(arc, turn)), _BIAS))
+                targets.append(place in starts)
                 names.append(session.session)
-            first = place if place in starts else first
+            if place in starts:
+                arc = OpenArc([turn])
+            else:
+                arc.add(turn)
     return rows, targets, names
 
 
-def _f1(logits: Sequence[float], targets: Sequence[int], cut: float) -> float:
-    judged = [target for logit, target in zip(logits, targets, strict=True) if logit >= cut]
-    return 2 * judged.count(0) / (len(judged) + targets.count(0))
+def rate_cut(logits: Sequence[float], targets: Sequence[bool]) -> float:
+    """The logit above which `JUDGED_PER_EXPERT` times as many lie as are true."""
+    ordered = sorted(logits, reverse=True)
+    count = round(JUDGED_PER_EXPERT * sum(targets))
+    if not 0 < count < len(ordered):
+        return ordered[0] + 1 if ordered and not count else 0.0
+    return (ordered[count - 1] + ordered[count]) / 2
+
+
+def _fit(rows: Sequence[Row], targets: Sequence[bool]) -> list[float]:
+    """One weight per signal, the bias last, by Newton's method."""
+    size = _BIAS + 1
+    counts = [0] * size
+    for row in rows:
+        for number in row:
+            counts[number] += 1
+    kept = [number for number in range(size) if counts[number] >= SEEN_MIN or number == _BIAS]
+    at = {number: place for place, number in enumerate(kept)}
+    packed = [tuple(at[number] for number in row if number in at) for row in rows]
+    weights = [0.0] * len(kept)
+    for _ in range(NEWTON_STEPS):
+        step = _solved(*_slopes(packed, targets, weights))
+        weights = [weight - part for weight, part in zip(weights, step, strict=True)]
+    full = [0.0] * size
+    for number, place in at.items():
+        full[number] = weights[place]
+    return full
+
+
+def _slopes(
+    rows: Sequence[Row], targets: Sequence[bool], weights: Sequence[float]
+) -> tuple[list[list[float]], list[float]]:
+    """The second and the first derivatives of the penalized log-loss; the bias, which is last, is not penalized."""
+    size = len(weights)
+    second = [[PENALTY if i == j and i < size - 1 else 1e-9 * (i == j) for j in range(size)] for i in range(size)]
+    first = [PENALTY * weight for weight in weights[:-1]] + [0.0]
+    for row, target in zip(rows, targets, strict=True):
+        share = 1 / (1 + math.exp(-sum(weights[number] for number in row)))
+        error, spread = share - target, share * (1 - share)
+        for i in row:
+            first[i] += error
+            line = second[i]
+            for j in row:
+                line[j] += spread
+    return second, first
+
+
+def _solved(matrix: list[list[float]], right: list[float]) -> list[float]:
+    """The solution of a symmetric positive system, by elimination."""
+    size = len(right)
+    rows = [[*line, value] for line, value in zip(matrix, right, strict=True)]
+    for i in range(size):
+        pivot = rows[i]
+        for j in range(i + 1, size):
+            factor = rows[j][i] / pivot[i]
+            if factor:
+                rows[j] = [a - factor * b for a, b in zip(rows[j], pivot, strict=True)]
+    solution = [0.0] * size
+    for i in reversed(range(size)):
+        solution[i] = (rows[i][size] - sum(rows[i][j] * solution[j] for j in range(i + 1, size))) / rows[i][i]
+    return solution
+
+
+def marked_sessions(data_dir: Path) -> list[SessionItem]:
+    """The sessions that `MARKS` knows, as far as DATA_DIR holds them."""
+    found: list[SessionItem] = []
+    for path in sorted(data_dir.glob("*/turns.jsonl")):
+        by_session: dict[str, list[dict[str, Any]]] = {}
+        for turn in read_lines(path):
+            by_session.setdefault(str(turn.get("session_id")), []).append(turn)
+        found += [_marked(name, turns) for name, turns in by_session.items() if digest_of(name) in MARKS]
+    return found
+
+
+def digest_of(session: str) -> str:
+    """How `MARKS` names a session."""
+    return blake2b(session.encode(), digest_size=6).hexdigest()
+
+
+def _marked(name: str, turns: Sequence[dict[str, Any]]) -> SessionItem:
+    ordered = sorted(turns, key=lambda turn: int(turn["turn"]))
+    bounds = [1, *MARKS[digest_of(name)], len(ordered) + 1]
+    arcs = [
+        {"start": start, "end": after - 1, "intent": None, "goal_complete": None} for start, after in pairwise(bounds)
+    ]
+    return session_item({"session": name, "turns": [as_labelled_turn(turn) for turn in ordered], "arcs": arcs})
 
 
 def source_of(model: BoundaryModel) -> str:
@@ -75,9 +187,10 @@ def source_of(model: BoundaryModel) -> str:
 def main(data_dir: Path, out: Path | None) -> None:
     """Train the boundary judge on DATA_DIR/labels/sessions.jsonl and write its weights."""
     sessions = [each for each in labelled_sessions(data_dir / "labels" / "sessions.jsonl") if each.arcs is not None]
+    marked = marked_sessions(data_dir)
     target = out or Path(__file__).parent.parent / "aggregates" / "boundary_weights.py"
-    target.write_text(source_of(train_boundary(sessions)), encoding="utf-8")
-    click.echo(f"{len(sessions)} sessions -> {target}")
+    target.write_text(source_of(train_boundary(sessions, marked)), encoding="utf-8")
+    click.echo(f"{len(sessions)} labelled and {len(marked)} marked sessions -> {target}")
 
 
 if __name__ == "__main__":

@@ -4,15 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregates.boundary import (
-    AFTER_COMMIT,
-    SIGNALS,
-    BoundaryModel,
-    OpenArc,
-    boundary_signals,
-    continues,
-    topic_shift,
-)
+from aggregates.boundary import AFTER_COMMIT, BoundaryModel, continues, topic_shift
+from aggregates.boundary_signals import SIGNALS, OpenArc, boundary_signals
 from tests.support.judging import turn
 
 FIRST = turn("Rename getUsr to getUser in src/user.ts", marks="C", changed=("src/user.ts",))
@@ -44,15 +37,15 @@ def test_another_long_task_on_other_files_says_so() -> None:
         marks="C",
         changed=("billing/pdf.py",),
     )
-    signals = boundary_signals([FIRST], later)
-    assert {"hands over a plan", "works on other files", "shares no word", "8 words or more are new"} <= set(signals)
+    signals = boundary_signals(OpenArc([FIRST]), later)
+    assert {"hands over a plan", "works on other files", "6 words or more are new", "stands apart"} <= set(signals)
 
 
 def test_a_follow_up_on_the_same_files_says_so() -> None:
     """It shares words and files."""
     later = turn("also rename getUsr in the tests of src/user.ts", place=2, marks="C", changed=("src/user.ts",))
-    signals = boundary_signals([FIRST], later)
-    assert {"says also", "works on the same files", "changes the same files"} <= set(signals)
+    signals = boundary_signals(OpenArc([FIRST]), later)
+    assert {"links back at once", "works on the same files", "changes the same files"} <= set(signals)
     assert not topic_shift([FIRST], later).shift
 
 
@@ -75,7 +68,9 @@ def test_a_commit_lowers_what_a_boundary_needs() -> None:
 
 def test_signals_come_in_a_fixed_order() -> None:
     """So evidence never depends on hashing."""
-    signals = boundary_signals([FIRST], turn("now look at docs/intro.md, it is still wrong about names", place=2))
+    signals = boundary_signals(
+        OpenArc([FIRST]), turn("now look at docs/intro.md, it is still wrong about names", place=2)
+    )
     assert signals == sorted(signals, key=SIGNALS.index)
 
 
@@ -92,3 +87,38 @@ def test_an_arc_that_grew_turn_by_turn_is_judged_like_its_turns() -> None:
         assert topic_shift(arc, each) == topic_shift(turns[:place], each)
         assert continues(arc, each) is continues(turns[:place], each)
         arc.add(each)
+
+
+@pytest.mark.parametrize("minutes", [1, 20, 90, 3_000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "also rename it in src/user.ts",
+        "add a test for that",
+        "and the other one?",
+        "Perfect. Commit that, please.",
+        "now rename getUsr in the tests of src/user.ts too",
+    ],
+)
+def test_idle_time_alone_is_no_boundary(text: str, minutes: int) -> None:
+    """What goes on with the topic goes on with it, a minute or two days later."""
+    later = turn(text, place=1 + minutes)
+    assert not topic_shift([FIRST], later).shift
+    soon = boundary_signals(OpenArc([FIRST]), turn(text, place=2))
+    assert boundary_signals(OpenArc([FIRST]), later) == soon
+
+
+def test_a_prompt_that_is_sent_again_never_shifts() -> None:
+    """However long it is, and however eager the model."""
+    text = "Review the payment module for races, then list what you would change first and why, by file and line."
+    eager = BoundaryModel(bias=10_000, weights={})
+    verdict = topic_shift([FIRST, turn(text, place=2)], turn(text + " Please.", place=900), eager)
+    assert not verdict.shift
+    assert [each.what for each in verdict.evidence] == ["repeats the prompt before"]
+
+
+def test_a_complaint_among_many_words_may_be_of_another_topic() -> None:
+    """A few words that complain are about what came before; a long text, or one that names a new task, may not be."""
+    eager = BoundaryModel(bias=10_000, weights={})
+    assert not topic_shift([FIRST], turn("the tests are still failing", place=2), eager).shift
+    assert topic_shift([FIRST], turn("unrelated to this: the tests are still failing", place=2), eager).shift

@@ -58,12 +58,12 @@ def test_a_session_item_is_judged_into_arcs_that_cover_its_turns() -> None:
                 "tools": ["Edit src/user.ts"],
                 "response_end": "Done.",
             },
-            {"prompt": "/exit", "tools": [], "response_end": ""},
+            {"prompt": "/clear", "tools": [], "response_end": ""},
             {"prompt": "Add a chart to the weekly report", "tools": [], "response_end": "Which one?"},
         )
     )
     bounds = [(arc["start"], arc["end"]) for arc in judged["arcs"]]
-    assert bounds == [(1, 2), (3, 3)]
+    assert bounds == [(1, 1), (2, 3)]
     assert set(judged["arcs"][0]) == {"start", "end", "intent", "goal_complete", "confidence"}
 
 

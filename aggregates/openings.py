@@ -1,0 +1,96 @@
+"""How a prompt opens: what its first words say of whether it starts something of its own or goes on.
+
+Each way is one bit of a reading, for the boundary judge. Only the head of a person's own words is looked at.
+"""
+
+import re
+
+HEAD_CHARS = 400
+_NEAR_CHARS = 220
+_OWN_WORDS_MIN = 18
+_LONG_WORDS_MIN = 12
+_ASK_WORDS_MIN = 8
+
+_ACCEPTS = r"(?:ok|okay|alright|great|perfect|nice|cool|good|awesome|excellent|k|m+k|thanks|thank you|works)\b"
+_FIRST = r"\W*(?:(?:ok|okay|alright|great|perfect|good|now|so|also|next)\W+)*"
+
+_NEW_TASK = re.compile(
+    r"\b(?:unrelated|new (?:change|task|topic|feature request)"
+    r"|(?:next|2nd|second|third|another|one more|different|separate) (?:problem|issue|bug|task|topic|subject)"
+    r"|something (?:odd|weird|strange|else|different)|let'?s (?:now )?(?:talk about|move on|switch|return to)|as for"
+    r"|(?:with|in|given) (?:all )?(?:this|that) (?:context|knowledge|in mind)|start(?:ing)? (?:from scratch|over)"
+    r"|there'?s an? (?:issue|problem|bug)|moving on|on (?:to )?another|now (?:to|for) the"
+    r"|while (?:we'?re|you'?re|i'?m) (?:at it|there|here)|we(?:'?re| are) missing|i(?:'ve)? also|also want to)\b"
+)
+_GOES_BACK = re.compile(
+    r"\b(?:(?:go|going|get|getting)? ?back to|ignore (?:this|that)|the (?:findings|changes|ones?) (?:before|above|from)"
+    r"|(?:as|like) (?:i|we) said|again|still|same)\b"
+)
+_PICKS = re.compile(
+    r"\W*(?:(?:let'?s |now |also |then |please |can you |yes,? |ok,? |and )*"
+    r"(?:address|adress|fix|do|handle|implement|apply|start with|start w/|take|go with|update|knock out|tell me about"
+    r"|finish|complete|look at)\W+"
+    r"(?:#|top|number|items?|option|step|point|phase|issue|these|both|the first|the second)?\W*\d+\b|\d+\b)"
+)
+_GOES_ON_AFTER_YES = re.compile(rf"\W*{_ACCEPTS}\W+")
+_NOW = re.compile(r"\W*(?:(?:ok|okay|alright|great|perfect|good|and|so)\W+)?(?:now|next)\b")
+_ASKS_FIRST = re.compile(
+    rf"{_FIRST}(?:i(?:'d| would) like|i want|i need|we need|we want|we should|let'?s|lets|please|can you|could you"
+    r"|can we|could we|add|create|implement|write|make|build|change|update|remove|refactor|take a look|look at|review"
+    r"|investigate|your task|when|while|given|in |for |if |there|the |i(?:'ve| have| just)|my )"
+)
+_LINKS_BACK = re.compile(
+    r"\W*(?:and|but|also|so|then|yes|yeah|yep|yup|no|nope|hmm+|ah|oh|still|why|right|wait|sorry|that|this|it|these|those"
+    r"|they|i meant|i mean|actually|maybe|uhh?|what about|how about|should we|do we|is it|is that|is this|does it"
+    r"|does that|did you|are you|are we|wouldn'?t|isn'?t|shouldn'?t|didn'?t|go|proceed|do it|let'?s do|let'?s go"
+    r"|let'?s try|same|instead|again|looks|perfect|great|good|nice|cool|thanks?|k|mm+k?|ok|okay|alright)\b"
+)
+_POINTS = re.compile(r"\b(?:it|this|that|these|those|they|them|there)\b")
+_PERSON = re.compile(r"\b(?:i|i'm|i've|i'd|you|your|my|me)\b")
+_FAILURE = re.compile(r"--- FAIL|=== (?:RUN|NAME)|Traceback|panic:")
+_SEVERITY = re.compile(r"^(?:low|medium|high|critical) severity", re.MULTILINE)
+
+OPENINGS: tuple[str, ...] = (
+    "names a new task",
+    "goes back",
+    "picks from a list",
+    "goes on after a yes",
+    "begins with now",
+    "asks like a first prompt",
+    "links back at once",
+    "points back at once",
+    "speaks of nobody",
+    "rates a severity",
+    "pastes a failure",
+    "ends by asking",
+    "a few words that point back",
+)
+"""What is looked for, each by its bit."""
+OPENING: dict[str, int] = {name: 1 << place for place, name in enumerate(OPENINGS)}
+
+
+def opening_flags(text: str, own: str, words: int) -> int:
+    """The ways in which a prompt opens, as bits; `own` is what the person wrote of `text`, `words` how many."""
+    said = own.strip()
+    head = said[:HEAD_CHARS].lower()
+    near = head[:_NEAR_CHARS]
+    found = (
+        _NEW_TASK.search(near),
+        _GOES_BACK.search(_first_words(near, 14)),
+        _PICKS.match(head),
+        words > _LONG_WORDS_MIN and _GOES_ON_AFTER_YES.match(head),
+        _NOW.match(head),
+        words > _ASK_WORDS_MIN and _ASKS_FIRST.match(head),
+        _LINKS_BACK.match(head),
+        _POINTS.search(_first_words(near, 5)),
+        words > _OWN_WORDS_MIN and not _PERSON.search(head),
+        "severity" in head and _SEVERITY.search(head),
+        len(text) > len(own) and _FAILURE.search(text[:HEAD_CHARS]),
+        said.endswith("?"),
+        words <= _LONG_WORDS_MIN and _POINTS.search(head),
+    )
+    return sum(1 << place for place, holds in enumerate(found) if holds)
+
+
+def _first_words(text: str, count: int) -> str:
+    return " ".join(text.split(None, count)[:count])
