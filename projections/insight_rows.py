@@ -22,8 +22,12 @@ from projections.sub_session_rows import Detail
 NANO = 1_000_000_000
 
 
+Span = tuple[str, int, int]
+"""A turn: its agent session, its first and its last moment."""
+
+
 class Arc(msgspec.Struct, frozen=True, kw_only=True):
-    """One sub-session of the range."""
+    """One sub-session of the range: numbers alone, since there may be many thousands."""
 
     agent_session_id: str
     started_us: int
@@ -40,7 +44,13 @@ class Arc(msgspec.Struct, frozen=True, kw_only=True):
     cost_usd_nano: int
     requests: int
     unpriced_requests: int
-    turns: tuple[Turn, ...]
+    turns: tuple[Span, ...]
+    elapsed_ms: tuple[int, ...]
+    """Of the turns whose answer was timed."""
+    corrected: bool
+    """A later prompt of it corrects what was done."""
+    friction: bool
+    """An error, a failed last check, a correction or an interruption."""
     leading: str
     """The weightiest evidence against its goal."""
 
@@ -57,12 +67,7 @@ class Arc(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def first_try(self) -> bool:
         """Crushed, and never corrected on the way."""
-        return self.crushed and not corrected(self.turns)
-
-    @property
-    def friction(self) -> bool:
-        """An error, a failed last check, a correction or an interruption."""
-        return had_friction(self.turns)
+        return self.crushed and not self.corrected
 
     @property
     def trouble(self) -> str:
@@ -89,7 +94,7 @@ def arcs(reader: Reader, scope: Scope, window: Window) -> list[Arc]:
 def _arc(values: Sequence[Any], rows: Iterable[Sequence[Any]]) -> Arc:
     _, session, started_us, qualifies, crushed, rework, intent, *sums, detail = values
     names = ("input_tokens", "output_tokens", "tokens", "cost_usd_nano", "requests", "unpriced_requests")
-    judged = unpack(detail, Detail)
+    judged, turns = unpack(detail, Detail), [unpack(row[-1], Turn) for row in rows]
     return Arc(
         agent_session_id=session,
         started_us=started_us,
@@ -98,7 +103,10 @@ def _arc(values: Sequence[Any], rows: Iterable[Sequence[Any]]) -> Arc:
         rework=bool(rework),
         intent=intent,
         asked=judged.floor.countable_turns > 0,
-        turns=tuple(unpack(row[-1], Turn) for row in rows),
+        turns=tuple((turn.agent_session_id, turn.started_us, turn.last_activity_us) for turn in turns),
+        elapsed_ms=tuple(turn.elapsed_ms for turn in turns if turn.elapsed_ms is not None),
+        corrected=corrected(turns),
+        friction=had_friction(turns),
         leading=leading_against(judged.outcome) or NO_SIGN,
         **dict(zip(names, sums, strict=True)),
     )

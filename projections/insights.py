@@ -68,7 +68,7 @@ def insights(reader: Reader, scope: Scope, asked: Asked) -> i.Insights:
 
 
 def _meta(asked: Asked, found: Sequence[Arc]) -> i.Meta:
-    written = [turn.started_us for arc in found for turn in arc.turns]
+    written = [started_us for arc in found for _, started_us, _ in arc.turns]
     return i.Meta(
         period_start=iso(asked.window.start_us),
         period_end=iso(asked.window.end_us),
@@ -145,7 +145,8 @@ def _worst_prompts(reader: Reader, scope: Scope, window: Window) -> list[i.Worst
 def _activity(reader: Reader, scope: Scope, asked: Asked, found: Sequence[Arc]) -> i.Activity:
     days = asked.periods("day")
     begun = sorted_into(days, ((arc.started_us, arc) for arc in found))
-    inside = [turn.started_us for arc in found for turn in arc.turns if turn.started_us < asked.window.end_us]
+    end_us = asked.window.end_us
+    inside = [started_us for arc in found for _, started_us, _ in arc.turns if started_us < end_us]
     written = sorted_into(days, ((at_us, at_us) for at_us in inside))
     active = sum(us for _, us in active_times(reader.db, scope, asked.window))
     return i.Activity(
@@ -161,14 +162,13 @@ def _activity(reader: Reader, scope: Scope, asked: Asked, found: Sequence[Arc]) 
 
 def _stats(found: Sequence[Arc]) -> i.Stats:
     turns = [turn for arc in found for turn in arc.turns]
-    timed = [turn.elapsed_ms for turn in turns if turn.elapsed_ms is not None]
-    spans = [(turn.agent_session_id, turn.started_us, turn.last_activity_us) for turn in turns]
+    timed = [elapsed_ms for arc in found for elapsed_ms in arc.elapsed_ms]
     return i.Stats(
         avg_turns_per_session=rate(len(turns), len(found)),
         median_response_time_secs=median(timed) / _MS_PER_SECOND if timed else None,
         sessions=len(found),
         first_try_rate=_first_try_rate(found),
-        multi_clauding_events=times_at_once(spans),
+        multi_clauding_events=times_at_once(turns),
     )
 
 
