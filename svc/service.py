@@ -136,6 +136,8 @@ class RunningService:
         self, scope: Scope, query: Callable[Concatenate[Reader, Scope, P], T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Run a query in a thread, on the views as they stand."""
+        with trio.move_on_after(READ_WAIT_SECONDS):
+            await self._level()
         self._check_level()
         return await self._read(query, scope, *args, **kwargs)
 
@@ -247,15 +249,21 @@ class RunningService:
         """How far a replay has come."""
         return self._rebuilding.status
 
+    async def _level(self) -> None:
+        """Just after a start, the views are level within a moment."""
+        while not self.projector.is_level:
+            await self.projector.wait_beyond(self.projector.position)
+
     def _check_level(self) -> None:
         if not self.projector.is_level:
             done, of = self.projector.position, self.journal.head
             raise Unavailable(f"the views are being built from the log: {done} of {of} events; try again soon")
 
     async def _caught_up(self, developer_id: UUID) -> None:
-        self._check_level()
         with trio.move_on_after(READ_WAIT_SECONDS) as waited:
+            await self._level()
             await self.projector.wait_for(self._acknowledged.position(developer_id))
+        self._check_level()
         if waited.cancelled_caught:
             raise Unavailable("your latest captures are stored but not counted yet; try again in a few seconds")
 
