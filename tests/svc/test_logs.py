@@ -1,0 +1,83 @@
+"""The log itself: one JSON object a line, with the request it belongs to, and without what an exception quotes."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import structlog
+
+from svc.logs import count_errors, set_up_logs
+from svc.store import StoreUnavailable
+from svc_http.request_ids import REQUEST_ID
+
+WORDS = "the merger with Initech"
+
+
+@pytest.fixture(autouse=True)
+def _for_one_test() -> Iterator[None]:
+    """What is set up for the process is undone."""
+    yield
+    structlog.reset_defaults()
+
+
+def logger() -> Any:
+    """The log of a process that serves; to be asked for within a test, for it writes to the standard error of then."""
+    set_up_logs("debug")
+    return structlog.get_logger()
+
+
+def lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, str]]:
+    """What was logged."""
+    return [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+
+
+def test_a_line_carries_the_request_it_belongs_to(capsys: pytest.CaptureFixture[str]) -> None:
+    """Whoever logs it; outside of requests there is none."""
+    log = logger()
+    log.info("before")
+    token = REQUEST_ID.set("r-1")
+    log.warning("within")
+    REQUEST_ID.reset(token)
+    assert [line.get("request_id") for line in lines(capsys)] == [None, "r-1"]
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (ValueError(f"invalid literal: {WORDS}"), "builtins.ValueError"),
+        (KeyError(WORDS), "builtins.KeyError"),
+        (StoreUnavailable("disk is full"), "svc.store.StoreUnavailable: disk is full"),
+        (FileNotFoundError(2, "No such file", "/var/x"), "FileNotFoundError: [Errno 2] No such file: '/var/x'"),
+        (ExceptionGroup("some", [ValueError(WORDS), OSError("gone")]), "builtins.OSError: gone"),
+    ],
+)
+def test_an_exception_tells_its_place_and_not_what_it_quotes(
+    capsys: pytest.CaptureFixture[str], error: Exception, told: str
+) -> None:
+    """Of exceptions that may quote what was sent only the type is told; its cause too."""
+    log = logger()
+    try:
+        try:
+            raise RuntimeError(WORDS)
+        except RuntimeError as cause:
+            raise error from cause
+    except Exception:
+        log.exception("it broke")
+    (line,) = lines(capsys)
+    assert told in line["exception"]
+    assert "builtins.RuntimeError" in line["exception"]
+    assert "test_logs.py" in line["exception"]
+    assert WORDS not in json.dumps(line)
+
+
+def test_errors_are_counted_by_their_message(capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever else the line says."""
+    log = logger()
+    errors: Counter[str] = Counter()
+    count_errors(errors)
+    for number in range(3):
+        log.error("it broke", number=number)
+    log.warning("it nearly broke")
+    assert errors == {"it broke": 3}
