@@ -51,8 +51,12 @@ judge-report: dev
 explanations: dev
 	SVC_WRITE_PAGES=1 $(BIN)/python -m pytest -q tests/svc_http/test_explanations_page.py
 
+# What agents' hooks call is a small program inside it, which `svc connect` lays down: unpacking all of it takes seconds.
 binary: dev
-	$(BIN)/pyinstaller --noconfirm --clean --onefile --name svc \
+	$(BIN)/pyinstaller --noconfirm --clean --onefile --name svc-hook --exclude-module _decimal --exclude-module _pickle \
+	  --exclude-module lzma --exclude-module bz2 --exclude-module tracemalloc \
+	  --distpath build/hook --workpath build/hook-work --specpath build svc/hook/__main__.py
+	$(BIN)/pyinstaller --noconfirm --clean --onefile --name svc --add-data $(CURDIR)/build/hook/svc-hook:. \
 	  --paths http --collect-submodules svc.cli --hidden-import tzdata --collect-data tzdata --collect-data svc --collect-data svc_http --copy-metadata genai-prices \
 	  --distpath dist --workpath build/binary --specpath build svc/__main__.py
 	dist/svc --version

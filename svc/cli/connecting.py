@@ -22,13 +22,16 @@ from svc.connect.connections import (
 )
 from svc.connect.files import FileRefused
 from svc.connect.server import KeyRefused, NotAnswered, Server, checked_url
+from svc.hook.files import draft_file, private_folder
 from svc.hook.outbox import Outbox
-from svc.hook.places import connection_folder
+from svc.hook.places import connection_folder, state_folder
 from svc.program import program
 
 T = TypeVar("T")
 
 DEFAULT_URL = "http://127.0.0.1:4318"
+HOOK_PROGRAM = "svc-hook"
+
 KEY_START_CHARACTERS = 12
 """As much of a key as the server keeps."""
 
@@ -85,12 +88,28 @@ def hook_command(agent: str, name: str) -> tuple[str, ...]:
     return (*_program(), "hook", agent, *(() if name == agent else ("--connection", name)))
 
 
+def hook_program() -> Path:
+    """Where the one-file binary lays its hook program down."""
+    return state_folder() / "bin" / HOOK_PROGRAM
+
+
 def _program() -> list[str]:
-    """Without its environment: an agent that runs it has another one."""
+    """What starts fast, and needs none of this process's environment: an agent that runs it has another one."""
+    carried = Path(getattr(sys, "_MEIPASS", "")) / HOOK_PROGRAM
+    if getattr(sys, "frozen", False) and carried.exists():
+        return [str(hook_program())]
     script = Path(sys.executable).with_name("svc")
-    if getattr(sys, "frozen", False) or not script.exists():
-        return program()
-    return [str(script)]
+    return [str(script)] if script.exists() and not getattr(sys, "frozen", False) else program()
+
+
+def _lay_down() -> None:
+    """The hook's own program, where the one-file binary carries one. Raises `OSError`."""
+    carried = Path(getattr(sys, "_MEIPASS", "")) / HOOK_PROGRAM
+    if getattr(sys, "frozen", False) and carried.exists():
+        private_folder(hook_program().parent)
+        draft = draft_file(hook_program().parent, carried.read_bytes())
+        draft.chmod(0o700)
+        draft.replace(hook_program())
 
 
 def _checked_key(key: str | None) -> str:
@@ -155,6 +174,7 @@ def _write(
         store(msgspec.structs.replace(connection, files=tuple(receipts.values())))
 
     remember()
+    _lay_down()
     note_program(_program())
     for each in outdated:
         give_back([each])

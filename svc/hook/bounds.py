@@ -14,6 +14,9 @@ DELIVER_SECONDS = 1.2
 DELIVER_AT_END_SECONDS = 0.7
 """The same for a session's end: Claude Code gives all hooks 1.5 s together then."""
 
+UNPACK_SECONDS = 0.3
+"""What the one-file program takes of all this before it begins: it unpacks itself."""
+
 LATE_SECONDS = 0.1
 """For a note that the server did not answer in time."""
 

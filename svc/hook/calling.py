@@ -10,24 +10,31 @@ import time
 from collections.abc import Callable
 from typing import NoReturn
 
-from svc.hook.bounds import DELIVER_AT_END_SECONDS, DELIVER_SECONDS, EXIT_SECONDS, INPUT_BYTES_MAX, LATE_SECONDS
+from svc.hook.bounds import (
+    DELIVER_AT_END_SECONDS,
+    DELIVER_SECONDS,
+    EXIT_SECONDS,
+    INPUT_BYTES_MAX,
+    LATE_SECONDS,
+    UNPACK_SECONDS,
+)
 
 
 def call(arguments: list[str]) -> NoReturn:
     """`AGENT [--connection NAME]`, the hook's JSON on standard input. Ends the process."""
-    started = time.monotonic()
+    started = time.monotonic() - (UNPACK_SECONDS if getattr(sys, "frozen", False) else 0)
     late: list[Callable[[], None]] = []
     with contextlib.suppress(BaseException):
         # Ctrl-C is meant for the agent.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        _thread.start_new_thread(_end_in_time, (late,))
+        _thread.start_new_thread(_end_in_time, (started, late))
         _call(arguments, started, late)
     os._exit(0)
 
 
-def _end_in_time(late: list[Callable[[], None]]) -> None:
+def _end_in_time(started: float, late: list[Callable[[], None]]) -> None:
     """Whatever the process waits for (a name's address, a disk, a server that drips), it ends."""
-    time.sleep(EXIT_SECONDS)
+    time.sleep(max(0, started + EXIT_SECONDS - time.monotonic()))
     with contextlib.suppress(BaseException):
         _thread.start_new_thread(_now, (late,))
         time.sleep(LATE_SECONDS)

@@ -9,7 +9,6 @@ from svc.hook.captures import captured
 from svc.hook.inputs import AGENTS, happening
 from svc.hook.outbox import Outbox
 from svc.hook.places import Connection, connection_folder, load_connection
-from svc.hook.sending import Sender, pause
 from svc.hook.sessions import Sessions
 from svc.hook.transcripts import last_message
 
@@ -26,7 +25,7 @@ def handle(
         return
     outbox = Outbox(connection_folder(connection_name))
     keep(connection, outbox, agent, told)
-    late.append(lambda: pause(outbox, "no answer in time"))
+    late.append(lambda: outbox.pause("no answer in time"))
     send(connection, outbox, deadline)
 
 
@@ -52,5 +51,8 @@ def keep(connection: Connection, outbox: Outbox, agent: str, told: dict[str, Any
 
 def send(connection: Connection, outbox: Outbox, deadline: float) -> None:
     """Send what waits."""
+    # Imported only now: what happened is on disk before the half of the time that this takes.
+    from svc.hook.sending import Sender
+
     with contextlib.closing(Sender(connection, outbox, deadline)) as sender:
         sender.send_waiting()

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from svc.hook.bounds import DEAD_LETTERS_MAX, OUTBOX_BYTES_MAX, OUTBOX_FILES_MAX, OUTBOX_SECONDS_MAX
+from svc.hook.bounds import DEAD_LETTERS_MAX, OUTBOX_BYTES_MAX, OUTBOX_FILES_MAX, OUTBOX_SECONDS_MAX, PAUSE_SECONDS
 from svc.hook.captures import Captured
 from svc.hook.files import draft_file, private_folder, replace_file, sync_folder
 
@@ -129,6 +129,11 @@ class Outbox:
         """Change some notes, as the one who sends; what cannot be written is not worth a failure."""
         with contextlib.suppress(OSError):
             replace_file(self._notes, json.dumps({**self.notes(), **changes}).encode())
+
+    def pause(self, why: str) -> None:
+        """Who waited for nothing has the next ones not wait at all for a while."""
+        now = time.time()
+        self.note(failure={"at": now, "what": why}, pause_until=now + PAUSE_SECONDS)
 
     def bury(self, captured: dict[str, Any], status: int | str) -> None:
         """Remember a capture that the server refused for good."""

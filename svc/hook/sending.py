@@ -19,12 +19,6 @@ _NO_SERVICE = (404, 405)
 """From a route that every intake has: something else answers at this address."""
 
 
-def pause(outbox: Outbox, why: str) -> None:
-    """Who waited for nothing has the next ones not wait at all for a while."""
-    now = time.time()
-    outbox.note(failure={"at": now, "what": why}, pause_until=now + PAUSE_SECONDS)
-
-
 class Sender:
     """One connection to the server for as long as there is something to send. `deadline`: by the monotonic clock."""
 
@@ -87,7 +81,7 @@ class Sender:
 
     def _failed(self, error: Exception) -> None:
         if isinstance(error, TimeoutError):
-            pause(self._outbox, "no answer in time")
+            self._outbox.pause("no answer in time")
         else:
             reason = getattr(error, "strerror", None)
             self._outbox.note(failure={"at": time.time(), "what": reason or type(error).__name__})
