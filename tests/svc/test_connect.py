@@ -4,6 +4,7 @@ import json
 import os
 import stat
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -397,3 +398,18 @@ def test_a_hook_whose_program_is_gone_disturbs_nobody(home: Path, tmp_path: Path
     (plan,) = plans(Target("claude-code", URL, KEY, (str(tmp_path / "gone"), "hook")), "user", home)
     lines = {each.value["hooks"][0]["command"] for each in plan.changes if isinstance(each, Append)}
     assert [subprocess.run(line, shell=True, capture_output=True).returncode for line in lines] == [0]
+
+
+def test_the_one_file_binary_lays_down_a_small_program_for_hooks(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unpacking all of itself takes longer than a hook may."""
+    (tmp_path / "svc-hook").write_text("#!/bin/sh\n")
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    monkeypatch.setattr(sys, "_MEIPASS", str(tmp_path), raising=False)
+    connect("claude-code")
+    laid_down = home / ".local/state/svc/bin/svc-hook"
+    assert mode_of(laid_down) == 0o700
+    command = settings(home / ".claude/settings.json")["hooks"]["Stop"][0]["hooks"][0]["command"]
+    assert command == f"{laid_down} hook claude-code || true"
+    assert (home / ".config/svc/program").read_text() == f"{laid_down}\n"
