@@ -18,6 +18,7 @@ from svc.clock import Clock, SystemClock
 from svc.event_log import open_log
 from svc.instruments import Instruments, Parts
 from svc.journal import Journal
+from svc.keeping.migrating import upgrade
 from svc.limits import BEGIN_SECONDS
 from svc.logs import count_errors
 from svc.metrics import Tallies
@@ -56,6 +57,7 @@ async def open_service(
     tallies = Tallies()
     count_errors(tallies.errors)
     var = settings.var_path
+    upgrade(var)
     store, vault = open_log(var)
     try:
         journal = Journal(store)

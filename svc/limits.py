@@ -25,6 +25,21 @@ READ_EVENTS_MAX = 1_000
 READ_BYTES_MAX = 16 * MIB_BYTES
 """Bytes in one read of the log, since a thousand events of 4 MiB would not fit in memory."""
 
+BACKUP_PAGES = 4_096
+"""Pages of 4 KiB that a backup copies at a time: it shows how far it is, and can be interrupted, between any two."""
+
+BACKUP_TRIES = 5
+"""How often the archive is copied again because files of it were merged meanwhile; then it is left out."""
+
+EXPORT_PAGE = 200
+"""Sub-sessions, or prompts, that an export reads at a time."""
+
+EXPORT_ROW_BYTES_MAX = 64 * MIB_BYTES
+"""The longest line of an export: a prompt and its answer, each of a frame, as JSON that escapes every character."""
+
+FINDINGS_MAX = 200
+"""How many findings of a verification are shown; a broken disk has no end of them."""
+
 KEEP_EVENTS = 500
 """Events that a retention, a forgetting, an export or a verification takes at a time: half a second's work at most."""
 

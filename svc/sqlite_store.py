@@ -26,7 +26,9 @@ from svc.codec import Codec
 from svc.limits import STORE_BUSY_TIMEOUT_MS, STORE_READERS_MAX
 from svc.store import EventStore, StoreUnavailable
 
-_USER_VERSION = 1
+FORM = 2
+"""Of the log, in the file's `user_version`; `svc/keeping/migrating.py` says how an older one becomes the present."""
+
 WRITER_PRAGMAS = (
     "PRAGMA synchronous = FULL",
     # Only macOS looks at this: there a plain fsync leaves the data in the drive's own cache.
@@ -170,11 +172,23 @@ class SqliteRecorder(SQLiteApplicationRecorder):
     def check_writable(self) -> None:
         """Writes one page, the one that holds the version of the table, as it was, and syncs it."""
         with self.datastore.get_connection(commit=True) as writer:
-            writer.cursor().execute(f"PRAGMA user_version = {_USER_VERSION}")
+            writer.cursor().execute(f"PRAGMA user_version = {self._form(writer) or FORM}")
+
+    def form(self) -> int:
+        """That of the log."""
+        with self.datastore.get_connection(commit=False) as reader:
+            return self._form(reader)
 
     def close(self) -> None:
         """Closes every connection."""
         self.datastore.close()
+
+    def _form(self, connection: SQLiteConnection) -> int:
+        """That of the file; 0 in one that was made just now."""
+        cursor = connection.cursor()
+        cursor.execute("PRAGMA user_version")
+        form: int = cursor.fetchone()[0]
+        return form
 
     def _select(self, where: str, values: Sequence[object]) -> list[Notification]:
         with self.datastore.transaction(commit=False) as cursor:
@@ -188,10 +202,20 @@ def open_sqlite_store(path: Path, codec: Codec, *, busy_timeout_ms: int = STORE_
     try:
         recorder.create_table()
         recorder.check_writable()
-    except (EventSourcingError, sqlite3.Error) as error:
+        check_form(recorder.form())
+    except (EventSourcingError, sqlite3.Error, StoreUnavailable) as error:
         recorder.close()
         raise StoreUnavailable(f"{path.name}: {error}") from error
     return EventStore(recorder, codec)
+
+
+def check_form(form: int) -> None:
+    """Raises `StoreUnavailable` where a log is of a form that this program does not know."""
+    if form > FORM:
+        raise StoreUnavailable(
+            f"it is of form {form}, and this program knows forms up to {FORM}: it was upgraded by a newer "
+            "svc. Start that version, or restore a backup that was made before"
+        )
 
 
 def _notification(row: sqlite3.Row) -> Notification:

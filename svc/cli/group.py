@@ -25,6 +25,13 @@ COMMANDS = {
     "import": "svc.cli.importing:import_",
     "grade": "svc.cli.judging:grade",
     "judge": "svc.cli.judging:judge",
+    "backup": "svc.cli.keeping:backup_",
+    "restore": "svc.cli.keeping:restore_",
+    "verify": "svc.cli.keeping:verify_",
+    "export": "svc.cli.keeping:export_",
+    "forget": "svc.cli.keeping:forget_",
+    "retention": "svc.cli.keeping:retention_",
+    "migrate": "svc.cli.keeping:migrate_",
     "demo": "svc.cli.demo:demo",
     "project": "svc.cli.projecting:project",
 }

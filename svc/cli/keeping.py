@@ -1,0 +1,282 @@
+"""Commands that keep the data, and that end it: backup, restore, verify, export, forget, retention, migrate."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+from uuid import UUID
+
+import click
+import msgspec
+import trio
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from aggregates.commands import ForgetDeveloper
+from aggregates.directory import Directory
+from svc.access import NotReached, reach
+from svc.administration import load_directory
+from svc.app import open_service
+from svc.cli.common import json_option, print_json, run, settings_from, var_option
+from svc.event_log import EVENTS_FILE, open_log
+from svc.folder import held
+from svc.keeping.backup import Manifest, NotKept, back_up
+from svc.keeping.exporting import Exported, export
+from svc.keeping.forgetting import open_orders
+from svc.keeping.migrating import Upgraded, upgrade
+from svc.keeping.restore import restore
+from svc.keeping.verifying import Verified, verify
+from svc.keeping.walking import Heard
+from svc.limits import POLL_SECONDS
+from svc.logs import set_up_logs
+from svc.settings import Settings
+from svc.store import EventStore
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@click.command("backup")
+@click.argument("target", type=click.Path(path_type=Path))
+@var_option
+@json_option
+def backup_(target: Path, var: str | None, as_json: bool) -> None:
+    """Copy everything to TARGET, a new folder or a .tar file, also while the server runs.
+
+    \b
+    A backup holds the keys that open the texts: keep it as safe as the folder itself.
+    Example: svc backup /backups/svc-2026-01-05.tar
+    """
+    with _bar() as bar:
+        manifest = _sentences(back_up, settings_from(var=var).var_path, target, _shown_on(bar, "backing up"))
+    _say(manifest, as_json, f"{target} holds {len(manifest.files)} files and the log up to position {manifest.head}")
+
+
+@click.command("restore")
+@click.argument("source", type=click.Path(path_type=Path, exists=True))
+@var_option
+@json_option
+def restore_(source: Path, var: str | None, as_json: bool) -> None:
+    """Put a backup into an empty folder, every byte checked. The scores are built from the log at the next start.
+
+    Example: svc restore /backups/svc-2026-01-05.tar --var /srv/svc
+    """
+    path = settings_from(var=var).var_path
+    with _bar() as bar:
+        manifest = _sentences(_restored, source, path, _shown_on(bar, "restoring"))
+    _say(manifest, as_json, f"{path} holds the log up to position {manifest.head}; `svc serve --var {path}` starts it")
+
+
+def _restored(source: Path, var: Path, heard: Heard) -> Manifest:
+    with held(var):
+        return restore(source, var, heard)
+
+
+@click.command("verify")
+@var_option
+@json_option
+def verify_(var: str | None, as_json: bool) -> None:
+    """Check every event, the scores against a replay, and the archive; also while the server runs. Changes nothing.
+
+    Ends with 1 where something is wrong. Example: svc verify --var /srv/svc
+    """
+    settings = settings_from(var=var)
+    set_up_logs("error")
+    _log_of(settings)
+    with _bar() as bar:
+        verified = run(verify, settings.var_path, _shown_on(bar, "verifying"))
+    if as_json:
+        print_json(verified)
+    else:
+        _show(verified)
+    if not verified.clean:
+        raise SystemExit(1)
+
+
+def _show(verified: Verified) -> None:
+    console = Console()
+    if verified.clean:
+        scores = f"the scores up to position {verified.position}" if verified.position else "no scores yet"
+        console.print(f"clean: {verified.events} events, {scores}, {verified.archive_files} files of the archive")
+        return
+    table = Table("part", "where", "what is wrong", "what to do")
+    for finding in verified.findings:
+        table.add_row(finding.part, finding.where, finding.what, finding.do)
+    console.print(table)
+    if verified.more:
+        console.print(f"and {verified.more} more")
+
+
+@click.command("export")
+@click.argument("developer")
+@click.argument("target", type=click.Path(path_type=Path))
+@var_option
+@json_option
+def export_(developer: str, target: Path, var: str | None, as_json: bool) -> None:
+    """Write all data of DEVELOPER (an id, or a display name) into TARGET, a new folder: with their texts, as files.
+
+    \b
+    events.jsonl            everything that was captured or decided, in order
+    sub_sessions, prompts, requests    what was concluded, as .jsonl and .parquet
+    Example: svc export Ana ./ana
+    """
+    settings = settings_from(var=var)
+    with _bar() as bar:
+        exported = _sentences(_exported, settings, developer, target, _shown_on(bar, "exporting"))
+    counts = f"{exported.events} events, {exported.sub_sessions} sub-sessions, {exported.prompts} prompts"
+    _say(exported, as_json, f"{target} holds {counts}, {exported.requests} requests")
+
+
+def _exported(settings: Settings, developer: str, target: Path, heard: Heard) -> Exported:
+    store, _ = open_log(_log_of(settings))
+    try:
+        return export(settings.var_path, store, _named(load_directory(store), developer), target, heard)
+    finally:
+        store.close()
+
+
+@click.command("forget")
+@click.argument("developer")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@var_option
+@json_option
+def forget_(developer: str, yes: bool, var: str | None, as_json: bool) -> None:
+    """Forget DEVELOPER (an id, or a display name): their texts are gone for good, what was counted stays.
+
+    \b
+    Their keys are revoked and their memberships ended. There is no way back. Backups that were made before hold
+    their texts and their key: delete those as well. Broken off, it goes on at the next start.
+    Example: svc forget 7d0c1c0e-6c0b-4b53-9a55-0f6f7b1f2a11
+    """
+    settings = settings_from(var=var)
+    set_up_logs("error")
+    store, _ = open_log(_log_of(settings))
+    try:
+        developer_id = _sentences(_named, load_directory(store), developer)
+        if not yes:
+            click.confirm(f"Destroy all texts of {developer_id} for good?", abort=True, err=True)
+        with Console(stderr=True).status("forgetting"):
+            run(_forgotten, settings, store, developer_id)
+    finally:
+        store.close()
+    _say(Forgotten(developer_id), as_json, f"the texts of {developer_id} are gone; old backups may still hold them")
+
+
+class Forgotten(msgspec.Struct, frozen=True):
+    """Who was forgotten."""
+
+    developer_id: UUID
+
+
+async def _forgotten(settings: Settings, store: EventStore, developer_id: UUID) -> None:
+    """Order it, and wait until whoever holds the folder has carried it out."""
+    memberships = load_directory(store).memberships()
+    mine = [UUID(each.organization_id) for each in memberships if each.developer_id == str(developer_id)]
+    async with reach(settings) as access:
+        organization_id = mine[-1] if mine else UUID(int=0)
+        await access.send(ForgetDeveloper(organization_id=organization_id, developer_id=developer_id))
+        while True:
+            if all(order.developer_id != developer_id for order in open_orders(store)):
+                return
+            await trio.sleep(POLL_SECONDS)
+
+
+@click.command("retention")
+@var_option
+@json_option
+def retention_(var: str | None, as_json: bool) -> None:
+    """Take away now what has outlived its organization's retention. A running server does so by itself, every hour.
+
+    Example: svc retention --var /srv/svc
+    """
+    settings = settings_from(var=var)
+    set_up_logs("error")
+    _log_of(settings)
+    with Console(stderr=True).status("looking"):
+        expired = Expired(run(_expired, settings))
+    _say(expired, as_json, f"{expired.events} facts lost a text that was too old")
+
+
+class Expired(msgspec.Struct, frozen=True):
+    """How many facts lost a text."""
+
+    events: int
+
+
+async def _expired(settings: Settings) -> int:
+    with held(settings.var_path):
+        async with open_service(settings) as service:
+            return await service.keeper.keep_terms_once()
+
+
+@click.command("migrate")
+@var_option
+@json_option
+def migrate_(var: str | None, as_json: bool) -> None:
+    """Bring a folder to the form of this version. Every start does so by itself; this only does it, and says what.
+
+    Example: svc migrate --var /srv/svc
+    """
+    settings = settings_from(var=var)
+    set_up_logs("error")
+    upgraded = _sentences(_upgraded, _log_of(settings))
+    steps = "; ".join(upgraded.steps) if upgraded.steps else "nothing was to be done"
+    _say(upgraded, as_json, f"the log is of form {upgraded.after} (before: {upgraded.before}): {steps}")
+
+
+def _upgraded(var: Path) -> Upgraded:
+    with held(var):
+        done = upgrade(var)
+    assert done is not None, "there is a log"
+    return done
+
+
+def _log_of(settings: Settings) -> Path:
+    """The folder, where it holds a log; looking makes none."""
+    if not (settings.var_path / EVENTS_FILE).exists():
+        raise click.ClickException(f"{settings.var} holds no data; name the folder with --var")
+    return settings.var_path
+
+
+def _named(directory: Directory, developer: str) -> UUID:
+    """Whose id or display name that is. Raises `NotReached`."""
+    developers = directory.developers()
+    found = [each for each in developers if developer in (each.developer_id, each.display_name)]
+    if len(found) != 1:
+        known = ", ".join(f"{each.developer_id} ({each.display_name})" for each in developers[:20])
+        many = "several developers are" if found else "no developer is"
+        raise NotReached(f"{many} called {developer!r}; say which one by id: {known}")
+    return UUID(found[0].developer_id)
+
+
+def _sentences(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Do something that takes no event loop; what a person can mend is shown as a sentence."""
+
+    async def main() -> T:
+        return work(*args, **kwargs)
+
+    try:
+        return run(main)
+    except NotKept as error:
+        raise click.ClickException(str(error)) from error
+
+
+def _say(result: object, as_json: bool, sentence: str) -> None:
+    if as_json:
+        print_json(result)
+    else:
+        click.echo(sentence, err=True)
+
+
+def _bar() -> Progress:
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=Console(stderr=True), transient=True)
+
+
+def _shown_on(bar: Progress, description: str) -> Heard:
+    task = bar.add_task(description, total=None)
+
+    def heard(done: int, of: int) -> None:
+        bar.update(task, completed=done, total=of)
+
+    return heard
