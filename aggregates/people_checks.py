@@ -18,7 +18,7 @@ from aggregates.windows import zone_named
 NAME_CHARACTERS_MAX = 200
 RETENTION_DAYS_MAX = 36_500
 
-_LANGUAGE = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,3}", re.ASCII)
+LANGUAGE = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,3}", re.ASCII)
 
 
 def wrong_in(command: PeopleCommand) -> str | None:
@@ -68,6 +68,6 @@ def _wrong_zone(timezone: str | None) -> str | None:
 
 
 def _wrong_language(language: str | None) -> str | None:
-    if language is None or _LANGUAGE.fullmatch(language):
+    if language is None or LANGUAGE.fullmatch(language):
         return None
     return "language must be a language tag, like en or pt-BR"

@@ -13,10 +13,11 @@ from quart_trio.wrappers import TrioResponse
 from aggregates import people as p
 from aggregates.people_checks import RETENTION_DAYS_MAX
 from aggregates.people_commands import KEPT_FOR_GOOD
+from aggregates.people_records import Developer
 from aggregates.times import parse_instant
 from projections.activation import Activation
 from svc_http.bodies import Request, read_json
-from svc_http.errors import bad_request, refusal
+from svc_http.errors import bad_request, not_found, refusal
 from svc_http.params import limit, offset, path_id
 from svc_http.ports import Service
 from svc_http.replies import json_reply, no_content
@@ -224,6 +225,8 @@ async def create_key(service: Service, request: Request) -> TrioResponse:
 
 
 def _only_organization(service: Service, developer_id: UUID) -> UUID:
+    if service.directory.get(Developer, developer_id) is None:
+        raise not_found(f"no developer {developer_id}")
     current = [
         each.organization_id
         for each in service.directory.memberships()

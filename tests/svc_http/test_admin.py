@@ -179,7 +179,7 @@ BAD: list[tuple[str, str, object, int, str]] = [
     ("POST", "team-memberships", {"team_id": NOBODY, "developer_id": str(BEN)}, 404, "team"),
     ("DELETE", f"team-memberships/{NOBODY}", None, 404, "team membership"),
     ("POST", "keys", {"organization_id": str(OTHER), "developer_id": str(BEN)}, 400, "membership"),
-    ("POST", "keys", {"developer_id": NOBODY}, 400, "organization"),
+    ("POST", "keys", {"developer_id": NOBODY}, 404, "developer"),
     ("POST", "keys", {"developer_id": str(BEN), "prefix": "sk"}, 400, "prefix"),
     ("POST", "keys", {"developer_id": str(BEN), "expires_at": "soon"}, 400, "expires_at"),
     ("POST", "keys", {"developer_id": str(BEN), "expires_at": "2020-01-01"}, 400, "expires_at"),

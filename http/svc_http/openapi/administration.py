@@ -80,7 +80,9 @@ PEOPLE: Table = {
     ),
     ("DELETE", f"{_ADMIN}/team-memberships/<team_membership_id>"): _end("End a stay in a team."),
     ("GET", f"{_ADMIN}/keys"): _list("Every key by its first characters.", p.KeyRecord),
-    ("POST", f"{_ADMIN}/keys"): _create("Make a key; it is shown this once.", admin.KeyBody, admin.KeyShown),
+    ("POST", f"{_ADMIN}/keys"): _create(
+        "Make a key; it is shown this once.", admin.KeyBody, admin.KeyShown, _404="There is no such developer."
+    ),
     ("DELETE", f"{_ADMIN}/keys/<key_id>"): _end("Revoke a key, from the very next request on."),
 }
 

@@ -2,12 +2,20 @@
 
 from collections.abc import Callable
 from typing import Any, get_args
+from zoneinfo import available_timezones
 
 from aggregates.floor import TriviaReason
 from aggregates.grades import RUBRIC_LADDER
+from aggregates.people_checks import LANGUAGE, NAME_CHARACTERS_MAX
 from aggregates.verdicts import INTENTS, JudgeStatus
 from svc_http.openapi.words import Schema
 
+TIMEZONE: Schema = {
+    "title": "Timezone",
+    "description": "The name of an IANA time zone; those that this machine knows.",
+    "type": "string",
+    "enum": sorted(available_timezones()),
+}
 _TIME: Schema = {"format": "date-time"}
 _ID: Schema = {"format": "uuid"}
 _INTENT: Schema = {"enum": [*INTENTS, "unclassified"]}
@@ -41,7 +49,21 @@ _SENT_TIMES = ("submitted_at", "responded_at", "expires_at", "published_at", "fr
 _SENT_TIME: Schema = {"anyOf": [{"format": "date-time"}, {"format": "date"}]}
 _NOT_BLANK: Schema = {"pattern": r"^[^\u0000]*\S[^\u0000]*$"}
 _NO_NUL: Schema = {"pattern": r"^[^\u0000]*$"}
+_CONTROL = r"\u0000-\u001f\u007f-\u009f"
+_NAME: Schema = {"pattern": rf"^[^{_CONTROL}]*[^\s{_CONTROL}][^{_CONTROL}]*$"}
+_NAMED: Schema = {"minLength": 1, "maxLength": NAME_CHARACTERS_MAX, **_NAME}
+_SENT_ANYWHERE: dict[str, Schema] = {
+    "display_name": _NAMED,
+    "timezone": {"$ref": "#/components/schemas/Timezone"},
+    "language": {"pattern": LANGUAGE.pattern.join(("^(", ")$"))},
+}
 _SENT: dict[tuple[str, str], Schema] = {
+    ("OrganizationBody", "name"): _NAMED,
+    ("OrganizationChange", "name"): _NAMED,
+    ("TeamBody", "name"): _NAMED,
+    ("KeyBody", "name"): _NAMED,
+    ("GenerateBody", "date"): {"format": "date"},
+    ("GenerateBody", "language"): _NO_NUL,
     ("PromptBody", "prompt_text"): _NOT_BLANK,
     ("PromptBody", "metadata"): {"type": ["object", "null"]},
     ("EditBody", "title"): _NOT_BLANK,
@@ -58,7 +80,8 @@ def dressed(components: dict[str, Any]) -> dict[str, Any]:
 def _schema(name: str, schema: Schema) -> Schema:
     facets = _of_body if name.endswith(("Body", "Change", "Document")) else _of_answer
     fields = {field: _field(facets, name, field, each) for field, each in schema.get("properties", {}).items()}
-    return schema | ({"properties": fields} if fields else {})
+    keys = {"propertyNames": _NO_NUL} if facets is _of_body else {}
+    return schema | ({"properties": fields} if fields else {}) | keys
 
 
 def _of_answer(name: str, field: str) -> Schema:
@@ -70,7 +93,7 @@ def _of_answer(name: str, field: str) -> Schema:
 def _of_body(name: str, field: str) -> Schema:
     if field in _SENT_TIMES:
         return _SENT_TIME
-    return _SENT.get((name, field), _NO_NUL)
+    return _SENT.get((name, field)) or _SENT_ANYWHERE.get(field, _NO_NUL)
 
 
 def _field(facets: Callable[[str, str], Schema], name: str, field: str, schema: Schema) -> Schema:

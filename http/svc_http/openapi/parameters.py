@@ -53,8 +53,12 @@ MONTHS_BEFORE = (
     _text("from", TIME, f"The first moment; {RIGHTSIZING_DAYS} days ago by default."),
     _text("to", TIME, "The first moment after the range; now by default."),
 )
-TIMEZONE = _text("timezone", {"type": "string"}, "An IANA zone; that of the caller's profile by default.")
-TZ = _text("tz", {"type": "string"}, "An IANA zone; blank counts as not sent.")
+TIMEZONE = _text(
+    "timezone", {"$ref": "#/components/schemas/Timezone"}, "An IANA zone; that of the caller's profile by default."
+)
+TZ = _text(
+    "tz", {"anyOf": [{"$ref": "#/components/schemas/Timezone"}, {"const": ""}]}, "An IANA zone; blank is as not sent."
+)
 DATE_OF = _text("date", DATE, "A day; today by default.")
 RANGE = (
     _text("from_us", {"type": "integer"}, "Microseconds since 1970, UTC; goes together with `to_us`."),
