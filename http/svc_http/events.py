@@ -102,6 +102,9 @@ async def events(opened: OpenStreams, service: Service, request: Request, caller
         reason = "the client has gone, or did not read"
         try:
             reason = await _follow(service, request.headers, caller, first, write)
+        except Exception:
+            reason = "it broke"
+            log.exception("an event stream broke")
         finally:
             opened.leave(caller.scope.developer_id)
             log.info("event stream ended", reason=reason)

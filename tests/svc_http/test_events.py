@@ -331,6 +331,25 @@ async def test_who_hangs_up_leaves_nothing_behind(house: House, autojump_clock: 
     assert not client.ended
 
 
+async def test_a_fault_ends_its_stream_and_the_next_one_works(
+    house: House, autojump_clock: MockClock, opened: Opened
+) -> None:
+    """The log knows why, the client only that it is to come again."""
+    client = opened()
+    await trio.sleep(1)
+    with structlog.testing.capture_logs() as lines:
+        house.breaks = RuntimeError("database at /var/lib/svc holds 'Fix the crash'")
+        house.passes(NOW_US)
+        await client.over.wait()
+    assert client.ended
+    assert [line["log_level"] for line in lines] == ["error", "info"]
+    assert "database" not in str(client.stream.comments)
+    house.breaks = None
+    again = opened(last_id=client.stream.last_id)
+    await trio.sleep(1)
+    assert not again.over.is_set()
+
+
 async def test_a_client_that_does_not_read_is_dropped_and_the_others_are_told(
     house: House, autojump_clock: MockClock, opened: Opened
 ) -> None:
