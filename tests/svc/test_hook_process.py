@@ -19,7 +19,7 @@ from tests.support.process import environment, init, serving
 pytestmark = pytest.mark.process
 
 SECONDS_MAX = 2.0
-"""What the contract gives a hook, whatever the server does."""
+"""What the contract gives a hook, whatever the server does; beside it what a busy machine takes to start anything."""
 KEY = "svc_" + "k" * 43
 
 
@@ -98,11 +98,12 @@ def received(bodies: list[dict[str, Any]]) -> list[str]:
 
 def test_a_hook_never_takes_longer_than_it_may(home: Path) -> None:
     """Refusing, hanging, dripping, busy: it ends in time with 0, says nothing, and has kept the prompt."""
+    started = call(b"")
     with silent() as hanging, dripping() as slow, intake(503) as busy:
         for number, url in enumerate((closed(), hanging, slow, busy.url, "https" + busy.url.removeprefix("http"))):
             outbox = connect(url)
             outbox.note(pause_until=0) if outbox.waiting() else None
-            assert call(prompt(number)) < SECONDS_MAX, url
+            assert call(prompt(number)) < SECONDS_MAX + started, url
             assert len(outbox.waiting()) == number + 1, url
 
 
