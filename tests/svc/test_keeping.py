@@ -1,0 +1,150 @@
+"""Backups, upgrades and the archive, looked at closely."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from svc.archive.folder import Archive
+from svc.event_log import open_log
+from svc.keeping.backup import back_up
+from svc.keeping.migrating import STEPS, Step, upgrade
+from svc.keeping.restore import restore
+from svc.keeping.verifying import verify
+from svc.keeping.walking import unheard
+from svc.sqlite_store import FORM
+from svc.store import StoreUnavailable
+from tests.support.first_form import rewrite_as_first_form
+from tests.support.household import household, tables_of
+
+
+async def a_folder(var: Path) -> None:
+    """With captures of two, and an archive."""
+    async with household(var) as house:
+        await house.work()
+        await house.work(house.other, "s2")
+        await house.level()
+        await house.service.archive.look()
+
+
+async def test_one_byte_of_a_parquet_page_is_named(tmp_path: Path) -> None:
+    """By the file's name; deleting the archive, as the finding says, mends it."""
+    var = tmp_path / "var"
+    await a_folder(var)
+    assert (await verify(var, unheard)).findings == []
+    (file, *_) = sorted((var / "archive").rglob("*.parquet"))
+    changed = bytearray(file.read_bytes())
+    changed[len(changed) // 2] ^= 1
+    file.write_bytes(changed)
+    (found,) = (await verify(var, unheard)).findings
+    assert (found.part, found.where) == ("archive", str(file.relative_to(var)))
+    assert "bytes are not what was written" in found.what
+
+
+async def test_a_backup_brings_the_archive_along(tmp_path: Path) -> None:
+    """Restored, it counts: nothing has to be written anew."""
+    var, other = tmp_path / "var", tmp_path / "other"
+    await a_folder(var)
+    manifest = back_up(var, tmp_path / "b", unheard)
+    assert any(file.name.endswith(".parquet") for file in manifest.files)
+    other.mkdir()
+    restore(tmp_path / "b", other, unheard)
+    store, _ = open_log(other)
+    archive = Archive(other, store.fingerprint)
+    assert archive.manifest.mark.position > 0
+    archive.close()
+    store.close()
+    async with household(other) as house:
+        await house.level()
+    assert tables_of(other) == tables_of(var)
+
+
+async def test_a_backup_that_is_broken_off_leaves_nothing(tmp_path: Path) -> None:
+    """Ctrl-C in the middle: no backup, no draft."""
+    await a_folder(tmp_path / "var")
+
+    def interrupt(_done: int, _of: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        back_up(tmp_path / "var", tmp_path / "out" / "b.tar", interrupt)
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+async def test_a_restore_that_is_broken_off_is_begun_again(tmp_path: Path) -> None:
+    """Wherever it stopped: the log comes last."""
+    await a_folder(tmp_path / "var")
+    back_up(tmp_path / "var", tmp_path / "b", unheard)
+    new = tmp_path / "new"
+    (new / "restoring").mkdir(parents=True)
+    (new / "keys").mkdir()
+    restore(tmp_path / "b", new, unheard)
+    assert not (new / "restoring").exists()
+    assert (await verify(new, unheard)).findings == []
+
+
+# --- upgrades -------------------------------------------------------------------------------------------------
+
+
+def form_of(var: Path) -> int:
+    """Of the log."""
+    with closing(sqlite3.connect(var / "events.db")) as db:
+        form: int = db.execute("PRAGMA user_version").fetchone()[0]
+        return form
+
+
+async def test_a_log_of_the_first_form_is_upgraded_at_the_start(tmp_path: Path) -> None:
+    """By itself; every figure is as it was."""
+    var = tmp_path / "var"
+    await a_folder(var)
+    before = tables_of(var)
+    rewrite_as_first_form(var)
+    async with household(var) as house:
+        await house.level()
+        assert house.tables() == before
+    assert form_of(var) == FORM
+    findings = (await verify(var, unheard)).findings
+    # The archive knows the log by the bytes that the fixture changed, and is written anew.
+    assert [each for each in findings if each.part != "archive"] == []
+
+
+async def test_a_log_of_a_newer_form_is_refused_and_left_alone(tmp_path: Path) -> None:
+    """In a sentence that says what to do, by the server and by what only reads."""
+    var = tmp_path / "var"
+    await a_folder(var)
+    with closing(sqlite3.connect(var / "events.db")) as db:
+        db.execute(f"PRAGMA user_version = {FORM + 1}")
+    with pytest.raises(StoreUnavailable, match="newer svc"):
+        async with household(var):
+            pass
+    with pytest.raises(StoreUnavailable, match="newer svc"):
+        open_log(var)
+    assert form_of(var) == FORM + 1
+
+
+def _breaks(log: sqlite3.Connection) -> None:
+    log.execute("DELETE FROM stored_events")
+    raise sqlite3.OperationalError("disk full")
+
+
+def _renames(log: sqlite3.Connection) -> None:
+    log.execute("UPDATE stored_events SET topic = 'x.' || topic")
+
+
+async def test_a_step_that_breaks_changes_nothing_and_a_copy_is_kept(tmp_path: Path) -> None:
+    """The step is one transaction; the log as it was lies beside it until somebody deletes it."""
+    var = tmp_path / "var"
+    await a_folder(var)
+    with closing(sqlite3.connect(var / "events.db")) as db:
+        before = db.execute("SELECT count(*) FROM stored_events").fetchone()
+    broken = (*STEPS, Step(FORM + 1, "breaks", True, _breaks))
+    with pytest.raises(StoreUnavailable, match="disk full"):
+        upgrade(var, broken)
+    assert form_of(var) == FORM
+    mended = (*STEPS, Step(FORM + 1, "renames", True, _renames))
+    with pytest.raises(StoreUnavailable, match="newer"):  # this program knows no such form, and says so afterwards
+        upgrade(var, mended)
+    for name, topics in (("events.db", "x.%"), (f"events-before-{FORM + 1}.db", "%")):
+        with closing(sqlite3.connect(var / name)) as db:
+            assert db.execute("SELECT count(*) FROM stored_events WHERE topic LIKE ?", (topics,)).fetchone() == before

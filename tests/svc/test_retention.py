@@ -1,0 +1,160 @@
+"""Retention: what is too old is gone from the log for good, and no figure, checksum or position changes for it."""
+
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from aggregates.events import PromptCaptured, RecordsCaptured
+from aggregates.people import ChangeOrganization
+from svc.event_log import open_log
+from svc.keeping.verifying import verify
+from svc.keeping.walking import unheard
+from tests.support.household import PLANTED, Household, holding, household, rebuilt
+
+DAY_US = 86_400_000_000
+NEWER = "marigold-0815"
+
+
+async def set_days(house: Household, *, telemetry: int | None = None, text: int | None = None) -> None:
+    """A retention of the organization."""
+    command = ChangeOrganization(
+        organization_id=house.owner.organization_id, retention_days_telemetry=telemetry, retention_days_text=text
+    )
+    await house.service.administer(command)
+
+
+def states(var: Path) -> list[tuple[int, str, bytes]]:
+    """Where each event stands, and its checksum."""
+    with closing(sqlite3.connect(var / "events.db")) as db:
+        return [
+            (p, s, state[2:18]) for p, s, state in db.execute("SELECT rowid, originator_id, state FROM stored_events")
+        ]
+
+
+def kept(house: Household) -> Sequence[tuple[str, bool, bool]]:
+    """Of each capture of words: its kind, whether its text is there, and whether its export is."""
+    return [
+        (
+            each.event.TOPIC,
+            _there(each.event),
+            getattr(each.event, "raw", None) is not None and each.event.raw.text is not None,
+        )
+        for each in house.service.store.read_after(0, 10_000)
+        if isinstance(each.event, PromptCaptured | RecordsCaptured)
+    ]
+
+
+def _there(event: PromptCaptured | RecordsCaptured) -> bool:
+    return (event.prompt if isinstance(event, PromptCaptured) else event.words).text is not None
+
+
+@pytest.mark.parametrize("days", [1, 30])
+async def test_old_texts_go_and_every_figure_stands(tmp_path: Path, days: int) -> None:
+    """Equal tables before and after, and from the log alone; the words are in no file; younger ones stay."""
+    var = tmp_path / "var"
+    async with household(var) as house:
+        await house.work()
+        await house.work(house.other, "s2")
+        house.clock.advance(days * DAY_US + 1)
+        await house.prompt(f"Write about {NEWER} in docs/a.md", session="s3")
+        await house.level()
+        before, stood = house.tables(), states(var)
+        await set_days(house, text=days)
+        assert await house.service.keeper.keep_terms_once() > 0
+        await house.level()
+        assert house.tables() == before
+        assert states(var)[: len(stood)] == stood
+        assert kept(house)[-1] == ("prompt.captured", True, False)
+        assert {(text, export) for _, text, export in kept(house)[:-1]} == {(False, False)}
+        assert await house.service.keeper.keep_terms_once() == 0
+    assert rebuilt(var, tmp_path / "again.db") == before
+    assert holding(var, PLANTED.encode()) == []
+
+
+async def test_exports_go_and_the_texts_stay(tmp_path: Path) -> None:
+    """The retention of telemetry takes exports as received, nothing else."""
+    async with household(tmp_path / "var") as house:
+        await house.work()
+        house.clock.advance(8 * DAY_US)
+        await set_days(house, telemetry=7)
+        before = kept(house)
+        assert ("telemetry.logs-captured", True, True) in before
+        assert await house.service.keeper.keep_terms_once() == 1
+        assert kept(house) == [(topic, text, False) for topic, text, _ in before]
+
+
+async def test_what_nobody_limited_is_kept(tmp_path: Path) -> None:
+    """Without a setting nothing goes; a setting taken back takes nothing more."""
+    async with household(tmp_path / "var") as house:
+        await house.work()
+        house.clock.advance(5_000 * DAY_US)
+        assert await house.service.keeper.keep_terms_once() == 0
+        await set_days(house, text=1)
+        await set_days(house, text=0)
+        assert await house.service.keeper.keep_terms_once() == 0
+
+
+async def test_who_is_forgotten_after_a_retention_keeps_their_figures(tmp_path: Path) -> None:
+    """What was told of old texts, and what is told of the younger ones, stand side by side."""
+    from tests.svc.test_forgetting import forget
+
+    var = tmp_path / "var"
+    async with household(var) as house:
+        await house.work()
+        house.clock.advance(2 * DAY_US)
+        await house.work(session="s9")
+        await house.level()
+        await set_days(house, text=1)
+        assert await house.service.keeper.keep_terms_once() > 0
+        before = house.tables()
+        await forget(house, house.owner)
+        assert house.tables() == before
+    assert rebuilt(var, tmp_path / "again.db") == before
+    assert holding(var, PLANTED.encode()) == []
+
+
+async def test_a_folder_verifies_after_a_retention(tmp_path: Path) -> None:
+    """Texts that went rightly are no damage."""
+    var = tmp_path / "var"
+    async with household(var) as house:
+        await house.work()
+        house.clock.advance(2 * DAY_US)
+        await set_days(house, text=1)
+        await house.service.keeper.keep_terms_once()
+        await house.level()
+    found = await verify(var, unheard)
+    assert found.findings == []
+    assert found.position > 0
+
+
+async def test_a_text_of_the_first_form_can_go_as_well(tmp_path: Path) -> None:
+    """An event that holds its texts within the fact, as the first programs wrote it."""
+    from tests.support.first_form import rewrite_as_first_form
+
+    var = tmp_path / "var"
+    async with household(var) as house:
+        await house.work()
+        await house.level()
+        before = house.tables()
+    rewrite_as_first_form(var)
+    async with household(var) as house:
+        await house.level()
+        house.clock.advance(2 * DAY_US)
+        assert _first_words(var) is not None
+        await set_days(house, text=1)
+        await house.service.keeper.keep_terms_once()
+        await house.level()
+    assert _first_words(var) is None
+    assert rebuilt(var, tmp_path / "again.db") == before
+
+
+def _first_words(var: Path) -> str | None:
+    store, _ = open_log(var)
+    try:
+        events = [each.event for each in store.read_after(0, 10_000)]
+        return next(event.prompt.text for event in events if isinstance(event, PromptCaptured))
+    finally:
+        store.close()
