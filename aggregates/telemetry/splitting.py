@@ -5,7 +5,8 @@ under one innermost branch; the members beside the branch, on every level, are i
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple, TypeVar
+from functools import partial
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 
@@ -30,6 +31,7 @@ LEVELS: dict[Signal, Levels] = {
 _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _LIST = msgspec.json.Decoder(list[msgspec.Raw])
 _NULL = b"null"
+_ABSENT = msgspec.Raw()
 
 
 class NoOtlp(Exception):
@@ -56,6 +58,8 @@ def split(data: bytes, signal: Signal) -> list[Section]:
     """The sections of an export in their order. Raises `NoOtlp`, or `HalfCharacter`."""
     try:
         data.decode()
+        if signal in _PLAIN and (sections := _plain(data, signal)) is not None:
+            return sections
         members = _OBJECT.decode(data)
     except RecursionError as error:
         raise NoOtlp("the request body is nested too deeply") from error
@@ -66,6 +70,48 @@ def split(data: bytes, signal: Signal) -> list[Section]:
             raise HalfCharacter from error
         raise NoOtlp(f"the request body is not JSON in UTF-8: {error}") from error
     return list(_descend(members, LEVELS[signal], "", (), ""))
+
+
+def _plain_decoder(levels: Levels) -> msgspec.json.Decoder[Any]:
+    """Reads such an export in one pass. `items` on each level is the list that is gone into."""
+    (top,), (middle,), (inner,) = levels
+    raws = ("schemaUrl", msgspec.Raw, _ABSENT)
+    known: Any = partial(msgspec.defstruct, forbid_unknown_fields=True)
+    scope = known("Scope", [("scope", msgspec.Raw, _ABSENT), raws, _items(msgspec.Raw)], rename={"items": inner})
+    resource = known("Resource", [("resource", msgspec.Raw, _ABSENT), raws, _items(scope)], rename={"items": middle})
+    return msgspec.json.Decoder(known("Export", [_items(resource)], rename={"items": top}))
+
+
+def _items(kind: Any) -> tuple[str, Any, Any]:
+    return "items", list[kind], msgspec.field(default_factory=list)
+
+
+_PLAIN: dict[Signal, msgspec.json.Decoder[Any]] = {
+    signal: _plain_decoder(LEVELS[signal]) for signal in ("logs", "traces")
+}
+"""Metrics have more levels, and few of them come at a time."""
+
+
+def _plain(data: bytes, signal: Signal) -> list[Section] | None:
+    """The sections of an export without members that the protocol does not know; None for any other."""
+    try:
+        export = _PLAIN[signal].decode(data)
+    except msgspec.ValidationError:
+        return None
+    (outer,), (middle,), (inner,) = LEVELS[signal]
+    sections = []
+    for at, resource in enumerate(export.items):
+        head = _head(resource=resource.resource, schemaUrl=resource.schemaUrl)
+        for below, scope in enumerate(resource.items):
+            if scope.items:
+                heads = (head, _head(scope=scope.scope, schemaUrl=scope.schemaUrl))
+                place = f"{outer}[{at}].{middle}[{below}].{inner}"
+                sections.append(Section(place, heads, "", [bytes(item) for item in scope.items]))
+    return sections
+
+
+def _head(**members: msgspec.Raw) -> Head:
+    return {name: bytes(value) for name, value in members.items() if value != _ABSENT}
 
 
 def _descend(

@@ -119,6 +119,9 @@ _JSON = st.recursive(
 )
 
 
+_BESIDE = st.sampled_from(["resource", "scope", "schemaUrl"])
+
+
 def _enveloped(signal: Signal) -> st.SearchStrategy[object]:
     """Mostly of the right shape, now and then not."""
     inner: st.SearchStrategy[object] = _JSON
@@ -127,7 +130,7 @@ def _enveloped(signal: Signal) -> st.SearchStrategy[object]:
         inside: st.SearchStrategy[object] = lists if len(names) == 1 else inner
         known = st.dictionaries(st.sampled_from(names), inside | _JSON, max_size=2)
         inner = st.builds(
-            lambda one, two: {**one, **two}, st.dictionaries(st.text(max_size=5), _JSON, max_size=2), known
+            lambda one, two: {**one, **two}, st.dictionaries(_BESIDE | st.text(max_size=5), _JSON, max_size=2), known
         )
     return inner
 
