@@ -1,0 +1,36 @@
+"""Every bound of what is asked of a text model."""
+
+CALLS_MAX = 4
+"""Questions on their way at the same time."""
+
+ATTEMPT_SECONDS = 30.0
+"""How long one attempt at an answer may take."""
+
+RETRIES_MAX = 2
+"""How often the client library tries again after a 429, a 5xx, a broken connection or a time-out."""
+
+ASK_SECONDS = 75.0
+"""How long a question may take with its retries and the wait for its turn."""
+
+REST_SECONDS = 30.0
+"""After a failure that is not of one question alone nobody is asked for so long: else every caller would wait."""
+
+ANSWER_TOKENS_MAX = 800
+"""The longest answer asked for; a narrative of 1,200 characters of Korean takes about as many."""
+
+ANSWER_BYTES_MAX = 64 * 1024
+"""A longer one is not looked at."""
+
+PAYLOAD_CHARACTERS_MAX = 24_000
+"""Of data in one question: some 6,000 tokens of English."""
+
+CHARACTERS_PER_TOKEN_MIN = 2
+"""To reserve tokens before it is known what a question costs: rather too many than too few."""
+
+DAILY_TOKENS = 500_000
+"""What may be spent in a day of UTC unless the operator says otherwise: some 250 sub-sessions."""
+
+assert ANSWER_TOKENS_MAX + PAYLOAD_CHARACTERS_MAX // CHARACTERS_PER_TOKEN_MIN < DAILY_TOKENS, (
+    "one question is affordable"
+)
+assert ATTEMPT_SECONDS < ASK_SECONDS, "one attempt may take its time"
