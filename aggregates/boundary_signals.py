@@ -152,15 +152,17 @@ def is_finding(prompt: PromptReading) -> bool:
 
 def repeats(arc: OpenArc, prompt: PromptReading) -> bool:
     """Whether it is one of the last two prompts once more."""
-    said = frozenset(prompt.tokens)
-    for earlier in arc.prompts:
-        # Mostly the lengths tell, and nothing is unpacked.
-        one, other = len(earlier.token_digests), len(prompt.token_digests)
-        if min(one, other) > REPEATED_SHARE * max(one, other):
-            before = frozenset(earlier.tokens)
-            if len(said & before) > REPEATED_SHARE * len(said | before):
-                return True
-    return False
+    return any(asks_the_same(earlier, prompt) for earlier in arc.prompts)
+
+
+def asks_the_same(earlier: PromptReading, prompt: PromptReading) -> bool:
+    """Whether two prompts are the same but for a few words."""
+    one, other = len(earlier.token_digests), len(prompt.token_digests)
+    # Mostly the lengths tell, and nothing is unpacked.
+    if min(one, other) <= REPEATED_SHARE * max(one, other):
+        return False
+    before, said = frozenset(earlier.tokens), frozenset(prompt.tokens)
+    return len(said & before) > REPEATED_SHARE * len(said | before)
 
 
 def boundary_signals(arc: OpenArc, turn: Turn) -> list[str]:

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 
 import msgspec
 
+from aggregates.boundary_signals import asks_the_same
+from aggregates.feature_names import FLAGS
 from aggregates.turn import (
     ANSWERED,
     API_ERROR,
@@ -40,6 +42,7 @@ FOLLOWED_FLOOR = 0.50
 LOOP_CALLS_MIN = 3
 ASKING_INTENTS = frozenset({"question", "investigation", "review", "plan"})
 START = 0.50
+_LONG = FLAGS["words over 10"]
 
 ACCEPTED = "the user accepts or thanks"
 CHECKED = "a check succeeded after the last change"
@@ -127,6 +130,8 @@ def _floor(intent: Intent | None, *, silent: bool) -> float:
 def _course(turns: Sequence[Turn]) -> _Course:
     real = [turn for turn in turns if turn.prompt is None or turn.prompt.navigational != "command"] or list(turns)
     marks = "".join(turn.work.marks for turn in turns)
+    if turns[0].prompt is not None and turns[0].prompt.asks_to_revert:
+        marks = marks.replace(REVERT, CHANGE)  # here taking back is the work that was asked for
     return _Course(marks, real[-1], any(turn.work.observed for turn in turns))
 
 
@@ -143,7 +148,7 @@ def _speaks_for(
         found.append(Evidence(CHECKED, course.last.position))
     if last_change >= 0 and (COMMIT in after or PULL_REQUEST in after):
         found.append(Evidence(COMMITTED, course.last.position))
-    if following is not None and not _complains(following):
+    if following is not None and _complaint(following, turns) is None:
         found.append(Evidence(MOVED_ON, following.position))
     response = course.last.response
     if intent in ASKING_INTENTS and course.last.answered and INTERRUPTED not in course.last.work.marks[-2:]:
@@ -166,17 +171,56 @@ def _speaks_against(
         (CANCELLED_LOOPING, cancelled and last.work.repeats_before_stop >= LOOP_CALLS_MIN, last.position),
         (INTERRUPTED_LAST, cancelled, last.position),
         (CHECK_FAILS, marks.rfind(CHECK_FAILED) > marks.rfind(CHECK_OK), last.position),
-        (REVERTED, _taken_back(marks), last.position),
+        (REVERTED, _taken_back(marks) or _undone(turns), last.position),
         (REFUSED, last.work.marks.rstrip(ANSWERED).endswith(REJECTED), last.position),
         (UNANSWERED, not any(turn.answered for turn in turns), None),
         (NO_CHANGE, _lacks_change(course, intent), None),
         (OPEN_FAILURE, unsettled, last.response_position),
     )
     found = [Evidence(what, position) for what, holds, position in pieces if holds]
-    if following is not None and _complains(following):
-        failing = following.prompt is not None and following.prompt.reports_failure
-        found.append(Evidence(NOT_WORKING if failing else CORRECTED, following.position))
-    return tuple(found)
+    complaint = _standing_complaint(course, turns, intent, following)
+    return (*found, complaint) if complaint is not None else tuple(found)
+
+
+def _standing_complaint(
+    course: _Course, turns: Sequence[Turn], intent: Intent | None, following: Turn | None
+) -> Evidence | None:
+    """A correction, a repetition or a report that it does not work, after which nothing more was done about it."""
+    if following is not None:
+        what = _complaint(following, turns)
+        if what is not None:
+            return Evidence(what, following.position)
+    if intent in ASKING_INTENTS or not course.observed:
+        return None  # an answer may be all that was wanted, and unseen work may have been done
+    for place in range(len(turns) - 1, 0, -1):
+        if _does_something(turns[place]) or _accepts(turns[place]):
+            return None
+        what = _complaint(turns[place], turns[:place])
+        if what is not None:
+            return Evidence(what, turns[place].position)
+    return None
+
+
+def _complaint(turn: Turn, earlier: Sequence[Turn]) -> str | None:
+    prompt = turn.prompt
+    if prompt is None:
+        return None
+    if prompt.reports_failure:
+        return NOT_WORKING
+    if prompt.corrects:
+        return CORRECTED
+    again = prompt.navigational is None and any(
+        each.answered and each.prompt is not None and asks_the_same(each.prompt, prompt) for each in earlier
+    )
+    return CORRECTED if again else None
+
+
+def _does_something(turn: Turn) -> bool:
+    return any(mark in turn.work.marks for mark in (CHANGE, CHECK_OK, COMMIT, REVERT))
+
+
+def _accepts(turn: Turn) -> bool:
+    return turn.prompt is not None and turn.prompt.accepts
 
 
 def _lacks_change(course: _Course, intent: Intent | None) -> bool:
@@ -188,11 +232,7 @@ def _lacks_change(course: _Course, intent: Intent | None) -> bool:
 def _acceptance(turns: Sequence[Turn], following: Turn | None) -> Turn | None:
     """The last turn, or the one that follows, where it accepts what was done; an opening prompt accepts nothing."""
     later = [*turns[1:][-1:], *([following] if following is not None else [])]
-    return next((turn for turn in later if turn.prompt is not None and turn.prompt.accepts), None)
-
-
-def _complains(turn: Turn) -> bool:
-    return turn.prompt is not None and (turn.prompt.corrects or turn.prompt.reports_failure)
+    return next((turn for turn in later if _accepts(turn)), None)
 
 
 def _ends_on_error(marks: str) -> bool:
@@ -211,3 +251,10 @@ def _taken_back(marks: str) -> bool:
     change = marks.find(CHANGE)
     revert = marks.rfind(REVERT)
     return 0 <= change < revert and marks.rfind(CHANGE) < revert
+
+
+def _undone(turns: Sequence[Turn]) -> bool:
+    """A short last prompt that asks to take the work back; a longer one may ask for a part of it only."""
+    prompt = turns[-1].prompt
+    later = len(turns) > 1 and prompt is not None and prompt.asks_to_revert
+    return later and prompt is not None and not prompt.flags & _LONG

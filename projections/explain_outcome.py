@@ -45,7 +45,7 @@ _BY_WORK: dict[str, _Shows] = {
 }
 """What the agent did: the last report within the sub-session that shows it."""
 _BY_ANSWER = {rules.UNCHALLENGED, rules.REPORTED, rules.OPEN_FAILURE}
-_BY_NEXT_PROMPT = {rules.MOVED_ON, rules.CORRECTED, rules.NOT_WORKING}
+_BY_PROMPT = {rules.MOVED_ON, rules.CORRECTED, rules.NOT_WORKING}
 
 
 def outcome(told: Told) -> OutcomeExplained:
@@ -73,8 +73,11 @@ def _piece(told: Told, evidence: Evidence) -> Piece:
     what = evidence.what
     if what in _BY_WORK:
         return told.work_piece(what, _BY_WORK[what], evidence.position)
-    if what in _BY_NEXT_PROMPT and told.following is not None:
-        return told.prompt_piece(what, told.following)
+    if what in _BY_PROMPT:
+        spoken = [*told.turns, *([] if told.following is None else [told.following])]
+        said = next((turn for turn in spoken if turn.position == evidence.position), None)
+        if said is not None:
+            return told.prompt_piece(what, said)
     if what in _BY_ANSWER:
         return told.answer_piece(what, _answered(told.turns, evidence.position))
     if what == rules.ACCEPTED:

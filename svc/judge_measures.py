@@ -199,3 +199,15 @@ def correlation(pairs: Sequence[tuple[float, float]]) -> float | None:
     both = sum((x - mean_x) * (y - mean_y) for x, y in pairs)
     spread = math.sqrt(sum((x - mean_x) ** 2 for x, _ in pairs) * sum((y - mean_y) ** 2 for _, y in pairs))
     return both / spread if spread else None
+
+
+def share_text(share: Share) -> str:
+    """As it is printed, with its counts and its interval."""
+    low, high = share.interval
+    value = "none" if share.value is None else f"{share.value:.3f}"
+    return f"{value} ({share.hits} of {share.total}; {low:.2f}-{high:.2f})"
+
+
+def number_text(value: float | None) -> str:
+    """As it is printed."""
+    return "none" if value is None else f"{value:.3f}"

@@ -17,52 +17,39 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from aggregates.arcs import cut_arcs
 from aggregates.boundary import SHIPPED_BOUNDARY, BoundaryModel, continues, topic_shift
-from aggregates.floor import substance
-from aggregates.rubric import judge_prompt, standing_scores, sub_session_intent
+from aggregates.rubric import judge_prompt
 from aggregates.rubric_model import SHIPPED, RubricModel
 from aggregates.turn import CHANGE, COMMIT, Turn
 from aggregates.verdicts import BOOLEANS, INTENTS
+from svc.built_cases import BuiltCases, measure_built_cases
+from svc.commit_report import AgainstCommits, against_commits, commits_table
 from svc.judge_measures import (
     BoundaryMeasures,
     OutcomeMeasures,
     Pair,
     PromptMeasures,
-    Share,
-    correlation,
     measure_boundaries,
     measure_outcomes,
     measure_prompts,
+    number_text,
     own_score,
     score_of_expert,
+    share_text,
     worst_misses,
 )
 from svc.labelled import (
     SessionItem,
-    as_labelled_turn,
     judge_arc,
     label_of,
     labelled_sessions,
     prompt_item,
     read_lines,
-    session_item,
 )
 from svc.train_boundary import marked_sessions, train_boundary
 from svc.train_judges import folds, items_of, train
 
 FOLDS = 5
-
-
-class DeveloperRow(msgspec.Struct, frozen=True):
-    """One developer's sub-sessions beside the commits that followed them."""
-
-    developer: str
-    qualifying: int
-    complete: int
-    checkpointed: int
-    """Qualifying sub-sessions within or after which a checkpoint was made before the next one began."""
-    apg: float | None
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -72,23 +59,21 @@ class Report(msgspec.Struct, frozen=True):
     misses: tuple[Pair, ...]
     boundaries: BoundaryMeasures
     outcomes: OutcomeMeasures
-    developers: tuple[DeveloperRow, ...]
-    apg_with_completion: float | None
-    """Pearson's r between APG and completion over agent sessions."""
+    built: BuiltCases
+    commits: AgainstCommits
 
 
 def report(data_dir: Path, *, shipped: bool = False) -> Report:
     """Measure the judges on DATA_DIR."""
     pairs = prompt_pairs(data_dir, shipped=shipped)
     sessions = [each for each in labelled_sessions(data_dir / "labels" / "sessions.jsonl") if each.arcs is not None]
-    developers, correlated = developer_rows(data_dir / "entire-checkpoints")
     return Report(
         measure_prompts(pairs),
         tuple(worst_misses(pairs)),
         measure_boundaries(boundary_pairs(sessions, marked_sessions(data_dir), shipped=shipped)),
         measure_outcomes([verdict for each in sessions for verdict in outcomes_of(each)]),
-        tuple(developers),
-        correlated,
+        measure_built_cases(),
+        against_commits(data_dir / "entire-checkpoints"),
     )
 
 
@@ -168,64 +153,6 @@ def outcomes_of(session: SessionItem) -> list[tuple[bool | None, bool]]:
     return verdicts
 
 
-def developer_rows(folder: Path) -> tuple[list[DeveloperRow], float | None]:
-    """Completion beside commits, per developer; empty where the folder is not there."""
-    if not (folder / "turns.jsonl").exists():
-        return [], None
-    by_session: dict[str, list[dict[str, Any]]] = {}
-    for turn in read_lines(folder / "turns.jsonl"):
-        by_session.setdefault(turn["session_id"], []).append(turn)
-    totals: dict[str, list[float]] = {}
-    points: list[tuple[float, float]] = []
-    for session in read_lines(folder / "sessions.jsonl"):
-        turns = by_session.get(session["session_id"], [])
-        if turns:
-            _add_session(session, turns, totals, points)
-    rows = [
-        DeveloperRow(name, int(q), int(c), int(k), score / graded if graded else None)
-        for name, (q, c, k, score, graded) in sorted(totals.items())
-    ]
-    return rows, correlation(points)
-
-
-def _add_session(
-    session: Mapping[str, Any],
-    raw: Sequence[Mapping[str, Any]],
-    totals: dict[str, list[float]],
-    points: list[tuple[float, float]],
-) -> None:
-    """Judge one agent session and add its sub-sessions to its developer's sums."""
-    item = session_item({"session": session["session_id"], "turns": [as_labelled_turn(turn) for turn in raw]})
-    row = totals.setdefault(str(session.get("developer")), [0.0] * 5)
-    start, complete, qualifying, scores = 0, 0, 0, list[float]()
-    for arc in cut_arcs(item.turns, "start", None):
-        turns = item.turns[start : start + len(arc.turn_ids)]
-        start += len(arc.turn_ids)
-        following = item.turns[start] if start < len(item.turns) else None
-        verdict = judge_arc(turns, following)
-        if verdict["intent"] is None or not substance(turns).passed:
-            continue
-        qualifying += 1
-        complete += verdict["goal_complete"] is True
-        row[2] += _checkpointed(session, turns[0].started_us, None if following is None else following.started_us)
-        rubrics = [judge_prompt(turn.prompt, turns[:place]) for place, turn in enumerate(turns)]
-        scores += [score for score in standing_scores(rubrics, sub_session_intent(rubrics)) if score is not None]
-    row[0] += qualifying
-    row[1] += complete
-    row[3] += sum(scores)
-    row[4] += len(scores)
-    if qualifying and scores:
-        points.append((sum(scores) / len(scores), complete / qualifying))
-
-
-def _checkpointed(session: Mapping[str, Any], start_us: int, end_us: int | None) -> bool:
-    times = [
-        session_item({"turns": [{"prompt": "", "ts": c["created_at"]}]}).turns[0].started_us
-        for c in session["checkpoints"]
-    ]
-    return any(start_us <= at_us and (end_us is None or at_us <= end_us) for at_us in times)
-
-
 # What is printed
 
 
@@ -238,16 +165,16 @@ def print_report(measured: Report, console: Console, *, shipped: bool) -> None:
     console.print(_confusion_table(measured.prompts))
     console.print(_misses_table(measured.misses))
     console.print("Boundary and outcome judges", style="bold")
-    console.print(_arcs_table(measured.boundaries, measured.outcomes))
-    if measured.developers:
-        console.print(_developers_table(measured))
+    console.print(_arcs_table(measured.boundaries, measured.outcomes, measured.built))
+    if measured.commits.developers:
+        console.print(commits_table(measured.commits))
 
 
 def _summary_table(measures: PromptMeasures) -> Table:
     table = Table("measure", "value", "must", "reach for")
     table.add_row("prompts classified by the experts", str(measures.prompts), "", "")
-    table.add_row("status accuracy (all prompts)", _share(measures.status_accuracy), "", "")
-    table.add_row("intent accuracy", _share(measures.intent_accuracy), ".65", ".80")
+    table.add_row("status accuracy (all prompts)", share_text(measures.status_accuracy), "", "")
+    table.add_row("intent accuracy", share_text(measures.intent_accuracy), ".65", ".80")
     table.add_row("mean kappa", f"{measures.mean_kappa:.3f}", ".52", ".65")
     table.add_row("mean error of a prompt's own score", f"{measures.score_error:.1f}", "10", "8")
     table.add_row("APG error", f"{measures.apg_error:.1f}", "3", "2")
@@ -257,7 +184,7 @@ def _summary_table(measures: PromptMeasures) -> Table:
 def _kappa_table(measures: PromptMeasures) -> Table:
     table = Table("boolean", "kappa where both apply", "kappa, null as false")
     for name in BOOLEANS:
-        table.add_row(name, _number(measures.kappa[name]), _number(measures.kappa_null_is_false[name]))
+        table.add_row(name, number_text(measures.kappa[name]), number_text(measures.kappa_null_is_false[name]))
     return table
 
 
@@ -285,7 +212,7 @@ def _misses_table(misses: Sequence[Pair]) -> Table:
     return table
 
 
-def _arcs_table(boundaries: BoundaryMeasures, outcomes: OutcomeMeasures) -> Table:
+def _arcs_table(boundaries: BoundaryMeasures, outcomes: OutcomeMeasures, built: BuiltCases) -> Table:
     table = Table("measure", "value", "must", "reach for")
     table.add_row("boundary F1", f"{boundaries.f1:.3f}", ".65", ".75")
     table.add_row(
@@ -295,44 +222,14 @@ def _arcs_table(boundaries: BoundaryMeasures, outcomes: OutcomeMeasures) -> Tabl
         "",
     )
     table.add_row("boundary recall", f"{boundaries.recall:.3f} ({boundaries.right} of {boundaries.expert})", "", "")
-    table.add_row("goal_complete, sensitivity", _share(outcomes.sensitivity), "", "")
-    table.add_row("goal_complete, specificity", _share(outcomes.specificity), "", "")
+    table.add_row("goal_complete, sensitivity", share_text(outcomes.sensitivity), "", "")
+    table.add_row("goal_complete, specificity", share_text(outcomes.specificity), "", "")
     said = ", ".join(f"{name} {count}" for name, count in outcomes.undecided.items())
     table.add_row("where the experts could not say", said, "", "")
+    missed, reached = built.missed, built.reached
+    table.add_row("built cases, not reached", f"{missed.hits} of {missed.total}", "all", "")
+    table.add_row("built cases, reached", f"{reached.hits} of {reached.total}", "all", "")
     return table
-
-
-def _developers_table(measured: Report) -> Table:
-    table = Table(
-        "developer",
-        "qualifying",
-        "completion rate",
-        "share with a checkpoint",
-        "APG",
-        title="Commits as ground truth",
-    )
-    for row in measured.developers:
-        count = max(row.qualifying, 1)
-        apg = "" if row.apg is None else f"{row.apg:.1f}"
-        table.add_row(
-            row.developer,
-            str(row.qualifying),
-            f"{row.complete / count:.2f}",
-            f"{row.checkpointed / count:.2f}",
-            apg,
-        )
-    table.caption = f"APG with completion over agent sessions: r = {_number(measured.apg_with_completion)}"
-    return table
-
-
-def _share(share: Share) -> str:
-    low, high = share.interval
-    value = "none" if share.value is None else f"{share.value:.3f}"
-    return f"{value} ({share.hits} of {share.total}; {low:.2f}-{high:.2f})"
-
-
-def _number(value: float | None) -> str:
-    return "none" if value is None else f"{value:.3f}"
 
 
 @click.command()

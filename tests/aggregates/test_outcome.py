@@ -160,3 +160,35 @@ def test_a_further_piece_for_it_never_takes_completion_away(marks: str) -> None:
     """Silence, then thanks: what held, holds."""
     if judge(turn(marks=marks)).goal_complete:
         assert judge(turn(marks=marks), following=THANKS).goal_complete
+
+
+def test_a_complaint_within_it_stands_until_something_is_done() -> None:
+    """A change, a passed check or a word of thanks after it ends it."""
+    said = turn("It still fails", place=2, marks="a", answer="I cannot see why.")
+    assert NOT_WORKING in whats(judge(turn(marks="Ca"), said))[1]
+    assert NOT_WORKING not in whats(judge(turn(marks="Ca"), turn("It still fails", place=2, marks="CKa")))[1]
+    assert NOT_WORKING not in whats(judge(turn(marks="Ca"), said, THANKS))[1]
+
+
+def test_a_complaint_is_none_where_the_work_was_not_observed() -> None:
+    """What was done about it may not have been seen."""
+    assert NOT_WORKING not in whats(judge(turn(), turn("It still fails", place=2)))[1]
+
+
+def test_asking_for_the_same_once_more_speaks_against() -> None:
+    """After an answer; a prompt sent again because nothing came is no complaint."""
+    again = turn(place=2, marks="a", answer="It is there.")
+    assert CORRECTED in whats(judge(turn(marks="Ca"), again))[1]
+    assert CORRECTED not in whats(judge(turn(marks="I", answer=None), turn(place=2, marks="Ca")))[1]
+
+
+def test_a_revert_that_was_asked_for_is_the_work() -> None:
+    """It is done when it is done."""
+    asked = turn("Revert the last commit, please", marks="RKa", answer="Reverted.")
+    assert REVERTED not in whats(judge(asked, intent="small_change"))[1]
+    assert judge(asked, intent="small_change").goal_complete
+
+
+def test_a_short_last_prompt_that_undoes_speaks_against() -> None:
+    """Whichever way the agent takes it back."""
+    assert REVERTED in whats(judge(turn(marks="Ca"), turn("Undo that", place=2, marks="Ca")))[1]
