@@ -19,13 +19,13 @@ KEY_START_CHARACTERS = 12
 """As much of a key as may be kept; a plugin that sends the whole key by mistake does not make us store it."""
 
 
-class _Capture(msgspec.Struct):
+class CaptureConfig(msgspec.Struct):
     prompts: bool
     responses: bool
     max_prompt_bytes: int
 
 
-class _Otlp(msgspec.Struct):
+class OtlpConfig(msgspec.Struct):
     protocol: str
     logs_endpoint: str
     metrics_endpoint: str
@@ -38,8 +38,8 @@ class PluginConfig(msgspec.Struct):
     anthropic_base_url: str | None
     dashboard_url: str | None
     environment: str
-    capture: _Capture
-    otlp: _Otlp
+    capture: CaptureConfig
+    otlp: OtlpConfig
 
 
 class SetupBody(msgspec.Struct):
@@ -66,8 +66,8 @@ async def config(service: Service, request: Request, caller: Principal) -> TrioR
             anthropic_base_url=settings.anthropic_base_url,
             dashboard_url=settings.dashboard_url,
             environment=settings.environment,
-            capture=_Capture(settings.capture_prompts, settings.capture_responses, MAX_PROMPT_BYTES),
-            otlp=_Otlp("http/json", f"{url}/v1/logs", f"{url}/v1/metrics", f"{url}/v1/traces"),
+            capture=CaptureConfig(settings.capture_prompts, settings.capture_responses, MAX_PROMPT_BYTES),
+            otlp=OtlpConfig("http/json", f"{url}/v1/logs", f"{url}/v1/metrics", f"{url}/v1/traces"),
         )
     )
 

@@ -112,6 +112,9 @@ CONTRACT_INTAKE = {
     "POST /v1/metrics",
     "POST /v1/traces",
     "GET /v1/telemetry/logs",
+    "GET /v1/insights/report",
+    "POST /v1/insights/report/generate",
+    "POST /v1/insights/report/quick",
     "GET /v1/model-catalog",
     "GET /v1/score_v3/today-summary",
 }
