@@ -49,6 +49,9 @@ KEEP_PAUSE_SECONDS = 0.01
 ORDERS_SECONDS = 0.5
 """How soon the server looks for orders to forget somebody after the log grew; a look is one search in an index."""
 
+SWEEP_TRIES = 20
+"""How often, a quarter of a second apart, the write-ahead log is tried to be emptied before that is put off."""
+
 RETENTION_SECONDS = 3_600.0
 """How often a server takes away what has outlived its retention, which is given in days."""
 

@@ -57,6 +57,10 @@ class MemoryRecorder(POPOApplicationRecorder):
             for position, state in states.items():
                 self._stored_events[position - 1] = replace(self._stored_events[position - 1], state=state)
 
+    def sweep(self) -> bool:
+        """Memory keeps no copies."""
+        return True
+
     def check_writable(self) -> None:
         """Memory can always be written."""
 

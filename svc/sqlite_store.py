@@ -101,8 +101,9 @@ class SplitDatastore(SQLiteDatastore):
 class SqliteRecorder(SQLiteApplicationRecorder):
     """Events in the table `stored_events`; the position is its key."""
 
-    def __init__(self, datastore: SQLiteDatastore) -> None:
+    def __init__(self, datastore: SQLiteDatastore, busy_timeout_ms: int = STORE_BUSY_TIMEOUT_MS) -> None:
         super().__init__(datastore)
+        self._busy_timeout_ms = busy_timeout_ms
         self.insert_events_statement = (
             "INSERT INTO stored_events (originator_id, originator_version, topic, state) VALUES (?, ?, ?, ?)"
         )
@@ -157,17 +158,22 @@ class SqliteRecorder(SQLiteApplicationRecorder):
         return self._select(where, [*topics, position, limit_events])
 
     def replace_states(self, states: Mapping[int, bytes]) -> None:
-        """Stores other bytes at these positions, all or none.
+        """Stores other bytes at these positions, all or none; old pages are overwritten."""
+        with self.datastore.transaction(commit=True) as cursor:
+            rows = [(state, position) for position, state in states.items()]
+            cursor.executemany("UPDATE stored_events SET state = ? WHERE rowid = ?", rows)
 
-        Old pages are overwritten in the file, and the write-ahead log is emptied as soon as no reader needs it.
-        """
+    def sweep(self) -> bool:
+        """Empties the write-ahead log, which still holds what was overwritten; False while a reader needs it."""
         with self.datastore.get_connection(commit=True) as writer:
-            with writer.transaction(commit=True) as cursor:
-                rows = [(state, position) for position, state in states.items()]
-                cursor.executemany("UPDATE stored_events SET state = ? WHERE rowid = ?", rows)
-            checkpoint = writer.cursor()
-            checkpoint.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            checkpoint.fetchall()
+            cursor = writer.cursor()
+            # Nobody who wants to write is kept waiting for a reader.
+            cursor.execute("PRAGMA busy_timeout = 0")
+            try:
+                cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                return not cursor.fetchone()[0]
+            finally:
+                cursor.execute(f"PRAGMA busy_timeout = {self._busy_timeout_ms}")
 
     def check_writable(self) -> None:
         """Writes one page, the one that holds the version of the table, as it was, and syncs it."""
@@ -198,7 +204,7 @@ class SqliteRecorder(SQLiteApplicationRecorder):
 
 def open_sqlite_store(path: Path, codec: Codec, *, busy_timeout_ms: int = STORE_BUSY_TIMEOUT_MS) -> EventStore:
     """The log in this file, which is made where there is none. StoreUnavailable: it cannot be opened."""
-    recorder = SqliteRecorder(SplitDatastore(path, busy_timeout_ms))
+    recorder = SqliteRecorder(SplitDatastore(path, busy_timeout_ms), busy_timeout_ms)
     try:
         recorder.create_table()
         recorder.check_writable()

@@ -79,6 +79,10 @@ class LogRecorder(Protocol):
         """Stores other bytes at these positions, all or none; what stood there is overwritten on the disk."""
         ...
 
+    def sweep(self) -> bool:
+        """Leaves nothing of what was overwritten; False where that has to wait for a reader."""
+        ...
+
     def check_writable(self) -> None:
         """Makes one durable write that changes nothing; raises where that fails."""
         ...
@@ -177,6 +181,10 @@ class EventStore:
         if changed:
             _reached(partial(self._recorder.replace_states, changed))
         return len(changed)
+
+    def sweep(self) -> bool:
+        """Leaves no copy of texts that were taken away in the store's files; False where a reader still needs one."""
+        return _reached(self._recorder.sweep)
 
     def fingerprint(self, position: int) -> bytes:
         """16 bytes that tell the event at a position from any other; empty where there is none."""

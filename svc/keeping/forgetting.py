@@ -17,7 +17,7 @@ from aggregates.ids import forget_stream
 from aggregates.people import ChangeDeveloper, EndMembership, PeopleCommand, RevokeKey
 from svc.administration import Administration
 from svc.codec import NewEvent, Recorded
-from svc.keeping.taking import House, append_to, next_piece, positions_of, take, tell_what_stands
+from svc.keeping.taking import House, append_to, next_piece, positions_of, sweep, take, tell_what_stands
 from svc.keeping.walking import Piece, pieces
 from svc.limits import POLL_SECONDS
 from svc.rebuilding import Rebuilding
@@ -109,6 +109,7 @@ class Forgetting:
         while (piece := await next_piece(house, position, up_to)) is not None:
             position = piece[2]
             await take(house, [each for each in _of(piece, developer_id) if each <= up_to])
+        await sweep(house)
 
 
 def _of(piece: Piece, developer_id: UUID) -> list[int]:

@@ -14,7 +14,7 @@ from aggregates.events import DeveloperEvent, StandingSealed, WordsExpired
 from aggregates.ids import retention_stream
 from aggregates.people import Directory
 from svc.codec import NewEvent, Recorded
-from svc.keeping.taking import House, append_to, aside, next_piece, positions_of, take, tell_what_stands
+from svc.keeping.taking import House, append_to, aside, next_piece, positions_of, sweep, take, tell_what_stands
 from svc.keeping.walking import Piece
 from svc.limits import RETENTION_MARK_EVENTS
 
@@ -46,7 +46,10 @@ def terms(directory: Directory) -> Iterator[Term]:
 
 async def keep_terms(house: House, directory: Directory) -> int:
     """Take away all that is too old by now; how many facts lost a text. May be broken off anywhere."""
-    return sum([await _keep(house, term) for term in list(terms(directory))])
+    taken = [await _keep(house, term) for term in list(terms(directory))]
+    if taken:
+        await sweep(house)
+    return sum(taken)
 
 
 async def _keep(house: House, term: Term) -> int:

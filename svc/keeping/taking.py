@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from typing import NamedTuple, TypeVar
 
+import structlog
 import trio
 
 from svc.clock import Clock
@@ -11,10 +12,12 @@ from svc.codec import NewEvent, Recorded
 from svc.journal import Journal
 from svc.keeping.sealing import standing_events
 from svc.keeping.walking import Piece, piece_after
-from svc.limits import KEEP_PAUSE_SECONDS
+from svc.limits import KEEP_PAUSE_SECONDS, POLL_SECONDS, SWEEP_TRIES
 from svc.projector import Projector
 from svc.store import EventStore
 from svc.vault import Vault
+
+log = structlog.get_logger()
 
 T = TypeVar("T")
 
@@ -53,6 +56,15 @@ async def take(house: House, positions: Iterable[int], keep: Collection[str] = (
     """
     wanted = dict.fromkeys(positions, keep)
     return await house.journal.between_commits(partial(house.store.take_words, wanted)) if wanted else 0
+
+
+async def sweep(house: House) -> None:
+    """Leave no copy of what was taken; where readers need one for long, the next time does it."""
+    for _ in range(SWEEP_TRIES):
+        if await house.journal.between_commits(house.store.sweep):
+            return
+        await trio.sleep(POLL_SECONDS)
+    log.warning("somebody reads the log for long; what was taken away leaves the write-ahead log later")
 
 
 async def append_to(house: House, event: NewEvent) -> None:

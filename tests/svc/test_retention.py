@@ -37,14 +37,14 @@ def states(var: Path) -> list[tuple[int, str, bytes]]:
 def kept(house: Household) -> Sequence[tuple[str, bool, bool]]:
     """Of each capture of words: its kind, whether its text is there, and whether its export is."""
     return [
-        (
-            each.event.TOPIC,
-            _there(each.event),
-            getattr(each.event, "raw", None) is not None and each.event.raw.text is not None,
-        )
+        (each.event.TOPIC, _there(each.event), isinstance(each.event, RecordsCaptured) and _export_there(each.event))
         for each in house.service.store.read_after(0, 10_000)
         if isinstance(each.event, PromptCaptured | RecordsCaptured)
     ]
+
+
+def _export_there(event: RecordsCaptured) -> bool:
+    return event.raw is not None and event.raw.text is not None
 
 
 def _there(event: PromptCaptured | RecordsCaptured) -> bool:
@@ -72,6 +72,22 @@ async def test_old_texts_go_and_every_figure_stands(tmp_path: Path, days: int) -
         assert await house.service.keeper.keep_terms_once() == 0
     assert rebuilt(var, tmp_path / "again.db") == before
     assert holding(var, PLANTED.encode()) == []
+
+
+async def test_not_even_the_sealed_bytes_of_an_old_text_are_left(tmp_path: Path) -> None:
+    """Its key still lives, for younger texts: so no page, no free page and no write-ahead log may hold it."""
+    var = tmp_path / "var"
+    async with household(var) as house:
+        await house.prompt(f"{PLANTED} " + " ".join(str(number**3) for number in range(5_000)))
+        with closing(sqlite3.connect(var / "events.db")) as db:
+            states = db.execute("SELECT state FROM stored_events WHERE topic = 'prompt.captured'").fetchall()
+        sealed = states[0][0][-10_000:]
+        pieces = [sealed[start : start + 64] for start in range(0, len(sealed) - 64, 997)]
+        assert len(holding(var, *pieces)) > 0
+        house.clock.advance(2 * DAY_US)
+        await set_days(house, text=1)
+        assert await house.service.keeper.keep_terms_once() == 1
+        assert holding(var, *pieces) == []
 
 
 async def test_exports_go_and_the_texts_stay(tmp_path: Path) -> None:

@@ -1,0 +1,65 @@
+"""A program that forgets somebody, or keeps a retention, and kills itself before the n-th thing it does for good."""
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import trio
+
+from aggregates.commands import ForgetDeveloper
+from svc import projector
+from svc.keeping.forgetting import open_orders
+from svc.sqlite_store import SqliteRecorder
+from svc.vault import FileKeys
+from tests.support.household import household
+
+DAY_US = 86_400_000_000
+FINISHED = 7
+"""The exit code where there was no n-th."""
+
+
+def die_before(number: int, *places: tuple[Any, str]) -> None:
+    """Count the calls of these functions, and end without a word before one of them."""
+    left = [number]
+    for owner, name in places:
+        setattr(owner, name, _counted(getattr(owner, name), left))
+
+
+def _counted(real: Callable[..., Any], left: list[int]) -> Callable[..., Any]:
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        left[0] -= 1
+        if left[0] == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real(*args, **kwargs)
+
+    return counted
+
+
+async def main(var: Path, work: str, number: int) -> None:
+    """Do the work over a folder."""
+    async with household(var) as house:
+        await house.level()
+        die_before(
+            number,
+            (SqliteRecorder, "insert_events"),
+            (SqliteRecorder, "replace_states"),
+            (FileKeys, "destroy"),
+            (projector, "point_to"),
+        )
+        if work == "retention":
+            house.clock.advance(2 * DAY_US)
+            await house.service.keeper.keep_terms_once()
+            return
+        organization_id, developer_id = house.owner.organization_id, UUID(work)
+        await house.service.send(ForgetDeveloper(organization_id=organization_id, developer_id=developer_id))
+        while open_orders(house.service.store):
+            await house.service.journal.wait_beyond(house.service.journal.head)
+
+
+if __name__ == "__main__":
+    trio.run(main, Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]))
+    sys.exit(FINISHED)

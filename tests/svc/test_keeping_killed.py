@@ -1,0 +1,84 @@
+"""kill -9 before every single thing that forgetting or a retention does for good: begun again, it ends as if nothing
+had happened."""
+
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import trio
+
+from aggregates.people import ChangeOrganization
+from svc.keeping.forgetting import open_orders
+from tests.support.household import PLANTED, holding, household, rebuilt
+from tests.support.killed import DAY_US, FINISHED
+from tests.support.process import ROOT, environment
+
+pytestmark = pytest.mark.process
+
+STEPS_MAX = 40
+SECONDS = 60
+
+
+def killed(var: Path, work: str, number: int) -> bool:
+    """Run it until it dies; False where it did not."""
+    command = [sys.executable, "-m", "tests.support.killed", str(var), work, str(number)]
+    done = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=SECONDS)
+    assert done.returncode in (-signal.SIGKILL, FINISHED), done.stderr
+    return done.returncode != FINISHED
+
+
+async def test_forgetting_that_is_killed_anywhere_is_finished_at_the_next_start(tmp_path: Path) -> None:
+    """No word, no key, the same figures."""
+    var = tmp_path / "var"
+    async with household(var) as house:
+        await house.work()
+        await house.work(house.other, "s2")
+        await house.level()
+        before, developer_id = house.tables(), house.owner.developer_id
+    key = (var / "keys" / f"{developer_id}.key").read_bytes()
+    number = 1
+    while killed(copy := _copied(var, tmp_path / f"{number}"), str(developer_id), number):
+        async with household(copy) as house:
+            with trio.fail_after(SECONDS):
+                while open_orders(house.service.store):
+                    await house.service.journal.wait_beyond(house.service.journal.head)
+            await house.level()
+            assert house.tables() == before, number
+        assert rebuilt(copy, tmp_path / f"again-{number}.db") == before, number
+        # Before the order stood in the log, nothing was to be done.
+        assert (holding(copy, PLANTED.encode(), key) == []) == (number > 1), number
+        number += 1
+        assert number < STEPS_MAX
+    assert number > 8
+
+
+async def test_a_retention_that_is_killed_anywhere_goes_on_the_next_time(tmp_path: Path) -> None:
+    """No word stays, no figure changes, nothing is told twice."""
+    var = tmp_path / "var"
+    async with household(var) as house:
+        await house.work()
+        await house.level()
+        organization_id = house.owner.organization_id
+        await house.service.administer(ChangeOrganization(organization_id=organization_id, retention_days_text=1))
+        before = house.tables()
+    number = 1
+    while killed(copy := _copied(var, tmp_path / f"{number}"), "retention", number):
+        async with household(copy) as house:
+            house.clock.advance(2 * DAY_US)
+            await house.service.keeper.keep_terms_once()
+            await house.level()
+            assert house.tables() == before, number
+            told = house.service.store.read_topics_after(["standing.sealed"], 0, 100)
+            assert len(told) == 1, number
+        assert rebuilt(copy, tmp_path / f"again-{number}.db") == before, number
+        number += 1
+        assert number < STEPS_MAX
+    assert number > 2
+
+
+def _copied(var: Path, copy: Path) -> Path:
+    shutil.copytree(var, copy)
+    return copy
