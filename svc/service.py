@@ -160,6 +160,8 @@ class RunningService:
 
     async def read_all(self, query: Callable[[Reader], T]) -> T:
         """Run a query over everybody's rows, on views that have caught up with the log as it was at the start."""
+        with trio.move_on_after(READ_WAIT_SECONDS):
+            await self._level()
         self._check_level()
 
         def run() -> T:
