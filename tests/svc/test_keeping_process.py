@@ -1,0 +1,215 @@
+"""Keeping data by command, on the real program: real sockets, real SQLite, real kill -9."""
+
+import sqlite3
+import tarfile
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import msgspec
+import pytest
+
+from tests.support.household import holding, tables_of
+from tests.support.process import Server, init, serving, svc
+
+pytestmark = pytest.mark.process
+
+PLANTED = "heliotrope-4711"
+
+
+def capture(server: Server, number: int) -> int:
+    """One prompt with an id of its own; the status of the answer."""
+    event = {
+        "prompt_text": f"Please fix {PLANTED} in src/a{number}.py",
+        "tool_session_id": f"s{number % 3}",
+        "client_event_id": str(UUID(int=number)),
+    }
+    return server.intake.post("/v1/prompts", json=event).status_code
+
+
+def shown(server: Server) -> Any:
+    """What a developer sees of their work: waits until all that was captured is counted."""
+    return server.api.get("/v1/score_v3/realtime/sub-sessions").json()
+
+
+def json_of(*arguments: str | Path, check: bool = True) -> Any:
+    """What a command prints."""
+    return msgspec.json.decode(svc(*arguments, "--json", check=check).stdout)
+
+
+def test_a_backup_under_load_restored_elsewhere_verifies_and_scores_the_same(tmp_path: Path) -> None:
+    """Made while captures come in, as a tar file and as a folder; what it holds is what was there at one moment."""
+    var, other = tmp_path / "var", tmp_path / "other"
+    made = init(var)
+    with serving(var, made["key"]) as server:
+        with ThreadPoolExecutor(2) as pool:
+            load = [pool.submit(capture, server, number) for number in range(1, 300)]
+            load[60].result()
+            backup = json_of("backup", tmp_path / "b.tar", "--var", var)
+            assert {each.result() for each in load} == {201}
+        assert 60 < backup["head"] < 700
+        shown(server)
+        json_of("backup", tmp_path / "folder", "--var", var)
+        before = shown(server)
+        assert server.stop() == 0
+    assert json_of("restore", tmp_path / "b.tar", "--var", tmp_path / "early")["head"] == backup["head"]
+    assert json_of("verify", "--var", tmp_path / "early")["clean"]
+    svc("restore", tmp_path / "folder", "--var", other)
+    with serving(other, made["key"]) as server:
+        assert shown(server) == before
+        assert capture(server, 1) == 200
+        assert server.stop() == 0
+    assert json_of("verify", "--var", other) | {"archive_files": 0} == {
+        "clean": True,
+        "events": json_of("verify", "--var", var)["events"],
+        "position": json_of("verify", "--var", var)["events"],
+        "archive_files": 0,
+        "findings": [],
+        "more": 0,
+    }
+
+
+def test_a_restore_refuses_what_it_should(tmp_path: Path) -> None:
+    """A folder that holds something, a changed byte, a file that is missing, no backup at all: each in a sentence."""
+    var = tmp_path / "var"
+    init(var)
+    svc("backup", tmp_path / "b", "--var", var)
+    again = svc("backup", tmp_path / "b", "--var", var, check=False)
+    assert (again.returncode, "is there already" in again.stderr) == (1, True)
+    full = svc("restore", tmp_path / "b", "--var", var, check=False)
+    assert (full.returncode, "is not empty" in full.stderr) == (1, True)
+    events = tmp_path / "b" / "events.db"
+    flipped = bytearray(events.read_bytes())
+    flipped[-100] ^= 1
+    events.write_bytes(flipped)
+    changed = svc("restore", tmp_path / "b", "--var", tmp_path / "new", check=False)
+    assert "events.db is not what was backed up" in changed.stderr
+    events.unlink()
+    missing = svc("restore", tmp_path / "b", "--var", tmp_path / "new", check=False)
+    assert "events.db is missing" in missing.stderr
+    (tmp_path / "b" / "manifest.json").unlink()
+    none = svc("restore", tmp_path / "b", "--var", tmp_path / "new", check=False)
+    assert (none.returncode, "no backup" in none.stderr) == (1, True)
+
+
+def test_the_files_of_a_backup_are_for_their_owner_only(tmp_path: Path) -> None:
+    """It holds the keys."""
+    init(tmp_path / "var")
+    svc("backup", tmp_path / "b.tar", "--var", tmp_path / "var")
+    svc("restore", tmp_path / "b.tar", "--var", tmp_path / "new")
+    files = [path for path in (tmp_path / "new").rglob("*") if path.is_file() and path.name != "lock"]
+    assert {oct(path.stat().st_mode & 0o777) for path in (tmp_path / "b.tar", *files)} == {"0o600"}
+    assert {"events.db", "internal-secret"} <= {path.name for path in files}
+    with tarfile.open(tmp_path / "b.tar") as packed:
+        assert packed.getnames()[0] == "manifest.json"
+
+
+def _flip(path: Path, query: str, column: int, write: str) -> int:
+    """Change one byte in the middle of a stored value, as a disk would; the key of the row."""
+    with closing(sqlite3.connect(path)) as db:
+        key, value = db.execute(query).fetchone()
+        changed = bytearray(value)
+        changed[column if column >= 0 else len(changed) + column] ^= 1
+        db.execute(write, (bytes(changed), key))
+        db.commit()
+    return int(key) if str(key).isdigit() else key
+
+
+@pytest.mark.parametrize("byte", [30, -3], ids=["in the fact", "in its words"])
+def test_one_byte_of_an_event_is_named(tmp_path: Path, byte: int) -> None:
+    """By its position; the server starts, passes it over and says which."""
+    var = tmp_path / "var"
+    made = init(var)
+    with serving(var, made["key"]) as server:
+        assert {capture(server, number) for number in range(1, 9)} == {201}
+        shown(server)
+        assert server.stop() == 0
+    query = "SELECT rowid, state FROM stored_events WHERE topic = 'prompt.captured' ORDER BY rowid LIMIT 1 OFFSET 3"
+    position = _flip(var / "events.db", query, byte, "UPDATE stored_events SET state = ? WHERE rowid = ?")
+    found = json_of("verify", "--var", var, check=False)
+    assert not found["clean"]
+    in_log = [each["where"] for each in found["findings"] if each["part"] == "log"]
+    assert in_log == [f"position {position}"]
+    for views in var.glob("views*"):
+        views.unlink()
+    with serving(var, made["key"]) as server:
+        assert len(shown(server)) == 3
+        assert f'"position": {position}' in (tmp_path / "var.log").read_text()
+        assert server.stop() == 0
+
+
+def test_an_event_that_was_deleted_is_missed(tmp_path: Path) -> None:
+    """In the middle, and at the end."""
+    var = tmp_path / "var"
+    init(var)
+    with closing(sqlite3.connect(var / "events.db")) as db:
+        last = db.execute("SELECT max(rowid) FROM stored_events").fetchone()[0]
+        db.execute("DELETE FROM stored_events WHERE rowid IN (3, ?)", (last,))
+        db.commit()
+    found = json_of("verify", "--var", var, check=False)
+    assert [each["where"] for each in found["findings"] if each["part"] == "log"] == ["events.db", "position 3"]
+
+
+def test_one_byte_of_a_projected_row_is_named(tmp_path: Path) -> None:
+    """By table and key; building anew mends it."""
+    var = tmp_path / "var"
+    made = init(var)
+    with serving(var, made["key"]) as server:
+        assert {capture(server, number) for number in range(1, 9)} == {201}
+        shown(server)
+        assert server.stop() == 0
+    (views,) = var.glob("views-*.db")
+    capture_id = _flip(
+        views, "SELECT capture_id, body FROM captures LIMIT 1", -2, "UPDATE captures SET body = ? WHERE capture_id = ?"
+    )
+    found = json_of("verify", "--var", var, check=False)
+    assert [each["where"] for each in found["findings"]] == [
+        f"{views.name}, table captures, row capture_id {capture_id}"
+    ]
+    svc("replay", "--var", var)
+    assert json_of("verify", "--var", var)["clean"]
+
+
+def test_forgetting_through_a_running_server(tmp_path: Path) -> None:
+    """The key opens nothing any more, no file holds a word or the key, and a replay gives the same scores."""
+    var = tmp_path / "var"
+    made = init(var)
+    with serving(var, made["key"]) as server:
+        assert {capture(server, number) for number in range(1, 30)} == {201}
+        shown(server)
+        before = tables_of(var)
+        key = (var / "keys" / f"{made['developer_id']}.key").read_bytes()
+        assert json_of("forget", made["developer_id"], "--yes", "--var", var) == {"developer_id": made["developer_id"]}
+        assert capture(server, 99) == 401
+        assert holding(var, PLANTED.encode(), key) == []
+        assert tables_of(var) == before
+        assert server.stop() == 0
+    assert json_of("replay", "--var", var, "--check")["identical"]
+    assert json_of("verify", "--var", var)["clean"]
+
+
+def test_an_export_holds_everything_of_one_developer(tmp_path: Path) -> None:
+    """Their events with their words, their conclusions as lines and as Parquet; the same numbers in both."""
+    import duckdb
+
+    var = tmp_path / "var"
+    made = init(var)
+    with serving(var, made["key"]) as server:
+        assert {capture(server, number) for number in range(1, 8)} == {201}
+        shown(server)
+        told = json_of("export", "Owner", tmp_path / "out", "--var", var)
+        assert server.stop() == 0
+    assert (told["sub_sessions"], told["prompts"]) == (3, 7)
+    events = [msgspec.json.decode(line) for line in (tmp_path / "out" / "events.jsonl").read_bytes().splitlines()]
+    prompts = [each["prompt"] for each in events if each["topic"] == "prompt.captured"]
+    assert prompts == [f"Please fix {PLANTED} in src/a{number}.py" for number in range(1, 8)]
+    lines = [msgspec.json.decode(line) for line in (tmp_path / "out" / "prompts.jsonl").read_bytes().splitlines()]
+    parquet = duckdb.sql(f"SELECT * FROM '{tmp_path}/out/prompts.parquet'")
+    assert parquet is not None
+    rows = [dict(zip(parquet.columns, row, strict=True)) for row in parquet.fetchall()]
+    assert rows == lines
+    names = sorted(path.name for path in (tmp_path / "out").iterdir())
+    tables = [f"{name}.{kind}" for name in ("prompts", "requests", "sub_sessions") for kind in ("jsonl", "parquet")]
+    assert names == ["events.jsonl", *tables]
