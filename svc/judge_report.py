@@ -46,7 +46,7 @@ from svc.labelled import (
     prompt_item,
     read_lines,
 )
-from svc.train_boundary import marked_sessions, train_boundary
+from svc.train_boundary import further_sessions, train_boundary
 from svc.train_judges import folds, items_of, train
 
 FOLDS = 5
@@ -70,7 +70,7 @@ def report(data_dir: Path, *, shipped: bool = False) -> Report:
     return Report(
         measure_prompts(pairs),
         tuple(worst_misses(pairs)),
-        measure_boundaries(boundary_pairs(sessions, marked_sessions(data_dir), shipped=shipped)),
+        measure_boundaries(boundary_pairs(sessions, further_sessions(data_dir), shipped=shipped)),
         measure_outcomes([verdict for each in sessions for verdict in outcomes_of(each)]),
         measure_built_cases(),
         against_commits(data_dir / "entire-checkpoints"),
@@ -111,14 +111,14 @@ def _pair(raw: Mapping[str, Any], model: RubricModel) -> Pair:
 
 
 def boundary_pairs(
-    sessions: Sequence[SessionItem], marked: Sequence[SessionItem] = (), *, shipped: bool = False
+    sessions: Sequence[SessionItem], further: Sequence[SessionItem] = (), *, shipped: bool = False
 ) -> list[tuple[frozenset[int], frozenset[int]]]:
     """Where arcs start by the experts and by a judge that has not seen the session, each session's first left out."""
     if shipped:
         return [(expert_starts(each), judged_starts(each.turns, SHIPPED_BOUNDARY)) for each in sessions]
     pairs = []
     for held_out in folds([each.session for each in sessions], FOLDS):
-        model = train_boundary([each for place, each in enumerate(sessions) if place not in held_out], marked)
+        model = train_boundary([each for place, each in enumerate(sessions) if place not in held_out], further)
         unseen = [sessions[place] for place in sorted(held_out)]
         pairs += [(expert_starts(each), judged_starts(each.turns, model)) for each in unseen]
     return pairs

@@ -4,8 +4,8 @@
 
 Logistic regression with an L2 penalty, by Newton's method: no library and no randomness, so the same labels give the
 same file. Beside the labelled sessions it learns from others of the same data in which one reader marked the
-boundaries (`boundary_marks.py`). The file holds names of signals and whole numbers, thousandths of a logit; nothing of
-the texts.
+boundaries (`boundary_marks.py`), and from some that were written for it (`boundary_examples.py`). The file holds names
+of signals and whole numbers, thousandths of a logit; nothing of the texts.
 """
 
 import math
@@ -19,6 +19,7 @@ import click
 
 from aggregates.boundary import BoundaryModel, stays
 from aggregates.boundary_signals import SIGNALS, OpenArc, boundary_signals
+from svc.boundary_examples import SESSIONS
 from svc.boundary_marks import MARKS
 from svc.labelled import SessionItem, as_labelled_turn, labelled_sessions, read_lines, session_item
 from svc.train_judges import folds
@@ -40,10 +41,10 @@ Row = tuple[int, ...]
 """The active signals of one turn, and the bias."""
 
 
-def train_boundary(sessions: Sequence[SessionItem], marked: Sequence[SessionItem] = ()) -> BoundaryModel:
-    """A boundary model of labelled and marked sessions; its bias lets as many shift as the experts say."""
+def train_boundary(sessions: Sequence[SessionItem], further: Sequence[SessionItem] = ()) -> BoundaryModel:
+    """A boundary model of labelled and further sessions; its bias lets as many shift as the experts say."""
     rows, targets, names = boundary_rows(sessions)
-    more, more_targets, _ = boundary_rows(marked)
+    more, more_targets, _ = boundary_rows(further)
     unseen = [0.0] * len(rows)
     for held_out in folds(names, INNER_FOLDS):
         kept = [place for place in range(len(rows)) if place not in held_out]
@@ -138,6 +139,11 @@ def _solved(matrix: list[list[float]], right: list[float]) -> list[float]:
     return solution
 
 
+def further_sessions(data_dir: Path) -> list[SessionItem]:
+    """What training learns from beside the labels: never used to measure."""
+    return marked_sessions(data_dir) + written_sessions()
+
+
 def marked_sessions(data_dir: Path) -> list[SessionItem]:
     """The sessions that `MARKS` knows, as far as DATA_DIR holds them."""
     found: list[SessionItem] = []
@@ -149,6 +155,38 @@ def marked_sessions(data_dir: Path) -> list[SessionItem]:
     return found
 
 
+def written_sessions() -> list[SessionItem]:
+    """Those of `boundary_examples.py`, three minutes from prompt to prompt."""
+    return [
+        _written(f"written:{place}", text.splitlines()) for place, text in enumerate(SESSIONS.strip().split("\n\n"))
+    ]
+
+
+def _written(name: str, lines: Sequence[str]) -> SessionItem:
+    turns: list[dict[str, Any]] = []
+    starts: list[int] = []
+    for place, line in enumerate(lines):
+        said, _, answer = line[2:].partition(" => ")
+        prompt, _, files = said.partition(" | ")
+        starts += [place + 1] if line.startswith("#") else []
+        turns.append(
+            {
+                "prompt": prompt.strip(),
+                "ts": f"2026-01-05T09:{3 * place:02}:00Z",
+                "tools": [f"Edit {file.strip()}" for file in files.split(",") if file.strip()] or ["Read notes"],
+                "response_end": answer.strip() or "Done.",
+            }
+        )
+    bounds = [*starts, len(lines) + 1]
+    return session_item({"session": name, "turns": turns, "arcs": _arcs(bounds)})
+
+
+def _arcs(bounds: Sequence[int]) -> list[dict[str, Any]]:
+    return [
+        {"start": start, "end": after - 1, "intent": None, "goal_complete": None} for start, after in pairwise(bounds)
+    ]
+
+
 def digest_of(session: str) -> str:
     """How `MARKS` names a session."""
     return blake2b(session.encode(), digest_size=6).hexdigest()
@@ -157,10 +195,7 @@ def digest_of(session: str) -> str:
 def _marked(name: str, turns: Sequence[dict[str, Any]]) -> SessionItem:
     ordered = sorted(turns, key=lambda turn: int(turn["turn"]))
     bounds = [1, *MARKS[digest_of(name)], len(ordered) + 1]
-    arcs = [
-        {"start": start, "end": after - 1, "intent": None, "goal_complete": None} for start, after in pairwise(bounds)
-    ]
-    return session_item({"session": name, "turns": [as_labelled_turn(turn) for turn in ordered], "arcs": arcs})
+    return session_item({"session": name, "turns": [as_labelled_turn(turn) for turn in ordered], "arcs": _arcs(bounds)})
 
 
 def source_of(model: BoundaryModel) -> str:
@@ -187,10 +222,10 @@ def source_of(model: BoundaryModel) -> str:
 def main(data_dir: Path, out: Path | None) -> None:
     """Train the boundary judge on DATA_DIR/labels/sessions.jsonl and write its weights."""
     sessions = [each for each in labelled_sessions(data_dir / "labels" / "sessions.jsonl") if each.arcs is not None]
-    marked = marked_sessions(data_dir)
+    further = further_sessions(data_dir)
     target = out or Path(__file__).parent.parent / "aggregates" / "boundary_weights.py"
-    target.write_text(source_of(train_boundary(sessions, marked)), encoding="utf-8")
-    click.echo(f"{len(sessions)} labelled and {len(marked)} marked sessions -> {target}")
+    target.write_text(source_of(train_boundary(sessions, further)), encoding="utf-8")
+    click.echo(f"{len(sessions)} labelled and {len(further)} further sessions -> {target}")
 
 
 if __name__ == "__main__":

@@ -122,3 +122,27 @@ def test_a_complaint_among_many_words_may_be_of_another_topic() -> None:
     eager = BoundaryModel(bias=10_000, weights={})
     assert not topic_shift([FIRST], turn("the tests are still failing", place=2), eager).shift
     assert topic_shift([FIRST], turn("unrelated to this: the tests are still failing", place=2), eager).shift
+
+
+DONE = turn(
+    "Fix the crash in src/parser.py when the input is empty: return an empty list. Run pytest before you stop.",
+    answer="Fixed: parse() returns an empty list for empty input. All 14 tests pass.",
+    marks="CKa",
+    changed=("src/parser.py",),
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "file", "shifts"),
+    [
+        ("Now write the install instructions for Windows into the README", "README.md", True),
+        ("The login page is slow on mobile. Find out why and fix it.", "web/login.tsx", True),
+        ("Next, the deploy script: make it fail when the health check fails twice", "deploy.sh", True),
+        ("Perfect. Commit that, please.", "src/parser.py", False),
+        ("Also handle None in the same way", "src/parser.py", False),
+        ("why does it return a list and not a tuple?", "src/parser.py", False),
+    ],
+)
+def test_plain_cases_after_finished_work(text: str, file: str, shifts: bool) -> None:
+    """It guards the wiring: none of these is a close call."""
+    assert topic_shift([DONE], turn(text, place=2, marks="Ca", changed=(file,))).shift is shifts

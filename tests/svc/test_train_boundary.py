@@ -1,0 +1,59 @@
+"""Training the boundary judge: what it learns from, and that it learns."""
+
+from pathlib import Path
+
+import pytest
+
+from aggregates.boundary_signals import SIGNALS
+from svc.boundary_marks import MARKS
+from svc.train_boundary import (
+    boundary_rows,
+    digest_of,
+    further_sessions,
+    rate_cut,
+    source_of,
+    train_boundary,
+    written_sessions,
+)
+
+
+def test_the_written_sessions_are_cut_into_arcs_that_cover_them() -> None:
+    """Every one opens with a goal, and they hold some boundaries."""
+    sessions = written_sessions()
+    assert all(session.arcs and session.arcs[0].start == 1 for session in sessions)
+    assert all(session.arcs and session.arcs[-1].end == len(session.turns) for session in sessions)
+    assert sum(len(session.arcs or ()) - 1 for session in sessions) >= 20
+
+
+def test_training_twice_writes_the_same_file_and_it_is_python() -> None:
+    """No randomness, no order of hashing; names of signals only."""
+    sessions = written_sessions()
+    one, two = (source_of(train_boundary(sessions[:8], sessions[8:])) for _ in range(2))
+    assert one == two
+    compile(one, "boundary_weights.py", "exec")
+    assert train_boundary(sessions).weights.keys() <= set(SIGNALS)
+
+
+def test_it_learns_what_it_is_shown() -> None:
+    """On its own training sessions it is right most of the time."""
+    sessions = written_sessions()
+    model = train_boundary(sessions)
+    rows, targets, _ = boundary_rows(sessions)
+    bias = len(SIGNALS)
+    logits = [model.logit([SIGNALS[number] for number in row if number != bias]) for row in rows]
+    assert sum((logit > 0) is target for logit, target in zip(logits, targets, strict=True)) >= 0.8 * len(rows)
+
+
+@pytest.mark.parametrize(("true", "above"), [(0, 0), (10, 11), (18, 0)])
+def test_the_cut_lets_a_tenth_more_through_than_are_true(true: int, above: int) -> None:
+    """Of nothing true, nothing; where it would be all and more, the plain cut."""
+    logits = [float(place) - 100 for place in range(19)]
+    cut = rate_cut(logits, [place < true for place in range(19)])
+    assert sum(logit > cut for logit in logits) == above
+
+
+def test_marks_name_sessions_by_digest_alone(tmp_path: Path) -> None:
+    """And a folder without them gives the written ones."""
+    assert all(len(name) == len(digest_of("any")) for name in MARKS)
+    assert all(list(turns) == sorted(set(turns)) and 1 not in turns for turns in MARKS.values())
+    assert len(further_sessions(tmp_path)) == len(written_sessions())
