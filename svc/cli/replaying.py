@@ -14,6 +14,7 @@ from svc.checking import Checked, check
 from svc.cli.common import json_option, print_json, run, settings_from, var_option
 from svc.event_log import open_log
 from svc.limits import PROJECT_EVENTS_MAX
+from svc.logs import set_up_logs
 from svc.rebuilding import BuildStep
 from svc.replay import Progress as Report
 from svc.replay import build
@@ -58,7 +59,8 @@ async def _replay(settings: Settings, rules: int | None, report: Report) -> None
 
 
 def _build(settings: Settings, path: Path, batch_events: int, up_to: int | None) -> None:
-    """What the child process does: one JSON line of progress a step."""
+    """What the child process does: one JSON line of progress a step; its log goes to standard error."""
+    set_up_logs("warning")
 
     def report(done: int, of: int) -> None:
         sys.stdout.write(msgspec.json.encode(BuildStep(done, of)).decode() + "\n")
