@@ -4,10 +4,11 @@ import pytest
 
 from aggregates import outcome
 from aggregates.habits import HABITS, NOT_ENOUGH, NOTHING_MISSED, language_of, weakest
-from aggregates.insights import times_at_once
+from aggregates.insights import corrected, had_friction, times_at_once
 from aggregates.mitigations import NO_SIGN, REACHED, REWORKED, TROUBLES
 from aggregates.outcome import leading_against
 from aggregates.verdicts import BOOLEANS, INTENTS, Evidence, OutcomeVerdict
+from tests.support.judging import turn
 
 AT_ONCE = [
     # turns as (session, start, end), how often a second session became active beside another
@@ -66,3 +67,21 @@ def test_a_habit_is_weak_only_where_it_was_called_for_often_enough() -> None:
 def test_korean_is_whatever_begins_with_ko(asked: str | None, found: str) -> None:
     """English is for everybody else."""
     assert language_of(asked) == found
+
+
+COMPLAINT = "no, that is wrong, it still fails"
+
+
+def test_a_correction_is_said_in_a_later_prompt() -> None:
+    """A goal that opens with a complaint is a new goal."""
+    assert corrected([turn(), turn(COMPLAINT)])
+    assert not corrected([turn(COMPLAINT), turn()])
+    assert had_friction([turn(), turn(COMPLAINT)])
+
+
+@pytest.mark.parametrize(
+    ("marks", "friction"), [("Ca", False), ("aE", True), ("Ia", True), ("CkKa", False), ("CKka", True), ("", False)]
+)
+def test_friction_is_an_error_an_interruption_or_a_failed_last_check(marks: str, friction: bool) -> None:
+    """A check that passes in the end was no friction."""
+    assert had_friction([turn(marks=marks)]) == friction
