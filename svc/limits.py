@@ -34,8 +34,8 @@ BACKUP_TRIES = 5
 EXPORT_PAGE = 200
 """Sub-sessions, or prompts, that an export reads at a time."""
 
-EXPORT_ROW_BYTES_MAX = 64 * MIB_BYTES
-"""The longest line of an export: a prompt and its answer, each of a frame, as JSON that escapes every character."""
+EXPORT_ROW_BYTES_MIN = MIB_BYTES
+"""Room for the longest line of an export when it becomes Parquet; more where a line is longer, and twice that in all."""
 
 FINDINGS_MAX = 200
 """How many findings of a verification are shown; a broken disk has no end of them."""

@@ -27,7 +27,7 @@ from svc.archive.duck import PARQUET, connected, literal
 from svc.codec import Recorded
 from svc.keeping.backup import DRAFT, NotKept
 from svc.keeping.walking import Heard, pieces
-from svc.limits import EXPORT_PAGE, EXPORT_ROW_BYTES_MAX
+from svc.limits import EXPORT_PAGE, EXPORT_ROW_BYTES_MIN
 from svc.replay import copy_of
 from svc.rules import RULES_VERSION
 from svc.store import EventStore
@@ -89,7 +89,7 @@ def _written(store: EventStore, developer_id: UUID, folder: Path, views: Path, h
     with closing(copy_of(views, copied)) as db:
         reader = Reader(db, lambda wanted: {p: each.event for p, each in store.read_positions(wanted).items()})
         scopes = _scopes(db, developer_id)
-        events = _write(folder / "events.jsonl", _events(store, developer_id, heard))
+        events, _ = _write(folder / "events.jsonl", _events(store, developer_id, heard))
         exported = Exported(
             folder="",
             events=events,
@@ -179,22 +179,23 @@ def _pages(page_at: Callable[[int], list[Any]]) -> Iterator[list[Any]]:
 # --- files ----------------------------------------------------------------------------------------------------
 
 
-def _write(path: Path, rows: _Rows) -> int:
-    """One JSON object a line; how many."""
-    count = 0
+def _write(path: Path, rows: _Rows) -> tuple[int, int]:
+    """One JSON object a line; how many, and the bytes of the longest."""
+    count = longest = 0
     with path.open("xb") as file:
         for row in rows:
-            file.write(msgspec.json.encode(row) + b"\n")
+            longest = max(longest, file.write(msgspec.json.encode(row) + b"\n"))
             count += 1
-    return count
+    return count, longest
 
 
 def _write_table(folder: Path, name: str, columns: Mapping[str, str], rows: _Rows) -> int:
     """The rows as JSON Lines and as Parquet, with the same columns."""
     lines, parquet = folder / f"{name}.jsonl", folder / f"{name}.parquet"
-    count = _write(lines, ({column: _plain(row.get(column)) for column in columns} for row in rows))
+    count, longest = _write(lines, ({column: _plain(row.get(column)) for column in columns} for row in rows))
+    size = max(longest, EXPORT_ROW_BYTES_MIN)
     types = ", ".join(f"{column}: '{kind}'" for column, kind in columns.items())
-    options = f"format = 'newline_delimited', columns = {{{types}}}, maximum_object_size = {EXPORT_ROW_BYTES_MAX}"
+    options = f"format = 'newline_delimited', columns = {{{types}}}, maximum_object_size = {size}"
     with connected(folder, folder / "spill") as duck:
         duck.execute(f"COPY (SELECT * FROM read_json({literal(lines)}, {options})) TO {literal(parquet)} ({PARQUET})")
     shutil.rmtree(folder / "spill", ignore_errors=True)
