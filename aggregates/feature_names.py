@@ -6,6 +6,7 @@ these is also one bit of the reading's flags.
 
 from collections.abc import Iterable
 
+from aggregates.judge_words import PAIRS, WORDS
 from aggregates.lexicons import OPENERS, PHRASE_CUES, VERBS, VOCABULARY, WORD_CUES
 from aggregates.traits import TRAITS
 
@@ -24,7 +25,8 @@ def _register(names: Iterable[str], kind: str = "") -> dict[str, int]:
     return {name: start + index for index, name in enumerate(fresh)}
 
 
-WORD = _register(sorted(VOCABULARY), "word:")
+KNOWN_WORDS = VOCABULARY | WORDS
+WORD = _register(sorted(KNOWN_WORDS), "word:")
 CUE = _register(WORD_CUES, "cue:")
 CUES = _register(WORD_CUES, "cues:")
 PHRASE = _register(PHRASE_CUES, "phrase:")
@@ -42,6 +44,9 @@ SHAPE = _register(
     )
 )
 TRAIT = _register(TRAITS)
+_PAIR_NAMES = _register((f"{first} {second}" for first, second in PAIRS), "pair:")
+PAIR = {pair: _PAIR_NAMES[" ".join(pair)] for pair in PAIRS}
+"""The number of each pair of neighbouring words that is a feature."""
 FEATURES: tuple[str, ...] = tuple(_names)
 """Every feature's name; a feature's number is its place."""
 PASTED_FEATURES: frozenset[int] = frozenset(number for name, number in SHAPE.items() if name.startswith("pasted"))

@@ -6,13 +6,27 @@ each word is looked up a fixed number of times, in sets and tables made from the
 """
 
 import re
-from collections.abc import Sequence
-from itertools import chain, compress, filterfalse
+from collections.abc import Iterator, Sequence
+from itertools import chain, compress, filterfalse, pairwise
 from struct import Struct
 from typing import NamedTuple
 
-from aggregates.feature_names import ASK, CUE, CUES, LENGTH, LENGTHS, OPEN, PHRASE, SHAPE, START, TRAIT, WORD
-from aggregates.lexicons import FILLERS, FOREIGN_ONLY, SENTENCE, VOCABULARY, WORD_CUES
+from aggregates.feature_names import (
+    ASK,
+    CUE,
+    CUES,
+    KNOWN_WORDS,
+    LENGTH,
+    LENGTHS,
+    OPEN,
+    PAIR,
+    PHRASE,
+    SHAPE,
+    START,
+    TRAIT,
+    WORD,
+)
+from aggregates.lexicons import FILLERS, FOREIGN_ONLY, SENTENCE, WORD_CUES
 from aggregates.pasted import Looked, look
 from aggregates.phrases import phrase_cues
 from aggregates.references import find_references
@@ -33,7 +47,7 @@ class Features(NamedTuple):
     distinct: dict[str, None]
     """The same, each once."""
     vocabulary: frozenset[str]
-    """Those of `VOCABULARY` among them: each is a feature `word:…`."""
+    """Those of `KNOWN_WORDS` among them: each is a feature `word:…`."""
     others: set[int]
     """The numbers of all further features."""
     phrases: dict[str, str]
@@ -66,6 +80,7 @@ def extract(looked: Looked) -> Features:
     _word_cues(counted, distinct, others)
     phrases = phrase_cues([tokens for tokens, _, _ in sentences], distinct)
     others.update([PHRASE[cue] for cue in phrases])
+    others.update(filter(None, map(PAIR.get, pairs_of(sentences))))
     if len(sentences) > _SENTENCES_MAX:
         sentences = sentences[: _SENTENCES_MAX - 10] + sentences[-10:]
     _openings(sentences, others)
@@ -76,7 +91,12 @@ def extract(looked: Looked) -> Features:
     _shape(looked, words, others)
     # Mostly a text holds no sign of another language, and then there is nothing to weigh.
     foreign = (counted[-1] > 0 or not own.isascii()) and is_foreign(own, words)
-    return Features(words, distinct, VOCABULARY.intersection(distinct), others, phrases, reference, foreign)
+    return Features(words, distinct, KNOWN_WORDS.intersection(distinct), others, phrases, reference, foreign)
+
+
+def pairs_of(sentences: Sequence[RawSentence]) -> Iterator[tuple[str, str]]:
+    """Neighbours in a sentence, commas and question marks among them; ^ stands for its beginning and $ for its end."""
+    return pairwise(chain.from_iterable([("^", *tokens, "$") for tokens, _, _ in sentences]))
 
 
 def _bounded(own: str) -> str:

@@ -32,6 +32,21 @@ _LINE_OF_MACHINE = re.compile(
 )
 
 
+_JUDGED = ("rubric", "judge", "grade", "grading", "boolean", "_explicit", "_bounded", "_requested")
+_TO_THE_JUDGE = re.compile(
+    r"""
+    [^.!?\n]{0,200}?\b(?:the\srubric|judges?|grad(?:e|er|ing)|booleans?|goal_explicit|scope_bounded|references_concrete
+      |context_sufficient|verification_requested|root_cause_oriented|plan_first)\b[^.!?\n]{0,300}[.!?]?
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_ORDERS = re.compile(
+    r"\b(?:ignore|mark|set|give|treat|rate|grade|score|award|count|are|is)\b"
+    r".*\b(?:true|earned|passed|full|perfect|highest|maximum|100|a\+)|\bignore\b.*\brubric",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
 class Looked(msgspec.Struct, frozen=True):
     """The part of a text that was looked at, and its own lines without what was pasted."""
 
@@ -62,7 +77,15 @@ def look(text: str) -> Looked:
         gap = len(text) - HEAD_CHARS - TAIL_CHARS
         head = text[:HEAD_CHARS] + "\n" + text[-TAIL_CHARS:]
     own, starts, pasted = _own_lines(head, gap)
-    return Looked(head, "\n".join(own), tuple(starts), pasted + gap, bool(pasted))
+    return Looked(head, _without_orders("\n".join(own)), tuple(starts), pasted + gap, bool(pasted))
+
+
+def _without_orders(own: str) -> str:
+    """The own lines with blanks for every sentence that tells the judge what to say of them: it has no say."""
+    lowered = own.lower()
+    if not any(word in lowered for word in _JUDGED):
+        return own
+    return _TO_THE_JUDGE.sub(lambda said: " " * len(said[0]) if _ORDERS.search(said[0]) else said[0], own)
 
 
 def _own_lines(text: str, gap: int) -> tuple[list[str], list[tuple[int, int]], int]:

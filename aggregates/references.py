@@ -69,6 +69,6 @@ def _kind(bare: str) -> int:
 
 def _place(first: str, own: str, active: set[int]) -> tuple[int, int]:
     start = own.find(first)
-    if start < _FIRST_CHARS:
+    if len(own[:start].lstrip()) < _FIRST_CHARS:
         active.add(_FIRST)
     return start, start + len(first.rstrip(".,;:!?"))

@@ -16,7 +16,6 @@ from aggregates.verdicts import CHANGE_INTENTS, BooleanName, Intent, Rubric, app
 _REVIEW_CUES = FLAGS["cue:review"] | FLAGS["word:review"]
 _OVER_6_WORDS, _OVER_16_WORDS = FLAGS["words over 6"], FLAGS["words over 16"]
 _REFERENCE, _BARE_PASTE = FLAGS["reference"], FLAGS["bare paste"]
-_LOOK_BACK_TURNS = 8
 
 
 def judge_prompt(prompt: PromptReading | None, earlier: Sequence[Turn], model: RubricModel = SHIPPED) -> Rubric:
@@ -28,7 +27,7 @@ def judge_prompt(prompt: PromptReading | None, earlier: Sequence[Turn], model: R
         return Rubric("skipped")
     if prompt.foreign or prompt.wordless:
         return Rubric("unclassified")
-    total = model.with_context(prompt.sums, context_features(prompt, earlier, model))
+    total = model.with_context(prompt.sums, context_names(prompt, earlier))
     intent, confidence = model.intent(total)
     earned = model.booleans(total, prompt.flags, intent)
     if prompt.flags & _BARE_PASTE or prompt.weight < SHORT_WEIGHT:
@@ -36,22 +35,8 @@ def judge_prompt(prompt: PromptReading | None, earlier: Sequence[Turn], model: R
     return Rubric("ok", intent, confidence, earned)
 
 
-def context_features(prompt: PromptReading, earlier: Sequence[Turn], model: RubricModel = SHIPPED) -> list[str]:
+def context_names(prompt: PromptReading, earlier: Sequence[Turn]) -> list[str]:
     """What the sub-session held before a prompt, as names of features."""
-    asked = asked_before(earlier)
-    return context_names(prompt, earlier, None if asked is None else model.own_intent(asked.sums))
-
-
-def asked_before(earlier: Sequence[Turn]) -> PromptReading | None:
-    """The last of the nearest turns' prompts that does more than navigate."""
-    for turn in reversed(earlier[-_LOOK_BACK_TURNS:]):
-        if turn.prompt is not None and not turn.prompt.navigational:
-            return turn.prompt
-    return None
-
-
-def context_names(prompt: PromptReading, earlier: Sequence[Turn], asked: Intent | None) -> list[str]:
-    """The same where it is known what the prompt before asked for; None where there is none."""
     short, named = not prompt.flags & _OVER_16_WORDS, prompt.flags & _REFERENCE
     vague = ["short and nothing named"] if short and not named else []
     if not earlier:
@@ -66,8 +51,6 @@ def context_names(prompt: PromptReading, earlier: Sequence[Turn], asked: Intent 
         names.append("context:after a command")
         if before.prompt.flags & _REVIEW_CUES:
             names.append("context:after a review command")
-    if asked is not None:
-        names.append(f"context:after {asked}")
     return names
 
 

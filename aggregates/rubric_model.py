@@ -19,7 +19,6 @@ CONTEXT_FEATURES = (
     "context:after silence",
     "context:after a command",
     "context:after a review command",
-    *(f"context:after {intent}" for intent in INTENTS),
     "context:first and short",
     "context:first and of few words",
     "context:first and nothing named",
@@ -109,11 +108,6 @@ class RubricModel:
         top = max(logits)
         share = sum([math.exp((value - top) / 1000) for value in logits])
         return INTENTS[logits.index(top)], round(1 / share, 3)
-
-    def own_intent(self, sums: bytes) -> Intent:
-        """The likeliest class of a prompt taken by itself, whatever came before."""
-        logits = _LANES.unpack(int.from_bytes(sums, "little"))[: len(INTENTS)]
-        return INTENTS[logits.index(max(logits))]
 
     def booleans(self, total: int, flags: int, intent: Intent) -> tuple[BooleanName, ...]:
         """The booleans that a prompt of this intent earns, in rubric order."""

@@ -2,9 +2,9 @@
 
     python -m svc.train_judges DATA_DIR [--out FILE]
 
-Plain softmax and logistic regression with an L2 penalty, by full-batch gradient steps: no library and no randomness,
-so the same labels give the same file. The file holds the names of features (cues, single common words) and whole
-numbers, thousandths of a logit; nothing of the labelled texts.
+Plain softmax and logistic regression with an L2 penalty (`regression.py`): no library and no randomness, so the same
+labels give the same file. The file holds the names of features (cues, and words and pairs of words of the prompts that
+were written for training) and whole numbers, thousandths of a logit; nothing of the labelled texts.
 """
 
 import math
@@ -17,16 +17,18 @@ import msgspec
 
 from aggregates.digests import Digester
 from aggregates.features import features_of
-from aggregates.reading import PromptReading, read_prompt
-from aggregates.rubric import asked_before, context_names
+from aggregates.reading import read_prompt
+from aggregates.rubric import context_names
 from aggregates.rubric_model import ALL_FEATURES, CONTEXT_NUMBER, MAY_REST_ON_PASTED, PASTED, RubricModel, crossed
-from aggregates.turn import Turn
 from aggregates.verdicts import APPLIES_TO, BOOLEANS, INTENTS, BooleanName, Intent
-from svc.judge_examples import examples
+from svc import regression
+from svc.judge_examples import Example, examples
 from svc.labelled import PromptItem, PromptLabel, labelled_prompts
 
-INTENT_PENALTY = 0.012
-BOOLEAN_PENALTY = 0.006
+INTENT_PENALTY = 0.016
+BOOLEAN_PENALTY = 0.014
+WRITTEN_SHARE = 0.6
+"""How much a prompt that was written for training counts beside a labelled one."""
 CUT_SHARE = 0.75
 """How far a boolean's bias goes from the fitted one to the one that matches the experts' rate on unseen prompts.
 
@@ -37,6 +39,7 @@ SEEN_MIN = 3
 INNER_FOLDS = 3
 
 _WRITTEN = "written:"
+_KEY = Digester(b"examples")
 
 Row = tuple[int, ...]
 """The active features of one prompt."""
@@ -46,13 +49,12 @@ class Item(msgspec.Struct, frozen=True):
     """One labelled prompt as the trainer sees it."""
 
     item_id: str
-    prompt: PromptReading
     features: Row
-    earlier: tuple[Turn, ...]
-    asked: Row | None
-    """The features of the prompt before it whose intent is part of the context."""
+    """Those of its text and of what came before it."""
     intent: Intent
     booleans: Mapping[BooleanName, bool]
+    share: float = 1.0
+    """How much it counts."""
 
     @property
     def session(self) -> str:
@@ -81,26 +83,27 @@ def _item(each: PromptItem) -> Item | None:
     label, prompt = each.label, each.turn.prompt
     if label is None or label.intent is None or prompt is None:
         return None
-    before = asked_before(each.earlier)
-    texts = [text for turn, text in zip(each.earlier, each.texts, strict=False) if turn.prompt is before]
-    return Item(
-        item_id=each.item_id,
-        prompt=prompt,
-        features=features_of(each.texts[-1]),
-        earlier=each.earlier,
-        asked=None if before is None else features_of(texts[-1]),
-        intent=label.intent,
-        booleans=_booleans(label),
-    )
+    features = (*features_of(each.texts[-1]), *_numbers(context_names(prompt, each.earlier)))
+    return Item(each.item_id, features, label.intent, _booleans(label))
 
 
 def written_items() -> list[Item]:
-    """The prompts of `judge_examples.py`, each the first of a session of its own."""
-    key = Digester(b"examples")
+    """The prompts of `judge_examples.py`, each of a session of its own."""
     return [
-        Item(f"{_WRITTEN}{place}:1", read_prompt(text, key), features_of(text), (), None, intent, booleans)
-        for place, (text, intent, booleans) in enumerate(examples())
+        Item(f"{_WRITTEN}{place}:1", _written(each), each.intent, each.booleans, WRITTEN_SHARE)
+        for place, each in enumerate(examples())
     ]
+
+
+def _written(example: Example) -> Row:
+    names = context_names(read_prompt(example.text, _KEY), ())
+    if example.follows:
+        names = [name for name in names if not name.startswith("context:")]
+    return (*features_of(example.text), *_numbers(names))
+
+
+def _numbers(names: Sequence[str]) -> Row:
+    return tuple(CONTEXT_NUMBER[name] for name in names)
 
 
 def _booleans(label: PromptLabel) -> dict[BooleanName, bool]:
@@ -116,16 +119,13 @@ Tables = tuple[tuple[int, ...], dict[str, tuple[int, ...]], tuple[int, ...], dic
 
 
 def tables(items: Sequence[Item]) -> Tables:
-    """Biases and weights, in thousandths: intents, then booleans.
-
-    Intents are learned twice: what came before a prompt is told by the model that looks at prompts alone.
-    """
+    """Biases and weights, in thousandths: intents, then booleans."""
     targets = [INTENTS.index(item.intent) for item in items]
-    alone = fit([_own(item.features) for item in items], targets, len(INTENTS), INTENT_PENALTY)
-    first = RubricModel(*_thousandths(alone), (0,) * len(BOOLEANS), {})
-    rows = [(*item.features, *_context(item, first)) for item in items]
-    intents = fit([_own(row) for row in rows], targets, len(INTENTS), INTENT_PENALTY)
-    unseen = _unseen_intents([_own(row) for row in rows], targets, [item.session for item in items])
+    rows = [item.features for item in items]
+    shares = [item.share for item in items]
+    own = [_own(row) for row in rows]
+    intents = regression.fit(own, targets, shares, len(INTENTS), INTENT_PENALTY)
+    unseen = _unseen_intents(own, targets, items)
     bias: list[int] = []
     weights: dict[str, list[int]] = {}
     for place, name in enumerate(BOOLEANS):
@@ -137,53 +137,78 @@ def tables(items: Sequence[Item]) -> Tables:
     return *_thousandths(intents), tuple(bias), kept
 
 
-def _context(item: Item, model: RubricModel) -> Row:
-    """The features of what came before a prompt; what the one before asked for is what `model` makes of it alone."""
-    asked = None if item.asked is None else model.intent(model.total(item.asked))[0]
-    return tuple(CONTEXT_NUMBER[name] for name in context_names(item.prompt, item.earlier, asked))
-
-
 def _own(row: Row) -> Row:
     return tuple(number for number in row if number not in PASTED)
 
 
-def _thousandths(fitted: Fit) -> tuple[tuple[int, ...], dict[str, tuple[int, ...]]]:
+def _thousandths(fitted: regression.Fit) -> tuple[tuple[int, ...], dict[str, tuple[int, ...]]]:
     named = {ALL_FEATURES[number]: tuple(round(1000 * w) for w in values) for number, values in fitted.weights.items()}
     return tuple(round(1000 * b) for b in fitted.bias), {
         name: named[name] for name in sorted(named) if any(named[name])
     }
 
 
-def _unseen_intents(rows: Sequence[Row], targets: Sequence[int], sessions: Sequence[str]) -> list[Intent]:
-    """The intent of each row by a fit that has not seen its session."""
-    intents: list[Intent] = [INTENTS[0]] * len(rows)
-    for held_out in folds(sessions, INNER_FOLDS):
-        kept = [place for place in range(len(rows)) if place not in held_out]
-        part = fit([rows[p] for p in kept], [targets[p] for p in kept], len(INTENTS), INTENT_PENALTY)
+def _unseen_intents(rows: Sequence[Row], targets: Sequence[int], items: Sequence[Item]) -> list[Intent]:
+    """The intent of each row by a fit that has not seen its session; that of a written prompt as it was written."""
+    intents = [item.intent for item in items]
+    for kept, held_out in _parts(items):
+        part = regression.fit(
+            [rows[p] for p in kept],
+            [targets[p] for p in kept],
+            [items[p].share for p in kept],
+            len(INTENTS),
+            INTENT_PENALTY,
+        )
         for place in held_out:
             logits = part.logits(rows[place])
             intents[place] = INTENTS[logits.index(max(logits))]
     return intents
 
 
-def _boolean(name: BooleanName, items: Sequence[Item], rows: Sequence[Row], unseen: Sequence[Intent]) -> Fit:
+def _parts(items: Sequence[Item]) -> list[tuple[list[int], list[int]]]:
+    """(to learn from, to be judged) for each inner fold: places of labelled items; the written ones are always kept."""
+    labelled = [place for place, item in enumerate(items) if not item.session.startswith(_WRITTEN)]
+    written = [place for place, item in enumerate(items) if item.session.startswith(_WRITTEN)]
+    parts = []
+    for held_out in folds([items[place].session for place in labelled], INNER_FOLDS):
+        judged = sorted(labelled[each] for each in held_out)
+        kept = [place for at, place in enumerate(labelled) if at not in held_out]
+        if judged:
+            parts.append((kept + written, judged))
+    return parts
+
+
+def _boolean(name: BooleanName, items: Sequence[Item], rows: Sequence[Row], unseen: Sequence[Intent]) -> regression.Fit:
     """One boolean, learned with the experts' intents.
 
     The bias is shifted towards where unseen prompts, with the intents that would be judged, earn it as often as the
     experts say.
     """
-    chosen = [place for place, item in enumerate(items) if name in item.booleans]
     keep: Callable[[Row], Row] = (lambda row: row) if name in MAY_REST_ON_PASTED else _own
-    mine = [keep(crossed(rows[place], items[place].intent)) for place in chosen]
-    asked = [keep(crossed(rows[place], unseen[place])) for place in chosen]
-    targets = [0 if items[place].booleans[name] else 1 for place in chosen]
-    logits = unseen_logits(mine, targets, [items[place].session for place in chosen], BOOLEAN_PENALTY, asked)
-    judged = [at for at, place in enumerate(chosen) if unseen[place] in APPLIES_TO[name]]
-    labelled = [at for at in judged if not items[chosen[at]].session.startswith(_WRITTEN)]
-    cut = _rate_matching([logits[at] for at in labelled], [targets[at] for at in labelled])
-    fitted = fit(mine, targets, 2, BOOLEAN_PENALTY)
-    weights = {number: (w[0] - w[1],) for number, w in fitted.weights.items()}
-    return Fit((fitted.bias[0] - fitted.bias[1] - CUT_SHARE * cut,), weights)
+    chosen = [place for place, item in enumerate(items) if name in item.booleans]
+
+    def fitted(places: Sequence[int]) -> regression.Fit:
+        return regression.fit(
+            [keep(crossed(rows[place], items[place].intent)) for place in places],
+            [0 if items[place].booleans[name] else 1 for place in places],
+            [items[place].share for place in places],
+            2,
+            BOOLEAN_PENALTY,
+        )
+
+    known = set(chosen)
+    logits, targets = [], []
+    for kept, held_out in _parts(items):
+        part = fitted([place for place in kept if place in known])
+        for place in held_out:
+            if place in known and unseen[place] in APPLIES_TO[name]:
+                true, false = part.logits(keep(crossed(rows[place], unseen[place])))
+                logits.append(true - false)
+                targets.append(0 if items[place].booleans[name] else 1)
+    cut = _rate_matching(logits, targets)
+    whole = fitted(chosen)
+    weights = {number: (w[0] - w[1],) for number, w in whole.weights.items()}
+    return regression.Fit((whole.bias[0] - whole.bias[1] - CUT_SHARE * cut,), weights)
 
 
 def _rate_matching(logits: Sequence[float], targets: Sequence[int]) -> float:

@@ -10,7 +10,9 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aggregates.judge_words import PAIRS, WORDS
 from aggregates.verdicts import BOOLEANS, applicable
+from svc import regression
 from svc.judge_examples import examples
 from svc.judge_measures import (
     Pair,
@@ -23,6 +25,7 @@ from svc.judge_measures import (
     worst_misses,
 )
 from svc.judge_report import boundary_pairs, main, outcomes_of
+from svc.judge_words import words_and_pairs
 from svc.labelled import judge_prompt_item, judge_session_item, labelled_sessions, read_lines, session_item
 from svc.train_judges import fit, folds, source_of, tables, written_items
 
@@ -185,7 +188,7 @@ def test_a_fit_learns_what_tells_the_classes_apart() -> None:
 
 def test_training_twice_writes_the_same_file_and_it_is_python() -> None:
     """No randomness, no order of hashing."""
-    items = written_items()
+    items = written_items()[::12]
     one, two = (source_of(tables(items)) for _ in range(2))
     assert one == two
     compile(one, "judge_weights.py", "exec")
@@ -193,10 +196,30 @@ def test_training_twice_writes_the_same_file_and_it_is_python() -> None:
 
 def test_every_written_example_names_only_booleans_that_apply() -> None:
     """And every class has some."""
-    for text, intent, booleans in examples():
-        assert text.strip()
-        assert tuple(booleans) == applicable(intent)
-    assert len({intent for _, intent, _ in examples()}) == 8
+    for example in examples():
+        assert example.text.strip()
+        assert tuple(example.booleans) == applicable(example.intent)
+    assert len({example.intent for example in examples()}) == 8
+
+
+def test_no_prompt_is_written_twice() -> None:
+    """So none counts twice."""
+    texts = [(example.text, example.follows) for example in examples()]
+    assert len(texts) == len(set(texts))
+
+
+def test_the_words_that_are_features_are_those_of_the_written_prompts() -> None:
+    """`python -m svc.judge_words` has been run since they changed; and no labelled prompt has a say."""
+    words, pairs = words_and_pairs()
+    assert frozenset(words) == WORDS
+    assert [" ".join(pair) for pair in PAIRS] == pairs
+
+
+def test_a_regression_finds_the_least_loss() -> None:
+    """Of rows that say nothing the shares remain; a row that counts double pulls twice as much."""
+    fitted = regression.fit([()] * 3, [0, 0, 1], [1.0, 1.0, 2.0], 2, 0.01)
+    true, false = fitted.logits(())
+    assert abs(true - false) < 1e-3
 
 
 @pytest.fixture(scope="module")
@@ -215,9 +238,9 @@ def test_the_report_runs_over_the_labelled_data(real_data: Path) -> None:
     assert result.exit_code == 0, result.output
     measured = json.loads(result.output)
     intents = measured["prompts"]["intent_accuracy"]
-    assert intents["hits"] / intents["total"] >= 0.52
-    assert measured["prompts"]["score_error"] <= 15
-    assert measured["prompts"]["apg_error"] <= 5
+    assert intents["hits"] / intents["total"] >= 0.6
+    assert measured["prompts"]["score_error"] <= 12.5
+    assert measured["prompts"]["apg_error"] <= 3
 
 
 @pytest.mark.real_data
