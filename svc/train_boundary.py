@@ -34,6 +34,9 @@ JUDGED_PER_EXPERT = 1.1
 """How many boundaries are judged on unseen sessions for each that the experts see.
 
 Where F1 is best is chance, of so few."""
+WRITTEN_TRUST = 0.3
+"""How much a turn of a written session counts: they are plainer than people's own."""
+_WRITTEN = "written:"
 _PLACE = {name: place for place, name in enumerate(SIGNALS)}
 _BIAS = len(SIGNALS)
 
@@ -44,14 +47,16 @@ Row = tuple[int, ...]
 def train_boundary(sessions: Sequence[SessionItem], further: Sequence[SessionItem] = ()) -> BoundaryModel:
     """A boundary model of labelled and further sessions; its bias lets as many shift as the experts say."""
     rows, targets, names = boundary_rows(sessions)
-    more, more_targets, _ = boundary_rows(further)
+    more, more_targets, more_names = boundary_rows(further)
+    trust = [WRITTEN_TRUST if name.startswith(_WRITTEN) else 1.0 for name in more_names]
     unseen = [0.0] * len(rows)
     for held_out in folds(names, INNER_FOLDS):
         kept = [place for place in range(len(rows)) if place not in held_out]
-        part = _fit([rows[p] for p in kept] + more, [targets[p] for p in kept] + more_targets)
+        ones = [1.0] * len(kept)
+        part = _fit([rows[p] for p in kept] + more, [targets[p] for p in kept] + more_targets, ones + trust)
         for place in held_out:
             unseen[place] = sum(part[number] for number in rows[place])
-    weights = _fit(rows + more, targets + more_targets)
+    weights = _fit(rows + more, targets + more_targets, [1.0] * len(rows) + trust)
     bias = round(1000 * (weights[_BIAS] - rate_cut(unseen, targets)))
     return BoundaryModel(bias, {name: w for name, place in _PLACE.items() if (w := round(1000 * weights[place]))})
 
@@ -85,8 +90,8 @@ def rate_cut(logits: Sequence[float], targets: Sequence[bool]) -> float:
     return (ordered[count - 1] + ordered[count]) / 2
 
 
-def _fit(rows: Sequence[Row], targets: Sequence[bool]) -> list[float]:
-    """One weight per signal, the bias last, by Newton's method."""
+def _fit(rows: Sequence[Row], targets: Sequence[bool], trust: Sequence[float]) -> list[float]:
+    """One weight per signal, the bias last, by Newton's method; `trust` says how much each row counts."""
     size = _BIAS + 1
     counts = [0] * size
     for row in rows:
@@ -97,7 +102,7 @@ def _fit(rows: Sequence[Row], targets: Sequence[bool]) -> list[float]:
     packed = [tuple(at[number] for number in row if number in at) for row in rows]
     weights = [0.0] * len(kept)
     for _ in range(NEWTON_STEPS):
-        step = _solved(*_slopes(packed, targets, weights))
+        step = _solved(*_slopes(packed, targets, trust, weights))
         weights = [weight - part for weight, part in zip(weights, step, strict=True)]
     full = [0.0] * size
     for number, place in at.items():
@@ -106,15 +111,15 @@ def _fit(rows: Sequence[Row], targets: Sequence[bool]) -> list[float]:
 
 
 def _slopes(
-    rows: Sequence[Row], targets: Sequence[bool], weights: Sequence[float]
+    rows: Sequence[Row], targets: Sequence[bool], trust: Sequence[float], weights: Sequence[float]
 ) -> tuple[list[list[float]], list[float]]:
     """The second and the first derivatives of the penalized log-loss; the bias, which is last, is not penalized."""
     size = len(weights)
     second = [[PENALTY if i == j and i < size - 1 else 1e-9 * (i == j) for j in range(size)] for i in range(size)]
     first = [PENALTY * weight for weight in weights[:-1]] + [0.0]
-    for row, target in zip(rows, targets, strict=True):
+    for row, target, counts in zip(rows, targets, trust, strict=True):
         share = 1 / (1 + math.exp(-sum(weights[number] for number in row)))
-        error, spread = share - target, share * (1 - share)
+        error, spread = counts * (share - target), counts * share * (1 - share)
         for i in row:
             first[i] += error
             line = second[i]
@@ -157,15 +162,21 @@ def marked_sessions(data_dir: Path) -> list[SessionItem]:
 
 def written_sessions() -> list[SessionItem]:
     """Those of `boundary_examples.py`, three minutes from prompt to prompt."""
+    whole = SESSIONS.replace("\n  =>", " =>").strip()
     return [
-        _written(f"written:{place}", text.splitlines()) for place, text in enumerate(SESSIONS.strip().split("\n\n"))
+        # Every other one as an agent tells it that does not name its files.
+        _written(f"{_WRITTEN}{place}", text.splitlines(), paths=place % 2 == 0)
+        for place, text in enumerate(whole.split("\n\n"))
     ]
 
 
-def _written(name: str, lines: Sequence[str]) -> SessionItem:
+def _written(name: str, lines: Sequence[str], *, paths: bool) -> SessionItem:
+    """Raises ValueError for a line that is no prompt."""
     turns: list[dict[str, Any]] = []
     starts: list[int] = []
     for place, line in enumerate(lines):
+        if line[:2] not in ("# ", "- "):
+            raise ValueError(f"{name}: no prompt: {line}")
         said, _, answer = line[2:].partition(" => ")
         prompt, _, files = said.partition(" | ")
         starts += [place + 1] if line.startswith("#") else []
@@ -173,7 +184,7 @@ def _written(name: str, lines: Sequence[str]) -> SessionItem:
             {
                 "prompt": prompt.strip(),
                 "ts": f"2026-01-05T09:{3 * place:02}:00Z",
-                "tools": [f"Edit {file.strip()}" for file in files.split(",") if file.strip()] or ["Read notes"],
+                "tools": [f"Edit {file.strip()}" if paths else "Edit" for file in files.split(",") if file.strip()],
                 "response_end": answer.strip() or "Done.",
             }
         )

@@ -137,7 +137,6 @@ DONE = turn(
     [
         ("Now write the install instructions for Windows into the README", "README.md", True),
         ("The login page is slow on mobile. Find out why and fix it.", "web/login.tsx", True),
-        ("Next, the deploy script: make it fail when the health check fails twice", "deploy.sh", True),
         ("Perfect. Commit that, please.", "src/parser.py", False),
         ("Also handle None in the same way", "src/parser.py", False),
         ("why does it return a list and not a tuple?", "src/parser.py", False),
