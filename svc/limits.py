@@ -35,7 +35,7 @@ EXPORT_PAGE = 200
 """Sub-sessions, or prompts, that an export reads at a time."""
 
 EXPORT_ROW_BYTES_MIN = MIB_BYTES
-"""Room for the longest line of an export when it becomes Parquet; more where a line is longer, and twice that in all."""
+"""Room for the longest line of an export when it becomes Parquet; more where one is longer, and twice that in all."""
 
 FINDINGS_MAX = 200
 """How many findings of a verification are shown; a broken disk has no end of them."""
