@@ -220,3 +220,31 @@ def test_longer_texts_and_more_records_weigh_more() -> None:
     codec = _codec()
     small, large = codec.rough_bytes(prompt("x")), codec.rough_bytes(prompt("x" * 100_000))
     assert codec.rough_bytes(TimePassed(received_at_us=1)) <= small < large - 90_000
+
+
+def test_a_text_is_taken_away_without_touching_the_fact() -> None:
+    """The checksum stays, the text is None, and nobody can read it, key or no key; a second time there is nothing."""
+    codec = _codec()
+    event = msgspec.structs.replace(prompt("hello"), cwd=Words("/home"))
+    stored = _stored(codec, new("s", event=event))
+    state = codec.without_words(stored, keep=("cwd",))
+    assert state is not None
+    taken = replace(stored, state=state)
+    assert state[:32] == stored.state[:32]
+    assert len(state) < len(stored.state)
+    assert codec.to_domain_event(taken).event == msgspec.structs.replace(event, prompt=Words(None))
+    assert codec.without_words(taken, keep=("cwd",)) is None
+
+
+def test_a_changed_byte_is_noticed_after_a_text_was_taken_away_too() -> None:
+    """What is left is guarded as before."""
+    codec = _codec()
+    event = msgspec.structs.replace(prompt("hello"), cwd=Words("/home"))
+    stored = _stored(codec, new("s", event=event))
+    whole = codec.without_words(stored, keep=("cwd",))
+    assert whole is not None
+    for place in range(len(whole)):
+        state = bytearray(whole)
+        state[place] ^= 1
+        with pytest.raises(CorruptEvent):
+            codec.to_domain_event(replace(stored, state=bytes(state)))
