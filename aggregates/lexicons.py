@@ -199,8 +199,8 @@ PHRASE_CUES: dict[str, tuple[tuple[str, ...], ...]] = {
         "verify that|be tested|is tested|more coverage|mise run|npm test|go test|"
         "cargo test|make test|failing test|run pytest|run jest|run vitest|run mypy|run eslint|run tox|run phpunit|"
         "run rspec|run ctest|make check|the suite|test suite|stay green|is green|must compile|must build|"
-        "before you stop|before you finish|still pass|still passes|still works|still builds|still compiles|must return|must exit|"
-        "check that|verify with|confirm that|prove that"
+        "before you stop|before you finish|still pass|still passes|still works|still builds|still compiles|"
+        "must return|must exit|check that|verify with|confirm that|prove that"
     ),
     "scope_limit": _phrases(
         "only for|only in|only the|dont touch|do not touch|dont change|do not change|no change|"
