@@ -33,6 +33,8 @@ TODAY = Window(MONDAY, MONDAY + 12 * HOUR)
 FIX = "Fix the crash in src/parser.py when the input is empty: return an empty list. Run pytest before you stop."
 ADD = "Add a --json flag to src/cli.py and a test for it"
 ASK = "what does src/app.py do?"
+FIX_SCORE = round(100 * 5 / 6, 6)
+"""All but the cause is in it."""
 SONNET, HAIKU = "claude-sonnet-4-5", "claude-haiku-4-5"
 
 
@@ -224,7 +226,7 @@ def test_a_task_that_still_goes_on_has_no_end_and_no_verdict() -> None:
     log = Log()
     worked(log, "a", MONDAY)
     (task,) = times_of(log).items
-    assert (task.ended_at, task.crushed, task.intent_class) == (None, None, "small_change")
+    assert (task.ended_at, task.crushed, task.intent_class) == (None, None, "bug_fix")
     log.passes(MONDAY + HOUR)
     (task,) = times_of(log).items
     assert (task.ended_at, task.crushed) == (iso(MONDAY + MINUTE), True)
@@ -244,8 +246,8 @@ def test_a_pair_of_model_and_intent() -> None:
     log.records("c", request(MONDAY + 2 * HOUR + SECOND, model=HAIKU))
     log.passes(MONDAY + 5 * HOUR)
     pairs = pairs_of(log)
-    assert list(pairs) == [(SONNET, "small_change"), (HAIKU, "question")]
-    fixes = pairs[SONNET, "small_change"]
+    assert list(pairs) == [(SONNET, "bug_fix"), (HAIKU, "question")]
+    fixes = pairs[SONNET, "bug_fix"]
     assert (fixes.sub_sessions, fixes.qualifying, fixes.crushed, fixes.completion_rate) == (2, 2, 1, 50.0)
     assert (fixes.total_tokens, fixes.unreported_sub_sessions) == (240, 0)
     assert fixes.cost_usd == pytest.approx(0.02)
@@ -259,8 +261,8 @@ def test_a_sub_session_counts_for_each_model_that_worked_on_it() -> None:
         "a", request(MONDAY + SECOND), request(MONDAY + 2 * SECOND, model=HAIKU, input_tokens=1, output_tokens=1)
     )
     pairs = pairs_of(log)
-    assert [pairs[model, "small_change"].sub_sessions for model in (SONNET, HAIKU)] == [1, 1]
-    assert [pairs[model, "small_change"].total_tokens for model in (SONNET, HAIKU)] == [120, 2]
+    assert [pairs[model, "bug_fix"].sub_sessions for model in (SONNET, HAIKU)] == [1, 1]
+    assert [pairs[model, "bug_fix"].total_tokens for model in (SONNET, HAIKU)] == [120, 2]
 
 
 def test_a_rate_over_nothing_is_unknown() -> None:
@@ -288,7 +290,7 @@ def test_tokens_that_nobody_reported_are_unknown() -> None:
     prompt_id = log.prompt("b", ASK, MONDAY + HOUR)
     log.answer("b", prompt_id, "It serves.", MONDAY + HOUR + MINUTE, model=HAIKU, cost_usd_nano=5_000_000)
     pairs = pairs_of(log)
-    unseen = pairs[None, "small_change"]
+    unseen = pairs[None, "bug_fix"]
     assert (unseen.total_tokens, unseen.cost_usd, unseen.unreported_sub_sessions) == (None, None, 1)
     told = pairs[HAIKU, "question"]
     assert (told.total_tokens, told.cost_usd, told.unreported_sub_sessions) == (None, 0.005, 1)
@@ -299,7 +301,7 @@ def test_a_request_of_no_named_model_has_none() -> None:
     log = Log()
     log.prompt("a", FIX, MONDAY)
     log.records("a", request(MONDAY + SECOND, model=None))
-    pair = pairs_of(log)[None, "small_change"]
+    pair = pairs_of(log)[None, "bug_fix"]
     assert pair.total_tokens == 120
     assert pair.cost_usd == pytest.approx(0.01)
 
@@ -325,9 +327,9 @@ def test_the_best_prompt_comes_first() -> None:
     best, worst = top_of(log)
     assert (best.agent_session_id, best.preview, best.submitted_at) == ("good", FIX, iso(MONDAY))
     assert best.prompt_id in {str(f.event.prompt_id) for f in log.facts if isinstance(f.event, PromptCaptured)}
-    assert (best.intent_class, best.crushed) == ("small_change", True)
+    assert (best.intent_class, best.crushed) == ("bug_fix", True)
     assert best.score > worst.score
-    assert (best.score, best.grade) == (80.0, "B+")
+    assert (best.score, best.grade) == (FIX_SCORE, "B+")
 
 
 def test_a_prompt_belongs_to_the_range_by_its_own_time() -> None:
@@ -350,7 +352,12 @@ def test_of_equal_scores_the_prompt_that_reached_them_comes_first() -> None:
         log.prompt(session, "Also handle a header without rows in src/parser.py", at_us + 2 * MINUTE)
         log.records(session, edit(at_us + 3 * MINUTE, path=f"src/{session}.py"))
     found = [(prompt.score, prompt.agent_session_id, prompt.preview == FIX) for prompt in top_of(log)]
-    assert found == [(80.0, "new", True), (80.0, "new", False), (80.0, "old", True), (80.0, "old", False)]
+    assert found == [
+        (FIX_SCORE, "new", True),
+        (FIX_SCORE, "new", False),
+        (FIX_SCORE, "old", True),
+        (FIX_SCORE, "old", False),
+    ]
 
 
 def test_a_preview_is_one_short_line() -> None:
@@ -370,7 +377,7 @@ def test_a_forgotten_prompt_has_no_preview() -> None:
     log.prompt("a", FIX, MONDAY)
     log.records("a", edit(MONDAY + SECOND))
     (only,) = top_prompts(reader(project(log.facts), []), ANA, TODAY, 50, 0)
-    assert (only.preview, only.score) == (None, 80.0)
+    assert (only.preview, only.score) == (None, FIX_SCORE)
 
 
 # --- all ------------------------------------------------------------------------------------------------------
