@@ -121,6 +121,11 @@ class Directory:
         organization = self.get(Organization, organization_id)
         return organization is None or organization.redaction
 
+    def text_leaves(self, organization_id: UUID) -> bool:
+        """Whether an organization lets redacted text go to a model; one that is not known does not."""
+        organization = self.get(Organization, organization_id)
+        return organization is not None and organization.text_leaves
+
     def timezone(self, developer_id: UUID) -> str | None:
         """The IANA name in a developer's profile; None where none was set."""
         developer = self.get(Developer, developer_id)

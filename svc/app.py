@@ -16,12 +16,16 @@ from svc.catalog import Catalog
 from svc.catalog_sources import CatalogSource
 from svc.clock import Clock, SystemClock
 from svc.event_log import open_log
+from svc.gateway.budget import FILE as SPENT_FILE
+from svc.gateway.budget import Budget as TokenBudget
+from svc.gateway.client import Gateway, MayLeave
 from svc.instruments import Instruments, Parts
 from svc.journal import Journal
 from svc.keeping.migrating import upgrade
 from svc.limits import BEGIN_SECONDS
 from svc.logs import count_errors
 from svc.metrics import Tallies
+from svc.narratives import Narratives
 from svc.projecting import serving_file
 from svc.projector import Projector
 from svc.rebuilding import Rebuilding
@@ -68,10 +72,9 @@ async def open_service(
         path = serving_file(var, RULES_VERSION, store)
         projector = Projector(path, journal, lambda views: worker(settings, views, store, vault, beside=lasting))
         rebuilding = Rebuilding(var, projector)
-        budget = Budget(settings.archive_read_files_max, settings.archive_read_bytes_max)
-        archive = ArchiveLane(var, lambda: projector.readers, store.fingerprint, budget)
-        source = CatalogSource(settings.catalog, network=settings.catalog_refresh)
-        catalog = Catalog(store, journal, clock, administration.organization_ids, source)
+        archive = ArchiveLane(var, lambda: projector.readers, store.fingerprint, read_budget(settings))
+        catalog = Catalog(store, journal, clock, administration.organization_ids, catalog_source(settings))
+        gateway = text_model(settings, administration.directory.text_leaves, tallies, clock)
         service = RunningService(
             public_settings(settings, internal_secret(var), ingest_url),
             means,
@@ -83,11 +86,12 @@ async def open_service(
             archive,
             catalog,
             Instruments(Parts(var, journal, actors, projector, rebuilding, catalog, clock), tallies),
+            Narratives(gateway, clock.now_us),
         )
-        reports = ReportJobs(service, archive.spending, RULES_VERSION)
-        service.carried_out = reports.note
+        service.carried_out = (reports := ReportJobs(service, archive.spending, RULES_VERSION)).note
         async with trio.open_nursery() as nursery:
-            for task in (projector.run, journal.run, administration.run, catalog.run, actors.run, rebuilding.run):
+            tasks = (projector.run, journal.run, administration.run, catalog.run, actors.run, rebuilding.run)
+            for task in (*tasks, service.narratives.run, service.backfilling.take):
                 await nursery.start(task)
             nursery.start_soon(Ticker(journal, projector, clock).run)
             nursery.start_soon(archive.run)
@@ -96,7 +100,6 @@ async def open_service(
                 nursery.start_soon(service.keeper.keep_terms)
             if lasting and settings.catalog_refresh:
                 nursery.start_soon(catalog.keep_fresh)
-            await nursery.start(service.backfilling.take)
             nursery.start_soon(service.backfilling.work, service)
             if lasting or reporting:
                 nursery.start_soon(reports.run)
@@ -105,10 +108,27 @@ async def open_service(
                 await projector.begun()
             yield service
             nursery.cancel_scope.cancel()
+        await gateway.close()
         archive.close()
         await projector.close()
     finally:
         store.close()
+
+
+def read_budget(settings: Settings) -> Budget:
+    """How much of the archive one read may look at."""
+    return Budget(settings.archive_read_files_max, settings.archive_read_bytes_max)
+
+
+def catalog_source(settings: Settings) -> CatalogSource:
+    """Where list prices come from."""
+    return CatalogSource(settings.catalog, network=settings.catalog_refresh)
+
+
+def text_model(settings: Settings, may_leave: MayLeave, tallies: Tallies, clock: Clock) -> Gateway:
+    """The one way to a text model; nobody is asked where none is configured."""
+    spent = TokenBudget(settings.var_path / SPENT_FILE, settings.llm_daily_tokens, clock.now_us)
+    return Gateway(settings.model_endpoint, spent, may_leave, tallies.asked)
 
 
 def worker(settings: Settings, views: Path, store: EventStore, vault: Vault, *, beside: bool) -> Worker:

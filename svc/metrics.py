@@ -51,6 +51,8 @@ class Tallies:
         """(Listener, method, route, status) → answers."""
         self.judge_calls: Counter[tuple[str, str]] = Counter()
         """(Judge, outcome) → what was handed to it: to the embedded ones every new prompt, once, as it is projected."""
+        self.model_tokens: Counter[str] = Counter()
+        """Kind of question → tokens that a text model took for it, or may have taken."""
         self.errors: Counter[str] = Counter()
         """Message of the log → lines at level error."""
 
@@ -74,6 +76,11 @@ class Tallies:
             case _:
                 pass
 
+    def asked(self, kind: str, outcome: str, tokens: int) -> None:
+        """A text model was asked, or was not, for want of something."""
+        self.judge_calls[f"model:{kind}", outcome] += 1
+        self.model_tokens[kind] += tokens
+
     def answered(self, listener: str, method: str, route: str, status: int) -> None:
         """A request was answered."""
         self.requests[listener, method if method in METHODS else OTHER, route, status] += 1
@@ -87,6 +94,8 @@ class Tallies:
         requests = {(*key[:3], str(key[3])): count for key, count in self.requests.items()}
         yield _counter("svc_http_requests", "Answered requests; 499: the client had hung up.", labels, requests)
         yield _counter("svc_judge_calls", "What was handed to judges.", ("judge", "outcome"), self.judge_calls)
+        tokens = {(kind,): count for kind, count in self.model_tokens.items()}
+        yield _counter("svc_model_tokens", "Tokens of the text model, by kind of question.", ("kind",), tokens)
         errors = {(message,): count for message, count in self.errors.items()}
         yield _counter("svc_errors", "Lines of the log at level error, by their message.", ("error",), errors)
 

@@ -15,6 +15,7 @@ from aggregates.commands import AnyCommand, Reply
 from aggregates.digests import Digester
 from aggregates.events import Event, OperationClaimed
 from aggregates.ids import operation_stream
+from aggregates.narration import Narration, Narrative
 from aggregates.people import Directory, PeopleCommand, PeopleReply
 from aggregates.scope import Scope
 from projections.activation import Activation, activation
@@ -33,6 +34,7 @@ from svc.keeping.keeper import Keeper
 from svc.keeping.taking import House
 from svc.letters import Busy
 from svc.limits import ACKNOWLEDGED_MAX, HEALTH_SECONDS, READ_WAIT_SECONDS, READERS_MAX
+from svc.narratives import Narratives
 from svc.projector import Projector
 from svc.rebuilding import Rebuilding
 from svc.store import EventStore, StoreUnavailable
@@ -79,6 +81,7 @@ class RunningService:
         archive: ArchiveLane,
         prices: Catalog,
         instruments: Instruments,
+        narratives: Narratives,
     ) -> None:
         self.settings = settings
         self.projector = projector
@@ -93,6 +96,7 @@ class RunningService:
         self.archive = archive
         self.prices = prices
         self._instruments = instruments
+        self.narratives = narratives
         house = House(means.store, means.vault, means.journal, projector, means.clock)
         self.keeper = Keeper(house, administration, rebuilding)
         self._read_limit = trio.CapacityLimiter(READERS_MAX)
@@ -186,6 +190,14 @@ class RunningService:
         """From the archive and the views, on views that hold all that this developer was told is on disk."""
         await self._caught_up(scope.developer_id)
         return await self.archive.spending(scope.organization_id, asked)
+
+    def narrates(self, organization_id: UUID) -> bool:
+        """Whether there is a text model that may be asked."""
+        return self.narratives.may_narrate(organization_id)
+
+    async def narrate(self, wanted: Narration) -> Narrative | None:
+        """A narrative, where there is one."""
+        return await self.narratives.narrate(wanted)
 
     async def operation_prompt(self, scope: Scope, response_operation_id: str) -> UUID | None:
         """The prompt that a response operation of this developer belongs to."""

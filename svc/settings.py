@@ -8,6 +8,9 @@ from typing import Any
 
 import msgspec
 
+from svc.gateway.bounds import DAILY_TOKENS
+from svc.gateway.endpoint import Endpoint
+
 CONFIG_FILE = "svc.toml"
 ENVIRONMENT_PREFIX = "SVC_"
 
@@ -44,12 +47,31 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Where list prices come from: the maintained data that are installed, the path of a file, or a URL."""
     catalog_refresh: bool = True
     """Whether the source is asked again every day; with `genai-prices` that is its newest edition on the network."""
+    llm_url: str | None = None
+    """Base address of an OpenAI-compatible text model, like http://127.0.0.1:11434/v1; together with `llm_model`."""
+    llm_model: str | None = None
+    llm_key: str | None = None
+    """Shown nowhere; give it by the environment."""
+    llm_daily_tokens: int = DAILY_TOKENS
+    """What the text model may be asked for in a day of UTC, both ways counted."""
     projector_process: bool = True
     """Whether the server's views are kept by a child process: a second core and some 60 MB more; else by a thread."""
     access_log: bool = False
     """Whether every request is a line in the log; those that break always are."""
     log_level: str = "info"
     """debug, info, warning or error."""
+
+    def __repr__(self) -> str:
+        """Without the key, wherever it is shown."""
+        shown = (f"{name}={getattr(self, name)!r}" for name in self.__struct_fields__ if name != "llm_key")
+        return f"Settings({', '.join(shown)})"
+
+    @property
+    def model_endpoint(self) -> Endpoint | None:
+        """Where a text model answers; None where none is configured."""
+        if self.llm_url is None or self.llm_model is None:
+            return None
+        return Endpoint(self.llm_url, self.llm_model, self.llm_key)
 
     @property
     def var_path(self) -> Path:
@@ -99,7 +121,11 @@ def _checked(settings: Settings) -> Settings:
     listening_address(settings.api)
     if (settings.tls_certificate is None) != (settings.tls_key is None):
         raise SettingsError("tls_certificate and tls_key belong together: set both or neither")
-    for name in ("archive_read_files_max", "archive_read_bytes_max"):
+    if (settings.llm_url is None) != (settings.llm_model is None):
+        raise SettingsError("llm_url and llm_model belong together: set both or neither")
+    if settings.llm_url is not None and not settings.llm_url.startswith(("http://", "https://")):
+        raise SettingsError("llm_url is no address: write something like https://api.example/v1")
+    for name in ("archive_read_files_max", "archive_read_bytes_max", "llm_daily_tokens"):
         if getattr(settings, name) < 0:
             raise SettingsError(f"{name} is {getattr(settings, name)}: use a whole number from 0")
     if settings.log_level not in ("debug", "info", "warning", "error"):

@@ -101,6 +101,7 @@ API: tuple[Route, ...] = (
     ByKey("GET", "/v1/intelligence/throttle/team", intelligence.throttle_of_team),
     ByKey("GET", "/v1/intelligence/rightsizing", intelligence.rightsizing),
     ByKey("GET", "/v1/team/cost", team.cost),
+    ByKey("GET", "/v1/team/daily-summary", team.daily_summary),
     *INSIGHTS,
     ByKey("POST", f"{_SCORE}/admin/backfill", backfills.backfill),
     ByKey("GET", f"{_SCORE}/report", reports.latest),

@@ -1,6 +1,7 @@
 """Query parameters to values, or a 400 that says which one and why."""
 
 import re
+from datetime import date
 from typing import get_args
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -8,6 +9,7 @@ from zoneinfo import ZoneInfo
 from werkzeug.datastructures import MultiDict
 
 from aggregates.people import Principal
+from aggregates.times import bare_date
 from aggregates.windows import Window, WindowName, calendar_windows, instant, zone_named
 from svc_http.errors import bad_request, not_found
 from svc_http.ports import Service
@@ -74,6 +76,15 @@ def time(query: Query, name: str, local: ZoneInfo) -> int | None:
     if found is None:
         raise bad_request(f"{name} must be an ISO 8601 time or date, like 2026-08-01T09:00:00Z or 2026-08-01")
     return found
+
+
+def day_asked(query: Query) -> date | None:
+    """The day of `date`; None where it was not sent. Raises `HttpError` 400."""
+    text = query.get("date")
+    day = None if text is None else bare_date(text)
+    if text is not None and day is None:
+        raise bad_request(f"date must be a date like 2026-08-01, not {text[:40]!r}")
+    return day
 
 
 def time_text(query: Query, name: str) -> str | None:

@@ -11,6 +11,7 @@ from aggregates.catalog_decide import CatalogCommand, CatalogReply, Published
 from aggregates.catalog_shown import RevisionRecord, Served
 from aggregates.commands import AnyCommand, Reply
 from aggregates.digests import Digester
+from aggregates.narration import Narration, Narrative
 from aggregates.people import Directory, PeopleCommand, PeopleReply
 from aggregates.scope import Scope
 from projections.activation import Activation
@@ -82,6 +83,12 @@ class Service(Protocol):
     async def team_spending(self, scope: Scope, asked: Sequence[Asked]) -> Sequence[Reading]:
         """What was spent in each window by those who stayed in a team of the scope's organization, from the archive
         and from what is not archived yet. Raises `Unavailable`."""
+
+    def narrates(self, organization_id: UUID) -> bool:
+        """Whether there is a text model, and this organization lets text leave."""
+
+    async def narrate(self, wanted: Narration) -> Narrative | None:
+        """A narrative that stands, or that is written within some seconds. Whatever fails, it is None."""
 
     def digester(self, scope: Scope) -> Digester:
         """Keyed digests under the developer's key, for what a capture keeps only the digest of."""

@@ -5,15 +5,19 @@ from zoneinfo import ZoneInfo
 
 from quart_trio.wrappers import TrioResponse
 
+from aggregates.habits import language_of
+from aggregates.narration import Narration
 from aggregates.people import Directory, Principal
 from aggregates.people_records import Developer, Team
 from aggregates.stays import Stay, stays_in
-from aggregates.windows import calendar_windows, zone_named
+from aggregates.times import local_date
+from aggregates.windows import calendar_windows, local_day_bounds, zone_named
 from projections.spending import Asked
 from projections.team_cost import team_cost
+from projections.team_day import team_day, team_summary
 from svc_http.bodies import Request
 from svc_http.errors import bad_request, not_found
-from svc_http.params import Query, window_name
+from svc_http.params import Query, day_asked, window_name
 from svc_http.ports import Service
 from svc_http.replies import json_reply
 
@@ -27,6 +31,25 @@ async def cost(service: Service, request: Request, caller: Principal) -> TrioRes
     previous, current = (Asked(each, stays_in(service.directory, team, each, zone)) for each in windows)
     before, now = await service.team_spending(caller.scope, (previous, current))
     return json_reply(team_cost(_names(service.directory, current.stays), now, before))
+
+
+async def daily_summary(service: Service, request: Request, caller: Principal) -> TrioResponse:
+    """One day of the team: counts always, a narrative where a text model wrote one."""
+    query = request.args
+    wanted, zone = team_id(query), zone_asked(query)
+    team, day = team_of(service, caller, wanted), day_asked(query) or local_date(service.now_us(), zone)
+    language = language_of(query.get("lang") or _own_language(service, caller))
+    stays = stays_in(service.directory, team, local_day_bounds(day, zone), zone)
+    found = await service.read(caller.scope, team_day, stays, labels=service.narrates(caller.scope.organization_id))
+    date = day.isoformat()
+    narration = Narration("team", caller.scope, str(wanted), date, zone.key, language, found.work)
+    narrative = await service.narrate(narration)
+    return json_reply(team_summary(wanted, date, zone.key, language, found, narrative))
+
+
+def _own_language(service: Service, caller: Principal) -> str | None:
+    developer = service.directory.get(Developer, caller.scope.developer_id)
+    return None if developer is None else developer.language
 
 
 def team_id(query: Query) -> UUID:

@@ -30,6 +30,15 @@ CHARACTERS_PER_TOKEN_MIN = 2
 DAILY_TOKENS = 500_000
 """What may be spent in a day of UTC unless the operator says otherwise: some 250 sub-sessions."""
 
+NARRATIVE_WAIT_SECONDS = 8.0
+"""How long a read waits for a narrative that is being written; it is there for the next one."""
+
+NARRATIVES_AT_ONCE_MAX = 32
+"""Narratives that may be under way or waiting for their turn."""
+
+NARRATIVES_KEPT_MAX = 256
+"""Of a team's or a developer's day, some 2 KiB each."""
+
 assert ANSWER_TOKENS_MAX + PAYLOAD_CHARACTERS_MAX // CHARACTERS_PER_TOKEN_MIN < DAILY_TOKENS, (
     "one question is affordable"
 )

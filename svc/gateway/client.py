@@ -18,6 +18,7 @@ import trio
 from svc.gateway import answers, bounds
 from svc.gateway.answers import Answer, Completion, NoAnswer, completion_of, fitting, schema_document
 from svc.gateway.budget import Budget
+from svc.gateway.endpoint import Endpoint
 from svc.gateway.leaving import Json, leaving
 
 if TYPE_CHECKING:
@@ -34,17 +35,6 @@ _RESTED_AFTER = frozenset(
 )
 """Failures that the next question would most likely meet as well."""
 _QUIET = ("openai", "httpx2", "httpcore2")
-
-
-class Endpoint(msgspec.Struct, frozen=True):
-    """Where a model answers."""
-
-    url: str
-    model: str
-    key: str | None = None
-
-    def __repr__(self) -> str:
-        return f"Endpoint({self.url!r}, {self.model!r})"
 
 
 class Gateway:

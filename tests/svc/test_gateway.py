@@ -15,7 +15,8 @@ from svc.clock import FixedClock
 from svc.gateway import answers, bounds
 from svc.gateway.answers import NoAnswer
 from svc.gateway.budget import Budget
-from svc.gateway.client import Endpoint, Gateway
+from svc.gateway.client import Gateway
+from svc.gateway.endpoint import Endpoint
 from svc.gateway.leaving import Json, leaving, without_addresses
 from tests.support.model_server import ModelServer, Said, fails, model_server, says, wrote
 

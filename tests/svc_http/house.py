@@ -20,6 +20,7 @@ from aggregates.decide import Context, decide
 from aggregates.digests import Digester
 from aggregates.events import CatalogPublished, Event, TimePassed
 from aggregates.ids import operation_stream
+from aggregates.narration import Narration, Narrative
 from aggregates.people import PeopleCommand, PeopleReply
 from aggregates.scope import Scope
 from aggregates.streams import OperationState, StreamState, evolve
@@ -74,6 +75,8 @@ class House:
         self.observed: Counter[str] = Counter()
         self.coverage = [Coverage(), Coverage()]
         """How much a team's reads see of the archive: of the previous window, and of the current one."""
+        self.narrative: Narrative | None = None
+        self.narrations: list[Narration] = []
         self.followed = False
         """Whether streams of events go on after what there is."""
         self.changed = trio.Event()
@@ -175,6 +178,15 @@ class House:
         """From the views alone; what coverage says is as the test has set it."""
         found = await self.read(scope, spending_in_views, asked)
         return [Reading(each.spent, coverage) for each, coverage in zip(found, self.coverage, strict=True)]
+
+    def narrates(self, organization_id: UUID) -> bool:
+        """Where the test has set a narrative."""
+        return self.narrative is not None
+
+    async def narrate(self, wanted: Narration) -> Narrative | None:
+        """As the test has set it."""
+        self.narrations.append(wanted)
+        return self.narrative
 
     def _fetch(self, positions: Iterable[int]) -> Mapping[int, Event]:
         return {position: self.events[position - 1] for position in positions}

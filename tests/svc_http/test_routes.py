@@ -39,9 +39,7 @@ def served(listener: Listener, letter: str) -> set[tuple[str, str, str]]:
     }
 
 
-NOT_BUILT_YET = {
-    ("GET", "/v1/team/daily-summary", "a"),
-}
+NOT_BUILT_YET: set[tuple[str, str, str]] = set()
 """Only ever made shorter: whoever builds a route takes it out."""
 
 BUILT = [route for route in listed() if route[:3] not in NOT_BUILT_YET]

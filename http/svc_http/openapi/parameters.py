@@ -59,6 +59,7 @@ TIMEZONE = _text(
 TZ = _text(
     "tz", {"anyOf": [{"$ref": "#/components/schemas/Timezone"}, {"const": ""}]}, "An IANA zone; blank is as not sent."
 )
+LANG = _text("lang", {"type": "string"}, "`ko` for Korean; English for any other. By default that of the profile.")
 DATE_OF = _text("date", DATE, "A day; today by default.")
 RANGE = (
     _text("from_us", {"type": "integer"}, "Microseconds since 1970, UTC; goes together with `to_us`."),
