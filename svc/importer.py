@@ -1,10 +1,12 @@
-"""Importing Claude Code transcripts: files in, the capture commands of a plugin and of telemetry out.
+"""Importing transcripts: files in, the capture commands of a plugin and of telemetry out.
+
+How an agent's files are found and read stands in its own package, as a `Format`; the rest is the same for all.
 
 Running it again adds nothing, since every id comes from the lines' own ids. An exchange that is still being
 written is left for the next run, its prompt apart.
 """
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -17,13 +19,18 @@ from aggregates.commands import AnyCommand, Reason, Refused, Reply
 from aggregates.digests import Digester
 from aggregates.records import Record
 from aggregates.scope import Scope
-from svc.claude_code.captures import Captures
-from svc.claude_code.exchanges import Exchange, Seen, TornLine, TranscriptReader
-from svc.claude_code.lines import LINE_BYTES_MAX, UnreadableLine, decode_line
+from svc.claude_code.files import CLAUDE_CODE
+from svc.codex.files import CODEX
+from svc.gemini.files import GEMINI
+from svc.transcripts.captures import Captures
+from svc.transcripts.exchange import Exchange, TornLine
+from svc.transcripts.files import Format, files_under
 
 QUIET_US = 30 * 60 * 1_000_000
 """An exchange that was quiet for this long is taken as it stands."""
-_HEAD_LINES_MAX = 100
+
+FORMATS = {each.source: each for each in (CLAUDE_CODE, CODEX, GEMINI)}
+"""By the name that the agent has everywhere."""
 
 Send = Callable[[AnyCommand], Awaitable[Reply]]
 """Hands a command to its developer's actor and returns once it is on disk; waits where the actor is busy."""
@@ -106,7 +113,8 @@ class ImportReport:
             self.tool_calls += 1
 
 
-async def import_claude_code(
+async def import_transcripts(
+    transcripts: Format,
     path: Path,
     send: Send,
     progress: Callable[[Progress], None],
@@ -121,14 +129,17 @@ async def import_claude_code(
     Nothing that is torn or refused stops the import; it is counted and named in the report. Raises
     `FileNotFoundError` where there is nothing at the path.
     """
-    files = await trio.to_thread.run_sync(_transcripts, path)
+    files = await trio.to_thread.run_sync(files_under, path, transcripts)
     report = ImportReport()
-    run = _Run(Captures(scope, digester, redaction=redaction), send, now_us, report)
+    run = _Run(transcripts, Captures(scope, digester, transcripts.source, redaction=redaction), send, now_us, report)
     for done, file in enumerate(files):
         name = str(file.relative_to(path)) if file != path else file.name
         await run.take(file, name, partial(_tick, progress, report, done, len(files)))
     _tick(progress, report, len(files), len(files))
     return report
+
+
+import_claude_code = partial(import_transcripts, CLAUDE_CODE)
 
 
 def _tick(progress: Callable[[Progress], None], report: ImportReport, done: int, total: int) -> None:
@@ -138,17 +149,18 @@ def _tick(progress: Callable[[Progress], None], report: ImportReport, done: int,
 class _Run:
     """One import: what it has seen, and where it reports."""
 
-    def __init__(self, captures: Captures, send: Send, now_us: int, report: ImportReport) -> None:
+    def __init__(self, transcripts: Format, captures: Captures, send: Send, now_us: int, report: ImportReport) -> None:
+        self._format = transcripts
         self._captures = captures
         self._send = send
         self._now_us = now_us
         self._report = report
-        self._seen = Seen()
+        self._reader = transcripts.readers()
 
     async def take(self, file: Path, name: str, tick: Callable[[], None]) -> None:
         """Read one file and send what it holds; `tick` is called as it goes."""
-        reader = TranscriptReader(name, file.stem, self._seen)
-        exchanges = reader.read(_lines(file))
+        reader = self._reader(file, name)
+        exchanges = reader.read(self._format.lines(file))
         report, lines_before = self._report, self._report.lines
         report.files += 1
         try:
@@ -193,45 +205,3 @@ class _Run:
         else:
             self._report.known += 1
         return None
-
-
-def _transcripts(path: Path) -> list[Path]:
-    """The transcripts under a path; sub-agents' files last, an original before its forks.
-
-    A fork begins with the lines of its original and is longer, unless that went on; then ids that were
-    taken before decide (see `ImportReport.repeated`).
-    """
-    if path.is_file():
-        return [path]
-    if not path.is_dir():
-        raise FileNotFoundError(f"no transcripts: {path} does not exist")
-    return sorted((each for each in path.rglob("*.jsonl") if each.is_file()), key=_order)
-
-
-def _order(file: Path) -> tuple[bool, int, int, str]:
-    of_sub_agent = file.name.startswith("agent-") or "subagents" in file.parts
-    try:
-        return of_sub_agent, _first_us(file), file.stat().st_size, str(file)
-    except OSError:
-        return of_sub_agent, 0, 0, str(file)
-
-
-def _first_us(file: Path) -> int:
-    """The time of the first line that has one; 0 where the first lines have none."""
-    for _, raw in zip(range(_HEAD_LINES_MAX), _lines(file), strict=False):
-        try:
-            at_us = decode_line(raw).at_us
-        except UnreadableLine:
-            continue
-        if at_us is not None:
-            return at_us
-    return 0
-
-
-def _lines(file: Path) -> Iterator[bytes]:
-    """The lines of a file; of one that is too long just enough to be seen as such."""
-    with file.open("rb") as stream:
-        while raw := stream.readline(LINE_BYTES_MAX + 1):
-            yield raw
-            while len(raw) > LINE_BYTES_MAX and not raw.endswith(b"\n"):
-                raw = stream.readline(LINE_BYTES_MAX + 1)

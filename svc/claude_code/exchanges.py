@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 import msgspec
 
 from aggregates.records import Record
-from svc.claude_code.items import SYNTHETIC_MODEL, Call, Draft, Item, Note, Request, api_error, note
+from aggregates.telemetry.happening import Draft
+from svc.claude_code.items import SYNTHETIC_MODEL, Call, Item, Request, api_error, note
 from svc.claude_code.lines import (
     AssistantLine,
     AttachmentLine,
     Line,
     ProgressLine,
     SystemLine,
-    UnreadableLine,
     UserLine,
     decode_line,
 )
@@ -30,55 +30,13 @@ from svc.claude_code.typed import (
     queued_in,
     typed_in,
 )
+from svc.transcripts.exchange import Answer, Exchange, Note, TornLine, TypedPrompt
+from svc.transcripts.lines import UnreadableLine
 
 _END_REASONS = frozenset({"end_turn", "stop_sequence", "max_tokens", "refusal", "model_context_window_exceeded"})
 _END_NOTES = frozenset({"turn_duration", "stop_hook_summary"})
 _START_REPEATS_US = 10_000_000
 """Each of several hooks reports the same session start; within this time they are one."""
-
-
-class TypedPrompt(msgspec.Struct, frozen=True):
-    """A prompt as a person typed it."""
-
-    line_id: str
-    """The id of the line it was first written on, whichever session's file repeats it."""
-    text: str
-    at_us: int
-    host_prompt_id: str | None
-    cwd: str | None
-
-
-class Answer(msgspec.Struct, frozen=True):
-    """The agent's last words of an exchange."""
-
-    text: str
-    at_us: int
-    elapsed_ms: int
-    """From the prompt to the agent's last line."""
-
-
-class Exchange(msgspec.Struct, frozen=True):
-    """A prompt, what was done about it, and the answer.
-
-    Without a prompt: what stands before a session's first one, or a sub-agent's file.
-    """
-
-    agent_session_id: str
-    prompt: TypedPrompt | None
-    answer: Answer | None
-    drafts: tuple[Draft, ...]
-    finished: bool
-    """Whether the transcript says that nothing more comes; if not, later lines may still complete it."""
-    last_us: int
-
-
-class TornLine(msgspec.Struct, frozen=True):
-    """A line that could not be read, and where it stands."""
-
-    file: str
-    line: int
-    """From 1."""
-    reason: str
 
 
 @dataclass(slots=True)

@@ -4,41 +4,20 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-import msgspec
-
 from aggregates.changed_lines import changed_lines
 from aggregates.records import Record, RecordKind
+from aggregates.telemetry.happening import Draft
 from aggregates.tool_input import bounded_command, input_key
 from aggregates.tool_names import tool_effect
 from svc.claude_code.lines import AssistantLine, Block, Line, UserLine
 from svc.claude_code.typed import is_rejection, text_in
+from svc.transcripts.exchange import Note
 
 SYNTHETIC_MODEL = "<synthetic>"
 """The agent's own messages carry this model: they were never asked of one."""
 
 _STATUS = re.compile(r"\b([45]\d\d)\b")
 _STATUS_OF_ERROR = {"rate_limit": 429, "overloaded": 529, "authentication_failed": 401}
-
-
-class Draft(msgspec.Struct, frozen=True):
-    """A record whose texts stand beside it, before they are put into one text."""
-
-    record: Record
-    text: str | None = None
-    path: str | None = None
-    command: str | None = None
-    input_key: str | None = None
-    """Equal for two calls of one tool with the same input."""
-
-
-@dataclass(slots=True)
-class Note:
-    """Something that one line says completely."""
-
-    draft: Draft
-
-    def drafts(self) -> list[Draft]:
-        return [self.draft]
 
 
 @dataclass(slots=True)

@@ -4,22 +4,11 @@ The format is internal to the agent and grows with every version: unknown fields
 ignored, a known field of a wrong type makes the line unreadable.
 """
 
-import json
-from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 
-LINE_BYTES_MAX = 64 * 1024 * 1024
-"""A longer line is not read."""
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
-
-
-class UnreadableLine(Exception):
-    """A line that is torn, no JSON object, or of wrong types; the message says which."""
+from svc.transcripts.lines import Count, UnreadableLine, decode, microseconds
 
 
 class Block(msgspec.Struct, frozen=True):
@@ -93,7 +82,7 @@ class Line(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     @property
     def at_us(self) -> int | None:
         """Microseconds since 1970, UTC; None where the line has no time."""
-        return None if self.timestamp is None else _microseconds(self.timestamp)
+        return None if self.timestamp is None else microseconds(self.timestamp)
 
 
 class Origin(msgspec.Struct, frozen=True):
@@ -157,52 +146,19 @@ _DECODERS = {kind: msgspec.json.Decoder(line) for kind, line in _KINDS.items()}
 
 def decode_line(raw: bytes) -> Line:
     """The line that these bytes hold. Raises `UnreadableLine` with the reason."""
-    if len(raw) > LINE_BYTES_MAX:
-        raise UnreadableLine(f"longer than {LINE_BYTES_MAX} bytes")
+    line = decode(raw, _decode, _convert)
     try:
-        line = _decode(raw)
         line.at_us  # noqa: B018 - a time that is no time makes the line unreadable
-        return line
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise UnreadableLine(str(error)) from error
+    return line
 
 
 def _decode(raw: bytes) -> Line:
-    try:
-        kind = _KIND.decode(raw).type
-        return _DECODERS[kind].decode(raw) if kind in _DECODERS else _KIND.decode(raw)
-    except msgspec.ValidationError:
-        raise
-    except msgspec.DecodeError as error:
-        # Half an emoji, cut out of a tool's output, is fine for most JSON readers and refused by this one.
-        if b"\\ud" not in raw.lower():
-            raise
-        return _leniently(raw, error)
+    kind = _KIND.decode(raw).type
+    return _DECODERS[kind].decode(raw) if kind in _DECODERS else _KIND.decode(raw)
 
 
-def _leniently(raw: bytes, error: msgspec.DecodeError) -> Line:
-    try:
-        value = _without_surrogates(json.loads(raw))
-    except ValueError:
-        raise error from None
+def _convert(value: Any) -> Line:
     kind = value.get("type", "") if isinstance(value, dict) else ""
     return msgspec.convert(value, _KINDS.get(kind, Line) if isinstance(kind, str) else Line)
-
-
-def _without_surrogates(value: Any) -> Any:
-    match value:
-        case str():
-            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        case list():
-            return [_without_surrogates(each) for each in value]
-        case dict():
-            return {_without_surrogates(key): _without_surrogates(each) for key, each in value.items()}
-        case _:
-            return value
-
-
-def _microseconds(timestamp: str) -> int:
-    moment = datetime.fromisoformat(timestamp)
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return (moment - _EPOCH) // timedelta(microseconds=1)

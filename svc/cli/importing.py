@@ -14,11 +14,15 @@ from svc.access import Access, NotReached, reach
 from svc.cli.common import json_option, print_json, run, settings_from, var_option
 from svc.clock import SystemClock
 from svc.event_log import KEYS_FOLDER
-from svc.importer import ImportReport, Progress, import_claude_code
+from svc.importer import FORMATS, ImportReport, Progress, import_transcripts
 from svc.settings import Settings
+from svc.transcripts.files import Format
 from svc.vault import FileKeys, Vault
 
-DEFAULT_FOLDER = Path("~/.claude/projects")
+_path = click.argument("path", type=click.Path(path_type=Path), required=False)
+_developer = click.option(
+    "--developer", type=click.UUID, help="Whose sessions; may be left out while there is only one."
+)
 
 
 @click.group("import")
@@ -27,8 +31,8 @@ def import_() -> None:
 
 
 @import_.command("claude-code")
-@click.argument("path", type=click.Path(path_type=Path), required=False)
-@click.option("--developer", type=click.UUID, help="Whose sessions; may be left out while there is only one.")
+@_path
+@_developer
 @var_option
 @json_option
 def claude_code(path: Path | None, developer: UUID | None, var: str | None, as_json: bool) -> None:
@@ -38,6 +42,42 @@ def claude_code(path: Path | None, developer: UUID | None, var: str | None, as_j
     Without PATH the agent's own folder is read: ~/.claude/projects
     Example: svc import claude-code ~/.claude/projects --developer 7d0c1c0e-6c0b-4b53-9a55-0f6f7b1f2a11
     """
+    _run("claude-code", path, developer, var, as_json)
+
+
+@import_.command("codex")
+@_path
+@_developer
+@var_option
+@json_option
+def codex(path: Path | None, developer: UUID | None, var: str | None, as_json: bool) -> None:
+    """Import Codex session files (rollouts): a folder, or one file. Running it again adds nothing.
+
+    \b
+    Without PATH the agent's own folder is read: ~/.codex/sessions, or $CODEX_HOME/sessions
+    Example: svc import codex ~/.codex/sessions --developer 7d0c1c0e-6c0b-4b53-9a55-0f6f7b1f2a11
+    """
+    _run("codex", path, developer, var, as_json)
+
+
+@import_.command("gemini")
+@_path
+@_developer
+@var_option
+@json_option
+def gemini(path: Path | None, developer: UUID | None, var: str | None, as_json: bool) -> None:
+    """Import Gemini CLI session files: a folder, or one file. Running it again adds nothing.
+
+    \b
+    Without PATH the agent's own folder is read: ~/.gemini/tmp
+    Example: svc import gemini ~/.gemini/tmp --developer 7d0c1c0e-6c0b-4b53-9a55-0f6f7b1f2a11
+    """
+    _run("gemini", path, developer, var, as_json)
+
+
+def _run(agent: str, path: Path | None, developer: UUID | None, var: str | None, as_json: bool) -> None:
+    transcripts = FORMATS[agent]
+    found = (path or Path(transcripts.folder())).expanduser()
     bar = Bar(
         TextColumn("importing"),
         BarColumn(),
@@ -47,14 +87,16 @@ def claude_code(path: Path | None, developer: UUID | None, var: str | None, as_j
         transient=True,
     )
     with bar:
-        report = run(_import, settings_from(var=var), (path or DEFAULT_FOLDER).expanduser(), developer, bar)
+        report = run(_import, settings_from(var=var), transcripts, found, developer, bar)
     if as_json:
         print_json(report)
     else:
         show_report(report)
 
 
-async def _import(settings: Settings, path: Path, developer: UUID | None, bar: Bar) -> ImportReport:
+async def _import(
+    settings: Settings, transcripts: Format, path: Path, developer: UUID | None, bar: Bar
+) -> ImportReport:
     task = bar.add_task("", total=None, lines=0, prompts=0)
 
     def progress(now: Progress) -> None:
@@ -65,7 +107,9 @@ async def _import(settings: Settings, path: Path, developer: UUID | None, bar: B
         vault = Vault(FileKeys(settings.var_path / KEYS_FOLDER))
         digester = vault.digester(scope.developer_id)
         now_us = SystemClock().now_us()
-        return await import_claude_code(path, access.send, progress, scope=scope, digester=digester, now_us=now_us)
+        return await import_transcripts(
+            transcripts, path, access.send, progress, scope=scope, digester=digester, now_us=now_us
+        )
 
 
 async def scope_of(access: Access, developer: UUID | None) -> Scope:

@@ -8,7 +8,8 @@ import pytest
 from aggregates.changed_lines import changed_lines
 from aggregates.records import Record
 from aggregates.tool_input import COMMAND_BYTES_MAX
-from svc.claude_code.exchanges import Exchange, Seen, TranscriptReader
+from svc.claude_code.exchanges import Seen, TranscriptReader
+from svc.transcripts.exchange import Exchange
 from tests.support.transcripts import SESSION, call, line, raw, result, said, usage, user
 
 TEN_O_CLOCK_US = 1_772_445_600_000_000

@@ -10,10 +10,11 @@ from aggregates.digests import Digester
 from aggregates.events import PromptCaptured, RecordsCaptured
 from aggregates.records import Record
 from aggregates.scope import Scope
-from svc.claude_code.exchanges import Exchange, Seen, TranscriptReader
+from svc.claude_code.exchanges import Seen, TranscriptReader
 from svc.demo import read_scripts, write_transcripts
 from svc.demo_transcript import Script, ScriptTurn, Transcript
 from svc.importer import ImportReport, import_claude_code
+from svc.transcripts.exchange import Exchange
 from tests.support.captures import Actor
 from tests.support.log import ANA, named
 

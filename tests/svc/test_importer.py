@@ -20,10 +20,9 @@ from aggregates.events import (
 from aggregates.records import Record
 from aggregates.scope import Scope
 from aggregates.words import cut
-from svc import importer
-from svc.claude_code import lines as transcript_lines
-from svc.claude_code.captures import BATCH_RECORDS_MAX
 from svc.importer import QUIET_US, ImportReport, Progress, import_claude_code
+from svc.transcripts import lines as transcript_lines
+from svc.transcripts.captures import BATCH_RECORDS_MAX
 from tests.support.captures import Actor
 from tests.support.log import ANA, BEN, named
 from tests.support.transcripts import SESSION, call, raw, result, said, user
@@ -207,7 +206,6 @@ async def test_torn_lines_and_unreadable_files_are_named(tmp_path: Path, monkeyp
 
 async def test_a_line_beyond_the_bound_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is never held whole, and the next line is read as a line."""
-    monkeypatch.setattr(importer, "LINE_BYTES_MAX", 1000)
     monkeypatch.setattr(transcript_lines, "LINE_BYTES_MAX", 1000)
     actor = Actor()
     write(tmp_path, "s.jsonl", user("u0", 0, "x" * 5000), *EXCHANGE)

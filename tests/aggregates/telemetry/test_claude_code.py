@@ -7,8 +7,8 @@ import pytest
 
 from aggregates.records import Record
 from aggregates.telemetry.batches import DECODER_VERSION
-from svc.claude_code.captures import Captures
 from svc.claude_code.exchanges import Seen, TranscriptReader
+from svc.transcripts.captures import Captures
 from tests.support.facts import ANA, DIGESTER
 from tests.support.otlp import Attributes, claude, log, logs, taken
 from tests.support.transcripts import call, raw, result, said, user
@@ -220,7 +220,7 @@ def test_a_tool_call_means_what_it_means_in_the_transcript(tool: str, arguments:
     exchanges = TranscriptReader("s.jsonl", "s1", Seen()).read(
         raw(user("u1", 0, "go"), said("a1", 1, call("t1", tool, **arguments)), result("r1", 2, "t1"))
     )
-    captures = Captures(ANA, DIGESTER)
+    captures = Captures(ANA, DIGESTER, "claude-code")
     commands = [command for exchange in exchanges for command in captures.records(exchange)]
     (imported, words) = next((r, c.words) for c in commands for r in c.records if r.kind == "tool")
     record = told.only

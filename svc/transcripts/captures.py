@@ -11,11 +11,10 @@ from aggregates.digests import Digester
 from aggregates.ids import prompt_stream
 from aggregates.records import Record
 from aggregates.scope import Scope
+from aggregates.telemetry.happening import Draft
 from aggregates.word_table import WordTable
-from svc.claude_code.exchanges import Exchange
-from svc.claude_code.items import Draft
+from svc.transcripts.exchange import Exchange
 
-SOURCE = "claude-code"
 DECODER_VERSION = 1
 BATCH_RECORDS_MAX = 200
 
@@ -28,9 +27,11 @@ class Captures:
     Ids come from line ids alone, so a prompt that a forked session repeats is the same prompt.
     """
 
-    def __init__(self, scope: Scope, digester: Digester, *, redaction: bool = True) -> None:
+    def __init__(self, scope: Scope, digester: Digester, source: str, *, redaction: bool = True) -> None:
+        """`source` is the agent's name."""
         self._scope = scope
         self._digester = digester
+        self._source = source
         self._redaction = redaction
 
     def prompt(self, exchange: Exchange) -> CapturePrompt | None:
@@ -44,7 +45,7 @@ class Captures:
             developer_id=self._scope.developer_id,
             prompt_id=prompt_stream(self._scope.developer_id, client_event_id),
             agent_session_id=exchange.agent_session_id,
-            source=SOURCE + TRANSCRIPT_SUFFIX,
+            source=self._source + TRANSCRIPT_SUFFIX,
             text=prompt.text,
             client_event_id=client_event_id,
             host_prompt_id=prompt.host_prompt_id,
@@ -79,7 +80,7 @@ class Captures:
             organization_id=self._scope.organization_id,
             developer_id=self._scope.developer_id,
             agent_session_id=exchange.agent_session_id,
-            source=SOURCE,
+            source=self._source,
             decoder_version=DECODER_VERSION,
             records=records,
             words=words.words,
