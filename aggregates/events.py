@@ -16,6 +16,7 @@ from aggregates.backfill_events import BackfillRequested as BackfillRequested
 from aggregates.catalog import Snapshot
 from aggregates.event import DeveloperEvent as DeveloperEvent
 from aggregates.event import Event as Event
+from aggregates.judge_events import JudgeAnswered as JudgeAnswered
 from aggregates.records import Point, Record
 from aggregates.report_events import REPORTS
 from aggregates.report_events import ReportCancelled as ReportCancelled
@@ -393,6 +394,7 @@ PEOPLE: tuple[type[Event], ...] = (
 )
 PRICES: tuple[type[Event], ...] = (CatalogPublished, RequestsRepriced)
 
-EVENTS: tuple[type[Event], ...] = (*CAPTURES, *DECISIONS, *PEOPLE, *PRICES, *REPORTS, *BACKFILLS, *STANDING, TimePassed)
+OTHERS: tuple[type[Event], ...] = (JudgeAnswered, TimePassed)
+EVENTS: tuple[type[Event], ...] = (*CAPTURES, *DECISIONS, *PEOPLE, *PRICES, *REPORTS, *BACKFILLS, *STANDING, *OTHERS)
 TOPICS: dict[str, type[Event]] = {event.TOPIC: event for event in EVENTS}
 """Topic → event class. Topics are names in the log, independent of where a class lives; tests hold a golden list."""

@@ -55,6 +55,11 @@ def membership_stream(organization_id: UUID, developer_id: UUID) -> UUID:
     return stream_id("membership", organization_id, developer_id)
 
 
+def answer_stream(developer_id: UUID, kind: str, model: str, prompt_version: int, input_digest: bytes) -> UUID:
+    """The same question to the same model is answered once."""
+    return stream_id("answer", developer_id, kind, model, prompt_version, input_digest.hex())
+
+
 def clock_stream(due_us: int) -> UUID:
     """One short stream for each time at which something was due."""
     return stream_id("clock", due_us)

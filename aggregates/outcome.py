@@ -114,6 +114,11 @@ def judge_outcome(
     )
 
 
+def never_complete(verdict: OutcomeVerdict) -> bool:
+    """Whether it rests on an ending that is never complete."""
+    return any(piece.what in _NEVER for piece in verdict.evidence_against)
+
+
 def leading_against(verdict: OutcomeVerdict) -> str | None:
     """The piece of evidence against that weighs most; of equal ones the first. None where there is none."""
     pieces = [piece.what for piece in verdict.evidence_against if piece.what in _AGAINST]

@@ -8,6 +8,7 @@ from uuid import UUID
 
 import msgspec
 
+from aggregates.answered import NO_ANSWERS, Answers, answered_outcome, answered_rubric
 from aggregates.arcs import Arc
 from aggregates.corrections import Said
 from aggregates.floor import Floor, countable, substance
@@ -86,17 +87,22 @@ NOTHING_SAID = Said()
 
 
 def conclude(
-    arcs: Sequence[Arc], turns: Sequence[Turn], following: Turn | None, said: Said = NOTHING_SAID
+    arcs: Sequence[Arc],
+    turns: Sequence[Turn],
+    following: Turn | None,
+    said: Said = NOTHING_SAID,
+    answers: Answers = NO_ANSWERS,
 ) -> SubSession:
     """Judge the turns of one sub-session, in time order. `following` is the next turn of the last one's session.
 
     An intent that a person named is judged by like any other; what was judged without it is kept beside it.
     """
-    rubrics = _rubrics(turns)
+    rubrics = _rubrics(turns, answers)
     judged_intent = sub_session_intent(rubrics)
     intent = said.intent or judged_intent
     goal = _goal(turns, rubrics, judged_intent)
-    judged = judge_outcome(turns, rubrics, judged_intent, following)
+    judged = answered_outcome(judge_outcome(turns, rubrics, judged_intent, following), answers.outcome)
+    meant = judged if intent == judged_intent else judge_outcome(turns, rubrics, intent, following)
     last = max(reversed(arcs), key=lambda arc: arc.settles_at_us)
     return SubSession(
         sub_session_id=arcs[0].arc_id,
@@ -111,7 +117,7 @@ def conclude(
         intent=intent,
         judged_intent=judged_intent,
         earned=() if intent is None else tuple(earned_by_sub_session(rubrics, intent)),
-        outcome=judged if intent == judged_intent else judge_outcome(turns, rubrics, intent, following),
+        outcome=answered_outcome(meant, answers.outcome),
         judged_complete=judged.goal_complete,
         said=said,
         totals=_totals(turns),
@@ -121,8 +127,9 @@ def conclude(
     )
 
 
-def _rubrics(turns: Sequence[Turn]) -> list[Rubric]:
-    return [judge_prompt(turn.prompt, turns[:index]) for index, turn in enumerate(turns)]
+def _rubrics(turns: Sequence[Turn], answers: Answers) -> list[Rubric]:
+    own = (judge_prompt(turn.prompt, turns[:index]) for index, turn in enumerate(turns))
+    return [answered_rubric(rubric, answers.rubrics.get(turn.turn_id)) for turn, rubric in zip(turns, own, strict=True)]
 
 
 def _judged(turns: Sequence[Turn], rubrics: Sequence[Rubric], intent: Intent | None) -> tuple[JudgedPrompt, ...]:

@@ -18,6 +18,7 @@ from projections.corrections import LATEST_WINS
 from projections.developers import owners_of, reconclude, regroup
 from projections.facts import add_fact
 from projections.flags import EARLIEST_WINS, flag_skews
+from projections.judge_answers import LATEST_ANSWER
 from projections.line_counts import newly_detailed
 from projections.prices import newest_book
 from projections.reader import FetchEvents, Reader
@@ -167,6 +168,7 @@ def _store_rows(db: sqlite3.Connection, rows: Rows) -> None:
         _insert(db, f"INSERT OR IGNORE INTO {table}", getattr(rows, table))
     _insert(db, "INSERT INTO observations", rows.observations, _LARGER_BODY)
     _insert(db, "INSERT INTO corrections", rows.corrections, LATEST_WINS)
+    _insert(db, "INSERT INTO judge_answers", rows.judge_answers, LATEST_ANSWER)
     _insert(db, "INSERT INTO requests", rows.requests, _MORE_TOKENS)
     _insert(db, "INSERT INTO report_steps", rows.report_steps, EARLIEST_STEP)
     rows.touched_times += settle_twins(db, rows.touched_twins)

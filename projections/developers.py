@@ -18,6 +18,7 @@ from aggregates.sub_session import SubSession, conclude
 from aggregates.turn import Turn
 from projections.bodies import pack, unpack
 from projections.corrections import said_of
+from projections.judge_answers import answers_of
 from projections.reworks import dependents_of
 from projections.sessions import Refolded
 from projections.sub_session_rows import delete_sub_session, insert_sub_session
@@ -179,7 +180,7 @@ def _unchanged(db: sqlite3.Connection, group: Sequence[Placed], changed: set[str
 
 def _conclude(db: sqlite3.Connection, scope: Scope, arcs: Sequence[Arc]) -> str:
     turns = _turns_of(db, arcs)
-    concluded: SubSession = conclude(arcs, turns, _following(db, turns[-1]), said_of(db, arcs))
+    concluded: SubSession = conclude(arcs, turns, _following(db, turns[-1]), said_of(db, arcs), answers_of(db, arcs))
     name = str(concluded.sub_session_id)
     db.executemany("UPDATE arcs SET sub_session_id = ? WHERE arc_id = ?", [(name, str(arc.arc_id)) for arc in arcs])
     insert_sub_session(db, scope, concluded)

@@ -14,6 +14,7 @@ from aggregates.turns import Answer, Capture
 from projections.bodies import pack
 from projections.corrections import add_correction
 from projections.flags import add_flags
+from projections.judge_answers import add_answer
 from projections.prices import answer_price
 from projections.rejudging import add_rejudging
 from projections.reports import add_report
@@ -48,15 +49,24 @@ def add_fact(rows: Rows, position: int, event: e.Event, digesters: Digesters, pr
             _add_order(rows, position, event)
         case e.SetupCompleted():
             rows.setups.append((str(event.developer_id),))
-        case e.TitleEdited() | e.GapCorrected() | e.GoalCorrected() | e.ReworkCorrected() | e.IntentCorrected():
+        case (
+            e.TitleEdited()
+            | e.GapCorrected()
+            | e.GoalCorrected()
+            | e.ReworkCorrected()
+            | e.IntentCorrected()
+            | e.JudgeAnswered()
+        ):
             _add_saying(rows, position, event)
 
 
-def _add_saying(rows: Rows, position: int, event: e.TitleEdited | CorrectionEvent) -> None:
-    """What a person said about a sub-session."""
+def _add_saying(rows: Rows, position: int, event: e.TitleEdited | CorrectionEvent | e.JudgeAnswered) -> None:
+    """What a person, or a text model, said about a sub-session."""
     if isinstance(event, e.TitleEdited):
         rows.titles.append((str(event.turn_id), position, int(event.summary is not None)))
         rows.touched_turns.append(str(event.turn_id))
+    elif isinstance(event, e.JudgeAnswered):
+        add_answer(rows, position, event)
     else:
         add_correction(rows, position, event)
 

@@ -49,6 +49,7 @@ class Rows(msgspec.Struct):
     requests: list[Row] = []
     titles: list[Row] = []
     corrections: list[Row] = []
+    judge_answers: list[Row] = []
     setups: list[Row] = []
     catalogs: list[Row] = []
     report_steps: list[Row] = []

@@ -8,7 +8,7 @@ import sqlite3
 
 from sqlite_utils import Database
 
-SCHEMA_VERSION = 12
+SCHEMA_VERSION = 13
 """Counted up whenever a table or a body changes shape; the views are then built anew from the log."""
 
 _TABLES: dict[str, tuple[dict[str, type], str | tuple[str, ...]]] = {
@@ -258,6 +258,10 @@ _TABLES: dict[str, tuple[dict[str, type], str | tuple[str, ...]]] = {
     "corrections": (
         {"agent_session_id": str, "capture_id": str, "topic": str, "position": int, "said": str},
         ("agent_session_id", "capture_id", "topic"),
+    ),
+    "judge_answers": (
+        {"agent_session_id": str, "capture_id": str, "kind": str, "position": int, "body": bytes},
+        ("agent_session_id", "capture_id", "kind"),
     ),
     "titles": ({"turn_id": str, "position": int, "has_summary": int}, ("turn_id", "position")),
 }

@@ -1,0 +1,49 @@
+"""Answers of text models as rows, and as they are derived from: by the turns that their captures belong to now."""
+
+import sqlite3
+from collections.abc import Sequence
+from operator import itemgetter
+from uuid import UUID
+
+import msgspec
+
+from aggregates.answered import NO_ANSWERS, Answers
+from aggregates.arcs import Arc
+from aggregates.judge_events import JudgeAnswered
+from projections.bodies import pack, unpack
+from projections.rows import Rows
+
+LATEST_ANSWER = (
+    "ON CONFLICT DO UPDATE SET position = excluded.position, body = excluded.body WHERE excluded.position > position"
+)
+"""Per capture and kind, whatever the order in which the facts are applied."""
+
+
+def add_answer(rows: Rows, position: int, event: JudgeAnswered) -> None:
+    """The row of an answer; the session of its capture is derived again from that capture's turn on."""
+    rows.judge_answers.append((event.agent_session_id, str(event.capture_id), event.kind, position, pack(event)))
+    rows.touched_captures.append(str(event.capture_id))
+
+
+def answers_of(db: sqlite3.Connection, arcs: Sequence[Arc]) -> Answers:
+    """What was answered about the turns of these arcs."""
+    query = (
+        "SELECT a.turn_id, j.position, j.body FROM judge_answers j "
+        "JOIN turn_alias a ON a.alias_id = j.capture_id WHERE j.agent_session_id = ?"
+    )
+    turns = {turn_id for arc in arcs for turn_id in arc.turn_ids}
+    sessions = sorted({arc.agent_session_id for arc in arcs})
+    rows = (row for session in sessions for row in db.execute(query, (session,)) if UUID(row[0]) in turns)
+    found = [(turn_id, unpack(body, JudgeAnswered)) for turn_id, _, body in sorted(rows, key=itemgetter(1))]
+    if not found:
+        return NO_ANSWERS
+    rubrics = {UUID(turn_id): answer for turn_id, answer in found if answer.kind == "rubric"}
+    outcomes = [each for _, each in found if each.kind == "outcome" and _turns_of(db, each) == turns]
+    return Answers(rubrics, outcomes[-1] if outcomes else None)
+
+
+def _turns_of(db: sqlite3.Connection, answer: JudgeAnswered) -> set[UUID]:
+    """The turns that its captures are part of now; a capture that nobody knows is a turn of its own."""
+    query = "SELECT k.value, a.turn_id FROM json_each(?) k LEFT JOIN turn_alias a ON a.alias_id = k.value"
+    ids = msgspec.json.encode(answer.captures).decode()
+    return {UUID(turn_id or capture_id) for capture_id, turn_id in db.execute(query, (ids,))}
