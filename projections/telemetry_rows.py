@@ -15,6 +15,7 @@ from aggregates.turns import Capture
 from projections.bodies import pack
 from projections.prices import price_of
 from projections.rows import Row, Rows, add_capture, host_name, trusted
+from projections.twins import UNNAMED
 
 REPORTED = "reported"
 """The kind of a cost that the agent itself told."""
@@ -178,10 +179,26 @@ def _price(record: Record, at_us: int, prices: PriceBook | None) -> Price | None
 
 
 def _twin(record: Record) -> str | None:
-    """Equal for two reports of one request, one failure, one tool call or one refusal."""
+    """Equal for two reports of one request, one failure, one tool call or one refusal.
+
+    Where nothing names it, by what such reports have in common (see `twins.UNNAMED`).
+    """
     field = _TWINNED.get(record.kind)
     name = None if field is None else getattr(record, field)
-    return None if name is None else f"{record.kind}:{name}"
+    if name is not None:
+        return f"{record.kind}:{name}"
+    match record.kind:
+        case "request":
+            counts = (record.input_tokens, record.cache_read_tokens, record.output_tokens)
+            return UNNAMED + "request:" + ":".join(str(count or 0) for count in counts) if any(counts) else None
+        case "tool":
+            return f"{UNNAMED}tool:{record.tool}:{record.input_digest}"
+        case "rejection":
+            return f"{UNNAMED}rejection:{record.tool}"
+        case "error" | "interruption":
+            return UNNAMED + record.kind
+        case _:
+            return None
 
 
 def _rank(record: Record) -> int:

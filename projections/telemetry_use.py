@@ -98,9 +98,10 @@ _TOOLS = (
     "SELECT t.tool, min(t.ok), max(t.duration_ms) FROM telemetry_records t LEFT JOIN observations o "
     "ON o.agent_session_id = t.agent_session_id AND o.at_us = t.at_us AND o.record_id = t.record_id "
     "WHERE t.developer_id = :developer AND t.organization_id = :organization AND t.at_us >= :start AND t.at_us < :end "
-    "AND t.kind = 'tool' GROUP BY t.agent_session_id, coalesce(o.twin, t.record_id), t.tool"
+    "AND t.kind = 'tool' "
+    "GROUP BY t.agent_session_id, iif(o.twin LIKE '~%', t.record_id, coalesce(o.twin, t.record_id)), t.tool"
 )
-"""A call that a log record and a span tell of is one."""
+"""A call that a log record and a span tell of is one, where both name it."""
 _FAILED = (
     f"SELECT status_code, model, count(*) FROM requests WHERE {_OWN} AND superseded = 0 AND failed = 1 "
     "GROUP BY status_code, model ORDER BY 3 DESC, 1, 2"

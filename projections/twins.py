@@ -2,6 +2,9 @@
 
 An agent's own log and its transcript both tell of it, under the same request or call id. Which report counts does not
 depend on which came first: the better rank, then the later time, then the id.
+
+Codex and Gemini name no requests, and Gemini no calls. There the k-th report of one source is the k-th alike of the
+other: what is alike stands in the key, and the two lie close together in time.
 """
 
 import sqlite3
@@ -10,6 +13,10 @@ from itertools import groupby
 from typing import NamedTuple
 
 import msgspec
+
+UNNAMED = "~"
+"""A twin key that begins with this says what a report is like, and not which thing it tells of."""
+_CLOSE_US = 2 * 60 * 1_000_000
 
 
 class _Report(NamedTuple):
@@ -21,6 +28,11 @@ class _Report(NamedTuple):
     @property
     def order(self) -> tuple[int, int, str]:
         return self.rank, -self.at_us, self.record_id
+
+    @property
+    def by_transcript(self) -> bool:
+        """See `telemetry_rows._rank`: a transcript's report ranks one behind the agent's log."""
+        return self.rank % 2 == 1
 
 
 _REPORTED_TWICE = """
@@ -36,11 +48,47 @@ def settle_twins(db: sqlite3.Connection, keys: Sequence[tuple[str, str]]) -> lis
     """Mark what another report supersedes; (session, time) of every report of a key that has more than one."""
     touched: list[tuple[str, int]] = []
     rows = db.execute(_REPORTED_TWICE, (msgspec.json.encode(keys).decode(),)).fetchall() if keys else ()
-    for (session, _), reported in groupby(rows, key=lambda row: row[:2]):
+    for (session, twin), reported in groupby(rows, key=lambda row: row[:2]):
         reports = sorted((_Report(*row[2:]) for row in reported), key=lambda report: report.order)
-        _mark(db, session, reports)
+        if twin.startswith(UNNAMED):
+            if len({report.by_transcript for report in reports}) < 2:
+                continue
+            _pair(db, session, reports)
+        else:
+            _mark(db, session, reports)
         touched += [(session, report.at_us) for report in reports]
     return touched
+
+
+def _pair(db: sqlite3.Connection, session: str, reports: Sequence[_Report]) -> None:
+    """A report counts unless it is the worse one of a pair; a pair may change when an earlier report comes late."""
+    worse = _worse(reports)
+    since = max(report.position for report in reports)
+    for report in reports:
+        key = (report in worse, session, report.at_us, report.record_id)
+        db.execute(
+            "UPDATE observations SET superseded = ? WHERE agent_session_id = ? AND at_us = ? AND record_id = ?", key
+        )
+        db.execute(
+            "UPDATE requests SET superseded = ?, changed_position = max(changed_position, ?) "
+            "WHERE agent_session_id = ? AND at_us = ? AND record_id = ?",
+            (key[0], since, *key[1:]),
+        )
+
+
+def _worse(reports: Sequence[_Report]) -> set[_Report]:
+    """Of each pair, in the order of time, the one that does not count."""
+    ordered = sorted(reports, key=lambda report: (report.at_us, report.record_id))
+    logged = [report for report in ordered if not report.by_transcript]
+    written = [report for report in ordered if report.by_transcript]
+    worse: set[_Report] = set()
+    while logged and written:
+        apart_us = logged[0].at_us - written[0].at_us
+        if abs(apart_us) <= _CLOSE_US:
+            worse.add(max(logged.pop(0), written.pop(0), key=lambda report: report.order))
+        else:
+            (logged if apart_us < 0 else written).pop(0)
+    return worse
 
 
 def _mark(db: sqlite3.Connection, session: str, reports: Sequence[_Report]) -> None:

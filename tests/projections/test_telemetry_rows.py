@@ -4,9 +4,11 @@ import sqlite3
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from projections.sessions import session_turns
-from tests.support.facts import MINUTE, MONDAY, SECOND, Log, edit, project, request
+from tests.support.facts import MINUTE, MONDAY, SECOND, Log, edit, project, request, tables
 
 PROMPT = "Fix the crash in src/parser.py when the input is empty, add a test and run pytest"
 
@@ -88,3 +90,46 @@ def test_records_are_kept_as_received_even_where_they_name_no_session() -> None:
     assert shown.fetchall() == [("logs", None, "note", "other", 0), ("logs", None, None, "request", 1)]
     assert db.execute("SELECT count(*) FROM requests").fetchone() == (1,)
     assert _turn_work(db).usage == ()
+
+
+# --- reports that nothing names, as Codex's and Gemini's ------------------------------------------------------------
+
+
+def test_an_unnamed_request_of_the_log_and_one_of_the_transcript_with_the_same_tokens_are_one() -> None:
+    """As often as one of them tells of it: two alike in each are two."""
+    log = _prompted()
+    for minute in (1, 2):
+        log.records("s1", request(MONDAY + minute * MINUTE, output_tokens=20, origin=0))
+        log.records("s1", request(MONDAY + minute * MINUTE + SECOND, output_tokens=20))
+    log.records("s1", request(MONDAY + 2 * MINUTE + 2 * SECOND, output_tokens=21))
+    assert _turn_work(project(log.facts)).usage[0].requests == 3
+
+
+def test_unnamed_requests_far_apart_are_two() -> None:
+    """The log was off while the transcript's was made."""
+    log = _prompted()
+    log.records("s1", request(MONDAY + MINUTE, output_tokens=20))
+    log.records("s1", request(MONDAY + 30 * MINUTE, output_tokens=20, origin=0))
+    assert _turn_work(project(log.facts)).usage[0].requests == 2
+
+
+def test_an_unnamed_call_told_twice_counts_once_and_two_alike_calls_twice() -> None:
+    """By its tool and its input."""
+    log = _prompted()
+    call = {"kind": "tool", "tool": "run_shell_command", "ok": True, "input_digest": 7}
+    for second in (1, 20):
+        log.records("s1", {**call, "at_us": MONDAY + second * SECOND, "origin": 0})
+        log.records("s1", {**call, "at_us": MONDAY + (second + 1) * SECOND})
+    assert _turn_work(project(log.facts)).tool_calls == 2
+
+
+@given(st.permutations(range(6)), st.lists(st.integers(0, 6), max_size=4))
+@settings(max_examples=40, deadline=None)
+def test_pairs_do_not_depend_on_the_order_in_which_reports_come(order: list[int], cuts: list[int]) -> None:
+    """A report that comes late may be the partner of one that had another."""
+    log = _prompted()
+    for second, told in ((0, {}), (50, {"origin": 0}), (110, {}), (170, {"origin": 0}), (200, {}), (900, {})):
+        log.records("s1", request(MONDAY + MINUTE + second * SECOND, output_tokens=20, **told))
+    claim, prompt, *reports = log.facts
+    shuffled = [claim, prompt, *(reports[place] for place in order)]
+    assert tables(project(shuffled, cuts)) == tables(project(log.facts))
