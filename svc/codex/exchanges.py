@@ -146,11 +146,12 @@ class RolloutReader:
         self._began_us, self._cwd = at_us, meta.cwd
         if number > 1 and self._named and self._session != meta.session:
             # The file's own head is torn: this is its parent's.
+            born_us = at_us
             meta = msgspec.structs.replace(meta, id=self._session, forked_from_id=meta.session)
         self._session = meta.session or self._session
         self._of_sub_agent = meta.of_sub_agent
         parent = None if meta.parent is None else self._seen.marks.get(meta.parent)
-        self._heritage = Heritage(meta, born_us, parent)
+        self._heritage = Heritage(meta, born_us, at_us, parent)
         if not self._of_sub_agent:
             self._add(self._note("session_start", number, born_us))
 

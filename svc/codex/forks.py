@@ -44,11 +44,14 @@ def _mark(kind: str, told: str) -> int:
 class Heritage:
     """Tells a file's copied lines from its own; ask for every line, in order."""
 
-    def __init__(self, meta: Meta, born_us: int, parent: Sequence[int] | None) -> None:
-        """`parent`: the marks of the parent's lines, None where its file was not seen."""
+    def __init__(self, meta: Meta, born_us: int, written_us: int, parent: Sequence[int] | None) -> None:
+        """`born_us`: when the session began; `written_us`: when its head was written.
+
+        `parent`: the marks of the parent's lines, None where its file was not seen.
+        """
         self._own_from = meta.own_from
         self._born_us = born_us
-        self._last_us = born_us
+        self._last_us = written_us
         self._places = None if parent is None else _places(parent)
         self._next = 0
         self._over = meta.parent is None and not meta.of_sub_agent
