@@ -21,6 +21,7 @@ from svc.gateway.budget import Budget as TokenBudget
 from svc.gateway.client import Gateway, MayLeave
 from svc.instruments import Instruments, Parts
 from svc.journal import Journal
+from svc.judging import Judging
 from svc.keeping.migrating import upgrade
 from svc.limits import BEGIN_SECONDS
 from svc.logs import count_errors
@@ -93,11 +94,11 @@ async def open_service(
             tasks = (projector.run, journal.run, administration.run, catalog.run, actors.run, rebuilding.run)
             for task in (*tasks, service.narratives.run, service.backfilling.take):
                 await nursery.start(task)
-            nursery.start_soon(Ticker(journal, projector, clock).run)
-            nursery.start_soon(archive.run)
-            nursery.start_soon(service.keeper.follow_orders)
+            for lane in (Ticker(journal, projector, clock).run, archive.run, service.keeper.follow_orders):
+                nursery.start_soon(lane)
             if lasting:
                 nursery.start_soon(service.keeper.keep_terms)
+                nursery.start_soon(Judging(service, gateway, tallies.asked).run)
             if lasting and settings.catalog_refresh:
                 nursery.start_soon(catalog.keep_fresh)
             nursery.start_soon(service.backfilling.work, service)

@@ -39,6 +39,21 @@ NARRATIVES_AT_ONCE_MAX = 32
 NARRATIVES_KEPT_MAX = 256
 """Of a team's or a developer's day, some 2 KiB each."""
 
+JUDGE_LOOK_SECONDS = 30.0
+"""How often it is looked for sub-sessions that settled and were not judged by the model."""
+
+JUDGE_SUB_SESSIONS = 20
+"""Taken on at one look, those that settled last first."""
+
+JUDGE_DAYS = 7
+"""What settled longer ago is left as it was judged: a model that is new does not read the whole past."""
+
+JUDGE_REMEMBERED_MAX = 20_000
+"""Sub-sessions that are done with; beyond it all are looked at again."""
+
+JUDGE_PROMPTS_MAX = 20
+"""Prompts of one sub-session that are judged, and told of with its outcome: the first ones, and its last."""
+
 assert ANSWER_TOKENS_MAX + PAYLOAD_CHARACTERS_MAX // CHARACTERS_PER_TOKEN_MIN < DAILY_TOKENS, (
     "one question is affordable"
 )

@@ -1,0 +1,142 @@
+"""Asking a text model to judge: settled sub-sessions only, one question after the other, each answer a fact.
+
+Nothing waits for it. The embedded verdict stands until an answer is in the log, and whatever goes wrong it stands for
+good. What is passing (a limit, a budget, an endpoint that is down) is tried again later; what does not fit is not.
+"""
+
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+from uuid import UUID
+
+import msgspec
+import structlog
+import trio
+
+from aggregates.digests import Digester
+from aggregates.ids import answer_stream
+from aggregates.judge_events import JudgeAnswered
+from projections.reader import Reader
+from projections.unjudged import Key, Question, Wanted, unjudged
+from svc.codec import NewEvent
+from svc.gateway import answers, bounds
+from svc.gateway.answers import Answer, NoAnswer
+from svc.gateway.client import Count, Gateway
+from svc.gateway.leaving import leaving
+from svc.gateway.verdicts import Disbelieved, OutcomeAnswer, RubricAnswer, believed_rubric
+from svc.journal import Journal
+from svc.store import Conflict
+from svc_http.ports import Unavailable
+
+log = structlog.get_logger()
+
+T = TypeVar("T")
+
+VERSION = 1
+"""Of the prompt texts `rubric` and `outcome`: whoever changes what they ask counts it up, and adds new files."""
+
+_OF_THIS_QUESTION = frozenset({answers.MISFIT, answers.UNREADABLE, answers.TOO_LARGE})
+
+
+class Vault(Protocol):
+    """Keys of developers."""
+
+    def known_digester(self, developer_id: UUID) -> Digester: ...
+
+
+class Desk(Protocol):
+    """What judging takes of the running service."""
+
+    @property
+    def vault(self) -> Vault: ...
+    @property
+    def journal(self) -> Journal: ...
+
+    def now_us(self) -> int: ...
+
+    async def read_all(self, query: Callable[[Reader], T]) -> T: ...
+
+
+class Judging:
+    """The one lane that asks."""
+
+    def __init__(self, desk: Desk, gateway: Gateway, count: Count) -> None:
+        self._desk = desk
+        self._gateway = gateway
+        self._count = count
+        self._done: set[Key] = set()
+
+    async def run(self) -> None:
+        """Look until cancelled; without a model there is nothing to do."""
+        while self._gateway.model is not None:
+            try:
+                await self.look()
+            except Unavailable:
+                pass  # the views are being built
+            except Exception:
+                log.exception("sub-sessions could not be judged by the text model; it is tried again")
+            await trio.sleep(bounds.JUDGE_LOOK_SECONDS)
+
+    async def look(self) -> None:
+        """Ask about some sub-sessions that were not asked about, until something is in the way."""
+        model = self._gateway.model
+        if model is None:
+            return
+        wanted = Wanted(model, VERSION, bounds.JUDGE_DAYS, bounds.JUDGE_SUB_SESSIONS, bounds.JUDGE_PROMPTS_MAX)
+        done, may_ask = frozenset(self._done), self._gateway.may_ask
+        for key, questions in await self._desk.read_all(lambda reader: unjudged(reader, wanted, may_ask, done)):
+            for question in questions:
+                if not await self._settled(question):
+                    return
+            if len(self._done) >= bounds.JUDGE_REMEMBERED_MAX:
+                self._done.clear()
+            self._done.add(key)
+
+    async def _settled(self, question: Question) -> bool:
+        """Ask one question; whether it is done with. False: what is in the way now would be in the way of the next."""
+        try:
+            event = await self._answered(question)
+        except NoAnswer as failure:
+            return failure.reason in _OF_THIS_QUESTION
+        except Disbelieved as error:
+            log.warning("an answer of the text model is not believed", kind=question.kind, reason=str(error))
+            self._count(question.kind, "disbelieved", 0)
+            return True
+        stream = answer_stream(event.developer_id, event.kind, event.model, event.prompt_version, event.input_digest)
+        try:
+            await self._desk.journal.append([NewEvent(stream, 1, event)])
+        except Conflict:
+            log.debug("the same question was answered before")
+        return True
+
+    async def _answered(self, question: Question) -> JudgeAnswered:
+        """Raises `NoAnswer`, `Disbelieved`."""
+        sent = leaving(question.payload)
+        assert isinstance(sent, dict)
+        scope = question.scope
+        if question.kind == "rubric":
+            rubric = await self._gateway.ask(scope.organization_id, "rubric", VERSION, RubricAnswer, sent)
+            intent, earned = believed_rubric(rubric.value, str(sent["prompt"]))
+            fact = self._fact(question, rubric, rubric.value.confidence)
+            return msgspec.structs.replace(fact, intent=intent, earned=earned)
+        outcome = await self._gateway.ask(scope.organization_id, "outcome", VERSION, OutcomeAnswer, sent)
+        fact = self._fact(question, outcome, outcome.value.confidence)
+        return msgspec.structs.replace(fact, complete=outcome.value.complete)
+
+    def _fact(self, question: Question, answer: Answer[T], confidence: float) -> JudgeAnswered:
+        scope = question.scope
+        asked = msgspec.json.encode([str(question.capture_id), question.captures, question.payload]).decode()
+        return JudgeAnswered(
+            received_at_us=self._desk.now_us(),
+            organization_id=scope.organization_id,
+            developer_id=scope.developer_id,
+            kind=question.kind,
+            agent_session_id=question.agent_session_id,
+            capture_id=question.capture_id,
+            captures=question.captures,
+            model=answer.model,
+            prompt_version=answer.version,
+            input_digest=self._desk.vault.known_digester(scope.developer_id).digest(asked),
+            input_tokens=answer.input_tokens,
+            output_tokens=answer.output_tokens,
+            confidence=round(confidence, 3),
+        )
