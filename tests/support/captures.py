@@ -12,13 +12,14 @@ from aggregates.streams import StreamState, evolve
 class Actor:
     """Takes commands as the service does, and keeps the events."""
 
-    def __init__(self) -> None:
+    def __init__(self, now_us: int = 1) -> None:
+        self._now_us = now_us
         self.events: list[Event] = []
         self._streams: dict[UUID, StreamState] = {}
 
     async def send(self, command: AnyCommand) -> Reply:
         """Decide, append, adopt, reply."""
-        context = Context(now_us=1, digester=Digester(b"key"), redaction=True)
+        context = Context(now_us=self._now_us, digester=Digester(b"key"), redaction=True)
         decision = decide(command, self._streams, context)
         for stream, event in decision.events:
             self._streams[stream] = evolve(self._streams.get(stream), event)
