@@ -259,7 +259,11 @@ def _taken_back(marks: str) -> bool:
 
 
 def _undone(turns: Sequence[Turn]) -> bool:
-    """A short last prompt that asks to take the work back; a longer one may ask for a part of it only."""
-    prompt = turns[-1].prompt
-    later = len(turns) > 1 and prompt is not None and prompt.asks_to_revert
-    return later and prompt is not None and not prompt.flags & _LONG
+    """A short last prompt that asks to take the work back; a longer one may ask for a part of it only.
+
+    Where something else was changed after it was taken back, it was not for nothing.
+    """
+    prompt, marks = turns[-1].prompt, turns[-1].work.marks
+    if len(turns) < 2 or prompt is None or not prompt.asks_to_revert or prompt.flags & _LONG:
+        return False
+    return not 0 <= marks.find(REVERT) < marks.rfind(CHANGE)

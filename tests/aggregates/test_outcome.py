@@ -192,3 +192,10 @@ def test_a_revert_that_was_asked_for_is_the_work() -> None:
 def test_a_short_last_prompt_that_undoes_speaks_against() -> None:
     """Whichever way the agent takes it back."""
     assert REVERTED in whats(judge(turn(marks="Ca"), turn("Undo that", place=2, marks="Ca")))[1]
+    assert REVERTED in whats(judge(turn(marks="Ca"), turn("Undo that", place=2, marks="Ra")))[1]
+
+
+def test_taking_back_and_changing_something_else_is_no_undoing() -> None:
+    """The change that came after it stands."""
+    second = turn("Undo that and return None instead", place=2, marks="RCKa")
+    assert REVERTED not in whats(judge(turn(marks="Ca"), second))[1]

@@ -75,7 +75,7 @@ async def test_the_work_that_speaks_for_completion(house: House, api: Caller) ->
     assert pieces["a change was made and answered for"]["quote"] == "src/parser.py"
     assert isinstance(house.events[pieces["a check succeeded after the last change"]["position"] - 1], RecordsCaptured)
     assert (outcome["goal_complete"], outcome["evidence_against"]) == (True, [])
-    assert (outcome["completion_floor"], outcome["not_observed"]) == (0.65, ["the text of 1 answer: not observed"])
+    assert (outcome["completion_floor"], outcome["not_observed"]) == (0.7, ["the text of 1 answer: not observed"])
 
 
 async def test_an_end_that_is_never_complete(house: House, api: Caller) -> None:
@@ -260,7 +260,7 @@ async def test_what_people_said_stands_beside_what_was_judged(house: House, api:
     log.corrects_intent("a", first, "review").corrects_goal("a", first, False).corrects_rework("a", first, True)
     house.has_seen(log)
     shown = await explained(api, "a")
-    assert "A person said that it is a review; without that it was judged as a small change." in shown["rubric"]["text"]
+    assert "A person said that it is a review; without that it was judged as a bug fix." in shown["rubric"]["text"]
     assert (shown["rubric"]["intent_class"], shown["rubric"]["intent_prompt_id"]) == ("review", None)
     assert "A person marked it as not complete; that counts." in shown["outcome"]["text"]
     assert (shown["outcome"]["goal_complete"], shown["rework"]["rework"]) == (False, True)
