@@ -88,14 +88,21 @@ class Projector:
             await self._advanced.wait()
 
     async def exchange(self, path: Path) -> None:
-        """Serve from another views file: bring it up to the log, move the pointer, let go of the old one."""
+        """Serve from another views file: bring it up to the log, move the pointer, let go of the old one.
+
+        Where any of this fails, the old file goes on serving.
+        """
         async with self._exclusive:
             worker = self._worker_for(path)
-            position = await _level(worker)
+            try:
+                position = await _level(worker)
+                await trio.to_thread.run_sync(point_to, path)
+            except BaseException:
+                await worker.close()
+                raise
             old_worker, old_readers = self._worker, self._readers
             self._worker, self._readers = worker, ReadPool(path)
             self._note(position)
-            await trio.to_thread.run_sync(point_to, path)
         old_readers.close()
         await old_worker.close()
         remove_others(path.parent, path)

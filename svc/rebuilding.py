@@ -88,8 +88,8 @@ class Rebuilding:
         try:
             await self._build(path, rules_version)
             await self._projector.exchange(path)
-        except (subprocess.SubprocessError, OSError) as error:
-            log.error("a replay failed; the old views go on serving", reason=str(error))
+        except Exception:  # of the build, of the process that was to keep the new views, or of a full disk
+            log.exception("a replay failed; the old views go on serving")
             self.status = ReplayStatus(state="failed", message="the build stopped; see the server's log")
         else:
             self.status = msgspec.structs.replace(self.status, state="completed")

@@ -39,11 +39,12 @@ def new_file(folder: Path, rules_version: int) -> Path:
 
 
 def point_to(path: Path) -> None:
-    """Make a file the one that serves, atomically and durably."""
+    """Make a file the one that serves, atomically and durably; what a replay wrote of it was not synced before."""
     draft = path.with_name(POINTER + ".draft")
     draft.write_text(path.name + "\n", encoding="ascii")
-    with draft.open("rb") as handle:
-        os.fsync(handle.fileno())
+    for written in (path, draft):
+        with written.open("rb") as handle:
+            os.fsync(handle.fileno())
     draft.replace(path.with_name(POINTER))
 
 
