@@ -39,7 +39,8 @@ _REPORTED_TWICE = """
 WITH keys AS (SELECT DISTINCT value ->> 0 AS session, value ->> 1 AS twin FROM json_each(?))
 SELECT k.session, k.twin, o.at_us, o.record_id, o.position, o.rank FROM keys k
 JOIN observations o ON o.agent_session_id = k.session AND o.twin = k.twin
-WHERE (SELECT count(*) FROM observations c WHERE c.agent_session_id = k.session AND c.twin = k.twin) > 1
+WHERE (SELECT iif(k.twin LIKE '~%', count(DISTINCT c.rank % 2), count(*)) FROM observations c
+       WHERE c.agent_session_id = k.session AND c.twin = k.twin) > 1
 ORDER BY 1, 2
 """
 
@@ -51,8 +52,6 @@ def settle_twins(db: sqlite3.Connection, keys: Sequence[tuple[str, str]]) -> lis
     for (session, twin), reported in groupby(rows, key=lambda row: row[:2]):
         reports = sorted((_Report(*row[2:]) for row in reported), key=lambda report: report.order)
         if twin.startswith(UNNAMED):
-            if len({report.by_transcript for report in reports}) < 2:
-                continue
             _pair(db, session, reports)
         else:
             _mark(db, session, reports)
