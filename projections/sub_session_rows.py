@@ -136,7 +136,7 @@ def _insert_prompts(db: sqlite3.Connection, name: str, owner: tuple[str, str], c
                 int(counted),
                 applies,
                 mask(judged.standing_earned),
-                None if judged.standing_score is None else round(judged.standing_score, 6),
+                judged.standing_score,
                 pack(_prompt_body(judged)),
             )
         )

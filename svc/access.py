@@ -109,7 +109,7 @@ class Local:
         service, folder = self._service, self._settings.var_path
         path = new_file(folder, checked(rules_version))
         await trio.to_thread.run_sync(
-            lambda: replay.build(path, service.store, service.vault.digester, progress), abandon_on_cancel=True
+            lambda: replay.build(path, service.store, service.vault.known_digester, progress), abandon_on_cancel=True
         )
         await service.projector.exchange(path)
 

@@ -33,7 +33,6 @@ from svc.limits import (
 )
 from svc.store import Conflict, EventStore, Group, StoreUnavailable
 
-
 _T = TypeVar("_T")
 
 
