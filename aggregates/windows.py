@@ -91,7 +91,7 @@ def time_range(
     return _not_empty(start_us, end_us, "from", "to")
 
 
-_NO_TIME = "{} must be an ISO 8601 time or date, like 2026-08-01T09:00:00Z or 2026-08-01"
+_NO_TIME = "{} must be an ISO 8601 time or date of 1970 to 9998, like 2026-08-01T09:00:00Z or 2026-08-01"
 
 
 def instant(text: str, zone: tzinfo) -> int | None:

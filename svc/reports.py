@@ -195,7 +195,7 @@ class ReportJobs:
         except Unavailable as error:
             raise SourceUnavailable(str(error)) from error
         if found.coverage.unreadable_files:
-            raise SourceUnavailable(f"{found.coverage.unreadable_files} files of the archive cannot be read")
+            raise SourceUnavailable(f"files of the archive cannot be read: {found.coverage.unreadable_files}")
         return found
 
 

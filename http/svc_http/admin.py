@@ -243,7 +243,9 @@ def _expiry(text: str | None) -> int | None:
     try:
         return None if text is None else parse_instant(text)
     except ValueError as error:
-        raise bad_request("expires_at must be an ISO 8601 time, like 2027-01-01T00:00:00Z") from error
+        raise bad_request(
+            "expires_at must be an ISO 8601 time of the years 1970 to 9998, like 2027-01-01T00:00:00Z"
+        ) from error
 
 
 # --- changing ---------------------------------------------------------------------------------------------

@@ -56,6 +56,8 @@ class Listener(QuartTrio):
         self._endpoints: dict[str, Endpoint] = {}
         self._fixed: dict[tuple[str, str], Endpoint] = {}
         """Routes without an id in their path, found by one look-up."""
+        self._fixed_methods: dict[str, set[str]] = {}
+        """What such a path takes: the same path is never an id of another route."""
 
     def serve(self, method: str, path: str, endpoint: Endpoint) -> None:
         """Answer this method and path."""
@@ -64,6 +66,7 @@ class Listener(QuartTrio):
         self._endpoints[name] = endpoint
         if "<" not in path:
             self._fixed[method, path] = endpoint
+            self._fixed_methods.setdefault(path, set()).update((method, "HEAD") if method == "GET" else (method,))
 
     async def handle_request(self, request: QuartRequest) -> TrioResponse:
         """Answer one request, whatever happens, and count it."""
@@ -107,6 +110,9 @@ class Listener(QuartTrio):
         fixed = self._fixed.get((request.method, request.path))
         if fixed is not None:
             return request.path, fixed, {}
+        taken = self._fixed_methods.get(request.path)
+        if taken is not None and request.method not in taken:
+            raise MethodNotAllowed(taken)
         rule, ids = self._routes.match(request.path, request.method, return_rule=True)
         return rule.rule, self._endpoints[rule.endpoint], ids
 

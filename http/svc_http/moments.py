@@ -32,5 +32,7 @@ def _moment(query: Query, name: str, zone: tzinfo, default_us: int) -> int:
     day = bare_date(text) if name == "to" else None
     found = instant(text, zone) if day is None else local_day_bounds(day, zone).end_us
     if found is None:
-        raise bad_request(f"{name} must be an ISO 8601 time or date, like 2026-08-01T09:00:00Z or 2026-08-01")
+        raise bad_request(
+            f"{name} must be an ISO 8601 time or date of 1970 to 9998, like 2026-08-01T09:00:00Z or 2026-08-01"
+        )
     return found

@@ -74,7 +74,9 @@ def time(query: Query, name: str, local: ZoneInfo) -> int | None:
         return None
     found = instant(text, local)
     if found is None:
-        raise bad_request(f"{name} must be an ISO 8601 time or date, like 2026-08-01T09:00:00Z or 2026-08-01")
+        raise bad_request(
+            f"{name} must be an ISO 8601 time or date of 1970 to 9998, like 2026-08-01T09:00:00Z or 2026-08-01"
+        )
     return found
 
 
@@ -83,7 +85,7 @@ def day_asked(query: Query) -> date | None:
     text = query.get("date")
     day = None if text is None else bare_date(text)
     if text is not None and day is None:
-        raise bad_request(f"date must be a date like 2026-08-01, not {text[:40]!r}")
+        raise bad_request(f"date must be a date of the years 1970 to 9998, like 2026-08-01, not {text[:40]!r}")
     return day
 
 

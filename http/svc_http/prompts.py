@@ -120,7 +120,9 @@ def _instant(name: str, text: str | None) -> int | None:
     try:
         return parse_instant(text)
     except ValueError as error:
-        raise bad_request(f"{name} must be an ISO 8601 time, like 2026-08-01T09:00:00Z") from error
+        raise bad_request(
+            f"{name} must be an ISO 8601 time of the years 1970 to 9998, like 2026-08-01T09:00:00Z"
+        ) from error
 
 
 def _metadata(raw: msgspec.Raw) -> str | None:

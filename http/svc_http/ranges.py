@@ -82,5 +82,5 @@ def _microseconds(query: Query, name: str) -> int | None:
 def _date(query: Query, name: str) -> str | None:
     text = query.get(name)
     if text is not None and bare_date(text) is None:
-        raise bad_request(f"{name} must be a date like 2026-08-01, not {text[:_SHOWN]!r}")
+        raise bad_request(f"{name} must be a date of the years 1970 to 9998, like 2026-08-01, not {text[:_SHOWN]!r}")
     return text

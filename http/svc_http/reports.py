@@ -133,7 +133,7 @@ def _period(service: Service, caller: Principal, asked: GenerateBody) -> ReportP
         return last_whole_period(asked.period, zone, service.now_us())
     day = bare_date(asked.date)
     if day is None:
-        raise bad_request(f"$.date must be a date like 2026-08-01, not {asked.date[:40]!r}")
+        raise bad_request(f"$.date must be a date of the years 1970 to 9998, like 2026-08-01, not {asked.date[:40]!r}")
     period = period_of(asked.period, zone, day)
     if period.start_us > service.now_us():
         raise bad_request(f"$.date names a period that begins at {iso(period.start_us)}; ask when it has begun")

@@ -97,9 +97,12 @@ def _show(verified: Verified) -> None:
     console = Console()
     if verified.clean:
         scores = f"the scores up to position {verified.position}" if verified.position else "no scores yet"
-        console.print(f"clean: {verified.events} events, {scores}, {verified.archive_files} files of the archive")
+        files = "1 file" if verified.archive_files == 1 else f"{verified.archive_files} files"
+        console.print(f"clean: {verified.events} events, {scores}, {files} of the archive")
         return
     table = Table("part", "where", "what is wrong", "what to do")
+    for column in table.columns:
+        column.overflow = "fold"  # a path or an id that is cut short names nothing
     for finding in verified.findings:
         table.add_row(finding.part, finding.where, finding.what, finding.do)
     console.print(table)

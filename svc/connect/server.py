@@ -1,6 +1,7 @@
 """What is asked of the server while an agent is connected or looked after."""
 
 import email.utils
+import re
 import ssl
 import time
 from typing import Any
@@ -15,6 +16,7 @@ from svc.connect.connections import Capture
 
 SECONDS = 10.0
 """How long one answer may take."""
+_ERRNO = re.compile(r"^\[Errno -?\d+\] ")
 
 
 class NotAnswered(Exception):
@@ -93,7 +95,7 @@ class Server:
         try:
             return self._client.request(method, path, json=body)
         except httpx.HTTPError as error:
-            why = str(error) or type(error).__name__
+            why = _ERRNO.sub("", str(error)) or type(error).__name__
             hint = "; SSL_CERT_FILE names a CA of your own" if "CERTIFICATE_VERIFY" in why else ""
             raise NotAnswered(f"{self._url} cannot be reached: {why}{hint}") from error
 

@@ -32,6 +32,21 @@ async def test_another_method(intake: Caller, method: str, path: str) -> None:
     assert answer.headers["Allow"] in ("POST", "GET, HEAD")
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "taken"),
+    [("GET", "report/generate", "POST"), ("DELETE", "report/history", "GET, HEAD"), ("OPTIONS", "report", "GET, HEAD")],
+)
+async def test_a_fixed_path_is_never_the_id_of_another_route(api: Caller, method: str, path: str, taken: str) -> None:
+    """405 with the methods of that path, not those of `report/<id>`."""
+    answer = await api.call(method, f"/v1/score_v3/{path}")
+    assert (answer.status, answer.headers["Allow"]) == (405, taken)
+
+
+async def test_head_is_answered_on_a_fixed_path(api: Caller) -> None:
+    """As GET is."""
+    assert (await api.call("HEAD", "/v1/score_v3/report/pending")).status == 200
+
+
 async def test_a_bug_is_a_500_without_internals(house: House, intake: Caller) -> None:
     """The answer names the request id, the log has the rest, and the next request works."""
     house.breaks = RuntimeError("database at /var/lib/svc holds 'Fix the crash'")

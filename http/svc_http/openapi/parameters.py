@@ -8,8 +8,9 @@ from svc_http.periods import PERIODS
 from svc_http.scores import TREND_POINTS_DEFAULT, TREND_POINTS_MAX
 from svc_http.telemetry import GROUPINGS, RECORDS_DEFAULT, RECORDS_MAX, SIGNALS
 
-TIME: Schema = {"type": "string", "anyOf": [{"format": "date-time"}, {"format": "date"}]}
-DATE: Schema = {"type": "string", "format": "date"}
+_YEARS = "Of the years 1970 to 9998."
+TIME: Schema = {"type": "string", "anyOf": [{"format": "date-time"}, {"format": "date"}], "description": _YEARS}
+DATE: Schema = {"type": "string", "format": "date", "description": _YEARS}
 ID: Schema = {"type": "string", "format": "uuid"}
 
 
