@@ -1,8 +1,10 @@
 """The composition root: everything is built here, from the store up, and can be read from top to bottom."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 import trio
@@ -42,6 +44,23 @@ from svc.vault import Vault
 from svc.worker import ChildWorker, ThreadWorker, Worker
 from svc_http.ports import PublicSettings
 
+Task = Callable[..., Awaitable[Any]]
+"""What a nursery starts, and waits for until it says that it has begun."""
+Lane = Callable[[], Awaitable[None]]
+
+
+class Built(NamedTuple):
+    """The parts of a service, before any of its tasks runs."""
+
+    service: RunningService
+    projector: Projector
+    archive: ArchiveLane
+    gateway: Gateway
+    tasks: Sequence[Task]
+    """Run until cancelled, and say when they have begun; each needs those before it."""
+    lanes: Sequence[Lane]
+    """Run until cancelled, beside everything else."""
+
 
 @asynccontextmanager
 async def open_service(
@@ -58,62 +77,77 @@ async def open_service(
     `reporting`: somebody may want reports, so they are made; what is to last makes them anyway.
     Leaving the block stops every task; what was acknowledged is on disk, what was not is refused.
     """
-    clock = clock or SystemClock()
-    tallies = Tallies()
-    count_errors(tallies.errors)
-    var = settings.var_path
-    upgrade(var)
-    store, vault = open_log(var)
+    upgrade(settings.var_path)
+    store, vault = open_log(settings.var_path)
     try:
-        journal = Journal(store)
-        administration = Administration(store, journal, clock)
-        means = Means(store, journal, vault, clock, administration.directory.redaction_of)
-        acknowledged = Acknowledged()
-        actors = Actors(means, acknowledged.note)
-        path = serving_file(var, RULES_VERSION, store)
-        projector = Projector(path, journal, lambda views: worker(settings, views, store, vault, beside=lasting))
-        rebuilding = Rebuilding(var, projector)
-        archive = ArchiveLane(var, lambda: projector.readers, store.fingerprint, read_budget(settings))
-        catalog = Catalog(store, journal, clock, administration.organization_ids, catalog_source(settings))
-        gateway = text_model(settings, administration.directory.text_leaves, tallies, clock)
-        service = RunningService(
-            public_settings(settings, internal_secret(var), ingest_url),
-            means,
-            actors,
-            administration,
-            projector,
-            acknowledged,
-            rebuilding,
-            archive,
-            catalog,
-            Instruments(Parts(var, journal, actors, projector, rebuilding, catalog, clock), tallies),
-            Narratives(gateway, clock.now_us),
-        )
-        service.carried_out = (reports := ReportJobs(service, archive.spending, RULES_VERSION)).note
+        built = build(settings, store, vault, clock or SystemClock(), ingest_url, lasting=lasting, reporting=reporting)
         async with trio.open_nursery() as nursery:
-            tasks = (projector.run, journal.run, administration.run, catalog.run, actors.run, rebuilding.run)
-            for task in (*tasks, service.narratives.run, service.backfilling.take):
+            for task in built.tasks:
                 await nursery.start(task)
-            for lane in (Ticker(journal, projector, clock).run, archive.run, service.keeper.follow_orders):
+            for lane in built.lanes:
                 nursery.start_soon(lane)
-            if lasting:
-                nursery.start_soon(service.keeper.keep_terms)
-                nursery.start_soon(Judging(service, gateway, tallies.asked).run)
-            if lasting and settings.catalog_refresh:
-                nursery.start_soon(catalog.keep_fresh)
-            nursery.start_soon(service.backfilling.work, service)
-            if lasting or reporting:
-                nursery.start_soon(reports.run)
-                nursery.start_soon(ReportSchedules(administration.directory, service.send, clock, uuid4).run)
             with trio.move_on_after(BEGIN_SECONDS):  # beyond it, the log says why, and reads answer 503
-                await projector.begun()
-            yield service
+                await built.projector.begun()
+            yield built.service
             nursery.cancel_scope.cancel()
-        await gateway.close()
-        archive.close()
-        await projector.close()
+        await built.gateway.close()
+        built.archive.close()
+        await built.projector.close()
     finally:
         store.close()
+
+
+def build(
+    settings: Settings,
+    store: EventStore,
+    vault: Vault,
+    clock: Clock,
+    ingest_url: str,
+    *,
+    lasting: bool,
+    reporting: bool,
+) -> Built:
+    """Every part of the service, from the store up, and what of them has to run."""
+    var = settings.var_path
+    tallies = Tallies()
+    count_errors(tallies.errors)
+    journal = Journal(store)
+    administration = Administration(store, journal, clock)
+    means = Means(store, journal, vault, clock, administration.directory.redaction_of)
+    acknowledged = Acknowledged()
+    actors = Actors(means, acknowledged.note)
+    path = serving_file(var, RULES_VERSION, store)
+    projector = Projector(path, journal, lambda views: worker(settings, views, store, vault, beside=lasting))
+    rebuilding = Rebuilding(var, projector)
+    archive = ArchiveLane(var, lambda: projector.readers, store.fingerprint, read_budget(settings))
+    catalog = Catalog(store, journal, clock, administration.organization_ids, catalog_source(settings))
+    gateway = text_model(settings, administration.directory.text_leaves, tallies, clock)
+    service = RunningService(
+        public_settings(settings, internal_secret(var), ingest_url),
+        means,
+        actors,
+        administration,
+        projector,
+        acknowledged,
+        rebuilding,
+        archive,
+        catalog,
+        Instruments(Parts(var, journal, actors, projector, rebuilding, catalog, clock), tallies),
+        Narratives(gateway, clock.now_us),
+    )
+    tasks = [projector.run, journal.run, administration.run, catalog.run, actors.run, rebuilding.run]
+    tasks += [service.narratives.run, service.backfilling.take]
+    lanes = [Ticker(journal, projector, clock).run, archive.run, service.keeper.follow_orders]
+    lanes.append(partial(service.backfilling.work, service))
+    reports = ReportJobs(service, archive.spending, RULES_VERSION)
+    service.carried_out = reports.note
+    if lasting or reporting:
+        lanes += [reports.run, ReportSchedules(administration.directory, service.send, clock, uuid4).run]
+    if lasting:
+        lanes += [service.keeper.keep_terms, Judging(service, gateway, tallies.asked).run]
+    if lasting and settings.catalog_refresh:
+        lanes.append(catalog.keep_fresh)
+    return Built(service, projector, archive, gateway, tasks, lanes)
 
 
 def read_budget(settings: Settings) -> Budget:
