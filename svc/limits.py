@@ -151,6 +151,9 @@ PROJECT_EVENTS_MAX = 1_000
 CHILD_LINE_BYTES_MAX = 64 * KIB_BYTES
 """What is kept of a child process's output while a line is not complete."""
 
+CHILD_STOP_SECONDS = 1.0
+"""How long the child process that keeps the views may take to end, which it does at once unless it is frozen."""
+
 STOP_SECONDS = 3.0
 """How long open requests may take once the server is asked to stop; all is over within 5 s."""
 

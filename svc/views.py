@@ -55,10 +55,11 @@ def remove(path: Path) -> None:
 
 
 def remove_others(folder: Path, keep: Path) -> None:
-    """Delete every views file but one: left over from builds that were broken off or replaced."""
+    """Delete every views file but one: left over from builds that were broken off or replaced, or deleted by hand."""
     for path in list(folder.iterdir()):
-        if _NAME.fullmatch(path.name) and path != keep:
-            remove(path)
+        views = path.with_name(path.name.removesuffix("-wal").removesuffix("-shm"))
+        if _NAME.fullmatch(views.name) and views != keep:
+            remove(views)
 
 
 def open_writer(path: Path | str) -> sqlite3.Connection:

@@ -19,7 +19,7 @@ from projections.apply import bookmark
 from projections.changes import start_feed
 from projections.rows import Digesters
 from svc.event_log import open_log
-from svc.limits import CHILD_LINE_BYTES_MAX, PROJECT_EVENTS_MAX
+from svc.limits import CHILD_LINE_BYTES_MAX, CHILD_STOP_SECONDS, PROJECT_EVENTS_MAX
 from svc.program import program
 from svc.projecting import step
 from svc.store import EventStore
@@ -96,6 +96,9 @@ class ChildWorker:
         if process is not None:
             with trio.CancelScope(shield=True):
                 process.terminate()
+                with trio.move_on_after(CHILD_STOP_SECONDS):
+                    await process.wait()
+                process.kill()  # one that is frozen would not hear of the first
                 await process.wait()
                 for stream in (process.stdin, process.stdout):
                     if stream is not None:

@@ -14,7 +14,7 @@ from svc.projector import Projector
 from svc.rebuilding import Rebuilding
 from svc.replay import Progress
 from svc.rules import RULES_VERSION
-from svc.views import current_file, new_file, open_writer, point_to
+from svc.views import current_file, new_file, open_writer, point_to, remove_others
 from svc.worker import Worker, WorkerGone
 
 
@@ -121,3 +121,17 @@ async def test_a_replay_that_succeeds_lets_go_of_the_old_views(kept: Kept) -> No
     assert await kept.replayed() == "completed"
     assert not kept.first.exists()
     assert [hand.closed for hand in kept.hands] == [True, False]
+
+
+def test_what_sqlite_kept_beside_views_that_somebody_deleted_goes_too(tmp_path: Path) -> None:
+    """Only the file that serves keeps its companions, and nothing else is touched."""
+    for name in (
+        "views-1-r1-1.db-wal",
+        "views-1-r1-1.db-shm",
+        "views-1-r1-2.db",
+        "views-1-r1-2.db-wal",
+        "events.db-wal",
+    ):
+        (tmp_path / name).touch()
+    remove_others(tmp_path, tmp_path / "views-1-r1-2.db")
+    assert {path.name for path in tmp_path.iterdir()} == {"views-1-r1-2.db", "views-1-r1-2.db-wal", "events.db-wal"}

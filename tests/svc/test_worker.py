@@ -1,5 +1,7 @@
 """Who writes the views: a child process does what a thread does, ends with its server, is replaced when it breaks."""
 
+import os
+import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -119,6 +121,20 @@ async def test_a_step_that_is_cancelled_ends_its_child(log: Log) -> None:
     log.grow("s1")
     assert await worker.step() == log.store.head()
     await worker.close()
+
+
+async def test_a_child_that_is_frozen_ends_too(log: Log) -> None:
+    """A server that stops waits a moment for it, and no longer."""
+    worker = log.worker("child")
+    assert isinstance(worker, ChildWorker)
+    await worker.start()
+    process = worker.process
+    assert process is not None
+    process.send_signal(signal.SIGSTOP)
+    await trio.to_thread.run_sync(os.waitid, os.P_PID, process.pid, os.WSTOPPED)
+    with trio.fail_after(10):
+        await worker.close()
+    assert process.returncode == -signal.SIGKILL
 
 
 async def test_a_file_that_cannot_be_opened_is_no_worker(log: Log) -> None:
