@@ -95,6 +95,9 @@ def _publish(
     command: PublishCatalog, state: CatalogState, now_us: int
 ) -> tuple[tuple[NewFact, ...], Published | CatalogRefused]:
     document, newest = command.document, state.newest_valid
+    fault = _time_fault(document)
+    if fault is not None:
+        return (), _refused(fault)
     if (
         newest is not None
         and document.exact_lookups == newest.exact_lookups
@@ -119,6 +122,16 @@ def _publish(
     return ((catalog_stream(), revision, event),), _shown(snapshot, changed=True)
 
 
+def _time_fault(document: CatalogDocument) -> str | None:
+    """Also of a document whose prices are those that are served already."""
+    try:
+        if document.published_at is not None:
+            parse_instant(document.published_at)
+    except ValueError as error:
+        return f"published_at: {error}"
+    return None
+
+
 def _document_fault(document: CatalogDocument, state: CatalogState) -> str | None:
     """What is wrong before a revision is given to it."""
     revision = document.catalog_revision
@@ -127,11 +140,6 @@ def _document_fault(document: CatalogDocument, state: CatalogState) -> str | Non
             f"catalog_revision is {revision}; it must be greater than {state.last_revision}, the newest there is, "
             f"and at most {REVISION_MAX}; leave it and the checksum out to take the next"
         )
-    if document.published_at is not None:
-        try:
-            parse_instant(document.published_at)
-        except ValueError as error:
-            return f"published_at: {error}"
     fault = content_fault(document.exact_lookups)
     if fault is not None or document.checksum_sha256 is None:
         return fault

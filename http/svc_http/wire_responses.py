@@ -89,6 +89,8 @@ class _Named:
         self.length: int | None = None
         self.close = False
         for name, value in headers:
+            if b":" in name:
+                raise WrongResponse("a header's name ends at its first colon")
             match name.lower():
                 case b"content-length":
                     self._note_length(value)

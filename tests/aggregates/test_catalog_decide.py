@@ -82,6 +82,13 @@ def test_the_same_prices_again_publish_nothing() -> None:
         assert (reply.catalog_revision, reply.changed) == (6, False)
 
 
+def test_the_same_prices_of_an_unreadable_time_are_refused() -> None:
+    """What breaks the description of a document is never a 200."""
+    facts, reply = publish(document(published_at="once"))
+    assert facts == ()
+    assert isinstance(reply, CatalogRefused)
+
+
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"catalog_revision": 7}, "must be greater than 7"),
     ({"catalog_revision": -1}, "must be greater than 7"),

@@ -57,6 +57,7 @@ def test_a_response_is_framed_as_its_request_allows(
         (200, [(b"a b", b"c")], []),
         (200, [(b"", b"c")], []),
         (200, [(b"transfer-encoding", b"chunked")], []),
+        (200, [(b"x:", b"close")], []),
         (200, [(b"content-length", b"-1")], []),
         (200, [(b"content-length", b"1"), (b"Content-Length", b"1")], [b"a"]),
         (200, [(b"content-length", b"1")], [b"ab"]),
