@@ -33,7 +33,7 @@ TODAY = Window(MONDAY, MONDAY + 12 * HOUR)
 FIX = "Fix the crash in src/parser.py when the input is empty: return an empty list. Run pytest before you stop."
 ADD = "Add a --json flag to src/cli.py and a test for it"
 ASK = "what does src/app.py do?"
-FIX_SCORE = round(100 * 5 / 6, 6)
+FIX_SCORE = 100 * 5 / 6
 """All but the cause is in it."""
 SONNET, HAIKU = "claude-sonnet-4-5", "claude-haiku-4-5"
 

@@ -1,12 +1,16 @@
 """The real program as a child process, on a folder of its own and on free ports."""
 
+import atexit
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -39,9 +43,17 @@ def svc(*arguments: str | Path, check: bool = True, stdin: str | None = None) ->
 
 
 def init(var: Path) -> dict[str, Any]:
-    """A folder that is set up; what `svc init --json` says."""
-    made: dict[str, Any] = msgspec.json.decode(svc("init", "--var", var, "--json").stdout)
-    return made
+    """A folder that is set up; what `svc init --json` says. Run once: each test gets a copy of what it made."""
+    made, folder = _set_up()
+    shutil.copytree(folder, var)
+    return made | {"internal_secret_file": str(var / "internal-secret")}
+
+
+@cache
+def _set_up() -> tuple[dict[str, Any], Path]:
+    folder = Path(tempfile.mkdtemp(prefix="svc-tests-")) / "var"
+    atexit.register(shutil.rmtree, folder.parent)
+    return msgspec.json.decode(svc("init", "--var", folder, "--json").stdout), folder
 
 
 class Server:
