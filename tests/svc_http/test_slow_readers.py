@@ -48,9 +48,10 @@ class Place:
             (url,) = await nursery.start(partial(serve, self._app, self._config, shutdown_trigger=self.stop.wait))
             self._port = int(url.rpartition(":")[2])
             task_status.started()
-        self.stopped.set()
+        # Whoever waits for the end cancels this task then: no client may be left open.
         for client in self._clients:
             await client.aclose()
+        self.stopped.set()
 
     async def ask(self, path: str) -> trio.SocketStream:
         """A client that has asked, and has not read anything yet."""
