@@ -69,8 +69,8 @@ def apply(
     fetch: FetchEvents,
     *,
     after: int | None = None,
-) -> set[str]:
-    """Apply facts in log order, all in one transaction; the ids of the sub-sessions that changed.
+) -> None:
+    """Apply facts in log order, all in one transaction.
 
     `checksum`: that of the last fact's event. `fetch`: events of the log whose words are needed again; it raises
     `TextsUnavailable` where the log cannot be read, and then nothing is applied. A fact that breaks a rule is listed in
@@ -83,7 +83,7 @@ def apply(
             raise Overtaken(f"another process writes these views: they stood at {after} and now hold more")
         watched = watch(db, facts[-1].position)
         _store_rows(db, rows)
-        changed = _derive(db, rows, facts[-1].position, broken, Reader(db, _beside(facts, fetch)))
+        _derive(db, rows, facts[-1].position, broken, Reader(db, _beside(facts, fetch)))
         db.executemany("INSERT OR REPLACE INTO failed VALUES (?, ?)", broken)
         newest_us = max(fact.event.received_at_us for fact in facts)
         db.execute(
@@ -92,7 +92,6 @@ def apply(
         )
         if watched is not None:
             keep_changes(db, rows, watched)
-    return changed
 
 
 def _beside(facts: Sequence[Fact], fetch: FetchEvents) -> FetchEvents:
@@ -207,21 +206,17 @@ def _insert(db: sqlite3.Connection, statement: str, rows: Sequence[Row], conflic
         db.executemany(f"{statement} VALUES ({', '.join('?' * len(rows[0]))}) {conflict}", rows)
 
 
-def _derive(
-    db: sqlite3.Connection, rows: Rows, position: int, broken: list[tuple[int, str]], reader: Reader
-) -> set[str]:
-    changed: set[str] = set()
+def _derive(db: sqlite3.Connection, rows: Rows, position: int, broken: list[tuple[int, str]], reader: Reader) -> None:
     for scope, sessions in _by_developer(db, touched_from(db, rows)):
         try:
             with _savepoint(db):
-                changed |= _derive_developer(db, scope, sessions, reader)
+                _derive_developer(db, scope, sessions, reader)
         except TextsUnavailable:
             raise
         except Exception as error:
             broken.append((position, f"developer {scope.developer_id}: {_reason(error)}"))
     for turn_id in sorted(set(rows.touched_turns)):
-        changed |= _retitle(db, turn_id)
-    return changed
+        _retitle(db, turn_id)
 
 
 def _by_developer(db: sqlite3.Connection, touched: dict[str, int]) -> Iterator[tuple[Scope, list[tuple[str, int]]]]:
@@ -237,25 +232,22 @@ def _by_developer(db: sqlite3.Connection, touched: dict[str, int]) -> Iterator[t
 
 def _derive_developer(
     db: sqlite3.Connection, scope: Scope, sessions: Sequence[tuple[str, int]], reader: Reader
-) -> set[str]:
+) -> None:
     refolded: list[Refolded] = [refold_session(db, session, from_us) for session, from_us in sessions]
     flag_sessions(db, scope, refolded, reader)
     rewritten = regroup(db, scope, refolded)
-    return rewritten.names | relink(db, rewritten.names, rewritten.dependents)
+    relink(db, rewritten.names, rewritten.dependents)
 
 
-def _retitle(db: sqlite3.Connection, turn_id: str) -> set[str]:
+def _retitle(db: sqlite3.Connection, turn_id: str) -> None:
     query = (
         "SELECT p.sub_session_id, p.organization_id, p.developer_id FROM turn_alias a "
         "JOIN prompts p ON p.turn_id = a.turn_id WHERE a.alias_id = ?"
     )
-    changed: set[str] = set()
     for name, organization_id, developer_id in db.execute(query, (turn_id,)).fetchall():
         owner = msgspec.convert({"organization_id": organization_id, "developer_id": developer_id}, Scope)
         reconclude(db, owner, name)
         relink(db, {name}, ())
-        changed.add(name)
-    return changed
 
 
 def _reason(error: Exception) -> str:

@@ -20,11 +20,12 @@ OF_NONE_KNOWN = ""
 """`rework_of` where a person says that it is rework, and no rule finds of what."""
 
 
-def relink(db: sqlite3.Connection, rewritten: Iterable[str], dependents: Iterable[str]) -> set[str]:
-    """Settle again whether these are rework, and all that depend on the rewritten; the ids whose verdict changed."""
+def relink(db: sqlite3.Connection, rewritten: Iterable[str], dependents: Iterable[str]) -> None:
+    """Settle again whether these are rework, and all that depend on the rewritten."""
     names = sorted(set(rewritten))
     affected = set(names).union(dependents, *(dependents_of(db, name) for name in names))
-    return {name for name in sorted(affected) if _settle(db, name)}
+    for name in sorted(affected):
+        _settle(db, name)
 
 
 def dependents_of(db: sqlite3.Connection, sub_session_id: str) -> set[str]:
@@ -45,23 +46,21 @@ def dependents_of(db: sqlite3.Connection, sub_session_id: str) -> set[str]:
     return {row[0] for row in rows} - {sub_session_id}
 
 
-def _settle(db: sqlite3.Connection, sub_session_id: str) -> bool:
+def _settle(db: sqlite3.Connection, sub_session_id: str) -> None:
     query = "SELECT rework_view, said_rework, rework_of, judged_rework_of FROM sub_sessions WHERE sub_session_id = ?"
     row = db.execute(query, (sub_session_id,)).fetchone()
     if row is None:
-        return False
+        return
     view, earlier = unpack(row[0], ReworkView), _earlier(db, sub_session_id)
     found = judged = _name(rework_of(view, (each for each, _ in earlier)))
     if any(each.goal_complete != complete for each, complete in earlier):
         judged = _name(rework_of(view, (replace(each, goal_complete=complete) for each, complete in earlier)))
     counted = _as_said(found, row[1], judged)
-    if (counted, judged) == row[2:]:
-        return False
-    db.execute(
-        "UPDATE sub_sessions SET rework_of = ?, judged_rework_of = ? WHERE sub_session_id = ?",
-        (counted, judged, sub_session_id),
-    )
-    return True
+    if (counted, judged) != row[2:]:
+        db.execute(
+            "UPDATE sub_sessions SET rework_of = ?, judged_rework_of = ? WHERE sub_session_id = ?",
+            (counted, judged, sub_session_id),
+        )
 
 
 def _name(verdict: UUID | None) -> str | None:

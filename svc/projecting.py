@@ -27,8 +27,8 @@ def step(
     digesters: Digesters,
     limit_events: int,
     limit_bytes: int = READ_BYTES_MAX,
-) -> tuple[int, set[str]]:
-    """Apply the next facts after the bookmark; how many they were, and which sub-sessions changed."""
+) -> int:
+    """Apply the next facts after the bookmark; the position that the views hold then."""
     position = bookmark(db).position
     try:
         facts = store.read_after(position, limit_events, limit_bytes)
@@ -37,7 +37,7 @@ def step(
     return _apply(db, position, facts, store, digesters)
 
 
-def _step_to_corrupt(db: sqlite3.Connection, store: EventStore, digesters: Digesters) -> tuple[int, set[str]]:
+def _step_to_corrupt(db: sqlite3.Connection, store: EventStore, digesters: Digesters) -> int:
     """One event at a time up to the corrupt one, which is listed and passed over; the others count."""
     after = bookmark(db).position
     try:
@@ -46,18 +46,19 @@ def _step_to_corrupt(db: sqlite3.Connection, store: EventStore, digesters: Diges
         position = error.position or after + 1
         log.error("a stored event is corrupt and is passed over", position=position)
         pass_over(db, position, "CorruptEvent", store.fingerprint(position))
-        return 1, set()
+        return position
     return _apply(db, after, facts, store, digesters)
 
 
 def _apply(
     db: sqlite3.Connection, after: int, facts: Sequence[Recorded], store: EventStore, digesters: Digesters
-) -> tuple[int, set[str]]:
+) -> int:
     if not facts:
-        return 0, set()
+        return after
     checksum = store.fingerprint(facts[-1].position)
     recalled = [_recalled(store, fact) for fact in facts]
-    return len(facts), apply(db, recalled, checksum, digesters, _fetching(store), after=after)
+    apply(db, recalled, checksum, digesters, _fetching(store), after=after)
+    return facts[-1].position
 
 
 def _fetching(store: EventStore) -> FetchEvents:

@@ -38,8 +38,7 @@ def build(
         position = bookmark(db).position
         progress(position, end)
         while position < end:
-            step(db, store, digesters, min(batch_events, end - position))
-            position = bookmark(db).position
+            position = step(db, store, digesters, min(batch_events, end - position))
             progress(position, end)
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return position

@@ -65,8 +65,7 @@ class ThreadWorker:
         self._db.close()
 
     def _step(self) -> int:
-        step(self._db, self._store, self._digesters, PROJECT_EVENTS_MAX)
-        return bookmark(self._db).position
+        return step(self._db, self._store, self._digesters, PROJECT_EVENTS_MAX)
 
 
 class ChildWorker:
@@ -138,15 +137,14 @@ def work(var: Path, path: Path) -> None:
     db = open_writer(path)
     try:
         start_feed(db, store.head())
-        _tell(db)
+        _tell(bookmark(db).position)
         for _ in sys.stdin.buffer:
-            step(db, store, vault.known_digester, PROJECT_EVENTS_MAX)
-            _tell(db)
+            _tell(step(db, store, vault.known_digester, PROJECT_EVENTS_MAX))
     finally:
         db.close()
         store.close()
 
 
-def _tell(db: sqlite3.Connection) -> None:
-    sys.stdout.write(f"{bookmark(db).position}\n")
+def _tell(position: int) -> None:
+    sys.stdout.write(f"{position}\n")
     sys.stdout.flush()
