@@ -15,7 +15,11 @@ from tests.support import chats, rollouts
 from tests.support.transcripts import at
 
 JSON: st.SearchStrategy[Any] = st.recursive(
-    st.none() | st.booleans() | st.integers(-5, 2**70) | st.floats(allow_nan=False) | st.text(max_size=8),
+    st.none()
+    | st.booleans()
+    | st.integers(-5, 2**70)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
     max_leaves=6,
 )
@@ -80,6 +84,17 @@ def test_a_chat_with_any_values_in_it_is_read_to_its_end(places: list[int], valu
     whole = SessionReader("s.json", "s", SeenChats())
     list(whole.read([chats.document(mangled)]))
     assert whole.lines == len(mangled)
+
+
+def test_a_number_that_json_does_not_know_tears_its_line_or_its_document() -> None:
+    """A line is one of many; a document is whole or it is not."""
+    mangled = [float("inf"), *CHAT[1:]]
+    reader = SessionReader("s.jsonl", "s", SeenChats())
+    list(reader.read(rollouts.raw(mangled).splitlines(keepends=True)))
+    assert (reader.lines, [torn.line for torn in reader.torn]) == (len(mangled), [1])
+    whole = SessionReader("s.json", "s", SeenChats())
+    assert list(whole.read([chats.document(mangled)])) == []
+    assert (whole.lines, [torn.line for torn in whole.torn]) == (1, [1])
 
 
 @pytest.mark.parametrize("time", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59+14:00", at(5)[:-1], "2026-03-02"])
