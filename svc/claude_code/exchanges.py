@@ -5,7 +5,7 @@ session, in another file and under another session id: what was seen once is not
 the lines' own ids: the same transcript gives the same ids whenever, and however far, it is read.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import msgspec
@@ -30,7 +30,7 @@ from svc.claude_code.typed import (
     queued_in,
     typed_in,
 )
-from svc.transcripts.exchange import Answer, Exchange, Note, TornLine, TypedPrompt
+from svc.transcripts.exchange import Answer, Exchange, Note, Reader, TypedPrompt
 from svc.transcripts.lines import UnreadableLine
 
 _END_REASONS = frozenset({"end_turn", "stop_sequence", "max_tokens", "refusal", "model_context_window_exceeded"})
@@ -81,32 +81,23 @@ class _Open:
         self.answer += texts
 
 
-class TranscriptReader:
+class TranscriptReader(Reader):
     """Reads one file. `seen` is shared by all files of one import."""
 
     def __init__(self, file: str, session: str, seen: Seen) -> None:
         """`file` names the file in reports; `session` stands in for lines that name no session."""
-        self._file = file
+        super().__init__(file)
         self._seen = seen
         self._open = _Open(session)
         self._session = session
         self._pending: dict[str, Call] = {}
         self._started: tuple[str, int] | None = None
         self._spawning_prompt: str | None = None
-        self.lines = 0
-        """Lines read so far, blank ones left out."""
-        self.torn: list[TornLine] = []
 
-    def read(self, raw_lines: Iterable[bytes]) -> Iterator[Exchange]:
-        """The exchanges of the file, one after the other."""
-        for number, raw in enumerate(raw_lines, 1):
-            if not raw.strip():
-                continue
-            self.lines += 1
-            try:
-                yield from self._take(decode_line(raw), number)
-            except UnreadableLine as error:
-                self.torn.append(TornLine(self._file, number, str(error)))
+    def _line(self, raw: bytes, number: int) -> Iterator[Exchange]:
+        yield from self._take(decode_line(raw), number)
+
+    def _rest(self) -> Iterator[Exchange]:
         yield from self._cut(self._open.session, finished=self._open.stopped and not self._pending)
 
     # --- one line -------------------------------------------------------------------------------------------

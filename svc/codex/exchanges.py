@@ -6,7 +6,7 @@ repeats of its parent is left out. A sub-agent's file has no prompts: what it wa
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -40,7 +40,7 @@ from svc.codex.lines import (
     decode_line,
     text_in,
 )
-from svc.transcripts.exchange import Answer, Exchange, Note, TornLine, TypedPrompt
+from svc.transcripts.exchange import Answer, Exchange, Note, Reader, TypedPrompt
 from svc.transcripts.lines import UnreadableLine, microseconds
 
 _TOLD_TWICE_US = 2_000_000
@@ -72,12 +72,12 @@ class _Open:
     stopped: bool = False
 
 
-class RolloutReader:
+class RolloutReader(Reader):
     """Reads one file. `seen` is shared by all files of one import."""
 
     def __init__(self, file: str, stem: str, seen: Seen) -> None:
         """`file` names the file in reports; `stem`, the file's own name, ends in the session's id."""
-        self._file = file
+        super().__init__(file)
         named = _session_in(stem)
         self._named = named is not None
         self._session = named or stem
@@ -94,20 +94,11 @@ class RolloutReader:
         self._began_us: int | None = None
         self._of_sub_agent = False
         self._timed = True
-        self.lines = 0
-        """Lines read so far, blank ones left out."""
-        self.torn: list[TornLine] = []
 
-    def read(self, raw_lines: Iterable[bytes]) -> Iterator[Exchange]:
-        """The exchanges of the file, one after the other."""
-        for number, raw in enumerate(raw_lines, 1):
-            if not raw.strip():
-                continue
-            self.lines += 1
-            try:
-                yield from self._take(decode_line(raw), number)
-            except UnreadableLine as error:
-                self.torn.append(TornLine(self._file, number, str(error)))
+    def _line(self, raw: bytes, number: int) -> Iterator[Exchange]:
+        yield from self._take(decode_line(raw), number)
+
+    def _rest(self) -> Iterator[Exchange]:
         self._seen.marks[self._session] = self._marks
         yield from self._cut(finished=self._open.stopped and not self._pending)
 

@@ -5,14 +5,14 @@ out of the conversation was done all the same, and is kept; what a compression w
 A sub-agent's file has no prompts: what it was told, an agent wrote.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from aggregates.records import Record
 from aggregates.telemetry.happening import Draft
 from svc.gemini.items import drafts_of, failure
 from svc.gemini.messages import Document, Head, Message, decode_entry, decode_message
-from svc.transcripts.exchange import Answer, Exchange, TornLine, TypedPrompt
+from svc.transcripts.exchange import Answer, Exchange, Reader, TypedPrompt
 from svc.transcripts.lines import UnreadableLine, microseconds
 
 _NOT_TYPED = (
@@ -44,7 +44,7 @@ class _Open:
     stopped: bool = False
 
 
-class SessionReader:
+class SessionReader(Reader):
     """Reads one file. `seen` is shared by all files of one import."""
 
     def __init__(self, file: str, session: str, seen: Seen, *, of_sub_agent: bool = False) -> None:
@@ -52,27 +52,18 @@ class SessionReader:
 
         `of_sub_agent`: the file lies in the folder of its parent, whose name is `session`.
         """
-        self._file = file
+        super().__init__(file)
         self._session = session
         self._seen = seen
         self._nested = of_sub_agent
         self._of_sub_agent = of_sub_agent
         self._open = _Open()
-        self.lines = 0
-        """Lines read so far, blank ones left out; of a document, its messages."""
-        self.torn: list[TornLine] = []
 
-    def read(self, raw_lines: Iterable[bytes]) -> Iterator[Exchange]:
-        """The exchanges of the file, one after the other."""
-        for number, raw in enumerate(raw_lines, 1):
-            if not raw.strip():
-                continue
-            self.lines += 1
-            try:
-                entry = decode_entry(raw)
-                yield from self._document(entry) if isinstance(entry, Document) else self._take(entry)
-            except UnreadableLine as error:
-                self.torn.append(TornLine(self._file, number, str(error)))
+    def _line(self, raw: bytes, number: int) -> Iterator[Exchange]:
+        entry = decode_entry(raw)
+        yield from self._document(entry) if isinstance(entry, Document) else self._take(entry)
+
+    def _rest(self) -> Iterator[Exchange]:
         yield from self._cut(finished=self._open.stopped)
 
     def _document(self, document: Document) -> Iterator[Exchange]:
@@ -83,7 +74,7 @@ class SessionReader:
             try:
                 yield from self._take(decode_message(value))
             except UnreadableLine as error:
-                self.torn.append(TornLine(self._file, number, str(error)))
+                self._tear(number, error)
 
     def _take(self, entry: Document | Head | Message | None) -> Iterator[Exchange]:
         if isinstance(entry, Head):

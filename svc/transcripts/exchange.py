@@ -1,12 +1,13 @@
 """What a transcript is cut into: a prompt, everything the agent did until the next one, and its answer."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 import msgspec
 
 from aggregates.telemetry.happening import Draft
+from svc.transcripts.lines import UnreadableLine
 
 
 @dataclass(slots=True)
@@ -64,13 +65,36 @@ class TornLine(msgspec.Struct, frozen=True):
     reason: str
 
 
-class Reader(Protocol):
+class Reader(ABC):
     """Reads one file. What was seen in the files before it is the reader's own affair."""
 
-    lines: int
-    """Lines read so far, blank ones left out."""
-    torn: list[TornLine]
+    def __init__(self, file: str) -> None:
+        """`file` names the file in reports."""
+        self._file = file
+        self.lines = 0
+        """Lines read so far, blank ones left out; of a document, its messages."""
+        self.torn: list[TornLine] = []
 
     def read(self, raw_lines: Iterable[bytes]) -> Iterator[Exchange]:
         """The exchanges of the file, one after the other."""
-        ...
+        for number, raw in enumerate(raw_lines, 1):
+            if not raw.strip():
+                continue
+            self.lines += 1
+            try:
+                yield from self._line(raw, number)
+            except UnreadableLine as error:
+                self._tear(number, error)
+        yield from self._rest()
+
+    @abstractmethod
+    def _line(self, raw: bytes, number: int) -> Iterator[Exchange]:
+        """The exchanges that end with a line. Raises `UnreadableLine`."""
+
+    @abstractmethod
+    def _rest(self) -> Iterator[Exchange]:
+        """What was still open when the file ended."""
+
+    def _tear(self, number: int, error: UnreadableLine) -> None:
+        """Name a line, or a document's message, that could not be read."""
+        self.torn.append(TornLine(self._file, number, str(error)))
