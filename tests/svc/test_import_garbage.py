@@ -88,7 +88,7 @@ def test_a_chat_with_any_values_in_it_is_read_to_its_end(places: list[int], valu
 
 def test_a_number_that_json_does_not_know_tears_its_line_or_its_document() -> None:
     """A line is one of many; a document is whole or it is not."""
-    mangled = [float("inf"), *CHAT[1:]]
+    mangled: list[Any] = [float("inf"), *CHAT[1:]]
     reader = SessionReader("s.jsonl", "s", SeenChats())
     list(reader.read(rollouts.raw(mangled).splitlines(keepends=True)))
     assert (reader.lines, [torn.line for torn in reader.torn]) == (len(mangled), [1])
