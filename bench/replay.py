@@ -1,7 +1,5 @@
 """Building the views anew from a long history, beside reading the same log and doing nothing with it."""
 
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -9,13 +7,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from uuid import UUID
 
-import msgspec
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
 from aggregates.scope import Scope
 from bench.history import write_history
+from bench.servers import set_up
 from svc.event_log import open_log
 from svc.limits import PROJECT_EVENTS_MAX
 from svc.replay import build
@@ -39,8 +37,7 @@ def history(events: int) -> Iterator[Path]:
     """A folder whose log holds about so many events, in the mix of real sessions."""
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
         var = Path(folder) / "var"
-        command = [sys.executable, "-m", "svc", "init", "--var", str(var), "--json"]
-        made = msgspec.json.decode(subprocess.run(command, check=True, capture_output=True).stdout)
+        made = set_up(var)
         scope = Scope(UUID(made["organization_id"]), UUID(made["developer_id"]))
         for _ in track(write_history(var, events, scope, END_US), "writing a history", transient=True):
             pass

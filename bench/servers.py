@@ -34,13 +34,18 @@ class Serving(msgspec.Struct, frozen=True):
             time.sleep(0.02)
 
 
+def set_up(var: Path) -> dict[str, str]:
+    """Make a folder as an operator does; the key and the ids of who owns it."""
+    made = subprocess.run(_svc("init", "--var", str(var), "--json"), check=True, capture_output=True)
+    return msgspec.json.decode(made.stdout, type=dict[str, str])
+
+
 @contextmanager
 def fresh_service() -> Iterator[Serving]:
     """The service as an operator starts it, on a folder of its own."""
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
         var = Path(folder) / "var"
-        made = subprocess.run(_svc("init", "--var", str(var), "--json"), check=True, capture_output=True)
-        headers = {"Authorization": f"Bearer {msgspec.json.decode(made.stdout)['key']}"}
+        headers = {"Authorization": f"Bearer {set_up(var)['key']}"}
         listeners = ("--intake", "127.0.0.1:0", "--api", "127.0.0.1:0")
         with _started(_svc("serve", "--var", str(var), *listeners, "--log-level", "warning")) as port:
             yield Serving(port, headers, var)

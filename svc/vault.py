@@ -24,6 +24,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from aggregates.digests import Digester
+from svc.syncing import sync
 
 KEY_BYTES = 32
 
@@ -105,7 +106,7 @@ class FileKeys:
             return self.load(developer_id) or key
         finally:
             draft.unlink(missing_ok=True)
-        _sync_folder(self._folder)
+        sync(self._folder)
         return key
 
     def destroy(self, developer_id: UUID) -> None:
@@ -116,7 +117,7 @@ class FileKeys:
             file.flush()
             os.fsync(file.fileno())
         path.unlink(missing_ok=True)
-        _sync_folder(self._folder)
+        sync(self._folder)
 
     def _path(self, developer_id: UUID) -> Path:
         return self._folder / f"{developer_id}.key"
@@ -225,12 +226,3 @@ def _write_draft(folder: Path, content: bytes) -> Path:
         file.flush()
         os.fsync(descriptor)
     return Path(name)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Makes names in the folder survive a power cut."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

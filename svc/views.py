@@ -5,7 +5,6 @@ renamed or replaced under an open connection: a new one is built beside it and t
 """
 
 import contextlib
-import os
 import re
 import sqlite3
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from threading import Lock
 
 from projections.schema import SCHEMA_VERSION, create
 from svc.limits import READERS_MAX, STORE_BUSY_TIMEOUT_MS
+from svc.syncing import sync
 
 POINTER = "views.current"
 _NAME = re.compile(r"views-(\d+)-r(\d+)-(\d+)\.db")
@@ -43,8 +43,7 @@ def point_to(path: Path) -> None:
     draft = path.with_name(POINTER + ".draft")
     draft.write_text(path.name + "\n", encoding="ascii")
     for written in (path, draft):
-        with written.open("rb") as handle:
-            os.fsync(handle.fileno())
+        sync(written)
     draft.replace(path.with_name(POINTER))
 
 

@@ -25,6 +25,7 @@ from svc.event_log import EVENTS_FILE, KEYS_FOLDER
 from svc.keeping.walking import Heard
 from svc.limits import BACKUP_PAGES, BACKUP_TRIES
 from svc.secrets_file import NAME as SECRET_FILE
+from svc.syncing import sync
 
 MANIFEST = "manifest.json"
 FORMAT = 1
@@ -104,7 +105,7 @@ def _copied(var: Path, draft: Path, heard: Heard) -> Manifest:
     )
     (draft / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest)) + b"\n")
     for path in (*_files(draft), draft):
-        _sync(path)
+        sync(path)
     return manifest
 
 
@@ -181,7 +182,7 @@ def _packed(draft: Path) -> Path:
         # The manifest first: whoever restores reads the file once, and knows what to expect.
         for path in sorted(_files(draft), key=lambda path: (path.name != MANIFEST, str(path))):
             packed.add(path, str(path.relative_to(draft)), recursive=False)
-    _sync(tar)
+    sync(tar)
     return tar
 
 
@@ -191,7 +192,7 @@ def _tar_of(draft: Path) -> Path:
 
 def _name(draft: Path, target: Path) -> None:
     draft.rename(target)
-    _sync(target.parent)
+    sync(target.parent)
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -203,11 +204,3 @@ def _remove(path: Path) -> None:
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
