@@ -7,8 +7,6 @@ import trio
 from quart_trio.wrappers import TrioResponse
 
 from svc_http.bodies import Request
-from svc_http.docs_page import page
-from svc_http.openapi import document
 from svc_http.ports import Service
 from svc_http.routes import Public, Route
 
@@ -23,6 +21,10 @@ def routes(intake: Sequence[Route], api: Sequence[Route]) -> tuple[Public, Publi
     made: dict[str, tuple[bytes, bytes]] = {}
 
     def make(version: str, url: str) -> tuple[bytes, bytes]:
+        # Every type of every route is looked at when these are imported: no start and no command waits for that.
+        from svc_http.docs_page import page
+        from svc_http.openapi import document
+
         found = document({"intake": intake, "api": (*api, *mine)}, version, url)
         return msgspec.json.encode(found), page(found).encode()
 
