@@ -24,8 +24,12 @@ STOP_SECONDS = 5
 
 
 def environment() -> dict[str, str]:
-    """The tests' own, with the source roots on the path and no setting of whoever runs them."""
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}
+    """The tests' own, with the source roots on the path and no setting of whoever runs them.
+
+    A Python that may keep no compiled modules compiles all of svc at each start, a second every time.
+    """
+    others = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}
+    clean = {name: value for name, value in others.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return clean | {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'http'}"}
 
 
