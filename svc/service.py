@@ -207,7 +207,12 @@ class RunningService:
         return claims[0].prompt_id if claims else None
 
     async def activation(self) -> Mapping[UUID, Activation]:
-        """How far each developer has come; one who is missing is still waiting."""
+        """How far each developer has come; one who is missing is still waiting.
+
+        Whoever asks after a command sees what it did; while the views are far behind, what they hold by then.
+        """
+        with trio.move_on_after(READ_WAIT_SECONDS):
+            await self.projector.wait_for(self.journal.head)
 
         def run() -> Mapping[UUID, Activation]:
             with self.projector.readers.reading() as db:
