@@ -6,7 +6,7 @@ INTAKE ?= 127.0.0.1:4318
 API ?= 127.0.0.1:8318
 VAR ?= var
 
-.PHONY: venv dev serve demo test lint types bench judge-report train-judges explanations binary clean
+.PHONY: venv dev serve demo test lint types bench judge-report train-judges explanations security-page fuzz binary clean
 
 # The project with what it needs to run, from the lock file. hatchling and editables come from the lock too, so no
 # isolated build environment fetches anything else.
@@ -50,6 +50,14 @@ judge-report: dev
 # docs/explanations.md, after the judges or the demo have changed.
 explanations: dev
 	SVC_WRITE_PAGES=1 $(BIN)/python -m pytest -q tests/svc_http/test_explanations_page.py
+
+# docs/security.md, after a route came, went or changed hands.
+security-page: dev
+	SVC_WRITE_PAGES=1 $(BIN)/python -m pytest -q tests/svc_http/test_isolation.py
+
+# The fuzz tests of the suite with this many times as many examples; docs/security.md.
+fuzz: dev
+	SVC_FUZZ_TIMES=$${SVC_FUZZ_TIMES:-100} $(BIN)/python -m pytest -q tests/fuzz
 
 # What agents' hooks call is a small program inside it, which `svc connect` lays down: unpacking all of it takes seconds.
 binary: dev

@@ -1,0 +1,170 @@
+"""The matrix of closed doors, cell by cell: `python -m tests.svc_http.isolation` prints it.
+
+Each cell is a request about what belongs to somebody else, sent to the two listeners within this process.
+"""
+
+import logging
+import sys
+from collections import Counter
+from collections.abc import Collection
+from typing import NamedTuple
+
+import structlog
+import trio
+
+from aggregates.events import ForeignSessionAttempted
+from tests.svc_http.house import Answer, Caller
+from tests.svc_http.isolation_table import Row, Wanted, callers, expected, rows, wanted
+from tests.svc_http.isolation_world import UNKNOWN, Ask, Ids, World, ask
+
+READS = {
+    "POST /v1/insights/report/generate",
+    "POST /v1/insights/report/quick",
+    "POST /v1/telemetry/per-turn",
+}
+"""They read, whatever their method says."""
+OTHERS = ("colleague", "stranger", "owner")
+"""Who get in with a key of their own."""
+_CALL = Caller.call
+
+
+class Cell(NamedTuple):
+    """One route and one caller: what came of it, and what is wrong with that."""
+
+    row: Row
+    caller: str
+    wanted: Wanted
+    status: int
+    faults: tuple[str, ...]
+
+
+class Matrix(NamedTuple):
+    """All of them."""
+
+    cells: list[Cell]
+    shown: Counter[str]
+    """Routes by whether their answer to the developer tells of them, so that silence to others means something."""
+
+    @property
+    def faults(self) -> list[str]:
+        """Every fault with its place."""
+        return [f"{each.row.name}, {each.caller}: {fault}" for each in self.cells for fault in each.faults]
+
+
+async def matrix(kinds: Collection[str] = frozenset()) -> Matrix:
+    """Ask for everything, or these kinds of routes, as everybody.
+
+    A route's refusals come first, since success may use things up; the routes that leave flags come last, since their
+    callers are shown those.
+    """
+    world = World()
+    await world.furnish()
+    table, found = expected(), Matrix([], Counter())
+    flagging = {kind for kind, cells in table.items() if any(cell.endswith("*") for cell in cells.values())}
+    for row in sorted(rows(), key=lambda row: row.kind in flagging):
+        if kinds and row.kind not in kinds:
+            continue
+        await world.prepare(row)
+        cells = {caller: wanted(row, cell) for caller, cell in table[row.kind].items()}
+        for caller in sorted(cells, key=lambda name: cells[name].let_in):
+            found.cells.append(await _cell(world, row, caller, cells[caller], found.shown))
+            if cells[caller].let_in:
+                await world.prepare(row)
+    return found
+
+
+async def _cell(world: World, row: Row, caller: str, cell: Wanted, shown: Counter[str]) -> Cell:
+    before, head = world.state(), len(world.house.events)
+    asked = ask(row, world.ids)
+    answer = await _answer(world, row, caller, asked)
+    faults = (
+        [] if answer.status == cell.status else [f"{answer.status} instead of {cell.status}: {answer.body[:200]!r}"]
+    )
+    changed = world.state() != before
+    if cell.flagged:
+        flags = [each for each in world.house.events[head:] if not isinstance(each, ForeignSessionAttempted)]
+        faults += [f"stored {type(each).__name__}" for each in flags]
+    elif changed and (not cell.let_in or row.method == "GET"):
+        faults.append("it changed something")
+    if caller in ("none", *OTHERS) or not cell.let_in:
+        faults += _leaks(world, row, asked, answer)
+    if caller in OTHERS and not cell.flagged and row.kind != "public":
+        faults += await _tells_apart(world, row, caller, asked, answer)
+    if cell.let_in and caller == "themself" and any(each.encode() in answer.body for each in world.markers()):
+        shown[row.kind] += 1
+    if cell.let_in and caller in ("delegated", "secret") and not changed and f"{row.method} {row.path}" not in READS:
+        faults += [] if row.method == "GET" else ["it was let in, and changed nothing"]
+    return Cell(row, caller, cell, answer.status, tuple(faults))
+
+
+async def _answer(world: World, row: Row, caller: str, asked: Ask) -> Answer:
+    return await _CALL(world.caller(row.listener, caller), row.method, asked.path, asked.body, asked.headers)
+
+
+def _leaks(world: World, row: Row, asked: Ask, answer: Answer) -> list[str]:
+    """What an answer to somebody else tells of the developer, but for what was asked in the same words."""
+    if row.path in ("/openapi.json", "/docs"):
+        return []  # their examples were made with the names of these tests
+    sent = f"{asked.path} {asked.body}"
+    text = answer.body.decode() + str(answer.headers)
+    return [f"it tells of {each!r}" for each in world.markers() if each in text and each not in sent]
+
+
+async def _tells_apart(world: World, row: Row, caller: str, asked: Ask, answer: Answer) -> list[str]:
+    """Whether the same request about what does not exist is answered otherwise, the ids themselves aside."""
+    other = ask(row, UNKNOWN)
+    if other == asked or answer.status in (201, 202):
+        return []
+    unknown = await _answer(world, row, caller, other)
+    same = _without_ids(answer, world.ids) == _without_ids(unknown, UNKNOWN)
+    return [] if same else [f"{answer.body!r}, but of what does not exist {unknown.body!r}"]
+
+
+def _without_ids(answer: Answer, ids: Ids) -> tuple[object, ...]:
+    text = answer.body.decode()
+    for each in sorted(set(ids), key=len, reverse=True):
+        text = text.replace(each, "<id>")
+    skipped = ("x-request-id", "content-length")
+    headers = sorted((name.lower(), value) for name, value in answer.headers if name.lower() not in skipped)
+    return answer.status, text, headers
+
+
+# --- printing -------------------------------------------------------------------------------------------------
+
+
+def kinds_table() -> str:
+    """The expected statuses by kind of route, as Markdown."""
+    names = list(callers())
+    lines = [f"| | {' | '.join(names)} |", f"|---|{'---|' * len(names)}"]
+    lines += [f"| {kind} | {' | '.join(cells[name] for name in names)} |" for kind, cells in expected().items()]
+    return "\n".join(lines)
+
+
+def routes_table(found: Matrix) -> str:
+    """What every route really answered, as Markdown; `!` where that is not what was expected."""
+    names = list(callers())
+    status = {(each.row, each.caller): f"{each.status}{'!' * bool(each.faults)}" for each in found.cells}
+    lines = [f"| route | {' | '.join(names)} |", f"|---|{'---|' * len(names)}"]
+    lines += [f"| `{row.name}` | {' | '.join(status[row, name] for name in names)} |" for row in rows()]
+    return "\n".join(lines)
+
+
+def tables(found: Matrix) -> str:
+    """Callers, kinds of routes, every route, and the count, as Markdown."""
+    meanings = "\n".join(f"- **{name}**: {meaning}" for name, meaning in callers().items())
+    count = (
+        f"{len(rows())} rows, {len(callers())} columns, {len(found.cells)} cells, {len(found.faults)} not as expected."
+    )
+    return "\n\n".join((meanings, kinds_table(), routes_table(found), count))
+
+
+def main() -> int:
+    """Print both; 1 where a cell is not as expected."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+    found = trio.run(matrix)
+    print(tables(found), *found.faults, sep="\n")
+    return 1 if found.faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

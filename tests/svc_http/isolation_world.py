@@ -1,0 +1,317 @@
+"""A company with everything a developer can own, those who are after it, and a legal request for every route."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from aggregates.catalog_decide import PublishCatalog
+from aggregates.catalog_shown import Served
+from aggregates.ids import membership_stream
+from aggregates.people import (
+    AddTeamMember,
+    CreateDeveloper,
+    CreateTeam,
+    EndMembership,
+    PeopleCommand,
+    PeopleRefused,
+    RevokeKey,
+    StartMembership,
+)
+from svc_http.app import build_api, build_intake
+from tests.support.catalogs import document, lookup, snapshot
+from tests.support.facts import DAY, HOUR, MINUTE
+from tests.support.log import named
+from tests.support.otlp import claude, counter, logs, metrics, span, traces
+from tests.support.people import ACME, ANA_KEY, BEN, BEN_KEY, EVE_KEY, NOW_US, OTHER, carry_out, issue, key_of
+from tests.svc_http.house import SECRET, Caller, bearer, internal
+from tests.svc_http.isolation_table import Row
+from tests.svc_http.test_control import a_prompt
+from tests.svc_http.workshop import Workshop
+
+SESSION = "session-of-ben-4f1c"
+WORD = "zyzzyva"
+"""In each of the developer's texts and paths, and nowhere else."""
+NOBODYS = named("an id that nothing has")
+CLEO, DAN = named("cleo"), named("dan")
+DELEGATED = {"X-Org-Id": str(ACME), "X-Developer-Id": str(BEN)}
+HEADERS: dict[str, Mapping[str, str]] = {
+    "none": {},
+    "malformed": bearer("sk-ant-" + "x" * 40),
+    "unknown": bearer(key_of("nobody")),
+    "revoked": bearer(key_of("ben's old one")),
+    "former": bearer(key_of("dan")),
+    "wrong": {"X-Internal-Secret": SECRET[:-1] + "!"} | DELEGATED,
+    "secret": internal(),
+    "colleague": bearer(key_of("cleo")),
+    "stranger": bearer(EVE_KEY),
+    "owner": bearer(ANA_KEY),
+    "delegated": internal() | DELEGATED,
+    "themself": bearer(BEN_KEY),
+}
+"""Who presents what."""
+
+_JULY: dict[str, object] = {"from": "2026-07-01T00:00:00Z", "to": "2026-08-02T00:00:00Z"}
+_RANGE = "from=2026-07-01&to=2026-08-02"
+_DAYS = "from_date=2026-07-01&to_date=2026-08-01"
+_QUERIES = {
+    "/insight/rubric": _RANGE,
+    "/trivia/trend": _RANGE,
+    "/integrity/trend": _RANGE,
+    "/integrity/recent": "from=2026-07-01",
+    "/peer-comparison": _RANGE,
+    "/realtime/sub-sessions": "agent_session_id={session}",
+    "/files": _DAYS,
+    "/prompts/top": _DAYS,
+    "/task-time": _DAYS,
+    "/model-task": _DAYS,
+    "/telemetry/logs": "session_id={session}",
+    "/telemetry/metrics": "session_id={session}",
+    "/telemetry/traces": "session_id={session}",
+    "/telemetry/stats": "group_by=session_id",
+    "/telemetry/analytics": _RANGE,
+    "/team/cost": "team_id={team}",
+    "/team/daily-summary": "team_id={team}",
+    "/throttle/team": "team_id={team}",
+    "/admin/keys": "developer_id={developer}",
+}
+"""End of a path → what is asked for; without a query most routes answer about this week."""
+
+
+class Ids(NamedTuple):
+    """What a request names; the developer's own, or ones that nothing has."""
+
+    session: str
+    prompt: str
+    sub_session: str
+    report: str
+    team: str
+    developer: str
+    membership: str
+    team_membership: str
+    key: str
+
+
+UNKNOWN = Ids("session-of-nobody", *[str(NOBODYS)] * 8)
+
+
+class Ask(NamedTuple):
+    """One request, but for who sends it."""
+
+    path: str
+    body: object = None
+    headers: Mapping[str, str] = {}
+
+
+class World:
+    """The service, and what is Ben's."""
+
+    def __init__(self) -> None:
+        self.house = Workshop()
+        self.apps = {"intake": build_intake(self.house), "api": build_api(self.house)}
+        self.ids = UNKNOWN
+        self._made = 0
+
+    def caller(self, listener: str, name: str) -> Caller:
+        """Somebody at a listener."""
+        return Caller(self.apps[listener], HEADERS[name])
+
+    async def furnish(self) -> None:
+        """Everything is there that a route may be asked for."""
+        self.house.prices = Served(snapshot(), NOW_US, False)
+        self.house.newest_prices = PublishCatalog(document=document(lookup("refreshed")), source="test")
+        for command in _people():
+            self._people(command, NOW_US - 30 * DAY)
+        await self._work()
+        report = await self._report("2026-07-31")
+        await self.house.works()
+        (row,) = (await self.caller("api", "themself").get("/v1/score_v3/realtime/sub-sessions")).json
+        self.ids = self.ids._replace(
+            sub_session=row["sub_session_id"],
+            report=report,
+            team=str(named("core")),
+            developer=str(BEN),
+            membership=str(membership_stream(ACME, BEN)),
+        )
+
+    async def prepare(self, row: Row) -> None:
+        """What this route uses up is there anew."""
+        self._made += 1
+        new = named(f"made {self._made}")
+        match row.method, row.path:
+            case "POST", "/v1/prompts/response":
+                self.ids = self.ids._replace(prompt=await self._prompt(f"{WORD} {new}", "2026-08-01T07:10:00Z"))
+            case "POST", "/v1/score_v3/report/cancel/<id>":
+                self.ids = self.ids._replace(report=await self._report(f"2026-06-{self._made % 27 + 1:02}"))
+            case "DELETE", "/v1/score_v3/report/<id>":
+                report = await self._report(f"2026-05-{self._made % 27 + 1:02}")
+                await self.caller("api", "themself").post(f"/v1/score_v3/report/cancel/{report}", {})
+                self.ids = self.ids._replace(report=report)
+            case "DELETE", "/v1/admin/keys/<id>":
+                key = key_of(str(new))
+                self._people(issue(key, ACME, BEN))
+                self.ids = self.ids._replace(key=str(named(key)))
+            case "DELETE", "/v1/admin/teams/<id>":
+                self._people(CreateTeam(team_id=new, organization_id=ACME, name=str(new)))
+                self.ids = self.ids._replace(team=str(new))
+            case ("DELETE" | "POST", "/v1/admin/team-memberships/<id>" | "/v1/admin/team-memberships"):
+                self._people(CreateTeam(team_id=new, organization_id=ACME, name=str(new)))
+                self.ids = self.ids._replace(team=str(new), team_membership=str(named(f"stay {new}")))
+                if row.method == "DELETE":
+                    self._people(AddTeamMember(team_membership_id=named(f"stay {new}"), team_id=new, developer_id=BEN))
+            case ("DELETE" | "PATCH" | "POST", "/v1/admin/memberships/<id>" | "/v1/admin/memberships"):
+                self._people(CreateDeveloper(developer_id=new, display_name=f"{WORD} {new}"))
+                self.ids = self.ids._replace(developer=str(new), membership=str(membership_stream(ACME, new)))
+                if row.method != "POST":
+                    self._people(StartMembership(organization_id=ACME, developer_id=new))
+
+    def state(self) -> tuple[object, ...]:
+        """The place in the log, who is who, and what else a request may begin."""
+        directory = self.house.directory
+        lists = (directory.organizations, directory.developers, directory.memberships, directory.teams)
+        more = (directory.team_memberships, directory.keys)
+        people = msgspec.json.encode([each() for each in (*lists, *more)])
+        return len(self.house.events), people, self.house.replay, len(self.house.filling)
+
+    def markers(self) -> set[str]:
+        """What tells of the developer: ids and words."""
+        named_ids = {each for each in self.ids if each not in UNKNOWN}
+        return {WORD, SESSION, BEN_KEY} | named_ids
+
+    async def _work(self) -> None:
+        intake = self.caller("intake", "themself")
+        at = (NOW_US - 5 * HOUR) * 1_000
+        text = f"Fix the crash of {WORD} in src/{WORD}.py when the file is empty; run pytest before you stop."
+        prompt = await self._prompt(text, "2026-08-01T07:00:00Z")
+        self.ids = self.ids._replace(session=SESSION, prompt=prompt)
+        response = {"prompt_id": prompt, "response_operation_id": "op", "response_text": f"Done, {WORD}."}
+        assert (await intake.post("/v1/prompts/response", response)).status == 204
+        for path, export in _exports(SESSION, at).items():
+            assert (await intake.post(path, export)).json == {}
+        self.house.passes(NOW_US)
+
+    async def _prompt(self, text: str, submitted_at: str) -> str:
+        prompt = {"prompt_text": text, "tool_session_id": SESSION, "submitted_at": submitted_at}
+        prompt_id: str = (await self.caller("intake", "themself").post("/v1/prompts", prompt)).json["id"]
+        return prompt_id
+
+    async def _report(self, date: str) -> str:
+        asked = {"period": "daily", "date": date}
+        answer = await self.caller("api", "themself").post("/v1/score_v3/report/generate", asked)
+        assert answer.status == 202, answer
+        report_id: str = answer.json["report_id"]
+        return report_id
+
+    def _people(self, command: PeopleCommand, at_us: int = NOW_US) -> None:
+        assert not isinstance(carry_out(self.house.directory, command, at_us), PeopleRefused), command
+
+
+def _people() -> list[PeopleCommand]:
+    """Ben and Dan are in Core; Dan has left the organization, and one of Ben's keys was revoked."""
+    team = named("core")
+    return [
+        CreateDeveloper(developer_id=CLEO, display_name="Cleo"),
+        CreateDeveloper(developer_id=DAN, display_name="Dan"),
+        StartMembership(organization_id=ACME, developer_id=CLEO),
+        StartMembership(organization_id=ACME, developer_id=DAN),
+        issue(key_of("cleo"), ACME, CLEO),
+        issue(key_of("dan"), ACME, DAN),
+        issue(key_of("ben's old one"), ACME, BEN),
+        RevokeKey(credential_id=named(key_of("ben's old one"))),
+        CreateTeam(team_id=team, organization_id=ACME, name=f"Core {WORD}"),
+        AddTeamMember(team_membership_id=named("ben in core"), team_id=team, developer_id=BEN),
+        AddTeamMember(team_membership_id=named("dan in core"), team_id=team, developer_id=DAN),
+        EndMembership(membership_id=membership_stream(ACME, DAN)),
+    ]
+
+
+def _exports(session: str, at_nano: int) -> dict[str, dict[str, Any]]:
+    """What an agent sends of a session: a request, an edit and a check; a counter; a span."""
+    own = {"session.id": session}
+    edit = {"tool_name": "Edit", "success": "true", "tool_input": f'{{"file_path":"src/{WORD}.py"}}'}
+    check = {"tool_name": "Bash", "success": "true", "tool_input": '{"command":"pytest -q"}'}
+    usage = {"model": "claude-test-4", "input_tokens": 900, "output_tokens": 80, "cost_usd": 0.02}
+    told: list[tuple[str, dict[str, Any]]] = [
+        ("api_request", usage),
+        ("tool_result", edit),
+        ("tool_result", check),
+        ("api_request", usage),
+    ]
+    records = [
+        claude(event, own | fields, timeUnixNano=str(at_nano + number * MINUTE * 1_000))
+        for number, (event, fields) in enumerate(told)
+    ]
+    lines = counter("claude_code.lines_of_code.count", {"asInt": 3, "timeUnixNano": str(at_nano)}, own)
+    chat = span(
+        "chat", {"gen_ai.conversation.id": session, "gen_ai.request.model": "m"}, startTimeUnixNano=str(at_nano)
+    )
+    return {"/v1/logs": logs(*records), "/v1/metrics": metrics(lines), "/v1/traces": traces(chat)}
+
+
+# --- a legal request ------------------------------------------------------------------------------------------
+
+
+def ask(row: Row, ids: Ids) -> Ask:
+    """What to send to a route about these things."""
+    query = next((query for end, query in _QUERIES.items() if row.path.endswith(end)), "")
+    path = row.path.replace("<id>", _path_id(row.path, ids))
+    full = f"{path}?{query.format(**ids._asdict())}" if query else path
+    body = _body(row, ids)
+    return Ask(full, body, {"Content-Type": "application/msgpack"} if isinstance(body, bytes) else {})
+
+
+def _path_id(path: str, ids: Ids) -> str:
+    kinds = {
+        "organizations": str(OTHER),
+        "developers": ids.developer,
+        "team-memberships": ids.team_membership,
+        "memberships": ids.membership,
+        "teams": ids.team,
+        "keys": ids.key,
+        "report": ids.report,
+    }
+    return next((id_ for kind, id_ in kinds.items() if f"/{kind}/" in path), ids.sub_session)
+
+
+def _body(row: Row, ids: Ids) -> object:
+    """Null where the route takes none."""
+    if row.method not in ("POST", "PATCH"):
+        return None
+    at = (NOW_US - HOUR) * 1_000
+    if row.path in ("/v1/logs", "/v1/metrics", "/v1/traces"):
+        return _exports(ids.session, at)[row.path]
+    if row.path == "/v1/admin/control/capture":
+        command = msgspec.structs.replace(a_prompt(1), developer_id=BEN, agent_session_id="from the command line")
+        return msgspec.msgpack.encode([command])
+    return _bodies(ids).get(f"{row.method} {row.path}")
+
+
+def _bodies(ids: Ids) -> dict[str, object]:
+    a, control = "/v1/admin", "/v1/admin/control"
+    label = {"field": "label", "action": "rename", "payload": {"new_label": f"Its {WORD}"}}
+    membership = {"organization_id": str(ACME), "developer_id": ids.developer}
+    entries = {"exact_lookups": msgspec.to_builtins(snapshot(lookup("by hand")).exact_lookups)}
+    return {
+        "POST /v1/prompts": {"prompt_text": f"{WORD} again", "tool_session_id": ids.session},
+        "POST /v1/prompts/response": {"prompt_id": ids.prompt, "response_operation_id": ids.prompt},
+        "POST /v1/setup-complete": {"plugin_version": "0.6.0"},
+        "POST /v1/telemetry/per-turn": {"session_id": ids.session, "prompt_ids": ["p1"]},
+        "PATCH /v1/score_v3/sub-sessions/<id>": {"title": f"My {WORD}"},
+        "POST /v1/sub-sessions/<id>/override": label,
+        "POST /v1/score_v3/report/generate": {"period": "daily"},
+        "POST /v1/score_v3/report/cancel/<id>": {},
+        "POST /v1/score_v3/admin/backfill": _JULY | {"developer_id": ids.developer},
+        f"POST {a}/organizations": {"name": "Third"},
+        f"PATCH {a}/organizations/<id>": {"name": "Renamed"},
+        f"POST {a}/developers": {"display_name": "Fay"},
+        f"PATCH {a}/developers/<id>": {"timezone": "Asia/Seoul"},
+        f"POST {a}/memberships": membership,
+        f"PATCH {a}/memberships/<id>": {"role": "owner"},
+        f"POST {a}/teams": {"organization_id": str(ACME), "name": "Web"},
+        f"POST {a}/team-memberships": {"team_id": ids.team, "developer_id": str(BEN)},
+        f"POST {a}/keys": {"developer_id": str(BEN)},
+        f"POST {control}/replay": {"rules": 1},
+        f"POST {control}/backfill": _JULY | {"organization_id": str(OTHER)},
+        f"POST {control}/catalog": {"document": entries},
+        f"POST {control}/catalog/reprice": _JULY | {"organization_id": str(ACME)},
+    }

@@ -1,0 +1,79 @@
+"""Nobody gets at what is another's: every route of both listeners, asked for as everybody.
+
+`python -m tests.svc_http.isolation` prints what is held here; `docs/security.md` shows it.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aggregates.people_records import Team
+from aggregates.scope import Scope
+from svc_http import team
+from tests.support.people import ACME, BEN
+from tests.svc_http.house import House
+from tests.svc_http.isolation import OTHERS, Matrix, matrix, tables
+from tests.svc_http.isolation_table import callers, expected, rows
+from tests.svc_http.isolation_world import HEADERS, World
+from tests.svc_http.test_routes import served
+
+PAGE = Path(__file__).parents[2] / "docs" / "security.md"
+BEGIN, END = "<!-- the matrix, written by `make security-page` -->\n\n", "\n\n<!-- end of the matrix -->\n"
+
+
+def test_no_route_is_without_a_row() -> None:
+    """Whoever adds a route says who may call it, here too."""
+    world = World()
+    apps = served(world.apps["intake"], "intake") | served(world.apps["api"], "api")
+    listed = [(row.method, row.path, row.listener) for row in rows()]
+    assert set(listed) == apps
+    assert len(listed) == len(apps)
+
+
+def test_the_tables_fit_each_other() -> None:
+    """Every kind of route has routes, every caller has credentials."""
+    assert {row.kind for row in rows()} == set(expected())
+    assert list(callers()) == list(HEADERS)
+
+
+async def test_every_cell_is_as_the_contract_says() -> None:
+    """Its status; that a refusal stores nothing; that another's thing is answered about like one that does not exist;
+    that no answer tells of the developer; that the developer themself gets in. The page shows what was seen."""
+    found = await matrix()
+    assert found.faults == []
+    assert len(found.cells) == len(rows()) * len(callers())
+    assert {kind for kind, routes in found.shown.items() if routes} >= {kind for kind in expected() if "data" in kind}
+    _page_shows(found)
+
+
+def _page_shows(found: Matrix) -> None:
+    written = PAGE.read_text(encoding="utf-8")
+    head, _, rest = written.partition(BEGIN)
+    given = head + BEGIN + tables(found) + END + rest.partition(END)[2]
+    if os.environ.get("SVC_WRITE_PAGES"):
+        PAGE.write_text(given, encoding="utf-8")
+        return
+    assert written == given, "the page has aged; make security-page writes it anew"
+
+
+async def test_a_door_left_open_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A team's page that forgets to ask for membership, and reads that forget whose they are."""
+    monkeypatch.setattr(team, "team_of", lambda service, _caller, wanted: service.directory.get(Team, wanted))
+    faults = (await matrix({"API, a team's"})).faults
+    assert all(any(f"/v1/team/cost, {caller}: 200 instead of 404" in each for each in faults) for caller in OTHERS)
+
+
+async def test_reads_of_anothers_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is answered: an id or a word of somebody else's is enough, and so is a thing found by its id."""
+    read = House.read
+
+    async def careless(self: House, _scope: Scope, query: Any, /, *args: Any, **kwargs: Any) -> Any:
+        return await read(self, Scope(ACME, BEN), query, *args, **kwargs)
+
+    monkeypatch.setattr(House, "read", careless)
+    faults = (await matrix({"intake, own data", "API, a thing of one's own"})).faults
+    for caller in OTHERS:
+        assert any(f"/v1/telemetry/logs, {caller}: it tells of" in each for each in faults)
+        assert any(f"GET /v1/score_v3/report/<id>, {caller}: 200 instead of 404" in each for each in faults)
