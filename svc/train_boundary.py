@@ -2,13 +2,12 @@
 
     python -m svc.train_boundary DATA_DIR [--out FILE]
 
-Logistic regression with an L2 penalty, by Newton's method: no library and no randomness, so the same labels give the
-same file. Beside the labelled sessions it learns from others of the same data in which one reader marked the
+Logistic regression with an L2 penalty (`regression.py`), without randomness, so the same labels give the same file.
+Beside the labelled sessions it learns from others of the same data in which one reader marked the
 boundaries (`boundary_marks.py`), and from some that were written for it (`boundary_examples.py`). The file holds names
 of signals and whole numbers, thousandths of a logit; nothing of the texts.
 """
 
-import math
 from collections.abc import Sequence
 from hashlib import blake2b
 from itertools import pairwise
@@ -19,6 +18,7 @@ import click
 
 from aggregates.boundary import BoundaryModel, stays
 from aggregates.boundary_signals import SIGNALS, OpenArc, boundary_signals
+from svc import regression
 from svc.boundary_examples import SESSIONS
 from svc.boundary_marks import MARKS
 from svc.labelled import SessionItem, as_labelled_turn, labelled_sessions, read_lines, session_item
@@ -26,7 +26,6 @@ from svc.train_judges import folds
 
 PENALTY = 8.0
 """Of the squared weights, against the sum of the log-losses."""
-NEWTON_STEPS = 8
 SEEN_MIN = 8
 """A signal that fewer turns show is left out."""
 INNER_FOLDS = 5
@@ -38,10 +37,9 @@ WRITTEN_TRUST = 0.3
 """How much a turn of a written session counts: they are plainer than people's own."""
 _WRITTEN = "written:"
 _PLACE = {name: place for place, name in enumerate(SIGNALS)}
-_BIAS = len(SIGNALS)
 
-Row = tuple[int, ...]
-"""The active signals of one turn, and the bias."""
+Row = regression.Row
+"""The active signals of one turn."""
 
 
 def train_boundary(sessions: Sequence[SessionItem], further: Sequence[SessionItem] = ()) -> BoundaryModel:
@@ -55,10 +53,11 @@ def train_boundary(sessions: Sequence[SessionItem], further: Sequence[SessionIte
         ones = [1.0] * len(kept)
         part = _fit([rows[p] for p in kept] + more, [targets[p] for p in kept] + more_targets, ones + trust)
         for place in held_out:
-            unseen[place] = sum(part[number] for number in rows[place])
-    weights = _fit(rows + more, targets + more_targets, [1.0] * len(rows) + trust)
-    bias = round(1000 * (weights[_BIAS] - rate_cut(unseen, targets)))
-    return BoundaryModel(bias, {name: w for name, place in _PLACE.items() if (w := round(1000 * weights[place]))})
+            (unseen[place],) = part.logits(rows[place])
+    whole = _fit(rows + more, targets + more_targets, [1.0] * len(rows) + trust)
+    bias = round(1000 * (whole.bias[0] - rate_cut(unseen, targets)))
+    weights = {SIGNALS[place]: round(1000 * weight) for place, (weight,) in whole.weights.items()}
+    return BoundaryModel(bias, {name: weight for name, weight in weights.items() if weight})
 
 
 def boundary_rows(sessions: Sequence[SessionItem]) -> tuple[list[Row], list[bool], list[str]]:
@@ -71,7 +70,7 @@ def boundary_rows(sessions: Sequence[SessionItem]) -> tuple[list[Row], list[bool
         arc = OpenArc(session.turns[:1])
         for place, turn in enumerate(session.turns[1:], 1):
             if turn.opening is None and stays(arc, turn) is None:
-                rows.append((*(_PLACE[name] for name in boundary_signals(arc, turn)), _BIAS))
+                rows.append(tuple(_PLACE[name] for name in boundary_signals(arc, turn)))
                 targets.append(place in starts)
                 names.append(session.session)
             if place in starts:
@@ -90,58 +89,11 @@ def rate_cut(logits: Sequence[float], targets: Sequence[bool]) -> float:
     return (ordered[count - 1] + ordered[count]) / 2
 
 
-def _fit(rows: Sequence[Row], targets: Sequence[bool], trust: Sequence[float]) -> list[float]:
-    """One weight per signal, the bias last, by Newton's method; `trust` says how much each row counts."""
-    size = _BIAS + 1
-    counts = [0] * size
-    for row in rows:
-        for number in row:
-            counts[number] += 1
-    kept = [number for number in range(size) if counts[number] >= SEEN_MIN or number == _BIAS]
-    at = {number: place for place, number in enumerate(kept)}
-    packed = [tuple(at[number] for number in row if number in at) for row in rows]
-    weights = [0.0] * len(kept)
-    for _ in range(NEWTON_STEPS):
-        step = _solved(*_slopes(packed, targets, trust, weights))
-        weights = [weight - part for weight, part in zip(weights, step, strict=True)]
-    full = [0.0] * size
-    for number, place in at.items():
-        full[number] = weights[place]
-    return full
-
-
-def _slopes(
-    rows: Sequence[Row], targets: Sequence[bool], trust: Sequence[float], weights: Sequence[float]
-) -> tuple[list[list[float]], list[float]]:
-    """The second and the first derivatives of the penalized log-loss; the bias, which is last, is not penalized."""
-    size = len(weights)
-    second = [[PENALTY if i == j and i < size - 1 else 1e-9 * (i == j) for j in range(size)] for i in range(size)]
-    first = [PENALTY * weight for weight in weights[:-1]] + [0.0]
-    for row, target, counts in zip(rows, targets, trust, strict=True):
-        share = 1 / (1 + math.exp(-sum(weights[number] for number in row)))
-        error, spread = counts * (share - target), counts * share * (1 - share)
-        for i in row:
-            first[i] += error
-            line = second[i]
-            for j in row:
-                line[j] += spread
-    return second, first
-
-
-def _solved(matrix: list[list[float]], right: list[float]) -> list[float]:
-    """The solution of a symmetric positive system, by elimination."""
-    size = len(right)
-    rows = [[*line, value] for line, value in zip(matrix, right, strict=True)]
-    for i in range(size):
-        pivot = rows[i]
-        for j in range(i + 1, size):
-            factor = rows[j][i] / pivot[i]
-            if factor:
-                rows[j] = [a - factor * b for a, b in zip(rows[j], pivot, strict=True)]
-    solution = [0.0] * size
-    for i in reversed(range(size)):
-        solution[i] = (rows[i][size] - sum(rows[i][j] * solution[j] for j in range(i + 1, size))) / rows[i][i]
-    return solution
+def _fit(rows: Sequence[Row], targets: Sequence[bool], trust: Sequence[float]) -> regression.Fit:
+    """One weight per signal; `trust` says how much each row counts."""
+    # A regression of two classes asks for half of what it is told, and per item.
+    penalty = 2 * PENALTY / sum(trust)
+    return regression.fit(rows, [not target for target in targets], trust, 2, penalty, seen_min=SEEN_MIN)
 
 
 def further_sessions(data_dir: Path) -> list[SessionItem]:

@@ -2,12 +2,11 @@
 
     python -m svc.train_judges DATA_DIR [--out FILE]
 
-Plain softmax and logistic regression with an L2 penalty (`regression.py`): no library and no randomness, so the same
-labels give the same file. The file holds the names of features (cues, and words and pairs of words of the prompts that
+Plain softmax and logistic regression with an L2 penalty (`regression.py`), without randomness, so the same labels give
+the same file. The file holds the names of features (cues, and words and pairs of words of the prompts that
 were written for training) and whole numbers, thousandths of a logit; nothing of the labelled texts.
 """
 
-import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -33,16 +32,12 @@ CUT_SHARE = 0.75
 """How far a boolean's bias goes from the fitted one to the one that matches the experts' rate on unseen prompts.
 
 The first gives the smaller error of a score, the second the smaller error of a mean."""
-STEPS = 70
-SEEN_MIN = 3
-"""A feature that fewer prompts show is left out."""
 INNER_FOLDS = 3
 
 _WRITTEN = "written:"
 _KEY = Digester(b"examples")
 
-Row = tuple[int, ...]
-"""The active features of one prompt."""
+Row = regression.Row
 
 
 class Item(msgspec.Struct, frozen=True):
@@ -59,17 +54,6 @@ class Item(msgspec.Struct, frozen=True):
     @property
     def session(self) -> str:
         return self.item_id.rsplit(":", 1)[0]
-
-
-class Fit(msgspec.Struct, frozen=True):
-    """One weight per class and feature, and a bias per class, in logits."""
-
-    bias: tuple[float, ...]
-    weights: Mapping[int, tuple[float, ...]]
-
-    def logits(self, row: Row) -> list[float]:
-        columns = [self.weights[number] for number in row if number in self.weights]
-        return [sum(values) for values in zip(self.bias, *columns, strict=True)]
 
 
 def items_of(data_dir: Path) -> list[Item]:
@@ -202,13 +186,11 @@ def _boolean(name: BooleanName, items: Sequence[Item], rows: Sequence[Row], unse
         part = fitted([place for place in kept if place in known])
         for place in held_out:
             if place in known and unseen[place] in APPLIES_TO[name]:
-                true, false = part.logits(keep(crossed(rows[place], unseen[place])))
-                logits.append(true - false)
+                logits += part.logits(keep(crossed(rows[place], unseen[place])))
                 targets.append(0 if items[place].booleans[name] else 1)
     cut = _rate_matching(logits, targets)
     whole = fitted(chosen)
-    weights = {number: (w[0] - w[1],) for number, w in whole.weights.items()}
-    return regression.Fit((whole.bias[0] - whole.bias[1] - CUT_SHARE * cut,), weights)
+    return regression.Fit((whole.bias[0] - CUT_SHARE * cut,), whole.weights)
 
 
 def _rate_matching(logits: Sequence[float], targets: Sequence[int]) -> float:
@@ -218,24 +200,6 @@ def _rate_matching(logits: Sequence[float], targets: Sequence[int]) -> float:
     true_count = targets.count(0)
     ordered = sorted(logits, reverse=True)
     return (ordered[max(true_count - 1, 0)] + ordered[min(true_count, len(ordered) - 1)]) / 2
-
-
-def unseen_logits(
-    rows: Sequence[Row],
-    targets: Sequence[int],
-    sessions: Sequence[str],
-    penalty: float,
-    asked: Sequence[Row] | None = None,
-) -> list[float]:
-    """The logit of class 0 against class 1 by a fit that has not seen the session; of `asked` where it differs."""
-    logits = [0.0] * len(rows)
-    for held_out in folds(sessions, INNER_FOLDS):
-        kept = [place for place in range(len(rows)) if place not in held_out]
-        part = fit([rows[place] for place in kept], [targets[place] for place in kept], 2, penalty)
-        for place in held_out:
-            true, false = part.logits((asked or rows)[place])
-            logits[place] = true - false
-    return logits
 
 
 def folds(sessions: Sequence[str], count: int) -> list[frozenset[int]]:
@@ -248,47 +212,6 @@ def folds(sessions: Sequence[str], count: int) -> list[frozenset[int]]:
         part_of[session] = part
         totals[part] += sizes[session]
     return [frozenset(p for p, session in enumerate(sessions) if part_of[session] == part) for part in range(count)]
-
-
-def fit(rows: Sequence[Row], targets: Sequence[int], classes: int, penalty: float) -> Fit:
-    """Softmax regression by RMS-scaled gradient descent; `penalty` is the L2 factor per item."""
-    counts = Counter(number for row in rows for number in row)
-    columns = sorted(number for number, count in counts.items() if count >= SEEN_MIN)
-    place = {number: index for index, number in enumerate(columns)}
-    packed = [tuple(place[number] for number in row if number in place) for row in rows]
-    weights = [[0.0] * len(columns) for _ in range(classes)]
-    squares = [[0.0] * len(columns) for _ in range(classes)]
-    bias = [0.0] * classes
-    for step in range(STEPS):
-        slopes = [[penalty * w for w in weights[c]] for c in range(classes)]
-        bias_slopes = [0.0] * classes
-        for row, target in zip(packed, targets, strict=True):
-            for c, error in enumerate(_errors(row, target, weights, bias)):
-                share = error / len(rows)
-                bias_slopes[c] += share
-                slope = slopes[c]
-                for index in row:
-                    slope[index] += share
-        rate = 0.15 / (1 + step / 12)
-        for c in range(classes):
-            bias[c] -= 4 * rate * bias_slopes[c]
-            _step(weights[c], squares[c], slopes[c], rate)
-    return Fit(tuple(bias), {number: tuple(w[i] for w in weights) for i, number in enumerate(columns)})
-
-
-def _errors(row: Row, target: int, weights: Sequence[Sequence[float]], bias: Sequence[float]) -> list[float]:
-    """Predicted share less the true one, per class."""
-    logits = [bias[c] + sum([w[index] for index in row]) for c, w in enumerate(weights)]
-    top = max(logits)
-    powers = [math.exp(value - top) for value in logits]
-    total = sum(powers)
-    return [power / total - (c == target) for c, power in enumerate(powers)]
-
-
-def _step(weights: list[float], squares: list[float], slopes: Sequence[float], rate: float) -> None:
-    for index, slope in enumerate(slopes):
-        squares[index] = 0.8 * squares[index] + 0.2 * slope * slope
-        weights[index] -= rate * slope / (math.sqrt(squares[index]) + 1e-3)
 
 
 def source_of(trained: Tables) -> str:

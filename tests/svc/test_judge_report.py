@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from svc.judge_report import boundary_pairs, main, outcomes_of
 from svc.judge_words import words_and_pairs
 from svc.labelled import judge_prompt_item, judge_session_item, labelled_sessions, read_lines, session_item
 from svc.train_boundary import further_sessions
-from svc.train_judges import fit, folds, source_of, tables, written_items
+from svc.train_judges import folds, source_of, tables, written_items
 
 
 def pair(expert: str, judged: str, *, earned: bool = True, name: str = "p") -> Pair:
@@ -181,10 +182,27 @@ def test_folds_keep_sessions_whole() -> None:
 
 def test_a_fit_learns_what_tells_the_classes_apart() -> None:
     """A feature of one class alone weighs for it."""
-    rows = [(1, 9)] * 10 + [(2, 9)] * 10
-    fitted = fit(rows, [0] * 10 + [1] * 10, 2, 0.01)
-    assert fitted.logits((1, 9))[0] > fitted.logits((1, 9))[1]
-    assert fitted.logits((2, 9))[1] > fitted.logits((2, 9))[0]
+    rows = [(1, 9)] * 10 + [(2, 9)] * 10 + [(3, 9)] * 10
+    fitted = regression.fit(rows, [0] * 10 + [1] * 10 + [2] * 10, [1.0] * 30, 3, 0.01)
+    for place in range(3):
+        logits = fitted.logits((place + 1, 9))
+        assert max(logits) == logits[place]
+
+
+def test_a_feature_that_few_rows_show_is_left_out() -> None:
+    """Its number is not in the fit."""
+    fitted = regression.fit([(1, 2)] * 3 + [(1,)] * 3, [0, 1, 0] * 2, [1.0] * 6, 2, 0.01, seen_min=4)
+    assert set(fitted.weights) == {1}
+
+
+def test_two_classes_are_the_same_fit_with_one_of_them_held_at_0() -> None:
+    """Three classes of which one never occurs give the same lead, by twice the penalty's share."""
+    rows, targets = [(1,)] * 8 + [(2,)] * 4, [0] * 6 + [1] * 5 + [0]
+    two = regression.fit(rows, targets, [1.0] * 12, 2, 0.1)
+    three = regression.fit(rows, targets, [1.0] * 12, 3, 0.1)
+    for row in [(1,), (2,)]:
+        first, second, _ = three.logits(row)
+        assert two.logits(row)[0] == pytest.approx(first - second, abs=0.02)
 
 
 def test_training_twice_writes_the_same_file_and_it_is_python() -> None:
@@ -219,8 +237,26 @@ def test_the_words_that_are_features_are_those_of_the_written_prompts() -> None:
 def test_a_regression_finds_the_least_loss() -> None:
     """Of rows that say nothing the shares remain; a row that counts double pulls twice as much."""
     fitted = regression.fit([()] * 3, [0, 0, 1], [1.0, 1.0, 2.0], 2, 0.01)
-    true, false = fitted.logits(())
-    assert abs(true - false) < 1e-3
+    (lead,) = fitted.logits(())
+    assert abs(lead) < 1e-3
+
+
+def test_nothing_that_serves_needs_numpy() -> None:
+    """One module imports it, and that one is imported by what trains and measures alone."""
+    root = Path(__file__).parents[2]
+    texts = {
+        path.stem: path.read_text(encoding="utf-8")
+        for room in ("svc", "aggregates", "projections", "http")
+        for path in sorted((root / room).rglob("*.py"))
+    }
+
+    def importing(pattern: str) -> set[str]:
+        return {name for name, text in texts.items() if re.search(pattern, text, re.MULTILINE)}
+
+    assert importing(r"^\s*(import|from) numpy") == {"regression"}
+    trainers = {"train_judges", "train_boundary"}
+    assert importing(r"^\s*(from svc import .*|from svc\.|import svc\.)regression") == trainers
+    assert importing(r"^\s*(from|import) svc\.(train_|judge_report)") <= {*trainers, "judge_report"}
 
 
 @pytest.fixture(scope="module")
