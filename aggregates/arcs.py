@@ -10,6 +10,7 @@ from uuid import UUID
 
 import msgspec
 
+from aggregates.answered_gaps import NO_GAP_ANSWERS, GapAnswer, answered_boundary
 from aggregates.boundary import continues, topic_shift
 from aggregates.boundary_signals import OpenArc
 from aggregates.turn import COMMIT, Turn
@@ -45,6 +46,8 @@ class Arc(msgspec.Struct, frozen=True, array_like=True):
     """What the boundary judge said where it opened this arc."""
     said: bool | None = None
     """Whether there is a boundary before it, as a person said; None where nobody did."""
+    kept: tuple[BoundaryVerdict, ...] = ()
+    """What text models said where they saw no boundary within it."""
 
     @property
     def settles_at_us(self) -> int:
@@ -64,9 +67,12 @@ class _Open:
         self.opened_by = opened_by
         self.shift = shift
         self.so_far = OpenArc([first])
+        self.kept: list[BoundaryVerdict] = []
 
-    def add(self, turn: Turn) -> None:
+    def add(self, turn: Turn, verdict: BoundaryVerdict | None) -> None:
         self.turns.append(turn)
+        if verdict is not None:
+            self.kept.append(verdict)
         self.so_far.add(turn)
 
 
@@ -75,20 +81,23 @@ def cut_arcs(
     opened_by: BoundaryKind,
     shift: BoundaryVerdict | None,
     said: Mapping[UUID, bool] = NOTHING_SAID,
+    answers: Mapping[UUID, GapAnswer] = NO_GAP_ANSWERS,
 ) -> list[Arc]:
     """The arcs of turns in time order, of which the first opens an arc, for the reason given.
 
     `said`: turn → whether there is a boundary before it, as people said. That there is one cuts here; that there is
-    none joins whole sub-sessions, of whatever agent session, when arcs are merged.
+    none joins whole sub-sessions, of whatever agent session, when arcs are merged. `answers`: turn → what a text model
+    answered about the gap before it.
     """
     if not turns:
         return []
     arcs: list[Arc] = []
     current = _Open(turns[0], opened_by, shift, said)
     for turn in turns[1:]:
-        boundary, verdict = ("person", None) if said.get(turn.turn_id) else _boundary(current, turn)
+        spoken, answer = said.get(turn.turn_id), answers.get(turn.turn_id)
+        boundary, verdict = ("person", None) if spoken else _boundary(current, turn, answer)
         if boundary is None:
-            current.add(turn)
+            current.add(turn, verdict)
         else:
             arcs.append(_close(current, boundary, turn))
             current = _Open(turn, boundary, verdict, said)
@@ -96,15 +105,28 @@ def cut_arcs(
     return arcs
 
 
-def _boundary(current: _Open, turn: Turn) -> tuple[BoundaryKind | None, BoundaryVerdict | None]:
-    """A boundary that was said goes before one that is judged."""
+def _boundary(
+    current: _Open, turn: Turn, answer: GapAnswer | None
+) -> tuple[BoundaryKind | None, BoundaryVerdict | None]:
+    """Why `turn` opens an arc, and what a judge said of it; a text model's word that it opens none is told, too.
+
+    A boundary that was said goes before one that is judged, a text model's verdict before the embedded one.
+    """
     if turn.opening in ("clear", "end"):
         return turn.opening, None
     arc = current.so_far
-    if arc.has_change and COMMIT in arc.last.work.marks and not continues(arc, turn):
+    answered = answered_boundary(arc, turn, answer)
+    if answered is not None:
+        return ("commit" if committed(arc) else "topic") if answered.shift else None, answered
+    if committed(arc) and not continues(arc, turn):
         return "commit", None
     verdict = topic_shift(arc, turn)
-    return ("topic", verdict) if verdict.shift else (None, verdict)
+    return ("topic", verdict) if verdict.shift else (None, None)
+
+
+def committed(arc: OpenArc) -> bool:
+    """Whether the last turn of an open arc committed what the arc changed."""
+    return arc.has_change and COMMIT in arc.last.work.marks
 
 
 def _close(current: _Open, boundary: BoundaryKind | None, following: Turn | None) -> Arc:
@@ -126,6 +148,7 @@ def _close(current: _Open, boundary: BoundaryKind | None, following: Turn | None
         changed_files=_files(turn.work.changed_files for turn in current.turns),
         shift=current.shift,
         said=current.said,
+        kept=tuple(current.kept),
     )
 
 

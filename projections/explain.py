@@ -12,7 +12,7 @@ from projections.explain_facts import Told, ascending, counted, not_observed
 from projections.explain_outcome import outcome
 from projections.explain_overrides import overrides
 from projections.explain_rubric import rubric
-from projections.explain_shapes import Explanation, FloorExplained, ReworkExplained
+from projections.explain_shapes import BoundaryExplained, Explanation, FloorExplained, ReworkExplained
 from projections.reader import Reader
 from projections.sub_session_detail import turns_of
 from projections.sub_session_shown import select
@@ -57,14 +57,15 @@ def explanation(reader: Reader, scope: Scope, sub_session_id: UUID, rules_versio
             rework=parts[4],
             overrides=said,
             rules_version=rules_version,
-            judges=sorted({grade.judge, reached.judge, *(each.judge for each in grade.prompts), *_judge(opens.judge)}),
+            judges=sorted({grade.judge, reached.judge, *(each.judge for each in grade.prompts), *_judges(opens)}),
             positions=ascending([*(at for part in parts for at in part.positions), *(each.position for each in said)]),
         )
     return None
 
 
-def _judge(name: str | None) -> list[str]:
-    return [] if name is None else [name]
+def _judges(opens: BoundaryExplained) -> list[str]:
+    named = [] if opens.judge is None else [opens.judge]
+    return [*named, *(each.judge for each in opens.kept)]
 
 
 def _floor(told: Told) -> FloorExplained:

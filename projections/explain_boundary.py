@@ -8,10 +8,10 @@ from aggregates.merging import MERGE_GAP_US
 from aggregates.observation import Observation
 from aggregates.times import US_PER_SECOND, iso
 from aggregates.turn import Turn
-from aggregates.verdicts import BoundaryVerdict
+from aggregates.verdicts import BoundaryVerdict, Evidence
 from projections.bodies import unpack
 from projections.explain_facts import Told, ascending, counted, one_line, unquoted
-from projections.explain_shapes import BoundaryExplained, MergedArc, Piece
+from projections.explain_shapes import BoundaryExplained, KeptExplained, MergedArc, Piece
 
 _OPENED = {
     "start": "It opens with the first prompt of its agent session.",
@@ -36,15 +36,18 @@ _NO_FOLDER = "the working directory: not observed, so nothing could be merged ac
 def boundary(told: Told) -> BoundaryExplained:
     """What was said or judged at its first prompt, at its end, and where parts of it were merged."""
     first = told.arcs[0]
-    shift = first.shift if first.opened_by == "topic" else None
+    shift = first.shift if first.opened_by in ("topic", "commit") else None
     opening = told.prompt_piece("its first prompt", told.turns[0])
     evidence = _opening_evidence(told, first, shift, opening)
     merged = [_merged(told, one, other) for one, other in pairwise(told.arcs)]
+    kept = [_kept(verdict) for arc in told.arcs for verdict in arc.kept]
     closing = told.arcs[-1].closed_by
     text = [_OPENED.get(first.opened_by, f"It opens here: {first.opened_by}.")]
     if shift is not None:
-        text.append(f"The judge is {shift.confidence:.0%} sure: {'; '.join(each.what for each in shift.evidence)}.")
+        reasons = "; ".join(each.what for each in shift.evidence)
+        text.append(f"The judge, {shift.judge}, is {shift.confidence:.0%} sure: {reasons}.")
     text += [_merge_sentence(each) for each in merged]
+    text += [f"{each.judge} was asked whether a later prompt opens another topic, and says no." for each in kept]
     text.append(_CLOSED.get(closing or "", _QUIET if told.row.settled else _OPEN))
     return BoundaryExplained(
         kind=first.opened_by,
@@ -53,27 +56,41 @@ def boundary(told: Told) -> BoundaryExplained:
         confidence=None if shift is None else shift.confidence,
         evidence=evidence,
         merged=merged,
+        kept=kept,
         text=text,
         not_observed=[
             *unquoted(opening, told.turns[0]),
             *([_NO_FOLDER] if all(arc.cwd_digest is None for arc in told.arcs) else []),
         ],
         positions=ascending(
-            [told.turns[0].position, *(each.position for each in evidence), *(each.position for each in merged)]
+            [told.turns[0].position, *(each.position for part in (evidence, merged, kept) for each in part)]
         ),
     )
 
 
 def _opening_evidence(told: Told, first: Arc, shift: BoundaryVerdict | None, opening: Piece) -> list[Piece]:
     """What the judge went by; else where the boundary was said, and the prompt that it lies before."""
-    if shift is not None:
-        told_by = [Piece(what=each.what, position=opening.position, quote=opening.quote) for each in shift.evidence]
-        return told_by or [opening]
+    judged = [] if shift is None else [_judged(each, opening) for each in shift.evidence]
     if first.opened_by == "commit" and told.before is not None:
-        return [_said(told, told.before, "the commit before it", _commits), opening]
+        return [_said(told, told.before, "the commit before it", _commits), *(judged or [opening])]
+    if shift is not None:
+        return judged or [opening]
     if first.opened_by in ("clear", "end") and told.before is not None:
         return [_said(told, told.before, f"the {first.opened_by} before it", _closes), opening]
     return [opening]
+
+
+def _judged(evidence: Evidence, opening: Piece) -> Piece:
+    """A signal of the prompt's own quotes it; an answer of a text model stands elsewhere, and holds no words."""
+    if evidence.position in (None, opening.position):
+        return Piece(what=evidence.what, position=opening.position, quote=opening.quote)
+    return Piece(what=evidence.what, position=evidence.position, quote=None)
+
+
+def _kept(verdict: BoundaryVerdict) -> KeptExplained:
+    (answered,) = verdict.evidence
+    assert answered.position is not None
+    return KeptExplained(judge=verdict.judge, confidence=verdict.confidence, position=answered.position)
 
 
 def _said(told: Told, before: Turn, what: str, shows: Callable[[Observation], bool]) -> Piece:

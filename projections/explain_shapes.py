@@ -43,6 +43,15 @@ class MergedArc(msgspec.Struct, frozen=True, kw_only=True):
     position: int
 
 
+class KeptExplained(msgspec.Struct, frozen=True, kw_only=True):
+    """A place within the sub-session at which a text model was asked and saw no boundary."""
+
+    judge: str
+    confidence: float
+    position: int
+    """Of the answer."""
+
+
 class BoundaryExplained(Part, frozen=True, kw_only=True):
     """Where it begins and ends."""
 
@@ -55,6 +64,7 @@ class BoundaryExplained(Part, frozen=True, kw_only=True):
     confidence: float | None
     evidence: list[Piece]
     merged: list[MergedArc]
+    kept: list[KeptExplained]
 
 
 class FloorExplained(Part, frozen=True, kw_only=True):

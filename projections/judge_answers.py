@@ -1,13 +1,14 @@
 """Answers of text models as rows, and as they are derived from: by the turns that their captures belong to now."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from uuid import UUID
 
 import msgspec
 
 from aggregates.answered import NO_ANSWERS, Answers
+from aggregates.answered_gaps import NO_GAP_ANSWERS, GapAnswer
 from aggregates.arcs import Arc
 from aggregates.judge_events import JudgeAnswered
 from projections.bodies import pack, unpack
@@ -47,3 +48,21 @@ def _turns_of(db: sqlite3.Connection, answer: JudgeAnswered) -> set[UUID]:
     query = "SELECT k.value, a.turn_id FROM json_each(?) k LEFT JOIN turn_alias a ON a.alias_id = k.value"
     ids = msgspec.json.encode(answer.captures).decode()
     return {UUID(turn_id or capture_id) for capture_id, turn_id in db.execute(query, (ids,))}
+
+
+def gap_answers(db: sqlite3.Connection, session: str) -> Mapping[UUID, GapAnswer]:
+    """Turn of a session → what was answered last about the gap before it."""
+    query = (
+        "SELECT a.turn_id, j.position, j.body FROM judge_answers j JOIN turn_alias a ON a.alias_id = j.capture_id "
+        "WHERE j.agent_session_id = ? AND j.kind = 'boundary' ORDER BY j.position"
+    )
+    found = db.execute(query, (session,)).fetchall()
+    if not found:
+        return NO_GAP_ANSWERS
+    answers = [(UUID(turn_id), position, unpack(body, JudgeAnswered)) for turn_id, position, body in found]
+    turns = {turn_id: (position, answer, _turns_of(db, answer)) for turn_id, position, answer in answers}
+    return {
+        turn_id: GapAnswer(before.pop(), answer, position)
+        for turn_id, (position, answer, before) in turns.items()
+        if len(before) == 1
+    }

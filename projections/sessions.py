@@ -15,6 +15,7 @@ from aggregates.turn import Turn
 from aggregates.turns import JOIN_WINDOW_US, Aliases, Answer, Capture, Seen, build_turns
 from projections.bodies import pack, unpack
 from projections.corrections import session_gaps
+from projections.judge_answers import gap_answers
 from projections.line_counts import line_counts
 from projections.prices import priced_answer, priced_observation
 from projections.rows import BEGINNING_US, END_US, Rows
@@ -183,7 +184,7 @@ def _refold_arcs(db: sqlite3.Connection, session: str, start_us: int) -> Refolde
     base_us = BEGINNING_US if base is None else base.started_us
     turns = session_turns(db, session, base_us)
     opened_by, shift = ("start", None) if base is None else (base.opened_by, base.shift)
-    after = cut_arcs(turns, opened_by, shift, session_gaps(db, session))
+    after = cut_arcs(turns, opened_by, shift, session_gaps(db, session), gap_answers(db, session))
     query = "SELECT body FROM arcs WHERE agent_session_id = ? AND started_us >= ? ORDER BY started_us, arc_id"
     before = [unpack(row[0], Arc) for row in db.execute(query, (session, base_us))]
     return Refolded(tuple(before), tuple(after))

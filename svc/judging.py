@@ -1,5 +1,8 @@
 """Asking a text model to judge: settled sub-sessions only, one question after the other, each answer a fact.
 
+Of a sub-session its unsure boundaries come first. Its prompts and its outcome are asked about at a later look, when the
+views hold what became of it.
+
 Nothing waits for it. The embedded verdict stands until an answer is in the log, and whatever goes wrong it stands for
 good. What is passing (a limit, a budget, an endpoint that is down) is tried again later; what does not fit is not.
 """
@@ -22,7 +25,14 @@ from svc.gateway import answers, bounds
 from svc.gateway.answers import Answer, NoAnswer
 from svc.gateway.client import Count, Gateway
 from svc.gateway.leaving import leaving
-from svc.gateway.verdicts import Disbelieved, OutcomeAnswer, RubricAnswer, believed_rubric
+from svc.gateway.verdicts import (
+    BoundaryAnswer,
+    Disbelieved,
+    OutcomeAnswer,
+    RubricAnswer,
+    believed_boundary,
+    believed_rubric,
+)
 from svc.journal import Journal
 from svc.store import Conflict
 from svc_http.ports import Unavailable
@@ -32,7 +42,7 @@ log = structlog.get_logger()
 T = TypeVar("T")
 
 VERSION = 1
-"""Of the prompt texts `rubric` and `outcome`: whoever changes what they ask counts it up, and adds new files."""
+"""Of the prompt texts `boundary`, `rubric` and `outcome`: whoever changes one counts it up and adds new files."""
 
 _OF_THIS_QUESTION = frozenset({answers.MISFIT, answers.UNREADABLE, answers.TOO_LARGE})
 
@@ -81,7 +91,14 @@ class Judging:
         model = self._gateway.model
         if model is None:
             return
-        wanted = Wanted(model, VERSION, bounds.JUDGE_DAYS, bounds.JUDGE_SUB_SESSIONS, bounds.JUDGE_PROMPTS_MAX)
+        wanted = Wanted(
+            model=model,
+            version=VERSION,
+            days=bounds.JUDGE_DAYS,
+            sub_sessions=bounds.JUDGE_SUB_SESSIONS,
+            prompts=bounds.JUDGE_PROMPTS_MAX,
+            gaps=bounds.JUDGE_GAPS_MAX,
+        )
         done, may_ask = frozenset(self._done), self._gateway.may_ask
         for key, questions in await self._desk.read_all(lambda reader: unjudged(reader, wanted, may_ask, done)):
             for question in questions:
@@ -112,15 +129,21 @@ class Judging:
         """Raises `NoAnswer`, `Disbelieved`."""
         sent = leaving(question.payload)
         assert isinstance(sent, dict)
-        scope = question.scope
-        if question.kind == "rubric":
-            rubric = await self._gateway.ask(scope.organization_id, "rubric", VERSION, RubricAnswer, sent)
-            intent, earned = believed_rubric(rubric.value, str(sent["prompt"]))
-            fact = self._fact(question, rubric, rubric.value.confidence)
-            return msgspec.structs.replace(fact, intent=intent, earned=earned)
-        outcome = await self._gateway.ask(scope.organization_id, "outcome", VERSION, OutcomeAnswer, sent)
-        fact = self._fact(question, outcome, outcome.value.confidence)
-        return msgspec.structs.replace(fact, complete=outcome.value.complete)
+        organization_id = question.scope.organization_id
+        match question.kind:
+            case "rubric":
+                rubric = await self._gateway.ask(organization_id, "rubric", VERSION, RubricAnswer, sent)
+                intent, earned = believed_rubric(rubric.value, str(sent["prompt"]))
+                fact = self._fact(question, rubric, rubric.value.confidence)
+                return msgspec.structs.replace(fact, intent=intent, earned=earned)
+            case "outcome":
+                outcome = await self._gateway.ask(organization_id, "outcome", VERSION, OutcomeAnswer, sent)
+                fact = self._fact(question, outcome, outcome.value.confidence)
+                return msgspec.structs.replace(fact, complete=outcome.value.complete)
+            case "boundary":
+                gap = await self._gateway.ask(organization_id, "boundary", VERSION, BoundaryAnswer, sent)
+                shift = believed_boundary(gap.value, str(sent["prompt"]))
+                return msgspec.structs.replace(self._fact(question, gap, gap.value.confidence), boundary=shift)
 
     def _fact(self, question: Question, answer: Answer[T], confidence: float) -> JudgeAnswered:
         scope = question.scope

@@ -54,6 +54,9 @@ JUDGE_REMEMBERED_MAX = 20_000
 JUDGE_PROMPTS_MAX = 20
 """Prompts of one sub-session that are judged, and told of with its outcome: the first ones, and its last."""
 
+JUDGE_GAPS_MAX = 8
+"""Gaps between prompts of one agent session that are asked about, those first that the judge is least sure of."""
+
 assert ANSWER_TOKENS_MAX + PAYLOAD_CHARACTERS_MAX // CHARACTERS_PER_TOKEN_MIN < DAILY_TOKENS, (
     "one question is affordable"
 )

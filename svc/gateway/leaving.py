@@ -17,7 +17,7 @@ _ADDRESSED = re.compile(
     r"|\b(mark|set|rate|score|grade|judge|label|answer|return|output|give)\b[^.!?\n]{0,40}"
     r"\b(all|everything|every\w*|each)\b[^.,;!?\n]{0,25}\b(true|complete\w*|earned|pass\w*|a\+|100)\b"
     r"|\b(you are|act as|as) (the|a|an)\b[^.!?\n]{0,20}\b(judge|grader|evaluator)\b"
-    r"|\bsystem (prompt|message)\b|<\|[^|\n]{1,40}\|>|\bgoal_complete\b"
+    r"|\bsystem (prompt|message)\b|<\|[^|\n]{1,40}\|>|\b(goal_complete|new_topic)\b"
     r"|(루브릭|지시|지침|규칙|프롬프트)[^.!?\n]{0,20}무시|모두[^.!?\n]{0,20}(참|true|완료)",
     re.IGNORECASE,
 )

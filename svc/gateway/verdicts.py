@@ -43,6 +43,22 @@ class OutcomeAnswer(msgspec.Struct, forbid_unknown_fields=True):
     confidence: Confidence
 
 
+class BoundaryAnswer(msgspec.Struct, forbid_unknown_fields=True):
+    """Whether a prompt opens another topic."""
+
+    new_topic: bool
+    confidence: Confidence
+    quote: Annotated[str, msgspec.Meta(min_length=2, max_length=QUOTE_CHARACTERS_MAX)]
+
+
+def believed_boundary(answer: BoundaryAnswer, prompt: str) -> bool:
+    """Whether it opens another topic. `prompt`: as it was sent. Raises `Disbelieved`."""
+    quote = _plain(answer.quote)
+    if not quote or quote not in _plain(prompt):
+        raise Disbelieved("it quotes words that are not there")
+    return answer.new_topic
+
+
 def believed_rubric(answer: RubricAnswer, prompt: str) -> tuple[Intent | None, tuple[BooleanName, ...]]:
     """The intent, and the habits that apply to it and are shown. `prompt`: as it was sent. Raises `Disbelieved`."""
     said = _plain(prompt)

@@ -1,5 +1,6 @@
 """The same set of facts gives the same tables."""
 
+from itertools import pairwise
 from typing import Any
 from uuid import UUID
 
@@ -55,8 +56,9 @@ _said = st.tuples(
     st.integers(0, 24),
     st.booleans(),
 )
-CORRECTED = st.lists(st.one_of(_prompt, _log_prompt, _work, _said), min_size=2, max_size=30)
-"""The same, and what people say about some prompt of the story."""
+_judged = st.tuples(st.just("judged"), st.just(""), st.just(""), st.integers(0, 24), st.booleans())
+CORRECTED = st.lists(st.one_of(_prompt, _log_prompt, _work, _said, _judged), min_size=2, max_size=30)
+"""The same, and what people, and text models, say about some prompt of the story."""
 
 
 def told(story: list[tuple[str, str, str, int, bool]], scope: Scope = ANA) -> list[Placed]:
@@ -65,7 +67,7 @@ def told(story: list[tuple[str, str, str, int, bool]], scope: Scope = ANA) -> li
     # Once and first, as a server does it: a claim has its whole session derived anew, and would hide what was missed.
     for session in SESSIONS:
         log.claim(session)
-    captures = _captures(story)
+    captures, neighbours = _captures(story), _neighbours(story)
     for number, (what, session, detail, at_us, named) in enumerate(story):
         # Now and then the same name twice, and a name that telemetry knows before the prompt is there.
         host = f"host-{at_us if number % 3 else at_us % 7}" if named else None
@@ -79,6 +81,8 @@ def told(story: list[tuple[str, str, str, int, bool]], scope: Scope = ANA) -> li
             log.records(session, fields | {"record_id": f"log-{number}"})
         elif what == "said" and captures:
             _say(log, *captures[at_us % len(captures)], detail, named)
+        elif what == "judged" and neighbours:
+            log.answers_gap(*neighbours[at_us % len(neighbours)], named)
         elif what == "work" and detail == "lines":
             log.lines(session, at_us, number, temporality="cumulative" if named else "delta", start_us=MONDAY)
         elif what == "work":
@@ -95,6 +99,19 @@ def _captures(story: list[tuple[str, str, str, int, bool]]) -> list[tuple[str, U
         elif what == "log":
             captures.append((session, record_capture_id(session, f"log-{number}")))
     return captures
+
+
+def _neighbours(story: list[tuple[str, str, str, int, bool]]) -> list[tuple[str, UUID, UUID]]:
+    """Every two prompts of a session that follow each other in time: the gaps that a model may be asked about."""
+    times = [(at_us, number) for number, (_, _, _, at_us, _) in enumerate(each for each in story if _asks(each))]
+    captures = _captures(story)
+    ordered = [captures[number] for _, number in sorted(times)]
+    by_session = [[capture for session, capture in ordered if session == name] for name in SESSIONS]
+    return [(name, *two) for name, own in zip(SESSIONS, by_session, strict=True) for two in pairwise(own)]
+
+
+def _asks(step: tuple[str, str, str, int, bool]) -> bool:
+    return step[0] in ("prompt", "log")
 
 
 def _say(log: Log, session: str, capture_id: UUID, topic: str, holds: bool) -> None:
@@ -152,7 +169,7 @@ def test_any_order_any_batches_and_duplicates_give_the_same_tables(story: Any, r
 
 @settings(max_examples=150, deadline=None)
 @given(CORRECTED, st.randoms(use_true_random=False), st.lists(st.integers(0, 60), max_size=12))
-def test_what_people_say_counts_whenever_it_is_read(story: Any, random: Any, cuts: Any) -> None:
+def test_what_people_and_models_say_counts_whenever_it_is_read(story: Any, random: Any, cuts: Any) -> None:
     """Before the capture it is about, long after it, twice: the tables are those of the facts in order."""
     facts = told(story)
     at_once = project(facts)

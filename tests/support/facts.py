@@ -14,6 +14,7 @@ from aggregates.events import (
     GapCorrected,
     GoalCorrected,
     IntentCorrected,
+    JudgeAnswered,
     MetricsCaptured,
     PromptAnswered,
     PromptCaptured,
@@ -144,6 +145,12 @@ class Log:
         """Somebody says what was wanted."""
         return self._add(IntentCorrected, agent_session_id=session, capture_id=capture_id, intent_class=intent_class)
 
+    def answers_gap(self, session: str, before: UUID, capture_id: UUID, boundary: bool, **fields: Any) -> "Log":
+        """A text model says whether a prompt opens another topic than the one before it."""
+        about: dict[str, Any] = {"agent_session_id": session, "capture_id": capture_id, "captures": (before,)}
+        asked: dict[str, Any] = {"model": "m", "prompt_version": 1, "input_digest": b"d" * 16, "confidence": 0.9}
+        return self._add(JudgeAnswered, kind="boundary", boundary=boundary, **about, **(asked | fields))
+
     def renames(self, capture_id: UUID, title: str) -> "Log":
         """Somebody names the sub-session that holds a capture."""
         return self._add(TitleEdited, turn_id=capture_id, title=Words(title))
@@ -172,7 +179,7 @@ class Log:
         self.facts.append(Placed(len(self.facts) + 1, TimePassed(received_at_us=to_us)))
         return self
 
-    def _add(self, kind: type[Event], at_us: int | None = None, **fields: Any) -> "Log":
+    def _add(self, kind: type[Event], at_us: int | None = None, /, **fields: Any) -> "Log":
         self.now_us = max(self.now_us, at_us or 0)
         owner = {"organization_id": self.scope.organization_id, "developer_id": self.scope.developer_id}
         self.facts.append(Placed(len(self.facts) + 1, kind(received_at_us=self.now_us, **owner, **fields)))
