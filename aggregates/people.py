@@ -261,7 +261,7 @@ def _add_team_member(command: AddTeamMember, directory: Directory, now_us: int) 
     scope = Scope(team.organization_id, command.developer_id)
     if directory.membership(scope) is None:
         message = f"developer {command.developer_id} is no member of the team's organization; start that first"
-        return _refused(Reason.INVALID, message)
+        return _refused(Reason.CONFLICT, message)
     if any(known.team_id == command.team_id for known in directory.teams_of(scope)):
         return _refused(Reason.CONFLICT, f"developer {command.developer_id} is in the team already")
     added = e.TeamMemberAdded(
@@ -288,7 +288,7 @@ def _issue_key(command: IssueKey, directory: Directory, now_us: int) -> PeopleDe
             f"developer {command.developer_id} is no member of organization {command.organization_id}; "
             "start a membership first"
         )
-        return _refused(Reason.INVALID, message)
+        return _refused(Reason.CONFLICT, message)
     if command.expires_at_us is not None and command.expires_at_us <= now_us:
         return _refused(Reason.INVALID, "expires_at must lie in the future")
     if directory.credential(command.key_digest) is not None:

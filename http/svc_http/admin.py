@@ -17,7 +17,7 @@ from aggregates.people_records import Developer
 from aggregates.times import parse_instant
 from projections.activation import Activation
 from svc_http.bodies import Request, read_json
-from svc_http.errors import bad_request, not_found, refusal
+from svc_http.errors import HttpError, bad_request, not_found, refusal
 from svc_http.params import limit, offset, path_id
 from svc_http.ports import Service
 from svc_http.replies import json_reply, no_content
@@ -202,6 +202,7 @@ async def create_team(service: Service, request: Request) -> TrioResponse:
 async def create_team_membership(service: Service, request: Request) -> TrioResponse:
     """201 with the record of the stay."""
     body = await read_json(request, _TEAM_MEMBERSHIP)
+    _check_developer(service, body.developer_id)
     command = p.AddTeamMember(team_membership_id=uuid.uuid4(), team_id=body.team_id, developer_id=body.developer_id)
     return json_reply(await _carried_out(service, command), 201)
 
@@ -209,6 +210,7 @@ async def create_team_membership(service: Service, request: Request) -> TrioResp
 async def create_key(service: Service, request: Request) -> TrioResponse:
     """201 with the record and, this once, the key itself."""
     body = await read_json(request, _KEY)
+    _check_developer(service, body.developer_id)
     organization_id = body.organization_id or _only_organization(service, body.developer_id)
     key = f"{body.prefix.rstrip('_')}_{secrets.token_urlsafe(KEY_BYTES)}"
     command = p.IssueKey(
@@ -224,17 +226,20 @@ async def create_key(service: Service, request: Request) -> TrioResponse:
     return json_reply(KeyShown(**msgspec.structs.asdict(record), key=key), 201)
 
 
-def _only_organization(service: Service, developer_id: UUID) -> UUID:
+def _check_developer(service: Service, developer_id: UUID) -> None:
     if service.directory.get(Developer, developer_id) is None:
         raise not_found(f"no developer {developer_id}")
+
+
+def _only_organization(service: Service, developer_id: UUID) -> UUID:
     current = [
         each.organization_id
         for each in service.directory.memberships()
         if each.active and each.developer_id == str(developer_id)
     ]
     if len(current) != 1:
-        raise bad_request(
-            f"developer {developer_id} belongs to {len(current)} organizations; say which by organization_id"
+        raise HttpError(
+            409, f"developer {developer_id} belongs to {len(current)} organizations; say which by organization_id"
         )
     return UUID(current[0])
 

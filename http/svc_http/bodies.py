@@ -227,9 +227,9 @@ def gunzip_small(data: bytes, bytes_max: int) -> bytes | None:
 
 
 def decoded(decoder: msgspec.json.Decoder[T], data: bytes) -> T:
-    """The value that JSON text holds, without NUL in any of its texts. Raises `HttpError` 400."""
+    """The value that JSON text holds, without NUL in any text of a known field. Raises `HttpError` 400."""
     try:
-        value = decoder.decode(data)
+        value = _typed(decoder, data)
     except msgspec.ValidationError as error:
         raise bad_request(f"the request body does not fit: {error}") from error
     except RecursionError as error:
@@ -237,8 +237,32 @@ def decoded(decoder: msgspec.json.Decoder[T], data: bytes) -> T:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise bad_request(_unreadable(data, error)) from error
     if b"\\u0000" in data:
-        _refuse_nul(data)
+        _refuse_nul(value)
     return value
+
+
+def _typed(decoder: msgspec.json.Decoder[T], data: bytes) -> T:
+    """The value, where 3.0 is an integer as 3 is: JSON knows no difference. Raises what msgspec raises."""
+    try:
+        return decoder.decode(data)
+    except msgspec.ValidationError as error:
+        if "`float`" not in str(error):
+            raise
+    return decoder.decode(_FLOAT_OR_TEXT.sub(_as_integer, data))
+
+
+_FLOAT_OR_TEXT = re.compile(
+    rb'"(?:[^"\\]|\\.)*+"|-?[0-9]++(?:\.[0-9]++(?:[eE][+-]?[0-9]++)?|[eE][+-]?[0-9]++)', re.DOTALL
+)
+_INTEGER_END = 2.0**63
+
+
+def _as_integer(found: re.Match[bytes]) -> bytes:
+    """A number that is whole, written as one; anything else as it was."""
+    token = found[0]
+    if token.startswith(b'"') or not abs(number := float(token)) < _INTEGER_END or not number.is_integer():
+        return token
+    return b"%d" % int(number)
 
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -256,8 +280,9 @@ def _unreadable(data: bytes, error: Exception) -> str:
     return f"the request body is not JSON: {error}"
 
 
-def _refuse_nul(data: bytes) -> None:
-    for place, text in _texts(msgspec.json.decode(data)):
+def _refuse_nul(value: object) -> None:
+    """What is not known is not kept, so nothing in it does harm; what is kept raw is looked at where it is read."""
+    for place, text in _texts(msgspec.to_builtins(value, enc_hook=lambda _raw: None)):
         if "\0" in text:
             raise bad_request(f"{place} holds a NUL character; send the text without it")
 

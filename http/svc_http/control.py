@@ -9,7 +9,7 @@ from aggregates.commands import AnyCommand, ForgetDeveloper, Reply
 from aggregates.people import principal
 from aggregates.scope import Scope
 from svc_http.bodies import Request, read_json, read_msgpack
-from svc_http.errors import bad_request
+from svc_http.errors import bad_request, not_found
 from svc_http.ports import Service, UnknownRules
 from svc_http.replies import json_reply
 
@@ -50,7 +50,7 @@ async def start_replay(service: Service, request: Request) -> TrioResponse:
     try:
         status = await service.start_replay(body.rules)
     except UnknownRules as error:
-        raise bad_request(str(error)) from error
+        raise not_found(str(error)) from error
     return json_reply(status, 202)
 
 

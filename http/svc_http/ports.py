@@ -28,7 +28,7 @@ class Unavailable(Exception):
 
 
 class UnknownRules(Exception):
-    """There is no rule set of that number; the message names those there are. Answered as 400."""
+    """There is no rule set of that number; the message names those there are. Answered as 404."""
 
 
 class NotRefreshed(Exception):

@@ -142,7 +142,7 @@ def test_a_key_is_found_on_the_stream_of_its_digest() -> None:
         (EndTeam(team_id=named("none")), Reason.NOT_FOUND),
         (AddTeamMember(team_membership_id=_STAY, team_id=named("none"), developer_id=ANA), Reason.NOT_FOUND),
         (RemoveTeamMember(team_membership_id=named("none")), Reason.NOT_FOUND),
-        (issue(key_of("x"), OTHER, ANA), Reason.INVALID),
+        (issue(key_of("x"), OTHER, ANA), Reason.CONFLICT),
         (issue(key_of("x"), ACME, ANA, expires_at_us=NOW_US), Reason.INVALID),
         (issue(ANA_KEY, ACME, ANA), Reason.CONFLICT),
         (RevokeKey(credential_id=named("none")), Reason.NOT_FOUND),
@@ -275,7 +275,7 @@ def test_a_team_member_belongs_to_the_team_until_removed_and_may_come_back() -> 
     [
         (AddTeamMember(team_membership_id=named("2"), team_id=_TEAM, developer_id=ANA), Reason.CONFLICT),
         (AddTeamMember(team_membership_id=_STAY, team_id=_TEAM, developer_id=BEN), Reason.CONFLICT),
-        (AddTeamMember(team_membership_id=named("2"), team_id=_TEAM, developer_id=EVE), Reason.INVALID),
+        (AddTeamMember(team_membership_id=named("2"), team_id=_TEAM, developer_id=EVE), Reason.CONFLICT),
         (CreateTeam(team_id=_TEAM, organization_id=ACME, name="x"), Reason.CONFLICT),
     ],
 )

@@ -19,6 +19,7 @@ _CONTROL = f"{_ADMIN}/control"
 _LISTED = (*q.PAGE, *q.FILTERS)
 _COMMANDS = Plain("application/msgpack", {})
 _NO_MEMBER = {404: "There is no such organization, or nobody of that id in it.", 409: "Too many run already."}
+_NO_MEMBER_YET = "The developer is no member of the organization: start a membership first."
 _GONE = {404: "There is nothing of that id."}
 
 
@@ -76,12 +77,16 @@ PEOPLE: Table = {
         admin.TeamMembershipBody,
         p.TeamMembershipRecord,
         _404="There is no such active team.",
-        _409="The developer is in the team already.",
+        _409=f"The developer is in the team already. {_NO_MEMBER_YET}",
     ),
     ("DELETE", f"{_ADMIN}/team-memberships/<team_membership_id>"): _end("End a stay in a team."),
     ("GET", f"{_ADMIN}/keys"): _list("Every key by its first characters.", p.KeyRecord),
     ("POST", f"{_ADMIN}/keys"): _create(
-        "Make a key; it is shown this once.", admin.KeyBody, admin.KeyShown, _404="There is no such developer."
+        "Make a key; it is shown this once.",
+        admin.KeyBody,
+        admin.KeyShown,
+        _404="There is no such developer.",
+        _409=_NO_MEMBER_YET,
     ),
     ("DELETE", f"{_ADMIN}/keys/<key_id>"): _end("Revoke a key, from the very next request on."),
 }
@@ -92,7 +97,11 @@ CONTROL: Table = {
         about="Carry out commands of the command line.", tag="Control", body=_COMMANDS, answers={200: _COMMANDS}
     ),
     ("POST", f"{_CONTROL}/replay"): Operation(
-        about="Build the scores anew from the log.", tag="Control", body=ReplayBody, answers={202: ReplayStatus}
+        about="Build the scores anew from the log.",
+        tag="Control",
+        body=ReplayBody,
+        answers={202: ReplayStatus},
+        refuses={404: "There is no such rule set."},
     ),
     ("GET", f"{_CONTROL}/replay"): Operation(
         about="How far the newest replay has come.", tag="Control", answers={200: ReplayStatus}

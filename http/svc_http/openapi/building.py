@@ -10,7 +10,7 @@ import msgspec
 from svc_http.errors import RETRY_AFTER_SECONDS, ErrorBody
 from svc_http.openapi.administration import CONTROL, PEOPLE
 from svc_http.openapi.captures import CAPTURES, SERVICE
-from svc_http.openapi.dressing import TIMEZONE, dressed
+from svc_http.openapi.dressing import JSON, TIMEZONE, dressed
 from svc_http.openapi.reads import SCORES, SUB_SESSIONS, TEAMS, TELEMETRY
 from svc_http.openapi.reports import REPORTS
 from svc_http.openapi.words import OneOf, Operation, Parameter, Plain, Schema, Table
@@ -86,7 +86,7 @@ def document(tables: Mapping[str, Sequence[Route]], version: str, ingest_url: st
         "servers": list(servers.values()),
         "paths": paths,
         "components": {
-            "schemas": types.components | {"Timezone": TIMEZONE},
+            "schemas": types.components | {"Json": JSON, "Timezone": TIMEZONE},
             "responses": {str(status): _error(status, types) for status in _ERRORS} | {"other": _error(None, types)},
             "securitySchemes": _SCHEMES,
         },

@@ -4,11 +4,12 @@ from collections.abc import Callable
 from typing import Any, get_args
 from zoneinfo import available_timezones
 
+from aggregates.catalog_checks import REASON_CHARACTERS_MAX, TEXT_CHARACTERS_MAX
 from aggregates.floor import TriviaReason
 from aggregates.grades import RUBRIC_LADDER
 from aggregates.people_checks import LANGUAGE, NAME_CHARACTERS_MAX
 from aggregates.verdicts import INTENTS, JudgeStatus
-from svc_http.openapi.words import Schema
+from svc_http.openapi.words import YEARS, Schema
 
 TIMEZONE: Schema = {
     "title": "Timezone",
@@ -46,12 +47,24 @@ _ANSWERED: dict[str, Schema] = {
 """Field of an answer → what is true of it wherever it stands."""
 
 _SENT_TIMES = ("submitted_at", "responded_at", "expires_at", "published_at", "from", "to")
-_SENT_TIME: Schema = {"anyOf": [{"format": "date-time"}, {"format": "date"}]}
+_SENT_TIME: Schema = {"pattern": YEARS, "anyOf": [{"format": "date-time"}, {"format": "date"}]}
 _NOT_BLANK: Schema = {"pattern": r"^[^\u0000]*\S[^\u0000]*$"}
 _NO_NUL: Schema = {"pattern": r"^[^\u0000]*$"}
 _CONTROL = r"\u0000-\u001f\u007f-\u009f"
 _NAME: Schema = {"pattern": rf"^[^{_CONTROL}]*[^\s{_CONTROL}][^{_CONTROL}]*$"}
 _NAMED: Schema = {"minLength": 1, "maxLength": NAME_CHARACTERS_MAX, **_NAME}
+_JSON_REF: Schema = {"$ref": "#/components/schemas/Json"}
+_JSON_FIELDS: Schema = {"propertyNames": _NO_NUL, "additionalProperties": _JSON_REF}
+JSON: Schema = {
+    "title": "Json",
+    "description": "Any JSON value without NUL in its texts.",
+    "anyOf": [
+        {"type": ["null", "boolean", "number"]},
+        {"type": "string", **_NO_NUL},
+        {"type": "array", "items": _JSON_REF},
+        {"type": "object", **_JSON_FIELDS},
+    ],
+}
 _SENT_ANYWHERE: dict[str, Schema] = {
     "display_name": _NAMED,
     "timezone": {"$ref": "#/components/schemas/Timezone"},
@@ -62,14 +75,29 @@ _SENT: dict[tuple[str, str], Schema] = {
     ("OrganizationChange", "name"): _NAMED,
     ("TeamBody", "name"): _NAMED,
     ("KeyBody", "name"): _NAMED,
-    ("GenerateBody", "date"): {"format": "date"},
+    ("GenerateBody", "date"): {"format": "date", "pattern": YEARS},
     ("GenerateBody", "language"): _NO_NUL,
     ("PromptBody", "prompt_text"): _NOT_BLANK,
-    ("PromptBody", "metadata"): {"type": ["object", "null"]},
+    ("PromptBody", "metadata"): {"type": ["object", "null"], **_JSON_FIELDS},
     ("EditBody", "title"): _NOT_BLANK,
     ("OverrideBody", "field"): {"enum": ["boundary", "completion", "rollback", "label"]},
+    ("OverrideBody", "payload"): _JSON_FIELDS,
 }
 """(Body, field) → what the route checks beyond the type."""
+
+
+_CATALOG_TYPES = ("ExactLookup", "ListRate", "KnownModel", "ObservedProvider", "InferredProvider")
+_SHOWN: Schema = {"minLength": 1, "maxLength": TEXT_CHARACTERS_MAX, **_NAME}
+_CATALOG: dict[str, Schema] = {
+    "external_model_id": _SHOWN,
+    "canonical_model_id": _SHOWN,
+    "display_name": _SHOWN,
+    "provider": _SHOWN,
+    "unpriced_reason": _SHOWN | {"maxLength": REASON_CHARACTERS_MAX},
+    "effective_from": _SENT_TIME,
+    "effective_to": _SENT_TIME,
+}
+"""Field of a catalog, sent and answered alike → what is checked before it is published."""
 
 
 def dressed(components: dict[str, Any]) -> dict[str, Any]:
@@ -80,14 +108,13 @@ def dressed(components: dict[str, Any]) -> dict[str, Any]:
 def _schema(name: str, schema: Schema) -> Schema:
     facets = _of_body if name.endswith(("Body", "Change", "Document")) else _of_answer
     fields = {field: _field(facets, name, field, each) for field, each in schema.get("properties", {}).items()}
-    keys = {"propertyNames": _NO_NUL} if facets is _of_body else {}
-    return schema | ({"properties": fields} if fields else {}) | keys
+    return schema | ({"properties": fields} if fields else {})
 
 
 def _of_answer(name: str, field: str) -> Schema:
     if field.endswith(("_at", "At")):
         return _TIME
-    return _ANSWERED.get(field, {})
+    return _CATALOG.get(field, {}) if name in _CATALOG_TYPES else _ANSWERED.get(field, {})
 
 
 def _of_body(name: str, field: str) -> Schema:
@@ -99,8 +126,8 @@ def _of_body(name: str, field: str) -> Schema:
 def _field(facets: Callable[[str, str], Schema], name: str, field: str, schema: Schema) -> Schema:
     """The facets belong to the text, wherever in the alternatives it stands."""
     found = facets(name, field)
-    if not schema:
-        return {key: value for key, value in found.items() if key != "pattern"}
+    if not schema or schema.get("type") == "object":
+        return schema | {key: value for key, value in found.items() if key != "pattern"}
     if schema.get("type") == "string" and "enum" not in schema:
         return found | schema if "pattern" in schema or "format" in schema else schema | found
     if "anyOf" in schema:

@@ -1,16 +1,16 @@
 """The query parameters that routes share, with the bounds and defaults that the routes obey."""
 
 from svc_http.intelligence import OFFSET_MINUTES, RIGHTSIZING_DAYS
-from svc_http.openapi.words import Parameter, Schema
+from svc_http.openapi.words import YEARS, Parameter, Schema
 from svc_http.overrides import WINDOW_DAYS_DEFAULT, WINDOW_DAYS_MAX
 from svc_http.params import LIMIT_DEFAULT, LIMIT_MAX, WINDOW_NAMES
 from svc_http.periods import PERIODS
 from svc_http.scores import TREND_POINTS_DEFAULT, TREND_POINTS_MAX
 from svc_http.telemetry import GROUPINGS, RECORDS_DEFAULT, RECORDS_MAX, SIGNALS
 
-_YEARS = "Of the years 1970 to 9998."
-TIME: Schema = {"type": "string", "anyOf": [{"format": "date-time"}, {"format": "date"}], "description": _YEARS}
-DATE: Schema = {"type": "string", "format": "date", "description": _YEARS}
+_IN_YEARS: Schema = {"type": "string", "pattern": YEARS, "description": "Of the years 1970 to 9998."}
+TIME: Schema = _IN_YEARS | {"anyOf": [{"format": "date-time"}, {"format": "date"}]}
+DATE: Schema = _IN_YEARS | {"format": "date"}
 ID: Schema = {"type": "string", "format": "uuid"}
 
 

@@ -23,7 +23,7 @@ from projections import (
 )
 from svc_http.activity import Listed, TaskTimesShown
 from svc_http.openapi import parameters as q
-from svc_http.openapi.words import Operation, Parameter, Plain, Table, answered_by
+from svc_http.openapi.words import Operation, Parameter, Plain, Schema, Table, answered_by
 from svc_http.overrides import Overridden, OverrideBody
 from svc_http.periods import Trend
 from svc_http.sub_sessions import EditBody
@@ -32,6 +32,16 @@ from svc_http.telemetry import AnalyticsShown, Groups, TurnsBody, TurnsUse
 _SCORE = "/v1/score_v3"
 _NOT_YOURS = {404: "No sub-session of that id is the caller's."}
 _NO_TEAM = {404: "The caller is in no active team of that id."}
+_EVENT: Schema = {
+    "description": "One event of the stream; what `data` holds is JSON. One without `data` only moves the id on.",
+    "type": "object",
+    "properties": {
+        "event": {"type": "string", "pattern": r"^svc\.score_v3\.sub_session\."},
+        "id": {"type": "string"},
+        "data": {"type": "string", "contentMediaType": "application/json"},
+        "retry": {"type": "integer"},
+    },
+}
 
 
 def _read(about: str, answer: object, *query: Parameter, tag: str = "Scores", **more: object) -> Operation:
@@ -88,7 +98,7 @@ SUB_SESSIONS: Table = {
         about="What happens to the caller's sub-sessions, as server-sent events.",
         tag="Sub-sessions",
         query=(q.LAST_EVENT_ID,),
-        answers={200: Plain("text/event-stream", {"type": "string"})},
+        answers={200: Plain("text/event-stream", _EVENT)},
         refuses={429: "The caller has as many streams open as one may have."},
     ),
     ("GET", f"{_SCORE}/realtime/sub-sessions"): _read(

@@ -7,6 +7,9 @@ import msgspec
 
 Schema = dict[str, Any]
 
+YEARS = r"^(19[7-9][0-9]|[2-8][0-9]{3}|9[0-8][0-9]{2}|99[0-8][0-9]|999[0-8])-"
+"""How a time or date of the years 1970 to 9998 begins; further ones are refused."""
+
 
 class Parameter(msgspec.Struct, frozen=True, kw_only=True):
     """One parameter of the query, or a header that means something."""
