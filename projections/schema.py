@@ -5,8 +5,7 @@ in `aggregates`; what SQL must filter, join or sum stands in columns.
 """
 
 import sqlite3
-
-from sqlite_utils import Database
+from functools import cache
 
 SCHEMA_VERSION = 16
 """Counted up whenever a table or a body changes shape; the views are then built anew from the log."""
@@ -325,16 +324,34 @@ _INDEXES: tuple[tuple[str, tuple[str, ...]], ...] = (
 
 
 def create(connection: sqlite3.Connection) -> None:
-    """Make every table and index that is not there yet, an empty bookmark, and a feed of changes that has not begun."""
-    database = Database(connection, execute_plugins=False)
-    for name, (columns, key) in (_TABLES | _CHANGES).items():
-        if not database[name].exists():
-            database.table(name).create(columns, pk=key, strict=True)
-    for name, indexed in _INDEXES:
-        database.table(name).create_index(indexed, if_not_exists=True)
+    """Make the tables and indexes, an empty bookmark, and a feed of changes that has not begun, unless all are there."""
+    if connection.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,):
+        return
+    connection.execute("BEGIN")
+    for statement in _statements():
+        connection.execute(statement)
     connection.execute("INSERT OR IGNORE INTO bookmark VALUES (1, 0, 0, x'')")
     connection.execute("INSERT OR IGNORE INTO change_feed VALUES (1, NULL)")
+    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     connection.commit()
+
+
+@cache
+def _statements() -> tuple[str, ...]:
+    """Worked out once a process, and only in one that makes a file: sqlite-utils takes a while to import."""
+    from sqlite_utils import Database
+
+    database = Database(memory=True, execute_plugins=False)
+    for name, (columns, key) in (_TABLES | _CHANGES).items():
+        database.table(name).create(columns, pk=key, strict=True)
+    for name, indexed in _INDEXES:
+        database.table(name).create_index(indexed)
+    made = [str(sql) for (sql,) in database.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")]
+    database.close()
+    return tuple(
+        sql.replace("CREATE TABLE", "CREATE TABLE IF NOT EXISTS").replace("CREATE INDEX", "CREATE INDEX IF NOT EXISTS")
+        for sql in made
+    )
 
 
 def table_names() -> tuple[str, ...]:

@@ -5,30 +5,25 @@ Both ways offer the same few things, so a command need not know which one it got
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any, Protocol, TypeVar, cast
-from uuid import UUID
+from typing import Any, Protocol, cast
 
 import httpx
 import msgspec
 import trio
 
 from aggregates.commands import AnyCommand, Reply
-from aggregates.people import MembershipRecord
 from svc import replay
 from svc.app import open_service
 from svc.catalog_access import CatalogAccess, LocalCatalog, RemoteCatalog
 from svc.event_log import EVENTS_FILE
 from svc.folder import InUse, held, running
-from svc.limits import BUSY_TRIES, PAGE_RECORDS, POLL_SECONDS, REMOTE_TIMEOUT_SECONDS
+from svc.limits import BUSY_TRIES, POLL_SECONDS, REMOTE_TIMEOUT_SECONDS
 from svc.rules import checked
 from svc.secrets_file import internal_secret
 from svc.service import RunningService
 from svc.settings import Settings
 from svc.views import new_file
-from svc_http.app import build_api
 from svc_http.server_shown import ReplayStatus
-
-_R = TypeVar("_R")
 
 
 class NotReached(Exception):
@@ -39,9 +34,6 @@ class Access(Protocol):
     """What commands do with the data."""
 
     async def send(self, command: AnyCommand) -> Reply: ...
-
-    async def developers(self) -> dict[UUID, UUID]:
-        """Every current member, and the organization of each."""
 
     async def replay(self, rules_version: int | None, progress: replay.Progress) -> None: ...
 
@@ -88,6 +80,9 @@ class Local:
 
     async def admin(self, method: str, path: str, **arguments: Any) -> httpx.Response:
         """By the very routes that a server has, without a socket: so both ways do the same."""
+        # Here: most commands ask no route, and the framework takes a third of a second to import.
+        from svc_http.app import build_api
+
         # Cast: httpx and quart write the same ASGI in different types.
         transport = httpx.ASGITransport(app=cast(Any, build_api(self._service)))
         headers = {"X-Internal-Secret": self._service.settings.internal_secret}
@@ -96,13 +91,6 @@ class Local:
 
     async def send(self, command: AnyCommand) -> Reply:
         return await self._service.send(command)
-
-    async def developers(self) -> dict[UUID, UUID]:
-        return {
-            UUID(each.developer_id): UUID(each.organization_id)
-            for each in self._service.directory.memberships()
-            if each.active
-        }
 
     async def replay(self, rules_version: int | None, progress: replay.Progress) -> None:
         """Build beside the serving file, then move the pointer; the next start serves from the new one."""
@@ -135,13 +123,6 @@ class Remote:
         answer = await self._call("POST", "/v1/admin/control/capture", content=body, headers=headers)
         return msgspec.msgpack.decode(answer.content, type=list[Reply])[0]
 
-    async def developers(self) -> dict[UUID, UUID]:
-        return {
-            UUID(each.developer_id): UUID(each.organization_id)
-            async for each in self._listed("/v1/admin/memberships", MembershipRecord)
-            if each.active
-        }
-
     async def replay(self, rules_version: int | None, progress: replay.Progress) -> None:
         """Ask the server to build, and follow it."""
         wanted = {} if rules_version is None else {"rules": rules_version}
@@ -155,18 +136,6 @@ class Remote:
             if status.state != "running":
                 return
             await trio.sleep(POLL_SECONDS)
-
-    async def _listed(self, path: str, kind: type[_R]) -> AsyncIterator[_R]:
-        """Every record of a listing, page by page."""
-        offset = 0
-        while True:
-            answer = await self._call("GET", path, params={"limit": PAGE_RECORDS, "offset": offset})
-            page = msgspec.json.decode(answer.content, type=list[kind])  # type: ignore[valid-type]
-            for record in page:
-                yield record
-            if len(page) < PAGE_RECORDS:
-                return
-            offset += PAGE_RECORDS
 
     async def _call(self, method: str, path: str, **arguments: Any) -> httpx.Response:
         for _ in range(BUSY_TRIES):
