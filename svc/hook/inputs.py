@@ -18,6 +18,9 @@ _KINDS = {
 }
 """Claude Code's and Codex's names, and Gemini's two of its own."""
 
+_MENDED = "\ufffd"
+"""Stands for what no intake takes."""
+
 
 class Happening(NamedTuple):
     """One call of a hook; None for what it did not say."""
@@ -76,9 +79,10 @@ def clean(value: object) -> str | None:
     """A text without what no intake takes: NUL and halves of characters. None where it is none, or empty."""
     if not isinstance(value, str) or not value:
         return None
-    return value.replace("\0", "\ufffd").encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return value.replace("\0", _MENDED).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _id(told: dict[str, Any], name: str) -> str | None:
+    """None also for a broken one: mended, two of them would be taken for one, and no intake knows it."""
     value = (_text(told, name) or "").strip()
-    return value if 0 < len(value) <= ID_CHARACTERS_MAX else None
+    return value if 0 < len(value) <= ID_CHARACTERS_MAX and _MENDED not in value else None

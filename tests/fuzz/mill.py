@@ -1,0 +1,124 @@
+"""A service in memory whose log is bytes: what it takes is stored, derived, and derived again from the beginning."""
+
+import sqlite3
+from collections.abc import Iterable, Mapping
+from random import Random
+from uuid import uuid5
+
+from aggregates.catalog_decide import CatalogCommand, CatalogReply
+from aggregates.events import Event
+from projections.apply import bookmark
+from projections.changes import start_feed
+from projections.schema import table_names
+from svc.codec import Codec, NewEvent
+from svc.memory_store import open_memory_store
+from svc.projecting import step
+from svc.replay import digests
+from svc.vault import MemoryKeys, Vault
+from svc_http.app import build_api, build_intake
+from tests.support.facts import NAMESPACE, empty_views
+from tests.support.people import ANA_KEY
+from tests.svc_http.house import DIGESTER, Answer, Caller, House, bearer, internal
+
+NO_VIEWS = empty_views().serialize()
+"""Tables without rows, made once."""
+READS_AT_ONCE = 5
+"""How many reads are tried of one history."""
+
+READS = (
+    "/v1/score_v3/score?window=monthly",
+    "/v1/score_v3/realtime/sub-sessions",
+    "/v1/score_v3/insight/rubric?from=1970-01-01&to=9998-12-30",
+    "/v1/score_v3/tokens/trend",
+    "/v1/score_v3/skill",
+    "/v1/score_v3/integrity/recent?from=1970-01-01",
+    "/v1/score_v3/files?from_date=2026-07-01&to_date=2026-08-01",
+    "/v1/score_v3/task-time?from_date=2026-07-01&to_date=2026-08-01",
+    "/v1/score_v3/prompts/top?from_date=2026-07-01&to_date=2026-08-01",
+    "/v1/score_v3/model-task?from_date=2026-07-01&to_date=2026-08-01",
+    "/v1/score_v3/today-summary",
+    "/v1/score_v3/events",
+    "/v1/telemetry/logs?from=1970-01-01&to=9998-12-30",
+    "/v1/telemetry/metrics?from=1970-01-01&to=9998-12-30",
+    "/v1/telemetry/traces?from=1970-01-01&to=9998-12-30",
+    "/v1/telemetry/stats?from=1970-01-01&to=9998-12-30&group_by=session_id",
+    "/v1/telemetry/analytics?from=1970-01-01&to=9998-12-30",
+    "/v1/intelligence/throttle?from=1970-01-01&to=9998-12-30",
+    "/v1/intelligence/rightsizing?from=1970-01-01&to=9998-12-30",
+    "/v1/insights/report?from=2026-07-01&to=2026-08-02",
+)
+OF_ONE = ("", "/prompts", "/explain")
+"""What is read of a sub-session."""
+
+
+class Mill(House):
+    """A house with a real codec and a real store under it; Ana talks to it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.intake, self.api = Caller(build_intake(self), bearer()), Caller(build_api(self), bearer(ANA_KEY))
+        self._codec = Codec(Vault(MemoryKeys()))
+        self.admin = self.api.using(internal())
+        self.empty()
+
+    def empty(self) -> "Mill":
+        """As on the first day, with the same listeners."""
+        self.events, self.prices, self.newest_prices = [], None, None
+        self._streams = {}
+        self._views.close()
+        self._views = no_views()
+        start_feed(self._views, after=-1)
+        self.store = open_memory_store(self._codec)
+        return self
+
+    def _append(self, event: Event) -> None:
+        self.events.append(event)
+        self.store.append([NewEvent(uuid5(NAMESPACE, str(len(self.events))), 1, event)])
+        step(self._views, self.store, lambda _developer_id: DIGESTER, 1_000)
+
+    async def change_catalog(self, command: CatalogCommand) -> CatalogReply:
+        """What a house notes is stored here."""
+        known = len(self.events)
+        reply = await super().change_catalog(command)
+        self.events, decided = self.events[:known], self.events[known:]
+        for event in decided:
+            self._append(event)
+        return reply
+
+    def _fetch(self, positions: Iterable[int]) -> Mapping[int, Event]:
+        return {position: each.event for position, each in self.store.read_positions(list(positions)).items()}
+
+    @property
+    def failed(self) -> list[tuple[int, str]]:
+        """The facts that could not be derived."""
+        return list(self._views.execute("SELECT * FROM failed"))
+
+    def unlike_replayed(self, batch_events: int) -> list[str]:
+        """The tables that a replay in such batches gives otherwise."""
+        views = no_views()
+        while bookmark(views).position < self.store.head():
+            step(views, self.store, lambda _developer_id: DIGESTER, batch_events)
+        live, again = digests(self._views), digests(views)
+        views.close()
+        return [name for name in table_names() if live[name] != again[name]]
+
+    async def broken_reads(self, chance: Random) -> list[tuple[str, Answer]]:
+        """The reads of the developer, some of all, that what was taken has made fail."""
+        rows = (await self.api.get("/v1/score_v3/realtime/sub-sessions")).json[:2]
+        paths = [f"/v1/score_v3/sub-sessions/{row['sub_session_id']}{end}" for row in rows for end in OF_ONE]
+        asked = chance.sample([*READS, *paths], READS_AT_ONCE)
+        found = [(path, await self.api.get(path)) for path in asked]
+        return [(path, answer) for path, answer in found if answer.status != 200]
+
+    async def check(self, chance: Random) -> None:
+        """Whatever was taken breaks no derivation, no replay and no read."""
+        assert self.failed == []
+        assert self.unlike_replayed(chance.choice((1_000, 3))) == []
+        assert await self.broken_reads(chance) == []
+
+
+def no_views() -> sqlite3.Connection:
+    """Tables without rows, cheaply."""
+    db = sqlite3.connect(":memory:", isolation_level=None)
+    db.deserialize(NO_VIEWS)
+    return db

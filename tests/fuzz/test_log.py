@@ -1,0 +1,133 @@
+"""Events that are not what was written, or were written by another program: they are named and passed over, and every
+replay of the same log gives the same tables."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+from uuid import uuid5
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aggregates.events import Event
+from projections.apply import bookmark
+from svc.codec import Codec, CorruptEvent, NewEvent
+from svc.memory_store import MemoryRecorder, open_memory_store
+from svc.projecting import step
+from svc.replay import digests
+from svc.store import EventStore
+from svc.vault import MemoryKeys, Vault
+from tests.fuzz.mill import no_views
+from tests.fuzz.odd import damaged, examples
+from tests.support.facts import DIGESTER, MINUTE, MONDAY, NAMESPACE, Log, edit, request, shell
+
+
+def _history() -> list[Event]:
+    """A little of every kind of fact about work."""
+    log = Log()
+    log.claim("s1")
+    first = log.prompt("s1", "Fix the crash in src/app.py and run pytest", MONDAY, host_prompt_id="p1", cwd_digest=7)
+    log.answer("s1", first, "Done. All tests pass.", MONDAY + MINUTE, input_tokens=5)
+    log.records("s1", request(MONDAY + MINUTE, prompt_id="p1"), edit(MONDAY + 2 * MINUTE))
+    log.records(
+        "s1", shell(MONDAY + 3 * MINUTE, "pytest -q"), request(MONDAY + 4 * MINUTE, model="m", cost_usd_nano=None)
+    )
+    second = log.prompt("s1", "no, that is still wrong", MONDAY + 5 * MINUTE, cwd_digest=7)
+    log.lines("s1", MONDAY + 6 * MINUTE, 12)
+    log.publishes(1, model="m").corrects_gap("s1", second, True).corrects_goal("s1", first, True)
+    log.renames(first, "Mine").reprices(1)
+    log.prompt("s2", "thanks, now write the docs", MONDAY + 9 * MINUTE, cwd_digest=7)
+    return [fact.event for fact in log.passes(MONDAY + 60 * MINUTE).facts]
+
+
+HISTORY = _history()
+
+
+class Other(Codec):
+    """A program that writes some facts otherwise, and vouches for them."""
+
+    changes: Mapping[str, Any] = {}
+
+    def _written(self, kind: Any, event: Event) -> tuple[bytes, Mapping[str, bytes]]:
+        fact, sealed = super()._written(kind, event)
+        fields, kept = self.transcoder.decode(fact)
+        return self.transcoder.encode((fields | self.changes, kept)), sealed
+
+
+VAULT = Vault(MemoryKeys())
+CODEC, OTHER = Codec(VAULT), Other(VAULT)
+
+
+def replayed(store: EventStore, batch_events: int) -> tuple[dict[str, str], list[tuple[int, str]]]:
+    """The tables, and what could not be read or derived."""
+    views = no_views()
+    while bookmark(views).position < store.head():
+        step(views, store, lambda _developer_id: DIGESTER, batch_events)
+    found = digests(views), list(views.execute("SELECT * FROM failed ORDER BY position"))
+    views.close()
+    return found
+
+
+def stored(recorder: MemoryRecorder, codec: Codec, events: list[Event]) -> None:
+    """Each in a stream of its own."""
+    store, known = EventStore(recorder, codec), recorder.max_notification_id() or 0
+    for number, event in enumerate(events, known):
+        store.append([NewEvent(uuid5(NAMESPACE, str(number)), 1, event)])
+
+
+@examples(15)
+@given(st.data())
+def test_torn_events_are_named_and_the_others_count(data: st.DataObject) -> None:
+    """A byte lost, changed or added anywhere, in some of the events."""
+    recorder = MemoryRecorder()
+    stored(recorder, CODEC, HISTORY)
+    states = {each.id: each.state for each in recorder.select_after(0, 1_000, 10**9)}
+    torn = {
+        position: data.draw(damaged(states[position]))
+        for position in data.draw(st.lists(st.sampled_from(sorted(states)), max_size=4))
+    }
+    recorder.replace_states(torn)
+    store = open_memory_store(CODEC, recorder)
+    whole = replayed(store, 1_000)
+    assert {position for position, _ in whole[1]} <= {
+        position for position in torn if torn[position] != states[position]
+    }
+    assert all(reason == "CorruptEvent" for _, reason in whole[1])
+    assert replayed(store, data.draw(st.sampled_from((1, 2, 5)))) == whole
+
+
+_ODD: list[Any] = [
+    None, True, -1, 0, 2**53, 2**63 - 1, -(2**63), 1.5, float("nan"), "", "x", "s1", "\0", b"", b"x" * 16, [], {},
+    [None], [{}], {"text": "x"}, {"text": None}, "00000000-0000-4000-8000-000000000001",
+]  # fmt: skip
+_NAMES = sorted({name for event in HISTORY for name in event.__struct_fields__} | {"unknown", "type", ""})
+
+
+@examples(25)
+@given(st.data())
+def test_facts_of_another_program_break_no_replay(data: st.DataObject) -> None:
+    """Fields that are unknown, of another type or out of bounds, under a checksum that fits: derived or passed over,
+    and in any batches alike."""
+    recorder = MemoryRecorder()
+    for event in HISTORY:
+        changed = data.draw(st.integers(0, 3)) == 0
+        changes = st.dictionaries(st.sampled_from(_NAMES), st.sampled_from(_ODD), max_size=2)
+        OTHER.changes = data.draw(changes) if changed else {}
+        stored(recorder, OTHER, [event])
+    store = open_memory_store(CODEC, recorder)
+    whole = replayed(store, 1_000)
+    assert replayed(store, data.draw(st.sampled_from((1, 2, 5)))) == whole
+
+
+@examples(60)
+@given(data=st.data(), version=st.integers(0, 255), shape=st.integers(0, 255))
+def test_any_state_is_an_event_or_a_corrupt_one(data: st.DataObject, version: int, shape: int) -> None:
+    """Whatever lies in the place of a fact, also of a version or in a form that there never was."""
+    recorder = MemoryRecorder()
+    stored(recorder, CODEC, [data.draw(st.sampled_from(HISTORY))])
+    (row,) = recorder.select_after(0, 1, 10**9)
+    raw = data.draw(damaged(row.state) | st.binary(max_size=60))
+    recorder.replace_states({1: bytes((shape, version)) + raw[2:] if data.draw(st.booleans()) else raw})
+    with suppress(CorruptEvent):
+        (read,) = open_memory_store(CODEC, recorder).read_after(0, 1)
+        assert read.event in HISTORY
