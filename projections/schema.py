@@ -324,7 +324,7 @@ _INDEXES: tuple[tuple[str, tuple[str, ...]], ...] = (
 
 
 def create(connection: sqlite3.Connection) -> None:
-    """Make the tables and indexes, an empty bookmark, and a feed of changes that has not begun, unless all are there."""
+    """Make tables, indexes, an empty bookmark and a feed of changes that has not begun, unless they are there."""
     if connection.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,):
         return
     connection.execute("BEGIN")
