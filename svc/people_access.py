@@ -15,6 +15,7 @@ from aggregates.people import (
     TeamRecord,
 )
 from svc.limits import PAGE_RECORDS
+from svc.setup import KEY_START_CHARACTERS
 from svc_http.admin import DeveloperShown, KeyShown
 
 Kind = Literal["organizations", "developers", "memberships", "teams", "team-memberships", "keys"]
@@ -77,12 +78,22 @@ class People:
     async def organization(self, named: str | None) -> OrganizationRecord:
         """The one that was named; the only one where none was. Raises `NotFound`."""
         known = await self.listed("organizations", OrganizationRecord)
-        return _one("organization", known, [each.name for each in known], named)
+        return chosen("organization", known, [each.name for each in known], named)
 
     async def developer(self, named: str | None) -> DeveloperShown:
         """The one that was named; the only one where none was. Raises `NotFound`."""
         known = await self.listed("developers", DeveloperShown)
-        return _one("developer", known, [each.display_name for each in known], named)
+        return chosen("developer", known, [each.display_name for each in known], named)
+
+    async def member(self, named: str | None, organization: str | None) -> MembershipRecord:
+        """The current membership of the developer that was named; of the only member where none was."""
+        if named is not None:
+            return await self.membership(await self.developer(named), organization)
+        everybody = await self.listed("developers", DeveloperShown)
+        current = {each.developer_id for each in await self.listed("memberships", MembershipRecord) if each.active}
+        members = [each for each in everybody if each.id in current]
+        only = chosen("developer", members, [each.display_name for each in members], None)
+        return await self.membership(only, organization)
 
     async def names(self) -> dict[str, str]:
         """The name of every developer, by id."""
@@ -91,7 +102,7 @@ class People:
     async def team(self, named: str) -> TeamRecord:
         """The one that was named; by name, those that are active. Raises `NotFound`."""
         known = await self.listed("teams", TeamRecord)
-        return _one("team", known, [each.name if each.active else "" for each in known], named)
+        return chosen("team", known, [each.name if each.active else "" for each in known], named)
 
     async def membership(self, developer: DeveloperRecord, organization: str | None) -> MembershipRecord:
         """The current membership of a developer, in the only organization or the one that was named."""
@@ -107,6 +118,17 @@ class People:
                 else f"{developer.display_name} is no member there; `svc member list` shows who is"
             )
         return current[0]
+
+    async def key(self, named: str) -> KeyRecord:
+        """The one with this id, or the only one that begins so. Raises `NotFound`."""
+        known = await self.listed("keys", KeyRecord)
+        found = [each for each in known if each.key_id == named.lower()] or [
+            each for each in known if each.key_start == named[: len(each.key_start)] and not each.revoked
+        ]
+        if len(found) != 1:
+            many = f"{len(found)} keys begin" if found else "no key has this id, and no active one begins"
+            raise NotFound(f"{many} with {named[:KEY_START_CHARACTERS]!r}; `svc key list` shows those there are")
+        return found[0]
 
     async def stay(self, team: TeamRecord, developer: DeveloperRecord) -> TeamMembershipRecord:
         """The current stay of a developer in a team. Raises `NotFound`."""
@@ -127,20 +149,34 @@ def _sent(body: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in body.items() if value is not None}
 
 
-def _one(what: str, known: Sequence[_I], names: Sequence[str], named: str | None) -> _I:
-    """By id, else by name; without either, the only one there is."""
+def chosen(what: str, known: Sequence[_I], names: Sequence[str], named: str | None) -> _I:
+    """By id, else by name, else by name in whatever case; without either, the only one there is. Raises `NotFound`."""
     if named is None:
         if len(known) == 1:
             return known[0]
-        raise NotFound(f"there are {len(known)} {what}s; say which one, by its name or id: {', '.join(names)}")
-    by_id = [each for each in known if each.id == named.lower()]
-    by_name = [each for each, name in zip(known, names, strict=True) if name == named]
-    found = by_id or by_name
+        raise NotFound(f"there are {len(known)} {what}s; say which one, by its name or id: {_some(names)}")
+    found = (
+        [each for each in known if each.id == named.lower()]
+        or [each for each, name in zip(known, names, strict=True) if name == named]
+        or [each for each, name in zip(known, names, strict=True) if name.casefold() == named.casefold()]
+    )
     if len(found) == 1:
         return found[0]
     if found:
-        raise NotFound(f"{len(found)} {what}s are called {named!r}; use the id: {', '.join(each.id for each in found)}")
-    raise NotFound(f"there is no {what} {named!r}; `svc {_COMMANDS[what]} list` shows those there are")
+        raise NotFound(f"{len(found)} {what}s are called {named!r}; use the id: {_some([each.id for each in found])}")
+    raise NotFound(
+        f"there is no {what} {named!r}; there is {_some(names)} (`svc {_COMMANDS[what]} list` shows their ids)"
+    )
 
+
+def _some(names: Sequence[str]) -> str:
+    """The first few, and how many more."""
+    shown = [name for name in names if name]
+    more = f" and {len(shown) - NAMES_SHOWN} more" if len(shown) > NAMES_SHOWN else ""
+    return (", ".join(shown[:NAMES_SHOWN]) or "none") + more
+
+
+NAMES_SHOWN = 10
+"""So many names stand in one sentence."""
 
 _COMMANDS = {"organization": "org", "developer": "developer", "team": "team"}

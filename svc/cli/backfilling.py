@@ -1,19 +1,20 @@
 """`svc backfill`: have sub-sessions of a range judged again, and follow how far it is."""
 
 from typing import Any
-from uuid import UUID
 
 import click
 import msgspec
 import trio
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from aggregates.backfills import BackfillRecord
 from svc.access import Access, reach
 from svc.cli.common import json_option, print_json, run, settings_from, var_option
+from svc.cli.people import organizations
+from svc.cli.shown import progress
 from svc.limits import POLL_SECONDS
 from svc.logs import set_up_logs
+from svc.people_access import People
 from svc.settings import Settings
 
 _CONTROL = "/v1/admin/control/backfill"
@@ -24,20 +25,21 @@ _CONTROL = "/v1/admin/control/backfill"
 @json_option
 @click.option("--from", "since", required=True, metavar="TIME", help="First time, ISO 8601 or a date; UTC if bare.")
 @click.option("--to", "until", required=True, metavar="TIME", help="Up to this time; a date is included.")
-@click.option("--organization", type=click.UUID, help="Whose sub-sessions. [default: every organization]")
-@click.option("--developer", type=click.UUID, help="Only this developer's.")
+@click.option("--organization", metavar="ORG", help="Whose sub-sessions, by name or id. [default: every organization]")
+@click.option("--developer", metavar="WHO", help="Only this developer's, by name or id.")
 def backfill(
-    var: str | None, as_json: bool, since: str, until: str, organization: UUID | None, developer: UUID | None
+    var: str | None, as_json: bool, since: str, until: str, organization: str | None, developer: str | None
 ) -> None:
-    """Judge again what started in a range, by the judges that there are now; it can be broken off at any time.
+    """Judge again what started in a range of days.
 
-    A backfill that was broken off goes on when the folder is served, or when this is called again.
+    By the judges that there are now; it can be broken off at any time. A backfill that was broken off goes on when
+    the folder is served, or when this is called again.
+
     Example: svc backfill --from 2026-08-01 --to 2026-08-31
     """
     set_up_logs("warning")
-    body: dict[str, Any] = {"from": since, "to": until} | ({"developer_id": str(developer)} if developer else {})
     with _bar() as bar:
-        records = run(_backfill, settings_from(var=var), body, organization, bar)
+        records = run(_backfill, settings_from(var=var), {"from": since, "to": until}, organization, developer, bar)
     if as_json:
         print_json(records)
         return
@@ -46,10 +48,12 @@ def backfill(
 
 
 async def _backfill(
-    settings: Settings, body: dict[str, Any], organization: UUID | None, bar: Progress
+    settings: Settings, body: dict[str, Any], organization: str | None, developer: str | None, bar: Progress
 ) -> list[BackfillRecord]:
     async with reach(settings) as access:
-        wanted = await access.catalog.organizations() if organization is None else [organization]
+        wanted = await organizations(access, organization)
+        if developer is not None:
+            body = body | {"developer_id": (await People(access.admin).developer(developer)).id}
         return [await _one(access, body | {"organization_id": str(each)}, bar) for each in wanted]
 
 
@@ -68,10 +72,4 @@ async def _one(access: Access, body: dict[str, Any], bar: Progress) -> BackfillR
 
 
 def _bar() -> Progress:
-    return Progress(
-        TextColumn("judging again"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    )
+    return progress(TextColumn("judging again"), BarColumn(), MofNCompleteColumn())

@@ -1,14 +1,12 @@
 """`svc catalog`: list prices of models, also against a running server."""
 
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
-from uuid import UUID
 
 import click
 from rich.console import Console
-from rich.table import Table
 
 from aggregates.catalog import ExactLookup, InferredProvider, KnownModel, ListRate, ObservedProvider, Rates
 from aggregates.catalog_decide import PublishCatalog, Published, Repriced
@@ -18,6 +16,8 @@ from aggregates.times import parse_instant
 from svc.access import reach
 from svc.catalog_sources import read_file
 from svc.cli.common import json_option, print_json, run, settings_from, var_option
+from svc.cli.people import organizations
+from svc.cli.shown import minute, show_table
 from svc.clock import SystemClock
 from svc.logs import set_up_logs
 from svc.settings import Settings
@@ -29,7 +29,7 @@ REVISIONS_SHOWN = 20
 
 @click.group()
 def catalog() -> None:
-    """What models cost by list price: every revision ever published, and the one that is served."""
+    """What models cost by list price, revision by revision."""
 
 
 @catalog.command()
@@ -37,7 +37,9 @@ def catalog() -> None:
 @json_option
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 def publish(var: str | None, as_json: bool, file: Path) -> None:
-    """Check FILE and make it the newest revision; a faulty one changes nothing.
+    """Check FILE and make it the newest revision.
+
+    A faulty one changes nothing.
 
     Example: svc catalog publish prices.json
     """
@@ -117,15 +119,16 @@ def _provider(lookup: ExactLookup) -> str:
 def _show_entry(lookup: ExactLookup) -> None:
     name = lookup.model.display_name if isinstance(lookup.model, KnownModel) else "undetermined"
     title = f"{lookup.external_model_id}: {name}, {_provider(lookup)}; dollars per million tokens"
-    table = Table("from", "above input", "input", "output", "cache read", "cache write", "for 1 h", title=title)
-    for each in lookup.list_rates:
-        for above, rates in _bands(each):
-            values = (rates.input, rates.output, rates.cache_read, rates.cache_write_5m, rates.cache_write_1h)
-            shown = ("-" if value is None else f"{value:g}" for value in values)
-            table.add_row(each.effective_from[:10], above, *shown)
-        if each.unpriced_reason is not None:
-            table.add_row(each.effective_from[:10], each.unpriced_reason)
-    Console().print(table)
+    head = ("from", "above input", "input", "output", "cache read", "cache write", "for 1 h")
+    show_table(head, (row for each in lookup.list_rates for row in _rows(each)), title)
+
+
+def _rows(each: ListRate) -> Iterator[tuple[str, ...]]:
+    for above, rates in _bands(each):
+        values = (rates.input, rates.output, rates.cache_read, rates.cache_write_5m, rates.cache_write_1h)
+        yield each.effective_from[:10], above, *("-" if value is None else f"{value:g}" for value in values)
+    if each.unpriced_reason is not None:
+        yield each.effective_from[:10], each.unpriced_reason
 
 
 def _bands(each: ListRate) -> list[tuple[str, Rates]]:
@@ -147,12 +150,13 @@ def list_revisions(var: str | None, as_json: bool, limit: int) -> None:
     if as_json:
         print_json(revisions)
         return
-    table = Table("revision", "source", "published", "stored", "ids", "state")
-    for each in revisions:
-        ids = "" if each.lookups is None else str(each.lookups)
-        times = (each.published_at or "", each.stored_at or "")
-        table.add_row(str(each.catalog_revision), each.source or "", *times, ids, each.fault or "valid")
-    Console().print(table)
+    show_table(("revision", "source", "published", "stored", "ids", "state"), map(_revision, revisions))
+
+
+def _revision(each: RevisionRecord) -> tuple[str, ...]:
+    ids = "" if each.lookups is None else str(each.lookups)
+    times = minute(each.published_at), minute(each.stored_at)
+    return str(each.catalog_revision), each.source or "", *times, ids, each.fault or "valid"
 
 
 async def _list(settings: Settings, limit: int) -> list[RevisionRecord]:
@@ -165,9 +169,11 @@ async def _list(settings: Settings, limit: int) -> list[RevisionRecord]:
 @json_option
 @click.option("--from", "since", required=True, metavar="TIME", help="First time to reprice, ISO 8601; UTC if bare.")
 @click.option("--to", "until", metavar="TIME", help="Up to this time, exclusive. [default: now]")
-@click.option("--organization", type=click.UUID, help="Whose requests. [default: every organization]")
-def reprice(var: str | None, as_json: bool, since: str, until: str | None, organization: UUID | None) -> None:
-    """Price requests that have no price yet by the newest revision; those that have one keep it.
+@click.option("--organization", metavar="ORG", help="Whose requests, by name or id. [default: every organization]")
+def reprice(var: str | None, as_json: bool, since: str, until: str | None, organization: str | None) -> None:
+    """Price requests that have none yet, by the newest revision.
+
+    Those that have a price keep it.
 
     Example: svc catalog reprice --from 2026-08-01 --to 2026-09-01
     """
@@ -180,9 +186,9 @@ def reprice(var: str | None, as_json: bool, since: str, until: str | None, organ
         click.echo(f"organization {each.organization_id}: priced by revision {each.catalog_revision}", err=True)
 
 
-async def _reprice(settings: Settings, organization: UUID | None, from_us: int, to_us: int) -> list[Repriced]:
+async def _reprice(settings: Settings, organization: str | None, from_us: int, to_us: int) -> list[Repriced]:
     async with reach(settings) as access:
-        wanted = await access.catalog.organizations() if organization is None else [organization]
+        wanted = await organizations(access, organization)
         return [await access.catalog.reprice(each, from_us, to_us) for each in wanted]
 
 

@@ -58,6 +58,8 @@ def run(main: Callable[..., Awaitable[T]], *args: Any) -> T:
         cause = single(error)
         if isinstance(cause, KeyboardInterrupt):
             raise click.Abort from None
+        if isinstance(cause, SystemExit):  # what is shown has no reader any more, as behind `| head`
+            raise cause from None
         sentence = _sentence(cause)
         if sentence is None:
             raise

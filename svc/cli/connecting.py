@@ -65,9 +65,10 @@ def connect(
     offline: bool,
     yes: bool,
 ) -> None:
-    """Have an agent send what it does: writes its own telemetry settings and hooks, after showing them.
+    """Have an agent send what it does.
 
-    Prompt texts and tool details are switched on. A copy of each file is kept; running it again changes nothing.
+    Writes the agent's own telemetry settings and hooks, after showing them. Prompt texts and tool details are
+    switched on. A copy of each file is kept; running it again changes nothing.
 
     Example: svc connect claude-code --url http://127.0.0.1:4318 --key svc_…
     """
@@ -231,9 +232,10 @@ def _confirm(question: str, yes: bool) -> None:
 @scope_option
 @yes_option
 def disconnect(agent: AgentName, scope: Scope, yes: bool) -> None:
-    """Undo `svc connect`: every file as it was, byte for byte; one that was edited since loses only what is svc's.
+    """Undo `svc connect`: every file as it was, byte for byte.
 
-    What waits in the outbox stays there; the next connect has it sent.
+    A file that was edited since loses only what is svc's. What waits in the outbox stays there; the next connect has
+    it sent.
 
     Example: svc disconnect claude-code
     """

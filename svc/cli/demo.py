@@ -12,10 +12,12 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from aggregates.habits import HABITS
 from aggregates.people import CreateDeveloper, PeopleRefused, StartMembership
 from aggregates.scope import Scope
 from svc.app import open_service
 from svc.cli.common import run, settings_from
+from svc.cli.shown import minute
 from svc.clock import SystemClock
 from svc.demo import write_transcripts
 from svc.folder import held
@@ -44,7 +46,9 @@ class Person(msgspec.Struct, frozen=True):
 @click.option("--keep", is_flag=True, help="Go on serving afterwards, until Ctrl-C.")
 @click.option("--picture", type=click.Path(path_type=Path), help="Save what is shown as an SVG file as well.")
 def demo(var: str | None, keep: bool, picture: Path | None) -> None:
-    """Import the bundled sample sessions of two developers and show their scores.
+    """Show the scores of two imaginary developers.
+
+    Imports their bundled sample sessions into a folder of its own.
 
     Example: svc demo --var var/demo --keep
     """
@@ -151,27 +155,38 @@ def _headline(figures: dict[str, Any]) -> Table:
 
 
 def _habits(skill: dict[str, Any]) -> Table:
-    title = f"Skill {_number(skill['skill_index'])}, {skill['tier']}; weakest habit: {skill['worst_pillar'] or 'none'}"
+    worst = skill["worst_pillar"]
+    weakest = f"; weakest habit: {HABITS['en'][worst].label.lower()}" if worst else ""
+    title = f"Skill {_number(skill['skill_index'])}, {skill['tier']}{weakest}"
     table = Table("habit", "share", title=title, title_justify="left")
-    for name, share in skill["per_boolean"].items():
-        asked = skill["per_boolean_counts"][name] > 0
+    for name, habit in HABITS["en"].items():
+        share, asked = skill["per_boolean"][name], skill["per_boolean_counts"][name] > 0
         shown = f"{'█' * round(20 * share):<20} {100 * share:3.0f} %" if asked else "never called for"
-        table.add_row(name.replace("_", " "), shown)
+        table.add_row(habit.label, shown)
     return table
 
 
 def _trivia(items: list[dict[str, Any]]) -> Table:
-    table = Table("when", "why it is not scored", "title", title="Trivia", title_justify="left")
+    table = _foldable("Trivia", "when", "why it is not scored", "title")
     for item in items[:8]:
-        table.add_row(item["created_at"][:16], item["reason"].replace("_", " "), item["title"])
+        table.add_row(minute(item["created_at"]), item["reason"].replace("_", " "), item["title"])
     return table
 
 
 def _newest(rows: list[dict[str, Any]]) -> Table:
-    table = Table("started", "goal", "kind", "grade", "reached", title="Newest goals", title_justify="left")
+    table = _foldable("Newest goals", "started", "goal", "kind", "grade", "reached")
     for row in [row for row in rows if row["substance_floor_passed"]][:8]:
         reached = "open" if row["is_preview"] else "rework" if row["rework"] else "yes" if row["crushed"] else "no"
-        table.add_row(row["started_at"][:16], row["title"], row["intent_class"], row["letter_grade"], reached)
+        kind = row["intent_class"].replace("_", " ")
+        table.add_row(minute(row["started_at"]), row["title"], kind, row["letter_grade"], reached)
+    return table
+
+
+def _foldable(title: str, *head: str) -> Table:
+    """A table whose words go on in the next line, a path of many letters too."""
+    table = Table(title=title, title_justify="left")
+    for name in head:
+        table.add_column(name, overflow="fold", min_width=len(name))
     return table
 
 

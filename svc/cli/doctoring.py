@@ -22,9 +22,12 @@ class Examined(msgspec.Struct, frozen=True):
 @click.command()
 @json_option
 def doctor(as_json: bool) -> None:
-    """Check every connected agent: settings, server, key, clock, a test record there and back, what waits.
+    """Check every connected agent, and say what to do.
 
-    The exit code is 1 where something is wrong. Example: svc doctor
+    Looks at its settings, the server, the key, the clock, a test record there and back, and what waits. The exit code
+    is 1 where something is wrong.
+
+    Example: svc doctor
     """
     connections = all_stored()
     if not connections:

@@ -7,21 +7,24 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as Bar
-from rich.table import Table
 
 from aggregates.scope import Scope
-from svc.access import Access, NotReached, reach
+from svc.access import Access, reach
 from svc.cli.common import json_option, print_json, run, settings_from, var_option
+from svc.cli.people import organization_option
+from svc.cli.shown import progress as progress_bar
+from svc.cli.shown import show_fields
 from svc.clock import SystemClock
 from svc.event_log import KEYS_FOLDER
 from svc.importer import FORMATS, ImportReport, Progress, import_transcripts
+from svc.people_access import People
 from svc.settings import Settings
 from svc.transcripts.files import Format
 from svc.vault import FileKeys, Vault
 
 _path = click.argument("path", type=click.Path(path_type=Path), required=False)
 _developer = click.option(
-    "--developer", type=click.UUID, help="Whose sessions; may be left out while there is only one."
+    "--developer", metavar="WHO", help="Whose sessions, by name or id; may be left out while there is only one member."
 )
 
 
@@ -33,77 +36,91 @@ def import_() -> None:
 @import_.command("claude-code")
 @_path
 @_developer
+@organization_option
 @var_option
 @json_option
-def claude_code(path: Path | None, developer: UUID | None, var: str | None, as_json: bool) -> None:
+def claude_code(
+    path: Path | None, developer: str | None, organization: str | None, var: str | None, as_json: bool
+) -> None:
     """Import Claude Code transcripts: a folder, or one file. Running it again adds nothing.
 
-    \b
     Without PATH the agent's own folder is read: ~/.claude/projects
-    Example: svc import claude-code ~/.claude/projects --developer 7d0c1c0e-6c0b-4b53-9a55-0f6f7b1f2a11
+
+    Example: svc import claude-code ~/.claude/projects --developer Kim
     """
-    _run("claude-code", path, developer, var, as_json)
+    _run("claude-code", path, (developer, organization), var, as_json)
 
 
 @import_.command("codex")
 @_path
 @_developer
+@organization_option
 @var_option
 @json_option
-def codex(path: Path | None, developer: UUID | None, var: str | None, as_json: bool) -> None:
+def codex(path: Path | None, developer: str | None, organization: str | None, var: str | None, as_json: bool) -> None:
     """Import Codex session files (rollouts): a folder, or one file. Running it again adds nothing.
 
-    \b
     Without PATH the agent's own folder is read: ~/.codex/sessions, or $CODEX_HOME/sessions
-    Example: svc import codex ~/.codex/sessions --developer 7d0c1c0e-6c0b-4b53-9a55-0f6f7b1f2a11
+
+    Example: svc import codex ~/.codex/sessions --developer Kim
     """
-    _run("codex", path, developer, var, as_json)
+    _run("codex", path, (developer, organization), var, as_json)
 
 
 @import_.command("gemini")
 @_path
 @_developer
+@organization_option
 @var_option
 @json_option
-def gemini(path: Path | None, developer: UUID | None, var: str | None, as_json: bool) -> None:
+def gemini(path: Path | None, developer: str | None, organization: str | None, var: str | None, as_json: bool) -> None:
     """Import Gemini CLI session files: a folder, or one file. Running it again adds nothing.
 
-    \b
     Without PATH the agent's own folder is read: ~/.gemini/tmp
-    Example: svc import gemini ~/.gemini/tmp --developer 7d0c1c0e-6c0b-4b53-9a55-0f6f7b1f2a11
+
+    Example: svc import gemini ~/.gemini/tmp --developer Kim
     """
-    _run("gemini", path, developer, var, as_json)
+    _run("gemini", path, (developer, organization), var, as_json)
 
 
-def _run(agent: str, path: Path | None, developer: UUID | None, var: str | None, as_json: bool) -> None:
+Whose = tuple[str | None, str | None]
+"""A developer and an organization, as they were named or not."""
+
+
+def _run(agent: str, path: Path | None, whose: Whose, var: str | None, as_json: bool) -> None:
     transcripts = FORMATS[agent]
     found = (path or Path(transcripts.folder())).expanduser()
-    bar = Bar(
+    if not found.exists():
+        raise click.ClickException(f"there is no {found}; {_NEXT.format(agent=agent)}")
+    with progress_bar(
         TextColumn("importing"),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("files, {task.fields[lines]} lines, {task.fields[prompts]} prompts"),
-        console=Console(stderr=True),
-        transient=True,
-    )
-    with bar:
-        report = run(_import, settings_from(var=var), transcripts, found, developer, bar)
+    ) as bar:
+        report = run(_import, settings_from(var=var), transcripts, found, whose, bar)
     if as_json:
         print_json(report)
-    else:
+    elif report.files:
         show_report(report)
+    else:
+        click.echo(f"no sessions of {agent} lie under {found}; {_NEXT.format(agent=agent)}", err=True)
 
 
-async def _import(
-    settings: Settings, transcripts: Format, path: Path, developer: UUID | None, bar: Bar
-) -> ImportReport:
+_NEXT = (
+    "name another folder or a file, as in `svc import {agent} PATH`, or use the agent first. "
+    "`svc connect {agent}` has it send what it does from now on"
+)
+
+
+async def _import(settings: Settings, transcripts: Format, path: Path, whose: Whose, bar: Bar) -> ImportReport:
     task = bar.add_task("", total=None, lines=0, prompts=0)
 
     def progress(now: Progress) -> None:
         bar.update(task, completed=now.files_done, total=now.files_total, lines=now.lines, prompts=now.prompts)
 
     async with reach(settings) as access:
-        scope = await scope_of(access, developer)
+        scope = await _scope(access, whose)
         vault = Vault(FileKeys(settings.var_path / KEYS_FOLDER))
         digester = vault.digester(scope.developer_id)
         now_us = SystemClock().now_us()
@@ -112,21 +129,14 @@ async def _import(
         )
 
 
-async def scope_of(access: Access, developer: UUID | None) -> Scope:
-    """The developer that was named, or the only one. Raises `NotReached`."""
-    members = await access.developers()
-    if developer is None and len(members) == 1:
-        developer = next(iter(members))
-    if developer not in members:
-        known = ", ".join(sorted(map(str, members)))
-        raise NotReached(f"say whose sessions these are with --developer ID; the members are {known}")
-    return Scope(members[developer], developer)
+async def _scope(access: Access, whose: Whose) -> Scope:
+    """That of the member who was named, or of the only one. Raises `NotFound`."""
+    member = await People(access.admin).member(*whose)
+    return Scope(UUID(member.organization_id), UUID(member.developer_id))
 
 
 def show_report(report: ImportReport) -> None:
     """The report as a person would like to read it."""
-    console = Console()
-    table = Table(show_header=False, box=None)
     rows = {
         "files": report.files,
         "lines": report.lines,
@@ -145,9 +155,8 @@ def show_report(report: ImportReport) -> None:
         "torn lines": len(report.torn),
         "refused": len(report.refused),
     }
-    for name, number in rows.items():
-        table.add_row(name, f"{number:,}")
-    console.print(table)
+    show_fields((name, f"{number:,}") for name, number in rows.items())
+    console = Console(soft_wrap=True, highlight=False)
     for torn in report.torn:
         console.print(f"torn: {torn.file}, line {torn.line}: {torn.reason}", style="yellow", markup=False)
     for refusal in report.refused:

@@ -19,9 +19,11 @@ from svc.limits import FRAME_BYTES_MAX
 @click.argument("file", type=click.File("rb"), default="-")
 @json_option
 def grade(file: Any, as_json: bool) -> None:
-    """Grade one prompt: which habits it shows, which it misses, and why. Needs no server and no network.
+    """Grade one prompt: the habits it shows or misses, and why.
 
-    Reads FILE, or standard input. Example: echo "fix the login" | svc grade
+    Needs no server and no network. Reads FILE, or standard input.
+
+    Example: echo "fix the login" | svc grade
     """
     content = file.read(FRAME_BYTES_MAX + 1)
     if len(content) > FRAME_BYTES_MAX:
@@ -53,7 +55,7 @@ def _show(graded: Graded) -> None:
 
 @click.group()
 def judge() -> None:
-    """Judge files of items, one JSON object a line, and answer in the shape of labels."""
+    """Judge files of items, and answer in the shape of labels."""
 
 
 @judge.command()
@@ -71,7 +73,9 @@ def prompts(file: Path, as_json: bool) -> None:
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--json", "as_json", is_flag=True, default=True, help="One JSON line an item; the only form there is.")
 def sessions(file: Path, as_json: bool) -> None:
-    """Judge sessions: items with session and turns; answers their goal arcs.
+    """Judge sessions: items with session and turns.
+
+    Answers their goal arcs, one JSON object a line.
 
     Example: svc judge sessions sessions.jsonl --json
     """

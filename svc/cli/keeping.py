@@ -10,14 +10,14 @@ import msgspec
 import trio
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-from rich.table import Table
 
 from aggregates.commands import ForgetDeveloper
 from aggregates.directory import Directory
-from svc.access import NotReached, reach
+from svc.access import reach
 from svc.administration import load_directory
 from svc.app import open_service
 from svc.cli.common import json_option, print_json, run, settings_from, var_option
+from svc.cli.shown import progress, show_table
 from svc.event_log import EVENTS_FILE, open_log
 from svc.folder import held
 from svc.keeping.backup import Manifest, NotKept, back_up
@@ -29,6 +29,7 @@ from svc.keeping.verifying import Verified, verify
 from svc.keeping.walking import Heard
 from svc.limits import POLL_SECONDS
 from svc.logs import set_up_logs
+from svc.people_access import chosen
 from svc.settings import Settings
 from svc.store import EventStore
 
@@ -41,10 +42,11 @@ T = TypeVar("T")
 @var_option
 @json_option
 def backup_(target: Path, var: str | None, as_json: bool) -> None:
-    """Copy everything to TARGET, a new folder or a .tar file, also while the server runs.
+    """Copy everything to TARGET, also while the server runs.
 
-    \b
-    A backup holds the keys that open the texts: keep it as safe as the folder itself.
+    TARGET is a new folder, or a .tar file. A backup holds the keys that open the texts: keep it as safe as the
+    folder itself.
+
     Example: svc backup /backups/svc-2026-01-05.tar
     """
     with _bar() as bar:
@@ -57,7 +59,9 @@ def backup_(target: Path, var: str | None, as_json: bool) -> None:
 @var_option
 @json_option
 def restore_(source: Path, var: str | None, as_json: bool) -> None:
-    """Put a backup into an empty folder, every byte checked. The scores are built from the log at the next start.
+    """Put a backup into an empty folder, every byte checked.
+
+    The scores are built from the log at the next start.
 
     Example: svc restore /backups/svc-2026-01-05.tar --var /srv/svc
     """
@@ -76,9 +80,12 @@ def _restored(source: Path, var: Path, heard: Heard) -> Manifest:
 @var_option
 @json_option
 def verify_(var: str | None, as_json: bool) -> None:
-    """Check every event, the scores against a replay, and the archive; also while the server runs. Changes nothing.
+    """Check the log, the scores and the archive.
 
-    Ends with 1 where something is wrong. Example: svc verify --var /srv/svc
+    Every event, the scores against a replay, every file of the archive; also while the server runs. Changes nothing.
+    Ends with 1 where something is wrong.
+
+    Example: svc verify --var /srv/svc
     """
     settings = settings_from(var=var)
     set_up_logs("error")
@@ -94,20 +101,15 @@ def verify_(var: str | None, as_json: bool) -> None:
 
 
 def _show(verified: Verified) -> None:
-    console = Console()
     if verified.clean:
         scores = f"the scores up to position {verified.position}" if verified.position else "no scores yet"
         files = "1 file" if verified.archive_files == 1 else f"{verified.archive_files} files"
-        console.print(f"clean: {verified.events} events, {scores}, {files} of the archive")
+        click.echo(f"clean: {verified.events} events, {scores}, {files} of the archive")
         return
-    table = Table("part", "where", "what is wrong", "what to do")
-    for column in table.columns:
-        column.overflow = "fold"  # a path or an id that is cut short names nothing
-    for finding in verified.findings:
-        table.add_row(finding.part, finding.where, finding.what, finding.do)
-    console.print(table)
+    rows = ((finding.part, finding.where, finding.what, finding.do) for finding in verified.findings)
+    show_table(("part", "where", "what is wrong", "what to do"), rows)
     if verified.more:
-        console.print(f"and {verified.more} more")
+        click.echo(f"and {verified.more} more")
 
 
 @click.command("export")
@@ -116,11 +118,14 @@ def _show(verified: Verified) -> None:
 @var_option
 @json_option
 def export_(developer: str, target: Path, var: str | None, as_json: bool) -> None:
-    """Write all data of DEVELOPER (an id, or a display name) into TARGET, a new folder: with their texts, as files.
+    """Write all data of DEVELOPER into TARGET, a new folder.
+
+    DEVELOPER is a name or an id. TARGET holds their texts as well.
 
     \b
-    events.jsonl            everything that was captured or decided, in order
-    sub_sessions, prompts, requests    what was concluded, as .jsonl and .parquet
+    events.jsonl    what was captured or decided, in order
+    sub_sessions, prompts, requests    what was concluded, .jsonl and .parquet
+
     Example: svc export Ana ./ana
     """
     settings = settings_from(var=var)
@@ -144,12 +149,13 @@ def _exported(settings: Settings, developer: str, target: Path, heard: Heard) ->
 @var_option
 @json_option
 def forget_(developer: str, yes: bool, var: str | None, as_json: bool) -> None:
-    """Forget DEVELOPER (an id, or a display name): their texts are gone for good, what was counted stays.
+    """Take the texts of DEVELOPER away for good; counts stay.
 
-    \b
-    Their keys are revoked and their memberships ended. There is no way back. Backups that were made before hold
-    their texts and their key: delete those as well. Broken off, it goes on at the next start.
-    Example: svc forget 7d0c1c0e-6c0b-4b53-9a55-0f6f7b1f2a11
+    DEVELOPER is a name or an id. Their keys are revoked and their memberships ended. There is no way back. Backups
+    that were made before hold their texts and their key: delete those as well. Broken off, it goes on at the next
+    start.
+
+    Example: svc forget Kim
     """
     settings = settings_from(var=var)
     set_up_logs("error")
@@ -188,7 +194,9 @@ async def _forgotten(settings: Settings, store: EventStore, developer_id: UUID) 
 @var_option
 @json_option
 def retention_(var: str | None, as_json: bool) -> None:
-    """Take away now what has outlived its organization's retention. A running server does so by itself, every hour.
+    """Take away now what has outlived its organization's retention.
+
+    A running server does so by itself, every hour.
 
     Example: svc retention --var /srv/svc
     """
@@ -216,7 +224,9 @@ async def _expired(settings: Settings) -> int:
 @var_option
 @json_option
 def migrate_(var: str | None, as_json: bool) -> None:
-    """Bring a folder to the form of this version. Every start does so by itself; this only does it, and says what.
+    """Bring a folder to the form of this version.
+
+    Every start does so by itself; this only does it, and says what.
 
     Example: svc migrate --var /srv/svc
     """
@@ -242,14 +252,9 @@ def _log_of(settings: Settings) -> Path:
 
 
 def _named(directory: Directory, developer: str) -> UUID:
-    """Whose id or display name that is. Raises `NotReached`."""
+    """Whose name or id that is. Raises `NotFound`."""
     developers = directory.developers()
-    found = [each for each in developers if developer in (each.developer_id, each.display_name)]
-    if len(found) != 1:
-        known = ", ".join(f"{each.developer_id} ({each.display_name})" for each in developers[:20])
-        many = "several developers are" if found else "no developer is"
-        raise NotReached(f"{many} called {developer!r}; say which one by id: {known}")
-    return UUID(found[0].developer_id)
+    return UUID(chosen("developer", developers, [each.display_name for each in developers], developer).id)
 
 
 def _sentences(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -272,8 +277,7 @@ def _say(result: object, as_json: bool, sentence: str) -> None:
 
 
 def _bar() -> Progress:
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=Console(stderr=True), transient=True)
+    return progress(TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
 
 
 def _shown_on(bar: Progress, description: str) -> Heard:

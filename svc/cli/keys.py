@@ -5,6 +5,7 @@ import click
 from aggregates.people import KeyRecord
 from svc.cli.common import json_option, print_json, var_option
 from svc.cli.people import show, with_people
+from svc.cli.shown import minute
 from svc.people_access import Issued, People
 
 
@@ -55,14 +56,21 @@ def issue(
 
 @key.command()
 @var_option
-@click.argument("key_id", type=click.UUID)
-def revoke(var: str | None, key_id: str) -> None:
-    """Make a key void, from the very next request on.
+@click.argument("key")
+def revoke(var: str | None, key: str) -> None:
+    """Make KEY void, from the very next request on.
 
-    Example: svc key revoke 7d0c1c0e-6c0b-4b53-9a55-0f6f7b1f2a11
+    KEY is its id, or the twelve characters that it begins with.
+
+    Example: svc key revoke svc_Jx3kQ9aP
     """
-    with_people(lambda people: people.end("keys", str(key_id)), var)
-    click.echo(f"key {key_id} is revoked", err=True)
+
+    async def end(people: People) -> str:
+        found = (await people.key(key)).key_id
+        await people.end("keys", found)
+        return found
+
+    click.echo(f"key {with_people(end, var)} is revoked", err=True)
 
 
 @key.command("list")
@@ -91,7 +99,7 @@ def _row(each: KeyRecord) -> tuple[str, ...]:
         each.key_start,
         each.name or "",
         each.developer_id,
-        each.issued_at,
-        each.expires_at or "",
+        minute(each.issued_at),
+        minute(each.expires_at),
         state,
     )

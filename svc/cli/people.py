@@ -2,16 +2,16 @@
 
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar, get_args
+from uuid import UUID
 
 import click
-from rich.console import Console
-from rich.table import Table
 
 from aggregates.people import DeveloperRecord, MembershipRecord, OrganizationRecord
 from aggregates.people_checks import RETENTION_DAYS_MAX
 from aggregates.people_records import Role, Schedule
-from svc.access import reach
+from svc.access import Access, reach
 from svc.cli.common import json_option, print_json, run, settings_from, var_option
+from svc.cli.shown import minute, show_table
 from svc.people_access import People
 from svc.settings import Settings
 from svc_http.admin import DeveloperShown
@@ -35,17 +35,19 @@ def with_people(work: Callable[..., Awaitable[T]], var: str | None, *args: Any) 
     return run(main, settings_from(var=var))
 
 
+async def organizations(access: Access, named: str | None) -> list[UUID]:
+    """The one that was named, or every one. Raises `NotFound`."""
+    if named is None:
+        return await access.catalog.organizations()
+    return [UUID((await People(access.admin).organization(named)).id)]
+
+
 def show(records: Any, as_json: bool, head: tuple[str, ...], row: Callable[[Any], tuple[str, ...]]) -> None:
     """One record, or a list of them, as JSON or as a table."""
     if as_json:
         print_json(records)
         return
-    table = Table()
-    for title in head:
-        table.add_column(title, overflow="fold")  # an id that is cut short is of no use
-    for each in records if isinstance(records, list) else [records]:
-        table.add_row(*row(each))
-    Console().print(table)
+    show_table(head, map(row, records if isinstance(records, list) else [records]))
 
 
 # --- organizations ----------------------------------------------------------------------------------------
@@ -102,7 +104,9 @@ class Days(click.ParamType):  # type: ignore[type-arg]
 @var_option
 @json_option
 def set_organization(organization: str | None, var: str | None, as_json: bool, **settings: Any) -> None:
-    """Change settings of ORGANIZATION, given by name or id; what is not named stays.
+    """Change settings of ORGANIZATION, given by name or id.
+
+    What is not named stays.
 
     Example: svc org set --retention-days-text 90 --no-text-leaves
     """
@@ -143,7 +147,9 @@ def developer() -> None:
 @var_option
 @json_option
 def list_developers(organization: str | None, var: str | None, as_json: bool) -> None:
-    """Show every developer: waiting, key configured, or with a first prompt.
+    """Show every developer, and how far each has come.
+
+    Waiting, key configured, or with a first prompt.
 
     Example: svc developer list
     """
@@ -187,7 +193,9 @@ def _profile(command: Callable[..., Any]) -> Callable[..., Any]:
 def create_developer(
     name: str, organization: str | None, role: Role, var: str | None, as_json: bool, **profile: Any
 ) -> None:
-    """Enter a developer called NAME and take them into the organization; `svc key issue` then makes a key.
+    """Enter a developer called NAME, as a member.
+
+    `svc key issue --developer NAME` then makes a key. A name may be an e-mail address.
 
     Example: svc developer create Kim --timezone Asia/Seoul
     """
@@ -210,7 +218,9 @@ def create_developer(
 @var_option
 @json_option
 def set_developer(who: str, no_reports: bool, var: str | None, as_json: bool, **profile: Any) -> None:
-    """Change the profile of WHO, given by name or id; what is not named stays.
+    """Change the profile of WHO, given by name or id.
+
+    What is not named stays.
 
     Example: svc developer set Kim --timezone Europe/Berlin --report weekly
     """
@@ -316,7 +326,9 @@ def set_member(who: str, organization: str | None, role: Role, var: str | None, 
 @organization_option
 @var_option
 def remove_member(who: str, organization: str | None, var: str | None) -> None:
-    """End the membership of WHO; their keys open nothing any more, what they did stays.
+    """End the membership of WHO, given by name or id.
+
+    Their keys open nothing any more; what they did stays.
 
     Example: svc member remove Kim
     """
@@ -332,6 +344,7 @@ def remove_member(who: str, organization: str | None, var: str | None) -> None:
 def _show_members(records: Any, names: dict[str, str], as_json: bool) -> None:
     def row(each: MembershipRecord) -> tuple[str, ...]:
         name = names.get(each.developer_id, "")
-        return name, each.developer_id, each.organization_id, each.role, each.started_at, each.ended_at or ""
+        stay = minute(each.started_at), minute(each.ended_at)
+        return name, each.developer_id, each.organization_id, each.role, *stay
 
-    show(records, as_json, ("developer", "id", "organization id", "role", "since", "until"), row)
+    show(records, as_json, ("developer", "developer id", "organization id", "role", "since", "until"), row)

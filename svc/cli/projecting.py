@@ -14,7 +14,9 @@ from svc.worker import work
 def project(var: Path, views: Path) -> None:
     """Keep a views file up to the log, one step for each line of standard input.
 
-    The server starts it. Example: svc project --var var --views var/views-1-r1-1.db
+    The server starts it.
+
+    Example: svc project --var var --views var/views-1-r1-1.db
     """
     set_up_logs("warning")
     work(var, views)

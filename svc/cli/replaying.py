@@ -5,13 +5,12 @@ from pathlib import Path
 
 import click
 import msgspec
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-from rich.table import Table
 
 from svc.access import reach
-from svc.checking import Checked, check
+from svc.checking import Checked, TableDigests, check
 from svc.cli.common import json_option, print_json, run, settings_from, var_option
+from svc.cli.shown import progress, show_table
 from svc.event_log import open_log
 from svc.limits import PROJECT_EVENTS_MAX
 from svc.logs import set_up_logs
@@ -19,6 +18,9 @@ from svc.rebuilding import BuildStep
 from svc.replay import Progress as Report
 from svc.replay import build
 from svc.settings import Settings
+
+DIGEST_CHARACTERS = 12
+"""As much of a digest as a person compares."""
 
 
 @click.command()
@@ -38,9 +40,12 @@ def replay(
     batch_events: int,
     up_to: int | None,
 ) -> None:
-    """Build every score anew from the log, beside the serving tables, then serve from the new ones.
+    """Build every score anew from the log, or prove them (--check).
 
-    Works offline and against a running server. Example: svc replay --check
+    The new tables are built beside those that serve, then serve instead of them. Works offline and against a running
+    server.
+
+    Example: svc replay --check
     """
     settings = settings_from(var=var)
     if build_path is not None:
@@ -85,26 +90,26 @@ def _check(settings: Settings, as_json: bool) -> None:
 
 
 def _show(checked: Checked) -> None:
-    table = Table("table", "live", "first build", "second build", title=f"up to position {checked.position}")
-    for row in checked.tables:
-        same = row.live == row.first == row.second
-        table.add_row(row.table, row.live[:12], row.first[:12], row.second[:12], style="" if same else "bold red")
-    console = Console()
-    console.print(table)
-    console.print("identical" if checked.identical else "DIFFERENT", style="green" if checked.identical else "bold red")
+    title = f"up to position {checked.position}"
+    show_table(("table", "live", "first build", "second build", ""), map(_compared, checked.tables), title)
+    click.secho("identical" if checked.identical else "DIFFERENT", fg="green" if checked.identical else "red")
     if checked.failed:
-        console.print(f"{checked.failed} facts could not be derived; see the table failed", style="bold red")
+        click.secho(f"{checked.failed} facts could not be derived; see the table failed", fg="red")
+
+
+def _compared(row: TableDigests) -> tuple[str, ...]:
+    same = row.live == row.first == row.second
+    digests = (each[:DIGEST_CHARACTERS] for each in (row.live, row.first, row.second))
+    return row.table, *digests, "" if same else "DIFFERENT"
 
 
 def _bar() -> Progress:
-    return Progress(
+    return progress(
         TextColumn("{task.description}"),
         BarColumn(),
         TaskProgressColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
     )
 
 

@@ -20,9 +20,11 @@ from svc.setup import Initialized, initialize
 @click.option("--organization", default="My team", show_default=True, help="Name of the organization.")
 @click.option("--owner", default="Owner", show_default=True, help="Display name of its first developer.")
 def init(var: str | None, as_json: bool, organization: str, owner: str) -> None:
-    """Set up a folder: an organization, its owner, one key and the internal secret.
+    """Set up a folder without serving it. `svc serve` does so by itself.
 
-    The key is shown this once. Example: svc init --var var --owner Ana
+    Makes an organization, its owner, one key and the internal secret. The key is shown this once.
+
+    Example: svc init --var var --owner Ana
     """
     settings = settings_from(var=var)
     set_up_logs("warning")
@@ -54,6 +56,7 @@ def serve(**flags: str | bool | None) -> None:
     """Run the server; an empty folder is set up first.
 
     Prints one line when it is ready: ready intake=URL api=URL. SIGTERM or Ctrl-C stops it.
+
     Example: svc serve --var var --intake 127.0.0.1:4318 --api 127.0.0.1:8318
     """
     settings = settings_from(**flags)

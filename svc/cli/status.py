@@ -4,14 +4,14 @@ from datetime import timedelta
 
 import click
 import msgspec
-from rich.console import Console
-from rich.table import Table
+from rich.markup import escape
 
 from svc.access import reach
 from svc.cli.common import json_option, print_json, run, settings_from, var_option
+from svc.cli.shown import show_fields, show_table
 from svc.logs import set_up_logs
 from svc.settings import Settings
-from svc_http.server_shown import Status
+from svc_http.server_shown import DeveloperStatus, Status
 
 _STATES = {"waiting": "waiting for a set-up", "key_configured": "set up, no prompt yet", "first_prompt": "active"}
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
@@ -22,9 +22,11 @@ _UNIT = 1024
 @var_option
 @json_option
 def status(var: str | None, as_json: bool) -> None:
-    """Show what the server does: its log, how far the scores are, who is active, what it takes on disk.
+    """Show how the server is: log, scores, people, disk.
 
-    Where no server runs, the folder itself is looked at. Example: svc status --var var
+    Where no server runs, the folder itself is looked at.
+
+    Example: svc status --var var
     """
     set_up_logs("warning")
     found = run(_status, settings_from(var=var))
@@ -41,14 +43,10 @@ async def _status(settings: Settings) -> Status:
 
 
 def _show(found: Status) -> None:
-    console = Console(highlight=False)
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    for name, value in _lines(found):
-        table.add_row(f"[bold]{name}[/bold]", value)
-    console.print(table)
-    console.print(_people(found))
+    show_fields(_lines(found))
+    show_table(("developer", "id", "activation", "member"), map(_person, found.developers))
     if found.log.events:
-        console.print(_events(found.log.events))
+        show_table(("events", "how many"), ((kind, f"{count:,}") for kind, count in found.log.events.items()))
 
 
 def _lines(found: Status) -> list[tuple[str, str]]:
@@ -107,23 +105,11 @@ def _replay(found: Status) -> str:
         case "running":
             return f"running, {replay.done:,} of {replay.of:,} events"
         case state:
-            return f"{state}{'' if replay.message is None else ': ' + replay.message}"
+            return escape(f"{state}{'' if replay.message is None else ': ' + replay.message}")
 
 
-def _people(found: Status) -> Table:
-    table = Table("developer", "id", "activation", "member")
-    for each in found.developers:
-        member = "yes" if each.active else "no"
-        table.add_row(each.display_name, each.developer_id, _STATES[each.activation], member)
-    return table
-
-
-def _events(events: dict[str, int]) -> Table:
-    table = Table("events", "how many")
-    table.columns[1].justify = "right"
-    for kind, count in events.items():
-        table.add_row(kind, f"{count:,}")
-    return table
+def _person(each: DeveloperStatus) -> tuple[str, ...]:
+    return each.display_name, each.developer_id, _STATES[each.activation], "yes" if each.active else "no"
 
 
 def _size(size: float) -> str:

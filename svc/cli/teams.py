@@ -7,6 +7,7 @@ import click
 from aggregates.people import TeamMembershipRecord, TeamRecord
 from svc.cli.common import json_option, var_option
 from svc.cli.people import organization_option, show, with_people
+from svc.cli.shown import minute
 from svc.people_access import People
 
 
@@ -120,13 +121,13 @@ def remove(name: str, who: str, var: str | None) -> None:
 
 def _show_teams(records: Any, as_json: bool) -> None:
     def row(each: TeamRecord) -> tuple[str, ...]:
-        return each.name, each.id, each.organization_id, "active" if each.active else f"ended {each.ended_at}"
+        return each.name, each.id, each.organization_id, "active" if each.active else f"ended {minute(each.ended_at)}"
 
     show(records, as_json, ("team", "id", "organization id", "state"), row)
 
 
 def _show_stays(records: Any, names: dict[str, str], as_json: bool) -> None:
     def row(each: TeamMembershipRecord) -> tuple[str, ...]:
-        return names.get(each.developer_id, ""), each.developer_id, each.started_at, each.ended_at or ""
+        return names.get(each.developer_id, ""), each.developer_id, minute(each.started_at), minute(each.ended_at)
 
-    show(records, as_json, ("developer", "id", "since", "until"), row)
+    show(records, as_json, ("developer", "developer id", "since", "until"), row)
