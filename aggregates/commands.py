@@ -9,6 +9,7 @@ import msgspec
 from aggregates.canonical import ResponseContent
 from aggregates.records import Point, Record
 from aggregates.report_period import ReportPeriod
+from aggregates.report_prose import Prose
 from aggregates.verdicts import Intent
 
 TRANSCRIPT_SUFFIX = "-transcript"
@@ -150,6 +151,7 @@ class CompleteReport(ReportCommand, frozen=True, kw_only=True, tag="complete-rep
 
     rules_version: int
     sections: str
+    prose: Prose | None = None
 
 
 class FailReport(ReportCommand, frozen=True, kw_only=True, tag="fail-report"):

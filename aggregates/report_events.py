@@ -3,6 +3,8 @@
 from typing import ClassVar
 from uuid import UUID
 
+import msgspec
+
 from aggregates.event import DeveloperEvent
 from aggregates.report_period import ReportPeriod
 from aggregates.words import Words
@@ -32,6 +34,15 @@ class ReportStarted(ReportEvent, frozen=True, kw_only=True, omit_defaults=True):
     """From 1."""
 
 
+class Narrator(msgspec.Struct, frozen=True):
+    """Which text model wrote it, to which prompt text, and what that took."""
+
+    model: str
+    prompt_version: int
+    input_tokens: int
+    output_tokens: int
+
+
 class ReportCompleted(ReportEvent, frozen=True, kw_only=True, omit_defaults=True):
     """It is made. A report is a document: what is found out later does not change it."""
 
@@ -40,6 +51,9 @@ class ReportCompleted(ReportEvent, frozen=True, kw_only=True, omit_defaults=True
     """The rule set that its figures follow."""
     sections: Words
     """A JSON object. It quotes prompts, titles and paths, so all of it is words."""
+    narrative: Words | None = None
+    """Prose by a text model about the figures; None where there is none."""
+    narrated_by: Narrator | None = None
 
 
 class ReportFailed(ReportEvent, frozen=True, kw_only=True, omit_defaults=True):

@@ -11,6 +11,7 @@ from aggregates import commands as c
 from aggregates import report_events as r
 from aggregates.commands import Done, Reason, Refused, Reply
 from aggregates.ids import report_slot_stream
+from aggregates.report_prose import Prose
 from aggregates.report_state import UNFINISHED, ReportState, SlotState
 from aggregates.streams import Streams
 from aggregates.words import Words
@@ -89,10 +90,19 @@ def _complete(command: c.CompleteReport, known: ReportState, now_us: int) -> Rep
     """Only of a running one: whoever was cancelled meanwhile has worked for nothing."""
     if known.status != "running":
         return (), _over(known)
+    prose = command.prose
     completed = r.ReportCompleted(
-        **_about(command, now_us), rules_version=command.rules_version, sections=Words(command.sections)
+        **_about(command, now_us),
+        rules_version=command.rules_version,
+        sections=Words(command.sections),
+        narrative=None if prose is None else Words(prose.text),
+        narrated_by=None if prose is None else _narrator(prose),
     )
     return _ended(command, completed, now_us), Done(True, command.report_id)
+
+
+def _narrator(prose: Prose) -> r.Narrator:
+    return r.Narrator(prose.model, prose.prompt_version, prose.input_tokens, prose.output_tokens)
 
 
 def _fail(command: c.FailReport, known: ReportState, now_us: int) -> ReportDecision:

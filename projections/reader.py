@@ -26,7 +26,7 @@ class TextRef(msgspec.Struct, frozen=True, array_like=True):
 
     position: int
     field: str
-    """`prompt`, `response`, `words`, `title`, `summary` or `sections`."""
+    """`prompt`, `response`, `words`, `title`, `summary`, `sections` or `narrative`."""
     span: Span | None = None
 
     @property
@@ -101,5 +101,7 @@ def _words(event: Event | None, field: str) -> Words | None:
             return event.summary
         case ReportCompleted(), "sections":
             return event.sections
+        case ReportCompleted(), "narrative":
+            return event.narrative
         case _:
             return None

@@ -4,7 +4,7 @@ One row for each step of a report, so that no row hangs on the order in which fa
 """
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 import msgspec
@@ -73,6 +73,9 @@ class ReportRecord(ReportListed, frozen=True, kw_only=True):
 
     sections: msgspec.Raw | None
     """None until it is made, and once its words have been forgotten."""
+    narrative: str | None
+    """Prose by a text model about the figures of the sections; None where there is none."""
+    narrative_source: Literal["llm"] | None
 
 
 class OpenReport(msgspec.Struct, frozen=True):
@@ -279,12 +282,19 @@ def _meta(found: _Found) -> Meta:
 
 
 def _record(reader: Reader, found: _Found) -> ReportRecord:
-    return ReportRecord(**_listed(found), sections=_sections(reader, found))
+    sections, narrative = _texts(reader, found.completed)
+    return ReportRecord(
+        **_listed(found),
+        sections=None if sections is None else msgspec.Raw(sections.encode()),
+        narrative=narrative,
+        narrative_source=None if narrative is None else "llm",
+    )
 
 
-def _sections(reader: Reader, found: _Found) -> msgspec.Raw | None:
-    if found.completed is None:
-        return None
-    ref = TextRef(found.completed.position, "sections")
-    text = reader.texts((ref,))[ref]
-    return None if text is None else msgspec.Raw(text.encode())
+def _texts(reader: Reader, completed: _Step | None) -> tuple[str | None, str | None]:
+    """The sections and the narrative, one read of the log for both."""
+    if completed is None:
+        return None, None
+    refs = TextRef(completed.position, "sections"), TextRef(completed.position, "narrative")
+    texts = reader.texts(refs)
+    return texts[refs[0]], texts[refs[1]]

@@ -32,6 +32,7 @@ from svc.narratives import Narratives
 from svc.projecting import serving_file
 from svc.projector import Projector
 from svc.rebuilding import Rebuilding
+from svc.report_prose import ReportProse
 from svc.report_schedules import ReportSchedules
 from svc.reports import ReportJobs
 from svc.rules import RULES_VERSION
@@ -139,7 +140,8 @@ def build(
     tasks += [service.narratives.run, service.backfilling.take]
     lanes = [Ticker(journal, projector, clock).run, archive.run, service.keeper.follow_orders]
     lanes.append(partial(service.backfilling.work, service))
-    reports = ReportJobs(service, archive.spending, RULES_VERSION)
+    prose = ReportProse(gateway, tallies.asked)
+    reports = ReportJobs(service, archive.spending, RULES_VERSION, write=prose.write)
     service.carried_out = reports.note
     if lasting or reporting:
         lanes += [reports.run, ReportSchedules(administration.directory, service.send, clock, uuid4).run]

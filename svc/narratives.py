@@ -20,7 +20,8 @@ from svc.gateway.leaving import Json
 VERSION = 1
 """Of the prompt texts."""
 
-_LANGUAGES = {"en": "English", "ko": "Korean"}
+LANGUAGES = {"en": "English", "ko": "Korean"}
+"""As a model is told them."""
 
 
 class NarrativeAnswer(msgspec.Struct, forbid_unknown_fields=True):
@@ -100,5 +101,5 @@ class Narratives:
 def payload_of(wanted: Narration) -> dict[str, Json]:
     """All that leaves: a language, and labels."""
     labels: list[Json] = [list(each) for each in wanted.work.members]
-    language: dict[str, Json] = {"language": _LANGUAGES[wanted.language]}
+    language: dict[str, Json] = {"language": LANGUAGES[wanted.language]}
     return language | ({"members": labels} if wanted.kind == "team" else {"work": labels[0]})

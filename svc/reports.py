@@ -26,6 +26,7 @@ from aggregates.commands import (
     StartReport,
 )
 from aggregates.habits import language_of
+from aggregates.report_prose import Prose
 from aggregates.reports import SOURCE_UNAVAILABLE
 from aggregates.scope import Scope
 from aggregates.stays import Stay
@@ -73,6 +74,14 @@ Spend = Callable[[UUID, Sequence[Asked]], Awaitable[Sequence[Reading]]]
 """What developers of an organization spent, from the archive and the views. Raises `Unavailable`."""
 
 
+Write = Callable[[OpenReport, str], Awaitable[Prose | None]]
+"""The prose of a report, from its sections; None where there is none."""
+
+
+async def unwritten(_wanted: OpenReport, _sections: str) -> None:
+    """Nobody writes prose."""
+
+
 class ReportJobs:
     """Makes reports, a few at a time, for as long as it runs."""
 
@@ -82,12 +91,15 @@ class ReportJobs:
         spend: Spend,
         rules_version: int,
         breathe: Callable[[], None] = trio.from_thread.check_cancelled,
+        write: Write = unwritten,
     ) -> None:
-        """`breathe`: called between two sections, where a read runs; raises if the job was cancelled."""
+        """`breathe`: called between two sections, where a read runs; raises if the job was cancelled. `write`: the
+        prose of a report whose sections are made."""
         self._desk = desk
         self._spend = spend
         self._rules_version = rules_version
         self._breathe = breathe
+        self._write = write
         self._jobs: dict[UUID, trio.CancelScope] = {}
         self._news: set[Scope] = set()
         """Whose reports changed since the last look: the views must hold that before the next."""
@@ -157,7 +169,10 @@ class ReportJobs:
         try:
             with trio.fail_after(REPORT_SECONDS_MAX):
                 sections = await self._sections(wanted)
-            outcome: AnyReportCommand = CompleteReport(**about, rules_version=self._rules_version, sections=sections)
+            prose = await self._prose(wanted, sections)
+            outcome: AnyReportCommand = CompleteReport(
+                **about, rules_version=self._rules_version, sections=sections, prose=prose
+            )
         except SourceUnavailable as error:
             log.error("a report's source cannot be read", report_id=str(wanted.report_id), reason=str(error))
             outcome = FailReport(**about, error_code=SOURCE_UNAVAILABLE)
@@ -185,6 +200,14 @@ class ReportJobs:
             return await self._patiently(lambda: self._desk.read(wanted.scope, make))
         except SOURCE_ERRORS as error:
             raise SourceUnavailable(f"{type(error).__name__}: {error}") from error
+
+    async def _prose(self, wanted: OpenReport, sections: str) -> Prose | None:
+        """No report fails for want of prose."""
+        try:
+            return await self._write(wanted, sections)
+        except Exception:
+            log.exception("a report's prose could not be asked for", report_id=str(wanted.report_id))
+            return None
 
     async def _spending(self, wanted: OpenReport) -> Reading:
         """A budget that was spent is said in the report; a file that cannot be read is no report at all."""

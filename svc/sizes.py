@@ -30,7 +30,7 @@ def _characters(command: AnyCommand) -> int:
         case CaptureMetrics():
             return len(command.raw)
         case CompleteReport():
-            return len(command.sections)
+            return len(command.sections) + (len(command.prose.text) if command.prose is not None else 0)
         case _:
             return 0
 

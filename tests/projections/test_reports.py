@@ -66,6 +66,8 @@ def test_a_report_that_was_made_is_shown_with_what_it_says() -> None:
             "rulesVersion": 1,
         },
         "sections": {"score": {"svc_score": 50.0}},
+        "narrative": None,
+        "narrative_source": None,
     }
 
 

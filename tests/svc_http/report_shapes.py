@@ -172,6 +172,8 @@ class Sections(Exact, rename="camel"):
 
 class Record(Listed):
     sections: Sections | None
+    narrative: Annotated[str, Meta(min_length=1, max_length=700)] | None
+    narrative_source: Literal["llm"] | None
 
 
 class InsightsMeta(Exact, rename="camel"):

@@ -333,6 +333,12 @@ class Part(Exact):
     positions: Annotated[list[Position], Meta(min_length=1)]
 
 
+class Kept(Exact):
+    judge: str
+    confidence: Share
+    position: Count
+
+
 class Merged(Exact):
     agent_session_id: str
     opened_by: Kind
@@ -349,6 +355,7 @@ class Boundary(Part):
     confidence: Share | None
     evidence: Annotated[list[Piece], Meta(min_length=1)]
     merged: list[Merged]
+    kept: list[Kept]
 
 
 class FloorPart(Part):

@@ -12,7 +12,7 @@ from aggregates.scope import Scope
 from projections.reader import Reader
 from projections.reports import open_reports
 from projections.spending import Asked, Coverage, Reading, spending_in_views
-from svc.reports import ReportJobs
+from svc.reports import ReportJobs, Write, unwritten
 from svc_http.ports import Unavailable
 from tests.svc_http.house import House
 
@@ -24,7 +24,8 @@ class Workshop(House):
 
     def __init__(self) -> None:
         super().__init__()
-        self.jobs = ReportJobs(self, self._spend, 1, self._breathe)
+        self.write: Write = unwritten
+        self.jobs = ReportJobs(self, self._spend, 1, self._breathe, lambda *about: self.write(*about))
         self.archive_away: str | None = None
         """Why the archive cannot be read; None while it can."""
         self.unreadable_files = 0
