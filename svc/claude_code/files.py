@@ -1,5 +1,6 @@
 """Where Claude Code keeps its transcripts: one file a session, sub-agents' beside it."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,4 +26,8 @@ def _readers() -> Callable[[Path, str], Reader]:
     return lambda file, name: TranscriptReader(name, file.stem, seen)
 
 
-CLAUDE_CODE = Format("claude-code", lambda: "~/.claude/projects", _is_transcript, _order, lines_of, _readers)
+def _folder() -> str:
+    return str(Path(os.environ.get("CLAUDE_CONFIG_DIR") or "~/.claude") / "projects")
+
+
+CLAUDE_CODE = Format("claude-code", _folder, _is_transcript, _order, lines_of, _readers)

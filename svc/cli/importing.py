@@ -44,7 +44,7 @@ def claude_code(
 ) -> None:
     """Import Claude Code transcripts: a folder, or one file. Running it again adds nothing.
 
-    Without PATH the agent's own folder is read: ~/.claude/projects
+    Without PATH the agent's own folder is read: ~/.claude/projects, or $CLAUDE_CONFIG_DIR/projects
 
     Example: svc import claude-code ~/.claude/projects --developer Kim
     """

@@ -41,10 +41,21 @@ def _commands(command: click.Command, path: tuple[str, ...]) -> list[tuple[str, 
     return [path]
 
 
+HELP_COLUMNS = 80
+
+
 @pytest.mark.parametrize("path", _commands(main, ()), ids=" ".join)
 def test_every_command_has_help_with_an_example(path: tuple[str, ...]) -> None:
-    """Help says what it does and shows one way to type it."""
-    assert "Example:" in run(*path, "--help")
+    """Help fits a narrow terminal, and shows one way to type it in a line of its own, which can be copied."""
+    lines = run(*path, "--help").splitlines()
+    assert max(map(len, lines)) <= HELP_COLUMNS
+    assert [line for line in lines if line.startswith("  Example: ")]
+
+
+@pytest.mark.parametrize("path", [(), *sorted({path[:-1] for path in _commands(main, ())} - {()})], ids=" ".join)
+def test_a_list_of_commands_says_of_each_what_it_does(path: tuple[str, ...]) -> None:
+    """No sentence is cut off."""
+    assert "..." not in run(*path, "--help").partition("Commands:")[2]
 
 
 def test_grade_reads_standard_input_and_quotes_what_it_found() -> None:
