@@ -154,7 +154,8 @@ def chosen(what: str, known: Sequence[_I], names: Sequence[str], named: str | No
     if named is None:
         if len(known) == 1:
             return known[0]
-        raise NotFound(f"there are {len(known)} {what}s; say which one, by its name or id: {_some(names)}")
+        how = " (--developer)" if what == "developer" else ""
+        raise NotFound(f"there are {len(known)} {what}s; say which one{how}, by its name or id: {_some(names)}")
     found = (
         [each for each in known if each.id == named.lower()]
         or [each for each, name in zip(known, names, strict=True) if name == named]

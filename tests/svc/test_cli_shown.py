@@ -80,7 +80,7 @@ def test_a_person_is_found_by_id_or_name(known: Sequence[Somebody], named: str |
     [
         ([KIM, ANA], "Bo", "there is no developer 'Bo'; there is Kim, ana@example.org (`svc developer list`"),
         ([KIM, SECOND], "Kim", f"2 developers are called 'Kim'; use the id: {KIM.id}, {SECOND.id}"),
-        ([KIM, ANA], None, "say which one, by its name or id: Kim, ana@example.org"),
+        ([KIM, ANA], None, "say which one (--developer), by its name or id: Kim, ana@example.org"),
         ([Somebody(str(number), f"n{number}") for number in range(12)], "Bo", "n9 and 2 more"),
         ([], "Bo", "there is none"),
     ],
