@@ -99,7 +99,7 @@ def _is_internal(service: Service, headers: Headers) -> bool:
 
 def _delegated(headers: Headers) -> Scope | None:
     """The developer an internal caller speaks for; None where it speaks for itself."""
-    organization, developer = headers.get("X-Org-Id"), headers.get("X-Developer-Id")
+    organization, developer = _one(headers, "X-Org-Id"), _one(headers, "X-Developer-Id")
     if organization is None and developer is None:
         return None
     if organization is None or developer is None:
@@ -108,3 +108,11 @@ def _delegated(headers: Headers) -> Scope | None:
         return Scope(UUID(organization), UUID(developer))
     except ValueError as error:
         raise bad_request("X-Org-Id and X-Developer-Id must be UUIDs") from error
+
+
+def _one(headers: Headers, name: str) -> str | None:
+    """The value of a header; two different ones would be for two programs to read differently: `HttpError` 400."""
+    sent = set(headers.getlist(name))
+    if len(sent) > 1:
+        raise bad_request(f"{name} was sent with two different values; send one")
+    return sent.pop() if sent else None

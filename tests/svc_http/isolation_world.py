@@ -181,7 +181,7 @@ class World:
     async def _work(self) -> None:
         intake = self.caller("intake", "themself")
         at = (NOW_US - 5 * HOUR) * 1_000
-        text = f"Fix the crash of {WORD} in src/{WORD}.py when the file is empty; run pytest before you stop."
+        text = f"<b>Fix</b> the crash of {WORD} in src/{WORD}.py when the file is empty; run pytest before you stop."
         prompt = await self._prompt(text, "2026-08-01T07:00:00Z")
         self.ids = self.ids._replace(session=SESSION, prompt=prompt)
         response = {"prompt_id": prompt, "response_operation_id": "op", "response_text": f"Done, {WORD}."}

@@ -1,0 +1,282 @@
+"""What is tried with headers, addresses and texts: two credentials, hidden ones, half ones, other spellings, markup."""
+
+import hmac
+from collections.abc import Sequence
+from hashlib import sha256
+from html.parser import HTMLParser
+from typing import Any
+
+import msgspec
+import pytest
+from structlog.testing import capture_logs
+from werkzeug.datastructures import Headers
+
+from aggregates.people import Directory
+from svc_http.app import build_api, build_intake
+from tests.support.log import named
+from tests.support.people import ACME, ANA, ANA_KEY, BEN, BEN_KEY, EVE, EVE_KEY, OTHER, key_of
+from tests.svc_http.house import SECRET, Answer, Caller, House, bearer, internal, prompt
+from tests.svc_http.isolation_table import rows
+
+MINE = "/v1/score_v3/realtime/sub-sessions"
+"""On both listeners, and it shows whose it is."""
+ADMIN = "/v1/admin/keys"
+Sent = Sequence[tuple[str, str]]
+ANAS, BENS, INTERNAL = ("Authorization", f"Bearer {ANA_KEY}"), ("X-API-Key", BEN_KEY), ("X-Internal-Secret", SECRET)
+AS_BEN = (("X-Org-Id", str(ACME)), ("X-Developer-Id", str(BEN)))
+CASES: dict[str, tuple[Sent, int, int]] = {
+    # what is sent: at intake, at the API
+    "two keys in two headers": ([ANAS, BENS], 401, 401),
+    "two keys in one header, twice": ([ANAS, ("Authorization", f"Bearer {EVE_KEY}")], 401, 401),
+    "two keys in the other header, twice": ([BENS, ("X-API-Key", EVE_KEY)], 401, 401),
+    "two keys in one value": ([("X-API-Key", f"{ANA_KEY}, {BEN_KEY}")], 401, 401),
+    "a key behind a scheme and another one": ([("Authorization", f"Bearer {ANA_KEY} {BEN_KEY}")], 401, 401),
+    "a key and an empty one": ([ANAS, ("X-API-Key", "")], 401, 401),
+    "a key and one of no service": ([ANAS, ("X-API-Key", "sk-ant-1")], 401, 401),
+    "one key four times": ([ANAS, ANAS, ("X-API-Key", ANA_KEY), ("x-api-key", f" {ANA_KEY}")], 200, 200),
+    "a key as a user's name": ([("Authorization", f"Basic {ANA_KEY}")], 401, 401),
+    "a key in a cookie": ([("Cookie", f"Authorization={ANA_KEY}; X-API-Key={ANA_KEY}")], 401, 401),
+    "a key under an underscore": ([("X_API_Key", ANA_KEY)], 401, 401),
+    "a key for the proxy": ([("Proxy-Authorization", f"Bearer {ANA_KEY}")], 401, 401),
+    "a key and the secret": ([ANAS, INTERNAL], 200, 401),
+    "a key and a wrong secret": ([ANAS, ("X-Internal-Secret", "x")], 200, 401),
+    "a key and the secret under an underscore": ([ANAS, ("X_Internal_Secret", SECRET)], 200, 200),
+    "the secret as a key": ([("X-API-Key", SECRET)], 401, 401),
+    "the secret as a bearer": ([("Authorization", f"Bearer {SECRET}")], 401, 401),
+    "the secret under an underscore": ([("X_Internal_Secret", SECRET), *AS_BEN], 401, 401),
+    "the secret twice": ([INTERNAL, INTERNAL, *AS_BEN], 401, 200),
+    "two secrets, the right one first": ([INTERNAL, ("X-Internal-Secret", "x"), *AS_BEN], 401, 401),
+    "two secrets, the right one last": ([("X-Internal-Secret", "x"), INTERNAL, *AS_BEN], 401, 401),
+    "two secrets in one value": ([("X-Internal-Secret", f"{SECRET}, {SECRET}"), *AS_BEN], 401, 401),
+    "no secret, on behalf of somebody": ([*AS_BEN], 401, 401),
+    "an empty secret, on behalf of somebody": ([("X-Internal-Secret", ""), *AS_BEN], 401, 401),
+    "a key, on behalf of somebody": ([ANAS, *AS_BEN], 200, 200),
+    "on behalf of two": ([INTERNAL, *AS_BEN, ("X-Developer-Id", str(ANA))], 401, 400),
+    "on behalf of one in two organizations": ([INTERNAL, *AS_BEN, ("X-Org-Id", str(OTHER))], 401, 400),
+    "on behalf of two in one value": ([INTERNAL, AS_BEN[0], ("X-Developer-Id", f"{BEN}, {ANA}")], 401, 400),
+    "on behalf of one, named twice": ([INTERNAL, *AS_BEN, *AS_BEN], 401, 200),
+    "on behalf of somebody in another organization": ([INTERNAL, AS_BEN[0], ("X-Developer-Id", str(EVE))], 401, 401),
+    "a key from an address that a proxy vouches for": (
+        [("X-Forwarded-For", "127.0.0.1"), ("X-Real-IP", "::1")],
+        401,
+        401,
+    ),
+}
+
+
+@pytest.fixture
+async def house(house: House) -> House:
+    """Ana and Ben have each a session that is called like them."""
+    intake = Caller(build_intake(house), {})
+    for name, key in (("ana", ANA_KEY), ("ben", BEN_KEY)):
+        assert (await intake.using(bearer(key)).post("/v1/prompts", prompt(tool_session_id=name))).status == 201
+    return house
+
+
+async def ask(caller: Caller, sent: Sent, path: str = MINE, method: str = "GET") -> Answer:
+    """A request with just these headers, in this order, some of them twice."""
+    return await caller.using(Headers(list(sent))).call(method, path)  # type: ignore[arg-type]
+
+
+@pytest.fixture(autouse=True)
+def _headers_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A caller keeps its headers in a mapping, which has each name once."""
+
+    async def call(self: Caller, method: str, path: str, value: object = None, headers: Any = None) -> Answer:
+        sent = Headers(list(self.headers.items()))
+        sent.extend(headers or {})
+        body = b"" if value is None else value if isinstance(value, bytes) else msgspec.json.encode(value)
+        if value is not None:
+            sent.setdefault("Content-Type", "application/json")
+        client: Any = self._app.test_client(use_cookies=False)
+        response: Any = await client.open(path, method=method, data=body, headers=sent)
+        return Answer(response.status_code, response.headers, await response.get_data(as_text=False))
+
+    monkeypatch.setattr(Caller, "call", call)
+    monkeypatch.setattr(Caller, "__init__", _keep)
+
+
+def _keep(self: Caller, app: Any, headers: Any) -> None:
+    self._app = app
+    self.headers = headers
+
+
+async def test_what_is_tried_with_headers(house: House) -> None:
+    """The status at each listener; and whoever gets in is whom the one credential names."""
+    intake, api = Caller(build_intake(house), {}), Caller(build_api(house), {})
+    for case, (sent, at_intake, at_api) in CASES.items():
+        for caller, expected in ((intake, at_intake), (api, at_api)):
+            answer = await ask(caller, sent)
+            assert answer.status == expected, (case, answer)
+            if expected == 200:
+                assert [row["agent_session_id"] for row in answer.json] == ["ana" if ANAS in sent else "ben"], case
+
+
+async def test_nothing_of_it_opens_administration(house: House) -> None:
+    """401, or 403 for a key that is known and for the secret on somebody's behalf."""
+    api = Caller(build_api(house), {})
+    for case, (sent, _, at_api) in CASES.items():
+        answer = await ask(api, sent, ADMIN)
+        assert answer.status in ((403, 401) if at_api == 401 else (403, 400)), (case, answer)
+        assert ANA_KEY[:12] not in answer.body.decode()
+
+
+async def test_another_method_or_address_in_a_header_is_not_obeyed(house: House) -> None:
+    """What was asked for is what stands in the first line."""
+    api = Caller(build_api(house), {})
+    for name, value in (("X-HTTP-Method-Override", "DELETE"), ("X-Original-URL", ADMIN), ("X-Rewrite-URL", "/health")):
+        assert (await ask(api, [ANAS, (name, value)])).json[0]["agent_session_id"] == "ana"
+    assert (await ask(api, [("X-Original-URL", "/health")])).status == 401
+
+
+SPELLINGS = [
+    *(
+        f"/{ADMIN}",
+        f"{ADMIN}/",
+        f"{ADMIN}/.",
+        f"{ADMIN};x=y",
+        f"{ADMIN}%00",
+        f"{ADMIN}%20",
+        "/v1//admin/keys",
+        "/V1/admin/keys",
+    ),
+    *(
+        "/v1/./admin/keys",
+        "/v1/x/../admin/keys",
+        "/v1/admin%2fkeys",
+        "/v1/%61dmin/keys",
+        "/v1/admin/keys?x=/health",
+        "/health/..%2f..",
+    ),
+    *(
+        "/health/../v1/admin/keys",
+        "/docs/../v1/admin/keys",
+        "/v1/admin/keys%3f",
+        "/v1/admin\\keys",
+        "/v1/admin/%2e%2e/admin/keys",
+    ),
+]
+
+
+async def test_no_spelling_of_an_address_goes_around_its_door(house: House) -> None:
+    """It is the route, with its door, or no route."""
+    api = Caller(build_api(house), {})
+    for path in SPELLINGS:
+        assert (await ask(api, [], path)).status in (401, 404, 405), path
+        assert (await ask(api, [ANAS], path)).status in (403, 404, 405), path
+
+
+async def test_asking_for_the_head_alone_takes_the_same_credential(house: House) -> None:
+    """Of every route that is read."""
+    apps = {"intake": Caller(build_intake(house), {}), "api": Caller(build_api(house), {})}
+    guarded = [row for row in rows() if row.method == "GET" and row.kind != "public"]
+    for row in guarded:
+        path = row.path.replace("<id>", str(named("x")))
+        assert (await ask(apps[row.listener], [], path, "HEAD")).status == 401, row
+    assert len(guarded) > 40
+
+
+# --- keys -----------------------------------------------------------------------------------------------------
+
+
+async def test_a_key_in_an_address_is_ignored_and_not_noted(house: House) -> None:
+    """Neither in a query nor in a path; the log and the counters hold routes, not addresses."""
+    house.settings = msgspec.structs.replace(house.settings, access_log=True)
+    paths = [f"{MINE}?{name}={ANA_KEY}" for name in ("key", "api_key", "access_token", "X-API-Key", "Authorization")]
+    with capture_logs() as lines:
+        for build in (build_intake, build_api):
+            caller = Caller(build(house), {})
+            assert {(await ask(caller, [], path)).status for path in paths} == {401}
+            assert (await ask(caller, [], f"/v1/{ANA_KEY}")).status == 404
+            own = await ask(caller, [("X-API-Key", BEN_KEY), ("X-Request-Id", ANA_KEY)], paths[0])
+            assert [row["agent_session_id"] for row in own.json] == ["ben"]
+            assert ANA_KEY not in str(own.headers)
+    assert len(lines) >= 14
+    assert ANA_KEY not in str(lines) + str(house.observed)
+
+
+async def test_a_key_is_looked_up_by_its_digest_alone(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No look-up, no query and no event is given the key itself, known or unknown."""
+    looked: list[str] = []
+    credential = Directory.credential
+
+    def noted(self: Directory, key_digest: str) -> Any:
+        looked.append(key_digest)
+        return credential(self, key_digest)
+
+    monkeypatch.setattr(Directory, "credential", noted)
+    queries: list[str] = []
+    house._views.set_trace_callback(queries.append)
+    keys = [ANA_KEY, key_of("nobody")]
+    for key in keys:
+        await Caller(build_api(house), bearer(key)).get(MINE)
+        await Caller(build_intake(house), bearer(key)).post("/v1/prompts", prompt())
+    assert looked == [sha256(key.encode()).hexdigest() for key in keys for _ in range(2)]
+    assert queries
+    told = f"{queries} {house.events} {house.directory.keys()} {house.observed}"
+    assert [key for key in keys if key in told] == []
+
+
+async def test_the_secret_is_compared_in_constant_time(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By nothing else: what the comparison says is what counts."""
+    compared: list[tuple[bytes, bytes]] = []
+
+    def compare(one: bytes, other: bytes) -> bool:
+        compared.append((one, other))
+        return False
+
+    monkeypatch.setattr(hmac, "compare_digest", compare)
+    api = Caller(build_api(house), internal())
+    assert (await api.get(ADMIN)).status == 401
+    assert (await api.get("/v1/model-catalog")).status == 401
+    assert compared == [(SECRET.encode(), SECRET.encode())] * 2
+
+
+# --- markup ---------------------------------------------------------------------------------------------------
+
+MARKUP = "<script>alert(1)</script><img src=x onerror=alert(2)>'\"&"
+
+
+class Page(HTMLParser):
+    """What a browser would make of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+        self.targets: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note what could act."""
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+        self.targets |= {value or "" for name, value in attrs if name in ("href", "src", "action")}
+
+
+async def test_the_one_page_holds_nothing_that_acts(house: House) -> None:
+    """No script and no frame, nothing of another host, and what an operator has set is text in it."""
+    house.settings = msgspec.structs.replace(house.settings, ingest_url=f"https://x/{MARKUP}", version=MARKUP)
+    answer = await Caller(build_api(house), {}).get("/docs")
+    assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'")
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    page = Page()
+    page.feed(answer.body.decode())
+    assert page.tags & {"script", "img", "iframe", "object", "form", "link", "base", "svg"} == set()
+    assert {name for name in page.attributes if name.startswith("on")} == set()
+    assert {target for target in page.targets if not target.startswith(("#", "/openapi.json"))} == set()
+    assert MARKUP.encode() not in answer.body
+
+
+async def test_markup_is_data_everywhere_else(house: House) -> None:
+    """Whoever sends it gets it back as JSON, in an error too; no browser takes that for a page."""
+    intake, api = Caller(build_intake(house), bearer()), Caller(build_api(house), bearer())
+    assert (await intake.post("/v1/prompts", prompt(MARKUP, tool_session_id=MARKUP, source=MARKUP))).status == 201
+    found = [
+        await api.get(MINE),
+        await api.get(f"/v1/score_v3/score?window={MARKUP}"),
+        await api.get(f"/v1/score_v3/report/{MARKUP}"),
+        await api.get(f"/{MARKUP}"),
+        await intake.post("/v1/prompts", MARKUP.encode(), {"Content-Type": MARKUP}),
+    ]
+    assert {answer.headers["Content-Type"] for answer in found} == {"application/json"}
+    assert MARKUP in {row["agent_session_id"] for row in msgspec.json.decode(found[0].body)}
