@@ -6,7 +6,7 @@ INTAKE ?= 127.0.0.1:4318
 API ?= 127.0.0.1:8318
 VAR ?= var
 
-.PHONY: venv dev serve demo test lint types bench judge-report train-judges explanations security-page fuzz binary clean
+.PHONY: venv dev serve demo test lint types bench faults judge-report train-judges explanations security-page fuzz binary clean
 
 # The project with what it needs to run, from the lock file. hatchling and editables come from the lock too, so no
 # isolated build environment fetches anything else.
@@ -42,6 +42,10 @@ types: dev
 
 bench: dev
 	$(BIN)/python -m bench
+
+# kill -9, a power cut, a full disk … put to the real program; docs/testing.md. A proof takes 300 rounds.
+faults: dev
+	$(BIN)/python -m faults --rounds $${ROUNDS:-20}
 
 # The labelled data is named by SVC_REAL_DATA and never part of the project.
 judge-report: dev
