@@ -6,8 +6,9 @@ ones before it lie three minutes apart.
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID, uuid5
 
 import msgspec
@@ -27,29 +28,48 @@ from svc.store import EventStore
 from svc.vault import Vault
 
 TURN_EVENTS = 7
-TURNS_PER_SESSION = 12
 RECORDS_PER_EXPORT = (6, 5, 5, 5)
 """21 records a turn."""
-DEVELOPERS = 10
-TURN_US = 180_000_000
 COMMIT_EVENTS = 2_000
 
 _NAMESPACE = UUID("5b1f0d52-5a0e-5d6b-9f0e-6d1f0f3a7b52")
 
 
-def write_history(var: Path, events: int, scope: Scope, end_us: int) -> Iterator[int]:
+class Mix(NamedTuple):
+    """Whose the sessions are, and how long."""
+
+    developers: int = 10
+    """Who share the sessions in equal parts, the given developer among them."""
+    session_turns: tuple[int, ...] = (12,)
+    """How many turns sessions have, in turn."""
+    turn_us: int = 180_000_000
+    """From one turn to the next."""
+
+    def session(self, turn: int) -> int:
+        """The number of the session that a turn is of."""
+        rounds, rest = divmod(turn, sum(self.session_turns))
+        begun = sum(rest >= end for end in accumulate(self.session_turns))
+        return rounds * len(self.session_turns) + begun
+
+
+USUAL = Mix()
+
+
+def write_history(var: Path, events: int, scope: Scope, end_us: int, mix: Mix = USUAL) -> Iterator[int]:
     """Append about so many events to the log of a folder that was set up; yields how many there are so far.
 
-    A tenth of the turns are the given developer's, the rest those of nine others of the same organization.
+    One part of the sessions are the given developer's, the others those of further ones of the same organization.
     """
     store, vault = open_log(var)
     try:
         writer = _Writer(store, vault)
         turns = events // TURN_EVENTS
         for turn in range(turns):
-            developer = turn // TURNS_PER_SESSION % DEVELOPERS
+            session = mix.session(turn)
+            developer = session % mix.developers
             whose = scope if developer == 0 else Scope(scope.organization_id, uuid5(_NAMESPACE, f"dev {developer}"))
-            writer.write(_turn(turn, whose, vault, end_us - (turns - turn) * TURN_US), end_us)
+            at_us = end_us - (turns - turn) * mix.turn_us
+            writer.write(_turn(turn, str(uuid5(_NAMESPACE, f"session {session}")), whose, vault, at_us), end_us)
             if writer.waiting >= COMMIT_EVENTS:
                 yield writer.commit()
         yield writer.commit()
@@ -88,9 +108,8 @@ class _Writer:
         return self._written
 
 
-def _turn(turn: int, scope: Scope, vault: Vault, at_us: int) -> list[tuple[int, AnyCommand]]:
+def _turn(turn: int, session: str, scope: Scope, vault: Vault, at_us: int) -> list[tuple[int, AnyCommand]]:
     """The commands of one turn, each with its time."""
-    session = str(uuid5(_NAMESPACE, f"session {turn // TURNS_PER_SESSION}"))
     prompt_id = uuid5(_NAMESPACE, f"prompt {turn}")
     prompt = CapturePrompt(
         organization_id=scope.organization_id,

@@ -24,14 +24,19 @@ class Serving(msgspec.Struct, frozen=True):
 
     def behind_events(self) -> int:
         """Events in the log that the views do not hold yet."""
-        views = self.var / (self.var / "views.current").read_text().strip()
-        head = _one(self.var / "events.db", "SELECT max(rowid) FROM stored_events")
-        return head - _one(views, "SELECT position FROM bookmark")
+        return behind_events(self.var)
 
     def wait_until_level(self) -> None:
         """Return once the views hold everything."""
         while self.behind_events():
             time.sleep(0.02)
+
+
+def behind_events(var: Path) -> int:
+    """Events in the log of a folder that its views do not hold yet."""
+    views = var / (var / "views.current").read_text().strip()
+    head = _one(var / "events.db", "SELECT max(rowid) FROM stored_events")
+    return head - _one(views, "SELECT position FROM bookmark")
 
 
 def set_up(var: Path) -> dict[str, str]:
