@@ -30,6 +30,10 @@ class NotReached(Exception):
     """The data cannot be reached; the message says why and what to do."""
 
 
+class NotFound(Exception):
+    """What was named is not there, or is not the only one; the message says what to type instead."""
+
+
 class Access(Protocol):
     """What commands do with the data."""
 

@@ -14,6 +14,7 @@ from aggregates.people import (
     TeamMembershipRecord,
     TeamRecord,
 )
+from svc.access import NotFound
 from svc.limits import PAGE_RECORDS
 from svc.setup import KEY_START_CHARACTERS
 from svc_http.admin import DeveloperShown, KeyShown
@@ -22,10 +23,6 @@ Kind = Literal["organizations", "developers", "memberships", "teams", "team-memb
 
 Call = Callable[..., Awaitable[httpx.Response]]
 """Asks a route of administration; raises where that refuses."""
-
-
-class NotFound(Exception):
-    """What was named is not there, or is not the only one; the message says what to type instead."""
 
 
 class _Identified(Protocol):

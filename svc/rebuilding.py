@@ -9,6 +9,7 @@ import msgspec
 import structlog
 import trio
 
+from svc.building import BuildStep
 from svc.limits import CHILD_LINE_BYTES_MAX
 from svc.program import program
 from svc.projector import Projector
@@ -20,21 +21,14 @@ from svc_http.server_shown import ReplayStatus
 log = structlog.get_logger()
 
 
-class BuildStep(msgspec.Struct, frozen=True):
-    """A line that the building process writes: events applied, and events there are."""
-
-    done: int
-    of: int
-
-
 async def build_in_child(
     progress: Progress, options: Mapping[str, object], environment: Mapping[str, str] | None = None
 ) -> None:
-    """Run `svc replay --build` as a child process and follow it; it is stopped when this is cancelled.
+    """Run `svc build-views` as a child process and follow it; it is stopped when this is cancelled.
 
     Raises `CalledProcessError` where the child fails; it says why on standard error.
     """
-    command = [*program(), "replay", *(str(part) for option in options.items() for part in option)]
+    command = [*program(), "build-views", *(str(part) for option in options.items() for part in option)]
     child_environment = os.environ | (environment or {})
     process = await trio.lowlevel.open_process(command, stdout=subprocess.PIPE, env=child_environment)
     assert process.stdout is not None
@@ -46,7 +40,7 @@ async def build_in_child(
             process.terminate()
             await process.wait()
     if code != 0:
-        raise subprocess.CalledProcessError(code, "svc replay --build")
+        raise subprocess.CalledProcessError(code, "svc build-views")
 
 
 async def _follow(lines: trio.abc.ReceiveStream, progress: Progress) -> None:
@@ -86,7 +80,7 @@ class Rebuilding:
     async def _replay(self, rules_version: int) -> None:
         path = new_file(self._var, rules_version)
         try:
-            await self._build(path, rules_version)
+            await self._build(path)
             await self._projector.exchange(path)
         except Exception:  # of the build, of the process that was to keep the new views, or of a full disk
             log.exception("a replay failed; the old views go on serving")
@@ -94,8 +88,8 @@ class Rebuilding:
         else:
             self.status = msgspec.structs.replace(self.status, state="completed")
 
-    async def _build(self, path: Path, rules_version: int) -> None:
+    async def _build(self, path: Path) -> None:
         def report(done: int, of: int) -> None:
             self.status = ReplayStatus(state="running", done=done, of=of)
 
-        await build_in_child(report, {"--var": self._var, "--rules": rules_version, "--build": path})
+        await build_in_child(report, {"--var": self._var, "--build": path})

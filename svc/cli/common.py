@@ -9,12 +9,11 @@ import click
 import msgspec
 import trio
 
-from svc.access import NotReached
+from svc.access import NotFound, NotReached
 from svc.catalog_access import NotDone
 from svc.catalog_sources import CatalogUnusable
 from svc.failures import single
 from svc.folder import InUse, Unusable
-from svc.people_access import NotFound
 from svc.settings import Settings, SettingsError, load_settings
 from svc.store import StoreUnavailable
 from svc_http.ports import NotRefreshed, Unavailable, UnknownRules

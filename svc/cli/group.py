@@ -34,6 +34,7 @@ COMMANDS = {
     "migrate": "svc.cli.keeping:migrate_",
     "demo": "svc.cli.demo:demo",
     "project": "svc.cli.projecting:project",
+    "build-views": "svc.cli.building:build_views",
 }
 """Name → the module and the command in it, in the order of the help."""
 

@@ -1,22 +1,13 @@
 """`svc replay`: build the scores anew from the log, or prove that they come out the same."""
 
-import sys
-from pathlib import Path
-
 import click
-import msgspec
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from svc.access import reach
 from svc.checking import Checked, TableDigests, check
 from svc.cli.common import json_option, print_json, run, settings_from, var_option
 from svc.cli.shown import progress, show_table
-from svc.event_log import open_log
-from svc.limits import PROJECT_EVENTS_MAX
-from svc.logs import set_up_logs
-from svc.rebuilding import BuildStep
 from svc.replay import Progress as Report
-from svc.replay import build
 from svc.settings import Settings
 
 DIGEST_CHARACTERS = 12
@@ -28,18 +19,7 @@ DIGEST_CHARACTERS = 12
 @json_option
 @click.option("--rules", type=int, help="Rule set to judge by. [default: the newest]")
 @click.option("--check", "only_check", is_flag=True, help="Build twice and compare with the serving tables.")
-@click.option("--build", "build_path", type=click.Path(path_type=Path), hidden=True)
-@click.option("--batch-events", type=int, default=PROJECT_EVENTS_MAX, hidden=True)
-@click.option("--up-to", type=int, hidden=True)
-def replay(
-    var: str | None,
-    as_json: bool,
-    rules: int | None,
-    only_check: bool,
-    build_path: Path | None,
-    batch_events: int,
-    up_to: int | None,
-) -> None:
+def replay(var: str | None, as_json: bool, rules: int | None, only_check: bool) -> None:
     """Build every score anew from the log, or prove them (--check).
 
     The new tables are built beside those that serve, then serve instead of them. Works offline and against a running
@@ -48,9 +28,7 @@ def replay(
     Example: svc replay --check
     """
     settings = settings_from(var=var)
-    if build_path is not None:
-        _build(settings, build_path, batch_events, up_to)
-    elif only_check:
+    if only_check:
         _check(settings, as_json)
     else:
         with _bar() as bar:
@@ -61,21 +39,6 @@ def replay(
 async def _replay(settings: Settings, rules: int | None, report: Report) -> None:
     async with reach(settings) as access:
         await access.replay(rules, report)
-
-
-def _build(settings: Settings, path: Path, batch_events: int, up_to: int | None) -> None:
-    """What the child process does: one JSON line of progress a step; its log goes to standard error."""
-    set_up_logs("warning")
-
-    def report(done: int, of: int) -> None:
-        sys.stdout.write(msgspec.json.encode(BuildStep(done, of)).decode() + "\n")
-        sys.stdout.flush()
-
-    store, vault = open_log(settings.var_path)
-    try:
-        build(path, store, vault.known_digester, report, batch_events=batch_events, up_to=up_to)
-    finally:
-        store.close()
 
 
 def _check(settings: Settings, as_json: bool) -> None:

@@ -1,0 +1,23 @@
+"""`svc build-views`: what a replay runs beside itself; nothing for a person. It imports no more than it needs."""
+
+from pathlib import Path
+
+import click
+
+from svc.building import build_views as build
+from svc.limits import PROJECT_EVENTS_MAX
+from svc.logs import set_up_logs
+
+
+@click.command(hidden=True)
+@click.option("--var", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True)
+@click.option("--build", "path", type=click.Path(path_type=Path), required=True, help="The file to be made.")
+@click.option("--batch-events", type=int, default=PROJECT_EVENTS_MAX)
+@click.option("--up-to", type=int, help="The last event to read. [default: the newest]")
+def build_views(var: Path, path: Path, batch_events: int, up_to: int | None) -> None:
+    """Build a views file anew from the log. A replay starts it.
+
+    Example: svc build-views --var var --build var/views-1-r1-2.db
+    """
+    set_up_logs("warning")
+    build(var, path, batch_events, up_to)
