@@ -7,9 +7,10 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
+from svc.access import NotFound
 from svc.cli import main
 from svc.cli.shown import minute, show_fields, show_table
-from svc.people_access import NotFound, chosen
+from svc.people_access import chosen
 
 ID = str(uuid4())
 HEAD = ("developer", "id", "note")
