@@ -1,10 +1,10 @@
 """Who was in a team on which days: the stays that its costs are counted over."""
 
 from collections.abc import Iterable
+from datetime import tzinfo
 from itertools import groupby
 from operator import attrgetter
 from uuid import UUID
-from zoneinfo import ZoneInfo
 
 import msgspec
 
@@ -23,7 +23,7 @@ class Stay(msgspec.Struct, frozen=True):
     end_us: int
 
 
-def stays_in(directory: Directory, team: Team, window: Window, zone: ZoneInfo) -> tuple[Stay, ...]:
+def stays_in(directory: Directory, team: Team, window: Window, zone: tzinfo) -> tuple[Stay, ...]:
     """The stays of everybody who was in the team within the window, former members too; no two overlap.
 
     A day of the zone counts whole on which somebody was in the team at all, so coming and going cuts no day in two.
@@ -41,7 +41,7 @@ def _ended_us(directory: Directory, team: Team, stay: TeamMembership) -> int | N
     return min((end for end in ends if end is not None), default=None)
 
 
-def _days(stay: TeamMembership, ended_us: int | None, window: Window, zone: ZoneInfo) -> Stay:
+def _days(stay: TeamMembership, ended_us: int | None, window: Window, zone: tzinfo) -> Stay:
     start_us = local_day_bounds(local_date(stay.started_at_us, zone), zone).start_us
     end_us = window.end_us
     if ended_us is not None:

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from aggregates.scope import Scope
+from aggregates.stays import Stay
 from aggregates.throttle import (
     BASELINE_REQUESTS_MAX,
     BASELINE_US,
@@ -89,17 +90,18 @@ def personal_throttle(reader: Reader, scope: Scope, window: Window) -> ThrottleI
     return _impact(events, len(requests), is_partial=False)
 
 
-def team_throttle(reader: Reader, scope: Scope, members: Sequence[Scope], window: Window) -> ThrottleImpact:
-    """Of the members of a team of this organization together; no event says whose it is.
+def team_throttle(reader: Reader, scope: Scope, stays: Sequence[Stay], window: Window) -> ThrottleImpact:
+    """Of the stays in a team of this organization within a window together; no event says whose it is.
 
     An outage that several of them saw is one event with the delays of all.
     """
     failures = _server_failures(reader.db, scope, window)
-    counts = [_count(reader.db, member, window) for member in members]
+    members = [(Scope(scope.organization_id, stay.developer_id), Window(stay.start_us, stay.end_us)) for stay in stays]
+    counts = [_count(reader.db, *each) for each in members]
     most = _share(counts, TEAM_REQUESTS_MAX)
     events: list[ThrottleEvent] = []
-    for member in members:
-        requests = _requests(reader.db, member, window, most)
+    for member, days in members:
+        requests = _requests(reader.db, member, days, most)
         events += _events(reader.db, member, requests, failures)
     nameless = (msgspec.structs.replace(event, session_id=None) for event in _joined(events))
     is_partial = len(failures) > OUTSIDE_FAILURES_MAX or max(counts, default=0) > most

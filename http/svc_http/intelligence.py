@@ -4,10 +4,8 @@ from datetime import timedelta, timezone
 
 from quart_trio.wrappers import TrioResponse
 
-from aggregates.directory import Directory
 from aggregates.people import Principal
-from aggregates.people_records import Team, TeamMembership
-from aggregates.scope import Scope
+from aggregates.stays import stays_in
 from aggregates.times import US_PER_DAY
 from projections.model_usage import rightsizing as usage_of_models
 from projections.throttle import personal_throttle, team_throttle
@@ -35,11 +33,11 @@ async def throttle(service: Service, request: Request, caller: Principal) -> Tri
 
 
 async def throttle_of_team(service: Service, request: Request, caller: Principal) -> TrioResponse:
-    """The members of a team of the caller together, naming nobody."""
-    wanted = team_id(request.args)
-    window = from_and_to(request.args, _offset_zone(request.args), service.now_us())
-    members = _members(service.directory, team_of(service, caller, wanted))
-    return json_reply(await service.read(caller.scope, team_throttle, members, window))
+    """Those who were in a team of the caller on each day together, naming nobody; who left since is among them."""
+    wanted, zone = team_id(request.args), _offset_zone(request.args)
+    window = from_and_to(request.args, zone, service.now_us())
+    stays = stays_in(service.directory, team_of(service, caller, wanted), window, zone)
+    return json_reply(await service.read(caller.scope, team_throttle, stays, window))
 
 
 async def rightsizing(service: Service, request: Request, caller: Principal) -> TrioResponse:
@@ -55,13 +53,3 @@ def _offset_zone(query: Query) -> timezone:
     if not least <= minutes <= most:
         raise bad_request(f"tz_offset must be minutes east of UTC, from {least} to {most}")
     return timezone(timedelta(minutes=minutes))
-
-
-def _members(directory: Directory, team: Team) -> list[Scope]:
-    """Who belongs to the team and to the organization now."""
-    stays = (stay for stay in directory.all(TeamMembership) if stay.team_id == team.team_id)
-    scopes = (Scope(team.organization_id, stay.developer_id) for stay in stays if stay.ended_at_us is None)
-    return sorted(
-        {scope for scope in scopes if directory.membership(scope) is not None},
-        key=lambda scope: scope.developer_id,
-    )

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from aggregates.scope import Scope
+from aggregates.stays import Stay
 from aggregates.windows import Window
 from projections import throttle
 from projections.reader import Reader
@@ -13,6 +14,11 @@ from projections.throttle import ThrottleImpact, personal_throttle, team_throttl
 from tests.support.facts import ANA, BEN, DAY, HOUR, MINUTE, MONDAY, SECOND, Log, Placed, project, reader, request
 
 WEEK = Window(MONDAY - DAY, MONDAY + 6 * DAY)
+
+
+def stays(*scopes: Scope) -> list[Stay]:
+    """In the team all week."""
+    return [Stay(scope.developer_id, WEEK.start_us, WEEK.end_us) for scope in scopes]
 
 
 def failed(at_us: int, status_code: int | None = 529, **fields: Any) -> dict[str, Any]:
@@ -146,12 +152,12 @@ def test_a_team_sees_the_delays_of_its_members_and_no_names() -> None:
     ana = Log(ANA).claim("a").records("a", failed(MONDAY), failed(MONDAY + SECOND), request(MONDAY + MINUTE))
     ben = Log(BEN).claim("b").records("b", failed(MONDAY + SECOND), request(MONDAY + 31 * SECOND))
     ben.records("b", failed(MONDAY + HOUR, 429), request(MONDAY + HOUR + SECOND))
-    impact = team_throttle(views(ana, ben), ANA, [ANA, BEN], WEEK)
+    impact = team_throttle(views(ana, ben), ANA, stays(ANA, BEN), WEEK)
     assert fired(impact) == [("rate_limit", 1), ("service_outage", 90)]
     assert (impact.is_partial, impact.summary.total_api_requests) == (False, 7)
     assert {event.session_id for event in impact.events} == {None}
     assert impact.events[1].timestamp == "2026-01-05T09:00:00Z"
-    alone = team_throttle(views(ana, ben), ANA, [ANA], WEEK)
+    alone = team_throttle(views(ana, ben), ANA, stays(ANA), WEEK)
     assert fired(alone) == [("service_outage", 60)]
 
 
@@ -163,10 +169,10 @@ def test_a_read_over_its_budget_is_refused_or_says_that_it_is_partial(monkeypatc
     monkeypatch.setattr(throttle, "PERSONAL_REQUESTS_MAX", 2)
     monkeypatch.setattr(throttle, "TEAM_REQUESTS_MAX", 2)
     assert personal_throttle(read, ANA, WEEK) is None
-    impact = team_throttle(read, ANA, [ANA, BEN], WEEK)
+    impact = team_throttle(read, ANA, stays(ANA, BEN), WEEK)
     assert (impact.is_partial, fired(impact), impact.summary.total_api_requests) == (True, [], 3)
     monkeypatch.setattr(throttle, "TEAM_REQUESTS_MAX", 3)
-    assert team_throttle(read, ANA, [ANA, BEN], WEEK).is_partial is False
+    assert team_throttle(read, ANA, stays(ANA, BEN), WEEK).is_partial is False
     monkeypatch.setattr(throttle, "PERSONAL_REQUESTS_MAX", 4)
     monkeypatch.setattr(throttle, "OUTSIDE_FAILURES_MAX", 0)
     assert personal_throttle(read, ANA, WEEK) is not None

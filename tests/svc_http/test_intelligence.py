@@ -32,10 +32,10 @@ def joining(member: UUID, stay: str = "first") -> AddTeamMember:
 
 
 def a_team(house: House, *members: UUID) -> None:
-    """A team of Acme."""
-    carry_out(house.directory, CreateTeam(team_id=TEAM, organization_id=ACME, name="Core"))
+    """A team of Acme, since Monday."""
+    carry_out(house.directory, CreateTeam(team_id=TEAM, organization_id=ACME, name="Core"), MONDAY)
     for member in members:
-        carry_out(house.directory, joining(member))
+        carry_out(house.directory, joining(member), MONDAY)
 
 
 @pytest.fixture
@@ -151,21 +151,30 @@ async def test_nobody_else_sees_it(monday: House, api: Caller, key: str) -> None
 
 
 async def test_a_team_sees_its_members_together(monday: House, api: Caller) -> None:
-    """Those who belong to it and to the organization now; no session, no name."""
+    """Those who were in it; no session, no name."""
     a_team(monday, ANA, BEN)
     monday.has_seen(refused(Log(Scope(ACME, BEN)), "b", MONDAY + HOUR))
     both = (await api.get(OF_TEAM)).json
     assert (both["isPartial"], both["summary"]["totalApiRequests"]) == (False, 4)
     assert [event["sessionId"] for event in both["events"]] == [None, None]
     assert both == (await api.using(bearer(BEN_KEY)).get(OF_TEAM)).json
-    carry_out(monday.directory, RemoveTeamMember(team_membership_id=named(f"first stay of {BEN}")))
-    assert (await api.get(OF_TEAM)).json["summary"]["totalApiRequests"] == 2
-    carry_out(monday.directory, joining(BEN, "second"))
+
+
+async def test_who_leaves_a_team_takes_no_past_with_them(monday: House, api: Caller) -> None:
+    """Nor does who is forgotten, whose membership ends: their days in the team stay counted, later ones are not."""
+    a_team(monday, ANA, BEN)
+    monday.has_seen(refused(Log(Scope(ACME, BEN)), "b", MONDAY + HOUR))
+    both = (await api.get(OF_TEAM)).json
+    carry_out(monday.directory, RemoveTeamMember(team_membership_id=named(f"first stay of {BEN}")), MONDAY + 2 * HOUR)
     assert (await api.get(OF_TEAM)).json == both
+    carry_out(monday.directory, joining(BEN, "second"), MONDAY + 2 * HOUR)
     ben = monday.directory.membership(Scope(ACME, BEN))
     assert ben is not None
-    carry_out(monday.directory, EndMembership(membership_id=ben.membership_id))
-    assert (await api.get(OF_TEAM)).json["summary"]["totalApiRequests"] == 2
+    carry_out(monday.directory, EndMembership(membership_id=ben.membership_id), MONDAY + 2 * HOUR)
+    assert (await api.get(OF_TEAM)).json == both
+    monday.has_seen(refused(Log(Scope(ACME, BEN)), "c", MONDAY + 30 * HOUR))
+    monday.passes(MONDAY + 40 * HOUR)
+    assert (await api.get(OF_TEAM)).json["summary"]["totalApiRequests"] == both["summary"]["totalApiRequests"]
 
 
 @pytest.mark.parametrize("query", ["", "?team_id=", "?team_id=core", "?team_id=1"])
