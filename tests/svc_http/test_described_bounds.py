@@ -28,7 +28,7 @@ async def test_a_time_is_of_the_years_that_are_described(api: Caller, text: str,
     assert answer.status == (200 if taken else 400)
 
 
-_METADATA = {
+_METADATA: dict[str, tuple[object, bool]] = {
     "nothing": (None, True),
     "numbers, lists and texts": ({"a": [1, 2.5, None, {"b": "c"}]}, True),
     "NUL deep inside": ({"a": [{"b": "\0"}]}, False),
@@ -61,7 +61,8 @@ async def test_a_whole_number_may_be_written_with_a_fraction(intake: Caller) -> 
 
 async def test_what_is_unknown_may_hold_anything(intake: Caller) -> None:
     """It is not kept."""
-    assert (await intake.post("/v1/prompts", prompt(**{"later\0": {"x": "\0"}}))).status == 201
+    body = prompt() | {"later\0": {"x": "\0"}}
+    assert (await intake.post("/v1/prompts", body)).status == 201
 
 
 _LOOKUPS: dict[str, Any] = {
