@@ -77,12 +77,18 @@ def apply(
     `failed`, and nothing of it is kept; the others are. `after`: where the views stood when the facts were read; raises
     `Overtaken` where they stand elsewhere by now.
     """
-    rows, broken = _read_facts(facts, digesters, newest_book(db))
+    prices = newest_book(db)
+    rows, broken = _read_facts(facts, digesters, prices)
     with _transaction(db):
         if after is not None and bookmark(db).position != after:
             raise Overtaken(f"another process writes these views: they stood at {after} and now hold more")
         watched = watch(db, facts[-1].position)
-        _store_rows(db, rows)
+        try:
+            with _savepoint(db):
+                _store_rows(db, rows)
+        except _NO_ROW:
+            # What one of them says does not fit its table. It must not keep the others from theirs for ever.
+            rows, broken = _store_singly(db, facts, digesters, prices)
         _derive(db, rows, facts[-1].position, broken, Reader(db, _beside(facts, fetch)))
         db.executemany("INSERT OR REPLACE INTO failed VALUES (?, ?)", broken)
         newest_us = max(fact.event.received_at_us for fact in facts)
@@ -144,6 +150,24 @@ def _read_singly(
     return rows, broken
 
 
+def _store_singly(
+    db: sqlite3.Connection, facts: Sequence[Fact], digesters: Digesters, prices: PriceBook | None
+) -> tuple[Rows, list[tuple[int, str]]]:
+    """The same with what cannot be stored; faults of the disk are none of a fact's."""
+    rows = Rows()
+    broken: list[tuple[int, str]] = []
+    for fact, book in _priced(facts, prices):
+        read, unread = _read_singly([fact], digesters, book)
+        try:
+            with _savepoint(db):
+                _store_rows(db, read)
+            rows.extend(read)
+        except _NO_ROW as error:
+            unread = [(fact.position, _reason(error))]
+        broken += unread
+    return rows, broken
+
+
 def _priced(facts: Iterable[Fact], prices: PriceBook | None) -> Iterator[tuple[Fact, PriceBook | None]]:
     """Each fact with the newest valid catalog at its place in the log."""
     for fact in facts:
@@ -180,6 +204,8 @@ def _store_rows(db: sqlite3.Connection, rows: Rows) -> None:
     rows.touched_times += [(session, BEGINNING_US) for session in detailed]
 
 
+_NO_ROW = (ArithmeticError, sqlite3.IntegrityError, sqlite3.DataError, sqlite3.InterfaceError, sqlite3.ProgrammingError)
+"""What a value raises that no column takes."""
 _KEPT_ONCE = (
     *("sessions", "captures", "answers", "telemetry_records", "metric_points"),
     *("titles", "setups", "catalogs"),

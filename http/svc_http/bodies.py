@@ -138,9 +138,32 @@ async def read_msgpack(request: Request, decoder: msgspec.msgpack.Decoder[T]) ->
     check_content_type(request, "application/msgpack")
     data = await read_body(request, CONTROL_BYTES_MAX)
     try:
-        return decoder.decode(data)
+        value = decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise bad_request(f"the request body is not the msgpack that was expected: {error}") from error
+    if _LARGE.search(data) and _largest(msgspec.msgpack.decode(data)) >= 2**63:
+        raise bad_request("the request body holds an integer of 2^63 or more; no table takes that")
+    return value
+
+
+_LARGE = re.compile(rb"\xcf[\x80-\xff]")
+"""How msgpack begins an integer from 2^63 on; Greek letters begin so as well."""
+
+
+def _largest(value: object) -> int:
+    """The largest integer in a value; 0 where there is none."""
+    largest, waiting = 0, [value]
+    while waiting:
+        match waiting.pop():
+            case int() as number:
+                largest = max(largest, number)
+            case list() as items:
+                waiting.extend(items)
+            case dict() as members:
+                waiting.extend(members.values())
+            case _:
+                pass
+    return largest
 
 
 def check_content_type(request: Request, expected: str) -> None:

@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Any
 from uuid import uuid5
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -131,3 +132,22 @@ def test_any_state_is_an_event_or_a_corrupt_one(data: st.DataObject, version: in
     with suppress(CorruptEvent):
         (read,) = open_memory_store(CODEC, recorder).read_after(0, 1)
         assert read.event in HISTORY
+
+
+@pytest.mark.parametrize("batch_events", [1, 2, 1_000])
+def test_a_fact_that_no_table_takes_keeps_no_other_from_its_own(batch_events: int) -> None:
+    """An integer of 64 bits without a sign can be stored in the log; the views hold everything else."""
+    log = Log()
+    log.claim("s1")
+    log.prompt("s1", "Fix the crash in src/app.py and run pytest", MONDAY, cwd_digest=7)
+    log.records("s1", request(MONDAY + MINUTE, input_tokens=2**63), edit(MONDAY + 2 * MINUTE))
+    log.records("s1", shell(MONDAY + 3 * MINUTE, "pytest -q"))
+    recorder = MemoryRecorder()
+    stored(recorder, CODEC, [fact.event for fact in log.facts])
+    tables, failed = replayed(open_memory_store(CODEC, recorder), batch_events)
+    assert [(position, reason.split()[0]) for position, reason in failed] == [(3, "OverflowError")]
+    none, without = MemoryRecorder(), MemoryRecorder()
+    stored(without, CODEC, [fact.event for fact in log.facts if fact.position != 3])
+    for table in ("turns", "sub_sessions"):
+        assert tables[table] != replayed(open_memory_store(CODEC, none), 1)[0][table]
+    assert tables["turns"] == replayed(open_memory_store(CODEC, without), batch_events)[0]["turns"]

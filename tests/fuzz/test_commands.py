@@ -1,0 +1,103 @@
+"""Whatever the command line may send by its types: each batch is taken or refused as documented, and what was taken can
+be derived, replayed and read."""
+
+from random import Random
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import inspect
+
+from aggregates.commands import (
+    AnyCommand,
+    CaptureMetrics,
+    CapturePrompt,
+    CaptureRecords,
+    CaptureResponse,
+    CompleteSetup,
+    CorrectGap,
+    CorrectGoal,
+    CorrectIntent,
+    CorrectRework,
+    EditTitle,
+)
+from tests.fuzz.odd import examples
+from tests.fuzz.test_intake import MILL
+from tests.support.log import named
+from tests.support.people import ACME, ANA, NOW_US
+
+KINDS: tuple[type[AnyCommand], ...] = (
+    *(CapturePrompt, CaptureResponse, CaptureRecords, CaptureRecords, CaptureMetrics, EditTitle, CompleteSetup),
+    *(CorrectGap, CorrectGoal, CorrectRework, CorrectIntent),
+)
+_MSGPACK = {"Content-Type": "application/msgpack"}
+_HOUR_US = 3_600_000_000
+_INTEGERS = st.sampled_from([0, 1, 5, 900, 2**31, 2**53, 2**63 - 1, -1, -(2**63), 2**64 - 1]) | st.integers(0, 40)
+_TIMES = st.integers(0, 20).map(lambda step: NOW_US - 6 * _HOUR_US + step * _HOUR_US // 4) | _INTEGERS
+_TEXTS = st.sampled_from(
+    ["s1", "s1", "s2", "p1", "", "x", "\0", "<b>", "Fix src/app.py and run pytest", "thanks", "m", "{}", "[", "é" * 80]
+)
+_LEAVES: dict[type[inspect.Type], st.SearchStrategy[Any]] = {
+    inspect.BoolType: st.booleans(),
+    inspect.BytesType: st.binary(max_size=20),
+    inspect.FloatType: st.sampled_from([0.0, -1.0, 2.5, 1e300, float("inf"), float("nan")]),
+    inspect.IntType: _INTEGERS,
+    inspect.NoneType: st.none(),
+    inspect.StrType: _TEXTS,
+    inspect.UUIDType: st.sampled_from([named("one"), named("two")]),
+}
+
+
+def values(kind: inspect.Type, name: str = "") -> st.SearchStrategy[Any]:
+    """Values that a type allows, odd ones among them."""
+    match kind:
+        case inspect.LiteralType():
+            return st.sampled_from(kind.values)
+        case inspect.UnionType():
+            return st.one_of(*(values(each, name) for each in kind.types))
+        case inspect.VarTupleType():
+            return st.lists(values(kind.item_type), max_size=4).map(tuple)
+        case inspect.TupleType():
+            return st.tuples(*map(values, kind.item_types))
+        case inspect.DictType():
+            return st.dictionaries(values(kind.key_type), values(kind.value_type), max_size=2)
+        case inspect.StructType():
+            required = {each.name: values(each.type, each.name) for each in kind.fields if each.required}
+            optional = {each.name: values(each.type, each.name) for each in kind.fields if not each.required}
+            fields = st.fixed_dictionaries(required, optional=optional)
+            return fields.map(lambda made: kind.cls(**made))
+    return _TIMES if name.endswith("_us") else _LEAVES[type(kind)]
+
+
+def _of_ana(command: Any) -> AnyCommand:
+    found: AnyCommand = msgspec.structs.replace(command, organization_id=ACME, developer_id=ANA)
+    return found
+
+
+COMMANDS = st.one_of(*(values(inspect.type_info(kind)) for kind in KINDS)).map(_of_ana)
+
+
+@examples(20)
+@given(st.lists(COMMANDS, min_size=1, max_size=6), st.randoms(use_true_random=False))
+async def test_what_the_command_line_may_send_can_be_replayed(commands: list[AnyCommand], chance: Random) -> None:
+    """200 with a reply to each, or 400."""
+    mill = MILL.empty()
+    body = msgspec.msgpack.encode(commands)
+    answer = await mill.admin.post("/v1/admin/control/capture", body, _MSGPACK)
+    assert answer.status in (200, 400), answer
+    await mill.check(chance)
+
+
+@pytest.mark.parametrize("text", ["\u03c0\u03d1 in Greek", "plain"])
+async def test_an_integer_that_no_table_takes_is_refused(text: str) -> None:
+    """With the whole batch; letters whose bytes look like one are none."""
+    mill = MILL.empty()
+    common: dict[str, Any] = {"organization_id": ACME, "developer_id": ANA, "prompt_id": named("one"), "source": text}
+    command = CapturePrompt(agent_session_id="s1", text=text, original_char_count=2**63 - 1, **common)
+    large = msgspec.structs.replace(command, original_char_count=2**63)
+    for sent, status in ((large, 400), (command, 200)):
+        body = msgspec.msgpack.encode([sent])
+        assert (await mill.admin.post("/v1/admin/control/capture", body, _MSGPACK)).status == status
+        assert bool(mill.events) == (status == 200)
