@@ -59,6 +59,8 @@ class Rebuilding:
         self._var = var
         self._projector = projector
         self._nursery: trio.Nursery | None = None
+        self._ended = trio.Event()
+        self._ended.set()
         self.status = ReplayStatus()
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -74,8 +76,15 @@ class Rebuilding:
         if self.status.state != "running":
             assert self._nursery is not None, "a replay is started only while the service runs"
             self.status = ReplayStatus(state="running")
+            self._ended = trio.Event()
             self._nursery.start_soon(self._replay, rules)
         return self.status
+
+    async def anew(self) -> None:
+        """Once the replay that runs has ended, another one from its beginning to its end."""
+        await self._ended.wait()
+        self.start(None)
+        await self._ended.wait()
 
     async def _replay(self, rules_version: int) -> None:
         path = new_file(self._var, rules_version)
@@ -87,6 +96,8 @@ class Rebuilding:
             self.status = ReplayStatus(state="failed", message="the build stopped; see the server's log")
         else:
             self.status = msgspec.structs.replace(self.status, state="completed")
+        finally:
+            self._ended.set()
 
     async def _build(self, path: Path) -> None:
         def report(done: int, of: int) -> None:

@@ -10,7 +10,6 @@ from functools import partial
 from uuid import UUID
 
 import structlog
-import trio
 
 from aggregates.events import DeveloperEvent, DeveloperForgotten, ForgetOrdered, StandingSealed
 from aggregates.ids import forget_stream
@@ -19,7 +18,6 @@ from svc.administration import Administration
 from svc.codec import NewEvent, Recorded
 from svc.keeping.taking import House, append_to, next_piece, positions_of, sweep, take, tell_what_stands
 from svc.keeping.walking import Piece, pieces
-from svc.limits import POLL_SECONDS
 from svc.rebuilding import Rebuilding
 from svc.store import EventStore
 
@@ -97,12 +95,7 @@ class Forgetting:
     async def _begin_anew(self) -> None:
         """The child that keeps the views may know the key: another one takes its place. Then all is derived again."""
         await self._house.projector.exchange(self._house.projector.readers.path)
-        built_anew = False
-        while self._rebuilding.status.state == "running" or not built_anew:
-            if self._rebuilding.status.state != "running":
-                self._rebuilding.start(None)
-                built_anew = True
-            await trio.sleep(POLL_SECONDS)
+        await self._rebuilding.anew()
 
     async def _take_texts(self, developer_id: UUID, up_to: int) -> None:
         house, position = self._house, 0

@@ -1,10 +1,12 @@
 """A service over a real folder with a month of work in it, and what can be seen of it from outside."""
 
 import sqlite3
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from uuid import UUID, uuid4
+
+import trio
 
 from aggregates.commands import CapturePrompt, CaptureRecords, Done, EditTitle
 from aggregates.people import CreateDeveloper, PeopleRefused, StartMembership
@@ -12,9 +14,11 @@ from aggregates.records import Record
 from aggregates.scope import Scope
 from aggregates.word_table import WordTable
 from svc.app import open_service
+from svc.building import build_views
 from svc.clock import FixedClock
 from svc.event_log import open_log
-from svc.replay import build, digests
+from svc.limits import PROJECT_EVENTS_MAX
+from svc.replay import Progress, build, digests
 from svc.rules import RULES_VERSION
 from svc.service import RunningService
 from svc.settings import Settings
@@ -121,6 +125,12 @@ def tables_of(var: Path) -> dict[str, str]:
         return _conclusions(db)
     finally:
         db.close()
+
+
+async def build_here(_progress: Progress, options: Mapping[str, object]) -> None:
+    """In place of `svc.rebuilding.build_in_child`, where that it is a process of its own is not the point."""
+    var, path = Path(str(options["--var"])), Path(str(options["--build"]))
+    await trio.to_thread.run_sync(build_views, var, path, PROJECT_EVENTS_MAX, None)
 
 
 def rebuilt(var: Path, path: Path) -> dict[str, str]:
