@@ -6,7 +6,7 @@ INTAKE ?= 127.0.0.1:4318
 API ?= 127.0.0.1:8318
 VAR ?= var
 
-.PHONY: venv dev serve demo test lint types bench faults judge-report train-judges explanations security-page fuzz binary clean
+.PHONY: venv dev serve demo test lint types bench faults judge-report train-judges explanations security-page fuzz smoke binary clean
 
 # The project with what it needs to run, from the lock file. hatchling and editables come from the lock too, so no
 # isolated build environment fetches anything else.
@@ -63,6 +63,10 @@ security-page: dev
 fuzz: dev
 	SVC_FUZZ_TIMES=$${SVC_FUZZ_TIMES:-100} $(BIN)/python -m pytest -q tests/fuzz
 
+# What a newcomer does, with the source tree; `make binary` ends with the same for the binary.
+smoke: dev
+	$(BIN)/python -m tests.smoke $(BIN)/svc
+
 # What agents' hooks call is a small program inside it, which `svc connect` lays down: unpacking all of it takes seconds.
 binary: dev
 	$(BIN)/pyinstaller --noconfirm --clean --onefile --name svc-hook --exclude-module _decimal --exclude-module _pickle \
@@ -71,7 +75,7 @@ binary: dev
 	$(BIN)/pyinstaller --noconfirm --clean --onefile --name svc --add-data $(CURDIR)/build/hook/svc-hook:. \
 	  --paths http --collect-submodules svc.cli --hidden-import tzdata --collect-data tzdata --collect-data svc --collect-data svc_http --copy-metadata genai-prices \
 	  --distpath dist --workpath build/binary --specpath build svc/__main__.py
-	dist/svc --version
+	$(BIN)/python -m tests.smoke dist/svc
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,27 @@
+"""Run the steps with the program that is named, in a folder that goes afterwards."""
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.smoke.steps import Newcomer, smoke
+
+
+def main() -> None:
+    """The program is found from here, whatever folder it is then started in."""
+    program, *arguments = sys.argv[1:]
+    found = Path(program).absolute() if "/" in program else program
+    begun = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="svc-smoke-") as folder:
+        (Path(folder) / "home").mkdir()
+        smoke(Newcomer([str(found), *arguments], Path(folder)), _say)
+    _say(f"all of it in {time.monotonic() - begun:.0f} s")
+
+
+def _say(sentence: str) -> None:
+    sys.stdout.write(f"{sentence}\n")
+    sys.stdout.flush()
+
+
+main()
