@@ -21,8 +21,8 @@ from svc.limits import RETENTION_MARK_EVENTS
 log = structlog.get_logger()
 
 _DAY_US = 86_400_000_000
-_EXPORT = "raw"
-_TEXTS = ("prompt", "cwd", "metadata", "response", "words", "title", "summary", "sections")
+EXPORT = "raw"
+TEXTS = ("prompt", "cwd", "metadata", "response", "words", "title", "summary", "sections", "narrative")
 
 
 class Term(NamedTuple):
@@ -90,7 +90,7 @@ async def _take(house: House, term: Term, old: list[Recorded]) -> int:
 
     positions = positions_of(old, theirs)
     if term.kind == "telemetry":
-        return await take(house, positions, keep=_TEXTS)
+        return await take(house, positions, keep=TEXTS)
     await tell_what_stands(house, positions)
     return await take(house, positions)
 

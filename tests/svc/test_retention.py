@@ -5,11 +5,14 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from aggregates.events import PromptCaptured, RecordsCaptured
+from aggregates.events import EVENTS, PromptCaptured, RecordsCaptured
 from aggregates.people import ChangeOrganization
+from aggregates.words import Words
 from svc.event_log import open_log
+from svc.keeping.retention import EXPORT, TEXTS
 from svc.keeping.verifying import verify
 from svc.keeping.walking import unheard
 from tests.support.household import PLANTED, Household, holding, household, rebuilt
@@ -174,3 +177,10 @@ def _first_words(var: Path) -> str | None:
         return next(event.prompt.text for event in events if isinstance(event, PromptCaptured))
     finally:
         store.close()
+
+
+def test_whatever_holds_words_has_a_term() -> None:
+    """A new field of words belongs to the texts, or to the exports."""
+    fields = [field for event in EVENTS for field in msgspec.structs.fields(event)]
+    words = {field.name for field in fields if Words in (field.type, *getattr(field.type, "__args__", ()))}
+    assert words == {*TEXTS, EXPORT}
