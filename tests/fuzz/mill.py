@@ -1,9 +1,11 @@
 """A service in memory whose log is bytes: what it takes is stored, derived, and derived again from the beginning."""
 
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from random import Random
-from uuid import uuid5
+from unittest.mock import patch
+from uuid import UUID, uuid5
 
 from aggregates.catalog_decide import CatalogCommand, CatalogReply
 from aggregates.events import Event
@@ -115,6 +117,17 @@ class Mill(House):
         assert self.failed == []
         assert self.unlike_replayed(chance.choice((1_000, 3))) == []
         assert await self.broken_reads(chance) == []
+
+
+@contextmanager
+def drawn_ids(chance: Random) -> Iterator[None]:
+    """What is named by chance is named by this one, so that a history can be lived again."""
+
+    def drawn() -> UUID:
+        return UUID(int=chance.getrandbits(128), version=4)
+
+    with patch("uuid.uuid4", drawn), patch("svc.hook.captures.uuid4", drawn):
+        yield
 
 
 def no_views() -> sqlite3.Connection:

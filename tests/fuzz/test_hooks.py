@@ -13,6 +13,7 @@ from svc.hook.captures import captured
 from svc.hook.inputs import AGENTS, happening
 from svc.hook.places import Connection
 from svc.hook.sessions import OpenPrompt
+from tests.fuzz.mill import drawn_ids
 from tests.fuzz.odd import bent, examples
 from tests.fuzz.test_intake import MILL
 from tests.support.people import NOW_US
@@ -45,7 +46,8 @@ async def test_what_a_hook_sends_is_taken(calls: list[tuple[str, Any]], chance: 
         found = happening(agent, told) if isinstance(told, dict) else None
         if found is None:
             continue
-        letter, prompt = captured(Connection(agent, "http://127.0.0.1:9", "svc_key"), found, last, AT + number)
+        with drawn_ids(chance):
+            letter, prompt = captured(Connection(agent, "http://127.0.0.1:9", "svc_key"), found, last, AT + number)
         last = prompt or last or OpenPrompt(str(UUID(int=1)), AT)
         if letter is None:
             continue

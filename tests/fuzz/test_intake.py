@@ -11,7 +11,7 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.fuzz.mill import Mill
+from tests.fuzz.mill import Mill, drawn_ids
 from tests.fuzz.odd import as_json, bent, damaged, examples, packed
 from tests.support.otlp import claude, counter, log, logs, metrics, span, traces
 from tests.support.people import NOW_US as CLOCK_US
@@ -193,7 +193,8 @@ async def sent(mill: Mill, move: Move) -> int:
 async def test_what_is_taken_can_be_derived_replayed_and_read(history: list[Move], chance: Random) -> None:
     """Odd shapes, damaged bodies and torn gzip among requests as they should be."""
     mill = MILL.empty()
-    found = [await sent(mill, move) for move in history]
+    with drawn_ids(chance):
+        found = [await sent(mill, move) for move in history]
     assert set(found) <= DOCUMENTED
     await mill.check(chance)
 
