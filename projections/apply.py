@@ -15,6 +15,7 @@ from aggregates.prices import PriceBook, price_book
 from aggregates.scope import Scope
 from projections.changes import keep_changes, watch
 from projections.corrections import LATEST_WINS
+from projections.damage import is_damage, is_passing
 from projections.developers import owners_of, reconclude, regroup
 from projections.facts import add_fact
 from projections.flags import EARLIEST_WINS, flag_skews
@@ -240,6 +241,8 @@ def _derive(db: sqlite3.Connection, rows: Rows, position: int, broken: list[tupl
         except TextsUnavailable:
             raise
         except Exception as error:
+            if is_damage(error) or is_passing(error):
+                raise  # the facts are not to blame
             broken.append((position, f"developer {scope.developer_id}: {_reason(error)}"))
     for turn_id in sorted(set(rows.touched_turns)):
         _retitle(db, turn_id)

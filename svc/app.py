@@ -120,6 +120,7 @@ def build(
     path = serving_file(var, RULES_VERSION, store)
     projector = Projector(path, journal, lambda views: worker(settings, views, store, vault, beside=lasting))
     rebuilding = Rebuilding(var, projector)
+    projector.damaged = rebuilding.mend
     archive = ArchiveLane(var, lambda: projector.readers, store.fingerprint, read_budget(settings))
     catalog = Catalog(store, journal, clock, administration.organization_ids, catalog_source(settings))
     gateway = text_model(settings, administration.directory.text_leaves, tallies, clock)

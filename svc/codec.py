@@ -77,10 +77,11 @@ class CorruptEvent(Exception):
         self.position = stored.id if isinstance(stored, Notification) else None
         self.stream_id = stored.originator_id
         self.version = stored.originator_version
-        super().__init__(
+        self.what = (
             f"event at position {self.position} (stream {self.stream_id}, version {self.version}, "
             f"topic {stored.topic!r}): {reason}"
         )
+        super().__init__(f"{self.what}; run `svc verify`, and restore the newest backup that verifies")
 
 
 class UnstorableEvent(Exception):

@@ -133,6 +133,9 @@ BEGIN_SECONDS = 5.0
 READ_WAIT_SECONDS = 2.0
 """How long a read waits for its caller's own writes to be projected before it answers 503."""
 
+MEND_PAUSE_SECONDS = 3_600.0
+"""Damaged views are built anew by the server itself at most this often: that mends no disk that damages them."""
+
 READERS_MAX = 4
 """Reads that run at the same time, each with its own connection to the views."""
 
@@ -159,6 +162,9 @@ STOP_SECONDS = 3.0
 
 HEADER_BYTES_MAX = 32 * KIB_BYTES
 """A request's line and headers together."""
+
+KEEP_ALIVE_REQUESTS_MAX = 1_000
+"""Requests over one connection, which is closed with the answer to the last: a client opens another one."""
 
 KEEP_ALIVE_SECONDS = 75.0
 """How long an idle connection is kept: exporters that send every minute reuse theirs."""

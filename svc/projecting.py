@@ -9,6 +9,7 @@ import structlog
 
 from aggregates.events import Event
 from projections.apply import Bookmark, apply, bookmark, pass_over
+from projections.damage import is_passing
 from projections.reader import FetchEvents
 from projections.rows import Digesters
 from projections.signs import TextsUnavailable
@@ -44,7 +45,7 @@ def _step_to_corrupt(db: sqlite3.Connection, store: EventStore, digesters: Diges
         facts = store.read_after(after, limit_events=1)
     except CorruptEvent as error:
         position = error.position or after + 1
-        log.error("a stored event is corrupt and is passed over", position=position)
+        log.error("a stored event is corrupt and is passed over", position=position, reason=str(error))
         pass_over(db, position, "CorruptEvent", store.fingerprint(position))
         return position
     return _apply(db, after, facts, store, digesters)
@@ -91,7 +92,8 @@ def belongs_to_log(mark: Bookmark, store: EventStore) -> bool:
 def serving_file(folder: Path, rules_version: int, store: EventStore) -> Path:
     """The views file to serve from: the one that the pointer names, or a new one where that cannot be trusted.
 
-    A new one starts empty; the projector builds it from the log, and until it is level no read is answered.
+    A new one starts empty; the projector builds it from the log, and until it is level no read is answered. Raises
+    `StoreUnavailable` where somebody else holds the file: that is no reason to distrust it.
     """
     path = current_file(folder, rules_version)
     reason = "there are none for these tables and rules" if path is None else _flaw(path, store)
@@ -106,7 +108,7 @@ def serving_file(folder: Path, rules_version: int, store: EventStore) -> Path:
 
 
 def _flaw(path: Path, store: EventStore) -> str | None:
-    """Why a views file cannot be trusted; None where it can."""
+    """Why a views file cannot be trusted; None where it can. Raises `StoreUnavailable` where nobody can tell now."""
     try:
         db = open_writer(path)
         try:
@@ -114,5 +116,7 @@ def _flaw(path: Path, store: EventStore) -> str | None:
         finally:
             db.close()
     except sqlite3.DatabaseError as error:
+        if is_passing(error):
+            raise StoreUnavailable(f"{path.name}: {error}; another program holds it, or the disk does") from error
         return f"{path.name} cannot be read: {error}"
     return None if belongs_to_log(mark, store) else f"{path.name} was built from another log"

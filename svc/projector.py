@@ -7,9 +7,10 @@ import structlog
 import trio
 
 from projections.apply import bookmark
+from projections.damage import is_damage
 from svc.journal import Journal
 from svc.limits import PROJECT_INTERVAL_SECONDS, RESTART_SECONDS_MAX
-from svc.views import ReadPool, point_to, remove_others
+from svc.views import ReadPool, ViewsDamaged, point_to, remove_others
 from svc.worker import Worker
 
 log = structlog.get_logger()
@@ -32,6 +33,8 @@ class Projector:
         with self._readers.reading() as db:
             self._position = bookmark(db).position
         self._level_at = journal.head
+        self.damaged: Callable[[str], None] = lambda _flaw: None
+        """Called, again and again, while a step meets a damaged page; it must not fail, nor take long."""
         self.steps = 0
         """Batches that were applied."""
         self.failures = 0
@@ -62,9 +65,12 @@ class Projector:
                 self._begun.set()
                 await self._round()
                 pause_seconds = PROJECT_INTERVAL_SECONDS
-            except Exception:
+            except Exception as error:
                 self.failures += 1
-                log.exception("the views could not be brought up to the log", position=self._position)
+                if is_damage(error) or isinstance(error, ViewsDamaged):
+                    self.damaged(str(error))
+                else:
+                    log.exception("the views could not be brought up to the log", position=self._position)
                 pause_seconds = min(2 * pause_seconds, RESTART_SECONDS_MAX)
                 await trio.sleep(pause_seconds)
 

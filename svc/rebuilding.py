@@ -10,7 +10,7 @@ import structlog
 import trio
 
 from svc.building import BuildStep
-from svc.limits import CHILD_LINE_BYTES_MAX
+from svc.limits import CHILD_LINE_BYTES_MAX, MEND_PAUSE_SECONDS
 from svc.program import program
 from svc.projector import Projector
 from svc.replay import Progress
@@ -61,6 +61,7 @@ class Rebuilding:
         self._nursery: trio.Nursery | None = None
         self._ended = trio.Event()
         self._ended.set()
+        self._mends_again = 0.0
         self.status = ReplayStatus()
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -79,6 +80,15 @@ class Rebuilding:
             self._ended = trio.Event()
             self._nursery.start_soon(self._replay, rules)
         return self.status
+
+    def mend(self, flaw: str) -> None:
+        """Build views anew of which a page or a row cannot be read, once in a while; `flaw` says which."""
+        now = trio.current_time()
+        if self.status.state == "running" or now < self._mends_again:
+            return
+        self._mends_again = now + MEND_PAUSE_SECONDS
+        log.error("the views are damaged and are built anew from the log", flaw=flaw)
+        self.start(None)
 
     async def anew(self) -> None:
         """Once the replay that runs has ended, another one from its beginning to its end."""

@@ -1,11 +1,14 @@
 """The running service as the HTTP layer sees it: commands in, queries out."""
 
+import sqlite3
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Concatenate, ParamSpec, TypeVar
 from uuid import UUID
 
+import structlog
 import trio
 
 from aggregates.backfills import Backfill, BackfillReply, StartBackfill
@@ -19,6 +22,7 @@ from aggregates.narration import Narration, Narrative
 from aggregates.people import Directory, PeopleCommand, PeopleReply
 from aggregates.scope import Scope
 from projections.activation import Activation, activation
+from projections.damage import is_passing
 from projections.reader import Reader
 from projections.spending import Asked, Reading
 from svc.actors import Actors, Means
@@ -28,6 +32,7 @@ from svc.backfills import Backfilling
 from svc.catalog import Catalog
 from svc.catalog_sources import CatalogUnusable
 from svc.clock import Clock
+from svc.codec import CorruptEvent
 from svc.instruments import Instruments
 from svc.journal import Journal, Saturated
 from svc.keeping.keeper import Keeper
@@ -39,6 +44,7 @@ from svc.projector import Projector
 from svc.rebuilding import Rebuilding
 from svc.store import EventStore, StoreUnavailable
 from svc.vault import Vault
+from svc.views import ViewsDamaged
 from svc.waits import Waits
 from svc_http.ports import NotRefreshed, PublicSettings, Unavailable
 from svc_http.server_shown import ReplayStatus, Status
@@ -46,6 +52,8 @@ from svc_http.server_shown import ReplayStatus, Status
 P = ParamSpec("P")
 C = TypeVar("C")
 T = TypeVar("T")
+
+log = structlog.get_logger()
 
 
 class Acknowledged:
@@ -156,11 +164,32 @@ class RunningService:
     async def _read(
         self, query: Callable[Concatenate[Reader, Scope, P], T], scope: Scope, *args: P.args, **kwargs: P.kwargs
     ) -> T:
+        return await self._queried(lambda db: query(Reader(db, self._fetch), scope, *args, **kwargs))
+
+    async def _queried(self, query: Callable[[sqlite3.Connection], T]) -> T:
+        """Run a query in a thread. Raises `Unavailable` where the views cannot be read; damaged ones are built anew."""
+
         def run() -> T:
             with self.projector.readers.reading() as db:
-                return query(Reader(db, self._fetch), scope, *args, **kwargs)
+                return query(db)
 
-        return await trio.to_thread.run_sync(run, limiter=self._read_limit)
+        with self._unreadable_is_unavailable():
+            return await trio.to_thread.run_sync(run, limiter=self._read_limit)
+
+    @contextmanager
+    def _unreadable_is_unavailable(self) -> Iterator[None]:
+        try:
+            yield
+        except ViewsDamaged as error:
+            self._rebuilding.mend(str(error))
+            raise Unavailable(
+                "the views are damaged at this place and are built anew from the log; try again soon, and where that "
+                "does not help, see what `svc verify` says"
+            ) from error
+        except sqlite3.Error as error:
+            if is_passing(error):
+                raise Unavailable(f"the views cannot be read at present: {error}") from error
+            raise
 
     async def read_all(self, query: Callable[[Reader], T]) -> T:
         """Run a query over everybody's rows, on views that have caught up with the log as it was at the start."""
@@ -168,11 +197,7 @@ class RunningService:
             await self._level()
         self._check_level()
 
-        def run() -> T:
-            with self.projector.readers.reading() as db:
-                return query(Reader(db, self._fetch))
-
-        return await trio.to_thread.run_sync(run, limiter=self._read_limit)
+        return await self._queried(lambda db: query(Reader(db, self._fetch)))
 
     async def hold(self, position: int) -> None:
         """Return once the views hold this position."""
@@ -202,7 +227,10 @@ class RunningService:
     async def operation_prompt(self, scope: Scope, response_operation_id: str) -> UUID | None:
         """The prompt that a response operation of this developer belongs to."""
         stream_id = operation_stream(scope.developer_id, response_operation_id)
-        recorded = await trio.to_thread.run_sync(self.store.read_stream, stream_id)
+        try:
+            recorded = await trio.to_thread.run_sync(self.store.read_stream, stream_id)
+        except CorruptEvent as error:
+            raise _rests_on_damage(error) from error
         claims = [each.event for each in recorded if isinstance(each.event, OperationClaimed)]
         return claims[0].prompt_id if claims else None
 
@@ -214,11 +242,7 @@ class RunningService:
         with trio.move_on_after(READ_WAIT_SECONDS):
             await self.projector.wait_for(self.journal.head)
 
-        def run() -> Mapping[UUID, Activation]:
-            with self.projector.readers.reading() as db:
-                return activation(db)
-
-        return await trio.to_thread.run_sync(run, limiter=self._read_limit)
+        return await self._queried(activation)
 
     async def store_is_writable(self) -> bool:
         """Whether a write to the log goes through just now."""
@@ -250,7 +274,9 @@ class RunningService:
     async def status(self) -> Status:
         """A picture of everything."""
         writable = await self.store_is_writable()
-        return await self._instruments.status(self.directory, await self.activation(), writable=writable)
+        activated = await self.activation()
+        with self._unreadable_is_unavailable():
+            return await self._instruments.status(self.directory, activated, writable=writable)
 
     def metrics(self, accept: str) -> tuple[bytes, str]:
         """What was counted and measured, as text for Prometheus, and its media type."""
@@ -287,8 +313,18 @@ class RunningService:
             raise Unavailable("your latest captures are stored but not counted yet; try again in a few seconds")
 
     def _fetch(self, positions: Iterable[int]) -> Mapping[int, Event]:
-        found = self.store.read_positions(positions)
-        return {position: recorded.event for position, recorded in found.items()}
+        """Events whose words somebody reads; a corrupt one is named in the log, and missing from the answer."""
+        wanted = list(positions)
+        try:
+            return {position: recorded.event for position, recorded in self.store.read_positions(wanted).items()}
+        except CorruptEvent as error:
+            if len(wanted) == 1:
+                log.error(
+                    "a stored event is corrupt; its texts are shown as none", position=wanted[0], reason=str(error)
+                )
+                return {}
+        # One at a time, so that the corrupt one takes no other with it.
+        return {position: event for each in wanted for position, event in self._fetch([each]).items()}
 
 
 async def _taken(send: Callable[[C], Awaitable[T]], command: C) -> T:
@@ -299,3 +335,9 @@ async def _taken(send: Callable[[C], Awaitable[T]], command: C) -> T:
         raise Unavailable(f"too much is waiting to be stored: {error}") from error
     except StoreUnavailable as error:
         raise Unavailable("the event store cannot be written at present") from error
+    except CorruptEvent as error:
+        raise _rests_on_damage(error) from error
+
+
+def _rests_on_damage(error: CorruptEvent) -> Unavailable:
+    return Unavailable(f"what this rests on is damaged in the log: {error}")

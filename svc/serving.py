@@ -16,7 +16,7 @@ from hypercorn.trio import serve as hypercorn_serve
 from svc.app import open_service
 from svc.failures import single
 from svc.folder import forget_running, held, note_running
-from svc.limits import GC_ALLOCATIONS, HEADER_BYTES_MAX, KEEP_ALIVE_SECONDS, STOP_SECONDS
+from svc.limits import GC_ALLOCATIONS, HEADER_BYTES_MAX, KEEP_ALIVE_REQUESTS_MAX, KEEP_ALIVE_SECONDS, STOP_SECONDS
 from svc.service import RunningService
 from svc.settings import Settings, SettingsError, listening_address
 from svc.setup import Initialized, initialize
@@ -119,6 +119,7 @@ def _config(settings: Settings, address: str) -> Config:
     config.loglevel = "WARNING"
     config.graceful_timeout = STOP_SECONDS
     config.keep_alive_timeout = KEEP_ALIVE_SECONDS
+    config.keep_alive_max_requests = KEEP_ALIVE_REQUESTS_MAX
     config.h11_max_incomplete_size = HEADER_BYTES_MAX
     config.include_server_header = False
     return config

@@ -11,6 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from threading import Lock
 
+import msgspec
+
+from projections.damage import is_damage
 from projections.schema import SCHEMA_VERSION, create
 from svc.limits import READERS_MAX, STORE_BUSY_TIMEOUT_MS
 from svc.syncing import sync
@@ -73,6 +76,20 @@ def open_writer(path: Path | str) -> sqlite3.Connection:
     return db
 
 
+def damaged(path: Path, error: Exception) -> "ViewsDamaged":
+    """The error for a file of which a page or a row cannot be read; what the row holds is not repeated."""
+    what = (
+        str(error)
+        if is_damage(error) and "with text" not in str(error)
+        else "a row holds what is no value of its column"
+    )
+    return ViewsDamaged(f"{path.name}: {what}")
+
+
+class ViewsDamaged(sqlite3.DatabaseError):
+    """A page or a row of the views cannot be read, whoever asks; the message names the file. Only new ones help."""
+
+
 class ReadPool:
     """Read-only connections to one views file, for any thread."""
 
@@ -84,7 +101,10 @@ class ReadPool:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """A connection within a read transaction: everything read through it belongs to one moment."""
+        """A connection within a read transaction: everything read through it belongs to one moment.
+
+        Raises `ViewsDamaged` where that cannot be read.
+        """
         db = self._take()
         try:
             db.execute("BEGIN")
@@ -92,6 +112,12 @@ class ReadPool:
                 yield db
             finally:
                 db.execute("ROLLBACK")
+        except (sqlite3.Error, msgspec.MsgspecError) as error:
+            if is_damage(error) or isinstance(
+                error, msgspec.MsgspecError
+            ):  # a column that holds JSON does not any more
+                raise damaged(self.path, error) from error
+            raise
         finally:
             self._give_back(db)
 

@@ -23,11 +23,15 @@ from svc.limits import CHILD_LINE_BYTES_MAX, CHILD_STOP_SECONDS, PROJECT_EVENTS_
 from svc.program import program
 from svc.projecting import step
 from svc.store import EventStore
-from svc.views import open_writer
+from svc.views import ViewsDamaged, open_writer
 
 
 class WorkerGone(Exception):
     """The child process ended, or answered what no worker answers; the next step starts another one."""
+
+
+DAMAGED, NOT_OPENED = 65, 69
+"""With these codes the child ends where the views cannot be read, and where it gets at nothing at all."""
 
 
 class Worker(Protocol):
@@ -72,6 +76,7 @@ class ChildWorker:
     """Has a child process apply facts. One that ended is started again by the next call."""
 
     def __init__(self, var: Path, path: Path) -> None:
+        self._path = path
         self._command = [*program(), "project", "--var", str(var), "--views", str(path)]
         self.process: trio.Process | None = None
         """The child, while there is one."""
@@ -85,7 +90,10 @@ class ChildWorker:
             await self._answer_to(b"")
 
     async def step(self) -> int:
-        """Apply the next facts; the position that the views hold then. Raises `WorkerGone`, `OSError`."""
+        """Apply the next facts; the position that the views hold then.
+
+        Raises `WorkerGone`, `ViewsDamaged`, `OSError`.
+        """
         await self.start()
         return await self._answer_to(b"\n")
 
@@ -105,24 +113,40 @@ class ChildWorker:
 
     async def _answer_to(self, request: bytes) -> int:
         """The position in the child's next line. A child that was not heard out is of no more use."""
-        assert self.process is not None
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
+        process = self.process
+        assert process is not None
+        assert process.stdin is not None
+        assert process.stdout is not None
         try:
             with contextlib.suppress(trio.BrokenResourceError):  # then there is no answer either
-                await self.process.stdin.send_all(request)
-            return int(await _line(self.process.stdout))
+                await process.stdin.send_all(request)
+            return int(await _line(process.stdout))
+        except EOFError:
+            raise await self._ended(process) from None
         except BaseException:
             await self.close()
             raise
+
+    async def _ended(self, process: trio.Process) -> Exception:
+        """Why the child is not there any more."""
+        with trio.move_on_after(CHILD_STOP_SECONDS):
+            await process.wait()
+        code = process.returncode
+        await self.close()
+        if code == DAMAGED:
+            return ViewsDamaged(f"{self._path.name}: the process that keeps the views cannot read a page of it")
+        why = "it cannot open the log, or the views" if code == NOT_OPENED else "its own message says why"
+        return WorkerGone(f"the process that keeps the views has ended with code {code}: {why}")
 
 
 async def _line(stream: trio.abc.ReceiveStream) -> bytes:
     line = b""
     while not line.endswith(b"\n"):
         chunk = await stream.receive_some()
-        if not chunk or len(line) > CHILD_LINE_BYTES_MAX:
-            raise WorkerGone("the process that keeps the views has ended; its own message says why")
+        if not chunk:
+            raise EOFError
+        if len(line) > CHILD_LINE_BYTES_MAX:
+            raise WorkerGone("the process that keeps the views answers what is no position")
         line += chunk
     return line
 

@@ -123,7 +123,7 @@ async def _asked(request: Request) -> GenerateBody:
     """Everything may be left out, the body as a whole too."""
     check_content_type(request, "application/json")
     body = await read_body(request, FRAME_BYTES_MAX)
-    return decoded(_DECODER, body) if body.strip() else GenerateBody()
+    return decoded(_DECODER, body) if body else GenerateBody()
 
 
 def _period(service: Service, caller: Principal, asked: GenerateBody) -> ReportPeriod:

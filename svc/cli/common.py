@@ -12,6 +12,7 @@ import trio
 from svc.access import NotFound, NotReached
 from svc.catalog_access import NotDone
 from svc.catalog_sources import CatalogUnusable
+from svc.codec import CorruptEvent
 from svc.failures import single
 from svc.folder import InUse, Unusable
 from svc.settings import Settings, SettingsError, load_settings
@@ -30,6 +31,7 @@ EXPECTED = (
     InUse,
     Unusable,
     SettingsError,
+    CorruptEvent,
     StoreUnavailable,
     Unavailable,
     UnknownRules,

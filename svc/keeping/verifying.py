@@ -92,7 +92,7 @@ def _log(var: Path, store: EventStore, heard: Heard) -> tuple[list[Finding], int
     head, events, before = store.head(), 0, 0
     try:
         for some, corrupt, reached in pieces(store, 0, head, open_words=True):
-            findings += [Finding("log", f"position {each.position}", str(each), _RESTORE) for each in corrupt]
+            findings += [Finding("log", f"position {each.position}", each.what, _RESTORE) for each in corrupt]
             events += len(some) + len(corrupt)
             findings += _missing([*(each.position for each in some), *(each.position or 0 for each in corrupt)], before)
             before = reached
