@@ -25,6 +25,9 @@ from svc.hook.places import connection_folder
 CLOCK_SECONDS_MAX = 60.0
 """A clock that is further off puts prompts into the wrong order; beyond ten minutes ahead the server mends times."""
 
+CLOCK_SECONDS_READ = 2.0
+"""The server tells its time in whole seconds: so much may be wrong about it."""
+
 READ_BACK_TRIES = 20
 READ_BACK_SECONDS = 0.1
 
@@ -130,7 +133,7 @@ def _server(connection: StoredConnection, again: str) -> Iterator[Finding]:
         try:
             server.capture()
             yield Finding("key", "ok", f"the key {connection.key[:8]}… is taken")
-            yield _round_trip(server)
+            yield round_trip(server, ahead)
         except KeyRefused as error:
             yield Finding("key", "wrong", f"the key is refused: {error}", f"svc key issue makes another; then: {again}")
         except NotAnswered as error:
@@ -145,14 +148,18 @@ def _clock(ahead: float) -> Finding:
     return Finding("clock", "warning", text, "let both take their time from the network (NTP)")
 
 
-def _round_trip(server: Server) -> Finding:
-    """A log record that belongs to no session, sent and read back: it is kept, and is no part of any score."""
-    mark, since = secrets.token_hex(8), time.time()
-    server.send_log(_record(mark, since))
-    begin = iso(int((since - 1) * 1_000_000))
+def round_trip(server: Server, ahead: float) -> Finding:
+    """A log record that belongs to no session, sent and read back: it is kept, and is no part of any score.
+
+    Its time is the server's, which `ahead` tells to a second: a clock that is off has a finding of its own.
+    """
+    mark, begun = secrets.token_hex(8), time.monotonic()
+    at = time.time() - ahead
+    server.send_log(_record(mark, at))
+    begin = iso(int((at - CLOCK_SECONDS_READ) * 1_000_000))
     for _ in range(READ_BACK_TRIES):
         if any(mark in str(record.get("attributes_json")) for record in server.logs(begin)):
-            took = (time.time() - since) * 1000
+            took = (time.monotonic() - begun) * 1000
             return Finding("capture", "ok", f"a test record was captured and read back in {took:.0f} ms")
         time.sleep(READ_BACK_SECONDS)
     text = "a test record was taken, but is not there when it is read back"

@@ -1,0 +1,37 @@
+"""What `svc doctor` concludes; that it runs as a program stands in test_connect_process.py."""
+
+import time
+from typing import Any, cast
+
+import pytest
+
+from aggregates.times import parse_instant
+from svc.connect.doctor import round_trip
+from svc.connect.server import Server
+
+TOLERANCE_SECONDS = 10.0
+
+
+class OneRecord:
+    """A server that keeps the last record, and gives it back where it lies in the range that is asked for."""
+
+    def __init__(self, ahead: float) -> None:
+        self._ahead = ahead
+        self._kept: dict[str, Any] = {}
+
+    def send_log(self, body: dict[str, Any]) -> None:
+        """Keep it."""
+        self._kept = body["resourceLogs"][0]["scopeLogs"][0]["logRecords"][0]
+
+    def logs(self, since: str) -> list[dict[str, Any]]:
+        """As the real one: nothing lies in a range that begins after now."""
+        at, now = int(self._kept["timeUnixNano"]) / 1e9, time.time() - self._ahead
+        assert parse_instant(since) / 1e6 < now
+        assert abs(at - now) < TOLERANCE_SECONDS
+        return [{"attributes_json": str(self._kept)}]
+
+
+@pytest.mark.parametrize("ahead", [0.0, 600.0, -600.0])
+def test_a_clock_that_is_off_does_not_make_the_server_look_broken(ahead: float) -> None:
+    """The test record has the server's time; that the clock is off is said beside it."""
+    assert round_trip(cast(Server, OneRecord(ahead)), ahead).level == "ok"
