@@ -1,10 +1,12 @@
 """What is tried with headers, addresses and texts: two credentials, hidden ones, half ones, other spellings, markup."""
 
 import hmac
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from html.parser import HTMLParser
 from typing import Any
+from urllib.parse import quote, urlencode
 
 import msgspec
 import pytest
@@ -13,6 +15,7 @@ from werkzeug.datastructures import Headers
 
 from aggregates.people import Directory
 from svc_http.app import build_api, build_intake
+from tests.support.described import described
 from tests.support.log import named
 from tests.support.people import ACME, ANA, ANA_KEY, BEN, BEN_KEY, EVE, EVE_KEY, OTHER, key_of
 from tests.svc_http.house import SECRET, Answer, Caller, House, bearer, internal, prompt
@@ -174,6 +177,45 @@ async def test_asking_for_the_head_alone_takes_the_same_credential(house: House)
         path = row.path.replace("<id>", str(named("x")))
         assert (await ask(apps[row.listener], [], path, "HEAD")).status == 401, row
     assert len(guarded) > 40
+
+
+ODD = [
+    "' OR 1=1; DROP TABLE turns; --",
+    "ana",
+    "\u0430n\u0430 \U0001f642",
+    '" UNION SELECT * FROM captures --',
+    "%",
+    "\0",
+]
+"""What a careless query would obey, or take for somebody else's."""
+
+
+async def test_no_parameter_is_part_of_a_query(house: House) -> None:
+    """Every parameter of every read that the description names, and every id in an address: it is a value."""
+    apps = {"intake": Caller(build_intake(house), bearer(BEN_KEY)), "api": Caller(build_api(house), bearer(BEN_KEY))}
+    told = {re.sub("{.*?}", "<id>", path): methods for path, methods in described()["paths"].items()}
+    tables = house._views.execute("SELECT name, sql FROM sqlite_master").fetchall()
+    asked = [
+        (row, path)
+        for row in rows()
+        if row.method == "GET" and row.kind != "API, administration"
+        for path in _odd_paths(row.path, told[row.path]["get"].get("parameters", []))
+    ]
+    for row, path in asked:
+        answer = await ask(apps[row.listener], [("X-API-Key", BEN_KEY)], path)
+        assert answer.status in (200, 400, 404), (row, path, answer)
+        assert answer.status == 400 or b'"ana"' not in answer.body, (row, path, answer)
+    assert len(asked) > 250
+    assert house._views.execute("SELECT name, sql FROM sqlite_master").fetchall() == tables
+
+
+def _odd_paths(path: str, parameters: list[dict[str, Any]]) -> Iterator[str]:
+    """A query for each of the parameters and odd values, and the odd values in the place of an id."""
+    for each in parameters:
+        if each["in"] == "query":
+            yield from (f"{path}?{urlencode({each['name']: odd})}" for odd in ODD[:3])
+    if "<id>" in path:
+        yield from (path.replace("<id>", quote(odd, safe="")) for odd in ODD)
 
 
 # --- keys -----------------------------------------------------------------------------------------------------
