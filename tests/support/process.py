@@ -6,7 +6,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,9 +16,11 @@ from typing import Any
 import httpx
 import msgspec
 
+from tests.support.warm import Child, Warm
+
 ROOT = Path(__file__).parent.parent.parent
 _READY = re.compile(r"ready intake=(\S+) api=(\S+)")
-START_SECONDS = 30
+COMMAND_SECONDS = 120
 STOP_SECONDS = 5
 
 
@@ -33,17 +34,31 @@ def environment() -> dict[str, str]:
     return clean | {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'http'}"}
 
 
+@cache
+def _warm() -> Warm:
+    warm = Warm(environment())
+    atexit.register(warm.close)
+    return warm
+
+
 def svc(*arguments: str | Path, check: bool = True, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end."""
-    return subprocess.run(
-        [sys.executable, "-m", "svc", *map(str, arguments)],
-        check=check,
-        capture_output=True,
-        text=True,
-        input=stdin,
-        env=environment(),
-        timeout=120,
-    )
+    """Run a command to its end. Raises `CalledProcessError` where it fails and `check` says so."""
+    command = [str(argument) for argument in arguments]
+    with (
+        tempfile.TemporaryFile("w+") as given,
+        tempfile.TemporaryFile("w+") as out,
+        tempfile.TemporaryFile("w+") as err,
+    ):
+        given.write(stdin or "")
+        given.seek(0)
+        child = Child(_warm().start(command, environment(), given.fileno(), out.fileno(), err.fileno()), None)
+        code = child.wait(COMMAND_SECONDS)
+        out.seek(0)
+        err.seek(0)
+        done = subprocess.CompletedProcess(["svc", *command], code, out.read(), err.read())
+    if check:
+        done.check_returncode()
+    return done
 
 
 def init(var: Path) -> dict[str, Any]:
@@ -63,7 +78,7 @@ def _set_up() -> tuple[dict[str, Any], Path]:
 class Server:
     """A server that runs."""
 
-    def __init__(self, process: subprocess.Popen[str], intake: str, api: str, key: str | None) -> None:
+    def __init__(self, process: Child | subprocess.Popen[str], intake: str, api: str, key: str | None) -> None:
         self.process = process
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}
         self.intake = httpx.Client(base_url=intake, headers=headers, timeout=30)
@@ -86,13 +101,12 @@ class Server:
 def serving(var: Path, key: str | None = None, *flags: str) -> Iterator[Server]:
     """A server over a folder, until the end of the block."""
     listeners = ("--intake", "127.0.0.1:0", "--api", "127.0.0.1:0")
-    command = [sys.executable, "-m", "svc", "serve", "--var", str(var), *listeners, *flags]
-    with (var.parent / f"{var.name}.log").open("a") as log:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, env=environment())
+    log = var.parent / f"{var.name}.log"
+    process = _started(["serve", "--var", str(var), *listeners, *flags], log)
     assert process.stdout is not None
     try:
         found = _READY.search(process.stdout.readline())
-        assert found is not None, (var.parent / f"{var.name}.log").read_text()
+        assert found is not None, log.read_text()
         server = Server(process, found[1], found[2], key)
         try:
             yield server
@@ -103,3 +117,13 @@ def serving(var: Path, key: str | None = None, *flags: str) -> Iterator[Server]:
         process.kill()
         process.wait()
         process.stdout.close()
+
+
+def _started(command: list[str], log: Path) -> Child:
+    read, write = os.pipe()
+    with log.open("a") as errors, open(os.devnull) as nothing:
+        try:
+            status = _warm().start(command, environment(), nothing.fileno(), write, errors.fileno())
+        finally:
+            os.close(write)
+    return Child(status, os.fdopen(read))

@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,10 @@ import httpx
 import msgspec
 import pytest
 
+from tests.support import process
 from tests.support.intakes import closed
 from tests.support.otlp import claude, logs
-from tests.support.process import Server, environment, init, serving
+from tests.support.process import Server, init, serving
 
 pytestmark = pytest.mark.process
 
@@ -75,8 +75,7 @@ def key(server: Server, admin: httpx.Client) -> str:
 
 def svc(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
     """Run a command, whatever comes of it."""
-    command = [sys.executable, "-m", "svc", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, input=stdin, env=environment(), timeout=60)
+    return process.svc(*arguments, check=False, stdin=stdin)
 
 
 def hooked(command: str, session: str = "s1", **told: Any) -> None:
