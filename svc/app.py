@@ -25,6 +25,7 @@ from svc.instruments import Instruments, Parts
 from svc.journal import Journal
 from svc.judging import Judging
 from svc.keeping.migrating import upgrade
+from svc.keeping.scratch import remove_left_over
 from svc.limits import BEGIN_SECONDS
 from svc.logs import count_errors
 from svc.metrics import Tallies
@@ -79,6 +80,7 @@ async def open_service(
     Leaving the block stops every task; what was acknowledged is on disk, what was not is refused.
     """
     upgrade(settings.var_path)
+    remove_left_over(settings.var_path)
     store, vault = open_log(settings.var_path)
     try:
         built = build(settings, store, vault, clock or SystemClock(), ingest_url, lasting=lasting, reporting=reporting)

@@ -3,7 +3,6 @@ batch sizes, compared with each other and with the tables that serve."""
 
 import sqlite3
 import subprocess
-import tempfile
 from pathlib import Path
 
 import msgspec
@@ -11,6 +10,7 @@ import trio
 
 from projections.apply import bookmark
 from svc.access import NotReached
+from svc.keeping.scratch import scratch
 from svc.rebuilding import build_in_child
 from svc.replay import Progress, copy_of, digests
 from svc.rules import RULES_VERSION
@@ -45,8 +45,7 @@ async def check(var: Path, progress: Progress) -> Checked:
     live_path = current_file(var, RULES_VERSION)
     if live_path is None:
         raise NotReached(f"{var} holds no tables to check; start the server once, or run `svc replay`")
-    with tempfile.TemporaryDirectory(dir=var, prefix="check-") as name:
-        folder = Path(name)
+    with scratch(var, "check") as folder:
         live = await trio.to_thread.run_sync(copy_of, live_path, folder / "live.db")
         try:
             position = bookmark(live).position

@@ -5,7 +5,6 @@ Nothing is changed. Each finding says what is wrong, where, and what to do.
 
 import sqlite3
 import subprocess
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import islice
@@ -21,6 +20,7 @@ from svc.archive.folder import FOLDER as ARCHIVE
 from svc.archive.folder import MANIFEST as ARCHIVE_MANIFEST
 from svc.event_log import EVENTS_FILE, open_log
 from svc.keeping.backup import digest_of
+from svc.keeping.scratch import scratch
 from svc.keeping.walking import Heard, pieces
 from svc.limits import FINDINGS_MAX
 from svc.projecting import belongs_to_log
@@ -135,8 +135,7 @@ async def _views(var: Path, store: EventStore, heard: Heard) -> tuple[list[Findi
     path = current_file(var, RULES_VERSION)
     if path is None:
         return [], 0
-    with tempfile.TemporaryDirectory(dir=var, prefix="verify-") as name:
-        folder = Path(name)
+    with scratch(var, "verify") as folder:
         try:
             live = await trio.to_thread.run_sync(copy_of, path, folder / "live.db")
         except sqlite3.DatabaseError as error:
