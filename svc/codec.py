@@ -16,6 +16,7 @@ ever, and becomes format 2 when a text of it is taken away.
 """
 
 from collections.abc import Collection, Mapping
+from functools import cache
 from hashlib import blake2b
 from typing import Any
 from uuid import UUID
@@ -116,7 +117,7 @@ class Codec(Mapper[UUID]):
         self._vault = vault
         self._upcasts = upcasts
         self._words_decoder = msgspec.msgpack.Decoder(dict[str, bytes])
-        self._kinds = {topic: _Kind(topic, cls) for topic, cls in topics.items()}
+        self._kinds = {topic: _kind(topic, cls) for topic, cls in topics.items()}
 
     def to_stored_event(self, domain_event: DomainEventProtocol[UUID]) -> StoredEvent:
         """The event as it will stand in the log.
@@ -229,6 +230,10 @@ class _Kind:
         self.shape: type[_Body] = tuple[cls, dict[str, bytes]]  # type: ignore[valid-type]
         self.decoder = msgspec.msgpack.Decoder(self.shape)
         assert not self.words or issubclass(cls, DeveloperEvent), f"nobody's key seals {topic}"
+
+
+_kind = cache(_Kind)
+"""Looking at a class takes a while, and every codec of a process looks at the same ones."""
 
 
 def _words_fields(cls: type[Event]) -> tuple[str, ...]:

@@ -2,9 +2,6 @@
 
 import json
 import socket
-import subprocess
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -155,7 +152,9 @@ def test_importing_under_a_running_server_and_again_without_it(tmp_path: Path) -
 
 
 @pytest.mark.process
-def test_a_start_that_cannot_be_is_one_sentence_that_says_what_to_do(tmp_path: Path) -> None:
+def test_a_start_that_cannot_be_is_one_sentence_that_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A port that is taken, a file where the folder should be, a certificate that is not there or is none."""
     plain = tmp_path / "plain"
     plain.write_text("no folder, no certificate")
@@ -169,17 +168,12 @@ def test_a_start_that_cannot_be_is_one_sentence_that_says_what_to_do(tmp_path: P
             (("--var", "b", *free, "--tls-certificate", "none", "--tls-key", "none"), "no file none"),
             (("--var", "c", *free, "--tls-certificate", "plain", "--tls-key", "plain"), "cannot be used together"),
         )
-        started = [(_serving(tmp_path, arguments), sentence) for arguments, sentence in cases]
-        for process, sentence in started:
-            _, shown = process.communicate(timeout=60)
-            assert process.returncode == 1
-            assert sentence in shown
-            assert "Traceback" not in shown
-
-
-def _serving(folder: Path, arguments: Sequence[str]) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "svc", "serve", *arguments]
-    return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        monkeypatch.chdir(tmp_path)
+        for arguments, sentence in cases:
+            done = svc("serve", *arguments, check=False)
+            assert done.returncode == 1
+            assert sentence in done.stderr
+            assert "Traceback" not in done.stderr
 
 
 @pytest.mark.process
