@@ -60,28 +60,27 @@ class Key(NamedTuple):
 def unjudged(
     reader: Reader, wanted: Wanted, may_leave: Callable[[UUID], bool], done: Collection[Key]
 ) -> list[tuple[Key, list[Question]]]:
-    """Settled sub-sessions above the floor with what is to be asked about them now, which may be nothing."""
+    """Settled sub-sessions with what is to be asked about them now, which may be nothing.
+
+    Below the floor that is where they begin and end, and no more: a boundary too many leaves trivia behind.
+    """
     query = (
-        "SELECT s.sub_session_id, s.last_activity_us, s.organization_id, s.developer_id "
-        "FROM bookmark b CROSS JOIN sub_sessions s WHERE s.settles_at_us <= b.log_time_us AND s.floor_passed "
+        "SELECT s.sub_session_id, s.last_activity_us, s.organization_id, s.developer_id, s.floor_passed "
+        "FROM bookmark b CROSS JOIN sub_sessions s WHERE s.settles_at_us <= b.log_time_us "
         "AND s.settles_at_us > b.log_time_us - ? ORDER BY s.settles_at_us DESC, s.sub_session_id"
     )
     found: list[tuple[Key, list[Question]]] = []
-    for name, active_us, organization_id, developer_id in reader.db.execute(query, (wanted.days * _US_PER_DAY,)):
+    for name, active_us, organization_id, developer_id, floor in reader.db.execute(query, (wanted.days * _US_PER_DAY,)):
         scope = Scope(UUID(organization_id), UUID(developer_id))
-        if Key(name, active_us, "verdicts") not in done and may_leave(scope.organization_id):
-            found.append(_round(reader, scope, name, active_us, wanted, done))
+        last = Key(name, active_us, "verdicts")
+        if last not in done and may_leave(scope.organization_id):
+            first = Key(name, active_us, "boundaries")
+            gaps = [] if first in done else list(_gaps(reader, scope, name, wanted))
+            verdicts = [] if gaps or not floor else list(_verdicts(reader, scope, name, wanted))
+            found.append((first, gaps) if gaps else (last, verdicts))
         if len(found) >= wanted.sub_sessions:
             break
     return found
-
-
-def _round(
-    reader: Reader, scope: Scope, name: str, active_us: int, wanted: Wanted, done: Collection[Key]
-) -> tuple[Key, list[Question]]:
-    key = Key(name, active_us, "boundaries")
-    gaps = [] if key in done else list(_gaps(reader, scope, name, wanted))
-    return (key, gaps) if gaps else (Key(name, active_us, "verdicts"), list(_verdicts(reader, scope, name, wanted)))
 
 
 def _gaps(reader: Reader, scope: Scope, name: str, wanted: Wanted) -> Iterator[Question]:

@@ -76,12 +76,17 @@ class Court:
         """For commands."""
         return {"organization_id": self.scope.organization_id, "developer_id": self.scope.developer_id}
 
-    async def works(self, text: str = ASK, session: str = "s1") -> None:
-        """A prompt, and an edit."""
+    async def asks(self, text: str, session: str = "s1") -> None:
+        """A prompt alone."""
         asked = CapturePrompt(
             **self.owner, prompt_id=uuid4(), agent_session_id=session, source="claude-code", text=text
         )
         assert isinstance(await self.service.send(asked), Done)
+        await self.level()
+
+    async def works(self, text: str = ASK, session: str = "s1") -> None:
+        """A prompt, and an edit."""
+        await self.asks(text, session)
         about: dict[str, Any] = {
             "agent_session_id": session,
             "source": "claude-code",
@@ -215,6 +220,25 @@ async def test_its_explanation_names_who_drew_a_boundary(tmp_path: Path) -> None
         (position,) = [each.position for each in court.service.store.read_topics([JudgeAnswered.TOPIC])][:1]
         assert position in told.boundary.positions
         assert [each.position for each in told.boundary.evidence] == [position]
+
+
+async def test_what_is_left_below_the_floor_is_asked_about_too(tmp_path: Path) -> None:
+    """Only whether it is a piece of its own: a boundary too many leaves trivia behind."""
+    async with opened(tmp_path) as court:
+        court.server.answer = lambda request: (
+            says({"new_topic": False, "confidence": 0.8, "quote": request.data["prompt"][:20]})
+            if "new_topic" in request.system
+            else judge(request)
+        )
+        await court.works()
+        court.clock.advance(2 * MINUTE_US)
+        await court.asks("Now write the release notes for the export command in docs/notes.md, short and plain")
+        assert await court.openings() == ["start", "topic"]
+        await court.settles()
+        await court.looks()
+        await court.looks()
+        assert await court.openings() == ["start"]
+        assert next(each.kind for each in court.answers()) == "boundary"
 
 
 async def test_a_boundary_that_gets_no_answer_stays_as_it_was(tmp_path: Path) -> None:
