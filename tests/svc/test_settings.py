@@ -60,3 +60,13 @@ def test_addresses() -> None:
     """IPv6 hosts stand in brackets."""
     assert listening_address("[::1]:80") == ("::1", 80)
     assert listening_address("localhost:0") == ("localhost", 0)
+
+
+def test_a_working_folder_that_may_not_be_looked_into_holds_no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As when an operator types `sudo -u svc svc status` in a folder of their own."""
+
+    def refused(_path: Path) -> bool:
+        raise PermissionError
+
+    monkeypatch.setattr(Path, "exists", refused)
+    assert load_settings({}, {}) == Settings()
