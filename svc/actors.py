@@ -130,6 +130,8 @@ class DeveloperActor:
         self._means = means
         self._acknowledged = acknowledged
         self._streams = Streams(means.store)
+        self._doubtful = False
+        """Whether an append failed of which nobody knows if it happened, and none went through since."""
         self._send, self._receive = trio.open_memory_channel[CommandLetter](MAILBOX_COMMANDS_MAX)
 
     def post(self, letter: CommandLetter) -> None:
@@ -201,11 +203,16 @@ class DeveloperActor:
                 positions = await self._means.journal.append(staged)
                 self._streams.adopt()
                 self._acknowledged(self._developer_id, positions[-1])
+                self._doubtful = False
+            elif self._doubtful:
+                self._acknowledged(self._developer_id, await self._found_on_disk())
+                self._doubtful = False
         except Conflict:
             self._streams.forget()
             return False
         except (StoreUnavailable, Saturated) as error:
             self._streams.forget()
+            self._doubtful = True
             for letter in letters:
                 letter.fail(error)
             return True
@@ -215,6 +222,15 @@ class DeveloperActor:
         for letter, decision in decided:
             letter.answer(decision.reply)
         return True
+
+    async def _found_on_disk(self) -> int:
+        """Where the log ends: what is answered from it happened, although it was said that it failed.
+
+        Raises `StoreUnavailable`.
+        """
+        if not await self._means.journal.probe():
+            raise StoreUnavailable("the log cannot be written at present")
+        return self._means.journal.head
 
     async def _decide(self, letter: CommandLetter) -> Decision | None:
         """None where deciding itself failed: that is this letter's outcome, and nobody else's."""

@@ -91,7 +91,7 @@ class Journal:
         self._advanced = trio.Event()
         self._tried = trio.Event()
         self._healthy = True
-        self._head = store.head()
+        self._head = self._found = store.head()
         self._committed: Callable[[float], None] = lambda _seconds: None
         self._commits = self._appends = self._events = 0
         self._conflicts = self._failures = self._saturated = 0
@@ -208,12 +208,25 @@ class Journal:
 
     async def _probe(self) -> None:
         try:
-            await self._in_thread(self._store.check_writable)
+            await self._in_thread(self._store.check_writable if self._healthy else self._look)
         except StoreUnavailable:
             self._failures += 1
             self._healthy = False
         else:
             self._healthy = True
+            self._advance(max(self._head, self._found))
+
+    def _look(self) -> None:
+        """In the worker thread: a write of which it was said that it failed may stand in the log all the same."""
+        self._store.check_writable()
+        self._found = self._store.head()
+
+    def _advance(self, head: int) -> None:
+        """Wake who waits for the log to grow, if it did."""
+        if head > self._head:
+            self._head = head
+            self._advanced.set()
+            self._advanced = trio.Event()
 
     async def _in_thread(self, work: Callable[[], None]) -> None:
         if self._threaded:
@@ -267,9 +280,7 @@ class Journal:
         self._conflicts += sum(isinstance(entry.error, Conflict) for entry in batch)
         if durable:
             self._healthy = True
-            self._head = durable[-1].positions[-1]
-            self._advanced.set()
-            self._advanced = trio.Event()
+            self._advance(durable[-1].positions[-1])
         unavailable = [entry.error for entry in batch if isinstance(entry.error, StoreUnavailable)]
         if unavailable:
             self._healthy = False

@@ -5,6 +5,7 @@ from uuid import UUID, uuid4, uuid5
 
 import pytest
 import trio
+from eventsourcing.persistence import OperationalError, StoredEvent
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from aggregates.canonical import ResponseContent
@@ -17,7 +18,7 @@ from svc.codec import Codec, NewEvent
 from svc.journal import Journal
 from svc.letters import Busy
 from svc.limits import ACTOR_IDLE_SECONDS, FLIGHT_BYTES_MAX, MAILBOX_COMMANDS_MAX
-from svc.memory_store import open_memory_store
+from svc.memory_store import MemoryRecorder, open_memory_store
 from svc.store import EventStore, StoreUnavailable
 from svc.vault import MemoryKeys, Vault
 from tests.support.facts import ANA, BEN
@@ -28,9 +29,9 @@ EVENT = UUID(int=7)
 class House:
     """Actors over a log in memory; time and threads are the test's own."""
 
-    def __init__(self, nursery: trio.Nursery) -> None:
+    def __init__(self, nursery: trio.Nursery, recorder: MemoryRecorder | None = None) -> None:
         vault = Vault(MemoryKeys())
-        self.store: EventStore = open_memory_store(Codec(vault))
+        self.store: EventStore = open_memory_store(Codec(vault), recorder)
         self.journal = Journal(self.store, threaded=False)
         means = Means(self.store, self.journal, vault, FixedClock(1), lambda _organization: True)
         self.acknowledged: list[tuple[UUID, int]] = []
@@ -213,6 +214,31 @@ async def test_an_unwritable_store_is_said_so_and_works_again(nursery: trio.Nurs
         await actors.send(prompt())
     unwritable.broken = False
     assert await actors.send(prompt()) == Done(True, prompt_stream(ANA.developer_id, EVENT))
+
+
+class Lying(MemoryRecorder):
+    """Stores what it is given, and says once that this failed."""
+
+    lies = True
+
+    def insert_events(self, stored_events: Sequence[StoredEvent], **kwargs: object) -> Sequence[int] | None:
+        """Like any recorder, but for what it says."""
+        positions = super().insert_events(stored_events)
+        if self.lies:
+            self.lies = False
+            raise OperationalError("disk I/O error")
+        return positions
+
+
+async def test_a_retry_of_what_was_written_after_all_says_where_it_stands(nursery: trio.Nursery) -> None:
+    """The retry writes nothing, and yet its sender's next read must show the capture."""
+    house = await House(nursery, Lying()).open()
+    with pytest.raises(StoreUnavailable):
+        await house.actors.send(prompt())
+    assert house.acknowledged == []
+    assert await house.actors.send(prompt()) == Done(False, prompt_stream(ANA.developer_id, EVENT))
+    assert house.acknowledged == [(ANA.developer_id, house.store.head())]
+    assert house.journal.head == house.store.head() > 0
 
 
 async def test_an_idle_actor_goes_and_comes_back(nursery: trio.Nursery, mock_clock: MockClock) -> None:

@@ -26,6 +26,8 @@ class Disk(MemoryRecorder):
     def __init__(self) -> None:
         super().__init__()
         self.gone = False
+        self.lies = False
+        """Writes, and says that it failed."""
         self.transactions: list[int] = []
 
     def insert_events(self, stored_events: Sequence[StoredEvent], **kwargs: object) -> Sequence[int] | None:
@@ -33,6 +35,8 @@ class Disk(MemoryRecorder):
         self.check_writable()
         positions = super().insert_events(stored_events)
         self.transactions.append(len(stored_events))
+        if self.lies:
+            raise OperationalError("disk I/O error")
         return positions
 
     def check_writable(self) -> None:
@@ -261,6 +265,21 @@ async def test_a_store_that_comes_back_is_noticed_without_a_write(
     disk.gone = False
     await trio.sleep(1.5 * limits.JOURNAL_PROBE_INTERVAL_S)
     assert journal.healthy
+
+
+async def test_what_was_written_although_it_was_said_to_have_failed_is_seen_once_the_store_answers(
+    disk: Disk, journal: Journal, nursery: trio.Nursery
+) -> None:
+    """Else the views would stop before it, and show it only once something else is written."""
+    await nursery.start(journal.run)
+    disk.lies = True
+    with pytest.raises(StoreUnavailable):
+        await journal.append([new("a")])
+    assert journal.head == 0
+    assert await journal.probe()
+    assert journal.head == 1
+    with trio.fail_after(1):
+        await journal.wait_beyond(0)
 
 
 async def test_a_key_that_cannot_be_kept_counts_as_a_store_that_cannot_be_written(
