@@ -1,0 +1,60 @@
+"""What befalls one life of the service: how long its disk takes, what it refuses, and after which step it dies."""
+
+from collections import Counter
+from collections.abc import Callable
+from contextvars import ContextVar
+from random import Random
+from typing import Literal
+
+Place = Literal["thread", "insert", "read", "views"]
+"""Steps between which a process can die: before and after work of a thread, a write or a read of the log, and at every
+statement that the projector sends to the views."""
+
+PLACES: tuple[Place, ...] = ("thread", "insert", "read", "views")
+
+Refusal = Literal["refused", "unknown"]
+"""`refused`: nothing was written. `unknown`: it was, and the disk says that it failed."""
+
+
+class Fate:
+    """One life's; what is over does nothing any more that anybody could see."""
+
+    def __init__(self, chance: Random, on_death: Callable[[], None]) -> None:
+        self._chance = chance
+        self._on_death = on_death
+        self.over = False
+        self.steps: Counter[Place] = Counter()
+        self.refusal: Refusal | None = None
+        self.slowest_seconds = 0.0
+        """The longest that a thread's work takes, in virtual time."""
+        self._fuse: tuple[Place, int] | None = None
+
+    def light(self, place: Place, steps: int) -> None:
+        """Die after so many more steps of this kind."""
+        self._fuse = (place, self.steps[place] + steps)
+
+    def spare(self) -> None:
+        """Nothing more befalls it."""
+        self._fuse, self.refusal, self.slowest_seconds = None, None, 0.0
+
+    def reached(self, place: Place) -> None:
+        """A step was made."""
+        self.steps[place] += 1
+        if self._fuse is not None and not self.over:
+            where, count = self._fuse
+            if where == place and self.steps[place] >= count:
+                self.end()
+
+    def end(self) -> None:
+        """Die now: what is on the disk is kept as it is at this moment."""
+        if not self.over:
+            self.over = True
+            self._on_death()
+
+    def delay_seconds(self) -> float:
+        """How long the next work takes to begin, or to be heard of."""
+        return self._chance.uniform(0, self.slowest_seconds) if self.slowest_seconds else 0.0
+
+
+FATE: ContextVar[Fate] = ContextVar("FATE")
+"""That of the life which the running task belongs to."""

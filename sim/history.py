@@ -1,0 +1,471 @@
+"""One history, from an empty disk to the replay at its end: step by step, as the seed says."""
+
+import tempfile
+import traceback
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import msgspec
+import structlog
+import trio
+
+import svc.actors
+import svc.archive.lane
+import svc.journal
+import svc.worker
+import svc_http.otlp
+from sim import disk, stories, threads
+from sim.chance import Patches, in_virtual_time, patched, seeded
+from sim.clients import Clients, Tally
+from sim.fate import FATE, PLACES, Place
+from sim.model import Divergence, Person, same
+from sim.reads import Reads
+from sim.stories import DAY_US, HOUR_US, MINUTE_US, PRICED, Session
+from sim.world import StoreKind, World
+from svc.replay import build, copy_of, digests
+from svc.rules import RULES_VERSION
+from svc.views import new_file
+
+START_US = 1_780_272_000 * 1_000_000
+"""A midnight of UTC."""
+
+STEPS_TO_DEATH: dict[Place, int] = {"thread": 80, "insert": 25, "read": 60, "views": 500}
+"""How many of each kind a step of a history makes, about."""
+
+BROKEN = ("a command could not be decided", "a request broke", "a stored event is corrupt and is passed over")
+"""What the service says of faults of its own."""
+
+Deed = Callable[[], Awaitable[object]]
+
+
+class Size(msgspec.Struct, frozen=True):
+    """How much happens."""
+
+    steps: int = 10
+    people: int = 3
+    """In each of the two organizations."""
+    deeds: int = 30
+    """In each step, at most."""
+    sessions: int = 2
+    """New ones in each step, at most."""
+
+
+class Told(msgspec.Struct):
+    """What a history came to."""
+
+    lives: int = 0
+    deaths: int = 0
+    refused: int = 0
+    lost: int = 0
+    requests: int = 0
+    acknowledged: int = 0
+    events: int = 0
+    reads: Counter[str] = msgspec.field(default_factory=Counter)
+    deeds: Counter[str] = msgspec.field(default_factory=Counter)
+
+
+class Failed(Exception):
+    """A history in which something did not hold; it says how to see it again."""
+
+    def __init__(self, seed: int, kind: StoreKind, step: str, cause: BaseException) -> None:
+        super().__init__(f"seed {seed}, {kind} store, {step}: {type(cause).__name__}: {cause}")
+        self.seed = seed
+
+
+def history(seed: int, kind: StoreKind, size: Size = Size()) -> Told:  # noqa: B008
+    """Raises `Failed`."""
+    with seeded(seed) as chance, tempfile.TemporaryDirectory(prefix="svc-sim-") as folder:
+        made = History(World(Path(folder), kind, Random(chance.random()), START_US), chance, size)
+        with patched([*threads.PATCHES, (svc.worker, "open_writer", disk.open_writer), *bounds(chance)]):
+            try:
+                in_virtual_time(made.run)
+            except BaseException as error:
+                cause = made.confession() or _first(error)
+                if isinstance(cause, KeyboardInterrupt):
+                    raise cause from error
+                raise Failed(seed, kind, made.step, cause) from error
+        return made.told()
+
+
+def bounds(chance: Random) -> Patches:
+    """Bounds so narrow, in every second history, that everything that is full or evicted is met with."""
+    if chance.random() < 0.5:
+        return []
+    return [
+        (svc.actors, "MAILBOX_COMMANDS_MAX", chance.randint(1, 4)),
+        (svc.actors, "ACTOR_BATCH_COMMANDS_MAX", chance.randint(1, 4)),
+        (svc.actors, "ACTOR_STREAMS_MAX", chance.randint(6, 12)),
+        (svc.actors, "ACTOR_IDLE_SECONDS", chance.uniform(0.01, 5)),
+        (svc.journal, "COMMIT_APPENDS_MAX", chance.randint(1, 4)),
+        (svc.journal, "JOURNAL_APPENDS_MAX", chance.randint(2, 6)),
+        (svc.worker, "PROJECT_EVENTS_MAX", chance.choice((1, 2, 7, 1_000))),
+        (svc.archive.lane, "ARCHIVE_INTERVAL_SECONDS", chance.choice((2.0, 30.0, 300.0))),
+        (svc_http.otlp, "INLINE_BYTES_MAX", chance.choice((500, 4_000, 256 * 1024))),
+        (svc_http.otlp, "PIECE_BYTES_MAX", chance.choice((1_000, 512 * 1024))),
+    ]
+
+
+class History:
+    """Everybody, and what happens to them."""
+
+    def __init__(self, world: World, chance: Random, size: Size) -> None:
+        self.world = world
+        self.chance = chance
+        self.size = size
+        self.tally = Tally()
+        self.clients = Clients(world, chance, self.tally)
+        self.reads = Reads(self.clients, chance, START_US)
+        self.deeds: list[tuple[str, Deed]] = []
+        """What is still to be sent, in no order."""
+        self.done: Counter[str] = Counter()
+        self.step = "setting up"
+        self.true_us = START_US
+        """What o'clock it is for agents, whatever the server's clock shows."""
+        self.teams: list[tuple[str, list[Person]]] = []
+        self.dead_keys: list[str] = []
+        self.confessed: list[tuple[str, object]] = []
+        """What the service said of faults of its own, and the exceptions."""
+        self.events = 0
+
+    @property
+    def people(self) -> list[Person]:
+        """Of both organizations."""
+        return [person for _, people in self.teams for person in people]
+
+    def told(self) -> Told:
+        """What it came to."""
+        tally, world = self.tally, self.world
+        figures = (world.lives, world.deaths, tally.refused, tally.lost, tally.requests, tally.acknowledged)
+        return Told(*figures, self.events, self.reads.checked, self.done)
+
+    async def run(self) -> None:
+        """All of it. Raises `Divergence`, or what broke."""
+        structlog.configure(processors=[self._heard], cache_logger_on_first_use=False)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self.world.run)
+            await self._set_up()
+            for number in range(1, self.size.steps + 1):
+                self.step = f"step {number}"
+                await self._happen()
+            self.step = "the end"
+            await self._end()
+            self.step = "the replay"
+            await self._replay()
+            await self.world.stop()
+            nursery.cancel_scope.cancel()
+
+    def confession(self) -> Divergence | None:
+        """The first fault that the service named itself."""
+        if not self.confessed:
+            return None
+        said, error = self.confessed[0]
+        told = traceback.format_exception(error) if isinstance(error, BaseException) else []
+        return Divergence(f"the service says: {said}: {''.join(told)}")
+
+    def _heard(self, _logger: Any, _name: str, line: Any) -> Any:
+        """What the service writes to its log is not shown; what it says of faults of its own is one here."""
+        if line.get("event") in BROKEN:
+            self.confessed.append((str(line.get("event")), line.get("exc_info")))
+        raise structlog.DropEvent
+
+    # --- people -------------------------------------------------------------------------------------------------
+
+    async def _set_up(self) -> None:
+        """Two organizations, a team in each, and prices."""
+        for letter in ("A", "B"):
+            organization = await self._made("organizations", {"name": f"Organization {letter}"}, "organization_id")
+            team = await self._made("teams", {"organization_id": organization, "name": "Team"}, "team_id")
+            people = [await self._person(organization, team, number) for number in range(self.size.people)]
+            self.teams.append((team, people))
+        answer = await self.clients.administer("POST", "control/catalog", {"document": catalog(), "source": "sim"})
+        same("the catalog", answer.status, 201)
+        self.true_us += 2 * DAY_US
+        self._set_clock(0)
+
+    async def _person(self, organization: str, team: str, number: int) -> Person:
+        developer = await self._made("developers", {"display_name": f"Developer {number}"}, "developer_id")
+        both = {"organization_id": organization, "developer_id": developer}
+        await self._made("memberships", {**both, "role": "member" if number else "owner"}, "membership_id")
+        await self._made("team-memberships", {"team_id": team, "developer_id": developer}, "team_membership_id")
+        person = Person(organization, developer)
+        await self.clients.issue(person)
+        return person
+
+    async def _made(self, what: str, value: object, name: str) -> str:
+        answer = await self.clients.administer("POST", what, value)
+        same(f"a new one of {what}", answer.status, 201)
+        found: str = answer.json[name]
+        return found
+
+    # --- one step -----------------------------------------------------------------------------------------------
+
+    async def _happen(self) -> None:
+        """Time passes, things are sent while faults befall the service, then it is calm and everything is looked at."""
+        self._time_passes()
+        for _ in range(self.chance.randint(0, self.size.sessions)):
+            self._begin_session(self.chance.choice(self.people))
+        self.chance.shuffle(self.deeds)
+        count = self.chance.randint(1, self.size.deeds)
+        now, self.deeds = self.deeds[:count], self.deeds[count:]
+        async with trio.open_nursery() as faults:
+            self._draw_faults(faults)
+            async with trio.open_nursery() as nursery:
+                for name, deed in now:
+                    nursery.start_soon(self._do, name, deed)
+                for _ in range(self.chance.randint(0, 3)):
+                    nursery.start_soon(self._do, "read meanwhile", self._read_meanwhile)
+            faults.cancel_scope.cancel()
+        await self._calm()
+        await self._look()
+        same("faults that the service names", self.confessed, [])
+
+    async def _do(self, name: str, deed: Deed) -> None:
+        await trio.sleep(self.chance.uniform(0, 2))
+        await deed()
+        self.done[name] += 1
+
+    def _time_passes(self) -> None:
+        """Usually some hours; the server's clock may be wrong, and jump."""
+        self.true_us += self.chance.choice((MINUTE_US, 40 * MINUTE_US, 5 * HOUR_US, 20 * HOUR_US))
+        skew_us = 0
+        if self.chance.random() < 0.25:
+            skew_us = round(self.chance.uniform(-12, 12) * HOUR_US)
+        self._set_clock(skew_us)
+
+    def _set_clock(self, skew_us: int) -> None:
+        self.world.clock.advance(self.true_us + skew_us - self.world.clock.now_us())
+
+    def _draw_faults(self, nursery: trio.Nursery) -> None:
+        """Of each kind perhaps one."""
+        chance, life = self.chance, self.world.life
+        if life is None:
+            return
+        if chance.random() < 0.5:
+            place = chance.choice(PLACES)
+            life.fate.light(place, chance.randint(1, STEPS_TO_DEATH[place]))
+            self.done[f"fuse: {place}"] += 1
+        if chance.random() < 0.2:
+            place = chance.choice(PLACES)
+            self.world.next_fate = place, chance.randint(1, STEPS_TO_DEATH[place])
+        if chance.random() < 0.3:
+            life.fate.slowest_seconds = chance.choice((0.01, 0.3, 3.0))
+        if chance.random() < 0.25:
+            nursery.start_soon(self._disk_full)
+        if chance.random() < 0.15:
+            nursery.start_soon(self._restart)
+        if chance.random() < 0.15:
+            nursery.start_soon(self._exchange)
+        self.clients.hang_up = 0.3 if chance.random() < 0.3 else 0.0
+
+    async def _disk_full(self) -> None:
+        await trio.sleep(self.chance.uniform(0, 2))
+        life = self.world.life
+        if life is not None:
+            life.fate.refusal = self.chance.choice(("refused", "unknown"))
+            self.done[f"disk: {life.fate.refusal}"] += 1
+            await trio.sleep(self.chance.uniform(0.5, 30))
+            life.fate.refusal = None
+
+    async def _restart(self) -> None:
+        await trio.sleep(self.chance.uniform(0, 3))
+        await self.world.restart()
+        self.done["restarts"] += 1
+
+    async def _exchange(self) -> None:
+        """The views are built anew beside those that serve, and exchanged; in a server a child process builds them."""
+        await trio.sleep(self.chance.uniform(0, 2))
+        life = self.world.life
+        if life is None or life.built is None or not life.up or life.fate.over:
+            return
+        FATE.set(life.fate)
+        path = new_file(life.var, RULES_VERSION)
+        try:
+            build(path, life.store, life.vault.known_digester, lambda _done, _of: None)
+            await life.built.projector.exchange(path)
+        except Exception:
+            if not life.fate.over:
+                raise
+        self.done["exchanges of views"] += 1
+
+    async def _calm(self) -> None:
+        """Nothing befalls the service any more, and what is due to settle settles."""
+        self.clients.hang_up, self.world.next_fate = 0.0, None
+        for _ in range(2):  # a start that is under way has its fate already
+            life = await self.world.is_up()
+            life.fate.spare()
+        await trio.sleep(self.chance.uniform(11, 13))
+
+    # --- what is sent -------------------------------------------------------------------------------------------
+
+    def _begin_session(self, person: Person) -> None:
+        """It all happened already; it is told of in pieces, twice, late and in any order."""
+        chance = self.chance
+        number = sum(len(each.sessions) for each in self.people)
+        start_us = self.true_us - round(chance.uniform(2, 30) * HOUR_US)
+        session = stories.session(chance, f"s{number}", max(start_us, START_US + DAY_US))
+        person.tell(session)
+        if session.seen != "telemetry":
+            for turn in session.turns:
+                self._later("prompt", partial(self.clients.prompt, person, turn))
+                self._later("response", partial(self._respond, person, turn))
+        for export in _cuts(chance, session.records):
+            self._later("logs", partial(self.clients.logs, person, export))
+        if session.points:
+            self._later("metrics", partial(self.clients.metrics, person, session.points))
+        if session.records and chance.random() < 0.5:
+            again = chance.sample(session.records, chance.randint(1, len(session.records)))
+            self._later("logs cut otherwise", partial(self.clients.logs, person, again))
+        if chance.random() < 0.7:
+            self._later("strange requests", partial(self._stray, person, session))
+        if chance.random() < 0.2:
+            self._later("keys", partial(self._keys, person))
+
+    def _later(self, name: str, deed: Deed) -> None:
+        self.deeds.append((name, deed))
+        if self.chance.random() < 0.25:
+            self.deeds.append((f"{name} again", deed))
+
+    async def _respond(self, person: Person, turn: stories.Turn) -> None:
+        await self.clients.response(person, turn)
+        if turn.name not in person.sure.answers:
+            self.deeds.append(("response", partial(self._respond, person, turn)))
+
+    async def _stray(self, person: Person, session: Session) -> None:
+        """What is refused: other words for what is known, and sessions of somebody else."""
+        known = [turn for turn in session.turns if turn.name in person.sure.plugin]
+        if known:
+            await self.clients.other_prompt(person, self.chance.choice(known))
+        answered = [turn for turn in known if turn.name in person.sure.answers]
+        if answered:
+            await self.clients.other_response(person, self.chance.choice(answered))
+        claimed = [r for r in session.records if r.nonce in person.sure.records]
+        other = self.chance.choice([each for each in self.people if each is not person])
+        if claimed:
+            await self.clients.foreign_logs(other, claimed[:3])
+        if claimed or known:
+            await self.clients.foreign_prompt(other, self.chance.choice(session.turns))
+
+    async def _keys(self, person: Person) -> None:
+        """Another key, and one that goes; those that went stay refused."""
+        if len(person.keys) - len(person.ending & set(person.keys)) < 2:
+            await self.clients.issue(person)
+        before = set(person.keys)
+        await self.clients.revoke(person)
+        self.dead_keys += before - set(person.keys)
+
+    # --- what is looked at --------------------------------------------------------------------------------------
+
+    async def _read_meanwhile(self) -> None:
+        person = self.chance.choice(self.people)
+        await self.reads.anything(person)
+        if person.sessions:
+            await self.reads.meanwhile(person, self.chance.choice(list(person.sessions.values())))
+
+    async def _look(self) -> None:
+        """Somebody looks at everything, others at something."""
+        for person in self.people:
+            same("what is on its way", person.sent, person.sure)
+        await self.reads.everything(self.chance.choice(self.people))
+        for person in self.chance.sample(self.people, 2):
+            await self.reads.anything(person)
+            if person.sessions:
+                await self.reads.session(person, self.chance.choice(list(person.sessions.values())))
+        await self.reads.not_mine(*self.chance.sample(self.people, 2))
+        await self._title()
+        team, people = self.chance.choice(self.teams)
+        await self.reads.team_cost(team, people, self.chance.choice(("daily", "weekly")))
+        for key in self.dead_keys[-3:]:
+            await self.clients.dead_key(key)
+
+    async def _title(self) -> None:
+        """A title by hand is the one that is shown from then on."""
+        person = self.chance.choice(self.people)
+        await self.reads.titles(person)
+        if person.sessions:
+            await self.reads.rename(person, self.chance.choice(list(person.sessions.values())))
+
+    async def _end(self) -> None:
+        """Whatever was not sent yet is, and two days later everybody looks at everything."""
+        while self.deeds:
+            now, self.deeds = self.deeds[:20], self.deeds[20:]
+            async with trio.open_nursery() as nursery:
+                for name, deed in now:
+                    nursery.start_soon(self._do, name, deed)
+        self.true_us += 2 * DAY_US
+        self._set_clock(0)
+        await self._calm()
+        for person in self.people:
+            same("what is on its way", person.sent, person.sure)
+        for person in self.people:
+            await self.reads.everything(person)
+            await self.reads.titles(person)
+        for team, people in self.teams:
+            days = {at_us - at_us % DAY_US for p in people for at_us in p.sure.prompts().values()}
+            for day_us in sorted(days):
+                await self.reads.team(team, people, day_us)
+            for window in ("daily", "weekly"):
+                await self.reads.team_cost(team, people, window)
+        for key in self.dead_keys:
+            await self.clients.dead_key(key)
+
+    async def _replay(self) -> None:
+        """The tables that serve are those of a replay, whatever happened on the way, and of any other replay."""
+        life = await self.world.is_up()
+        FATE.set(life.fate)
+        assert life.built is not None
+        self.events = life.store.head()
+        projector = life.built.projector
+        with trio.fail_after(60):
+            await projector.wait_for(self.events)
+        live = copy_of(projector.readers.path, self.world.folder / "live.db")
+        same("facts that could not be derived", live.execute("SELECT * FROM failed").fetchall(), [])
+        expected = digests(live)
+        live.close()
+        for number, batch_events in enumerate((1_000, self.chance.randint(1, 40))):
+            path = self.world.folder / f"replay-{number}.db"
+            build(path, life.store, life.vault.known_digester, lambda _d, _o: None, batch_events=batch_events)
+            copy = copy_of(path, self.world.folder / f"copy-{number}.db")
+            same(f"tables of a replay by {batch_events}", digests(copy), expected)
+            copy.close()
+
+
+def _cuts(chance: Random, records: tuple[stories.Record, ...]) -> list[tuple[stories.Record, ...]]:
+    """Records as an exporter sends them: in runs of any length."""
+    if not records:
+        return []
+    edges = sorted({0, len(records), *(chance.randrange(len(records)) for _ in range(chance.randint(0, 5)))})
+    return [records[start:end] for start, end in pairwise(edges)]
+
+
+def catalog() -> dict[str, Any]:
+    """List prices of the models that have any."""
+    return {
+        "exact_lookups": [
+            {
+                "external_model_id": name,
+                "model": {"status": "known", "canonical_model_id": name, "display_name": name},
+                "provider": {"status": "observed", "provider": "sim"},
+                "list_rates": [
+                    {
+                        "effective_from": "1970-01-01T00:00:00Z",
+                        "effective_to": None,
+                        "rate": {"input": dollars[0], "output": dollars[1], "cache_read": 0, "cache_write_5m": 0},
+                    }
+                ],
+            }
+            for name, dollars in PRICED.items()
+        ]
+    }
+
+
+def _first(error: BaseException) -> BaseException:
+    """What went wrong first, out of what else that made of it; a divergence before anything else."""
+    if not isinstance(error, BaseExceptionGroup):
+        return error
+    found = [_first(each) for each in error.exceptions]
+    return next((each for each in found if isinstance(each, Divergence)), found[0])

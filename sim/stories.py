@@ -1,0 +1,175 @@
+"""What agents and people do: sessions as somebody who sees everything would tell them, and what each of them sends."""
+
+from random import Random
+from typing import Any, Literal
+from uuid import UUID
+
+import msgspec
+
+SECOND_US = 1_000_000
+MINUTE_US = 60 * SECOND_US
+HOUR_US = 60 * MINUTE_US
+DAY_US = 24 * HOUR_US
+
+Seen = Literal["plugin", "telemetry", "both"]
+"""By whom a session is seen. A plugin alone tells tokens with its responses; else the requests of telemetry do."""
+
+PRICED: dict[str, tuple[int, int]] = {"sim-large-1": (3, 15), "sim-small-1": (1, 4)}
+"""Model → dollars per million tokens of input and of output, as the catalog has them."""
+UNPRICED = "sim-mystery-1"
+
+_GOALS = (
+    "Fix the crash in src/parser.py when the file is empty, and add a test that shows it",
+    "Add a page that lists the invoices of one customer, with a filter by month",
+    "Why does the login take four seconds? Find the cause and explain it",
+    "Refactor src/api.py so that the two handlers share their checks; do not change what they answer",
+    "Rename the column created to created_at everywhere and run the tests",
+    "Review the last change of the retry loop, especially what happens on a timeout",
+)
+_CORRECTIONS = ("no, that is still wrong, try again", "that did not work", "still broken, same error")
+_TOOLS = ("Edit", "Read", "Bash", "Grep")
+
+
+class Turn(msgspec.Struct, frozen=True):
+    """A prompt, and what was answered."""
+
+    session: str
+    name: str
+    """As the agent calls it; unique."""
+    event_id: UUID
+    at_us: int
+    text: str
+    cwd: str
+    arc: int
+    """Which goal of its session it belongs to, by the boundaries that were scripted."""
+    answer: "Answered"
+
+
+class Answered(msgspec.Struct, frozen=True):
+    """What the agent answered, and what it says that this took."""
+
+    operation_id: str
+    at_us: int
+    text: str
+    model: str | None
+    input_tokens: int | None
+    output_tokens: int | None
+    cost_nano: int | None
+
+
+class Record(msgspec.Struct, frozen=True):
+    """A log record."""
+
+    nonce: str
+    session: str
+    at_us: int
+    event: str
+    turn: str
+    """The name of the prompt that it names."""
+    text: str | None = None
+    model: str | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost_nano: int | None = None
+    """What the agent says; None where the catalog has to."""
+    tool: str | None = None
+    ok: bool = True
+
+
+class Point(msgspec.Struct, frozen=True):
+    """A point of a counter that tells what was gained."""
+
+    nonce: str
+    session: str
+    at_us: int
+    input_tokens: int
+
+
+class Session(msgspec.Struct, frozen=True):
+    """All of one agent session."""
+
+    name: str
+    seen: Seen
+    turns: tuple[Turn, ...]
+    records: tuple[Record, ...]
+    points: tuple[Point, ...]
+    arcs: int
+
+
+def price_nano(model: str | None, at_input: int, at_output: int) -> int | None:
+    """What the catalog says."""
+    if model not in PRICED:
+        return None
+    per_input, per_output = PRICED[model]
+    return 1_000 * (per_input * at_input + per_output * at_output)
+
+
+def session(chance: Random, name: str, start_us: int) -> Session:
+    """A new one that begins then: one to four goals, each cleared away before the next."""
+    seen: Seen = chance.choice(("plugin", "telemetry", "both", "both"))
+    turns: list[Turn] = []
+    records: list[Record] = []
+    at_us, arcs = start_us, chance.randint(1, 4)
+    for arc in range(arcs):
+        texts = ["/clear"] if arc else []
+        texts += [chance.choice(_GOALS)] + [chance.choice(_CORRECTIONS) for _ in range(chance.randint(0, 3))]
+        for text in texts:
+            turn = _turn(chance, name, len(turns), at_us, text, arc, seen)
+            turns.append(turn)
+            if seen != "plugin":
+                records += _records(chance, turn)
+            at_us += chance.randint(30, 300) * SECOND_US
+    points = [] if seen == "plugin" else _points(chance, name, start_us, at_us)
+    return Session(name, seen, tuple(turns), tuple(records), tuple(points), arcs)
+
+
+def _turn(chance: Random, session: str, number: int, at_us: int, text: str, arc: int, seen: Seen) -> Turn:
+    name = f"{session}-p{number}"
+    marked = text if text.startswith("/") else f"{text} ({name})"
+    tells = seen == "plugin" and not text.startswith("/")
+    model = chance.choice((*PRICED, UNPRICED)) if tells else None
+    answer = Answered(
+        operation_id=f"op-{name}",
+        at_us=at_us + 20 * SECOND_US,
+        text=f"Done as asked in {name}. The tests pass.",
+        model=model,
+        input_tokens=chance.randint(1, 9_000) if tells else None,
+        output_tokens=chance.randint(1, 900) if tells else None,
+        cost_nano=chance.choice((None, chance.randint(1, 900) * 1_000)) if tells else None,
+    )
+    event_id = UUID(int=chance.getrandbits(128), version=4)
+    return Turn(session, name, event_id, at_us, marked, f"/home/dev/{session}/{arc}", arc, answer)
+
+
+def _records(chance: Random, turn: Turn) -> list[Record]:
+    """What the agent's log tells of a turn, within its first seconds."""
+    common = {"session": turn.session, "turn": turn.name}
+
+    def named(event: str, seconds: float, **fields: Any) -> Record:
+        at_us = turn.at_us + round(seconds * SECOND_US)
+        return Record(nonce=f"{turn.name}-{len(found)}", at_us=at_us, event=event, **common, **fields)
+
+    found: list[Record] = []
+    found.append(named("user_prompt", 0.5, text=turn.text))
+    if turn.text.startswith("/"):
+        return found
+    for number in range(chance.randint(0, 3)):
+        model = chance.choice((*PRICED, *PRICED, UNPRICED))
+        said = chance.randint(1, 900) * 1_000 if model == UNPRICED or chance.random() < 0.5 else None
+        if model == UNPRICED and chance.random() < 0.2:
+            said = None
+        counts = {"input_tokens": chance.randint(1, 9_000), "output_tokens": chance.randint(1, 900)}
+        found.append(named("api_request", 2 + 3 * number, model=model, cost_nano=said, **counts))
+    for number in range(chance.randint(0, 2)):
+        tool = chance.choice(_TOOLS)
+        found.append(named("tool_result", 3 + 3 * number, tool=tool, ok=chance.random() < 0.8))
+    if chance.random() < 0.1:
+        found.append(named("api_error", 15, model="sim-large-1"))
+    return found
+
+
+def _points(chance: Random, session: str, start_us: int, end_us: int) -> list[Point]:
+    return [
+        Point(f"{session}-m{number}", session, chance.randint(start_us, end_us), chance.randint(1, 500))
+        for number in range(chance.randint(0, 4))
+    ]
