@@ -5,6 +5,7 @@ what an exception says is not, since those of Python and of libraries quote the 
 shown by its type and its places in the code, and its message only where it is one of ours or speaks of a file.
 """
 
+import contextlib
 import logging
 import sqlite3
 import sys
@@ -25,6 +26,18 @@ CHAIN_MAX = 10
 _errors: Counter[str] = Counter()
 
 
+class _Lines(structlog.PrintLogger):
+    """Writes lines. One that cannot be written is lost: the log's disk may be full, and its reader may be gone, and
+    that is no reason to stop serving."""
+
+    def msg(self, message: str) -> None:
+        """Write a line, if that can be done."""
+        with contextlib.suppress(OSError):
+            super().msg(message)
+
+    log = debug = info = warn = warning = fatal = failure = err = error = critical = exception = msg
+
+
 def set_up_logs(level: str) -> None:
     """Log from this level up."""
     number = logging.getLevelNamesMapping()[level.upper()]
@@ -39,7 +52,7 @@ def set_up_logs(level: str) -> None:
             rendered,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(number),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=lambda *_: _Lines(sys.stderr),
         cache_logger_on_first_use=True,
     )
 

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -41,6 +42,17 @@ def test_a_line_carries_the_request_it_belongs_to(capsys: pytest.CaptureFixture[
     log.warning("within")
     REQUEST_ID.reset(token)
     assert [line.get("request_id") for line in lines(capsys)] == [None, "r-1"]
+
+
+def test_a_line_that_cannot_be_written_stops_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The disk that takes the log is full; what is counted of it is counted all the same."""
+    errors: Counter[str] = Counter()
+    count_errors(errors)
+    with suppress(OSError), open("/dev/full", "w", encoding="utf-8") as full:
+        monkeypatch.setattr("sys.stderr", full)
+        logger().error("the store cannot be written")
+        logger().exception("nor can it be read")
+    assert errors.total() == 2
 
 
 @pytest.mark.parametrize(
