@@ -107,6 +107,8 @@ class Listener(QuartTrio):
 
     def _found(self, request: Request) -> tuple[str, Endpoint, Mapping[str, str]]:
         """The route's path, its endpoint, and the ids in the path. Raises werkzeug's `NotFound`, `MethodNotAllowed`."""
+        if request.scope["path"].startswith("//"):
+            raise NotFound  # werkzeug drops all but one slash: what a proxy keeps away as /v1/admin would get by
         fixed = self._fixed.get((request.method, request.path))
         if fixed is not None:
             return request.path, fixed, {}

@@ -145,6 +145,59 @@ async def test_what_is_no_request_gets_an_error_like_all_others(
     assert b'\r\n\r\n{"code":%d,"message":"' % status in answer
 
 
+_TARGETS = {
+    "//health": 404,
+    "/%2fhealth": 404,
+    "/../health": 404,
+    "/%2e%2e/health": 404,
+    "/./health": 404,
+    "/health/": 404,
+    "/health%00": 404,
+    "/health;a=b": 404,
+    "/health%": 404,
+    "/health#x": 404,
+    "/Health": 404,
+    "/%68ealth": 200,
+    "/health?%ff=%00&&=": 200,
+    "http://svc/health": 400,
+    "*": 400,
+}
+
+
+@pytest.mark.parametrize(("target", "status"), _TARGETS.items())
+async def test_a_path_is_taken_as_it_stands(address: tuple[str, int], target: str, status: int) -> None:
+    """What a proxy in front keeps away under one spelling is there under no other, but for percent-encoding."""
+    with trio.fail_after(5):
+        answer = await _to_the_end(address, f"GET {target} HTTP/1.1\r\nHost: svc\r\nConnection: close\r\n\r\n".encode())
+    assert answer.startswith(b"HTTP/1.1 %d " % status)
+
+
+_SMUGGLED = {
+    "two different lengths": ("Content-Length: 5\r\nContent-Length: 6", 400),
+    "two equal lengths": ("Content-Length: 5\r\nContent-Length: 5", 400),
+    "a list of lengths": ("Content-Length: 5, 5", 400),
+    "a signed length": ("Content-Length: +5", 400),
+    "a length in hexadecimal digits": ("Content-Length: 0x5", 400),
+    "a length and chunks": ("Content-Length: 5\r\nTransfer-Encoding: chunked", 400),
+    "chunks said twice": ("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked", 501),
+    "another coding": ("Transfer-Encoding: gzip, chunked", 501),
+    "a space before the colon": ("Transfer-Encoding : chunked", 400),
+    "a folded line": ("X: a\r\n Transfer-Encoding: chunked", 400),
+}
+
+
+@pytest.mark.parametrize(("lines", "status"), _SMUGGLED.values(), ids=_SMUGGLED)
+async def test_a_request_whose_end_is_in_doubt_ends_the_connection(
+    address: tuple[str, int], lines: str, status: int
+) -> None:
+    """What follows it is never read as another request."""
+    head = f"POST /health HTTP/1.1\r\nHost: svc\r\n{lines}\r\n\r\n"
+    with trio.fail_after(5):
+        answer = await _to_the_end(address, head.encode() + b"0\r\n\r\nGET /health HTTP/1.1\r\nHost: svc\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 %d " % status)
+    assert answer.count(b"x-request-id: ") == 1
+
+
 async def test_a_204_has_neither_body_nor_length(address: tuple[str, int]) -> None:
     """As HTTP wants it."""
     body = b'{"plugin_version":"0.6.0"}'
