@@ -1,0 +1,68 @@
+"""What the pages tell people to type, open or set is there."""
+
+import re
+from pathlib import Path
+
+import click
+import pytest
+
+from svc.cli import main
+from svc.settings import ENVIRONMENT_PREFIX, Settings
+from tests.support.process import ROOT
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+NAMES = [page.name for page in PAGES]
+_CODE = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
+_COMMAND = re.compile(r"(?m)(?:^|[`/]|[|] |svc )svc ([a-z][a-z-]+)((?: [a-z][a-z-]+)?)")
+NO_SETTINGS = {"SVC_KEY", "SVC_URL", "SVC_HOST", "SVC_REAL_DATA", "SVC_FUZZ_TIMES", "SVC_WRITE_PAGES"}
+"""What other things than a server read."""
+
+
+def code(page: Path) -> str:
+    """What stands in code of a page, without comments."""
+    found = "\n".join(_CODE.findall(page.read_text()))
+    return re.sub(r"(?m)(?:^|\s)#\s.*$", "", found)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    """To a file of the project, and to a heading of it."""
+    for target, _, anchor in re.findall(r"\]\(([^)#\s:]*)(#?)([^)\s]*)\)(?<!//)", page.read_text()):
+        file = page.parent / target if target else page
+        assert file.exists(), target
+        headings = re.findall(r"(?m)^#+ (.*)$", file.read_text()) if anchor else []
+        slugs = {re.sub(r"[^a-z0-9 -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+        assert not anchor or anchor in slugs, anchor
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_every_command_that_is_named_is_one(page: Path) -> None:
+    """And of a group, the command in it."""
+    context = click.Context(main)
+    for name, following in _COMMAND.findall(code(page)):
+        command = main.get_command(context, name)
+        assert command is not None, name
+        if isinstance(command, click.Group) and following:
+            assert command.get_command(context, following.strip()) is not None, (name, following)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_every_target_of_make_that_is_named_is_one(page: Path) -> None:
+    """`make lint types` names two."""
+    targets = set(re.findall(r"(?m)^([a-z][a-z-]*):", (ROOT / "Makefile").read_text()))
+    for named in re.findall(r"(?:^|[`\n]|&& |sudo )make ([a-z][a-z -]*)", code(page)):
+        assert set(named.split()) <= targets
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_every_setting_that_is_named_is_one(page: Path) -> None:
+    """By its name in the environment."""
+    named = set(re.findall(r"\bSVC_[A-Z_]+", page.read_text()))
+    assert named - NO_SETTINGS <= {ENVIRONMENT_PREFIX + name.upper() for name in Settings.__struct_fields__} | {"SVC_"}
+
+
+def test_the_table_of_settings_has_each() -> None:
+    """With no other one beside."""
+    table = (ROOT / "docs" / "operating.md").read_text().partition("## Settings")[2].partition("\n## ")[0]
+    rows = re.findall(r"(?m)^\| (`.*?`) \|", table)
+    assert {name for row in rows for name in re.findall(r"`(\w+)`", row)} == set(Settings.__struct_fields__)
