@@ -6,7 +6,7 @@ INTAKE ?= 127.0.0.1:4318
 API ?= 127.0.0.1:8318
 VAR ?= var
 
-.PHONY: venv dev serve demo test lint types bench faults judge-report train-judges explanations security-page fuzz smoke binary clean
+.PHONY: venv dev serve demo test lint types bench api-check faults judge-report train-judges explanations security-page fuzz smoke binary clean
 
 # The project with what it needs to run, from the lock file. hatchling and editables come from the lock too, so no
 # isolated build environment fetches anything else.
@@ -46,6 +46,13 @@ bench: dev
 # kill -9, a power cut, a full disk … put to the real program; docs/testing.md. A proof takes 300 rounds.
 faults: dev
 	$(BIN)/python -m faults --rounds $${ROUNDS:-20}
+
+# Holds the service against its own description, by a tool in an environment of its own; some minutes, needs PyPI once.
+SCHEMATHESIS := build/api-check
+api-check: dev
+	test -x $(SCHEMATHESIS)/bin/schemathesis || { $(PYTHON) -m venv $(SCHEMATHESIS) && \
+	  $(SCHEMATHESIS)/bin/python -m pip install --quiet --disable-pip-version-check schemathesis==4.32.5; }
+	$(BIN)/python -m bench.api_check --schemathesis $(SCHEMATHESIS)/bin/schemathesis
 
 # The labelled data is named by SVC_REAL_DATA and never part of the project.
 judge-report: dev
