@@ -48,18 +48,23 @@ async def put_load(
 
 
 async def _connection(port: int, head: str, body: Body, connection: int, count: int, latencies: list[float]) -> None:
-    stream = await trio.open_tcp_stream("127.0.0.1", port)
-    async with stream:
-        for number in range(count):
-            content = body(connection, number)
-            request = f"{head}Content-Length: {len(content)}\r\n\r\n".encode()
-            started = time.perf_counter()
-            await stream.send_all(request + content)
-            await _answer(stream)
-            latencies.append(time.perf_counter() - started)
+    number = 0
+    while number < count:
+        stream = await trio.open_tcp_stream("127.0.0.1", port)
+        async with stream:
+            goes_on = True
+            while goes_on and number < count:
+                content = body(connection, number)
+                request = f"{head}Content-Length: {len(content)}\r\n\r\n".encode()
+                started = time.perf_counter()
+                await stream.send_all(request + content)
+                goes_on = await _answer(stream)
+                latencies.append(time.perf_counter() - started)
+                number += 1
 
 
-async def _answer(stream: trio.SocketStream) -> None:
+async def _answer(stream: trio.SocketStream) -> bool:
+    """Take a success in; whether the connection goes on, which a server ends after so many requests."""
     received = b""
     while b"\r\n\r\n" not in received:
         chunk = await stream.receive_some()
@@ -72,6 +77,7 @@ async def _answer(stream: trio.SocketStream) -> None:
     length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
     while len(rest) < length:
         rest += await stream.receive_some()
+    return b"connection: close" not in head.lower()
 
 
 _SENTENCES = (
