@@ -1,5 +1,6 @@
 """The servers that a benchmark measures, each as a child of its own."""
 
+import os
 import re
 import sqlite3
 import subprocess
@@ -9,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -32,6 +34,50 @@ class Serving(msgspec.Struct, frozen=True):
             time.sleep(0.02)
 
 
+class Resident(NamedTuple):
+    """Resident memory in MiB: of the server, and of the child that writes its views."""
+
+    server: float
+    child: float
+
+
+class Ready(NamedTuple):
+    """A server over a folder that was there, in no hurry."""
+
+    pid: int
+    api_port: int
+    ready_seconds: float
+    """From its start to its `ready` line."""
+
+    def resident(self) -> Resident:
+        """What it takes just now."""
+        threads = Path(f"/proc/{self.pid}/task").glob("*/children")
+        children = [child for thread in threads for child in thread.read_text().split()]
+        return Resident(_resident_mib(self.pid), sum(_resident_mib(int(child)) for child in children))
+
+
+def _resident_mib(pid: int) -> float:
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.partition("VmRSS:")[2].split()[0]) / 1024
+
+
+@contextmanager
+def ready_server(var: Path) -> Iterator[Ready]:
+    """A server over a folder, as an operator starts it."""
+    listeners = ("--intake", "127.0.0.1:0", "--api", "127.0.0.1:0")
+    command = svc_command("serve", "--var", str(var), *listeners, "--log-level", "warning")
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    began = time.perf_counter()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            yield Ready(process.pid, int(line.rpartition(":")[2]), time.perf_counter() - began)
+        finally:
+            process.terminate()
+            process.wait()
+
+
 def behind_events(var: Path) -> int:
     """Events in the log of a folder that its views do not hold yet."""
     views = var / (var / "views.current").read_text().strip()
@@ -41,7 +87,7 @@ def behind_events(var: Path) -> int:
 
 def set_up(var: Path) -> dict[str, str]:
     """Make a folder as an operator does; the key and the ids of who owns it."""
-    made = subprocess.run(_svc("init", "--var", str(var), "--json"), check=True, capture_output=True)
+    made = subprocess.run(svc_command("init", "--var", str(var), "--json"), check=True, capture_output=True)
     return msgspec.json.decode(made.stdout, type=dict[str, str])
 
 
@@ -52,7 +98,7 @@ def fresh_service() -> Iterator[Serving]:
         var = Path(folder) / "var"
         headers = {"Authorization": f"Bearer {set_up(var)['key']}"}
         listeners = ("--intake", "127.0.0.1:0", "--api", "127.0.0.1:0")
-        with _started(_svc("serve", "--var", str(var), *listeners, "--log-level", "warning")) as port:
+        with _started(svc_command("serve", "--var", str(var), *listeners, "--log-level", "warning")) as port:
             yield Serving(port, headers, var)
 
 
@@ -63,7 +109,8 @@ def bare_route() -> Iterator[int]:
         yield port
 
 
-def _svc(*arguments: str) -> list[str]:
+def svc_command(*arguments: str) -> list[str]:
+    """The program under this Python."""
     return [sys.executable, "-m", "svc", *arguments]
 
 
