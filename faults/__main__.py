@@ -13,15 +13,24 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from faults.damage import damaged_archive, damaged_views
 from faults.kills import kill_rounds
 from faults.outcome import Outcome
+from faults.power import power_cuts
 from faults.program import Program, program_of
+from faults.refusing import full_disk, no_sync, read_only
 
 Fault = Callable[[Program, Path, int, int, Callable[[], None]], Outcome]
 """The program, a folder to work in, how often, the seed, and whom to tell after each time."""
 
 FAULTS: dict[str, Fault] = {
     "kills": kill_rounds,
+    "power": power_cuts,
+    "full": full_disk,
+    "views": damaged_views,
+    "archive": damaged_archive,
+    "read-only": read_only,
+    "no-sync": no_sync,
 }
 
 

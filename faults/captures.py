@@ -21,6 +21,9 @@ _BATCHES = (1, 5, 20, 60)
 """Records in an export; the larger ones take another way through the intake."""
 
 
+NEVER = float("inf")
+
+
 class Capture(msgspec.Struct):
     """One request, and what of it must stand in the log once it was acknowledged: each mark once, all or none."""
 
@@ -29,7 +32,8 @@ class Capture(msgspec.Struct):
     """Of the developer who sends it."""
     body: bytes
     marks: frozenset[str]
-    acknowledged: bool = False
+    acknowledged_at: float = NEVER
+    """When the first answer said that it is stored, in seconds since 1970."""
     answer_id: str | None = None
     """The prompt's id, as the first answer told it."""
 

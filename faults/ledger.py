@@ -11,7 +11,7 @@ import msgspec
 from eventsourcing.persistence import Notification
 
 from aggregates.events import Event, OperationClaimed, PromptAnswered, PromptCaptured, RecordsCaptured
-from faults.captures import Capture
+from faults.captures import NEVER, Capture
 from svc.codec import Codec
 from svc.event_log import EVENTS_FILE, KEYS_FOLDER
 from svc.vault import FileKeys, Vault
@@ -46,14 +46,13 @@ class Ledger:
         with self._lock:
             return list(self._sent)
 
-    def acknowledged(self) -> list[Capture]:
-        """What the server said it has."""
-        return [capture for capture in self.sent() if capture.acknowledged]
+    def acknowledged(self, by: float = NEVER) -> list[Capture]:
+        """What the server had said it has, by some moment."""
+        return [capture for capture in self.sent() if capture.acknowledged_at <= by and capture.acknowledged_at < NEVER]
 
-    def compare(self, marks: Counter[str]) -> Found:
-        """Hold all of it against what the log holds. Take the marks after the acknowledgements, never before."""
-        sent = self.sent()
-        acknowledged = [capture for capture in sent if capture.acknowledged]
+    def compare(self, marks: Counter[str], by: float = NEVER) -> Found:
+        """Hold what was acknowledged by some moment against what the log holds. Nothing may be on its way meanwhile."""
+        sent, acknowledged = self.sent(), self.acknowledged(by)
         whole = [all(marks[mark] == 1 for mark in capture.marks) for capture in acknowledged]
         lost = [mark for capture in acknowledged for mark in capture.marks if not marks[mark]]
         half = [

@@ -68,7 +68,7 @@ class Client(threading.Thread):
             return True
         if capture.path == "/v1/prompts":
             capture.answer_id = json.loads(body)["id"]
-        capture.acknowledged = True
+        capture.acknowledged_at = min(capture.acknowledged_at, time.time())
         self._load.acknowledged += 1
         self._writer.taken(capture)
         return True

@@ -72,8 +72,7 @@ class Server:
         for each in processes_of(self.var):
             if " serve " in each.words:
                 _kill(each.pid)
-        self.process.kill()
-        self.process.wait()
+        self.process.wait()  # a tracer around it writes the last line
 
     def stop(self) -> int:
         """Ask it to stop, as a service manager does; its exit code."""
