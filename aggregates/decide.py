@@ -174,7 +174,10 @@ def _capture_response(command: c.CaptureResponse, streams: Streams, context: Con
             "send a new one for each response"
         )
         return Decision((), Refused(Reason.CONFLICT, message))
-    digest = _content_digest(command, context)
+    try:
+        digest = _content_digest(command, context)
+    except ValueError as error:
+        return Decision((), Refused(Reason.INVALID, f"the response has no canonical form: {error}"))
     if prompt.answer is None:
         return _first_answer(command, prompt, digest, context)
     if prompt.answer.content_digest != digest:

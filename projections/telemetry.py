@@ -177,7 +177,7 @@ def _details(reader: Reader, rows: Iterable[_Row]) -> dict[tuple[int, int], _Det
 
 
 def _details_of(row: _Row, records: Sequence[Mapping[str, Any]]) -> _Details:
-    if row["origin"] >= len(records):
+    if not 0 <= row["origin"] < len(records):
         return _Details()
     record = records[row["origin"]]
     is_distribution = row.get("kind") not in (None, "gauge", "sum")

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import inspect
 
+from aggregates.canonical import ResponseContent
 from aggregates.commands import (
     AnyCommand,
     CaptureMetrics,
@@ -22,7 +23,11 @@ from aggregates.commands import (
     CorrectIntent,
     CorrectRework,
     EditTitle,
+    Refused,
+    Reply,
 )
+from aggregates.records import Point
+from tests.fuzz.mill import Mill
 from tests.fuzz.odd import examples
 from tests.fuzz.test_intake import MILL
 from tests.support.log import named
@@ -101,3 +106,39 @@ async def test_an_integer_that_no_table_takes_is_refused(text: str) -> None:
         body = msgspec.msgpack.encode([sent])
         assert (await mill.admin.post("/v1/admin/control/capture", body, _MSGPACK)).status == status
         assert bool(mill.events) == (status == 200)
+
+
+async def replies(mill: Mill, *commands: AnyCommand) -> list[Reply]:
+    """What was answered to each."""
+    answer = await mill.admin.post("/v1/admin/control/capture", msgspec.msgpack.encode(commands), _MSGPACK)
+    assert answer.status == 200, answer
+    return msgspec.msgpack.decode(answer.body, type=list[Reply])
+
+
+async def test_a_response_without_a_canonical_form_is_refused() -> None:
+    """It could not be told from another one."""
+    common: dict[str, Any] = {"organization_id": ACME, "developer_id": ANA, "prompt_id": named("one")}
+    prompt = CapturePrompt(agent_session_id="s1", text="Fix it", source="x", **common)
+    response = CaptureResponse(content=ResponseContent(output_tokens=2**53), **common)
+    _, refused = await replies(MILL.empty(), prompt, response)
+    assert isinstance(refused, Refused)
+    assert "canonical" in refused.message
+
+
+@pytest.mark.parametrize("origin", [-1, 0, 7])
+async def test_a_point_whose_export_does_not_hold_it_is_shown_without_attributes(origin: int) -> None:
+    """Not with those of another one."""
+    point = Point(record_id="r", at_us=NOW_US - _HOUR_US, name="lines", kind="sum", origin=origin, value=1.0)
+    command = CaptureMetrics(
+        organization_id=ACME,
+        developer_id=ANA,
+        agent_session_id=None,
+        source="claude-code",
+        decoder_version=1,
+        points=(point,),
+        raw="{}",
+    )
+    mill = MILL.empty()
+    await replies(mill, command)
+    (shown,) = (await mill.api.get("/v1/telemetry/metrics")).json["records"]
+    assert shown["attributes_json"] in (None, "{}")
