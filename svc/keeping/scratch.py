@@ -33,6 +33,8 @@ def scratch(var: Path, name: str) -> Iterator[Path]:
 
 def remove_left_over(var: Path) -> None:
     """Delete the folders of commands that were killed."""
+    if not var.exists():
+        return
     with _alone(var):
         for folder in [path for path in var.iterdir() if _NAME.fullmatch(path.name) and path.is_dir()]:
             lock = _locked(folder)

@@ -11,13 +11,19 @@ import pytest
 import structlog
 import trio
 
+from aggregates.events import MembershipStarted
 from projections.damage import is_damage, is_passing
 from projections.prompt_rows import prompt_rows
 from svc import rebuilding
+from svc.app import open_service
+from svc.cli.common import EXPECTED
+from svc.codec import CorruptEvent
 from svc.event_log import EVENTS_FILE, open_log
 from svc.projecting import serving_file
 from svc.replay import Progress
 from svc.rules import RULES_VERSION
+from svc.settings import Settings
+from svc.setup import initialize
 from svc.store import StoreUnavailable
 from svc.views import ReadPool, ViewsDamaged, current_file, new_file, open_writer, point_to
 from svc.worker import DAMAGED, NOT_OPENED, ChildWorker, WorkerGone
@@ -36,6 +42,16 @@ def shatter(path: Path, table: str) -> None:
     with path.open("r+b") as file:
         file.seek((page - 1) * size)
         file.write(b"\xa5" * size)
+
+
+def flip_a_bit(var: Path, position: int) -> None:
+    """Of a stored event."""
+    with closing(sqlite3.connect(var / EVENTS_FILE)) as db:
+        query = "SELECT state FROM stored_events WHERE rowid = ?"
+        state = bytearray(db.execute(query, (position,)).fetchone()[0])
+        state[40] ^= 1
+        db.execute("UPDATE stored_events SET state = ? WHERE rowid = ?", (bytes(state), position))
+        db.commit()
 
 
 def views_of(service: Running) -> Path:
@@ -154,17 +170,12 @@ def test_what_an_error_of_a_file_means(code: int | None, damage: bool, passing: 
     assert not is_damage(ValueError())
 
 
-async def test_a_corrupt_event_is_named_to_whoever_needs_it(running: Running, tmp_path: Path) -> None:
+async def test_a_corrupt_event_is_named_to_whoever_needs_it(running: Running) -> None:
     """By stream and place, with what to do next; its texts are shown as none."""
     await running.prompt()
     (row,) = await running.rows()
     (position,) = [each.position for each in running.service.store.read_after(0, 99) if "prompt" in each.event.TOPIC]
-    with closing(sqlite3.connect(tmp_path / "var" / EVENTS_FILE)) as db:
-        query = "SELECT state FROM stored_events WHERE rowid = ?"
-        state = bytearray(db.execute(query, (position,)).fetchone()[0])
-        state[40] ^= 1
-        db.execute("UPDATE stored_events SET state = ? WHERE rowid = ?", (bytes(state), position))
-        db.commit()
+    flip_a_bit(views_of(running).parent, position)
     with structlog.testing.capture_logs() as logs:
         found = await running.service.read(running.scope, prompt_rows, UUID(row.sub_session_id), 50, 0)
     assert found is not None
@@ -173,6 +184,21 @@ async def test_a_corrupt_event_is_named_to_whoever_needs_it(running: Running, tm
     assert line["position"] == position
     for word in (f"position {position} (stream ", "svc verify", "restore"):
         assert word in line["reason"]
+
+
+async def test_a_start_that_needs_a_corrupt_event_ends_with_its_place_and_what_to_do(tmp_path: Path) -> None:
+    """Who belongs to what cannot be guessed, so nothing is served."""
+    settings = Settings(var=str(tmp_path))
+    async with open_service(settings) as service:
+        await initialize(service, tmp_path)
+        (position,) = [
+            each.position for each in service.store.read_after(0, 99) if isinstance(each.event, MembershipStarted)
+        ]
+    flip_a_bit(tmp_path, position)
+    with pytest.raises(CorruptEvent, match=rf"position {position} \(stream .*svc verify.*restore"):
+        async with open_service(settings):
+            pass
+    assert CorruptEvent in EXPECTED, "shown as one sentence"
 
 
 @pytest.mark.parametrize(("which", "code"), [("log", NOT_OPENED), ("views", DAMAGED)])
