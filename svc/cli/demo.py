@@ -156,20 +156,20 @@ def _headline(figures: dict[str, Any]) -> Table:
 
 def _habits(skill: dict[str, Any]) -> Table:
     worst = skill["worst_pillar"]
-    weakest = f"; weakest habit: {HABITS['en'][worst].label.lower()}" if worst else ""
+    weakest = f"; weakest habit: {_words(worst)} ({HABITS['en'][worst].label.lower()})" if worst else ""
     title = f"Skill {_number(skill['skill_index'])}, {skill['tier']}{weakest}"
     table = Table("habit", "share", title=title, title_justify="left")
-    for name, habit in HABITS["en"].items():
-        share, asked = skill["per_boolean"][name], skill["per_boolean_counts"][name] > 0
+    for name, share in skill["per_boolean"].items():
+        asked = skill["per_boolean_counts"][name] > 0
         shown = f"{'█' * round(20 * share):<20} {100 * share:3.0f} %" if asked else "never called for"
-        table.add_row(habit.label, shown)
+        table.add_row(_words(name), shown)
     return table
 
 
 def _trivia(items: list[dict[str, Any]]) -> Table:
     table = _foldable("Trivia", "when", "why it is not scored", "title")
     for item in items[:8]:
-        table.add_row(minute(item["created_at"]), item["reason"].replace("_", " "), item["title"])
+        table.add_row(minute(item["created_at"]), _words(item["reason"]), item["title"])
     return table
 
 
@@ -177,7 +177,7 @@ def _newest(rows: list[dict[str, Any]]) -> Table:
     table = _foldable("Newest goals", "started", "goal", "kind", "grade", "reached")
     for row in [row for row in rows if row["substance_floor_passed"]][:8]:
         reached = "open" if row["is_preview"] else "rework" if row["rework"] else "yes" if row["crushed"] else "no"
-        kind = row["intent_class"].replace("_", " ")
+        kind = _words(row["intent_class"])
         table.add_row(minute(row["started_at"]), row["title"], kind, row["letter_grade"], reached)
     return table
 
@@ -188,6 +188,11 @@ def _foldable(title: str, *head: str) -> Table:
     for name in head:
         table.add_column(name, overflow="fold", min_width=len(name))
     return table
+
+
+def _words(name: str) -> str:
+    """A name of the wire, as a person reads it."""
+    return name.replace("_", " ")
 
 
 def _number(value: float | None) -> str:

@@ -43,7 +43,9 @@ def _show(graded: Graded) -> None:
     if graded.score is None:
         console.print(f"not graded: {graded.status}", style="yellow")
         return
-    console.print(f"[bold]{graded.letter}[/bold]  {graded.score:.0f} of 100, read as {graded.intent}")
+    console.print(
+        f"[bold]{graded.letter}[/bold]  {graded.score:.0f} of 100, read as {(graded.intent or '').replace('_', ' ')}"
+    )
     table = Table("habit", "", "why")
     for habit in graded.habits:
         if habit.applies:
