@@ -175,7 +175,7 @@ def _capture_response(command: c.CaptureResponse, streams: Streams, context: Con
         )
         return Decision((), Refused(Reason.CONFLICT, message))
     try:
-        digest = _content_digest(command, context)
+        digest = context.digester.digest(canonical_bytes(command.content).decode())
     except ValueError as error:
         return Decision((), Refused(Reason.INVALID, f"the response has no canonical form: {error}"))
     if prompt.answer is None:
@@ -191,10 +191,6 @@ def _operation(command: c.CaptureResponse, streams: Streams) -> OperationState |
         return None
     state = streams.get(operation_stream(command.developer_id, command.response_operation_id))
     return state if isinstance(state, OperationState) else None
-
-
-def _content_digest(command: c.CaptureResponse, context: Context) -> bytes:
-    return context.digester.digest(canonical_bytes(command.content).decode())
 
 
 def _first_answer(command: c.CaptureResponse, prompt: PromptState, digest: bytes, context: Context) -> Decision:
