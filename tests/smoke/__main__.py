@@ -1,4 +1,4 @@
-"""Run the steps with the program that is named, in a folder that goes afterwards."""
+"""`python -m tests.smoke COMMAND…`: the steps, with the source tree or the binary, in a folder that goes afterwards."""
 
 import sys
 import tempfile
