@@ -12,7 +12,7 @@ from svc.cli import main
 from svc.cli.shown import minute, show_fields, show_table
 from svc.people_access import chosen
 
-ID = str(uuid4())
+ID = "5f0c1a52-9d1e-4c0b-8f0e-2f6f0a3c7b11"
 HEAD = ("developer", "id", "note")
 ROW = ("kim@example.org", ID, "a long note that goes on and on, far beyond the last column of a terminal [/b]")
 
