@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 
 from aggregates.arcs import committed
-from aggregates.boundary import AFTER_COMMIT, topic_shift
+from aggregates.boundary import AFTER_COMMIT, stays, topic_shift
 from aggregates.boundary_signals import OpenArc
 from aggregates.turn import Turn
 
@@ -40,6 +40,8 @@ def unsure_gaps(before: Sequence[Turn], turns: Sequence[Turn], spoken: Container
 
 
 def _unsure(arc: OpenArc, turns: Sequence[Turn], turn: Turn) -> list[Gap]:
+    if stays(arc, turn) is not None:
+        return []
     verdict = topic_shift(arc, turn)
     odds = verdict.confidence / (1 - verdict.confidence) if verdict.confidence < 1 else math.inf
     logit = math.log(odds) * (1 if verdict.shift else -1) + (AFTER_COMMIT / 1000 if committed(arc) else 0)

@@ -5,8 +5,8 @@ from uuid import UUID
 
 import pytest
 
+from aggregates import unsure_gaps
 from aggregates.arcs import Arc
-from aggregates.unsure_gaps import UNSURE_LOGIT
 from projections.bodies import unpack
 from projections.unsure import unsure_of
 from tests.support.facts import HOUR, MINUTE, MONDAY, SECOND, Log, Placed, edit, project, request, shell, tables
@@ -128,8 +128,9 @@ def test_the_order_of_arrival_is_no_matter() -> None:
         assert tables(project(order, range(1, len(order)))) == wanted
 
 
-def test_only_what_is_unsure_is_asked_about() -> None:
+def test_only_what_is_unsure_is_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
     """The least sure first; not what a person spoke of, nor what cannot shift."""
+    monkeypatch.setattr(unsure_gaps, "UNSURE_LOGIT", 20.0)
     log = Log()
     worked(log, FIX, 0)
     second = worked(log, "Then look at how the export command reads its flags", 2, "src/export.py")
@@ -138,9 +139,11 @@ def test_only_what_is_unsure_is_asked_about() -> None:
     db = project(log.facts)
     found = {gap.turn.capture_id: gap for (name,) in db.execute("SELECT sub_session_id FROM sub_sessions") for gap in
              unsure_of(db, name)[0]}  # fmt: skip
-    assert found
-    assert set(found) <= {second, third}
-    assert all(abs(gap.logit) <= UNSURE_LOGIT for gap in found.values())
+    assert set(found) == {second, third}
+    monkeypatch.setattr(unsure_gaps, "UNSURE_LOGIT", min(abs(gap.logit) for gap in found.values()))
+    names = db.execute("SELECT sub_session_id FROM sub_sessions").fetchall()
+    assert len([gap for (name,) in names for gap in unsure_of(db, name)[0]]) == 1
+    monkeypatch.setattr(unsure_gaps, "UNSURE_LOGIT", 20.0)
     for capture_id in found:
         log.corrects_gap("s", capture_id, boundary=False)
     spoken = project(log.facts)

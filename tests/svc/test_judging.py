@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 import pytest
 import trio
 
+from aggregates import unsure_gaps
 from aggregates.arcs import Arc
 from aggregates.commands import CapturePrompt, CaptureRecords, Done
 from aggregates.events import JudgeAnswered
@@ -173,8 +174,16 @@ async def test_verdicts_are_facts(tmp_path: Path) -> None:
         assert len(court.server.received) == 2, "what was answered is not asked again"
 
 
-OTHER = "Then look at how the export command reads its flags"
-"""The embedded judge is not sure whether that is another topic than ASK."""
+OTHER = "Also return an empty list in src/invoice.py when there is no line"
+"""The embedded judge sees the same topic as in ASK."""
+FAR = "New task: write a README section about the export command and its flags, then list the open tickets"
+"""It sees another."""
+
+
+@pytest.fixture(autouse=True)
+def never_sure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The embedded judge is unsure of every boundary, whatever its weights."""
+    monkeypatch.setattr(unsure_gaps, "UNSURE_LOGIT", 20.0)
 
 
 def parts(request: Request) -> Said:
@@ -232,7 +241,7 @@ async def test_what_is_left_below_the_floor_is_asked_about_too(tmp_path: Path) -
         )
         await court.works()
         court.clock.advance(2 * MINUTE_US)
-        await court.asks("Now write the release notes for the export command in docs/notes.md, short and plain")
+        await court.asks(FAR)
         assert await court.openings() == ["start", "topic"]
         await court.settles()
         await court.looks()
