@@ -44,6 +44,9 @@ TOOL_INPUT_BYTES_MAX = 256 * KIB_BYTES
 TOOL_TEXT_CHARACTERS_MAX = 1_000
 """What a long text of such an input is cut to: a path or the beginning of a command still stands in it."""
 
+MILLISECONDS_MAX = 2**53
+"""A longer duration is none: no number of JSON is exact beyond."""
+
 ID_CHARACTERS_MAX = 1_024
 CWD_CHARACTERS_MAX = 32_767
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from uuid import UUID, uuid4, uuid5
 
 from svc import __version__
-from svc.hook.bounds import TEXT_BYTES_MAX, TOOL_INPUT_BYTES_MAX, TOOL_TEXT_CHARACTERS_MAX
+from svc.hook.bounds import MILLISECONDS_MAX, TEXT_BYTES_MAX, TOOL_INPUT_BYTES_MAX, TOOL_TEXT_CHARACTERS_MAX
 from svc.hook.inputs import Happening, clean
 from svc.hook.places import Connection
 from svc.hook.sessions import OpenPrompt
@@ -133,17 +133,21 @@ def _attributes(happening: Happening) -> dict[str, str | None]:
 
 def _tool(happening: Happening, told: dict[str, Any]) -> dict[str, str | None]:
     """In the words of Claude Code's own report of the call, so that the two are known to be one."""
-    duration = told.get("duration_ms")
     inside = told.get("agent_id") is not None
     return {
         "prompt.id": happening.prompt_id,
         "tool_name": clean(told.get("tool_name")),
         "tool_use_id": clean(told.get("tool_use_id")),
         "success": "false" if told.get("hook_event_name") == "PostToolUseFailure" else "true",
-        "duration_ms": str(round(duration)) if isinstance(duration, int | float) else None,
+        "duration_ms": _whole(told.get("duration_ms")),
         "query_source": (clean(told.get("agent_type")) or "subagent") if inside else None,
         "tool_input": _tool_input(told.get("tool_input")),
     }
+
+
+def _whole(number: object) -> str | None:
+    """None also for what is no number of anything: Python reads NaN and Infinity in JSON."""
+    return str(round(number)) if isinstance(number, int | float) and 0 <= number <= MILLISECONDS_MAX else None
 
 
 def _tool_input(value: object) -> str | None:

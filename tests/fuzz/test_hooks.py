@@ -63,3 +63,14 @@ async def test_what_a_hook_sends_is_taken(calls: list[tuple[str, Any]], chance: 
 def test_a_session_of_a_broken_name_is_none(session: str) -> None:
     """Mended it would be taken for another one that is broken elsewhere, and what it sends would be refused."""
     assert happening("claude-code", TOLD[5] | {"session_id": session}) is None
+
+
+@pytest.mark.parametrize("duration", [float("nan"), float("inf"), -1, 10**40, "12", None])
+async def test_a_duration_that_is_none_is_left_out(duration: object) -> None:
+    """The tool call is told all the same."""
+    found = happening("claude-code", TOLD[4] | {"duration_ms": duration})
+    assert found is not None
+    letter, _ = captured(Connection("claude-code", "http://127.0.0.1:9", "svc_key"), found, None, AT)
+    assert letter is not None
+    assert "duration_ms" not in str(letter.body)
+    assert (await MILL.empty().intake.post(letter.path, letter.body)).json == {}
