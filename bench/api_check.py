@@ -5,6 +5,7 @@ besides the intake; and as an administrator, who may end memberships and keys. E
 What is no fault is said in `schemathesis.toml`; a 500 always is one, and the server's log says why.
 """
 
+import os
 import shutil
 import subprocess
 import sys
@@ -70,7 +71,8 @@ def _server(var: Path) -> Iterator[str]:
     """The URL of the API of a server over a folder."""
     listeners = ("--intake", "127.0.0.1:0", "--api", "127.0.0.1:0")
     serve = (*_SVC, "serve", "--var", str(var), *listeners, "--log-level", "warning")
-    with subprocess.Popen(serve, stdout=subprocess.PIPE, text=True) as process:
+    quiet = os.environ | {"SVC_CATALOG_REFRESH": "false"}
+    with subprocess.Popen(serve, stdout=subprocess.PIPE, text=True, env=quiet) as process:
         try:
             assert process.stdout is not None
             yield process.stdout.readline().rpartition("api=")[2].strip()
