@@ -1,11 +1,14 @@
 """`make faults`: faults put to the real program, and what was seen."""
 
+import contextlib
 import json
 import random
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 import msgspec
@@ -13,24 +16,39 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from faults.clock import clock_back
+from faults.commands import killed_commands
 from faults.damage import damaged_archive, damaged_views
 from faults.kills import kill_rounds
 from faults.outcome import Outcome
 from faults.power import power_cuts
 from faults.program import Program, program_of
 from faults.refusing import full_disk, no_sync, read_only
+from faults.trial import Trial
 
-Fault = Callable[[Program, Path, int, int, Callable[[], None]], Outcome]
-"""The program, a folder to work in, how often, the seed, and whom to tell after each time."""
 
-FAULTS: dict[str, Fault] = {
-    "kills": kill_rounds,
-    "power": power_cuts,
-    "full": full_disk,
-    "views": damaged_views,
-    "archive": damaged_archive,
-    "read-only": read_only,
-    "no-sync": no_sync,
+class Kind(NamedTuple):
+    """A kind of fault."""
+
+    fault: str
+    expected: str
+    begin: Callable[[Trial], None]
+
+
+FAULTS = {
+    "kills": Kind("kill -9 under load", "acknowledged = found, each once, nothing half; verify clean", kill_rounds),
+    "power": Kind("power cut (unsynced writes lost)", "what was acknowledged by then is there, once", power_cuts),
+    "full": Kind("disk full", "503, /health 503; with room again goes on without a restart, nothing lost", full_disk),
+    "read-only": Kind("store read-only while running", "503, /health 503; goes on without a restart", read_only),
+    "no-sync": Kind("disk that cannot sync", "503, nothing acknowledged meanwhile; then goes on", no_sync),
+    "views": Kind("views damaged (at a start, running)", "reads 503 until built anew by itself", damaged_views),
+    "archive": Kind("file of the archive damaged", "named in the log, skipped, counted, verify tells", damaged_archive),
+    "clock": Kind("clock going backwards while running", "nothing lost, order by position, figures sane", clock_back),
+    "commands": Kind(
+        "kill -9 in replay, migrate, backup, restore, retention, forget",
+        "begun again it completes, nothing lost",
+        killed_commands,
+    ),
 }
 
 
@@ -67,12 +85,14 @@ def main(
 
 
 def _tried(program: Program, folder: Path, names: tuple[str, ...], rounds: int, times: int, seed: int) -> list[Outcome]:
-    outcomes = []
-    with _bar() as bar:
+    """What was seen; where it is interrupted, until then."""
+    outcomes: list[Outcome] = []
+    with _bar() as bar, contextlib.suppress(KeyboardInterrupt):
         for name in names:
-            often = rounds if name == "kills" else times
+            kind, often = FAULTS[name], rounds if name == "kills" else times
+            outcomes.append(Outcome(kind.fault, kind.expected))
             task = bar.add_task(name, total=often)
-            outcomes.append(FAULTS[name](program, folder, often, seed, lambda task=task: bar.advance(task)))  # type: ignore[misc]
+            kind.begin(Trial(program, folder, often, seed, outcomes[-1], partial(bar.advance, task)))
     return outcomes
 
 

@@ -10,15 +10,15 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-from faults.household import LEVEL_SECONDS, House, household, wait_gone
+from faults.household import LEVEL_SECONDS, House, wait_gone
 from faults.load import get
 from faults.outcome import Outcome
-from faults.program import NotReady, Program, Server, beside
+from faults.program import Server, beside
+from faults.trial import Trial
 from svc.archive.folder import Archive
 from svc.archive.writing import archive_changes
 from svc.event_log import open_log
 
-Done = Callable[[], None]
 CAPTURES = (40, 100)
 PAGE_BYTES = 4096
 FILE_ROWS = 40
@@ -36,20 +36,13 @@ READS = (
 _POLL_SECONDS = 0.2
 
 
-def damaged_views(program: Program, folder: Path, times: int, seed: int, done: Done) -> Outcome:
+def damaged_views(trial: Trial) -> None:
     """Each kind of damage so many times, while nobody serves and while somebody does."""
-    outcome = Outcome(
-        "views damaged, at a start and while running", "reads 503 until built anew by itself, nothing lost"
-    )
-    for number in range(times):
-        chance = random.Random(f"{seed}-views-{number}")
-        with household(program, folder / f"views-{number}", f"{seed}-views-{number}") as house:
-            try:
-                _damages(house, chance, outcome)
-            except (NotReady, OSError, RuntimeError) as error:
-                outcome.deviations.append(f"seed {seed}, folder {number}: {type(error).__name__} {error}")
-        done()
-    return outcome
+    for number in range(trial.times):
+        name = f"views-{number}"
+        with trial.house(name) as house:
+            _damages(house, trial.chance(name), trial.outcome)
+        trial.done()
 
 
 def _damages(house: House, chance: random.Random, outcome: Outcome) -> None:
@@ -143,17 +136,13 @@ AT_A_START: tuple[tuple[str, Callable[[Path, random.Random], None]], ...] = (
 )
 
 
-def damaged_archive(program: Program, folder: Path, times: int, seed: int, done: Done) -> Outcome:
+def damaged_archive(trial: Trial) -> None:
     """One file of some is overwritten, cut short or deleted."""
-    outcome = Outcome("file of the archive damaged", "named in the log, skipped, counted in answers, found by verify")
-    for number in range(times):
-        with household(program, folder / f"archive-{number}", f"{seed}-archive-{number}") as house:
-            try:
-                _archive_once(house, random.Random(f"{seed}-archive-{number}"), outcome)
-            except (NotReady, OSError, RuntimeError) as error:
-                outcome.deviations.append(f"seed {seed}, folder {number}: {type(error).__name__} {error}")
-        done()
-    return outcome
+    for number in range(trial.times):
+        name = f"archive-{number}"
+        with trial.house(name) as house:
+            _archive_once(house, trial.chance(name), trial.outcome)
+        trial.done()
 
 
 def _archive_once(house: House, chance: random.Random, outcome: Outcome) -> None:

@@ -4,7 +4,7 @@ import http.client
 import json
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -61,16 +61,22 @@ class House:
 
     def _shown(self, server: Server, marks: Counter[str]) -> list[str]:
         """Whether the API shows as many log records as the log holds."""
-        stored = sum(mark.startswith("record ") for mark in marks)
+        theirs = {mark for capture in self._theirs(self.load.ledger.sent()) for mark in capture.marks}
+        stored = sum(mark.startswith("record ") for mark in theirs & marks.keys())
         shown = 0
         for owner in self.owners:
             answer = get(server.api, f"/v1/telemetry/stats?from={_SINCE}", owner)[1]
             shown += sum(group["records"] for group in json.loads(answer)["groups"])
         return [] if shown == stored else [f"{stored} log records are stored and {shown} shown"]
 
+    def _theirs(self, captures: list[Capture]) -> list[Capture]:
+        """Those of developers who are still there."""
+        keys = {owner.key for owner in self.owners}
+        return [capture for capture in captures if capture.key in keys]
+
     def _sent_again(self, server: Server) -> list[str]:
         """Captures that were acknowledged are known when they come again, under the same id."""
-        acknowledged = self.load.ledger.acknowledged()
+        acknowledged = self._theirs(self.load.ledger.acknowledged())
         sample = acknowledged[:: max(1, len(acknowledged) // AGAIN_MAX)]
         connection = http.client.HTTPConnection("127.0.0.1", server.intake, timeout=TIMEOUT_SECONDS)
         try:
@@ -81,13 +87,13 @@ class House:
 
 
 @contextmanager
-def household(program: Program, folder: Path, seed: str, connections: int = 4) -> Iterator[House]:
-    """A new folder with two developers and a load that has not begun. Nothing that works on it outlives the block."""
+def household(program: Program, folder: Path, seed: str, names: Sequence[str] = ("Kim",)) -> Iterator[House]:
+    """A new folder of an owner and others, with a load that has not begun. What works on it ends with the block."""
     var = folder / "var"
     folder.mkdir(parents=True, exist_ok=True)
-    owners = [program.set_up(var), program.another(var, "Kim")]
+    owners = [program.set_up(var), *(program.another(var, name) for name in names)]
     try:
-        with load_of(owners, seed, connections) as load:
+        with load_of(owners, seed) as load:
             yield House(program, var, owners, load)
     finally:
         kill_processes(var, "--var")

@@ -3,11 +3,10 @@
 import random
 import time
 from collections.abc import Callable
-from pathlib import Path
 
-from faults.household import House, household, wait_level
-from faults.outcome import Outcome
-from faults.program import NotReady, Program, Server, kill_processes
+from faults.household import House, wait_level
+from faults.program import Server, kill_processes
+from faults.trial import Trial
 
 FOLDER_ROUNDS = 20
 """Rounds on one folder; then all of it is proven, which takes some seconds, and the next folder begins."""
@@ -21,22 +20,16 @@ Round = Callable[[House, Server, random.Random], Server]
 """A blow while the load goes on; the server that stands in the end."""
 
 
-def kill_rounds(program: Program, folder: Path, rounds: int, seed: int, done: Callable[[], None]) -> Outcome:
-    """So many rounds; `done` is called after each."""
-    outcome = Outcome("kill -9 under load", "acknowledged = found, each once, nothing half; replay and verify clean")
-    for first in range(0, rounds, FOLDER_ROUNDS):
-        chance = random.Random(f"{seed}-{first}")
-        with household(program, folder / f"kills-{first}", f"{seed}-{first}") as house:
-            some = range(first, min(first + FOLDER_ROUNDS, rounds))
-            try:
-                _rounds(house, some, chance, outcome, done)
-            except (NotReady, OSError, RuntimeError) as error:
-                outcome.deviations.append(f"seed {seed}, rounds from {first}: {error}")
-    return outcome
+def kill_rounds(trial: Trial) -> None:
+    """So many rounds."""
+    for first in range(0, trial.times, FOLDER_ROUNDS):
+        name = f"kills-{first}"
+        with trial.house(name) as house:
+            _rounds(trial, house, range(first, min(first + FOLDER_ROUNDS, trial.times)), trial.chance(name))
 
 
-def _rounds(house: House, some: range, chance: random.Random, outcome: Outcome, done: Callable[[], None]) -> None:
-    server = house.serve()
+def _rounds(trial: Trial, house: House, some: range, chance: random.Random) -> None:
+    server, outcome = house.serve(), trial.outcome
     for number in some:
         name, blow = chance.choices(BLOWS, weights=(8, 3, 3, 4, 2))[0]
         house.load.resume(server)
@@ -47,7 +40,7 @@ def _rounds(house: House, some: range, chance: random.Random, outcome: Outcome, 
         house.look(outcome, f"round {number}, {name}")
         outcome.tried += 1
         outcome.count(name)
-        done()
+        trial.done()
     house.settle(server, outcome, f"after round {some[-1]}")
     outcome.count("sends broken off", house.load.statuses["broken off"])
     outcome.check(server.stop() == 0, f"after round {some[-1]}: the server does not stop in order")

@@ -80,9 +80,9 @@ class Client(threading.Thread):
 
 
 class Load:
-    """Some clients at once."""
+    """Two clients for each developer, all at once."""
 
-    def __init__(self, owners: Sequence[Owner], connections: int, seed: str) -> None:
+    def __init__(self, owners: Sequence[Owner], seed: str) -> None:
         self.ledger = Ledger()
         self.statuses: Counter[str] = Counter()
         """Answers by status, and sends that broke off."""
@@ -92,7 +92,7 @@ class Load:
         self._ended = False
         self._clients = [
             Client(self, owners[number % len(owners)], f"c{number}", f"{seed}-{number}")
-            for number in range(connections)
+            for number in range(2 * len(owners))
         ]
         for client in self._clients:
             client.start()
@@ -133,9 +133,9 @@ class Load:
 
 
 @contextmanager
-def load_of(owners: Sequence[Owner], seed: str, connections: int = 4) -> Iterator[Load]:
+def load_of(owners: Sequence[Owner], seed: str) -> Iterator[Load]:
     """A load that ends with the block; it has not begun yet."""
-    load = Load(owners, connections, seed)
+    load = Load(owners, seed)
     try:
         yield load
     finally:

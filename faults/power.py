@@ -6,16 +6,16 @@ are built as they may have lain on the disk at some moment. What was acknowledge
 
 import random
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from faults.captures import NEVER
 from faults.disk import Disk, differences
-from faults.household import House, household, verify, wait_gone, wait_level
+from faults.household import House, verify, wait_gone, wait_level
 from faults.ledger import LogReader
 from faults.outcome import Outcome
-from faults.program import NotReady, Program
-from faults.tracing import Call, NotUnderstood, calls_in, strace
+from faults.tracing import Call, calls_in, strace
+from faults.trial import Trial
 
 LIFE_CAPTURES = (30, 120)
 CUTS = 8
@@ -25,21 +25,16 @@ SURVIVAL = (0.0, 0.5, 0.9)
 """How likely a sector that was not synced got to the disk; 0: nothing did, which is the strictest reading."""
 
 
-def power_cuts(program: Program, folder: Path, times: int, seed: int, done: Callable[[], None]) -> Outcome:
+def power_cuts(trial: Trial) -> None:
     """So many traces, and from each some images of a disk."""
-    outcome = Outcome("power cut (unsynced writes lost)", "what was acknowledged by then is there, once; verify clean")
     if shutil.which("strace") is None:
-        outcome.left_out = "strace is not installed"
-        return outcome
-    for number in range(times):
-        chance = random.Random(f"power-{seed}-{number}")
-        with household(program, folder / f"power-{number}", f"{seed}-power-{number}") as house:
-            try:
-                _one(house, chance, outcome)
-            except (NotReady, NotUnderstood, OSError, RuntimeError) as error:
-                outcome.deviations.append(f"seed {seed}, trace {number}: {type(error).__name__} {error}")
-        done()
-    return outcome
+        trial.outcome.left_out = "strace is not installed"
+        return
+    for number in range(trial.times):
+        name = f"power-{number}"
+        with trial.house(name) as house:
+            _one(house, trial.chance(name), trial.outcome)
+        trial.done()
 
 
 def _one(house: House, chance: random.Random, outcome: Outcome) -> None:

@@ -11,16 +11,18 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from faults.folders import NotHere, filled, small_disk
-from faults.household import House, household, wait_level
+from faults.household import House, wait_level
 from faults.load import get
 from faults.outcome import Outcome
-from faults.program import NotReady, Program, Server, log_tail, processes_of
+from faults.program import Server, log_tail, processes_of
+from faults.trial import Trial
 
-Done = Callable[[], None]
+Illness = Callable[[Path], AbstractContextManager[None]]
+"""What a folder suffers from until the end of a block."""
 DISK_MIB = 96
 """The folder takes some, and so does a proof, which builds the views twice."""
 CAPTURES = (20, 100)
@@ -33,80 +35,54 @@ _WRITES = "write,pwrite64,ftruncate,fallocate"
 _SYNCS = "fsync,fdatasync"
 
 
-def full_disk(program: Program, folder: Path, times: int, seed: int, done: Done) -> Outcome:
+def full_disk(trial: Trial) -> None:
     """A small file system that fills up and is emptied."""
-    outcome = Outcome("disk full", "503, /health 503; with room again: goes on without a restart, nothing lost")
-    for number in range(times):
-        place = folder / f"full-{number}"
-        with ExitStack() as stack:
-            try:
-                disk = stack.enter_context(small_disk(place, DISK_MIB))
-            except NotHere as reason:
-                outcome.left_out = str(reason)
-                return outcome
-            _once(program, disk, f"{seed}-full-{number}", lambda _house, disk=disk: filled(disk), outcome)  # type: ignore[misc]
-        done()
-    return outcome
-
-
-def read_only(program: Program, folder: Path, times: int, seed: int, done: Done) -> Outcome:
-    """Every write to any file of the folder fails as on a file system that went read-only."""
-    outcome = Outcome("store read-only while running", "503, /health 503; writable again: goes on without a restart")
-    return _injected(outcome, program, folder / "read-only", times, seed, _WRITES, "EROFS", done)
-
-
-def no_sync(program: Program, folder: Path, times: int, seed: int, done: Done) -> Outcome:
-    """Every sync fails, as on a disk that is dying."""
-    outcome = Outcome("disk that cannot sync", "503, no capture acknowledged meanwhile; then goes on, nothing lost")
-    return _injected(outcome, program, folder / "no-sync", times, seed, _SYNCS, "EIO", done)
-
-
-def _injected(
-    outcome: Outcome, program: Program, folder: Path, times: int, seed: int, calls: str, error: str, done: Done
-) -> Outcome:
-    if shutil.which("strace") is None:
-        outcome.left_out = "strace is not installed"
-        return outcome
-    for number in range(times):
-        _once(
-            program, folder / str(number), f"{seed}-{error}-{number}",
-            lambda house: failing(house.var, calls, error), outcome,
-        )  # fmt: skip
-        done()
-    return outcome
-
-
-def _once(
-    program: Program,
-    folder: Path,
-    seed: str,
-    illness: Callable[[House], AbstractContextManager[None]],
-    outcome: Outcome,
-) -> None:
-    chance = random.Random(seed)
-    with household(program, folder, seed) as house:
+    for number in range(trial.times):
+        name = f"full-{number}"
         try:
-            server = house.serve()
-            for _ in range(2):
-                _ill_once(house, server, chance, illness, outcome)
-            house.load.pause()
-            house.settle(server, outcome, seed)
-            outcome.check(server.stop() == 0, f"{seed}: the server does not stop in order")
-        except (NotReady, OSError, RuntimeError) as error:
-            outcome.deviations.append(f"{seed}: {type(error).__name__} {error}")
-    outcome.tried += 1
+            with small_disk(trial.folder / name, DISK_MIB) as disk:
+                _once(trial, name, lambda _var, disk=disk: filled(disk), disk)  # type: ignore[misc]
+        except NotHere as reason:
+            trial.outcome.left_out = str(reason)
+            return
 
 
-def _ill_once(
-    house: House,
-    server: Server,
-    chance: random.Random,
-    illness: Callable[[House], AbstractContextManager[None]],
-    outcome: Outcome,
-) -> None:
+def read_only(trial: Trial) -> None:
+    """Every write to any file of the folder fails as on a file system that went read-only."""
+    _injected(trial, "read-only", _WRITES, "EROFS")
+
+
+def no_sync(trial: Trial) -> None:
+    """Every sync fails, as on a disk that is dying."""
+    _injected(trial, "no-sync", _SYNCS, "EIO")
+
+
+def _injected(trial: Trial, name: str, calls: str, error: str) -> None:
+    if shutil.which("strace") is None:
+        trial.outcome.left_out = "strace is not installed"
+        return
+    for number in range(trial.times):
+        _once(trial, f"{name}-{number}", lambda var: failing(var, calls, error))
+
+
+def _once(trial: Trial, name: str, illness: Illness, place: Path | None = None) -> None:
+    """Ill twice in one life of a server."""
+    chance = trial.chance(name)
+    with trial.house(name, place=place) as house:
+        server = house.serve()
+        for _ in range(2):
+            _ill_once(house, server, chance, illness, trial.outcome)
+        house.load.pause()
+        house.settle(server, trial.outcome, name)
+        trial.outcome.check(server.stop() == 0, f"{name}: the server does not stop in order")
+    trial.outcome.tried += 1
+    trial.done()
+
+
+def _ill_once(house: House, server: Server, chance: random.Random, illness: Illness, outcome: Outcome) -> None:
     house.load.resume(server)
     house.load.wait_for(chance.randint(*CAPTURES))
-    with illness(house):
+    with illness(house.var):
         outcome.check(_until(server, lambda: _refused(house)), f"{house.var}: no capture was refused")
         for port in (server.intake, server.api):
             unwell = _until(server, lambda port=port: get(port, "/health", house.owners[0])[0] == 503)  # type: ignore[misc]

@@ -1,0 +1,155 @@
+"""The model of a disk that loses what was not synced, and the trace it is built from."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from faults.captures import NEVER
+from faults.disk import Disk, differences
+from faults.tracing import Call, NotUnderstood, calls_in
+
+SECTOR = 4
+
+
+class Traced:
+    """What a program did to a folder, one call a second, in strace's own words."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.lines: list[str] = []
+
+    def call(self, name: str, *arguments: str, result: str = "0") -> None:
+        """One that is over within a second."""
+        second = len(self.lines)
+        self.lines.append(f"7 {second}.000000 {name}({', '.join(arguments)}) = {result} <0.500000>")
+
+    def open(self, name: str, flags: str = "O_RDWR|O_CREAT", number: int = 3) -> str:
+        """A file, as later calls are given it."""
+        file = f"{number}<{self.hex(name)}>"
+        self.call("openat", "AT_FDCWD<\\x2f>", f'"{self.hex(name)}"', flags, "0644", result=file)
+        return file
+
+    def hex(self, name: str) -> str:
+        """A path in the folder."""
+        return escaped(str(self.folder / name if name else self.folder).encode())
+
+    def calls(self) -> list[Call]:
+        """As they are read."""
+        trace = self.folder.with_name("trace")
+        trace.write_text("".join(f"{line}\n" for line in self.lines))
+        return calls_in(trace, self.folder)
+
+
+def escaped(data: bytes) -> str:
+    """As strace shows it."""
+    return "".join(f"\\x{byte:02x}" for byte in data)
+
+
+def pwrite(traced: Traced, file: str, data: bytes, offset: int) -> None:
+    """Write somewhere in a file."""
+    traced.call("pwrite64", file, f'"{escaped(data)}"', str(len(data)), str(offset), result=str(len(data)))
+
+
+@pytest.fixture
+def traced(tmp_path: Path) -> Traced:
+    """A folder that held one file before."""
+    for folder in ("var", "before"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "log").write_bytes(b"AAAABBBB")
+    return Traced(tmp_path / "var")
+
+
+def image(traced: Traced, survival: float, seed: int = 0) -> dict[str, bytes]:
+    """What is left of the folder."""
+    disk = Disk(traced.folder.with_name("before"), traced.folder)
+    disk.take(traced.calls())
+    target = traced.folder.with_name(f"image-{survival}-{seed}")
+    disk.image(target, random.Random(seed), survival, SECTOR)
+    return {path.name: path.read_bytes() for path in target.iterdir()}
+
+
+def test_what_was_synced_lasts_and_nothing_else_needs_to(traced: Traced) -> None:
+    """A write after the sync is there or not; where all gets to the disk, the image is the file."""
+    log = traced.open("log")
+    pwrite(traced, log, b"CCCC", 0)
+    traced.call("fdatasync", log)
+    pwrite(traced, log, b"DDDDEEEE", 4)
+    assert image(traced, 0.0) == {"log": b"CCCCBBBB"}
+    assert image(traced, 1.0) == {"log": b"CCCCDDDDEEEE"}
+
+
+def test_a_write_is_torn_at_any_sector(traced: Traced) -> None:
+    """Each gets there for itself; a hole before one that did is empty."""
+    pwrite(traced, traced.open("log"), b"CCCCDDDDEEEE", 0)
+    seen = {image(traced, 0.5, seed)["log"] for seed in range(60)}
+    assert seen == {
+        first + second + third
+        for first in (b"AAAA", b"CCCC")
+        for second in (b"BBBB", b"DDDD")
+        for third in (b"", b"EEEE")
+    }
+
+
+def test_a_new_name_lasts_once_its_folder_was_synced(traced: Traced) -> None:
+    """Before that, the file may be gone, however well it was synced itself."""
+    new = traced.open("new")
+    pwrite(traced, new, b"words", 0)
+    traced.call("fsync", new)
+    assert {tuple(sorted(image(traced, 0.0, seed))) for seed in range(20)} == {("log",), ("log", "new")}
+    traced.call("fsync", f"4<{traced.hex('')}>")
+    assert {tuple(sorted(image(traced, 0.0, 100 + seed))) for seed in range(20)} == {("log", "new")}
+
+
+def test_names_that_were_moved_get_there_in_their_order(traced: Traced) -> None:
+    """A draft takes the place of a file: one or the other is there, and never neither."""
+    draft = traced.open("draft")
+    traced.call("write", draft, f'"{escaped(b"new")}"', "3", result="3")
+    traced.call("fsync", draft)
+    traced.call("rename", f'"{traced.hex("draft")}"', f'"{traced.hex("log")}"')
+    seen = [image(traced, 0.0, seed) for seed in range(40)]
+    assert {each["log"] for each in seen} == {b"AAAABBBB", b"new"}
+
+
+def test_a_sync_speaks_for_what_was_over_when_it_began(traced: Traced) -> None:
+    """Not for a write of another thread meanwhile."""
+    log = traced.open("log")
+    traced.lines += [
+        f"7 5.000000 fdatasync({log} <unfinished ...>",
+        f'8 5.100000 pwrite64({log}, "{escaped(b"CCCC")}", 4, 0) = 4 <0.100000>',
+        "7 5.900000 <... fdatasync resumed>) = 0 <0.900000>",
+    ]
+    assert image(traced, 0.0) == {"log": b"AAAABBBB"}
+
+
+def test_a_call_within_which_a_process_was_killed_never_ended(traced: Traced) -> None:
+    """strace writes it in two ways."""
+    log = traced.open("log")
+    traced.lines += [f"7 2.000000 fsync({log}) = ?", f"8 3.000000 fsync({log} <unfinished ...>"]
+    assert [call.ended for call in traced.calls()] == [0.5, NEVER, NEVER]
+
+
+def test_calls_that_failed_or_are_about_other_files_count_for_nothing(traced: Traced) -> None:
+    """A folder whose name begins alike is another one."""
+    traced.call("fsync", f"3<{escaped(b'/elsewhere/log')}>")
+    traced.call("unlink", f'"{traced.hex("log")}"', result="-1 EROFS (Read-only file system)")
+    traced.call("unlink", f'"{escaped(f"{traced.folder}.log".encode())}"')
+    assert image(traced, 1.0) == {"log": b"AAAABBBB"}
+
+
+def test_what_the_model_does_not_know_is_not_passed_over(traced: Traced) -> None:
+    """An image that may be wrong proves nothing."""
+    traced.call("copy_file_range", "5<\\x2f>", "NULL", traced.open("log"), "NULL", "10", "0", result="10")
+    with pytest.raises(NotUnderstood, match="copy_file_range"):
+        image(traced, 1.0)
+
+
+def test_two_folders_are_the_same_or_it_is_told_where_not(tmp_path: Path) -> None:
+    """SQLite's index of a write-ahead log is left aside."""
+    for name, data in (("one", b"1"), ("other", b"2")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "same").write_bytes(b"same")
+        (tmp_path / name / "changed").write_bytes(data)
+        (tmp_path / name / f"only in {name}").touch()
+        (tmp_path / name / "x-shm").write_bytes(data)
+    assert differences(tmp_path / "one", tmp_path / "other") == ["changed", "only in one", "only in other"]

@@ -1,0 +1,52 @@
+"""What was acknowledged against what the log holds: each way in which they may differ is seen."""
+
+from collections import Counter
+
+import msgspec
+import pytest
+
+from faults.captures import NEVER, Capture, Writer
+from faults.ledger import Ledger
+
+SENT = Capture("/v1/logs", "key", b"", frozenset({"record 1", "record 2"}))
+
+
+def ledger(acknowledged_at: float) -> Ledger:
+    """One export of two records."""
+    kept = Ledger()
+    kept.note(msgspec.structs.replace(SENT, acknowledged_at=acknowledged_at))
+    return kept
+
+
+@pytest.mark.parametrize(
+    ("acknowledged_at", "marks", "flaw"),
+    [
+        (1.0, {"record 1": 1, "record 2": 1}, None),
+        (NEVER, {}, None),
+        (NEVER, {"record 1": 1, "record 2": 1}, None),
+        (1.0, {}, "acknowledged and not in the log"),
+        (1.0, {"record 1": 1}, "only half in the log"),
+        (NEVER, {"record 1": 1}, "only half in the log"),
+        (1.0, {"record 1": 1, "record 2": 2}, "in the log more than once"),
+        (1.0, {"record 1": 1, "record 2": 1, "record 3": 1}, "in the log and never sent"),
+    ],
+)
+def test_every_way_to_differ_is_seen(acknowledged_at: float, marks: dict[str, int], flaw: str | None) -> None:
+    """What was not acknowledged may be there or not, but whole."""
+    found = ledger(acknowledged_at).compare(Counter(marks))
+    assert any(flaw in each for each in found.flaws) if flaw else found.flaws == []
+
+
+def test_only_what_was_acknowledged_by_then_must_be_there() -> None:
+    """A cut of the power may take what came later."""
+    assert ledger(5.0).compare(Counter(), by=4.9).flaws == []
+    assert ledger(5.0).compare(Counter(), by=5.0).flaws != []
+
+
+def test_a_writer_sends_the_same_again_under_the_same_seed() -> None:
+    """Each capture has marks that no other has."""
+    one, other = ([Writer("c0", "key", "seed").next() for _ in range(1)] for _ in range(2))
+    assert [capture.path for capture in one] == [capture.path for capture in other]
+    writer = Writer("c0", "key", "seed")
+    marks = [mark for _ in range(200) for mark in writer.next().marks]
+    assert len(marks) == len(set(marks))
