@@ -6,7 +6,7 @@ INTAKE ?= 127.0.0.1:4318
 API ?= 127.0.0.1:8318
 VAR ?= var
 
-.PHONY: venv dev serve demo test lint types bench api-check faults judge-report train-judges explanations security-page fuzz smoke binary clean
+.PHONY: venv dev serve demo test lint types bench api-check faults soak judge-report train-judges explanations security-page fuzz smoke binary clean
 
 # The project with what it needs to run, from the lock file. hatchling and editables come from the lock too, so no
 # isolated build environment fetches anything else.
@@ -46,6 +46,10 @@ bench: dev
 # kill -9, a power cut, a full disk … put to the real program; docs/testing.md. A proof takes 300 rounds.
 faults: dev
 	$(BIN)/python -m faults --rounds $${ROUNDS:-20}
+
+# Seeded histories of the whole service against a naive model; docs/simulation.md.
+soak: dev
+	$(BIN)/python -m sim --seconds $(or $(SECONDS),600) --details
 
 # Holds the service against its own description, by a tool in an environment of its own; some minutes, needs PyPI once.
 SCHEMATHESIS := build/api-check

@@ -77,7 +77,7 @@ class Life:
 
     def connection(self, side: Side, chance: Random) -> Connection:
         """One that is idle, or a new one. Raises `Lost` where nobody listens."""
-        if not self.up or self.fate.over or self._nursery is None:
+        if not self.up or self.fate.over or self.scope.cancel_called or self._nursery is None:
             raise Lost
         idle = self._idle[side]
         if idle and chance.random() < 0.7:

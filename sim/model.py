@@ -4,7 +4,7 @@ It knows no turns, arcs or tables, only what was sent, when the server heard of 
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -59,6 +59,8 @@ class Person(msgspec.Struct):
     turns: dict[str, Turn] = {}
     records: dict[str, Record] = {}
     points: dict[str, Point] = {}
+    cuts: set[tuple[str, ...]] = set()
+    """Exports that were sent, by what was in them."""
     skewed: set[str] = set()
     """Sessions of which something came with a time that was not believed."""
     titles: dict[str, str] = {}
@@ -91,6 +93,12 @@ class Person(msgspec.Struct):
                     ledger.log.setdefault(thing.turn, at_us)
             case Point():
                 ledger.points.setdefault(thing.nonce, at_us)
+
+    def agrees(self, things: Sequence[Record | Point], now_us: int) -> bool:
+        """Whether each has now the time that counted when it was sent before, if it was."""
+        known = {**self.sent.records, **self.sent.points}
+        times = {thing.nonce: trusted(thing.at_us, now_us) for thing in things}
+        return all(known.get(nonce, at_us) == at_us for nonce, at_us in times.items())
 
     def is_whole(self, session: Session) -> bool:
         """Whether all of it is acknowledged, each with its own time."""
