@@ -14,7 +14,7 @@ import httpx
 
 START_SECONDS = 60
 STOP_SECONDS = 10
-"""After which a service manager would kill it (`deploy/`). It takes less than five where the machine has time for it."""
+"""After which a service manager would kill it (`deploy/`). It takes less than five where nothing else holds it up."""
 COMMAND_SECONDS = 120
 
 PROMPT = "Fix the crash in src/parser.py when the input is empty: return an empty list. Run pytest before you stop."
