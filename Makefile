@@ -43,7 +43,7 @@ types: dev
 bench: dev
 	$(BIN)/python -m bench
 
-# kill -9, a power cut, a full disk … put to the real program; docs/testing.md. A proof takes 300 rounds.
+# kill -9, a power cut, a full disk … put to the real program; docs/faults.md. A proof takes ROUNDS=300.
 faults: dev
 	$(BIN)/python -m faults --rounds $${ROUNDS:-20}
 

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import random
+import signal
 import sys
 import tempfile
 from collections.abc import Callable
@@ -73,6 +74,7 @@ def main(
 
     Example: python -m faults --rounds 300 --only kills
     """
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that no server is left behind then, either
     seed = random.randrange(10**6) if seed is None else seed
     with tempfile.TemporaryDirectory(prefix="svc-faults-") as scratch:
         outcomes = _tried(program_of(binary), folder or Path(scratch), only or tuple(FAULTS), rounds, times, seed)
