@@ -37,6 +37,11 @@ def _lines(intent: Intent) -> list[str]:
 
 def _example(line: str, intent: Intent) -> Example:
     letters, text = line.split("|", 1)
-    true = {_LETTERS[letter] for letter in letters.removeprefix("+")}
-    booleans = {name: name in true for name in applicable(intent)}
+    booleans = lettered(letters.removeprefix("+"), intent)
     return Example(text.replace("\\n", "\n"), intent, booleans, letters.startswith("+"))
+
+
+def lettered(letters: str, intent: Intent) -> dict[BooleanName, bool]:
+    """The booleans that apply to the intent: true are those whose letters are there."""
+    true = {_LETTERS[letter] for letter in letters}
+    return {name: name in true for name in applicable(intent)}

@@ -47,7 +47,7 @@ from svc.labelled import (
     read_lines,
 )
 from svc.train_boundary import further_sessions, train_boundary
-from svc.train_judges import folds, items_of, train
+from svc.train_judges import folds, items_of, plain, session_of, train
 
 FOLDS = 5
 
@@ -84,10 +84,12 @@ def prompt_pairs(data_dir: Path, *, shipped: bool = False) -> list[Pair]:
         return [_pair(item, SHIPPED) for item in raw if item.get("label") is not None]
     training = items_of(data_dir)
     pairs: dict[int, Pair] = {}
-    sessions = [str(item["id"]).rsplit(":", 1)[0] for item in raw]
-    for held_out in folds(sessions, FOLDS):
-        unseen = {sessions[place] for place in held_out}
-        model = train([item for item in training if item.session not in unseen])
+    names = [str(item["id"]) for item in raw]
+    texts = [plain(str(item["prompt"])) for item in raw]
+    for held_out in folds([name.rsplit(":", 1)[0] for name in names], FOLDS):
+        unseen = {session_of(names[place]) for place in held_out}
+        twins = {texts[place] for place in held_out}
+        model = train([item for item in training if item.session not in unseen and item.text not in twins])
         for place in held_out:
             if raw[place].get("label") is not None:
                 pairs[place] = _pair(raw[place], model)

@@ -1,13 +1,14 @@
 """The words and pairs of words that the rubric judge looks for beside its lexicons: `aggregates/judge_words.py`.
 
-    python -m svc.judge_words
+    python -m svc.judge_words DATA_DIR
 
-They are those of the prompts that were written for training (`judge_examples.py`), never of a labelled one. To be run
-when those prompts have changed, before `python -m svc.train_judges`.
+They stand in prompts that were written for training (`judge_examples.py`): nothing that only people's own prompts hold
+is kept. Of pairs, those are kept that enough prompts show for a weight, people's own counted too. To be run when the
+written prompts have changed, before `python -m svc.train_judges`.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import click
@@ -15,32 +16,54 @@ import click
 from aggregates.features import pairs_of, sentences_of
 from aggregates.pasted import look
 from svc.judge_examples import examples
+from svc.labelled import read_lines
+from svc.prompt_marks import MARKS, mark_of
 
 WORD_PROMPTS_MIN = 2
+"""In how many written prompts a word stands at least."""
 PAIR_PROMPTS_MIN = 3
-"""In how many prompts a word, or a pair, stands at least."""
+"""In how many prompts of any kind a pair stands at least, one of them written."""
 LINE_CHARS = 100
+_OWN_CHARS = 2200
 _OUT = Path(__file__).parent.parent / "aggregates" / "judge_words.py"
 
 
-def words_and_pairs() -> tuple[list[str], list[str]]:
-    """Those that stand in enough of the written prompts, sorted; a pair is two words with a space between."""
-    words: Counter[str] = Counter()
-    pairs: Counter[str] = Counter()
-    for example in examples():
-        sentences = sentences_of(look(example.text).own)
-        words.update({word for _, plain, _ in sentences for word in plain})
-        pairs.update({f"{first} {second}" for first, second in pairs_of(sentences) if first != "$"})
+def words_and_pairs(real: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Those to be kept, sorted; a pair is two words with a space between. `real` are people's own prompts."""
+    written = [example.text for example in examples()]
+    words = Counter(word for text in written for word in _words(text))
+    known = {pair for text in written for pair in _pairs(text)}
+    pairs = Counter(pair for text in (*written, *real) for pair in _pairs(text) & known)
     return _often(words, WORD_PROMPTS_MIN), _often(pairs, PAIR_PROMPTS_MIN)
+
+
+def _words(text: str) -> set[str]:
+    return {word for _, plain, _ in sentences_of(look(text).own) for word in plain}
+
+
+def _pairs(text: str) -> set[str]:
+    sentences = sentences_of(look(text).own[:_OWN_CHARS])
+    return {f"{first} {second}" for first, second in pairs_of(sentences) if first != "$"}
 
 
 def _often(counts: Counter[str], least: int) -> list[str]:
     return sorted(each for each, count in counts.items() if count >= least and each.isascii() and "|" not in each)
 
 
-def source() -> str:
+def real_texts(data_dir: Path) -> list[str]:
+    """The labelled prompts and those that readers marked."""
+    labelled = [str(item["prompt"]) for item in read_lines(data_dir / "labels" / "prompts.jsonl")]
+    marked = [
+        str(turn["prompt"])
+        for path in sorted(data_dir.glob("*/turns.jsonl"))
+        for turn in read_lines(path)
+        if mark_of(str(turn.get("session_id")), int(turn["turn"])) in MARKS
+    ]
+    return labelled + marked
+
+
+def source(words: Sequence[str], pairs: Sequence[str]) -> str:
     """The text of the module."""
-    words, pairs = words_and_pairs()
     lines = [
         '"""Words and pairs of words that are features of a prompt; written by `python -m svc.judge_words`.',
         "",
@@ -71,9 +94,10 @@ def _quoted(pieces: Sequence[str], end: str) -> list[str]:
 
 
 @click.command()
-def main() -> None:
+@click.argument("data_dir", type=click.Path(exists=True, file_okay=False, path_type=Path))
+def main(data_dir: Path) -> None:
     """Write aggregates/judge_words.py."""
-    _OUT.write_text(source(), encoding="utf-8")
+    _OUT.write_text(source(*words_and_pairs(real_texts(data_dir))), encoding="utf-8")
 
 
 if __name__ == "__main__":

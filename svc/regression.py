@@ -19,6 +19,8 @@ except ImportError as error:  # pragma: no cover
 
 SEEN_MIN = 3
 """A feature that fewer rows show is left out."""
+USUAL = 200
+"""A feature that as many rows show costs the plain penalty."""
 STEPS_MAX = 200
 FLAT = 3e-6
 """Where no slope is steeper, the minimum is reached."""
@@ -52,14 +54,20 @@ def fit(
     classes: int,
     penalty: float,
     *,
+    by_count: float = 0.0,
     seen_min: int = SEEN_MIN,
 ) -> Fit:
-    """The weights of least loss. `shares` say how much each row counts; `penalty` is the L2 factor per item."""
+    """The weights of least loss. `shares` say how much each row counts; `penalty` is the L2 factor per item.
+
+    That of a feature is multiplied by (the rows that show it / `USUAL`) to the power of `by_count`: with 0 all weights
+    cost alike, with 1 a rare word may weigh as much as it is sure, and a common one must earn it.
+    """
     counts = Counter(number for row in rows for number in row)
     columns = sorted(number for number, count in counts.items() if count >= seen_min)
     place = {number: index for index, number in enumerate(columns, 1)}
     packed = [[0, *(place[number] for number in row if number in place)] for row in rows]
-    problem = _Problem(packed, targets, shares, classes, len(columns) + 1, penalty)
+    penalties = [0.0, *(penalty * (counts[number] / USUAL) ** by_count for number in columns)]
+    problem = _Problem(packed, targets, shares, classes, penalties)
     found = _least(problem.loss, np.zeros(problem.free * problem.width)).reshape(problem.free, problem.width).tolist()
     weights = {number: tuple(part[index] for part in found) for number, index in place.items()}
     return Fit(tuple(part[0] for part in found), weights)
@@ -74,14 +82,12 @@ class _Problem:
         targets: Sequence[int],
         shares: Sequence[float],
         classes: int,
-        width: int,
-        penalty: float,
+        penalties: Sequence[float],
     ) -> None:
-        self.width = width
+        self.width = width = len(penalties)
         self.free = classes if classes > 2 else 1
         # What two classes would weigh apart, one weighs twice as far from the other: half as dear.
-        self._penalty = np.full(width, penalty if classes > 2 else penalty / 2)
-        self._penalty[0] = 0
+        self._penalty: _Floats = np.array(penalties) / (1 if classes > 2 else 2)
         self._classes = classes
         self._targets: _Places = np.array(targets, dtype=np.intp)
         self._shares: _Floats = np.array(shares, dtype=np.float64) / sum(shares)

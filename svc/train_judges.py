@@ -2,14 +2,17 @@
 
     python -m svc.train_judges DATA_DIR [--out FILE]
 
-Plain softmax and logistic regression with an L2 penalty (`regression.py`), without randomness, so the same labels give
-the same file. The file holds the names of features (cues, and words and pairs of words of the prompts that
-were written for training) and whole numbers, thousandths of a logit; nothing of the labelled texts.
+It learns from the labelled prompts, from others of the same data that readers marked (`prompt_marks.py`), and from
+prompts that were written for it (`judge_examples.py`). Plain softmax and logistic regression with an L2 penalty
+(`regression.py`), without randomness, so the same labels give the same file. The file holds the names of features
+(cues, and words and pairs of words of the prompts that were written for training) and whole numbers, thousandths of a
+logit; nothing of the labelled texts.
 """
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 import msgspec
@@ -21,60 +24,102 @@ from aggregates.rubric import context_names
 from aggregates.rubric_model import ALL_FEATURES, CONTEXT_NUMBER, MAY_REST_ON_PASTED, PASTED, RubricModel, crossed
 from aggregates.verdicts import APPLIES_TO, BOOLEANS, INTENTS, BooleanName, Intent
 from svc import regression
-from svc.judge_examples import Example, examples
-from svc.labelled import PromptItem, PromptLabel, labelled_prompts
+from svc.judge_examples import Example, examples, lettered
+from svc.labelled import PromptItem, PromptLabel, as_labelled_turn, labelled_prompts, prompt_item, read_lines
+from svc.prompt_marks import INTENT_LETTERS, MARKS, mark_of
 
-INTENT_PENALTY = 0.016
+INTENT_PENALTY = 0.012
 BOOLEAN_PENALTY = 0.014
-WRITTEN_SHARE = 0.6
-"""How much a prompt that was written for training counts beside a labelled one."""
+INTENT_BY_COUNT = 1.0
+BOOLEAN_BY_COUNT = 0.5
+"""How much dearer a feature's weight is, the more rows show it (`regression.fit`)."""
+MARKED_SHARE = 0.8
+"""How much a prompt that a reader marked counts beside one that the experts labelled."""
+WRITTEN_SHARE = 0.8
+"""How much a prompt counts that was written for training."""
 CUT_SHARE = 0.75
 """How far a boolean's bias goes from the fitted one to the one that matches the experts' rate on unseen prompts.
 
 The first gives the smaller error of a score, the second the smaller error of a mean."""
 INNER_FOLDS = 3
 
-_WRITTEN = "written:"
 _KEY = Digester(b"examples")
 
 Row = regression.Row
 
 
 class Item(msgspec.Struct, frozen=True):
-    """One labelled prompt as the trainer sees it."""
+    """One prompt as the trainer sees it."""
 
-    item_id: str
+    session: str
+    text: str
+    """Its text without what twins may differ in."""
     features: Row
     """Those of its text and of what came before it."""
     intent: Intent
     booleans: Mapping[BooleanName, bool]
     share: float = 1.0
     """How much it counts."""
-
-    @property
-    def session(self) -> str:
-        return self.item_id.rsplit(":", 1)[0]
+    real: bool = True
+    """Whether somebody sent it to an agent; else it was written for training."""
 
 
 def items_of(data_dir: Path) -> list[Item]:
-    """The classified prompts of the labelled data, and those written for training."""
+    """The classified prompts of the labelled data, those that readers marked, and those written for training."""
     items = [_item(each) for each in labelled_prompts(data_dir / "labels" / "prompts.jsonl")]
-    return [item for item in items if item is not None] + written_items()
+    return [item for item in items if item is not None] + marked_items(data_dir) + written_items()
 
 
 def _item(each: PromptItem) -> Item | None:
     """None where the prompt is not classified."""
-    label, prompt = each.label, each.turn.prompt
-    if label is None or label.intent is None or prompt is None:
+    label = each.label
+    if label is None or label.intent is None or each.turn.prompt is None:
         return None
-    features = (*features_of(each.texts[-1]), *_numbers(context_names(prompt, each.earlier)))
-    return Item(each.item_id, features, label.intent, _booleans(label))
+    return Item(session_of(each.item_id), plain(each.texts[-1]), _features(each), label.intent, _booleans(label))
+
+
+def session_of(item_id: str) -> str:
+    """The agent session of a labelled prompt, named there as source:session:turn."""
+    return item_id.partition(":")[2].rsplit(":", 1)[0]
+
+
+def plain(text: str) -> str:
+    """What twins share: two prompts of the same words are one to the judge."""
+    return " ".join(text.lower().split())
+
+
+def _features(each: PromptItem) -> Row:
+    assert each.turn.prompt is not None
+    return (*features_of(each.texts[-1]), *_numbers(context_names(each.turn.prompt, each.earlier)))
+
+
+def marked_items(data_dir: Path) -> list[Item]:
+    """The prompts that `MARKS` knows, as far as DATA_DIR holds them, each with the turn before it."""
+    found: list[Item] = []
+    for path in sorted(data_dir.glob("*/turns.jsonl")):
+        before: dict[str, Any] = {}
+        for turn in read_lines(path):
+            session = str(turn.get("session_id"))
+            mark = MARKS.get(mark_of(session, int(turn["turn"])))
+            if mark is not None:
+                earlier = [as_labelled_turn(before[session])] if session in before else []
+                found.append(_marked(session, mark, {**as_labelled_turn(turn), "earlier_turns": earlier}))
+            before[session] = turn
+    return found
+
+
+def _marked(session: str, mark: str, raw: Mapping[str, Any]) -> Item:
+    intent = INTENT_LETTERS[mark[0]]
+    text = str(raw["prompt"])
+    return Item(session, plain(text), _features(prompt_item(raw)), intent, lettered(mark[1:], intent), MARKED_SHARE)
 
 
 def written_items() -> list[Item]:
     """The prompts of `judge_examples.py`, each of a session of its own."""
     return [
-        Item(f"{_WRITTEN}{place}:1", _written(each), each.intent, each.booleans, WRITTEN_SHARE)
+        Item(
+            f"written {place}", plain(each.text), _written(each), each.intent, each.booleans, WRITTEN_SHARE, real=False
+        )
         for place, each in enumerate(examples())
     ]
 
@@ -108,7 +153,7 @@ def tables(items: Sequence[Item]) -> Tables:
     rows = [item.features for item in items]
     shares = [item.share for item in items]
     own = [_own(row) for row in rows]
-    intents = regression.fit(own, targets, shares, len(INTENTS), INTENT_PENALTY)
+    intents = _intents(own, targets, shares)
     unseen = _unseen_intents(own, targets, items)
     bias: list[int] = []
     weights: dict[str, list[int]] = {}
@@ -119,6 +164,10 @@ def tables(items: Sequence[Item]) -> Tables:
             weights.setdefault(ALL_FEATURES[number], [0] * len(BOOLEANS))[place] = round(1000 * weight)
     kept = {name: tuple(values) for name, values in sorted(weights.items()) if any(values)}
     return *_thousandths(intents), tuple(bias), kept
+
+
+def _intents(rows: Sequence[Row], targets: Sequence[int], shares: Sequence[float]) -> regression.Fit:
+    return regression.fit(rows, targets, shares, len(INTENTS), INTENT_PENALTY, by_count=INTENT_BY_COUNT)
 
 
 def _own(row: Row) -> Row:
@@ -136,13 +185,7 @@ def _unseen_intents(rows: Sequence[Row], targets: Sequence[int], items: Sequence
     """The intent of each row by a fit that has not seen its session; that of a written prompt as it was written."""
     intents = [item.intent for item in items]
     for kept, held_out in _parts(items):
-        part = regression.fit(
-            [rows[p] for p in kept],
-            [targets[p] for p in kept],
-            [items[p].share for p in kept],
-            len(INTENTS),
-            INTENT_PENALTY,
-        )
+        part = _intents([rows[p] for p in kept], [targets[p] for p in kept], [items[p].share for p in kept])
         for place in held_out:
             logits = part.logits(rows[place])
             intents[place] = INTENTS[logits.index(max(logits))]
@@ -150,13 +193,13 @@ def _unseen_intents(rows: Sequence[Row], targets: Sequence[int], items: Sequence
 
 
 def _parts(items: Sequence[Item]) -> list[tuple[list[int], list[int]]]:
-    """(to learn from, to be judged) for each inner fold: places of labelled items; the written ones are always kept."""
-    labelled = [place for place, item in enumerate(items) if not item.session.startswith(_WRITTEN)]
-    written = [place for place, item in enumerate(items) if item.session.startswith(_WRITTEN)]
+    """(to learn from, to be judged) for each inner fold: places of real items; the written ones are always kept."""
+    real = [place for place, item in enumerate(items) if item.real]
+    written = [place for place, item in enumerate(items) if not item.real]
     parts = []
-    for held_out in folds([items[place].session for place in labelled], INNER_FOLDS):
-        judged = sorted(labelled[each] for each in held_out)
-        kept = [place for at, place in enumerate(labelled) if at not in held_out]
+    for held_out in folds([items[place].session for place in real], INNER_FOLDS):
+        judged = sorted(real[each] for each in held_out)
+        kept = [place for at, place in enumerate(real) if at not in held_out]
         if judged:
             parts.append((kept + written, judged))
     return parts
@@ -178,6 +221,7 @@ def _boolean(name: BooleanName, items: Sequence[Item], rows: Sequence[Row], unse
             [items[place].share for place in places],
             2,
             BOOLEAN_PENALTY,
+            by_count=BOOLEAN_BY_COUNT,
         )
 
     known = set(chosen)

@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregates.judge_words import PAIRS, WORDS
+from aggregates.rubric_model import CONTEXT_NUMBER
 from aggregates.verdicts import BOOLEANS, applicable
-from svc import regression
-from svc.judge_examples import examples
+from svc import regression, train_judges
+from svc.judge_examples import examples, lettered
 from svc.judge_measures import (
     Pair,
     Share,
@@ -28,6 +29,7 @@ from svc.judge_measures import (
 from svc.judge_report import boundary_pairs, main, outcomes_of
 from svc.judge_words import words_and_pairs
 from svc.labelled import judge_prompt_item, judge_session_item, labelled_sessions, read_lines, session_item
+from svc.prompt_marks import INTENT_LETTERS, MARKS, mark_of
 from svc.train_boundary import further_sessions
 from svc.train_judges import folds, source_of, tables, written_items
 
@@ -228,10 +230,54 @@ def test_no_prompt_is_written_twice() -> None:
 
 
 def test_the_words_that_are_features_are_those_of_the_written_prompts() -> None:
-    """`python -m svc.judge_words` has been run since they changed; and no labelled prompt has a say."""
-    words, pairs = words_and_pairs()
+    """`python -m svc.judge_words` has been run since they changed; no labelled prompt brings a word or a pair."""
+    words, pairs = words_and_pairs(())
     assert frozenset(words) == WORDS
-    assert [" ".join(pair) for pair in PAIRS] == pairs
+    assert {" ".join(pair) for pair in PAIRS} >= set(pairs)
+    every, _ = words_and_pairs(example.text for example in examples())
+    assert every == words
+
+
+def test_a_pair_that_only_peoples_own_prompts_hold_is_no_feature() -> None:
+    """However often; one that a written prompt holds once is, where they hold it too."""
+    written = " ".join(examples()[0].text.lower().split()[:2])
+    _, pairs = words_and_pairs(["zyzzy quux"] * 9 + [written] * 2)
+    assert "zyzzy quux" not in pairs
+    assert written in pairs
+
+
+def test_marks_name_prompts_by_digest_alone() -> None:
+    """An intent's letter, then those of booleans that apply to it."""
+    for digest, mark in MARKS.items():
+        assert len(digest) == len(mark_of("any", 1))
+        intent = INTENT_LETTERS[mark[0]]
+        assert sum(lettered(mark[1:], intent).values()) == len(mark) - 1
+
+
+def test_a_marked_prompt_is_learned_from_with_the_turn_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the folder holds its session; other turns are not."""
+    turns = [
+        {"session_id": "a", "turn": 1, "prompt": "Add a chart to the weekly report", "response_text": "Shall I?"},
+        {"session_id": "a", "turn": 2, "prompt": "Why  is the cache\ncold?", "response_text": "Well."},
+    ]
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source" / "turns.jsonl").write_text("\n".join(map(json.dumps, turns)))
+    monkeypatch.setattr(train_judges, "MARKS", {mark_of("a", 2): "qgc"})
+    (item,) = train_judges.marked_items(tmp_path)
+    assert (item.session, item.text, item.intent) == ("a", "why is the cache cold?", "question")
+    assert item.booleans == {"goal_explicit": True, "context_sufficient": True}
+    assert CONTEXT_NUMBER["context:after an offer"] in item.features
+    assert CONTEXT_NUMBER["context:first"] not in item.features
+
+
+def test_what_a_feature_may_weigh_goes_by_how_many_rows_show_it() -> None:
+    """The same evidence, ten times as often among rows of which most say nothing: by count both cost the same a row."""
+    few = [(1,)] * 3 + [()] * 97
+    plain_fit = regression.fit(few, [0] * 50 + [1] * 50, [1.0] * 100, 2, 0.1)
+    by_count = regression.fit(few, [0] * 50 + [1] * 50, [1.0] * 100, 2, 0.1, by_count=1.0)
+    assert by_count.weights[1][0] > 2 * plain_fit.weights[1][0] > 0
 
 
 def test_a_regression_finds_the_least_loss() -> None:
