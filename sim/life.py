@@ -82,8 +82,6 @@ class Life:
         idle = self._idle[side]
         if idle and chance.random() < 0.7:
             return idle.pop(chance.randrange(len(idle)))
-        here: Stream
-        there: Stream
         here, there = trio.testing.memory_stream_pair()
         self._nursery.start_soon(self._answer, side, there)
         return Connection(here)

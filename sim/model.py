@@ -191,4 +191,7 @@ def same(what: str, said: object, expected: object) -> None:
         more = [each for each in said if each not in expected or said.count(each) > expected.count(each)]
         less = [each for each in expected if each not in said or expected.count(each) > said.count(each)]
         raise Divergence(f"{what}: the service says, as the model does not, {more!r}; it does not say {less!r}")
+    if isinstance(said, dict) and isinstance(expected, dict):
+        keys = [key for key in said.keys() | expected.keys() if said.get(key) != expected.get(key)]
+        said, expected = [{key: each.get(key) for key in sorted(keys, key=str)} for each in (said, expected)]
     raise Divergence(f"{what}: the service says {said!r}, the model {expected!r}")

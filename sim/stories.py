@@ -143,11 +143,11 @@ def _turn(chance: Random, session: str, number: int, at_us: int, text: str, arc:
 
 def _records(chance: Random, turn: Turn) -> list[Record]:
     """What the agent's log tells of a turn, within its first seconds."""
-    common = {"session": turn.session, "turn": turn.name}
 
     def named(event: str, seconds: float, **fields: Any) -> Record:
         at_us = turn.at_us + round(seconds * SECOND_US)
-        return Record(nonce=f"{turn.name}-{len(found)}", at_us=at_us, event=event, **common, **fields)
+        nonce = f"{turn.name}-{len(found)}"
+        return Record(nonce, turn.session, at_us, event, turn.name, **fields)
 
     found: list[Record] = []
     found.append(named("user_prompt", 0.5, text=turn.text))

@@ -16,7 +16,7 @@ from svc.limits import HEADER_BYTES_MAX, KEEP_ALIVE_SECONDS
 from svc_http.listener import Listener
 from svc_http.server import Server
 
-Stream = trio.StapledStream[trio.abc.SendStream, trio.abc.ReceiveStream]
+Stream = trio.StapledStream[trio.testing.MemorySendStream, trio.testing.MemoryReceiveStream]
 
 
 class Lost(Exception):

@@ -11,7 +11,7 @@ import msgspec
 import trio
 
 from sim import disk
-from sim.fate import Fate
+from sim.fate import Fate, Place
 from sim.life import Life, Side
 from sim.wire import Answer, Lost
 from svc.clock import FixedClock
@@ -46,7 +46,7 @@ class World:
         self.chance = chance
         self.folder = folder
         self.lives = self.deaths = self.failed_starts = 0
-        self.next_fate: tuple[disk.Place, int] | None = None
+        self.next_fate: tuple[Place, int] | None = None
         """What the next life dies of, from its start on."""
         self._kind = kind
         self._recorder = MemoryRecorder()
