@@ -1,11 +1,13 @@
 """Carrying out backfills: one piece after the other, each a fact, never faster than the views follow.
 
-The one task that writes these streams. What a piece asks for is done where facts become rows; here only the pace is
-kept: the next piece is told when the views hold the last one.
+Nobody else writes these streams. What a piece asks for is done where facts become rows; here only the pace is kept: the
+next piece is told when the views hold the last one. After an append of which nobody knows whether it happened, the
+streams are read again.
 """
 
 from collections.abc import Callable
 from typing import Protocol, TypeVar, cast
+from uuid import UUID
 
 import structlog
 import trio
@@ -33,7 +35,7 @@ from svc.limits import (
     RESTART_SECONDS_MAX,
     RESTART_SECONDS_MIN,
 )
-from svc.store import EventStore
+from svc.store import EventStore, StoreUnavailable
 
 log = structlog.get_logger()
 
@@ -56,8 +58,10 @@ class Backfilling:
         self._store = store
         self._journal = journal
         self._clock = clock
-        events = store.read_topics(event.TOPIC for event in BACKFILLS)
-        self._known = backfills_of(cast(BackfillEvent, recorded.event) for recorded in events)
+        self._known = self._read()
+        self._doubtful = False
+        """Whether the log may hold more of them."""
+        self._writing = trio.Lock()
         full = "too many backfills are asked for at once"
         self._mailbox = Mailbox[StartBackfill, BackfillReply](BACKFILL_COMMANDS_MAX, full)
         self._wanted = trio.Event()
@@ -80,21 +84,23 @@ class Backfilling:
         """Go on with what is unfinished until cancelled; after a failure, a little later each time."""
         pause_seconds = RESTART_SECONDS_MIN
         while True:
-            unfinished = next((each for each in self._known.values() if not each.completed), None)
-            if unfinished is None:
-                self._wanted = trio.Event()
-                await self._wanted.wait()
-                continue
             try:
+                await self._look()
+                unfinished = next((each for each in self._known.values() if not each.completed), None)
+                if unfinished is None:
+                    self._wanted = trio.Event()
+                    await self._wanted.wait()
+                    continue
                 await self._advance(unfinished, views)
                 pause_seconds = RESTART_SECONDS_MIN
                 await trio.sleep(BACKFILL_PAUSE_SECONDS)
             except Exception as error:
-                log.warning("a backfill waits", backfill_id=str(unfinished.backfill_id), reason=str(error))
+                log.warning("a backfill waits", reason=str(error))
                 await trio.sleep(pause_seconds)
                 pause_seconds = min(2 * pause_seconds, RESTART_SECONDS_MAX)
 
     async def _decide(self, command: StartBackfill) -> BackfillReply:
+        await self._look()
         event, reply = decide_backfill(command, self._known, self._clock.now_us())
         if event is not None:
             await self._append(None, event)
@@ -122,7 +128,24 @@ class Backfilling:
         """Adopt only what stands in the log; the position of the last."""
         version = 0 if backfill is None else backfill.version
         staged = [NewEvent(event.backfill_id, version + 1 + nth, event) for nth, event in enumerate(events)]
-        positions = await self._journal.append(staged)
-        for event in events:
-            self._known[event.backfill_id] = evolve_backfill(self._known.get(event.backfill_id), event)
+        async with self._writing:
+            try:
+                positions = await self._journal.append(staged)
+            except StoreUnavailable:
+                self._doubtful = True
+                self._wanted.set()
+                raise
+            for event in events:
+                self._known[event.backfill_id] = evolve_backfill(self._known.get(event.backfill_id), event)
         return positions[-1]
+
+    async def _look(self) -> None:
+        """Take in what was written although it was said that it failed. Raises `StoreUnavailable`."""
+        async with self._writing:
+            if self._doubtful:
+                self._known = await trio.to_thread.run_sync(self._read)
+                self._doubtful = False
+
+    def _read(self) -> dict[UUID, Backfill]:
+        events = self._store.read_topics(event.TOPIC for event in BACKFILLS)
+        return backfills_of(cast(BackfillEvent, recorded.event) for recorded in events)

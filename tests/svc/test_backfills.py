@@ -1,13 +1,15 @@
 """Backfills over the real store: worked through piece by piece, gone on with after a restart, changing no figure."""
 
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 import trio
+from eventsourcing.persistence import OperationalError, StoredEvent
 
 from aggregates.backfill_events import BackfillAdvanced, BackfillCompleted
 from aggregates.backfills import Backfill, StartBackfill
@@ -21,6 +23,7 @@ from svc.replay import digests
 from svc.service import RunningService
 from svc.settings import Settings
 from svc.setup import initialize
+from svc.sqlite_store import SqliteRecorder
 from tests.support.facts import DAY, HOUR, MINUTE, MONDAY
 
 SESSIONS = 25
@@ -156,6 +159,27 @@ async def test_a_restart_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: p
     async with office(tmp_path / "var") as house:
         await house.asks()
         assert len(house.service.backfills()) == 2, "it is over, so another one may begin"
+
+
+async def test_a_piece_that_was_written_although_the_disk_said_otherwise_is_not_told_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else its place in the stream would be taken, and the backfill would stand still until a restart."""
+    insert, lied = SqliteRecorder.insert_events, list[bool]()
+
+    def lying(self: SqliteRecorder, stored_events: Sequence[StoredEvent], **options: Any) -> Sequence[int] | None:
+        positions = insert(self, stored_events, **options)
+        if not lied and any(event.topic == BackfillAdvanced.TOPIC for event in stored_events):
+            lied.append(True)
+            raise OperationalError("disk I/O error")
+        return positions
+
+    monkeypatch.setattr(SqliteRecorder, "insert_events", lying)
+    async with office(tmp_path / "var") as house:
+        await house.asks()
+        done = await house.comes_to(SESSIONS)
+        assert (lied, done.completed) == ([True], True)
+        assert sum(piece.sub_sessions for piece in house.pieces()) == SESSIONS
 
 
 async def test_a_piece_ends_where_the_next_sub_session_starts(tmp_path: Path) -> None:
