@@ -1,5 +1,6 @@
 """A newcomer's first hour in a minute: serve, connect, a hook, scores, keep, take elsewhere, stop."""
 
+import contextlib
 import json
 import os
 import re
@@ -73,7 +74,13 @@ def serving(newcomer: Newcomer, var: str, key: str | None = None) -> Iterator[Ru
     command = [*newcomer.command, "serve", "--var", var, "--intake", "127.0.0.1:0", "--api", "127.0.0.1:0"]
     with told.open("w") as log:
         process = subprocess.Popen(
-            command, cwd=newcomer.folder, env=newcomer.environment, stdout=subprocess.PIPE, stderr=log, text=True
+            command,
+            cwd=newcomer.folder,
+            env=newcomer.environment,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+            start_new_session=True,
         )
     assert process.stdout is not None
     try:
@@ -82,9 +89,19 @@ def serving(newcomer: Newcomer, var: str, key: str | None = None) -> Iterator[Ru
         shown = re.search(r"svc_[\w-]{43}", told.read_text())
         yield Running(process, found[1], found[2], shown[0] if shown is not None else key or "")
     finally:
-        process.kill()
-        process.wait()
+        _end(process)
         process.stdout.close()
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """All of it: the one-file binary serves in a child of the process that unpacked it."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGTERM if process.poll() is None else signal.SIGKILL)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(STOP_SECONDS)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def smoke(newcomer: Newcomer, say: Callable[[str], None]) -> None:
