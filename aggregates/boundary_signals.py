@@ -6,7 +6,7 @@ signal.
 """
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cached_property
 
 from aggregates.digests import unpacked
@@ -18,78 +18,66 @@ from aggregates.turn import CHANGE, COMMIT, INTERRUPTED, Turn
 _EARLIER_TURNS_MAX = 6
 """How many turns back the words of the open sub-session are looked at."""
 _MINUTE_US = 60 * 1_000_000
+_NOVEL_MIN = 3
+"""How many new words a prompt of another topic has."""
+_ANSWER_MIN = 5
+"""Of so few words of an answer, what they share is chance."""
 REPEATED_SHARE = 0.7
 """From which share of common words on a prompt repeats another."""
 
 _SAID: dict[str, str] = {
-    "points back": "phrase:continuing",
-    "only asks a question": "only question",
-    "begins with a question": "begins:question",
-    "begins with a request": "begins:request",
-    "begins with a statement": "begins:statement",
     "asks for a review": "phrase:review_asked",
-    "asks to look": "phrase:look_asked",
-    "hands over a plan": "plan handed over",
     "says what is wrong": "has report",
-    "speaks of things by pronouns": "cue:vague",
     "names a file": "path",
-    "names something findable": "reference",
     "over 6 words": "words over 6",
     "over 16 words": "words over 16",
     "over 25 words": "words over 25",
-    "over 40 words": "words over 40",
-    "over 70 words": "words over 70",
 }
 """Signals that the prompt shows by itself, and the features that show them."""
+_OPENS = (
+    "names a new task",
+    "goes back",
+    "goes on after a yes",
+    "begins with now",
+    "asks like a first prompt",
+    "points back at once",
+    "speaks of nobody",
+    "adds to what is there",
+)
+"""Openings that are signals; the others only tie a prompt to what came before."""
 SIGNALS: tuple[str, ...] = (
     *_SAID,
-    *OPENING,
-    "describes a finding, the first one",
-    "describes a finding after another",
+    *_OPENS,
     "a word is new",
-    "3 words or more are new",
-    "6 words or more are new",
     "12 words or more are new",
     "hardly a word is known",
-    "shares 2 words",
     "shares 4 words",
-    "shares words with the last answer",
-    "shares words with the last prompt",
     "is answered in words of the sub-session",
-    "works on other files",
-    "works on the same files",
+    "is answered in words of the last answer",
     "changes the same files",
-    "changes other files",
     "uses no tool",
     "the answer before was an offer",
-    "the work before was done",
     "the work before was committed",
     "the work before was interrupted",
     "the turn before only navigated",
+    "the turn before was a command",
     "the last prompt described a finding",
-    "follows a plan that was handed over",
     "a short order after a review",
-    "asks at length for something new",
     "turns to something new",
-    "stands apart",
-    "stands apart after finished work",
     "stands apart, 10 minutes later",
     "stands apart, 20 minutes later",
     "stands apart, an hour later",
-    "asks like a first prompt, 10 minutes later",
 )
 _SAID_FLAGS = tuple((FLAGS[feature], name) for name, feature in _SAID.items())
-_OPENING_FLAGS = tuple((flag, name) for name, flag in OPENING.items())
+_OPENING_FLAGS = tuple((OPENING[name], name) for name in _OPENS)
 _PROSE, _PLAN, _REVIEW = FLAGS["prose"], FLAGS["plan handed over"], FLAGS["phrase:review_asked"]
-_REQUEST, _REPORT, _OVER_10, _OVER_16 = (
-    FLAGS["begins:request"],
-    FLAGS["has report"],
-    FLAGS["words over 10"],
-    FLAGS["words over 16"],
+_OVER_10 = FLAGS["words over 10"]
+_COMMENT = OPENING["rates a severity"] | OPENING["passes on a comment"] | OPENING["remarks like a reviewer"]
+_PASTED = FLAGS["no own words"] | FLAGS["bare paste"]
+_GOES_BACK, _PICKS = OPENING["goes back"], OPENING["picks from a list"]
+_BINDS = (
+    _PICKS | _GOES_BACK | OPENING["links back at once"] | OPENING["adds to what is there"] | OPENING["pastes a failure"]
 )
-_SEVERITY, _ASKS_FIRST = OPENING["rates a severity"], OPENING["asks like a first prompt"]
-_PICKS = OPENING["picks from a list"]
-_BINDS = _PICKS | OPENING["goes back"] | OPENING["links back at once"]
 """Openings after which a prompt does not stand apart, whatever its words."""
 _TURNS = OPENING["names a new task"] | OPENING["goes on after a yes"] | OPENING["begins with now"]
 
@@ -147,7 +135,7 @@ class _Spoken:
 
 def is_finding(prompt: PromptReading) -> bool:
     """Whether a prompt describes what is wrong, as reviewers and their tools do."""
-    return bool(prompt.flags & _PROSE or prompt.opening & _SEVERITY)
+    return bool(prompt.flags & _PROSE or prompt.opening & _COMMENT)
 
 
 def repeats(arc: OpenArc, prompt: PromptReading) -> bool:
@@ -172,8 +160,6 @@ def boundary_signals(arc: OpenArc, turn: Turn) -> list[str]:
         return []
     found = [name for flag, name in _SAID_FLAGS if prompt.flags & flag]
     found += [name for flag, name in _OPENING_FLAGS if prompt.opening & flag]
-    if is_finding(prompt):
-        found.append("describes a finding after another" if arc.has_finding else "describes a finding, the first one")
     shared, new = _shared_words(arc, turn, prompt)
     return found + shared + _shared_work(arc, turn) + _before(arc, prompt) + _taken_together(arc, turn, prompt, new)
 
@@ -185,46 +171,34 @@ def _shared_words(arc: OpenArc, turn: Turn, prompt: PromptReading) -> tuple[list
         fresh = fresh - spoken.topic
     new = len(fresh)
     shared = len(topic) - new
-    answer = arc.last.response
     found = {
         "a word is new": new >= 1,
-        "3 words or more are new": new >= 3,
-        "6 words or more are new": new >= 6,
         "12 words or more are new": new >= 12,
         "hardly a word is known": len(topic) >= 3 and shared * 5 < len(topic),
-        "shares 2 words": shared >= 2,
         "shares 4 words": shared >= 4,
-        # What the answer or a prompt shares is a part of what is shared at all.
-        "shares words with the last answer": answer is not None and shared >= 2 and _share(topic, answer.topic),
-        "shares words with the last prompt": shared >= 2 and bool(arc.prompts) and _share(topic, arc.prompts[-1].topic),
-        "is answered in words of the sub-session": _answered_alike(arc, turn),
     }
-    return [name for name, holds in found.items() if holds], new
+    return [name for name, holds in found.items() if holds] + _answered_alike(arc, turn), new
 
 
-def _share(topic: frozenset[int], other: Sequence[int]) -> bool:
-    return len(topic.intersection(other)) >= 2
-
-
-def _answered_alike(arc: OpenArc, turn: Turn) -> bool:
-    """Whether three uncommon words of the answer stand in the sub-session before it."""
+def _answered_alike(arc: OpenArc, turn: Turn) -> list[str]:
+    """Whether three uncommon words of the answer stand in the sub-session before it, and a tenth in the last answer."""
     if turn.response is None:
-        return False
+        return []
     fresh = said = frozenset(turn.response.topic)
     for spoken in arc.latest:
         fresh = fresh - spoken.topic
-    return len(said) - len(fresh) >= 3
+    found = ["is answered in words of the sub-session"] if len(said) - len(fresh) >= 3 else []
+    # What stands in the last answer is a part of what is not fresh.
+    if len(said) >= _ANSWER_MIN and len(said) > len(fresh) and arc.last.response is not None:
+        again = said.intersection(arc.last.response.topic)
+        found += ["is answered in words of the last answer"] if len(again) * 10 >= len(said) else []
+    return found
 
 
 def _shared_work(arc: OpenArc, turn: Turn) -> list[str]:
     found = []
-    if turn.work.files:
-        touched, changed = turn.work.touched_files, turn.work.changed_files
-        same = not touched.isdisjoint(arc.touched)
-        found += ["works on other files"] if arc.touched and not same else []
-        found += ["works on the same files"] if same else []
-        if changed and arc.changed:
-            found.append("changes other files" if changed.isdisjoint(arc.changed) else "changes the same files")
+    if turn.work.files and arc.changed and not turn.work.changed_files.isdisjoint(arc.changed):
+        found.append("changes the same files")
     if turn.work.observed and not turn.work.tool_calls:
         found.append("uses no tool")
     return found
@@ -237,45 +211,42 @@ def _before(arc: OpenArc, prompt: PromptReading) -> list[str]:
     short = bool(prompt.opening & _PICKS) or not prompt.flags & _OVER_10
     found = {
         "the answer before was an offer": answer is not None and answer.asks,
-        "the work before was done": _finished(arc),
         "the work before was committed": COMMIT in marks,
         "the work before was interrupted": INTERRUPTED in marks,
         "the turn before only navigated": before is None or before.navigational is not None,
+        "the turn before was a command": before is not None and before.navigational == "command",
         "the last prompt described a finding": bool(arc.prompts) and is_finding(arc.prompts[-1]),
-        "follows a plan that was handed over": arc.goal is not None and arc.goal.flags & _PLAN > 0,
         "a short order after a review": short and arc.reviews,
     }
     return [name for name, holds in found.items() if holds]
 
 
-def _finished(arc: OpenArc) -> bool:
-    answer = arc.last.response
-    return answer is not None and answer.reports_done and not answer.asks and arc.has_change
-
-
 def _taken_together(arc: OpenArc, turn: Turn, prompt: PromptReading, new: int) -> list[str]:
     """What only says something in company, the time that passed above all."""
-    asks_first = prompt.opening & _ASKS_FIRST > 0
-    novel = new >= 3 and not prompt.opening & OPENING["goes back"]
-    apart = novel and _stands_apart(arc, prompt)
+    if new < _NOVEL_MIN or prompt.opening & _GOES_BACK:
+        return []
     passed_us = turn.started_us - arc.last.started_us
+    apart = passed_us > 10 * _MINUTE_US and _stands_apart(arc, prompt)
     found = {
-        "asks at length for something new": new >= 3
-        and prompt.flags & _OVER_16 > 0
-        and prompt.flags & (_REQUEST | _REPORT) > 0,
-        "turns to something new": novel and prompt.opening & _TURNS > 0,
-        "stands apart": apart,
-        "stands apart after finished work": apart and _finished(arc),
-        "stands apart, 10 minutes later": apart and passed_us > 10 * _MINUTE_US,
+        "turns to something new": prompt.opening & _TURNS > 0,
+        "stands apart, 10 minutes later": apart,
         "stands apart, 20 minutes later": apart and passed_us > 20 * _MINUTE_US,
         "stands apart, an hour later": apart and passed_us > 60 * _MINUTE_US,
-        "asks like a first prompt, 10 minutes later": apart and asks_first and passed_us > 10 * _MINUTE_US,
     }
     return [name for name, holds in found.items() if holds]
 
 
 def _stands_apart(arc: OpenArc, prompt: PromptReading) -> bool:
     """Whether nothing ties a prompt of new words to what came before it."""
+    # Output that is pasted bare is that of the work before, however new its words.
+    if prompt.opening & _BINDS or prompt.flags & _PASTED or prompt.corrects or prompt.reports_failure:
+        return False
+    # One finding of a review comes after the other, and a plan after the talk that led to it.
+    if (arc.has_finding and is_finding(prompt)) or (prompt.flags & _PLAN and _still_talking(arc)):
+        return False
     answer = arc.last.response
-    offered = answer is not None and answer.asks
-    return not prompt.opening & _BINDS and not offered and not (prompt.corrects or prompt.reports_failure)
+    return answer is None or not answer.asks
+
+
+def _still_talking(arc: OpenArc) -> bool:
+    return not arc.has_change or INTERRUPTED in arc.last.work.marks
