@@ -19,7 +19,7 @@ TIMES = int(os.environ.get("SVC_FUZZ_TIMES", "1"))
 def examples(count: int) -> Callable[[T], T]:
     """So many in the suite."""
     slow = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
-    return settings(max_examples=count * TIMES, deadline=None, suppress_health_check=slow)
+    return settings(max_examples=count * TIMES, suppress_health_check=slow)
 
 
 def _deep(levels: int) -> Any:

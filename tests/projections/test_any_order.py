@@ -155,7 +155,7 @@ def _work_record(kind: str, at_us: int) -> dict[str, Any]:
             return {"kind": "error", "at_us": at_us, "status_code": 529}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(STORIES, st.randoms(use_true_random=False), st.lists(st.integers(0, 60), max_size=12))
 def test_any_order_any_batches_and_duplicates_give_the_same_tables(story: Any, random: Any, cuts: Any) -> None:
     """Late, shuffled, doubled and cut anywhere: the tables are those of the facts in order, applied at once."""
@@ -167,7 +167,7 @@ def test_any_order_any_batches_and_duplicates_give_the_same_tables(story: Any, r
     assert tables(project(shuffled, cuts)) == tables(at_once)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(CORRECTED, st.randoms(use_true_random=False), st.lists(st.integers(0, 60), max_size=12))
 def test_what_people_and_models_say_counts_whenever_it_is_read(story: Any, random: Any, cuts: Any) -> None:
     """Before the capture it is about, long after it, twice: the tables are those of the facts in order."""
@@ -180,7 +180,7 @@ def test_what_people_and_models_say_counts_whenever_it_is_read(story: Any, rando
     assert tables(project(facts, range(len(facts)))) == tables(at_once)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(STORIES)
 def test_one_fact_at_a_time_gives_the_tables_of_all_at_once(story: Any) -> None:
     """Batches of one are the live case, one batch the replay."""

@@ -356,7 +356,7 @@ def shown(db: sqlite3.Connection) -> dict[str, tuple[Any, ...]]:
     return {row[0]: row for row in db.execute(query)}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(CORRECTED, st.lists(st.integers(0, 90), max_size=12), st.lists(st.integers(0, 40), max_size=4), st.data())
 def test_who_fetches_what_was_told_knows_all(story: Any, cuts: Any, pauses: Any, data: Any) -> None:
     """Any facts in any batches: a follower who fetches only what is named has what a fetch of everything gives."""
@@ -381,7 +381,7 @@ def test_who_fetches_what_was_told_knows_all(story: Any, cuts: Any, pauses: Any,
         assert known == now
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(CORRECTED, st.lists(st.integers(0, 60), max_size=12))
 def test_the_tables_are_the_same_whether_anybody_follows_or_not(story: Any, cuts: Any) -> None:
     """Keeping changes is no part of any conclusion."""

@@ -262,7 +262,7 @@ def _differing(facts: list[Placed], cuts: Iterable[int], expected: dict[str, lis
     return [name for name in expected if found[name] != expected[name]]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(STORIES, st.randoms(use_true_random=False), st.lists(st.integers(0, 60), max_size=12))
 def test_any_order_any_batches_and_duplicates_give_the_same_flags(story: Any, random: Any, cuts: Any) -> None:
     """Late, shuffled, doubled, cut anywhere, claims before or among them: the tables are those of all at once."""

@@ -133,7 +133,7 @@ def pieces_of(whole: Rubric, shares: Sequence[Set[BooleanName]], name: str = "pi
     ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(_verdicts(), st.lists(_earned, min_size=2, max_size=4), st.booleans())
 def test_a_prompt_cut_into_pieces_raises_no_figure(
     whole: Rubric, shares: list[set[BooleanName]], checked: bool
@@ -143,7 +143,7 @@ def test_a_prompt_cut_into_pieces_raises_no_figure(
     assert raised(before, figures(pieces_of(whole, shares), checked=checked)) == []
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.lists(_verdicts(), max_size=2),
     _verdicts(),

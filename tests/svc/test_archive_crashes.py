@@ -145,7 +145,7 @@ def test_a_crash_between_any_two_steps(tmp_path: Path) -> None:
     views.close()
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.lists(st.integers(0, 30), max_size=25))
 def test_many_crashes_in_a_row(tmp_path_factory: pytest.TempPathFactory, lives: list[int]) -> None:
     """While rows go on coming in and changing, every life of the process ends after so many steps."""

@@ -89,7 +89,7 @@ CHANGES = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(CHANGES)
 def test_wherever_a_row_lies_it_counts_once(
     tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[int, dict[str, Any], str]]
@@ -229,7 +229,7 @@ def test_files_that_the_library_refuses_are_dropped(archive: Archive, views: sql
     assert found.coverage.unreadable_files == found.coverage.dropped_files == 8
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(st.randoms(use_true_random=False))
 def test_no_damage_makes_a_read_fail(tmp_path_factory: pytest.TempPathFactory, chance: random.Random) -> None:
     """Bytes that somebody changed: what is told is never more than there was."""

@@ -335,7 +335,7 @@ async def test_a_packed_file_is_named_as_one_that_was_not_read(tmp_path: Path) -
 WHOLE = raw([meta(), *turn(10), *turn(100, "and the logout", 2, spent=3)])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, len(WHOLE)))
 def test_a_file_cut_anywhere_says_nothing_false_and_the_next_run_completes_it(
     tmp_path_factory: pytest.TempPathFactory, place: int

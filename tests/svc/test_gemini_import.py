@@ -314,7 +314,7 @@ CUT = {
 
 
 @pytest.mark.parametrize("name", list(CUT))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(part=st.floats(0, 1))
 def test_a_file_cut_anywhere_says_nothing_false_and_the_next_run_completes_it(
     tmp_path_factory: pytest.TempPathFactory, name: str, part: float

@@ -211,7 +211,7 @@ async def sent_for(days: Sequence[Narration], folder: Path) -> list[Request]:
         return desk.server.received
 
 
-@settings(max_examples=3, phases=[Phase.generate], suppress_health_check=list(HealthCheck), deadline=None)
+@settings(max_examples=3, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 @given(st.lists(PLANTED, min_size=8, max_size=8))
 def test_nothing_of_a_developer_reaches_the_model(tmp_path: Path, cases: list[tuple[list[str], str, bool]]) -> None:
     """No marker, no id, no name, no grade, score or rank, no date."""

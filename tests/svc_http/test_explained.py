@@ -92,7 +92,7 @@ async def test_each_of_the_demo_quotes_a_prompt_and_a_fact_for_every_judge(
         check(house.events, shown)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(CORRECTED)
 async def test_each_of_any_story_quotes_a_prompt_and_a_fact_for_every_judge(story: Any) -> None:
     """Prompts seen by plugin and log, work named and unnamed, ends, errors, and what people said of it."""

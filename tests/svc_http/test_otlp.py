@@ -427,7 +427,7 @@ _ATTRIBUTES = st.lists(st.fixed_dictionaries({"key": _KEYS, "value": _VALUES}), 
 
 
 @given(data=st.data(), path=st.sampled_from(["/v1/logs", "/v1/traces", "/v1/metrics"]))
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 async def test_no_json_at_all_is_a_500(intake: Caller, data: st.DataObject, path: str) -> None:
     """Whatever stands where in a body, it is 200 or 400, and the server stays as it is."""
     event = {"key": "event.name", "value": {"stringValue": data.draw(_EVENTS)}}

@@ -217,7 +217,7 @@ _TEXTS = st.lists(st.lists(_PIECES | st.text(max_size=6), max_size=4).map("".joi
 
 
 @given(_TEXTS, _TEXTS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_texts_looked_through_together_are_cleaned_as_if_alone(first: list[str], second: list[str]) -> None:
     """And the JSON around them stays what it was."""
     encode = msgspec.json.Encoder(order="sorted").encode
@@ -237,7 +237,7 @@ def _cleaned(value: Any) -> Any:
 
 
 @given(st.binary(max_size=3), st.sampled_from(["split", "walk"]))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_what_is_kept_can_be_read_again(noise: bytes, cutter: str) -> None:
     """The kept part of an export becomes the same records."""
     text = noise.decode("latin-1")

@@ -136,7 +136,7 @@ def _enveloped(signal: Signal) -> st.SearchStrategy[object]:
 
 
 @given(data=st.data(), signal=st.sampled_from(["logs", "traces", "metrics"]), escaped=st.booleans())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_both_splitters_agree_on_anything(data: st.DataObject, signal: Signal, escaped: bool) -> None:
     """They cut alike, or refuse alike."""
     value = data.draw(_enveloped(signal) | _JSON)
@@ -146,7 +146,7 @@ def test_both_splitters_agree_on_anything(data: st.DataObject, signal: Signal, e
 
 
 @given(data=st.data(), signal=st.sampled_from(["logs", "traces", "metrics"]))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_both_splitters_agree_on_damaged_bodies(data: st.DataObject, signal: Signal) -> None:
     """A byte lost, changed or added."""
     body = bytearray(json.dumps(data.draw(_enveloped(signal))).encode())
@@ -160,7 +160,7 @@ def test_both_splitters_agree_on_damaged_bodies(data: st.DataObject, signal: Sig
 
 
 @given(data=st.data(), signal=st.sampled_from(["logs", "traces", "metrics"]))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_any_export_becomes_commands_or_faults(data: st.DataObject, signal: Signal) -> None:
     """Nothing in a record breaks the reading of the others, and both ways lead to the same commands."""
     body = json.dumps(data.draw(_enveloped(signal))).encode()
