@@ -89,4 +89,4 @@ binary: dev
 	$(BIN)/python -m tests.smoke dist/svc
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .schemathesis
