@@ -85,10 +85,10 @@ def history(seed: int, kind: StoreKind, size: Size = Size()) -> Told:  # noqa: B
             try:
                 in_virtual_time(made.run)
             except BaseException as error:
-                cause = made.confession() or _first(error)
+                cause = _first(error)
                 if isinstance(cause, KeyboardInterrupt):
                     raise cause from error
-                raise Failed(seed, kind, made.step, cause) from error
+                raise Failed(seed, kind, made.step, made.confession() or cause) from error
         return made.told()
 
 
@@ -464,8 +464,8 @@ def catalog() -> dict[str, Any]:
 
 
 def _first(error: BaseException) -> BaseException:
-    """What went wrong first, out of what else that made of it; a divergence before anything else."""
+    """What went wrong first, out of what else that made of it: somebody's Ctrl-C, else a divergence, else anything."""
     if not isinstance(error, BaseExceptionGroup):
         return error
     found = [_first(each) for each in error.exceptions]
-    return next((each for each in found if isinstance(each, Divergence)), found[0])
+    return min(found, key=lambda each: (not isinstance(each, KeyboardInterrupt), not isinstance(each, Divergence)))
