@@ -61,6 +61,8 @@ _COMMENT = re.compile(
     r"\b(?:reviewers?|review(?:er'?s)? comments?|pr comment|got this (?:comment|feedback|review)"
     r"|(?:this|got|some) feedback|copilot|bugbot|coderabbit|the bot)\b"
 )
+_COMMENT_SIGNS = ("review", "comment", "feedback", "copilot", "bot", "coderabbit")
+"""One of them stands in every text that `_COMMENT` finds something in: a quick look that mostly saves the slow one."""
 _REMARKS = re.compile(
     r"\b(?:consider|should|instead of|could|would|may|might|can (?:lead|cause|panic|fail|result)|means|causes?"
     r"|leads? to|risks?|potential\w*|unused|unnecessar\w+|inconsisten\w+|duplicat\w+|lacks?|missing|omits?|never"
@@ -93,6 +95,7 @@ def opening_flags(text: str, own: str, words: int) -> int:
     said = own.strip()
     head = said[:HEAD_CHARS].lower()
     near = head[:_NEAR_CHARS]
+    nobody = words > _OWN_WORDS_MIN and not _PERSON.search(head)
     found = (
         _NEW_TASK.search(near),
         _GOES_BACK.search(_first_words(near, 14)),
@@ -102,14 +105,19 @@ def opening_flags(text: str, own: str, words: int) -> int:
         words > _ASK_WORDS_MIN and _ASKS_FIRST.match(head),
         _LINKS_BACK.match(head),
         _POINTS.search(_first_words(near, 5)),
-        words > _OWN_WORDS_MIN and not _PERSON.search(head),
+        nobody,
         "severity" in head and _SEVERITY.search(head),
         len(text) > len(own) and _FAILURE.search(text[:HEAD_CHARS]),
         words <= _ADDS_WORDS_MAX and _ADDS.search(said[-_END_CHARS:].lower()),
-        words > _LONG_WORDS_MIN and _COMMENT.search(near),
-        words > _OWN_WORDS_MIN and not _PERSON.search(head) and len(_REMARKS.findall(head)) > 1,
+        words > _LONG_WORDS_MIN and any(map(near.__contains__, _COMMENT_SIGNS)) and _COMMENT.search(near),
+        nobody and _remarks_twice(head),
     )
     return sum(1 << place for place, holds in enumerate(found) if holds)
+
+
+def _remarks_twice(head: str) -> bool:
+    first = _REMARKS.search(head)
+    return first is not None and _REMARKS.search(head, first.end()) is not None
 
 
 def _goes_on_after_yes(head: str) -> bool:
