@@ -71,7 +71,7 @@ def _once(trial: Trial, name: str, illness: Illness, place: Path | None = None) 
     with trial.house(name, place=place) as house:
         server = house.serve()
         for _ in range(2):
-            _ill_once(house, server, chance, illness, trial.outcome)
+            _ill_once(house, server, chance, illness, trial.outcome, room=place is not None)
         house.load.pause()
         house.settle(server, trial.outcome, name)
         trial.outcome.check(server.stop() == 0, f"{name}: the server does not stop in order")
@@ -79,28 +79,36 @@ def _once(trial: Trial, name: str, illness: Illness, place: Path | None = None) 
     trial.done()
 
 
-def _ill_once(house: House, server: Server, chance: random.Random, illness: Illness, outcome: Outcome) -> None:
+def _ill_once(
+    house: House, server: Server, chance: random.Random, illness: Illness, outcome: Outcome, *, room: bool
+) -> None:
+    """`room`: what is small may still be stored meanwhile, and so acknowledged."""
     house.load.resume(server)
     house.load.wait_for(chance.randint(*CAPTURES))
     with illness(house.var):
         outcome.check(_until(server, lambda: _refused(house)), f"{house.var}: no capture was refused")
-        for port in (server.intake, server.api):
-            unwell = _until(server, lambda port=port: get(port, "/health", house.owners[0])[0] == 503)  # type: ignore[misc]
-            outcome.check(unwell, f"{house.var}: /health stays well")
+        _health(house, server, 503, outcome)
+        before = house.load.acknowledged
         _read(house, server, outcome)
         time.sleep(chance.uniform(*ILL_SECONDS))
+        taken = house.load.acknowledged - before
+        outcome.check(room or not taken, f"{house.var}: {taken} captures were acknowledged and cannot be stored")
     before = house.load.acknowledged
-    outcome.check(
-        _until(server, lambda: house.load.acknowledged > before), f"{house.var}: no capture is taken any more"
-    )
-    for port in (server.intake, server.api):
-        well = _until(server, lambda port=port: get(port, "/health", house.owners[0])[0] == 200)  # type: ignore[misc]
-        outcome.check(well, f"{house.var}: /health does not recover")
+    again = _until(server, lambda: house.load.acknowledged > before)
+    outcome.check(again, f"{house.var}: no capture is taken any more")
+    _health(house, server, 200, outcome)
     outcome.check(server.process.poll() is None, f"{house.var}: the server has ended: {log_tail(house.var)}")
     outcome.check(wait_level(server, house.owners), f"{house.var}: the views do not become level")
     outcome.count("captures answered 503", house.load.statuses.pop("503", 0))
     other = set(house.load.statuses) - _ALLOWED
     outcome.check(not other, f"{house.var}: answers {other}")
+
+
+def _health(house: House, server: Server, status: int, outcome: Outcome) -> None:
+    """Both listeners say so before long."""
+    for name, port in (("intake", server.intake), ("API", server.api)):
+        said = _until(server, lambda port=port: get(port, "/health", house.owners[0])[0] == status)  # type: ignore[misc]
+        outcome.check(said, f"{house.var}: /health of the {name} does not become {status}")
 
 
 def _refused(house: House) -> bool:
