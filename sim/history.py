@@ -3,7 +3,8 @@
 import tempfile
 import traceback
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 import msgspec
 import structlog
 import trio
+from structlog.typing import Processor
 
 import svc.actors
 import svc.archive.lane
@@ -81,7 +83,8 @@ def history(seed: int, kind: StoreKind, size: Size = Size()) -> Told:  # noqa: B
     """Raises `Failed`."""
     with seeded(seed) as chance, tempfile.TemporaryDirectory(prefix="svc-sim-") as folder:
         made = History(World(Path(folder), kind, Random(chance.random()), START_US), chance, size)
-        with patched([*threads.PATCHES, (svc.worker, "open_writer", disk.open_writer), *bounds(chance)]):
+        patches = [*threads.PATCHES, (svc.worker, "open_writer", disk.open_writer), *bounds(chance)]
+        with patched(patches), logging_to(made.heard):
             try:
                 in_virtual_time(made.run)
             except BaseException as error:
@@ -90,6 +93,17 @@ def history(seed: int, kind: StoreKind, size: Size = Size()) -> Told:  # noqa: B
                     raise cause from error
                 raise Failed(seed, kind, made.step, made.confession() or cause) from error
         return made.told()
+
+
+@contextmanager
+def logging_to(heard: Processor) -> Iterator[None]:
+    """Within the block, each line of the service's log goes there."""
+    before = structlog.get_config()
+    structlog.configure(processors=[heard], cache_logger_on_first_use=False)
+    try:
+        yield
+    finally:
+        structlog.configure(**before)
 
 
 def bounds(chance: Random) -> Patches:
@@ -145,7 +159,6 @@ class History:
 
     async def run(self) -> None:
         """All of it. Raises `Divergence`, or what broke."""
-        structlog.configure(processors=[self._heard], cache_logger_on_first_use=False)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self.world.run)
             await self._set_up()
@@ -167,7 +180,7 @@ class History:
         told = traceback.format_exception(error) if isinstance(error, BaseException) else []
         return Divergence(f"the service says: {said}: {''.join(told)}")
 
-    def _heard(self, _logger: Any, _name: str, line: Any) -> Any:
+    def heard(self, _logger: Any, _name: str, line: Any) -> Any:
         """What the service writes to its log is not shown; what it says of faults of its own is one here."""
         if line.get("event") in BROKEN:
             self.confessed.append((str(line.get("event")), line.get("exc_info")))
