@@ -1,5 +1,6 @@
 """The one projector: pulls facts from the log, applies them to the views and says how far it has come."""
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -29,12 +30,13 @@ class Projector:
         self._begun = trio.Event()
         self._exclusive = trio.Lock()
         self._worker = worker_for(path)
-        self._readers = ReadPool(path)
+        self._token: trio.lowlevel.TrioToken | None = None
+        self._readers = ReadPool(path, self._unreadable)
         with self._readers.reading() as db:
             self._position = bookmark(db).position
         self._level_at = journal.head
         self.damaged: Callable[[str], None] = lambda _flaw: None
-        """Called, again and again, while a step meets a damaged page; it must not fail, nor take long."""
+        """Called, again and again, while a step or a reader meets a damaged page; it must not fail, nor take long."""
         self.steps = 0
         """Batches that were applied."""
         self.failures = 0
@@ -57,11 +59,13 @@ class Projector:
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Project until cancelled; after a failure, go on a little later."""
+        self._token = trio.lowlevel.current_trio_token()
         task_status.started()
         pause_seconds = PROJECT_INTERVAL_SECONDS
         while True:
             try:
-                await self._worker.start()
+                async with self._exclusive:  # an exchange lets go of a worker that has started, or of none
+                    await self._worker.start()
                 self._begun.set()
                 await self._round()
                 pause_seconds = PROJECT_INTERVAL_SECONDS
@@ -107,7 +111,7 @@ class Projector:
                 await worker.close()
                 raise
             old_worker, old_readers = self._worker, self._readers
-            self._worker, self._readers = worker, ReadPool(path)
+            self._worker, self._readers = worker, ReadPool(path, self._unreadable)
             self._note(position)
         old_readers.close()
         await old_worker.close()
@@ -132,6 +136,12 @@ class Projector:
             self._wanted = trio.Event()
             with trio.move_on_after(PROJECT_INTERVAL_SECONDS):
                 await self._wanted.wait()
+
+    def _unreadable(self, flaw: str) -> None:
+        """What a reader met, in whatever thread it runs; whoever reads need not know who mends."""
+        if self._token is not None:
+            with contextlib.suppress(trio.RunFinishedError):
+                self._token.run_sync_soon(self.damaged, flaw)
 
     def _note(self, position: int) -> None:
         self._position = position

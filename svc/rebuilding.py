@@ -1,5 +1,6 @@
 """Replaying under a running server: a child process builds the new views, then the server serves from them."""
 
+import contextlib
 import os
 import subprocess
 from collections.abc import Mapping
@@ -15,7 +16,7 @@ from svc.program import program
 from svc.projector import Projector
 from svc.replay import Progress
 from svc.rules import checked
-from svc.views import new_file
+from svc.views import new_file, remove
 from svc_http.server_shown import ReplayStatus
 
 log = structlog.get_logger()
@@ -52,6 +53,10 @@ async def _follow(lines: trio.abc.ReceiveStream, progress: Progress) -> None:
             progress(step.done, step.of)
 
 
+class NotRebuilt(Exception):
+    """A replay ended without new views; the server's log says why."""
+
+
 class Rebuilding:
     """Starts at most one build at a time and exchanges the views when it is done."""
 
@@ -66,10 +71,13 @@ class Rebuilding:
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Own the builds until cancelled; a build under way is then stopped and its file left behind."""
-        async with trio.open_nursery() as nursery:
-            self._nursery = nursery
-            task_status.started()
-            await trio.sleep_forever()
+        try:
+            async with trio.open_nursery() as nursery:
+                self._nursery = nursery
+                task_status.started()
+                await trio.sleep_forever()
+        finally:
+            self._nursery = None
 
     def start(self, rules_version: int | None) -> ReplayStatus:
         """Begin a replay, or join the one that runs. Raises `UnknownRules`."""
@@ -82,19 +90,25 @@ class Rebuilding:
         return self.status
 
     def mend(self, flaw: str) -> None:
-        """Build views anew of which a page or a row cannot be read, once in a while; `flaw` says which."""
+        """Build views anew of which a page or a row cannot be read, once in a while; `flaw` says which.
+
+        Whoever meets it while the service starts meets it again.
+        """
         now = trio.current_time()
-        if self.status.state == "running" or now < self._mends_again:
+        if self._nursery is None or self.status.state == "running" or now < self._mends_again:
             return
         self._mends_again = now + MEND_PAUSE_SECONDS
         log.error("the views are damaged and are built anew from the log", flaw=flaw)
         self.start(None)
 
     async def anew(self) -> None:
-        """Once the replay that runs has ended, another one from its beginning to its end."""
+        """Once the replay that runs has ended, another one from its beginning to its end. Raises `NotRebuilt`."""
         await self._ended.wait()
         self.start(None)
-        await self._ended.wait()
+        while self.status.state == "running":
+            await self._ended.wait()
+        if self.status.state == "failed":
+            raise NotRebuilt("the views could not be built anew; the log says why")
 
     async def _replay(self, rules_version: int) -> None:
         path = new_file(self._var, rules_version)
@@ -104,6 +118,9 @@ class Rebuilding:
         except Exception:  # of the build, of the process that was to keep the new views, or of a full disk
             log.exception("a replay failed; the old views go on serving")
             self.status = ReplayStatus(state="failed", message="the build stopped; see the server's log")
+            if path != self._projector.readers.path:
+                with contextlib.suppress(OSError):  # the next start removes it
+                    remove(path)
         else:
             self.status = msgspec.structs.replace(self.status, state="completed")
         finally:

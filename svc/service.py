@@ -167,7 +167,7 @@ class RunningService:
         return await self._queried(lambda db: query(Reader(db, self._fetch), scope, *args, **kwargs))
 
     async def _queried(self, query: Callable[[sqlite3.Connection], T]) -> T:
-        """Run a query in a thread. Raises `Unavailable` where the views cannot be read; damaged ones are built anew."""
+        """Run a query in a thread. Raises `Unavailable` where the views cannot be read."""
 
         def run() -> T:
             with self.projector.readers.reading() as db:
@@ -181,7 +181,6 @@ class RunningService:
         try:
             yield
         except ViewsDamaged as error:
-            self._rebuilding.mend(str(error))
             raise Unavailable(
                 "the views are damaged at this place and are built anew from the log; try again soon, and where that "
                 "does not help, see what `svc verify` says"

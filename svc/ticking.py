@@ -33,7 +33,7 @@ class Ticker:
         """Append that time has passed, if that settles something; whether it did."""
         try:
             due_us = await trio.to_thread.run_sync(self._due_us)
-        except sqlite3.Error:  # whoever reads or writes these views next says what is wrong with them
+        except sqlite3.Error:  # damaged ones are built anew, and what else keeps them from being read may pass
             return False
         now_us = self._clock.now_us()
         if due_us is None or due_us > now_us or not self._projector.is_level:

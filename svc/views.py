@@ -7,7 +7,7 @@ renamed or replaced under an open connection: a new one is built beside it and t
 import contextlib
 import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Lock
 
@@ -93,8 +93,10 @@ class ViewsDamaged(sqlite3.DatabaseError):
 class ReadPool:
     """Read-only connections to one views file, for any thread."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, unreadable: Callable[[str], None] = lambda _flaw: None) -> None:
+        """`unreadable`: called with each flaw that a reader meets, in the reader's thread; it must not fail."""
         self.path = path
+        self._unreadable = unreadable
         self._idle: list[sqlite3.Connection] = []
         self._lock = Lock()
         self._closed = False
@@ -111,13 +113,14 @@ class ReadPool:
             try:
                 yield db
             finally:
-                db.execute("ROLLBACK")
+                if db.in_transaction:  # some errors end it, and another one here would hide them
+                    db.execute("ROLLBACK")
         except (sqlite3.Error, msgspec.MsgspecError) as error:
-            if is_damage(error) or isinstance(
-                error, msgspec.MsgspecError
-            ):  # a column that holds JSON does not any more
-                raise damaged(self.path, error) from error
-            raise
+            if not is_damage(error) and isinstance(error, sqlite3.Error):
+                raise
+            flaw = damaged(self.path, error)  # of msgspec: a column that holds JSON does not any more
+            self._unreadable(str(flaw))
+            raise flaw from error
         finally:
             self._give_back(db)
 

@@ -12,8 +12,11 @@ import structlog
 import trio
 
 from aggregates.events import MembershipStarted
+from aggregates.stays import Stay
+from aggregates.windows import Window
 from projections.damage import is_damage, is_passing
 from projections.prompt_rows import prompt_rows
+from projections.spending import Asked
 from svc import rebuilding
 from svc.app import open_service
 from svc.cli.common import EXPECTED
@@ -28,13 +31,13 @@ from svc.store import StoreUnavailable
 from svc.views import ReadPool, ViewsDamaged, current_file, new_file, open_writer, point_to
 from svc.worker import DAMAGED, NOT_OPENED, ChildWorker, WorkerGone
 from svc_http.ports import Unavailable
-from tests.svc.test_service import Running, running
+from tests.svc.test_service import MINUTE_US, NOW_US, Running, running
 
 __all__ = ["running"]
 
 
 def shatter(path: Path, table: str) -> None:
-    """Overwrite the root page of a table."""
+    """Overwrite the root page of a table, or of an index."""
     with closing(sqlite3.connect(path)) as db:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         (page,) = db.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (table,)).fetchone()
@@ -109,13 +112,29 @@ async def test_a_step_that_meets_a_damaged_page_has_the_views_built_anew(running
         assert db.execute("SELECT count(*) FROM failed").fetchone() == (0,)
 
 
-async def test_a_quiet_server_outlives_damaged_views(running: Running) -> None:
-    """The clock looks into them every few seconds."""
+async def test_a_quiet_server_has_damaged_views_built_anew(running: Running) -> None:
+    """The clock looks into them every few seconds: nobody else need meet the page that it needs."""
     await running.prompt()
     await running.rows()
-    for table in ("turns", "sub_sessions", "sessions"):
-        shatter(views_of(running), table)
+    old = views_of(running)
+    shatter(old, "idx_sub_sessions_settles_at_us")
     assert await running.ticker().look() is False
+    await mended(running, old)
+    assert len(await running.rows()) == 1
+
+
+async def test_damage_that_only_a_teams_costs_meet_is_mended_as_well(running: Running) -> None:
+    """They are read by the archive, which knows nothing of rebuilding."""
+    await running.prompt()
+    await running.rows()
+    old = views_of(running)
+    shatter(old, "prompts")
+    window = Window(0, NOW_US + MINUTE_US)
+    asked = Asked(window, (Stay(running.scope.developer_id, window.start_us, window.end_us),))
+    with pytest.raises(Unavailable):
+        await running.service.team_spending(running.scope, [asked])
+    await mended(running, old)
+    assert len(await running.service.team_spending(running.scope, [asked])) == 1
 
 
 def test_views_that_somebody_holds_are_no_damaged_views(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

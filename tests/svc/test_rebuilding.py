@@ -11,7 +11,7 @@ from svc import rebuilding as module
 from svc.event_log import open_log
 from svc.journal import Journal
 from svc.projector import Projector
-from svc.rebuilding import Rebuilding
+from svc.rebuilding import NotRebuilt, Rebuilding
 from svc.replay import Progress
 from svc.rules import RULES_VERSION
 from svc.views import current_file, new_file, open_writer, point_to, remove_others
@@ -88,9 +88,12 @@ async def kept(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[
 
 
 def serves(kept: Kept) -> bool:
-    """Whether the old file is there, pointed to, and read."""
+    """Whether the old file is there, pointed to, and read; and nothing is left of another one."""
     with kept.projector.readers.reading() as db:
         assert bookmark(db).position == 0
+    assert {path.name.partition("-wal")[0].partition("-shm")[0] for path in kept.var.glob("views-*")} == {
+        kept.first.name
+    }
     return current_file(kept.var, RULES_VERSION) == kept.first == kept.projector.readers.path
 
 
@@ -114,6 +117,30 @@ async def test_a_pointer_that_cannot_be_written_leaves_the_old_views(
     assert await kept.replayed() == "failed"
     assert serves(kept)
     assert [hand.closed for hand in kept.hands] == [False, True]
+
+
+@pytest.mark.parametrize("kept", [True], indirect=True)
+async def test_who_needs_new_views_hears_that_there_are_none(kept: Kept) -> None:
+    """Nobody is told to be forgotten while the tables of before go on serving."""
+    async with trio.open_nursery() as nursery:
+        await nursery.start(kept.rebuilding.run)
+        with trio.fail_after(10), pytest.raises(NotRebuilt):
+            await kept.rebuilding.anew()
+        nursery.cancel_scope.cancel()
+
+
+async def test_damage_that_is_met_before_or_after_the_service_runs_starts_nothing(kept: Kept) -> None:
+    """It is met again while it runs, and mended then."""
+    kept.rebuilding.mend("a page")
+    async with trio.open_nursery() as nursery:
+        await nursery.start(kept.rebuilding.run)
+        kept.rebuilding.mend("a page")
+        assert kept.rebuilding.status.state == "running"
+        while kept.rebuilding.status.state == "running":
+            await trio.lowlevel.checkpoint()
+        nursery.cancel_scope.cancel()
+    kept.rebuilding.mend("a page")
+    assert kept.rebuilding.status.state == "completed"
 
 
 async def test_a_replay_that_succeeds_lets_go_of_the_old_views(kept: Kept) -> None:
