@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -20,24 +19,19 @@ import svc.actors
 import svc.archive.lane
 import svc.journal
 import svc.worker
-import svc_http.otlp
-from sim import disk, stories, threads
-from sim.chance import Patches, in_virtual_time, patched, seeded
+from sim import disk, sending, stories, threads
+from sim.chance import in_virtual_time, patched, seeded
 from sim.clients import Clients, Tally
-from sim.fate import FATE, PLACES, Place
+from sim.fate import FATE
+from sim.faults import Faults, narrow_bounds
 from sim.model import Divergence, Person, same
 from sim.reads import Reads
-from sim.stories import DAY_US, HOUR_US, MINUTE_US, PRICED, Session
+from sim.stories import DAY_US, HOUR_US, MINUTE_US, Session
 from sim.world import StoreKind, World
 from svc.replay import build, copy_of, digests
-from svc.rules import RULES_VERSION
-from svc.views import new_file
 
 START_US = 1_780_272_000 * 1_000_000
 """A midnight of UTC."""
-
-STEPS_TO_DEATH: dict[Place, int] = {"thread": 80, "insert": 25, "read": 60, "views": 500}
-"""How many of each kind a step of a history makes, about."""
 
 BROKEN = ("a command could not be decided", "a request broke", "a stored event is corrupt and is passed over")
 """What the service says of faults of its own."""
@@ -83,7 +77,7 @@ def history(seed: int, kind: StoreKind, size: Size = Size()) -> Told:  # noqa: B
     """Raises `Failed`."""
     with seeded(seed) as chance, tempfile.TemporaryDirectory(prefix="svc-sim-") as folder:
         made = History(World(Path(folder), kind, Random(chance.random()), START_US), chance, size)
-        patches = [*threads.PATCHES, (svc.worker, "open_writer", disk.open_writer), *bounds(chance)]
+        patches = [*threads.PATCHES, (svc.worker, "open_writer", disk.open_writer), *narrow_bounds(chance)]
         with patched(patches), logging_to(made.heard):
             try:
                 in_virtual_time(made.run)
@@ -106,24 +100,6 @@ def logging_to(heard: Processor) -> Iterator[None]:
         structlog.configure(**before)
 
 
-def bounds(chance: Random) -> Patches:
-    """Bounds so narrow, in every second history, that everything that is full or evicted is met with."""
-    if chance.random() < 0.5:
-        return []
-    return [
-        (svc.actors, "MAILBOX_COMMANDS_MAX", chance.randint(1, 4)),
-        (svc.actors, "ACTOR_BATCH_COMMANDS_MAX", chance.randint(1, 4)),
-        (svc.actors, "ACTOR_STREAMS_MAX", chance.randint(6, 12)),
-        (svc.actors, "ACTOR_IDLE_SECONDS", chance.uniform(0.01, 5)),
-        (svc.journal, "COMMIT_APPENDS_MAX", chance.randint(1, 4)),
-        (svc.journal, "JOURNAL_APPENDS_MAX", chance.randint(2, 6)),
-        (svc.worker, "PROJECT_EVENTS_MAX", chance.choice((1, 2, 7, 1_000))),
-        (svc.archive.lane, "ARCHIVE_INTERVAL_SECONDS", chance.choice((2.0, 30.0, 300.0))),
-        (svc_http.otlp, "INLINE_BYTES_MAX", chance.choice((500, 4_000, 256 * 1024))),
-        (svc_http.otlp, "PIECE_BYTES_MAX", chance.choice((1_000, 512 * 1024))),
-    ]
-
-
 class History:
     """Everybody, and what happens to them."""
 
@@ -137,6 +113,7 @@ class History:
         self.deeds: list[tuple[str, Deed]] = []
         """What is still to be sent, in no order."""
         self.done: Counter[str] = Counter()
+        self.faults = Faults(world, self.clients, chance, self.done)
         self.step = "setting up"
         self.true_us = START_US
         """What o'clock it is for agents, whatever the server's clock shows."""
@@ -195,7 +172,9 @@ class History:
             team = await self._made("teams", {"organization_id": organization, "name": "Team"}, "team_id")
             people = [await self._person(organization, team, number) for number in range(self.size.people)]
             self.teams.append((team, people))
-        answer = await self.clients.administer("POST", "control/catalog", {"document": catalog(), "source": "sim"})
+        answer = await self.clients.administer(
+            "POST", "control/catalog", {"document": sending.catalog(), "source": "sim"}
+        )
         same("the catalog", answer.status, 201)
         self.true_us += 2 * DAY_US
         self._set_clock(0)
@@ -226,7 +205,7 @@ class History:
         count = self.chance.randint(1, self.size.deeds)
         now, self.deeds = self.deeds[:count], self.deeds[count:]
         async with trio.open_nursery() as faults:
-            self._draw_faults(faults)
+            self.faults.draw(faults)
             async with trio.open_nursery() as nursery:
                 for name, deed in now:
                     nursery.start_soon(self._do, name, deed)
@@ -253,58 +232,6 @@ class History:
     def _set_clock(self, skew_us: int) -> None:
         self.world.clock.advance(self.true_us + skew_us - self.world.clock.now_us())
 
-    def _draw_faults(self, nursery: trio.Nursery) -> None:
-        """Of each kind perhaps one."""
-        chance, life = self.chance, self.world.life
-        if life is None:
-            return
-        if chance.random() < 0.5:
-            place = chance.choice(PLACES)
-            life.fate.light(place, chance.randint(1, STEPS_TO_DEATH[place]))
-            self.done[f"fuse: {place}"] += 1
-        if chance.random() < 0.2:
-            place = chance.choice(PLACES)
-            self.world.next_fate = place, chance.randint(1, STEPS_TO_DEATH[place])
-        if chance.random() < 0.3:
-            life.fate.slowest_seconds = chance.choice((0.01, 0.3, 3.0))
-        if chance.random() < 0.25:
-            nursery.start_soon(self._disk_full)
-        if chance.random() < 0.15:
-            nursery.start_soon(self._restart)
-        if chance.random() < 0.15:
-            nursery.start_soon(self._exchange)
-        self.clients.hang_up = 0.3 if chance.random() < 0.3 else 0.0
-
-    async def _disk_full(self) -> None:
-        await trio.sleep(self.chance.uniform(0, 2))
-        life = self.world.life
-        if life is not None:
-            life.fate.refusal = self.chance.choice(("refused", "unknown"))
-            self.done[f"disk: {life.fate.refusal}"] += 1
-            await trio.sleep(self.chance.uniform(0.5, 30))
-            life.fate.refusal = None
-
-    async def _restart(self) -> None:
-        await trio.sleep(self.chance.uniform(0, 3))
-        await self.world.restart()
-        self.done["restarts"] += 1
-
-    async def _exchange(self) -> None:
-        """The views are built anew beside those that serve, and exchanged; in a server a child process builds them."""
-        await trio.sleep(self.chance.uniform(0, 2))
-        life = self.world.life
-        if life is None or life.built is None or not life.up or life.fate.over:
-            return
-        FATE.set(life.fate)
-        path = new_file(life.var, RULES_VERSION)
-        try:
-            build(path, life.store, life.vault.known_digester, lambda _done, _of: None)
-            await life.built.projector.exchange(path)
-        except Exception:
-            if not life.fate.over:
-                raise
-        self.done["exchanges of views"] += 1
-
     async def _calm(self) -> None:
         """Nothing befalls the service any more, and what is due to settle settles."""
         self.clients.hang_up, self.world.next_fate = 0.0, None
@@ -326,7 +253,7 @@ class History:
             for turn in session.turns:
                 self._later("prompt", partial(self.clients.prompt, person, turn))
                 self._later("response", partial(self._respond, person, turn))
-        for export in _cuts(chance, session.records):
+        for export in stories.cuts(chance, session.records):
             self._later("logs", partial(self.clients.logs, person, export))
         if session.points:
             self._later("metrics", partial(self.clients.metrics, person, session.points))
@@ -445,35 +372,6 @@ class History:
             copy = copy_of(path, self.world.folder / f"copy-{number}.db")
             same(f"tables of a replay by {batch_events}", digests(copy), expected)
             copy.close()
-
-
-def _cuts(chance: Random, records: tuple[stories.Record, ...]) -> list[tuple[stories.Record, ...]]:
-    """Records as an exporter sends them: in runs of any length."""
-    if not records:
-        return []
-    edges = sorted({0, len(records), *(chance.randrange(len(records)) for _ in range(chance.randint(0, 5)))})
-    return [records[start:end] for start, end in pairwise(edges)]
-
-
-def catalog() -> dict[str, Any]:
-    """List prices of the models that have any."""
-    return {
-        "exact_lookups": [
-            {
-                "external_model_id": name,
-                "model": {"status": "known", "canonical_model_id": name, "display_name": name},
-                "provider": {"status": "observed", "provider": "sim"},
-                "list_rates": [
-                    {
-                        "effective_from": "1970-01-01T00:00:00Z",
-                        "effective_to": None,
-                        "rate": {"input": dollars[0], "output": dollars[1], "cache_read": 0, "cache_write_5m": 0},
-                    }
-                ],
-            }
-            for name, dollars in PRICED.items()
-        ]
-    }
 
 
 def _first(error: BaseException) -> BaseException:

@@ -1,17 +1,16 @@
 """The bodies by which agents and plugins tell what happened."""
 
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sim.stories import Point, Record, Turn
+from sim.stories import PRICED, Point, Record, Turn
 
 NANO = 1_000_000_000
 
 
 def iso(at_us: int) -> str:
     """A time as clients write it, in a form of their own."""
-    from datetime import UTC, datetime, timedelta
-
     return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=at_us)).isoformat()
 
 
@@ -52,6 +51,27 @@ def metrics(points: Iterable[Point]) -> dict[str, Any]:
     """An export of points, each of a counter of its own series."""
     scope = {"scope": {"name": "sim"}, "metrics": [_counter(point) for point in points]}
     return {"resourceMetrics": [{"resource": _resource(), "scopeMetrics": [scope]}]}
+
+
+def catalog() -> dict[str, Any]:
+    """List prices of the models that have any."""
+    return {
+        "exact_lookups": [
+            {
+                "external_model_id": name,
+                "model": {"status": "known", "canonical_model_id": name, "display_name": name},
+                "provider": {"status": "observed", "provider": "sim"},
+                "list_rates": [
+                    {
+                        "effective_from": "1970-01-01T00:00:00Z",
+                        "effective_to": None,
+                        "rate": {"input": dollars[0], "output": dollars[1], "cache_read": 0, "cache_write_5m": 0},
+                    }
+                ],
+            }
+            for name, dollars in PRICED.items()
+        ]
+    }
 
 
 def _resource() -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """What agents and people do: sessions as somebody who sees everything would tell them, and what each of them sends."""
 
+from itertools import pairwise
 from random import Random
 from typing import Any, Literal
 from uuid import UUID
@@ -173,3 +174,11 @@ def _points(chance: Random, session: str, start_us: int, end_us: int) -> list[Po
         Point(f"{session}-m{number}", session, chance.randint(start_us, end_us), chance.randint(1, 500))
         for number in range(chance.randint(0, 4))
     ]
+
+
+def cuts(chance: Random, records: tuple[Record, ...]) -> list[tuple[Record, ...]]:
+    """Records as an exporter sends them: in runs of any length."""
+    if not records:
+        return []
+    edges = sorted({0, len(records), *(chance.randrange(len(records)) for _ in range(chance.randint(0, 5)))})
+    return [records[start:end] for start, end in pairwise(edges)]
