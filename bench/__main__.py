@@ -4,6 +4,8 @@ import click
 from rich.console import Console
 
 from bench.captures import compare_captures
+from bench.fanout import compare_fanout
+from bench.hooks import compare_hooks
 from bench.records import compare_records
 from bench.replay import compare_replay
 
@@ -12,11 +14,14 @@ from bench.replay import compare_replay
 @click.option("--requests", default=8000, show_default=True, help="Captures in each round; 0 leaves them out.")
 @click.option("--batches", default=400, show_default=True, help="Exports of 100 log records in each round; likewise.")
 @click.option("--events", default=30000, show_default=True, help="Events of the history that is replayed; 0: none.")
+@click.option("--told", default=200, show_default=True, help="Captures that pages follow by events; likewise.")
+@click.option("--hooks", default=100, show_default=True, help="Calls of a hook; likewise.")
 @click.option("--rounds", default=3, show_default=True)
-def main(requests: int, batches: int, events: int, rounds: int) -> None:
-    """Durable captures (16 connections, 1 KB prompts), log records and replayed events a second, beside baselines.
+def main(requests: int, batches: int, events: int, told: int, hooks: int, rounds: int) -> None:
+    """Durable captures (16 connections, 1 KB prompts), log records and replayed events a second, events to pages and
+    hooks, each beside a baseline. Reads over long histories: `python -m bench.reads`.
 
-    Example: python -m bench --requests 4000 --batches 0 --events 0
+    Example: python -m bench --requests 4000 --batches 0 --events 0 --told 0 --hooks 0
     """
     console = Console(width=110)
     if requests:
@@ -25,6 +30,10 @@ def main(requests: int, batches: int, events: int, rounds: int) -> None:
         compare_records(batches, rounds, console)
     if events:
         compare_replay(events, console)
+    if told:
+        compare_fanout(told, console)
+    if hooks:
+        compare_hooks(hooks, console)
 
 
 if __name__ == "__main__":

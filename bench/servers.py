@@ -14,13 +14,15 @@ from typing import NamedTuple
 
 import msgspec
 
-_READY = re.compile(r"ready intake=\S*?:(\d+) ")
+_READY = re.compile(r"ready intake=\S*?:(\d+) api=\S*?:?(\d*)$")
 
 
 class Serving(msgspec.Struct, frozen=True):
     """A service over a new folder, and how to talk to it."""
 
     port: int
+    """Of the public listener."""
+    api_port: int
     headers: dict[str, str]
     var: Path
 
@@ -98,14 +100,17 @@ def fresh_service() -> Iterator[Serving]:
         var = Path(folder) / "var"
         headers = {"Authorization": f"Bearer {set_up(var)['key']}"}
         listeners = ("--intake", "127.0.0.1:0", "--api", "127.0.0.1:0")
-        with _started(svc_command("serve", "--var", str(var), *listeners, "--log-level", "warning")) as port:
-            yield Serving(port, headers, var)
+        with _started(svc_command("serve", "--var", str(var), *listeners, "--log-level", "warning")) as (
+            port,
+            api_port,
+        ):
+            yield Serving(port, api_port, headers, var)
 
 
 @contextmanager
 def bare_route() -> Iterator[int]:
     """The port of a server that reads and decodes, and no more."""
-    with _started([sys.executable, "-m", "bench.bare"]) as port:
+    with _started([sys.executable, "-m", "bench.bare"]) as (port, _):
         yield port
 
 
@@ -115,22 +120,22 @@ def svc_command(*arguments: str) -> list[str]:
 
 
 @contextmanager
-def _started(command: list[str]) -> Iterator[int]:
-    """The intake port of a server that runs as a child."""
+def _started(command: list[str]) -> Iterator[tuple[int, int]]:
+    """The ports of a server that runs as a child: public, and private, 0 where it has none."""
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         assert process.stdout is not None
         try:
-            yield _port(process.stdout, command)
+            yield _ports(process.stdout, command)
         finally:
             process.terminate()
             process.wait()
 
 
-def _port(lines: Iterator[str], command: list[str]) -> int:
+def _ports(lines: Iterator[str], command: list[str]) -> tuple[int, int]:
     for line in lines:
         found = _READY.search(line)
         if found is not None:
-            return int(found[1])
+            return int(found[1]), int(found[2] or 0)
     raise RuntimeError(f"{command} did not start")
 
 
