@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import time
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
@@ -15,14 +16,14 @@ from faults.clock import faketime, shifted
 from faults.household import House, verify, wait_gone
 from faults.ledger import LogReader
 from faults.outcome import Outcome
-from faults.program import environment
+from faults.program import NO_MORE, environment
 from faults.trial import Trial
 from svc.event_log import EVENTS_FILE
 
 CAPTURES = (150, 300)
 KILLS = 3
 """How often in a row each is killed before it may complete."""
-LONG_AGO = "-3d"
+LATER = "+3d"
 
 
 def killed_commands(trial: Trial) -> None:
@@ -52,10 +53,7 @@ def _all(house: House, chance: random.Random, outcome: Outcome) -> None:
 
 
 def _fill(house: House, chance: random.Random) -> None:
-    """Captures of three days ago where the clock can be told so: retention takes their texts away."""
-    library, told = faketime(), house.var.with_name("clock")
-    told.write_text(f"{LONG_AGO}\n")
-    server = house.program.serve(house.var, more=shifted(library, told) if library else {})
+    server = house.serve()
     house.load.resume(server)
     house.load.wait_for(chance.randint(*CAPTURES))
     house.load.pause()
@@ -141,15 +139,19 @@ def _replay_in_server(house: House, chance: random.Random, outcome: Outcome) -> 
 
 
 def _retention(house: House, chance: random.Random, outcome: Outcome) -> int:
-    """No text of three days ago is left; every fact is."""
-    if faketime() is None:
+    """Three days later, where the clock can be told so: no text is left, and every fact is."""
+    library, told = faketime(), house.var.with_name("clock")
+    if library is None:
         return 0
+    told.write_text(f"{LATER}\n")
+    later = shifted(library, told)
     house.program.run(house.var, "org", "set", "--retention-days-text", "1")
-    old = _texts(house)
-    killed = sum(_killed(house, chance, 3.0, "retention") for _ in range(KILLS))
-    _completes(house, outcome, "retention")
-    outcome.check(_texts(house) < old / 2, f"{house.var}: of {old} old texts {_texts(house)} are left")
-    outcome.count("texts taken away", old - _texts(house))
+    before = _texts(house)
+    killed = sum(_killed(house, chance, 4.0, "retention", more=later) for _ in range(KILLS))
+    outcome.count("texts when it was killed", _texts(house))
+    _completes(house, outcome, "retention", more=later)
+    outcome.check(before > 0 and _texts(house) == 0, f"{house.var}: of {before} old texts {_texts(house)} are left")
+    outcome.count("texts taken away", before - _texts(house))
     house.program.run(house.var, "org", "set", "--retention-days-text", "forever")
     house.look(outcome, f"{house.var}, retention")
     verify(house.program, house.var, outcome, f"{house.var}, retention")
@@ -184,23 +186,32 @@ def _texts(house: House) -> int:
     return reader.texts
 
 
-def _begun(house: House, var: Path, *arguments: str) -> subprocess.Popen[bytes]:
+def _begun(house: House, var: Path, *arguments: str, more: Mapping[str, str] = NO_MORE) -> subprocess.Popen[bytes]:
     command = [*house.program.command, *arguments, "--var", str(var)]
     quiet = subprocess.DEVNULL
-    return subprocess.Popen(command, stdout=quiet, stderr=quiet, env=environment(), start_new_session=True)
+    return subprocess.Popen(command, stdout=quiet, stderr=quiet, env=environment(**more), start_new_session=True)
 
 
-def _killed(house: House, chance: random.Random, seconds: float, *arguments: str, var: Path | None = None) -> bool:
+def _killed(
+    house: House,
+    chance: random.Random,
+    seconds: float,
+    *arguments: str,
+    var: Path | None = None,
+    more: Mapping[str, str] = NO_MORE,
+) -> bool:
     """Begin a command and kill it with all its children; whether it was not over by then."""
-    command = _begun(house, var or house.var, *arguments)
+    command = _begun(house, var or house.var, *arguments, more=more)
     time.sleep(chance.uniform(0, seconds))
     with contextlib.suppress(ProcessLookupError):
         os.killpg(command.pid, signal.SIGKILL)
     return command.wait() < 0
 
 
-def _completes(house: House, outcome: Outcome, *arguments: str, var: Path | None = None) -> None:
-    done = house.program.run(var or house.var, *arguments, check=False)
+def _completes(
+    house: House, outcome: Outcome, *arguments: str, var: Path | None = None, more: Mapping[str, str] = NO_MORE
+) -> None:
+    done = house.program.run(var or house.var, *arguments, check=False, more=more)
     told = f"{var or house.var}: {arguments} ends with {done.returncode}: {done.stderr[-500:]}"
     outcome.check(done.returncode == 0, told)
 

@@ -10,12 +10,14 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parent.parent
 READY_SECONDS = 600.0
 """Nothing here fails because a machine is slow: a server that is not ready by then never will be."""
 COMMAND_SECONDS = 1200.0
+NO_MORE: Mapping[str, str] = MappingProxyType({})
 _READY = re.compile(r"ready intake=\S*?:(\d+) api=\S*?:(\d+)")
 _POLL_SECONDS = 0.02
 
@@ -96,10 +98,12 @@ class Program(NamedTuple):
 
     command: tuple[str, ...]
 
-    def run(self, var: Path, *arguments: str | Path, check: bool = True) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, var: Path, *arguments: str | Path, check: bool = True, more: Mapping[str, str] = NO_MORE
+    ) -> subprocess.CompletedProcess[str]:
         """Run a command on a folder to its end."""
         command = [*self.command, *map(str, arguments), "--var", str(var)]
-        done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=COMMAND_SECONDS)
+        done = subprocess.run(command, env=environment(**more), capture_output=True, text=True, timeout=COMMAND_SECONDS)
         if check and done.returncode != 0:
             raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}: {done.stderr[-2000:]}")
         return done
@@ -123,18 +127,16 @@ class Program(NamedTuple):
         issued = self.json(var, "key", "issue", "--developer", developer_id)
         return Owner(issued["key"], developer_id)
 
-    def begin(self, var: Path, *, around: Sequence[str] = (), more: Mapping[str, str] | None = None) -> Server:
+    def begin(self, var: Path, *, around: Sequence[str] = (), more: Mapping[str, str] = NO_MORE) -> Server:
         """Start a server and do not wait. `around`: what to run it under; `more`: for its environment."""
         listeners = ("--intake", "127.0.0.1:0", "--api", "127.0.0.1:0", "--log-level", "info")
         command = [*around, *self.command, "serve", "--var", str(var), *listeners]
         said = beside(var, "said")
         with said.open("wb") as out, beside(var, "log").open("ab") as log:
-            process = subprocess.Popen(
-                command, stdout=out, stderr=log, env=environment(**(more or {})), start_new_session=True
-            )
+            process = subprocess.Popen(command, stdout=out, stderr=log, env=environment(**more), start_new_session=True)
         return Server(process, var, said)
 
-    def serve(self, var: Path, *, around: Sequence[str] = (), more: Mapping[str, str] | None = None) -> Server:
+    def serve(self, var: Path, *, around: Sequence[str] = (), more: Mapping[str, str] = NO_MORE) -> Server:
         """Start a server and wait until it is ready. Raises `NotReady`."""
         server = self.begin(var, around=around, more=more)
         try:
