@@ -53,7 +53,6 @@ def set_up_logs(level: str) -> None:
         ],
         wrapper_class=structlog.make_filtering_bound_logger(number),
         logger_factory=lambda *_: _Lines(sys.stderr),
-        cache_logger_on_first_use=True,
     )
 
 

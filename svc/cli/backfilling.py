@@ -13,7 +13,6 @@ from svc.cli.common import json_option, print_json, run, settings_from, var_opti
 from svc.cli.people import organizations
 from svc.cli.shown import progress
 from svc.limits import POLL_SECONDS
-from svc.logs import set_up_logs
 from svc.people_access import People
 from svc.settings import Settings
 
@@ -37,7 +36,6 @@ def backfill(
 
     Example: svc backfill --from 2026-08-01 --to 2026-08-31
     """
-    set_up_logs("warning")
     with _bar() as bar:
         records = run(_backfill, settings_from(var=var), {"from": since, "to": until}, organization, developer, bar)
     if as_json:

@@ -1,9 +1,8 @@
 """`svc catalog`: list prices of models, also against a running server."""
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar
 
 import click
 from rich.console import Console
@@ -19,10 +18,7 @@ from svc.cli.common import json_option, print_json, run, settings_from, var_opti
 from svc.cli.people import organizations
 from svc.cli.shown import minute, show_table
 from svc.clock import SystemClock
-from svc.logs import set_up_logs
 from svc.settings import Settings
-
-T = TypeVar("T")
 
 REVISIONS_SHOWN = 20
 
@@ -43,7 +39,7 @@ def publish(var: str | None, as_json: bool, file: Path) -> None:
 
     Example: svc catalog publish prices.json
     """
-    _show_published(_run(_publish, settings_from(var=var), file), as_json)
+    _show_published(run(_publish, settings_from(var=var), file), as_json)
 
 
 async def _publish(settings: Settings, file: Path) -> Published:
@@ -60,7 +56,7 @@ def refresh(var: str | None, as_json: bool) -> None:
 
     Example: svc catalog refresh
     """
-    _show_published(_run(_refresh, settings_from(var=var)), as_json)
+    _show_published(run(_refresh, settings_from(var=var)), as_json)
 
 
 async def _refresh(settings: Settings) -> Published:
@@ -77,7 +73,7 @@ def show(var: str | None, as_json: bool, model: str | None) -> None:
 
     Example: svc catalog show claude-sonnet-4-5
     """
-    record = _run(_document, settings_from(var=var))
+    record = run(_document, settings_from(var=var))
     if as_json:
         print_json(record if model is None else _entry(record, model))
     elif model is None:
@@ -146,7 +142,7 @@ def list_revisions(var: str | None, as_json: bool, limit: int) -> None:
 
     Example: svc catalog list --limit 5
     """
-    revisions = _run(_list, settings_from(var=var), limit)
+    revisions = run(_list, settings_from(var=var), limit)
     if as_json:
         print_json(revisions)
         return
@@ -178,7 +174,7 @@ def reprice(var: str | None, as_json: bool, since: str, until: str | None, organ
     Example: svc catalog reprice --from 2026-08-01 --to 2026-09-01
     """
     from_us, to_us = _time("--from", since), SystemClock().now_us() if until is None else _time("--to", until)
-    repriced = _run(_reprice, settings_from(var=var), organization, from_us, to_us)
+    repriced = run(_reprice, settings_from(var=var), organization, from_us, to_us)
     if as_json:
         print_json(repriced)
         return
@@ -197,12 +193,6 @@ def _time(option: str, text: str) -> int:
         return parse_instant(text)
     except ValueError as error:
         raise click.ClickException(f"{option}: {error}") from error
-
-
-def _run(main: Callable[..., Awaitable[T]], *args: Any) -> T:
-    """What is wrong with a stored catalog goes to standard error, beside the answer."""
-    set_up_logs("warning")
-    return run(main, *args)
 
 
 def _show_published(published: Published, as_json: bool) -> None:

@@ -7,6 +7,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import click
 import msgspec
+import structlog
 import trio
 
 from svc.access import NotFound, NotReached
@@ -15,6 +16,7 @@ from svc.catalog_sources import CatalogUnusable
 from svc.codec import CorruptEvent
 from svc.failures import single
 from svc.folder import InUse, Unusable
+from svc.logs import set_up_logs
 from svc.settings import Settings, SettingsError, load_settings
 from svc.store import StoreUnavailable
 from svc_http.ports import NotRefreshed, Unavailable, UnknownRules
@@ -52,7 +54,12 @@ def settings_from(**flags: Any) -> Settings:
 
 
 def run(main: Callable[..., Awaitable[T]], *args: Any) -> T:
-    """Run a command's async part; what a person can mend is shown as a sentence."""
+    """Run a command's async part; what a person can mend is shown as a sentence.
+
+    Warnings go to standard error, unless the command has set up its logs otherwise: before its JSON there is nothing.
+    """
+    if not structlog.is_configured():
+        set_up_logs("warning")
     try:
         return trio.run(functools.partial(main, *args), strict_exception_groups=True)
     except BaseException as error:

@@ -22,7 +22,6 @@ from svc.clock import SystemClock
 from svc.demo import write_transcripts
 from svc.folder import held
 from svc.importer import ImportReport, import_claude_code
-from svc.logs import set_up_logs
 from svc.secrets_file import new_key
 from svc.service import RunningService
 from svc.serving import listening, stop_signal
@@ -52,7 +51,6 @@ def demo(var: str | None, keep: bool, picture: Path | None) -> None:
 
     Example: svc demo --var var/demo --keep
     """
-    set_up_logs("warning")
     with tempfile.TemporaryDirectory(prefix="svc-demo-") as temporary:
         settings = settings_from(var=var or temporary, intake="127.0.0.1:0", api="127.0.0.1:0")
         console = Console() if picture is None else Console(record=True, width=PICTURE_COLUMNS)

@@ -27,7 +27,6 @@ def init(var: str | None, as_json: bool, organization: str, owner: str) -> None:
     Example: svc init --var var --owner Ana
     """
     settings = settings_from(var=var)
-    set_up_logs("warning")
     made = run(_init, settings, organization, owner)
     if made is None:
         raise click.ClickException(f"{settings.var} is set up already; `svc key issue` makes another key")

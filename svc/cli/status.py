@@ -9,7 +9,6 @@ from rich.markup import escape
 from svc.access import reach
 from svc.cli.common import json_option, print_json, run, settings_from, var_option
 from svc.cli.shown import show_fields, show_table
-from svc.logs import set_up_logs
 from svc.settings import Settings
 from svc_http.server_shown import DeveloperStatus, Status
 
@@ -28,7 +27,6 @@ def status(var: str | None, as_json: bool) -> None:
 
     Example: svc status --var var
     """
-    set_up_logs("warning")
     found = run(_status, settings_from(var=var))
     if as_json:
         print_json(found)

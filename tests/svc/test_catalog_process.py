@@ -25,9 +25,8 @@ def prices(path: Path, *names: str) -> Path:
 
 @pytest.fixture(autouse=True)
 def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands run in this very process, a second faster, without the settings and the log of whoever tests."""
+    """Commands run in this very process, a second faster, without the settings of whoever tests."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("svc.cli.catalog.set_up_logs", lambda _level: None)
     for name in [name for name in os.environ if name.startswith("SVC_")]:
         monkeypatch.delenv(name)
 

@@ -2,7 +2,6 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -14,13 +13,6 @@ from svc.store import StoreUnavailable
 from svc_http.request_ids import REQUEST_ID
 
 WORDS = "the merger with Initech"
-
-
-@pytest.fixture(autouse=True)
-def _for_one_test() -> Iterator[None]:
-    """What is set up for the process is undone."""
-    yield
-    structlog.reset_defaults()
 
 
 def logger() -> Any:

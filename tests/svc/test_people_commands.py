@@ -126,6 +126,17 @@ REFUSED: tuple[tuple[tuple[str, ...], str], ...] = (
 """What cannot be done, and a word of the sentence that says so."""
 
 
+@pytest.mark.process
+def test_a_warning_does_not_stand_before_the_answer(tmp_path: Path) -> None:
+    """Tables that somebody deleted are built anew, which is told beside the JSON that a script reads."""
+    var = tmp_path / "var"
+    init(var)
+    (var / "views.current").unlink()
+    result = CliRunner().invoke(main, ["developer", "list", "--json", "--var", str(var)])
+    assert [each["display_name"] for each in json.loads(result.stdout)] == ["Owner"]
+    assert "the views are built anew from the log" in result.stderr
+
+
 @pytest.mark.parametrize("days", ["0", "-1", "soon", "36501"])
 def test_a_retention_is_days_or_forever(days: str, tmp_path: Path) -> None:
     """Said before anything is opened."""
