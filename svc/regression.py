@@ -56,6 +56,7 @@ def fit(
     *,
     by_count: float = 0.0,
     seen_min: int = SEEN_MIN,
+    flat: float = FLAT,
 ) -> Fit:
     """The weights of least loss. `shares` say how much each row counts; `penalty` is the L2 factor per item.
 
@@ -68,7 +69,9 @@ def fit(
     packed = [[0, *(place[number] for number in row if number in place)] for row in rows]
     penalties = [0.0, *(penalty * (counts[number] / USUAL) ** by_count for number in columns)]
     problem = _Problem(packed, targets, shares, classes, penalties)
-    found = _least(problem.loss, np.zeros(problem.free * problem.width)).reshape(problem.free, problem.width).tolist()
+    found = (
+        _least(problem.loss, np.zeros(problem.free * problem.width), flat).reshape(problem.free, problem.width).tolist()
+    )
     weights = {number: tuple(part[index] for part in found) for number, index in place.items()}
     return Fit(tuple(part[0] for part in found), weights)
 
@@ -122,13 +125,13 @@ class _Problem:
 _Loss = Callable[[_Floats], tuple[float, _Floats]]
 
 
-def _least(loss_at: _Loss, start: _Floats) -> _Floats:
-    """L-BFGS from `start`."""
+def _least(loss_at: _Loss, start: _Floats, flat: float) -> _Floats:
+    """L-BFGS from `start`, until no slope is steeper than `flat`."""
     point, (loss, slope) = start, loss_at(start)
     steps: deque[tuple[_Floats, _Floats, float]] = deque(maxlen=_REMEMBERED)
     for _ in range(STEPS_MAX):
         steepest = float(np.abs(slope).max())
-        if steepest < FLAT:
+        if steepest < flat:
             break
         way = _way(slope, steps)
         length, falls = 1.0 if steps else 1 / steepest, _dot(way, slope)

@@ -30,6 +30,8 @@ from svc.prompt_marks import INTENT_LETTERS, MARKS, mark_of
 
 INTENT_PENALTY = 0.012
 BOOLEAN_PENALTY = 0.014
+FLAT = 3e-5
+"""Where the optimiser stops: further on only the last digits change, for twice the time."""
 INTENT_BY_COUNT = 1.0
 BOOLEAN_BY_COUNT = 0.5
 """How much dearer a feature's weight is, the more rows show it (`regression.fit`)."""
@@ -167,7 +169,7 @@ def tables(items: Sequence[Item]) -> Tables:
 
 
 def _intents(rows: Sequence[Row], targets: Sequence[int], shares: Sequence[float]) -> regression.Fit:
-    return regression.fit(rows, targets, shares, len(INTENTS), INTENT_PENALTY, by_count=INTENT_BY_COUNT)
+    return regression.fit(rows, targets, shares, len(INTENTS), INTENT_PENALTY, by_count=INTENT_BY_COUNT, flat=FLAT)
 
 
 def _own(row: Row) -> Row:
@@ -222,6 +224,7 @@ def _boolean(name: BooleanName, items: Sequence[Item], rows: Sequence[Row], unse
             2,
             BOOLEAN_PENALTY,
             by_count=BOOLEAN_BY_COUNT,
+            flat=FLAT,
         )
 
     known = set(chosen)
