@@ -61,7 +61,7 @@ def _tool(done: str, *, paths: bool) -> str:
     if sign == "$":
         return f"Bash {rest}"
     name, path = ("Read", rest) if sign == "?" else ("Edit", done)
-    return f"{name} /work/{path}" if paths else name
+    return f"{name} /srv/{path}" if paths else name
 
 
 def arcs_between(bounds: Sequence[int]) -> list[dict[str, Any]]:
