@@ -24,7 +24,7 @@ from rich.table import Table
 
 from aggregates.scope import Scope
 from bench.history import write_history
-from bench.servers import Resident, behind_events, ready_server, set_up, svc_command
+from bench.servers import Resident, behind_events, ready_server, set_up
 from svc.clock import SystemClock
 
 WINDOWS = ("daily", "weekly", "monthly")
@@ -117,10 +117,9 @@ def _prepare(folder: Path, var: Path, events: int) -> None:
     now_us = SystemClock().now_us()
     for _ in track(write_history(var, events, scope, now_us), f"writing {events:,} events", transient=True):
         pass
-    subprocess.run(svc_command("replay", "--var", str(var)), check=True)
-    with ready_server(var):  # so that the next start is one like any other
+    with ready_server(var):  # which projects it; the next start is one like any other
         while behind_events(var):
-            time.sleep(0.1)
+            time.sleep(0.5)
     (folder / "done").touch()
 
 
