@@ -7,7 +7,7 @@ in `aggregates`; what SQL must filter, join or sum stands in columns.
 import sqlite3
 from functools import cache
 
-SCHEMA_VERSION = 19
+SCHEMA_VERSION = 20
 """Counted up whenever a table or a body changes shape; the views are then built anew from the log."""
 
 _TABLES: dict[str, tuple[dict[str, type], str | tuple[str, ...]]] = {
@@ -307,7 +307,7 @@ _INDEXES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("sub_sessions", ("organization_id", "developer_id", "started_us", *_JUDGED)),
     ("sub_sessions", ("last_agent_session_id", "started_us")),
     ("sub_sessions", ("settles_at_us",)),
-    ("sub_session_files", ("developer_id", "digest")),
+    ("sub_sessions", ("organization_id", "developer_id", "last_activity_us")),
     ("prompts", ("organization_id", "developer_id", "at_us")),
     ("prompts", ("sub_session_id",)),
     ("turn_signs", ("agent_session_id", "started_us")),
