@@ -16,6 +16,7 @@ from aggregates.merging import belongs_to
 from aggregates.scope import Scope
 from aggregates.sub_session import SubSession, conclude
 from aggregates.turn import Turn
+from projections.arc_rows import arcs_of, turns_of
 from projections.bodies import pack, unpack
 from projections.corrections import said_of
 from projections.judge_answers import answers_of
@@ -70,8 +71,7 @@ def regroup(db: sqlite3.Connection, scope: Scope, refolded: Sequence[Refolded]) 
 
 def reconclude(db: sqlite3.Connection, scope: Scope, sub_session_id: str) -> None:
     """Conclude one sub-session again, its arcs being as they are: a title was edited."""
-    query = f"SELECT body FROM arcs WHERE sub_session_id = ? {_ORDER}"
-    arcs = [unpack(row[0], Arc) for row in db.execute(query, (sub_session_id,))]
+    arcs = arcs_of(db, sub_session_id)
     if arcs:
         delete_sub_session(db, sub_session_id)
         _conclude(db, scope, arcs)
@@ -179,19 +179,12 @@ def _unchanged(db: sqlite3.Connection, group: Sequence[Placed], changed: set[str
 
 
 def _conclude(db: sqlite3.Connection, scope: Scope, arcs: Sequence[Arc]) -> str:
-    turns = _turns_of(db, arcs)
+    turns = turns_of(db, arcs)
     concluded: SubSession = conclude(arcs, turns, _following(db, turns[-1]), said_of(db, arcs), answers_of(db, arcs))
     name = str(concluded.sub_session_id)
     db.executemany("UPDATE arcs SET sub_session_id = ? WHERE arc_id = ?", [(name, str(arc.arc_id)) for arc in arcs])
     insert_sub_session(db, scope, concluded)
     return name
-
-
-def _turns_of(db: sqlite3.Connection, arcs: Sequence[Arc]) -> list[Turn]:
-    """In time order, since arcs that a person joined may overlap."""
-    ids = msgspec.json.encode([turn_id for arc in arcs for turn_id in arc.turn_ids]).decode()
-    query = "SELECT t.body FROM json_each(?) i JOIN turns t ON t.turn_id = i.value ORDER BY t.started_us, t.turn_id"
-    return [unpack(row[0], Turn) for row in db.execute(query, (ids,))]
 
 
 def _following(db: sqlite3.Connection, last: Turn) -> Turn | None:

@@ -6,11 +6,11 @@ from functools import cached_property
 
 import msgspec
 
-from aggregates.arcs import Arc
 from aggregates.observation import Observation, ToolUse
 from aggregates.turn import Turn
 from aggregates.turns import Seen
 from aggregates.verdicts import Intent
+from projections.arc_rows import arcs_of
 from projections.bodies import unpack
 from projections.explain_shapes import Piece
 from projections.reader import Reader, TextRef
@@ -37,8 +37,7 @@ class Told:
         self.row = row
         self.prompts = _prompts(reader.db, row.sub_session_id)
         self.turns = [turn for turn, _, _ in self.prompts]
-        query = "SELECT body FROM arcs WHERE sub_session_id = ? ORDER BY started_us, arc_id"
-        self.arcs = [unpack(each[0], Arc) for each in reader.db.execute(query, (row.sub_session_id,))]
+        self.arcs = arcs_of(reader.db, row.sub_session_id)
 
     @cached_property
     def judged(self) -> Judged:

@@ -1,13 +1,10 @@
 """Gaps of a sub-session that the embedded boundary judge is unsure of, for a text model to be asked about."""
 
 import sqlite3
-from collections.abc import Sequence
-
-import msgspec
 
 from aggregates.arcs import Arc
-from aggregates.turn import Turn
 from aggregates.unsure_gaps import Gap, unsure_gaps
+from projections.arc_rows import arcs_of, turns_of
 from projections.bodies import unpack
 from projections.corrections import session_gaps
 
@@ -16,8 +13,7 @@ _JUDGED = ("topic", "commit")
 
 def unsure_of(db: sqlite3.Connection, sub_session_id: str) -> tuple[list[Gap], int]:
     """Those within it, and that before it, the least sure first; and how many of its agent sessions were answered."""
-    query = "SELECT body FROM arcs WHERE sub_session_id = ? ORDER BY started_us, arc_id"
-    arcs = [unpack(row[0], Arc) for row in db.execute(query, (sub_session_id,))]
+    arcs = arcs_of(db, sub_session_id)
     found = [gap for arc in arcs for gap in _of_arc(db, arc)]
     found.sort(key=lambda gap: (abs(gap.logit), gap.turn.started_us, gap.turn.turn_id))
     return found, _answered(db, {arc.agent_session_id for arc in arcs})
@@ -26,7 +22,7 @@ def unsure_of(db: sqlite3.Connection, sub_session_id: str) -> tuple[list[Gap], i
 def _of_arc(db: sqlite3.Connection, arc: Arc) -> list[Gap]:
     spoken = session_gaps(db, arc.agent_session_id)
     before = _arc_before(db, arc) if arc.opened_by in _JUDGED else None
-    return unsure_gaps([] if before is None else _turns(db, before), _turns(db, arc), spoken)
+    return unsure_gaps([] if before is None else turns_of(db, [before]), turns_of(db, [arc]), spoken)
 
 
 def _arc_before(db: sqlite3.Connection, arc: Arc) -> Arc | None:
@@ -37,12 +33,6 @@ def _arc_before(db: sqlite3.Connection, arc: Arc) -> Arc | None:
     )
     row = db.execute(query, (arc.agent_session_id, arc.started_us, str(arc.arc_id))).fetchone()
     return None if row is None else unpack(row[0], Arc)
-
-
-def _turns(db: sqlite3.Connection, arc: Arc) -> Sequence[Turn]:
-    ids = msgspec.json.encode(arc.turn_ids).decode()
-    query = "SELECT t.body FROM json_each(?) i JOIN turns t ON t.turn_id = i.value ORDER BY t.started_us, t.turn_id"
-    return [unpack(row[0], Turn) for row in db.execute(query, (ids,))]
 
 
 def _answered(db: sqlite3.Connection, sessions: set[str]) -> int:
