@@ -7,7 +7,7 @@ in `aggregates`; what SQL must filter, join or sum stands in columns.
 import sqlite3
 from functools import cache
 
-SCHEMA_VERSION = 20
+SCHEMA_VERSION = 21
 """Counted up whenever a table or a body changes shape; the views are then built anew from the log."""
 
 _TABLES: dict[str, tuple[dict[str, type], str | tuple[str, ...]]] = {
@@ -179,7 +179,7 @@ _TABLES: dict[str, tuple[dict[str, type], str | tuple[str, ...]]] = {
         "sub_session_id",
     ),
     "sub_session_files": (
-        {"sub_session_id": str, "digest": int, "developer_id": str, "changed": int},
+        {"sub_session_id": str, "digest": int, "changed": int},
         ("sub_session_id", "digest"),
     ),
     "prompts": (

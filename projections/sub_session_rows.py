@@ -100,7 +100,7 @@ def insert_sub_session(db: sqlite3.Connection, scope: Scope, concluded: SubSessi
     columns = ", ".join(row)
     marks = ", ".join("?" * len(row))
     db.execute(f"INSERT INTO sub_sessions ({columns}) VALUES ({marks})", tuple(row.values()))
-    _insert_files(db, name, owner[1], concluded)
+    _insert_files(db, name, concluded)
     _insert_prompts(db, name, owner, concluded)
 
 
@@ -115,10 +115,10 @@ def _overridden(said: Said, detail: Detail) -> int:
     return sum(1 << bit for bit, field in enumerate(OVERRIDE_FIELDS) if holds[field])
 
 
-def _insert_files(db: sqlite3.Connection, name: str, developer_id: str, concluded: SubSession) -> None:
+def _insert_files(db: sqlite3.Connection, name: str, concluded: SubSession) -> None:
     touched = frozenset().union(*(judged.turn.work.touched_files for judged in concluded.prompts))
-    rows = [(name, digest, developer_id, int(digest in concluded.changed_files)) for digest in sorted(touched)]
-    db.executemany("INSERT INTO sub_session_files VALUES (?, ?, ?, ?)", rows)
+    rows = [(name, digest, int(digest in concluded.changed_files)) for digest in sorted(touched)]
+    db.executemany("INSERT INTO sub_session_files VALUES (?, ?, ?)", rows)
 
 
 def _insert_prompts(db: sqlite3.Connection, name: str, owner: tuple[str, str], concluded: SubSession) -> None:
