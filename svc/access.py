@@ -3,6 +3,7 @@
 Both ways offer the same few things, so a command need not know which one it got.
 """
 
+import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Protocol, cast
@@ -12,12 +13,13 @@ import msgspec
 import trio
 
 from aggregates.commands import AnyCommand, Reply
-from svc import replay
 from svc.app import open_service
 from svc.catalog_access import CatalogAccess, LocalCatalog, RemoteCatalog
 from svc.event_log import EVENTS_FILE
 from svc.folder import InUse, held, running
 from svc.limits import BUSY_TRIES, POLL_SECONDS, REMOTE_TIMEOUT_SECONDS
+from svc.rebuilding import build_in_child
+from svc.replay import Progress
 from svc.rules import checked
 from svc.secrets_file import internal_secret
 from svc.service import RunningService
@@ -39,7 +41,7 @@ class Access(Protocol):
 
     async def send(self, command: AnyCommand) -> Reply: ...
 
-    async def replay(self, rules_version: int | None, progress: replay.Progress) -> None: ...
+    async def replay(self, rules_version: int | None, progress: Progress) -> None: ...
 
     async def admin(self, method: str, path: str, **arguments: Any) -> httpx.Response:
         """Ask a route of administration, whichever process answers it. Raises `NotReached` where it refuses."""
@@ -96,13 +98,14 @@ class Local:
     async def send(self, command: AnyCommand) -> Reply:
         return await self._service.send(command)
 
-    async def replay(self, rules_version: int | None, progress: replay.Progress) -> None:
+    async def replay(self, rules_version: int | None, progress: Progress) -> None:
         """Build beside the serving file, then move the pointer; the next start serves from the new one."""
         service, folder = self._service, self._settings.var_path
         path = new_file(folder, checked(rules_version))
-        await trio.to_thread.run_sync(
-            lambda: replay.build(path, service.store, service.vault.known_digester, progress), abandon_on_cancel=True
-        )
+        try:
+            await build_in_child(progress, {"--var": folder, "--build": path})
+        except subprocess.CalledProcessError as error:
+            raise NotReached(f"the build stopped with exit code {error.returncode}") from error
         await service.projector.exchange(path)
 
 
@@ -127,7 +130,7 @@ class Remote:
         answer = await self._call("POST", "/v1/admin/control/capture", content=body, headers=headers)
         return msgspec.msgpack.decode(answer.content, type=list[Reply])[0]
 
-    async def replay(self, rules_version: int | None, progress: replay.Progress) -> None:
+    async def replay(self, rules_version: int | None, progress: Progress) -> None:
         """Ask the server to build, and follow it."""
         wanted = {} if rules_version is None else {"rules": rules_version}
         await self._call("POST", "/v1/admin/control/replay", json=wanted)
