@@ -71,13 +71,12 @@ def boundary(told: Told) -> BoundaryExplained:
 def _opening_evidence(told: Told, first: Arc, shift: BoundaryVerdict | None, opening: Piece) -> list[Piece]:
     """What the judge went by; else where the boundary was said, and the prompt that it lies before."""
     judged = [] if shift is None else [_judged(each, opening) for each in shift.evidence]
+    shown = judged if any(each.position == opening.position for each in judged) else [*judged, opening]
     if first.opened_by == "commit" and told.before is not None:
-        return [_said(told, told.before, "the commit before it", _commits), *(judged or [opening])]
-    if shift is not None:
-        return judged or [opening]
+        return [_said(told, told.before, "the commit before it", _commits), *shown]
     if first.opened_by in ("clear", "end") and told.before is not None:
-        return [_said(told, told.before, f"the {first.opened_by} before it", _closes), opening]
-    return [opening]
+        return [_said(told, told.before, f"the {first.opened_by} before it", _closes), *shown]
+    return shown
 
 
 def _judged(evidence: Evidence, opening: Piece) -> Piece:

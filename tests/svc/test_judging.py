@@ -218,7 +218,7 @@ async def test_an_unsure_boundary_is_asked_about_first(tmp_path: Path) -> None:
 
 
 async def test_its_explanation_names_who_drew_a_boundary(tmp_path: Path) -> None:
-    """And where in the log the answer stands."""
+    """And where in the log the answer stands, beside the prompt that it lies before, in its own words."""
     async with opened(tmp_path) as court:
         court.server.answer = parts
         await asked_about_a_gap(court)
@@ -228,7 +228,10 @@ async def test_its_explanation_names_who_drew_a_boundary(tmp_path: Path) -> None
         assert (told.boundary.kind, told.boundary.judge, told.boundary.confidence) == ("topic", "model:m", 0.8)
         position = next(each.position for each in court.service.store.read_topics([JudgeAnswered.TOPIC]))
         assert position in told.boundary.positions
-        assert [each.position for each in told.boundary.evidence] == [position]
+        answered, opening = told.boundary.evidence
+        assert (answered.position, answered.quote) == (position, None)
+        assert opening.position == told.boundary.positions[0] != position
+        assert opening.quote
 
 
 async def test_what_is_left_below_the_floor_is_asked_about_too(tmp_path: Path) -> None:
