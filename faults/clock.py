@@ -26,11 +26,7 @@ def clock_back(trial: Trial) -> None:
     if library is None:
         trial.outcome.left_out = "libfaketime is not installed (apt install faketime)"
         return
-    for number in range(trial.times):
-        name = f"clock-{number}"
-        with trial.house(name) as house:
-            _one(house, library, trial.chance(name), trial.outcome)
-        trial.done()
+    trial.each("clock", lambda house, chance: _one(house, library, chance, trial.outcome))
 
 
 def faketime() -> Path | None:

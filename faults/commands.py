@@ -28,11 +28,7 @@ LATER = "+3d"
 
 def killed_commands(trial: Trial) -> None:
     """Each command so many times."""
-    for number in range(trial.times):
-        name = f"commands-{number}"
-        with trial.house(name, ("Kim", "Lee")) as house:
-            _all(house, trial.chance(name), trial.outcome)
-        trial.done()
+    trial.each("commands", lambda house, chance: _all(house, chance, trial.outcome), ("Kim", "Lee"))
 
 
 def _all(house: House, chance: random.Random, outcome: Outcome) -> None:

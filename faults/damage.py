@@ -38,11 +38,7 @@ _POLL_SECONDS = 0.2
 
 def damaged_views(trial: Trial) -> None:
     """Each kind of damage so many times, while nobody serves and while somebody does."""
-    for number in range(trial.times):
-        name = f"views-{number}"
-        with trial.house(name) as house:
-            _damages(house, trial.chance(name), trial.outcome)
-        trial.done()
+    trial.each("views", lambda house, chance: _damages(house, chance, trial.outcome))
 
 
 def _damages(house: House, chance: random.Random, outcome: Outcome) -> None:
@@ -138,11 +134,7 @@ AT_A_START: tuple[tuple[str, Callable[[Path, random.Random], None]], ...] = (
 
 def damaged_archive(trial: Trial) -> None:
     """One file of some is overwritten, cut short or deleted."""
-    for number in range(trial.times):
-        name = f"archive-{number}"
-        with trial.house(name) as house:
-            _archive_once(house, trial.chance(name), trial.outcome)
-        trial.done()
+    trial.each("archive", lambda house, chance: _archive_once(house, chance, trial.outcome))
 
 
 def _archive_once(house: House, chance: random.Random, outcome: Outcome) -> None:

@@ -30,11 +30,7 @@ def power_cuts(trial: Trial) -> None:
     if shutil.which("strace") is None:
         trial.outcome.left_out = "strace is not installed"
         return
-    for number in range(trial.times):
-        name = f"power-{number}"
-        with trial.house(name) as house:
-            _one(house, trial.chance(name), trial.outcome)
-        trial.done()
+    trial.each("power", lambda house, chance: _one(house, chance, trial.outcome))
 
 
 def _one(house: House, chance: random.Random, outcome: Outcome) -> None:

@@ -33,6 +33,14 @@ class Trial(NamedTuple):
         """The same for a seed and a name."""
         return random.Random(f"{self.seed}-{name}")
 
+    def each(self, name: str, attempt: Callable[[House, random.Random], None], names: Sequence[str] = ("Kim",)) -> None:
+        """So many times, each in a new folder and by a chance of its own."""
+        for number in range(self.times):
+            numbered = f"{name}-{number}"
+            with self.house(numbered, names) as house:
+                attempt(house, self.chance(numbered))
+            self.done()
+
     @contextmanager
     def house(self, name: str, names: Sequence[str] = ("Kim",), place: Path | None = None) -> Iterator[House]:
         """A new folder; whatever breaks off the work on it is noted."""
