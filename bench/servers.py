@@ -44,9 +44,11 @@ class Resident(NamedTuple):
 
 
 class Ready(NamedTuple):
-    """A server over a folder that was there, in no hurry."""
+    """A server that answers."""
 
     pid: int
+    port: int
+    """Of the public listener."""
     api_port: int
     ready_seconds: float
     """From its start to its `ready` line."""
@@ -67,17 +69,8 @@ def _resident_mib(pid: int) -> float:
 def ready_server(var: Path) -> Iterator[Ready]:
     """A server over a folder, as an operator starts it."""
     listeners = ("--intake", "127.0.0.1:0", "--api", "127.0.0.1:0")
-    command = svc_command("serve", "--var", str(var), *listeners, "--log-level", "warning")
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    began = time.perf_counter()
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
-        try:
-            assert process.stdout is not None
-            line = process.stdout.readline()
-            yield Ready(process.pid, int(line.rpartition(":")[2]), time.perf_counter() - began)
-        finally:
-            process.terminate()
-            process.wait()
+    with _started(svc_command("serve", "--var", str(var), *listeners, "--log-level", "warning")) as server:
+        yield server
 
 
 def behind_events(var: Path) -> int:
@@ -99,19 +92,15 @@ def fresh_service() -> Iterator[Serving]:
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
         var = Path(folder) / "var"
         headers = {"Authorization": f"Bearer {set_up(var)['key']}"}
-        listeners = ("--intake", "127.0.0.1:0", "--api", "127.0.0.1:0")
-        with _started(svc_command("serve", "--var", str(var), *listeners, "--log-level", "warning")) as (
-            port,
-            api_port,
-        ):
-            yield Serving(port, api_port, headers, var)
+        with ready_server(var) as server:
+            yield Serving(server.port, server.api_port, headers, var)
 
 
 @contextmanager
 def bare_route() -> Iterator[int]:
     """The port of a server that reads and decodes, and no more."""
-    with _started([sys.executable, "-m", "bench.bare"]) as (port, _):
-        yield port
+    with _started([sys.executable, "-m", "bench.bare"]) as server:
+        yield server.port
 
 
 def svc_command(*arguments: str) -> list[str]:
@@ -120,18 +109,23 @@ def svc_command(*arguments: str) -> list[str]:
 
 
 @contextmanager
-def _started(command: list[str]) -> Iterator[tuple[int, int]]:
-    """The ports of a server that runs as a child: public, and private, 0 where it has none."""
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+def _started(command: list[str]) -> Iterator[Ready]:
+    """A server that runs as a child, of a Python that may keep compiled modules, as an operator's does."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    quiet = subprocess.DEVNULL
+    began = time.perf_counter()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=quiet, text=True, env=environment) as process:
         assert process.stdout is not None
         try:
-            yield _ports(process.stdout, command)
+            ports = _ports(process.stdout, command)
+            yield Ready(process.pid, *ports, time.perf_counter() - began)
         finally:
             process.terminate()
             process.wait()
 
 
 def _ports(lines: Iterator[str], command: list[str]) -> tuple[int, int]:
+    """Public, and private, 0 where it has none."""
     for line in lines:
         found = _READY.search(line)
         if found is not None:
