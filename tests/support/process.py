@@ -103,10 +103,20 @@ def serving(var: Path, key: str | None = None, *flags: str) -> Iterator[Server]:
     listeners = ("--intake", "127.0.0.1:0", "--api", "127.0.0.1:0")
     log = var.parent / f"{var.name}.log"
     process = _started(["serve", "--var", str(var), *listeners, *flags], log)
+    with answering(process, key) as server:
+        assert server is not None, log.read_text()
+        yield server
+
+
+@contextmanager
+def answering(process: Child | subprocess.Popen[str], key: str | None) -> Iterator[Server | None]:
+    """The server that a process is once it has said `ready`, until the end of the block; None where it did not."""
     assert process.stdout is not None
     try:
         found = _READY.search(process.stdout.readline())
-        assert found is not None, log.read_text()
+        if found is None:
+            yield None
+            return
         server = Server(process, found[1], found[2], key)
         try:
             yield server

@@ -1,6 +1,5 @@
 """Reports on the real program: killed in the middle of one, and started again."""
 
-import re
 import sqlite3
 import subprocess
 import sys
@@ -12,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.support.process import Server, environment, init, serving
+from tests.support.process import Server, answering, environment, init, serving
 
 pytestmark = pytest.mark.process
 
@@ -35,20 +34,9 @@ def stuck(var: Path, key: str) -> Iterator[Server]:
     process = subprocess.Popen(
         [sys.executable, "-c", STUCK, *arguments], stdout=subprocess.PIPE, text=True, env=environment()
     )
-    assert process.stdout is not None
-    try:
-        found = re.search(r"ready intake=(\S+) api=(\S+)", process.stdout.readline())
-        assert found is not None
-        server = Server(process, found[1], found[2], key)
-        try:
-            yield server
-        finally:
-            server.intake.close()
-            server.api.close()
-    finally:
-        process.kill()
-        process.wait()
-        process.stdout.close()
+    with answering(process, key) as server:
+        assert server is not None
+        yield server
 
 
 def asks(server: Server, **wanted: str) -> str:
