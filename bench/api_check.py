@@ -32,7 +32,7 @@ def main(schemathesis: str, max_examples: int, seed: int) -> None:
 
     Example: python -m bench.api_check --schemathesis build/api-check/bin/schemathesis --seed 7
     """
-    options = ("--checks", "all", "--continue-on-failure", "--generation-database", "none", "--request-timeout", "60")
+    options = ("--checks", "all", "--continue-on-failure", "--generation-database", "none")
     command = (schemathesis, "run", *options, "--max-examples", str(max_examples), "--seed", str(seed))
     with tempfile.TemporaryDirectory(prefix="svc-api-check-") as folder:
         demo = Path(folder) / "demo"
