@@ -6,10 +6,11 @@ sub-sessions stands below: it is exact and knows nothing of how a prompt was jud
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from aggregates.feature_names import FLAGS
 from aggregates.reading import SHORT_WEIGHT, PromptReading
-from aggregates.rubric_model import MAY_REST_ON_PASTED, SHIPPED, RubricModel
+from aggregates.rubric_model import SHIPPED, RubricModel
 from aggregates.turn import Turn
 from aggregates.verdicts import CHANGE_INTENTS, BooleanName, Intent, Rubric, applicable
 
@@ -28,11 +29,13 @@ def judge_prompt(prompt: PromptReading | None, earlier: Sequence[Turn], model: R
     if prompt.foreign or prompt.wordless:
         return Rubric("unclassified")
     total = model.with_context(prompt.sums, context_names(prompt, earlier))
-    intent, confidence = model.intent(total)
-    earned = model.booleans(total, prompt.flags, intent)
-    if prompt.flags & _BARE_PASTE or prompt.weight < SHORT_WEIGHT:
-        earned = tuple(name for name in earned if name in MAY_REST_ON_PASTED)
-    return Rubric("ok", intent, confidence, earned)
+    return _rubric(model, total, prompt.flags, not prompt.flags & _BARE_PASTE and prompt.weight >= SHORT_WEIGHT)
+
+
+@lru_cache(maxsize=2_048)
+def _rubric(model: RubricModel, total: int, flags: int, own_words: bool) -> Rubric:
+    """An open sub-session is judged anew with every turn; what was found of its earlier prompts is kept here."""
+    return Rubric("ok", *model.verdict(total, flags, own_words=own_words))
 
 
 def context_names(prompt: PromptReading, earlier: Sequence[Turn]) -> list[str]:

@@ -1,17 +1,21 @@
-"""The linear model behind the rubric judge: features in, class and booleans out.
+"""The linear model behind the rubric judge: features in, logits of classes and booleans out. `rubric_choice.py`
+says what follows from them.
 
 Weights are whole thousandths of a logit, so a verdict can be followed by hand and is the same on every machine.
 """
 
 import math
-import operator
 from collections.abc import Iterable, Mapping, Sequence
 
 from aggregates.feature_names import CROSSED, FEATURES, FLAGS, PASTED_FEATURES, WORD
 from aggregates.features import Features
 from aggregates.judge_weights import BIAS, BOOLEAN_BIAS, BOOLEAN_WEIGHTS, WEIGHTS
 from aggregates.lanes import Lanes
+from aggregates.rubric_choice import Leaning, boolean_chance, choose, class_chances
 from aggregates.verdicts import APPLIES_TO, BOOLEANS, INTENTS, BooleanName, Intent
+
+Logits = Mapping[BooleanName, int]
+"""Thousandths of a logit."""
 
 CONTEXT_FEATURES = (
     "context:first",
@@ -49,8 +53,9 @@ def crossed(active: Sequence[int], intent: Intent) -> tuple[int, ...]:
     return (*active, CONTEXT_NUMBER[f"is:{intent}"], *both)
 
 
-_LANES = Lanes(len(INTENTS) + len(BOOLEANS))
-"""A logit for each intent, then one for each boolean."""
+_RESTS_ON_PASTED = tuple(name for name in BOOLEANS if name in MAY_REST_ON_PASTED)
+_LANES = Lanes(len(INTENTS) + len(BOOLEANS) + len(_RESTS_ON_PASTED))
+"""A logit for each intent, then one for each boolean, then what pasted text adds to those that may rest on it."""
 _JUDGED = {
     intent: tuple((place, name) for place, name in enumerate(BOOLEANS, len(INTENTS)) if intent in APPLIES_TO[name])
     for intent in INTENTS
@@ -76,7 +81,7 @@ class RubricModel:
             _LANES.pack(_weights(number, weights.get(name), boolean_weights.get(name)))
             for number, name in enumerate(ALL_FEATURES)
         ]
-        self._start = _LANES.pack((*bias, *boolean_bias)) + _LANES.signs
+        self._start = _LANES.pack((*bias, *boolean_bias, *(0,) * len(_RESTS_ON_PASTED))) + _LANES.signs
         # Flags lie above the lanes, so that one sum gives them too: a feature is there once or not at all.
         self._features = [
             vector + (FLAGS.get(name, 0) << _LANES.bits) for name, vector in zip(FEATURES, self._vectors, strict=False)
@@ -102,26 +107,57 @@ class RubricModel:
         """The sums with those of named features of what came before."""
         return int.from_bytes(sums, "little") + sum([self._context[name] for name in context])
 
-    def intent(self, total: int) -> tuple[Intent, float]:
-        """The likeliest class of what is asked, and its probability, 0-1. Pasted text has no say."""
-        logits = _LANES.unpack(total)[: len(INTENTS)]
-        top = max(logits)
-        share = sum([math.exp((value - top) / 1000) for value in logits])
-        return INTENTS[logits.index(top)], round(1 / share, 3)
+    def verdict(self, total: int, flags: int, *, own_words: bool) -> tuple[Intent, float, tuple[BooleanName, ...]]:
+        """What is asked, the probability of that class (0-1), and the booleans it earns, in rubric order.
 
-    def booleans(self, total: int, flags: int, intent: Intent) -> tuple[BooleanName, ...]:
-        """The booleans that a prompt of this intent earns, in rubric order."""
+        Pasted text has no say in the class, nor in any boolean but those that may rest on it. Without `own_words` only
+        these can be earned.
+        """
+        logits = _LANES.unpack(total)[: len(INTENTS)]
+        chances = class_chances(logits)
+        likely = {
+            intent: (chance, self._booleans(total, flags, intent))
+            for intent, chance in zip(INTENTS, chances, strict=True)
+            if chance
+        }
+        sayable = BOOLEANS if own_words else _RESTS_ON_PASTED
+        intent, earned = choose(
+            [
+                Leaning(each, chance, {name: boolean_chance(own[name]) for name in own if name in sayable})
+                for each, (chance, (own, _)) in likely.items()
+            ]
+        )
+        return intent, _probability(logits, intent), _with_pasted(earned, *likely[intent][1])
+
+    def _booleans(self, total: int, flags: int, intent: Intent) -> tuple[Logits, Logits]:
+        """Of the booleans that apply to an intent: the logits by own words, and what pasted text adds to them."""
         total += self._context[f"is:{intent}"] + sum([v for flag, v in self._crossed[intent] if flags & flag])
-        logits = _LANES.unpack(total)
-        return tuple([name for place, name in _JUDGED[intent] if logits[place] > 0])
+        lanes = _LANES.unpack(total)
+        own = {name: lanes[place] for place, name in _JUDGED[intent]}
+        pasted = zip(_RESTS_ON_PASTED, lanes[len(INTENTS) + len(BOOLEANS) :], strict=True)
+        return own, {name: added for name, added in pasted if added and name in own}
+
+
+def _probability(logits: Sequence[int], intent: Intent) -> float:
+    """Of a class, 0-1, rounded to 3 digits."""
+    own = logits[INTENTS.index(intent)]
+    return round(1 / sum([math.exp((value - own) / 1000) for value in logits]), 3)
+
+
+def _with_pasted(earned: tuple[BooleanName, ...], own: Logits, pasted: Logits) -> tuple[BooleanName, ...]:
+    """What is earned where pasted text is looked at as well: it settles what it has anything to say about."""
+    if not pasted:
+        return earned
+    return tuple([name for name in own if (own[name] + pasted[name] > 0 if name in pasted else name in earned)])
 
 
 def _weights(number: int, intents: Sequence[int] | None, booleans: Sequence[int] | None) -> tuple[int, ...]:
     """All weights of a feature; of one that pasted text shows, only those of what may rest on it."""
+    by_boolean = booleans or (0,) * len(BOOLEANS)
     if number not in PASTED:
-        return (*(intents or (0,) * len(INTENTS)), *(booleans or (0,) * len(BOOLEANS)))
-    kept = [name in MAY_REST_ON_PASTED for name in BOOLEANS]
-    return (*(0,) * len(INTENTS), *map(operator.mul, kept, booleans or (0,) * len(BOOLEANS)))
+        return (*(intents or (0,) * len(INTENTS)), *by_boolean, *(0,) * len(_RESTS_ON_PASTED))
+    added = [by_boolean[BOOLEANS.index(name)] for name in _RESTS_ON_PASTED]
+    return (*(0,) * (len(INTENTS) + len(BOOLEANS)), *added)
 
 
 SHIPPED = RubricModel(BIAS, WEIGHTS, BOOLEAN_BIAS, BOOLEAN_WEIGHTS)

@@ -54,9 +54,14 @@ APPLIES_TO: dict[BooleanName, frozenset[Intent]] = {
 JudgeStatus = Literal["ok", "unclassified", "skipped", "pending", "failed"]
 
 
+_APPLICABLE: dict[Intent, tuple[BooleanName, ...]] = {
+    intent: tuple(name for name in BOOLEANS if intent in APPLIES_TO[name]) for intent in INTENTS
+}
+
+
 def applicable(intent: Intent) -> tuple[BooleanName, ...]:
     """The booleans that apply to an intent, in rubric order."""
-    return tuple(name for name in BOOLEANS if intent in APPLIES_TO[name])
+    return _APPLICABLE[intent]
 
 
 class Evidence(msgspec.Struct, frozen=True, array_like=True):

@@ -7,7 +7,7 @@ in `aggregates`; what SQL must filter, join or sum stands in columns.
 import sqlite3
 from functools import cache
 
-SCHEMA_VERSION = 21
+SCHEMA_VERSION = 22
 """Counted up whenever a table or a body changes shape; the views are then built anew from the log."""
 
 _TABLES: dict[str, tuple[dict[str, type], str | tuple[str, ...]]] = {
