@@ -58,6 +58,10 @@ RETENTION_SECONDS = 3_600.0
 RETENTION_MARK_EVENTS = 20_000
 """After so many events a retention notes how far it has come: so much is looked at again after a crash."""
 
+RETENTION_YOUNG_EVENTS = 20_000
+"""After so many events in a row that are too young, a server's retention looks on an hour later: usually there is
+nothing old behind them, and it takes a second to see."""
+
 RECALL_EVENTS = 50
 """Facts about forgotten texts in one read: each holds up to `STANDING_BYTES` of readings."""
 

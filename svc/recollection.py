@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from collections import OrderedDict
+from itertools import accumulate
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
@@ -14,7 +15,7 @@ from svc.limits import RECALL_CHUNKS_MAX, RECALL_EVENTS
 from svc.store import EventStore
 
 _Stretch = tuple[int, int, int]
-"""First and last position, and that of the fact which tells of them."""
+"""First and last position, and that of the fact which tells of them; it need not tell of all between."""
 
 
 _FIELDS = {
@@ -33,6 +34,8 @@ class Recollection:
         self._store = store
         self._read_up_to = 0
         self._stretches: dict[Scope, list[_Stretch]] = {}
+        self._furthest: dict[Scope, list[int]] = {}
+        """How far the stretches of a scope reach, up to each of them."""
         self._chunks: OrderedDict[int, dict[int, Standing]] = OrderedDict()
 
     def recalled(self, event: Event, position: int) -> Event:
@@ -54,12 +57,15 @@ class Recollection:
         return found
 
     def _find(self, scope: Scope, position: int) -> Standing | None:
-        """Stretches of one scope never overlap: what is old goes before what is new."""
-        stretches = self._stretches.get(scope, [])
-        place = bisect_right(stretches, position, key=lambda stretch: stretch[0])
-        if not place or stretches[place - 1][1] < position:
-            return None
-        return self._chunk(stretches[place - 1][2]).get(position)
+        """Stretches seldom overlap: what is old goes before what is new, unless a clock ran ahead."""
+        stretches, furthest = self._stretches.get(scope, []), self._furthest.get(scope, [])
+        place = bisect_right(stretches, position, key=lambda stretch: stretch[0]) - 1
+        while place >= 0 and furthest[place] >= position:
+            _, last, told_at = stretches[place]
+            if last >= position and (found := self._chunk(told_at).get(position)) is not None:
+                return found
+            place -= 1
+        return None
 
     def _chunk(self, told_at: int) -> dict[int, Standing]:
         chunk = self._chunks.get(told_at)
@@ -83,8 +89,9 @@ class Recollection:
                     self._stretches.setdefault(scope, []).append((event.first, event.last, recorded.position))
             self._read_up_to = told[-1].position
         if self._read_up_to > begun_at:
-            for stretches in self._stretches.values():
+            for scope, stretches in self._stretches.items():
                 stretches.sort()
+                self._furthest[scope] = list(accumulate((last for _, last, _ in stretches), max))
         return self._read_up_to > begun_at
 
 

@@ -1,13 +1,15 @@
 """The keeper of a running service: carries out orders to forget, and takes away what has outlived its retention."""
 
+from math import inf
+
 import structlog
 import trio
 
 from svc.administration import Administration
 from svc.keeping.forgetting import Forgetting, open_orders
-from svc.keeping.retention import keep_terms
+from svc.keeping.retention import Retention
 from svc.keeping.taking import House, aside
-from svc.limits import ORDERS_SECONDS, RESTART_SECONDS_MAX, RETENTION_SECONDS
+from svc.limits import ORDERS_SECONDS, RESTART_SECONDS_MAX, RETENTION_SECONDS, RETENTION_YOUNG_EVENTS
 from svc.rebuilding import Rebuilding
 
 log = structlog.get_logger()
@@ -20,6 +22,7 @@ class Keeper:
         self._house = house
         self._administration = administration
         self._forgetting = Forgetting(house, administration, rebuilding)
+        self._retention = Retention(house)
 
     async def follow_orders(self) -> None:
         """Carry out orders to forget, those first that were broken off; until cancelled."""
@@ -40,11 +43,11 @@ class Keeper:
         """Take away what is too old, at once and then every hour; until cancelled."""
         while True:
             try:
-                await self.keep_terms_once()
+                await self.keep_terms_once(RETENTION_YOUNG_EVENTS)
             except Exception:
                 log.exception("what has outlived its retention could not be taken away; it is tried again")
             await trio.sleep(RETENTION_SECONDS)
 
-    async def keep_terms_once(self) -> int:
-        """Take away what is too old by now; how many facts lost a text."""
-        return await keep_terms(self._house, self._administration.directory)
+    async def keep_terms_once(self, young_max: float = inf) -> int:
+        """Take away what is too old by now; how many facts lost a text. `young_max`: see `Retention`."""
+        return await self._retention.keep_terms(self._administration.directory, young_max)

@@ -77,6 +77,68 @@ async def test_old_texts_go_and_every_figure_stands(tmp_path: Path, days: int) -
     assert holding(var, PLANTED.encode()) == []
 
 
+async def with_a_clock_ahead(house: Household, days: int) -> None:
+    """Work, a prompt while the clock is ahead by so many days, and a prompt when it is right again."""
+    await house.work()
+    house.clock.advance(days * DAY_US)
+    await house.prompt(f"Write about {NEWER} in docs/a.md")
+    house.clock.advance(-days * DAY_US)
+    await house.prompt(f"Then describe {PLANTED} in docs/b.md")
+    await house.level()
+
+
+async def test_a_clock_that_ran_ahead_keeps_nothing_that_came_later(tmp_path: Path) -> None:
+    """What it stamped goes when that time is old, and whatever was concluded stands, however texts alternate."""
+    var = tmp_path / "var"
+    async with household(var) as house:
+        await with_a_clock_ahead(house, 40)
+        before = house.tables()
+        await set_days(house, text=30)
+        house.clock.advance(31 * DAY_US)
+        assert await house.service.keeper.keep_terms_once() > 0
+        await house.level()
+        assert [text for _, text, _ in kept(house)[-2:]] == [True, False]
+        assert {text for _, text, _ in kept(house)[:-2]} == {False}
+        assert house.tables() == before == rebuilt(var, tmp_path / "again.db")
+        house.clock.advance(40 * DAY_US)
+        assert await house.service.keeper.keep_terms_once() == 1
+        assert await house.service.keeper.keep_terms_once() == 0
+        assert {text for _, text, _ in kept(house)} == {False}
+    assert rebuilt(var, tmp_path / "at-last.db") == before
+    assert holding(var, PLANTED.encode(), NEWER.encode()) == []
+
+
+async def test_a_process_that_begins_anew_finds_what_was_too_young(tmp_path: Path) -> None:
+    """What one has looked at is remembered in no file."""
+    var = tmp_path / "var"
+    async with household(var) as house:
+        await with_a_clock_ahead(house, 40)
+        await set_days(house, text=30)
+        house.clock.advance(31 * DAY_US)
+        await house.service.keeper.keep_terms_once()
+    async with household(var) as house:
+        house.clock.advance(80 * DAY_US)
+        assert await house.service.keeper.keep_terms_once() == 1
+        assert {text for _, text, _ in kept(house)} == {False}
+
+
+async def test_a_server_looks_through_young_texts_a_part_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It reads no more than it may in one round, begins where it ended, and so comes to what is old behind them."""
+    monkeypatch.setattr("svc.keeping.walking.KEEP_EVENTS", 1)
+    async with household(tmp_path / "var") as house:
+        house.clock.advance(40 * DAY_US)
+        await house.work()
+        house.clock.advance(-40 * DAY_US)
+        await house.prompt(f"Then describe {PLANTED} in docs/b.md")
+        await house.level()
+        await set_days(house, text=30)
+        house.clock.advance(31 * DAY_US)
+        taken = [await house.service.keeper.keep_terms_once(young_max=4) for _ in range(4)]
+    assert taken == [0, 0, 1, 0]
+
+
 async def test_not_even_the_sealed_bytes_of_an_old_text_are_left(tmp_path: Path) -> None:
     """Its key still lives, for younger texts: so no page, no free page and no write-ahead log may hold it."""
     var = tmp_path / "var"
