@@ -42,6 +42,9 @@ _NO_WORDS = Words(None)
 _Body = tuple[Event, dict[str, bytes]]
 """An event and, by the name of each field of words, the digest of its text; in format 1 the text itself."""
 
+OpenWords = bool | frozenset[str]
+"""Which words of events are opened: all, none, or those of the fields of these names; the others stay empty."""
+
 _EVENT_BYTES_ROUGHLY = 400
 _RECORD_BYTES_ROUGHLY = 250
 _TEXT_BYTES_PER_CHARACTER_ROUGHLY = 2
@@ -131,7 +134,7 @@ class Codec(Mapper[UUID]):
         stored = StoredEvent(new.stream_id, new.version, kind.topic, b"")
         return replace_state(stored, self._state(stored, kind.head, fact, sealed))
 
-    def to_domain_event(self, stored_event: StoredEvent, *, open_words: bool = True) -> Recorded:
+    def to_domain_event(self, stored_event: StoredEvent, *, open_words: OpenWords = True) -> Recorded:
         """The event at its position; its words stay empty where they are not wanted. Raises CorruptEvent."""
         assert isinstance(stored_event, Notification), "only what stands in the log has a position"
         kind = self._kinds.get(stored_event.topic)
@@ -141,7 +144,8 @@ class Codec(Mapper[UUID]):
         try:
             event, sealed = self._typed(kind, head[1], fact)
             if sealed and open_words:
-                event = self._with_words(event, sealed if head[0] == _FORMAT_WITH_TEXTS else self._kept(sealed, words))
+                texts = sealed if head[0] == _FORMAT_WITH_TEXTS else self._kept(sealed, words, open_words)
+                event = self._with_words(event, texts)
         except (msgspec.MsgspecError, UnicodeDecodeError, VaultError, KeyError) as error:
             raise CorruptEvent(stored_event, str(error)) from error
         stream_id = stored_event.originator_id
@@ -193,12 +197,14 @@ class Codec(Mapper[UUID]):
         words = self.transcoder.encode(sealed) if sealed else b""
         return b"".join((head, checksum, len(fact).to_bytes(_LENGTH_BYTES, "little"), fact, words))
 
-    def _kept(self, digests: Mapping[str, bytes], words: bytes) -> Mapping[str, bytes | None]:
-        """The sealed texts that are still there, each as it was written; None for one that was taken away."""
+    def _kept(self, digests: Mapping[str, bytes], words: bytes, wanted: OpenWords) -> Mapping[str, bytes | None]:
+        """The sealed texts that are wanted, each as it was written; None for one that was taken away."""
         sealed = self._words_decoder.decode(words) if words else {}
-        if _digests(sealed) != {name: digests.get(name) for name in sealed}:
+        names = digests if wanted is True else [name for name in digests if wanted and name in wanted]
+        there = {name: sealed[name] for name in names if name in sealed}
+        if not sealed.keys() <= digests.keys() or _digests(there) != {name: digests[name] for name in there}:
             raise VaultError(_DOES_NOT_FIT)
-        return {name: sealed.get(name) for name in digests}
+        return {name: there.get(name) for name in names}
 
     def _sealed(self, kind: "_Kind", event: Event) -> tuple[Event, dict[str, bytes]]:
         assert isinstance(event, DeveloperEvent)

@@ -21,6 +21,9 @@ from svc.views import current_file, new_file, open_writer, point_to, remove_othe
 
 log = structlog.get_logger()
 
+_READ = frozenset({"prompt", "response", "words"})
+"""The words that something is concluded from. The others, whole exports among them, are not opened: that takes longer."""
+
 
 def step(
     db: sqlite3.Connection,
@@ -32,7 +35,7 @@ def step(
     """Apply the next facts after the bookmark; the position that the views hold then."""
     position = bookmark(db).position
     try:
-        facts = store.read_after(position, limit_events, limit_bytes)
+        facts = store.read_after(position, limit_events, limit_bytes, open_words=_READ)
     except CorruptEvent:
         return _step_to_corrupt(db, store, digesters)
     return _apply(db, position, facts, store, digesters)
@@ -42,7 +45,7 @@ def _step_to_corrupt(db: sqlite3.Connection, store: EventStore, digesters: Diges
     """One event at a time up to the corrupt one, which is listed and passed over; the others count."""
     after = bookmark(db).position
     try:
-        facts = store.read_after(after, limit_events=1)
+        facts = store.read_after(after, limit_events=1, open_words=_READ)
     except CorruptEvent as error:
         position = error.position or after + 1
         log.error("a stored event is corrupt and is passed over", position=position, reason=str(error))
@@ -68,7 +71,8 @@ def _fetching(store: EventStore) -> FetchEvents:
     def fetch(positions: Iterable[int]) -> Mapping[int, Event]:
         wanted = list(positions)
         try:
-            return {position: _recalled(store, found).event for position, found in store.read_positions(wanted).items()}
+            found = store.read_positions(wanted, open_words=_READ)
+            return {position: _recalled(store, each).event for position, each in found.items()}
         except CorruptEvent:
             # One at a time, so that the corrupt one takes no other with it; there is nothing to look up in one.
             return {} if len(wanted) == 1 else {p: event for each in wanted for p, event in fetch([each]).items()}

@@ -16,7 +16,7 @@ from uuid import UUID
 from eventsourcing.domain import EventSourcingError
 from eventsourcing.persistence import IntegrityError, Notification, StoredEvent
 
-from svc.codec import Codec, NewEvent, Recorded
+from svc.codec import Codec, NewEvent, OpenWords, Recorded
 from svc.limits import POSITIONS_PER_QUERY_MAX, READ_BYTES_MAX, READ_EVENTS_MAX
 
 _T = TypeVar("_T")
@@ -126,7 +126,7 @@ class EventStore:
         """The last position; 0 in an empty log."""
         return _reached(self._recorder.max_notification_id) or 0
 
-    def read_stream(self, stream_id: UUID, *, open_words: bool = True) -> list[Recorded]:
+    def read_stream(self, stream_id: UUID, *, open_words: OpenWords = True) -> list[Recorded]:
         """All events of a stream in the order of their versions; empty where there is no such stream."""
         return self._decoded(_reached(partial(self._recorder.select_stream, stream_id)), open_words)
 
@@ -141,7 +141,7 @@ class EventStore:
         limit_events: int = READ_EVENTS_MAX,
         limit_bytes: int = READ_BYTES_MAX,
         *,
-        open_words: bool = True,
+        open_words: OpenWords = True,
     ) -> list[Recorded]:
         """The events after a position (0: from the beginning), no more than both limits allow.
 
@@ -150,7 +150,7 @@ class EventStore:
         rows = _reached(partial(self._recorder.select_after, position, limit_events, limit_bytes))
         return self._decoded(rows, open_words)
 
-    def read_positions(self, positions: Iterable[int], *, open_words: bool = True) -> dict[int, Recorded]:
+    def read_positions(self, positions: Iterable[int], *, open_words: OpenWords = True) -> dict[int, Recorded]:
         """The events at these positions; what does not exist is left out. Any number of positions."""
         wanted = sorted(set(positions))
         found: dict[int, Recorded] = {}
@@ -160,7 +160,7 @@ class EventStore:
             found.update((recorded.position, recorded) for recorded in self._decoded(rows, open_words))
         return found
 
-    def read_topics(self, topics: Iterable[str], *, open_words: bool = True) -> list[Recorded]:
+    def read_topics(self, topics: Iterable[str], *, open_words: OpenWords = True) -> list[Recorded]:
         """All events of these topics by position; meant for the few of people and keys."""
         rows = _reached(partial(self._recorder.select_topics, sorted(set(topics))))
         return self._decoded(rows, open_words)
@@ -199,7 +199,7 @@ class EventStore:
         """Lets go of files and connections."""
         self._recorder.close()
 
-    def _decoded(self, rows: Iterable[Notification], open_words: bool) -> list[Recorded]:
+    def _decoded(self, rows: Iterable[Notification], open_words: OpenWords) -> list[Recorded]:
         return [self._codec.to_domain_event(row, open_words=open_words) for row in rows]
 
 

@@ -84,6 +84,16 @@ def test_words_stay_closed_where_they_are_not_wanted() -> None:
     assert event == msgspec.structs.replace(prompt("hello"), prompt=Words(None))
 
 
+def test_only_the_wanted_words_are_opened() -> None:
+    """Whoever concludes from a prompt alone is spared the rest, and what was done to the rest."""
+    codec = _codec()
+    event = msgspec.structs.replace(prompt("hello"), cwd=Words("/home/ana"))
+    stored = _stored(codec, new("s", event=event))
+    spoiled = replace(stored, state=stored.state[:-1] + b"?")
+    read = codec.to_domain_event(spoiled, open_words=frozenset({"prompt"})).event
+    assert read == msgspec.structs.replace(event, cwd=Words(None))
+
+
 def test_words_do_not_lie_in_the_state() -> None:
     """The log holds no readable word."""
     assert b"hello" not in _codec().to_stored_event(new("s", event=prompt("hello"))).state

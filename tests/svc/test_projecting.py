@@ -101,7 +101,7 @@ def test_a_log_that_cannot_be_read_puts_the_batch_off(
     for _ in range(3):
         step(db, store, _digester, 1)
 
-    def away(_: object) -> None:
+    def away(*_: object, **__: object) -> None:
         raise StoreUnavailable("the disk is away")
 
     with monkeypatch.context() as patched:
