@@ -5,7 +5,9 @@ import struct
 from collections.abc import Collection, Sequence
 from hashlib import blake2b
 
-_CACHE_ENTRIES_MAX = 20_000
+_CACHE_ENTRIES_MAX = 8_000
+_CACHED_CHARS_MAX = 200
+"""Words and paths are; a whole prompt, which may be megabytes, seldom comes again."""
 
 
 class Digester:
@@ -20,6 +22,8 @@ class Digester:
         known = self._cache.get(text)
         if known is None:
             known = int.from_bytes(self.digest(text)[:8], "big") >> 1
+            if len(text) > _CACHED_CHARS_MAX:
+                return known
             if len(self._cache) >= _CACHE_ENTRIES_MAX:
                 self._cache.clear()
             self._cache[text] = known
