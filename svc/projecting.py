@@ -22,7 +22,7 @@ from svc.views import current_file, new_file, open_writer, point_to, remove_othe
 log = structlog.get_logger()
 
 _READ = frozenset({"prompt", "response", "words"})
-"""The words that something is concluded from. The others, whole exports among them, are not opened: that takes longer."""
+"""The words that something is concluded from. The others, whole exports among them, stay closed: opening takes time."""
 
 
 def step(
