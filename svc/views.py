@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Lock
 
-import msgspec
-
+from projections.bodies import BodyDamaged
 from projections.damage import is_damage
 from projections.schema import SCHEMA_VERSION, create
 from svc.limits import READERS_MAX, STORE_BUSY_TIMEOUT_MS
@@ -115,10 +114,10 @@ class ReadPool:
             finally:
                 if db.in_transaction:  # some errors end it, and another one here would hide them
                     db.execute("ROLLBACK")
-        except (sqlite3.Error, msgspec.MsgspecError) as error:
-            if not is_damage(error) and isinstance(error, sqlite3.Error):
+        except (sqlite3.Error, BodyDamaged) as error:  # any other is the fault of the query, or of who asked
+            if not is_damage(error) and not isinstance(error, BodyDamaged):
                 raise
-            flaw = damaged(self.path, error)  # of msgspec: a column that holds JSON does not any more
+            flaw = damaged(self.path, error)
             self._unreadable(str(flaw))
             raise flaw from error
         finally:

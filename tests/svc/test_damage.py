@@ -1,7 +1,7 @@
 """Damage on the disk, met while the service runs: it is named, what can be built anew is, and nothing else falls."""
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
 from uuid import UUID
@@ -12,8 +12,10 @@ import structlog
 import trio
 
 from aggregates.events import MembershipStarted
+from aggregates.scope import Scope
 from aggregates.stays import Stay
 from aggregates.windows import Window
+from projections.bodies import unpack
 from projections.damage import is_damage, is_passing
 from projections.prompt_rows import prompt_rows
 from projections.spending import Asked
@@ -166,7 +168,42 @@ def test_a_row_whose_text_is_none_is_damage(tmp_path: Path) -> None:
         db.execute("SELECT a FROM t").fetchall()
     assert "my" not in str(caught.value)
     with pytest.raises(ViewsDamaged, match="no value of its column"), ReadPool(path).reading():
-        msgspec.json.decode(b"{")
+        unpack(b"\xc1", Scope)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda db: msgspec.json.decode(b"{"),
+        lambda db: msgspec.convert("no number", int),
+        lambda db: db.execute("SELECT a FROM nowhere"),
+        lambda db: db.execute("SELECT ?", (b"\xff", 1)),
+        lambda db: int("no number"),
+    ],
+)
+def test_a_wrong_query_or_bad_input_is_no_damage(tmp_path: Path, wrong: Callable[[sqlite3.Connection], object]) -> None:
+    """Nobody is told of a flaw, so nothing is built anew for it, and whoever asked gets the error itself."""
+    path, flaws = tmp_path / "views.db", list[str]()
+    sqlite3.connect(path).close()
+    expected = pytest.raises((msgspec.MsgspecError, sqlite3.Error, ValueError))
+    with expected as caught, ReadPool(path, flaws.append).reading() as db:
+        wrong(db)
+    assert not isinstance(caught.value, ViewsDamaged)
+    assert flaws == []
+
+
+async def test_a_read_of_a_row_that_does_not_decode_has_the_views_built_anew(running: Running) -> None:
+    """As one of a page that cannot be read."""
+    await running.prompt()
+    (before,) = await running.rows()
+    old = views_of(running)
+    with closing(sqlite3.connect(old)) as db:
+        db.execute("UPDATE sub_sessions SET detail = x'c1'")
+        db.commit()
+    with pytest.raises(Unavailable, match="damaged"):
+        await running.rows()
+    await mended(running, old)
+    assert await running.rows() == [before]
 
 
 @pytest.mark.parametrize(
