@@ -324,7 +324,7 @@ def test_the_report_runs_over_the_labelled_data(real_data: Path) -> None:
     kappas = measured["prompts"]["kappa"].values()
     assert intents["hits"] / intents["total"] >= 0.67
     assert sum(kappas) / len(kappas) >= 0.57
-    assert measured["prompts"]["score_error"] <= 11.2
+    assert measured["prompts"]["score_error"] <= 10
     assert measured["prompts"]["apg_error"] <= 3
 
 
