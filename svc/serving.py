@@ -1,6 +1,5 @@
 """Two listeners over one service, until somebody asks to stop."""
 
-import gc
 import signal
 import ssl
 from collections.abc import AsyncIterator, Callable
@@ -16,7 +15,8 @@ from hypercorn.trio import serve as hypercorn_serve
 from svc.app import open_service
 from svc.failures import single
 from svc.folder import forget_running, held, note_running
-from svc.limits import GC_ALLOCATIONS, HEADER_BYTES_MAX, KEEP_ALIVE_REQUESTS_MAX, KEEP_ALIVE_SECONDS, STOP_SECONDS
+from svc.garbage import look_seldom
+from svc.limits import HEADER_BYTES_MAX, KEEP_ALIVE_REQUESTS_MAX, KEEP_ALIVE_SECONDS, STOP_SECONDS
 from svc.service import RunningService
 from svc.settings import Settings, SettingsError, listening_address
 from svc.setup import Initialized, initialize
@@ -57,7 +57,7 @@ async def listening(settings: Settings, service: RunningService) -> AsyncIterato
             if not service.settings.ingest_url:
                 service.settings = msgspec.structs.replace(service.settings, ingest_url=intake)
             note_running(settings.var_path, intake, api)
-            _settle_memory()
+            look_seldom()
             try:
                 yield Listening(intake, api)
             finally:
@@ -65,13 +65,6 @@ async def listening(settings: Settings, service: RunningService) -> AsyncIterato
                 stop.set()
     finally:
         forget_running(settings.var_path)
-
-
-def _settle_memory() -> None:
-    """What was made at the start stays for good: the collector need not look at it again and again."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(GC_ALLOCATIONS, *gc.get_threshold()[1:])
 
 
 async def stop_signal() -> None:

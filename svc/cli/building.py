@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from svc.building import build_views as build
+from svc.garbage import look_seldom
 from svc.limits import PROJECT_EVENTS_MAX
 from svc.logs import set_up_logs
 
@@ -20,4 +21,5 @@ def build_views(var: Path, path: Path, batch_events: int, up_to: int | None) -> 
     Example: svc build-views --var var --build var/views-1-r1-2.db
     """
     set_up_logs("warning")
+    look_seldom()
     build(var, path, batch_events, up_to)

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from projections.damage import is_damage, is_passing
+from svc.garbage import look_seldom
 from svc.logs import set_up_logs
 from svc.store import StoreUnavailable
 from svc.worker import DAMAGED, NOT_OPENED, work
@@ -22,6 +23,7 @@ def project(var: Path, views: Path) -> None:
     Example: svc project --var var --views var/views-1-r1-1.db
     """
     set_up_logs("warning")
+    look_seldom()
     try:
         work(var, views)
     except StoreUnavailable as error:
