@@ -11,7 +11,7 @@ from projections.schema import key_of, table_names
 from svc.limits import PROJECT_EVENTS_MAX
 from svc.projecting import step
 from svc.store import EventStore
-from svc.views import open_writer
+from svc.views import open_writer, remove
 
 Progress = Callable[[int, int], None]
 """Called with the events applied so far, and the events there are."""
@@ -26,24 +26,31 @@ def build(
     batch_events: int = PROJECT_EVENTS_MAX,
     up_to: int | None = None,
 ) -> int:
-    """Bring the views file at `path` up to a position, by default the end of the log; the position reached.
+    """Make the views file at `path`, up to a position, by default the end of the log; the position reached.
 
-    A file that was built in part goes on where it stopped, so an interrupted build is resumed by building again.
+    What a build that was broken off left there is removed: it may be torn.
     """
     end = store.head() if up_to is None else up_to
+    remove(path)
     db = open_writer(path)
     try:
-        # Nobody reads this file yet: a crash only means that it is built again.
-        db.execute("PRAGMA synchronous=OFF")
+        _write_freely(db)
         position = bookmark(db).position
         progress(position, end)
         while position < end:
             position = step(db, store, digesters, min(batch_events, end - position))
             progress(position, end)
-        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        db.execute("PRAGMA journal_mode=WAL")
         return position
     finally:
         db.close()
+
+
+def _write_freely(db: sqlite3.Connection) -> None:
+    """Nobody reads this file yet, and nobody will unless it is finished: a crash may leave it torn."""
+    # Within a batch a fact can still be taken back; only a process that ends cannot.
+    for pragma in ("journal_mode=MEMORY", "locking_mode=EXCLUSIVE", "synchronous=OFF", "secure_delete=OFF"):
+        db.execute(f"PRAGMA {pragma}")
 
 
 def digests(db: sqlite3.Connection) -> dict[str, str]:
