@@ -7,7 +7,7 @@ in `aggregates`; what SQL must filter, join or sum stands in columns.
 import sqlite3
 from functools import cache
 
-SCHEMA_VERSION = 22
+SCHEMA_VERSION = 23
 """Counted up whenever a table or a body changes shape; the views are then built anew from the log."""
 
 _TABLES: dict[str, tuple[dict[str, type], str | tuple[str, ...]]] = {
@@ -168,6 +168,8 @@ _TABLES: dict[str, tuple[dict[str, type], str | tuple[str, ...]]] = {
             "requests": int,
             "unpriced_requests": int,
             "lower_bound_requests": int,
+            "active_us": int,
+            "models": bytes,
             "rework_view": bytes,
             "detail": bytes,
             "judged_intent": str,
@@ -179,7 +181,19 @@ _TABLES: dict[str, tuple[dict[str, type], str | tuple[str, ...]]] = {
         "sub_session_id",
     ),
     "sub_session_files": (
-        {"sub_session_id": str, "digest": int, "changed": int},
+        {
+            "sub_session_id": str,
+            "digest": int,
+            "changed": int,
+            "edits": int,
+            "lines_added": int,
+            "lines_removed": int,
+            "edits_without_lines": int,
+            "seen_us": int,
+            "position": int,
+            "path_start": int,
+            "path_end": int,
+        },
         ("sub_session_id", "digest"),
     ),
     "prompts": (
@@ -285,6 +299,16 @@ _CHANGES: dict[str, tuple[dict[str, type], str | tuple[str, ...]]] = {
 _JUDGED = ("settles_at_us", "floor_passed", "judged_intent", "judged_goal_complete", "judged_rework_of")
 """What a completion rate takes: with them in the index, a month of a whole team is read without touching its rows."""
 
+_FIGURES = (
+    *("intent", "goal_complete", "rework_of", "overridden", "last_activity_us", "turns"),
+    *("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"),
+    *("cost_usd_nano", "requests", "unpriced_requests", "lower_bound_requests"),
+)
+"""What the figures of a window take beside them: its rows, two to a page, are not touched for these either."""
+
+_GRADES = ("counted", "applicable", "standing_earned", "standing_score")
+"""The same for the prompts of a window."""
+
 _INDEXES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("captures", ("agent_session_id", "at_us")),
     ("captures", ("agent_session_id", "host_prompt_id")),
@@ -304,11 +328,11 @@ _INDEXES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("arcs", ("organization_id", "developer_id", "started_us")),
     ("arcs", ("agent_session_id", "started_us")),
     ("arcs", ("sub_session_id",)),
-    ("sub_sessions", ("organization_id", "developer_id", "started_us", *_JUDGED)),
+    ("sub_sessions", ("organization_id", "developer_id", "started_us", *_JUDGED, *_FIGURES)),
     ("sub_sessions", ("last_agent_session_id", "started_us")),
     ("sub_sessions", ("settles_at_us",)),
     ("sub_sessions", ("organization_id", "developer_id", "last_activity_us")),
-    ("prompts", ("organization_id", "developer_id", "at_us")),
+    ("prompts", ("organization_id", "developer_id", "at_us", *_GRADES)),
     ("prompts", ("sub_session_id",)),
     ("turn_signs", ("agent_session_id", "started_us")),
     ("clears", ("agent_session_id",)),

@@ -1,16 +1,18 @@
 """Writing one concluded sub-session as rows, and taking it away again."""
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from uuid import UUID
 
 import msgspec
 
+from aggregates.active_time import active_by_turns_us
 from aggregates.corrections import OVERRIDE_FIELDS, OverrideField, Said
 from aggregates.floor import Floor
 from aggregates.rework import ReworkView
 from aggregates.scope import Scope
 from aggregates.sub_session import JudgedPrompt, SubSession
+from aggregates.totals import file_totals, model_totals
 from aggregates.turn import ModelUsage, Turn
 from aggregates.verdicts import BOOLEANS, BooleanName, JudgeStatus, OutcomeVerdict, Rubric, applicable
 from aggregates.words import Span
@@ -71,6 +73,7 @@ def insert_sub_session(db: sqlite3.Connection, scope: Scope, concluded: SubSessi
     name = str(concluded.sub_session_id)
     owner = (str(scope.organization_id), str(scope.developer_id))
     totals, said, detail = concluded.totals, concluded.said, _detail(db, concluded)
+    turns = [judged.turn for judged in concluded.prompts]
     row: dict[str, object] = {
         "sub_session_id": name,
         "organization_id": owner[0],
@@ -94,13 +97,15 @@ def insert_sub_session(db: sqlite3.Connection, scope: Scope, concluded: SubSessi
         "said_rework": None if said.rework is None else int(said.rework),
         "overridden": _overridden(said, detail),
         **{field: getattr(totals, field) for field in totals.__struct_fields__},
+        "active_us": active_by_turns_us([(turn.started_us, turn.last_activity_us) for turn in turns]),
+        "models": pack(model_totals(turns)),
         "rework_view": pack(_rework_view(concluded)),
         "detail": pack(detail),
     }
     columns = ", ".join(row)
     marks = ", ".join("?" * len(row))
     db.execute(f"INSERT INTO sub_sessions ({columns}) VALUES ({marks})", tuple(row.values()))
-    _insert_files(db, name, concluded)
+    _insert_files(db, name, turns)
     _insert_prompts(db, name, owner, concluded)
 
 
@@ -115,10 +120,24 @@ def _overridden(said: Said, detail: Detail) -> int:
     return sum(1 << bit for bit, field in enumerate(OVERRIDE_FIELDS) if holds[field])
 
 
-def _insert_files(db: sqlite3.Connection, name: str, concluded: SubSession) -> None:
-    touched = frozenset().union(*(judged.turn.work.touched_files for judged in concluded.prompts))
-    rows = [(name, digest, int(digest in concluded.changed_files)) for digest in sorted(touched)]
-    db.executemany("INSERT INTO sub_session_files VALUES (?, ?, ?)", rows)
+def _insert_files(db: sqlite3.Connection, name: str, turns: Sequence[Turn]) -> None:
+    rows = [
+        (
+            name,
+            file.digest,
+            int(file.edits > 0),
+            file.edits,
+            file.lines_added,
+            file.lines_removed,
+            file.edits_without_lines,
+            file.seen_us,
+            file.position,
+            file.path.start,
+            file.path.end,
+        )
+        for file in file_totals(turns)
+    ]
+    db.executemany("INSERT INTO sub_session_files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
 
 def _insert_prompts(db: sqlite3.Connection, name: str, owner: tuple[str, str], concluded: SubSession) -> None:
