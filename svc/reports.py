@@ -36,6 +36,7 @@ from projections.reports import OpenReport, open_reports
 from projections.spending import Asked, Reading
 from svc.codec import CorruptEvent
 from svc.limits import (
+    READ_WAIT_SECONDS,
     REPORT_JOBS_MAX,
     REPORT_LOOK_SECONDS,
     REPORT_RETRY_SECONDS,
@@ -43,6 +44,7 @@ from svc.limits import (
 )
 from svc.store import StoreUnavailable
 from svc.vault import VaultError
+from svc.views import ViewsDamaged
 from svc_http.ports import Unavailable
 
 log = structlog.get_logger()
@@ -71,7 +73,7 @@ Send = Callable[[AnyCommand], Awaitable[Reply]]
 """Carries a command out; raises `Unavailable` where that is not possible now."""
 
 Spend = Callable[[UUID, Sequence[Asked]], Awaitable[Sequence[Reading]]]
-"""What developers of an organization spent, from the archive and the views. Raises `Unavailable`."""
+"""What developers of an organization spent, from the archive and the views. Raises `Unavailable`, `ViewsDamaged`."""
 
 
 Write = Callable[[OpenReport, str], Awaitable[Prose | None]]
@@ -185,20 +187,26 @@ class ReportJobs:
         """What became of the work is kept, however long the log cannot be written."""
         return await self._patiently(lambda: self._desk.send(command))
 
-    async def _patiently(self, work: Callable[[], Awaitable[T]]) -> T:
+    async def _patiently(self, work: Callable[[], Awaitable[T]], passing: type[Exception] = Unavailable) -> T:
+        """Try until it can be done. Where the time of the job would end before the next try has, `passing` is raised:
+        it says more than that the time was over.
+        """
         while True:
             try:
                 return await work()
-            except Unavailable:
+            except passing:
+                next_ends = trio.current_time() + REPORT_RETRY_SECONDS + READ_WAIT_SECONDS
+                if next_ends >= trio.current_effective_deadline():
+                    raise
                 await trio.sleep(REPORT_RETRY_SECONDS)
 
     async def _sections(self, wanted: OpenReport) -> str:
-        """The document. Raises `SourceUnavailable`."""
+        """The document; while the views are built anew, once they are. Raises `SourceUnavailable`."""
         try:
             spending = await self._spending(wanted)
             make = partial(_document, wanted=wanted, spending=spending, breathe=self._breathe)
             return await self._patiently(lambda: self._desk.read(wanted.scope, make))
-        except SOURCE_ERRORS as error:
+        except (*SOURCE_ERRORS, Unavailable) as error:
             raise SourceUnavailable(f"{type(error).__name__}: {error}") from error
 
     async def _prose(self, wanted: OpenReport, sections: str) -> Prose | None:
@@ -214,7 +222,8 @@ class ReportJobs:
         window = wanted.period.window
         whole = Stay(wanted.scope.developer_id, window.start_us, window.end_us)
         try:
-            (found,) = await self._spend(wanted.scope.organization_id, [Asked(window, (whole,))])
+            asked = partial(self._spend, wanted.scope.organization_id, [Asked(window, (whole,))])
+            (found,) = await self._patiently(asked, passing=ViewsDamaged)
         except Unavailable as error:
             raise SourceUnavailable(str(error)) from error
         if found.coverage.unreadable_files:

@@ -213,7 +213,8 @@ class RunningService:
     async def team_spending(self, scope: Scope, asked: Sequence[Asked]) -> Sequence[Reading]:
         """From the archive and the views, on views that hold all that this developer was told is on disk."""
         await self._caught_up(scope.developer_id)
-        return await self.archive.spending(scope.organization_id, asked)
+        with self._unreadable_is_unavailable():
+            return await self.archive.spending(scope.organization_id, asked)
 
     def narrates(self, organization_id: UUID) -> bool:
         """Whether there is a text model that may be asked."""

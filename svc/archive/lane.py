@@ -19,7 +19,7 @@ from svc.archive.folder import Archive, Fingerprint
 from svc.archive.reading import Budget, spending
 from svc.archive.writing import archive_changes
 from svc.limits import ARCHIVE_INTERVAL_SECONDS, ARCHIVE_RETRY_SECONDS_MAX
-from svc.views import ReadPool
+from svc.views import ReadPool, ViewsDamaged
 from svc_http.ports import Unavailable
 
 log = structlog.get_logger()
@@ -60,10 +60,13 @@ class ArchiveLane:
     async def spending(self, organization_id: UUID, asked: Sequence[Asked]) -> list[Reading]:
         """What was spent in each window: what is archived, and from the views what is not, or not as it now is.
 
-        Raises `Unavailable` where the archive cannot be opened at all; a single damaged file is no reason.
+        Raises `Unavailable` where the archive cannot be opened at all, and `ViewsDamaged`; a single damaged file is no
+        reason.
         """
         try:
             return await self._in_turn(lambda archive: self._spending(archive, organization_id, asked))
+        except ViewsDamaged:
+            raise
         except (OSError, sqlite3.Error) as error:
             log.exception("the archive could not be read")
             raise Unavailable("the archive cannot be read at present") from error

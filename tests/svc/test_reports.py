@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 import pytest
+import structlog
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
@@ -12,12 +13,14 @@ from aggregates import commands as c
 from aggregates.commands import AnyCommand, Done, Reply
 from aggregates.events import Event
 from aggregates.report_period import ReportPeriod
+from aggregates.reports import SOURCE_UNAVAILABLE
 from aggregates.scope import Scope
 from projections.reader import Reader
 from projections.reports import report_state
 from projections.spending import Asked, Coverage, Reading
-from svc.limits import REPORT_JOBS_MAX, REPORT_LOOK_SECONDS, REPORT_SECONDS_MAX
+from svc.limits import REPORT_JOBS_MAX, REPORT_LOOK_SECONDS, REPORT_RETRY_SECONDS, REPORT_SECONDS_MAX
 from svc.reports import ReportJobs
+from svc.views import ViewsDamaged
 from svc_http.ports import Unavailable
 from tests.support.log import named
 from tests.support.people import ANA_SCOPE
@@ -34,6 +37,8 @@ class Desk(House):
         self.open = trio.Event()
         self.open.set()
         """While it is not set, nothing can be read."""
+        self.damage: Exception | None = None
+        """What the views raise where spending is read from them."""
         self.level = True
         self.refusals = 0
         """How many of the next commands cannot be stored."""
@@ -65,6 +70,8 @@ class Desk(House):
         self.most = max(self.most, self.working)
         try:
             await self.open.wait()
+            if self.damage is not None:
+                raise self.damage
         finally:
             self.working -= 1
         return [Reading({}, Coverage())]
@@ -232,6 +239,48 @@ async def test_one_that_takes_too_long_fails(desk: Desk, nursery: trio.Nursery, 
     assert found is not None
     assert found.error_code is None
     assert desk.working == 0
+
+
+@pytest.mark.parametrize("where", ["spending", "sections"])
+async def test_one_that_meets_damaged_views_waits_for_the_mended_ones(
+    desk: Desk, nursery: trio.Nursery, autojump_clock: MockClock, where: str
+) -> None:
+    """It is begun once, and complete."""
+    await damages(desk, nursery, where)
+    await trio.sleep(REPORT_SECONDS_MAX / 2)
+    assert desk.happened("one") == ["report.requested", "report.started"]
+    desk.damage = desk.breaks = None
+    await trio.sleep(2 * REPORT_RETRY_SECONDS)
+    assert desk.happened("one") == ["report.requested", "report.started", "report.completed"]
+
+
+@pytest.mark.parametrize("where", ["spending", "sections"])
+async def test_one_whose_views_are_not_mended_in_time_fails_and_says_why(
+    desk: Desk, nursery: trio.Nursery, autojump_clock: MockClock, where: str
+) -> None:
+    """A source that cannot be read, and no time-out: the log names the damage."""
+    with structlog.testing.capture_logs() as logs:
+        await damages(desk, nursery, where)
+        await trio.sleep(REPORT_SECONDS_MAX)
+        desk.breaks = None
+        await trio.sleep(2 * REPORT_RETRY_SECONDS)
+    found = await desk.read(ANA_SCOPE, report_state, named("one"))
+    assert found is not None
+    assert (found.status, found.error_code) == ("failed", SOURCE_UNAVAILABLE)
+    assert [line["reason"].split(": ")[1] for line in logs if line["log_level"] == "error"] == ["views.db is damaged"]
+
+
+async def damages(desk: Desk, nursery: trio.Nursery, where: str) -> None:
+    """A report is begun, and then the views are damaged."""
+    desk.open = trio.Event()
+    nursery.start_soon(desk.jobs.run)
+    await desk.asks("one")
+    await wait_all_tasks_blocked()
+    if where == "spending":
+        desk.damage = ViewsDamaged("views.db is damaged")
+    else:
+        desk.breaks = Unavailable("views.db is damaged")
+    desk.open.set()
 
 
 async def test_a_look_that_breaks_is_no_end(desk: Desk, nursery: trio.Nursery, autojump_clock: MockClock) -> None:
