@@ -43,6 +43,9 @@ class Access(Protocol):
 
     async def replay(self, rules_version: int | None, progress: Progress) -> None: ...
 
+    async def replay_status(self) -> ReplayStatus:
+        """How far the newest replay has come, whoever asked for it."""
+
     async def admin(self, method: str, path: str, **arguments: Any) -> httpx.Response:
         """Ask a route of administration, whichever process answers it. Raises `NotReached` where it refuses."""
 
@@ -108,6 +111,10 @@ class Local:
             raise NotReached(f"the build stopped with exit code {error.returncode}") from error
         await service.projector.exchange(path)
 
+    async def replay_status(self) -> ReplayStatus:
+        """Of this process."""
+        return self._service.replay_status()
+
 
 class Remote:
     """A running server holds the folder."""
@@ -135,14 +142,18 @@ class Remote:
         wanted = {} if rules_version is None else {"rules": rules_version}
         await self._call("POST", "/v1/admin/control/replay", json=wanted)
         while True:
-            answer = await self._call("GET", "/v1/admin/control/replay")
-            status = msgspec.json.decode(answer.content, type=ReplayStatus)
+            status = await self.replay_status()
             progress(status.done, status.of)
             if status.state == "failed":
                 raise NotReached(status.message or "the replay failed; see the server's log")
             if status.state != "running":
                 return
             await trio.sleep(POLL_SECONDS)
+
+    async def replay_status(self) -> ReplayStatus:
+        """Of the server."""
+        answer = await self._call("GET", "/v1/admin/control/replay")
+        return msgspec.json.decode(answer.content, type=ReplayStatus)
 
     async def _call(self, method: str, path: str, **arguments: Any) -> httpx.Response:
         for _ in range(BUSY_TRIES):

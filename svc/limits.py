@@ -49,6 +49,10 @@ KEEP_PAUSE_SECONDS = 0.01
 ORDERS_SECONDS = 0.5
 """How soon the server looks for orders to forget somebody after the log grew; a look is one search in an index."""
 
+FORGET_FAILED_SECONDS = 25.0
+"""`svc forget` waits no longer once builds of the views have stood as failed for so long: three of them, ten seconds
+apart. The service goes on."""
+
 SWEEP_TRIES = 20
 """How often, a quarter of a second apart, the write-ahead log is tried to be emptied before that is put off."""
 
@@ -154,6 +158,9 @@ assert ACTOR_BATCH_COMMANDS_MAX <= COMMIT_APPENDS_MAX, "a full batch is one appe
 
 PROJECT_EVENTS_MAX = 1_000
 """Facts in one transaction of the views: few enough that a waiting reader is served soon."""
+
+READ_AHEAD_EVENTS_MIN = 20_000
+"""Of so many events on a replay has them read by a second process: to start it takes as long as to read 5,000."""
 
 CHILD_LINE_BYTES_MAX = 64 * KIB_BYTES
 """What is kept of a child process's output while a line is not complete."""

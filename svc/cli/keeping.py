@@ -13,7 +13,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from aggregates.commands import ForgetDeveloper
 from aggregates.directory import Directory
-from svc.access import reach
+from svc.access import Access, NotReached, reach
 from svc.administration import load_directory
 from svc.app import open_service
 from svc.cli.common import json_option, print_json, run, settings_from, var_option
@@ -27,11 +27,12 @@ from svc.keeping.migrating import Upgraded, upgrade
 from svc.keeping.restore import restore
 from svc.keeping.verifying import Verified, verify
 from svc.keeping.walking import Heard
-from svc.limits import POLL_SECONDS
+from svc.limits import FORGET_FAILED_SECONDS, POLL_SECONDS
 from svc.logs import set_up_logs
 from svc.people_access import chosen
 from svc.settings import Settings
 from svc.store import EventStore
+from svc_http.server_shown import ReplayStatus
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -164,8 +165,7 @@ def forget_(developer: str, yes: bool, var: str | None, as_json: bool) -> None:
         developer_id = _sentences(_named, load_directory(store), developer)
         if not yes:
             click.confirm(f"Destroy all texts of {developer_id} for good?", abort=True, err=True)
-        with Console(stderr=True).status("forgetting"):
-            run(_forgotten, settings, store, developer_id)
+        carried_out(settings, store, developer_id)
     finally:
         store.close()
     _say(Forgotten(developer_id), as_json, f"the texts of {developer_id} are gone; old backups may still hold them")
@@ -177,17 +177,69 @@ class Forgotten(msgspec.Struct, frozen=True):
     developer_id: UUID
 
 
-async def _forgotten(settings: Settings, store: EventStore, developer_id: UUID) -> None:
-    """Order it, and wait until whoever holds the folder has carried it out."""
+ORDER_STANDS = "the order stands: the service goes on with it while it runs, and at each start"
+
+
+def carried_out(settings: Settings, store: EventStore, developer_id: UUID) -> None:
+    """Order it, and wait for it; whoever interrupts that is told that the order stands."""
+    console = Console(stderr=True, highlight=False)
+    with console.status("forgetting") as status:
+        waiting = Waiting(console.print, status.update)
+        try:
+            run(_forgotten, settings, store, developer_id, waiting)
+        except click.Abort:
+            if not waiting.ordered:
+                raise
+            raise click.ClickException(f"interrupted, but {ORDER_STANDS}") from None
+
+
+async def _forgotten(settings: Settings, store: EventStore, developer_id: UUID, waiting: "Waiting") -> None:
     memberships = load_directory(store).memberships()
     mine = [UUID(each.organization_id) for each in memberships if each.developer_id == str(developer_id)]
     async with reach(settings) as access:
         organization_id = mine[-1] if mine else UUID(int=0)
-        await access.send(ForgetDeveloper(organization_id=organization_id, developer_id=developer_id))
-        while True:
-            if all(order.developer_id != developer_id for order in open_orders(store)):
-                return
+        order = ForgetDeveloper(organization_id=organization_id, developer_id=developer_id)
+        await waiting.for_order(access, store, order)
+
+
+class Waiting:
+    """Waits for whoever holds the folder to forget somebody, and shows what for."""
+
+    def __init__(self, say: Callable[[str], None], show: Callable[[str], None]) -> None:
+        """`say` writes a line that stays, `show` one that the next takes the place of."""
+        self.ordered = False
+        self._say = say
+        self._show = show
+        self._told = False
+        self._failed_polls = 0
+
+    async def for_order(self, access: Access, store: EventStore, order: ForgetDeveloper) -> None:
+        """Give the order; return once nothing of it is left. Raises `NotReached`, also where builds keep failing."""
+        earlier = await access.replay_status()
+        await access.send(order)
+        self.ordered = True
+        while any(each.developer_id == order.developer_id for each in open_orders(store)):
+            try:
+                status = await access.replay_status()
+                if status != earlier:  # a build that failed before says nothing of this order
+                    earlier = ReplayStatus()
+                    self._look(status)
+            except NotReached as error:
+                raise NotReached(f"{error}; {ORDER_STANDS}") from error
             await trio.sleep(POLL_SECONDS)
+
+    def _look(self, status: ReplayStatus) -> None:
+        """The scores are built anew before the texts go: that takes the longest, and may fail."""
+        if status.state == "running":
+            self._show(f"forgetting: building the scores anew, {status.done} of {status.of} events")
+        if status.state != "failed":
+            return
+        if not self._told:
+            self._say("the scores could not be built anew; the service tries again, and its log says why")
+            self._told = True
+        self._failed_polls += 1
+        if self._failed_polls * POLL_SECONDS >= FORGET_FAILED_SECONDS:
+            raise NotReached("the scores could not be built anew, again and again: see the log of the service")
 
 
 @click.command("retention")

@@ -1,13 +1,24 @@
 """Forgetting a developer: the words are gone from every file, whatever was concluded from them stands."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import cast
+from uuid import UUID
 
+import click
+import pytest
 import trio
 
 from aggregates.commands import ForgetDeveloper
 from aggregates.events import PromptCaptured, TitleEdited
 from aggregates.scope import Scope
+from svc.access import Access, NotReached
+from svc.cli.keeping import Waiting, carried_out
 from svc.keeping.forgetting import open_orders
+from svc.replay import Progress
+from svc.settings import Settings
+from svc.store import EventStore
+from svc_http.server_shown import ReplayStatus
 from tests.support.household import PLANTED, Household, holding, household, rebuilt
 
 SECONDS = 60
@@ -103,6 +114,70 @@ async def test_no_key_is_made_for_who_was_forgotten(tmp_path: Path) -> None:
         await forget(house, house.owner)
     rebuilt(var, tmp_path / "again.db")
     assert list((var / "keys").glob("*.key")) == []
+
+
+class Folder:
+    """Whoever holds the folder, as a command sees it."""
+
+    def __init__(self, house: Household) -> None:
+        self.send = house.service.send
+        self._service = house.service
+
+    async def replay_status(self) -> ReplayStatus:
+        """Of the service."""
+        return self._service.replay_status()
+
+
+async def waited(house: Household, said: list[str]) -> Waiting:
+    """Once `svc forget` has ended its wait for the owner, one way or the other; what it says goes into a list."""
+    waiting = Waiting(said.append, lambda _line: None)
+    order = ForgetDeveloper(organization_id=house.owner.organization_id, developer_id=house.owner.developer_id)
+    with trio.fail_after(SECONDS):
+        await waiting.for_order(cast(Access, Folder(house)), house.service.store, order)
+    return waiting
+
+
+async def test_who_waits_is_told_that_the_scores_cannot_be_built_and_that_the_order_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a sentence, after some tries; the service goes on with it, and the next who asks sees it done."""
+    said: list[str] = []
+    with monkeypatch.context() as patched:
+        patched.setattr("svc.keeping.keeper.RESTART_SECONDS_MAX", 0.02)
+        patched.setattr("svc.cli.keeping.POLL_SECONDS", 0.01)
+        patched.setattr("svc.cli.keeping.FORGET_FAILED_SECONDS", 0.03)
+        async with household(tmp_path / "var") as house:
+            await house.prompt("Fix src/a.py")
+            patched.setattr("svc.rebuilding.build_in_child", failing)
+            with pytest.raises(NotReached, match=r"could not be built anew.*the order stands"):
+                await waited(house, said)
+            assert open_orders(house.service.store) != []
+    async with household(tmp_path / "var") as house:
+        assert (await waited(house, [])).ordered
+    assert len(said) == 1
+    assert "tries again" in said[0]
+
+
+async def failing(_progress: Progress, _options: Mapping[str, object]) -> None:
+    """A build on a full disk."""
+    raise OSError(28, "No space left on device")
+
+
+def test_who_interrupts_the_wait_is_told_that_the_order_stands(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Before the order was given, nothing was done."""
+
+    def interrupted(_main: object, _settings: Settings, _store: object, _developer_id: UUID, waiting: Waiting) -> None:
+        waiting.ordered = ordered
+        raise click.Abort
+
+    monkeypatch.setattr("svc.cli.keeping.run", interrupted)
+    asked = Settings(var=str(tmp_path)), cast(EventStore, None), UUID(int=1)
+    ordered = True
+    with pytest.raises(click.ClickException, match="the order stands"):
+        carried_out(*asked)
+    ordered = False
+    with pytest.raises(click.Abort):
+        carried_out(*asked)
 
 
 def _told(house: Household) -> list[int]:
