@@ -4,20 +4,19 @@ The rows, the bookmark and the list of facts that failed change in one transacti
 """
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Protocol
 
 import msgspec
 
-from aggregates.events import CatalogPublished, Event
-from aggregates.prices import PriceBook, price_book
+from aggregates.events import Event
+from aggregates.prices import PriceBook
 from aggregates.scope import Scope
+from projections.batches import Batch, Broken, Fact, priced, read_batch, read_singly, reason
 from projections.changes import keep_changes, watch
 from projections.corrections import LATEST_WINS
 from projections.damage import is_damage, is_passing
 from projections.developers import owners_of, reconclude, regroup
-from projections.facts import add_fact
 from projections.flags import EARLIEST_WINS, flag_skews
 from projections.judge_answers import LATEST_ANSWER
 from projections.line_counts import newly_detailed
@@ -31,15 +30,6 @@ from projections.rows import BEGINNING_US, Digesters, Row, Rows
 from projections.sessions import Refolded, refold_session, touched_from
 from projections.signs import TextsUnavailable, flag_sessions
 from projections.twins import settle_twins
-
-
-class Fact(Protocol):
-    """An event with its place in the log."""
-
-    @property
-    def position(self) -> int: ...
-    @property
-    def event(self) -> Event: ...
 
 
 class Overtaken(Exception):
@@ -71,34 +61,54 @@ def apply(
     *,
     after: int | None = None,
 ) -> None:
-    """Apply facts in log order, all in one transaction.
+    """Apply facts in log order; see `apply_batch`. `checksum`: that of the last fact's event."""
+    batch = read_batch(facts, checksum, digesters, newest_book(db))
+    apply_batch(db, batch, lambda: facts, digesters, _beside(facts, fetch), after=after)
 
-    `checksum`: that of the last fact's event. `fetch`: events of the log whose words are needed again; it raises
-    `TextsUnavailable` where the log cannot be read, and then nothing is applied. A fact that breaks a rule is listed in
-    `failed`, and nothing of it is kept; the others are. `after`: where the views stood when the facts were read; raises
-    `Overtaken` where they stand elsewhere by now.
+
+def apply_batch(
+    db: sqlite3.Connection,
+    batch: Batch,
+    facts: Callable[[], Sequence[Fact]],
+    digesters: Digesters,
+    fetch: FetchEvents,
+    *,
+    after: int | None = None,
+) -> None:
+    """Apply facts that were read already, all in one transaction.
+
+    `facts`: they themselves, which are needed only where something about one of them does not fit its table: it is
+    listed in `failed`, as is one that breaks a rule, and nothing of it is kept; the others are. `fetch`: events of the
+    log whose words are needed again; it raises `TextsUnavailable` where the log cannot be read, and then nothing is
+    applied. `after`: where the views stood when the facts were read; raises `Overtaken` where they stand elsewhere by
+    now.
     """
-    prices = newest_book(db)
-    rows, broken = _read_facts(facts, digesters, prices)
     with _transaction(db):
         if after is not None and bookmark(db).position != after:
             raise Overtaken(f"another process writes these views: they stood at {after} and now hold more")
-        watched = watch(db, facts[-1].position)
-        try:
-            with _savepoint(db):
-                _store_rows(db, rows)
-        except _NO_ROW:
-            # What one of them says does not fit its table. It must not keep the others from theirs for ever.
-            rows, broken = _store_singly(db, facts, digesters, prices)
-        _derive(db, rows, facts[-1].position, broken, Reader(db, _beside(facts, fetch)))
+        watched = watch(db, batch.position)
+        rows, broken = _stored(db, batch, facts, digesters)
+        _derive(db, rows, batch.position, broken, Reader(db, fetch))
         db.executemany("INSERT OR REPLACE INTO failed VALUES (?, ?)", broken)
-        newest_us = max(fact.event.received_at_us for fact in facts)
         db.execute(
             "UPDATE bookmark SET position = ?, log_time_us = max(log_time_us, ?), checksum = ?",
-            (facts[-1].position, newest_us, checksum),
+            (batch.position, batch.newest_us, batch.checksum),
         )
         if watched is not None:
             keep_changes(db, rows, watched)
+
+
+def _stored(
+    db: sqlite3.Connection, batch: Batch, facts: Callable[[], Sequence[Fact]], digesters: Digesters
+) -> tuple[Rows, Broken]:
+    """The rows that stand in their tables now, and what is wrong with facts of which nothing does."""
+    try:
+        with _savepoint(db):
+            _store_rows(db, batch.rows)
+    except _NO_ROW:
+        # What one of them says does not fit its table. It must not keep the others from theirs for ever.
+        return _store_singly(db, facts(), digesters, newest_book(db))
+    return batch.rows, list(batch.broken)
 
 
 def _beside(facts: Sequence[Fact], fetch: FetchEvents) -> FetchEvents:
@@ -121,60 +131,22 @@ def pass_over(db: sqlite3.Connection, position: int, reason: str, checksum: byte
         db.execute("UPDATE bookmark SET position = ?, checksum = ?", (position, checksum))
 
 
-def _read_facts(
-    facts: Sequence[Fact], digesters: Digesters, prices: PriceBook | None
-) -> tuple[Rows, list[tuple[int, str]]]:
-    """`prices`: the newest valid catalog before the first of the facts."""
-    rows = Rows()
-    try:
-        for fact, book in _priced(facts, prices):
-            add_fact(rows, fact.position, fact.event, digesters, book)
-    except Exception:
-        # One of them breaks a rule, and what it left in the rows may be half of it.
-        return _read_singly(facts, digesters, prices)
-    return rows, []
-
-
-def _read_singly(
-    facts: Sequence[Fact], digesters: Digesters, prices: PriceBook | None
-) -> tuple[Rows, list[tuple[int, str]]]:
-    """Of a fact that breaks a rule nothing is kept; of the others all is."""
-    rows = Rows()
-    broken: list[tuple[int, str]] = []
-    for fact, book in _priced(facts, prices):
-        own = Rows()
-        try:
-            add_fact(own, fact.position, fact.event, digesters, book)
-            rows.extend(own)
-        except Exception as error:
-            broken.append((fact.position, _reason(error)))
-    return rows, broken
-
-
 def _store_singly(
     db: sqlite3.Connection, facts: Sequence[Fact], digesters: Digesters, prices: PriceBook | None
-) -> tuple[Rows, list[tuple[int, str]]]:
+) -> tuple[Rows, Broken]:
     """The same with what cannot be stored; faults of the disk are none of a fact's."""
     rows = Rows()
-    broken: list[tuple[int, str]] = []
-    for fact, book in _priced(facts, prices):
-        read, unread = _read_singly([fact], digesters, book)
+    broken: Broken = []
+    for fact, book in priced(facts, prices):
+        read, unread = read_singly([fact], digesters, book)
         try:
             with _savepoint(db):
                 _store_rows(db, read)
             rows.extend(read)
         except _NO_ROW as error:
-            unread = [(fact.position, _reason(error))]
+            unread = [(fact.position, reason(error))]
         broken += unread
     return rows, broken
-
-
-def _priced(facts: Iterable[Fact], prices: PriceBook | None) -> Iterator[tuple[Fact, PriceBook | None]]:
-    """Each fact with the newest valid catalog at its place in the log."""
-    for fact in facts:
-        yield fact, prices
-        if isinstance(fact.event, CatalogPublished):
-            prices = price_book(fact.event.snapshot) or prices
 
 
 def _store_rows(db: sqlite3.Connection, rows: Rows) -> None:
@@ -233,7 +205,7 @@ def _insert(db: sqlite3.Connection, statement: str, rows: Sequence[Row], conflic
         db.executemany(f"{statement} VALUES ({', '.join('?' * len(rows[0]))}) {conflict}", rows)
 
 
-def _derive(db: sqlite3.Connection, rows: Rows, position: int, broken: list[tuple[int, str]], reader: Reader) -> None:
+def _derive(db: sqlite3.Connection, rows: Rows, position: int, broken: Broken, reader: Reader) -> None:
     for scope, sessions in _by_developer(db, touched_from(db, rows)):
         try:
             with _savepoint(db):
@@ -243,7 +215,7 @@ def _derive(db: sqlite3.Connection, rows: Rows, position: int, broken: list[tupl
         except Exception as error:
             if is_damage(error) or is_passing(error):
                 raise  # the facts are not to blame
-            broken.append((position, f"developer {scope.developer_id}: {_reason(error)}"))
+            broken.append((position, f"developer {scope.developer_id}: {reason(error)}"))
     for turn_id in sorted(set(rows.touched_turns)):
         _retitle(db, turn_id)
 
@@ -277,15 +249,6 @@ def _retitle(db: sqlite3.Connection, turn_id: str) -> None:
         owner = msgspec.convert({"organization_id": organization_id, "developer_id": developer_id}, Scope)
         reconclude(db, owner, name)
         relink(db, {name}, ())
-
-
-def _reason(error: Exception) -> str:
-    """The kind of error and where it arose; never its text, which may quote a prompt."""
-    traceback = error.__traceback__
-    while traceback is not None and traceback.tb_next is not None:
-        traceback = traceback.tb_next
-    place = "" if traceback is None else f" in {traceback.tb_frame.f_code.co_qualname}, line {traceback.tb_lineno}"
-    return f"{type(error).__name__}{place}"
 
 
 @contextmanager

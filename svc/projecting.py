@@ -2,13 +2,15 @@
 
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import msgspec
 import structlog
 
 from aggregates.events import Event
-from projections.apply import Bookmark, apply, bookmark, pass_over
+from projections.apply import Bookmark, apply, apply_batch, bookmark, pass_over
+from projections.batches import Batch
 from projections.damage import is_passing
 from projections.reader import FetchEvents
 from projections.rows import Digesters
@@ -35,17 +37,25 @@ def step(
     """Apply the next facts after the bookmark; the position that the views hold then."""
     position = bookmark(db).position
     try:
-        facts = store.read_after(position, limit_events, limit_bytes, open_words=_READ)
+        facts = read_facts(store, position, limit_events, limit_bytes)
     except CorruptEvent:
         return _step_to_corrupt(db, store, digesters)
     return _apply(db, position, facts, store, digesters)
+
+
+def read_facts(
+    store: EventStore, after: int, limit_events: int, limit_bytes: int = READ_BYTES_MAX
+) -> Sequence[Recorded]:
+    """The next facts after a position, with what stands of their words where those are gone."""
+    facts = store.read_after(after, limit_events, limit_bytes, open_words=_READ)
+    return [_recalled(store, fact) for fact in facts]
 
 
 def _step_to_corrupt(db: sqlite3.Connection, store: EventStore, digesters: Digesters) -> int:
     """One event at a time up to the corrupt one, which is listed and passed over; the others count."""
     after = bookmark(db).position
     try:
-        facts = store.read_after(after, limit_events=1, open_words=_READ)
+        facts = read_facts(store, after, limit_events=1)
     except CorruptEvent as error:
         position = error.position or after + 1
         log.error("a stored event is corrupt and is passed over", position=position, reason=str(error))
@@ -60,9 +70,16 @@ def _apply(
     if not facts:
         return after
     checksum = store.fingerprint(facts[-1].position)
-    recalled = [_recalled(store, fact) for fact in facts]
-    apply(db, recalled, checksum, digesters, _fetching(store), after=after)
+    apply(db, facts, checksum, digesters, _fetching(store), after=after)
     return facts[-1].position
+
+
+def apply_read(db: sqlite3.Connection, batch: Batch, store: EventStore, digesters: Digesters) -> int:
+    """Apply the next facts, which another process read already; the position that the views hold then."""
+    after = bookmark(db).position
+    facts = partial(read_facts, store, after, batch.events)
+    apply_batch(db, batch, facts, digesters, _fetching(store), after=after)
+    return batch.position
 
 
 def _fetching(store: EventStore) -> FetchEvents:

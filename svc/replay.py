@@ -2,14 +2,14 @@
 
 import hashlib
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from projections.apply import bookmark
+from projections.batches import Batch
 from projections.rows import Digesters
 from projections.schema import key_of, table_names
 from svc.limits import PROJECT_EVENTS_MAX
-from svc.projecting import step
+from svc.projecting import apply_read, step
 from svc.store import EventStore
 from svc.views import open_writer, remove
 
@@ -25,18 +25,23 @@ def build(
     *,
     batch_events: int = PROJECT_EVENTS_MAX,
     up_to: int | None = None,
+    ahead: Iterable[Batch] = (),
 ) -> int:
     """Make the views file at `path`, up to a position, by default the end of the log; the position reached.
 
-    What a build that was broken off left there is removed: it may be torn.
+    `ahead`: the batches of the log from its first event, as far as another process has read them. What a build that was
+    broken off left there is removed: it may be torn.
     """
     end = store.head() if up_to is None else up_to
     remove(path)
     db = open_writer(path)
     try:
         _write_freely(db)
-        position = bookmark(db).position
+        position = 0
         progress(position, end)
+        for batch in ahead:
+            position = apply_read(db, batch, store, digesters)
+            progress(position, end)
         while position < end:
             position = step(db, store, digesters, min(batch_events, end - position))
             progress(position, end)

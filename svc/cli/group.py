@@ -35,6 +35,7 @@ COMMANDS = {
     "demo": "svc.cli.demo:demo",
     "project": "svc.cli.projecting:project",
     "build-views": "svc.cli.building:build_views",
+    "read-batches": "svc.cli.building:read_batches",
 }
 """Name → the module and the command in it, in the order of the help."""
 
