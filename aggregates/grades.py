@@ -96,9 +96,9 @@ def worst_pillar(hits: Mapping[BooleanName, int], applied: Mapping[BooleanName, 
     return min(shares, key=lambda pair: pair[0])[1] if shares else ""
 
 
-def apg(standing: Sequence[float]) -> float | None:
-    """Average prompt grade: the mean standing score, 0-100; None without any."""
-    return sum(standing) / len(standing) if standing else None
+def apg(total: float, prompts: int) -> float | None:
+    """Average prompt grade: the mean of standing scores, 0-100, from their sum; None without any."""
+    return total / prompts if prompts else None
 
 
 def median(values: Iterable[float]) -> float:

@@ -2,8 +2,6 @@
 
 import sqlite3
 from collections.abc import Iterable, Iterator
-from itertools import groupby
-from operator import itemgetter
 
 import msgspec
 
@@ -11,12 +9,13 @@ from aggregates.active_time import IDLE_US, active_us
 from aggregates.observation import Observation
 from aggregates.scope import Scope
 from aggregates.times import US_PER_SECOND, iso
-from aggregates.turn import FileWork, Turn
+from aggregates.turn import Turn
 from aggregates.turns import NO_ACTIVITY
 from aggregates.windows import Window
+from aggregates.words import Span
 from projections.bodies import unpack
 from projections.reader import Reader, TextRef
-from projections.started import CRUSHED, SETTLED, TURNS, bounds, started_in
+from projections.started import CRUSHED, SETTLED, bounds, started_in
 from projections.sub_session_rows import Detail
 from projections.sub_session_shown import TITLE_CHARS_MAX
 
@@ -68,10 +67,19 @@ def task_time(reader: Reader, scope: Scope, window: Window, limit: int, offset: 
 
 def active_times(db: sqlite3.Connection, scope: Scope, window: Window) -> Iterator[tuple[str, int]]:
     """The active microseconds of every sub-session of the range."""
-    query = f"SELECT s.sub_session_id, t.body {started_in(TURNS)} ORDER BY s.started_us, s.sub_session_id"
-    for name, rows in groupby(db.execute(query, bounds(scope, window)), key=itemgetter(0)):
-        turns = [unpack(body, Turn) for _, body in rows]
-        yield name, active_us(at_us for turn in turns for at_us in _instants(db, turn))
+    query = f"SELECT s.sub_session_id, s.active_us {started_in()}"
+    for name, active in db.execute(query, bounds(scope, window)):
+        yield name, _seen_active_us(db, name) if active is None else active
+
+
+def _seen_active_us(db: sqlite3.Connection, sub_session_id: str) -> int:
+    """Where a turn was long. Not kept, but looked up: more may be seen within a turn that stays as it is."""
+    return active_us(at_us for turn in _turns(db, sub_session_id) for at_us in _instants(db, turn))
+
+
+def _turns(db: sqlite3.Connection, sub_session_id: str) -> list[Turn]:
+    query = "SELECT t.body FROM prompts p JOIN turns t ON t.turn_id = p.turn_id WHERE p.sub_session_id = ?"
+    return [unpack(body, Turn) for (body,) in db.execute(query, (sub_session_id,))]
 
 
 def _instants(db: sqlite3.Connection, turn: Turn) -> Iterator[int]:
@@ -117,41 +125,23 @@ class TouchedFile(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     last_touched_at: str
 
 
-class _Visit(msgspec.Struct, frozen=True):
-    """A turn that touched a file."""
-
-    agent_session_id: str
-    started_us: int
-    last_activity_us: int
-
-
 class _Touched(msgspec.Struct):
-    """A file, summed up turn by turn."""
+    """A file, summed up sub-session by sub-session."""
 
     digest: int
     path: TextRef
-    visits: list[_Visit] = []
-    sub_sessions: set[str] = set()
     edits: int = 0
     lines_added: int = 0
     lines_removed: int = 0
     edits_without_lines: int = 0
-
-    def add(self, sub_session_id: str, visit: _Visit, work: FileWork) -> None:
-        """One more turn touched it."""
-        self.visits.append(visit)
-        self.sub_sessions.add(sub_session_id)
-        self.edits += work.edits
-        self.lines_added += work.lines_added
-        self.lines_removed += work.lines_removed
-        if not work.lines_added + work.lines_removed:
-            self.edits_without_lines += work.edits
+    seen: list[tuple[int, str]] = []
+    """For each sub-session, the last moment of its turns that touched the file, and the sub-session."""
 
     @property
     def rank(self) -> tuple[int, int, int, int]:
         """What was worked on most comes first."""
-        latest_us = max(visit.last_activity_us for visit in self.visits)
-        return -self.edits, -len(self.sub_sessions), -latest_us, self.digest
+        latest_us, _ = max(self.seen)
+        return -self.edits, -len(self.seen), -latest_us, self.digest
 
 
 def files(reader: Reader, scope: Scope, window: Window, limit: int, offset: int) -> list[TouchedFile]:
@@ -159,53 +149,75 @@ def files(reader: Reader, scope: Scope, window: Window, limit: int, offset: int)
     ranked = sorted(_touched(reader.db, scope, window), key=lambda file: file.rank)
     page = ranked[offset : offset + limit]
     texts = reader.texts(file.path for file in page)
-    return [_touched_file(reader.db, file, texts[file.path]) for file in page]
+    turns = _TurnsOf(reader.db)
+    return [_touched_file(reader.db, file, texts[file.path], turns) for file in page]
+
+
+_FILES = (
+    "SELECT f.digest, f.edits, f.lines_added, f.lines_removed, f.edits_without_lines, f.seen_us, f.position, "
+    "f.path_start, f.path_end, f.sub_session_id "
+    f"{started_in('JOIN sub_session_files f ON f.sub_session_id = s.sub_session_id ')} ORDER BY s.started_us"
+)
 
 
 def _touched(db: sqlite3.Connection, scope: Scope, window: Window) -> Iterable[_Touched]:
     found: dict[int, _Touched] = {}
-    query = f"SELECT s.sub_session_id, t.body {started_in(TURNS)}"
-    for name, body in db.execute(query, bounds(scope, window)):
-        turn = unpack(body, Turn)
-        visit = _Visit(turn.agent_session_id, turn.started_us, turn.last_activity_us)
-        for work in turn.work.files:
-            file = found.get(work.digest)
-            if file is None:
-                ref = TextRef(work.position, "words", work.path)
-                file = found[work.digest] = _Touched(work.digest, ref)
-            file.add(name, visit, work)
+    for digest, edits, added, removed, without, seen_us, *path, name in db.execute(_FILES, bounds(scope, window)):
+        file = found.get(digest)
+        if file is None:
+            position, start, end = path
+            file = found[digest] = _Touched(digest, TextRef(position, "words", Span(start, end)))
+        file.edits += edits
+        file.lines_added += added
+        file.lines_removed += removed
+        file.edits_without_lines += without
+        file.seen.append((seen_us, name))
     return found.values()
 
 
-def _touched_file(db: sqlite3.Connection, file: _Touched, path: str | None) -> TouchedFile:
+class _TurnsOf(dict[str, list[Turn]]):
+    """The turns of sub-sessions, each looked up once: the files of a page lie mostly in the same few."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        super().__init__()
+        self._db = db
+
+    def __missing__(self, sub_session_id: str) -> list[Turn]:
+        turns = self[sub_session_id] = _turns(self._db, sub_session_id)
+        return turns
+
+
+def _touched_file(db: sqlite3.Connection, file: _Touched, path: str | None, turns: _TurnsOf) -> TouchedFile:
     known = not file.edits_without_lines
     return TouchedFile(
         path=path,
-        sub_sessions=len(file.sub_sessions),
+        sub_sessions=len(file.seen),
         edits=file.edits,
         lines_added=file.lines_added if known else None,
         lines_removed=file.lines_removed if known else None,
         edits_without_lines=file.edits_without_lines,
-        last_touched_at=iso(_last_touched_us(db, file)),
+        last_touched_at=iso(_last_touched_us(db, file, turns)),
     )
 
 
-def _last_touched_us(db: sqlite3.Connection, file: _Touched) -> int:
+def _last_touched_us(db: sqlite3.Connection, file: _Touched, turns: _TurnsOf) -> int:
     """When the last tool call on the file was seen. A turn does not say, so its observations are looked at."""
     latest_us = 0
-    for visit in sorted(file.visits, key=lambda visit: -visit.last_activity_us):
-        if visit.last_activity_us <= latest_us:
+    for seen_us, name in sorted(file.seen, reverse=True):
+        if seen_us <= latest_us:
             break
-        latest_us = max(latest_us, _touched_us(db, visit, file.digest))
+        for turn in turns[name]:
+            if turn.last_activity_us > latest_us and file.digest in turn.work.touched_files:
+                latest_us = max(latest_us, _touched_us(db, turn, file.digest))
     return latest_us
 
 
-def _touched_us(db: sqlite3.Connection, visit: _Visit, digest: int) -> int:
+def _touched_us(db: sqlite3.Connection, turn: Turn, digest: int) -> int:
     query = (
         "SELECT at_us, body FROM observations WHERE agent_session_id = ? AND at_us BETWEEN ? AND ? ORDER BY at_us DESC"
     )
-    for at_us, body in db.execute(query, (visit.agent_session_id, visit.started_us, visit.last_activity_us)):
+    for at_us, body in db.execute(query, (turn.agent_session_id, turn.started_us, turn.last_activity_us)):
         tool = unpack(body, Observation).tool
         if tool is not None and tool.file_digest == digest:
             return int(at_us)
-    return visit.started_us  # told of before its prompt, by whose name it belongs here: the nearest time that is known
+    return turn.started_us  # told of before its prompt, by whose name it belongs here: the nearest time that is known

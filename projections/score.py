@@ -1,15 +1,19 @@
 """Completion rate, speed and tokens per calendar window (scoring.md, section 5)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from aggregates.grades import median, personal_tier, svc_letter, svc_score
 from aggregates.scope import Scope
-from aggregates.times import iso
+from aggregates.times import US_PER_SECOND, iso
 from aggregates.windows import Window, WindowName
+from projections.big_sums import sum_in_halves, whole_sums
 from projections.reader import Reader
+from projections.started import CRUSHED, QUALIFIES, SETTLED, bounds
+
+NANO = 1_000_000_000
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,7 +46,7 @@ class Speed(Counts, frozen=True, kw_only=True):
     sparkline: list[float]
 
 
-class Breakdown(msgspec.Struct, frozen=True, kw_only=True):
+class Breakdown(msgspec.Struct, frozen=True):
     """Sums over all sub-sessions of the window."""
 
     input: int
@@ -81,16 +85,11 @@ class TokenTrend(msgspec.Struct, frozen=True):
     points: list[TokenPoint]
 
 
-class _Row(msgspec.Struct, frozen=True):
+class _Crushed(msgspec.Struct, frozen=True):
+    """One crushed sub-session: medians need each."""
+
     started_us: int
     last_activity_us: int
-    turns: int
-    settled: bool
-    floor_passed: bool
-    classified: bool
-    complete: bool
-    """And not rework; as a person said, else as judged."""
-    overridden: bool
     input_tokens: int
     output_tokens: int
     cache_read_tokens: int
@@ -101,12 +100,8 @@ class _Row(msgspec.Struct, frozen=True):
     lower_bound_requests: int
 
     @property
-    def qualifies(self) -> bool:
-        return self.settled and self.floor_passed and self.classified
-
-    @property
-    def crushed(self) -> bool:
-        return self.qualifies and self.complete
+    def seconds(self) -> float:
+        return (self.last_activity_us - self.started_us) / US_PER_SECOND
 
     @property
     def fully_priced(self) -> bool:
@@ -117,132 +112,115 @@ class _Row(msgspec.Struct, frozen=True):
         return self.input_tokens + self.output_tokens + self.cache_read_tokens + self.cache_write_tokens
 
 
-_ROWS = (
-    "SELECT s.started_us, s.last_activity_us, s.turns, s.settles_at_us <= b.log_time_us, s.floor_passed, "
-    "s.intent IS NOT NULL, s.goal_complete AND s.rework_of IS NULL, s.overridden, "
-    "s.input_tokens, s.output_tokens, s.cache_read_tokens, s.cache_write_tokens, s.cost_usd_nano, "
-    "s.requests, s.unpriced_requests, s.lower_bound_requests FROM sub_sessions s, bookmark b "
+# SQLite adds up, from an index alone: a month holds hundreds of sub-sessions, and three windows lie before it.
+_IN_WINDOW = (
+    "FROM bookmark b CROSS JOIN sub_sessions s "
     "WHERE s.organization_id = ? AND s.developer_id = ? AND s.started_us >= ? AND s.started_us < ?"
 )
-
-_PerWindow = list[list[_Row]]
+"""A sub-session belongs to the window in which it started."""
+_COUNTED = (
+    f"count(*) FILTER (WHERE {QUALIFIES}), count(*) FILTER (WHERE {CRUSHED}), "
+    f"count(*) FILTER (WHERE {SETTLED} AND s.floor_passed AND s.intent IS NULL), "
+    "count(*) FILTER (WHERE s.overridden)"
+)
+_COUNTS = f"SELECT {_COUNTED} {_IN_WINDOW}"
+_TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+_SUMS = f"SELECT {_COUNTED}, coalesce(sum(s.turns), 0), {', '.join(map(sum_in_halves, _TOKENS))} {_IN_WINDOW}"
+_CRUSHED_ROWS = f"SELECT {', '.join(f's.{name}' for name in _Crushed.__struct_fields__)} {_IN_WINDOW} AND {CRUSHED}"
 
 
 def score(reader: Reader, scope: Scope, name: WindowName, windows: Sequence[Window]) -> Score:
     """The completion rate of the last window given; the sparkline over all of them."""
-    per_window = _rows(reader, scope, windows)
-    counts = _counts(per_window[-1])
-    rate = svc_score(counts.crushed_count, counts.total_count)
+    per_window = [window_counts(reader, scope, window) for window in windows]
+    counts = per_window[-1]
+    rate = _rate(counts)
     return Score(
         window=name,
         svc_score=rate,
         letter_grade=svc_letter(rate, counts.total_count),
         personal_tier=personal_tier(rate, counts.total_count),
-        crush_weight=_crush_weight(per_window[-1]),
-        sparkline=_each(per_window, _rate),
+        crush_weight=_crush_weight(_crushed(reader, scope, windows[-1:])[0]),
+        sparkline=[_rate(each) for each in per_window],
         **msgspec.structs.asdict(counts),
     )
 
 
 def speed(reader: Reader, scope: Scope, name: WindowName, windows: Sequence[Window]) -> Speed:
     """Crushed sub-sessions of the last window given, against the one before."""
-    per_window = _rows(reader, scope, windows)
-    crushed = [row for row in per_window[-1] if row.crushed]
-    counts = _counts(per_window[-1])
-    before = _counts(per_window[-2]).crushed_count if len(per_window) > 1 else 0
+    per_window = [window_counts(reader, scope, window) for window in windows]
+    counts = per_window[-1]
+    before = per_window[-2].crushed_count if len(per_window) > 1 else 0
     return Speed(
         window=name,
-        cspw=len(crushed),
-        delta_cspw=len(crushed) - before,
-        ttc_median_seconds=median((row.last_activity_us - row.started_us) / 1_000_000 for row in crushed),
-        sparkline=_each(per_window, lambda rows: float(_counts(rows).crushed_count)),
+        cspw=counts.crushed_count,
+        delta_cspw=counts.crushed_count - before,
+        ttc_median_seconds=median(row.seconds for row in _crushed(reader, scope, windows[-1:])[0]),
+        sparkline=[float(each.crushed_count) for each in per_window],
         **msgspec.structs.asdict(counts),
     )
 
 
 def tokens(reader: Reader, scope: Scope, name: WindowName, windows: Sequence[Window]) -> Tokens:
     """Token weight and cost of the last window given, against the one before."""
-    per_window = _rows(reader, scope, windows)
-    return Tokens(window=name, sparkline=_each(per_window, _crush_weight), **_token_figures(per_window)[-1])
+    crushed = _crushed(reader, scope, windows)
+    weights = [_crush_weight(rows) for rows in crushed]
+    before = weights[-2] if len(weights) > 1 else 0.0
+    figures = _token_figures(reader, scope, windows[-1], crushed[-1], before, weights[-1])
+    return Tokens(window=name, sparkline=weights, **figures)
 
 
 def token_trend(reader: Reader, scope: Scope, name: WindowName, windows: Sequence[Window]) -> TokenTrend:
     """A point for each window but the first, which is there for the second to be compared with."""
-    figures = _token_figures(_rows(reader, scope, windows))
+    crushed = _crushed(reader, scope, windows)
+    weights = [_crush_weight(rows) for rows in crushed]
     points = [
-        TokenPoint(period_start=iso(window.start_us), **shown) for window, shown in zip(windows, figures, strict=True)
+        TokenPoint(period_start=iso(window.start_us), **_token_figures(reader, scope, window, rows, before, weight))
+        for window, rows, before, weight in zip(windows[1:], crushed[1:], weights, weights[1:], strict=False)
     ]
-    return TokenTrend(name, points[1:])
+    return TokenTrend(name, points)
 
 
-def _token_figures(per_window: _PerWindow) -> list[dict[str, Any]]:
-    """The fields of `TokenFigures` for each window, each against the one before."""
-    weights = [_crush_weight(rows) for rows in per_window]
-    return [
-        {
-            "crush_weight": weight,
-            "tet": weight / before if weight and before else 1.0,
-            "tpt": _tokens_per_turn(rows),
-            "cpcs_estimate": _cost_per_crushed_usd(rows),
-            "breakdown": _breakdown(rows),
-            **msgspec.structs.asdict(_counts(rows)),
-        }
-        for rows, weight, before in zip(per_window, weights, [0.0, *weights], strict=False)
-    ]
+def _token_figures(
+    reader: Reader, scope: Scope, window: Window, crushed: Sequence[_Crushed], before: float, weight: float
+) -> dict[str, Any]:
+    """The fields of `TokenFigures` for a window; `before`: the weight of the one before it."""
+    row = reader.db.execute(_SUMS, bounds(scope, window)).fetchone()
+    counts, turns, sums = _counts(row[:4]), row[4], Breakdown(*whole_sums(row[5:]))
+    return {
+        "crush_weight": weight,
+        "tet": weight / before if weight and before else 1.0,
+        "tpt": (sums.input + sums.output) / turns if turns else 0.0,
+        "cpcs_estimate": _cost_per_crushed_usd(crushed),
+        "breakdown": sums,
+        **msgspec.structs.asdict(counts),
+    }
 
 
 def window_counts(reader: Reader, scope: Scope, window: Window) -> Counts:
-    """The counts of one window, for responses that are about prompts."""
-    return _counts(_rows(reader, scope, (window,))[0])
+    """The counts of one window; for responses that are about prompts, too."""
+    return _counts(reader.db.execute(_COUNTS, bounds(scope, window)).fetchone())
 
 
-def _rows(reader: Reader, scope: Scope, windows: Sequence[Window]) -> _PerWindow:
-    """A sub-session belongs to the window in which it started."""
-    owner = (str(scope.organization_id), str(scope.developer_id))
-    found = [
-        _Row(*row[:3], *map(bool, row[3:8]), *row[8:])
-        for row in reader.db.execute(_ROWS, (*owner, windows[0].start_us, windows[-1].end_us))
-    ]
-    return [[row for row in found if w.start_us <= row.started_us < w.end_us] for w in windows]
-
-
-def _counts(rows: Sequence[_Row]) -> Counts:
+def _counts(counted: Sequence[int]) -> Counts:
+    total, crushed, unclassified, overridden = counted
     return Counts(
-        total_count=sum(row.qualifies for row in rows),
-        crushed_count=sum(row.crushed for row in rows),
-        unclassified_count=sum(row.settled and row.floor_passed and not row.classified for row in rows),
-        overridden_count=sum(row.overridden for row in rows),
+        total_count=total, crushed_count=crushed, unclassified_count=unclassified, overridden_count=overridden
     )
 
 
-def _rate(rows: Sequence[_Row]) -> float:
-    counts = _counts(rows)
+def _crushed(reader: Reader, scope: Scope, windows: Sequence[Window]) -> list[list[_Crushed]]:
+    """Those of each window."""
+    return [[_Crushed(*row) for row in reader.db.execute(_CRUSHED_ROWS, bounds(scope, window))] for window in windows]
+
+
+def _rate(counts: Counts) -> float:
     return svc_score(counts.crushed_count, counts.total_count)
 
 
-def _crush_weight(rows: Sequence[_Row]) -> float:
-    """Over the crushed sub-sessions whose tokens were seen: tokens that nobody reported are unknown, not zero."""
-    return float(median(row.total_tokens for row in rows if row.crushed and row.requests))
+def _crush_weight(crushed: Sequence[_Crushed]) -> float:
+    """Over those whose tokens were seen: tokens that nobody reported are unknown, not zero."""
+    return float(median(row.total_tokens for row in crushed if row.requests))
 
 
-def _cost_per_crushed_usd(rows: Sequence[_Row]) -> float:
-    priced = [row.cost_usd_nano for row in rows if row.crushed and row.fully_priced]
-    return median(priced) / 1_000_000_000
-
-
-def _tokens_per_turn(rows: Sequence[_Row]) -> float:
-    turns = sum(row.turns for row in rows)
-    return sum(row.input_tokens + row.output_tokens for row in rows) / turns if turns else 0.0
-
-
-def _breakdown(rows: Sequence[_Row]) -> Breakdown:
-    return Breakdown(
-        input=sum(row.input_tokens for row in rows),
-        output=sum(row.output_tokens for row in rows),
-        cache_read=sum(row.cache_read_tokens for row in rows),
-        cache_write=sum(row.cache_write_tokens for row in rows),
-    )
-
-
-def _each(per_window: _PerWindow, figure: Callable[[Sequence[_Row]], float]) -> list[float]:
-    return [figure(rows) for rows in per_window]
+def _cost_per_crushed_usd(crushed: Sequence[_Crushed]) -> float:
+    return median(row.cost_usd_nano for row in crushed if row.fully_priced) / NANO

@@ -1,5 +1,6 @@
 """Average prompt grade and the skill index over the prompts of a window (scoring.md, section 3)."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
@@ -11,6 +12,7 @@ from aggregates.verdicts import BOOLEANS, BooleanName
 from aggregates.windows import Window, WindowName
 from projections.reader import Reader
 from projections.score import Counts, window_counts
+from projections.started import bounds
 from projections.sub_session_rows import unmask
 
 
@@ -56,14 +58,15 @@ class InsightSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 def skill(reader: Reader, scope: Scope, name: WindowName, windows: Sequence[Window]) -> Skill:
     """The skill index of the last window given."""
-    rows = _standing(reader, scope, windows[-1])
     hits = dict.fromkeys(BOOLEANS, 0)
     applied = dict.fromkeys(BOOLEANS, 0)
-    for applicable, earned in rows:
+    sample_count = 0
+    for applicable, earned, prompts in reader.db.execute(_HABITS, bounds(scope, windows[-1])):
+        sample_count += prompts
         for boolean in unmask(applicable):
-            applied[boolean] += 1
+            applied[boolean] += prompts
         for boolean in unmask(earned & applicable):
-            hits[boolean] += 1
+            hits[boolean] += prompts
     index = skill_index(hits, applied)
     return Skill(
         window=name,
@@ -72,44 +75,36 @@ def skill(reader: Reader, scope: Scope, name: WindowName, windows: Sequence[Wind
         per_boolean=per_boolean(hits, applied),
         per_boolean_counts=applied,
         worst_pillar=worst_pillar(hits, applied),
-        sample_count=len(rows),
+        sample_count=sample_count,
         **msgspec.structs.asdict(window_counts(reader, scope, windows[-1])),
     )
 
 
 def insight_summary(reader: Reader, scope: Scope, name: WindowName, windows: Sequence[Window]) -> InsightSummary:
     """The average prompt grade of the last window given, the one before, and a point for each."""
-    per_window = [_scores(reader, scope, window) for window in windows]
-    letters = [rubric_letter(value) for value in per_window[-1]]
+    points = [_point(reader, scope, window) for window in windows]
+    letters: Counter[str] = Counter()
+    for score, prompts in reader.db.execute(_SCORES, bounds(scope, windows[-1])):
+        letters[rubric_letter(score)] += prompts
     return InsightSummary(
         window=name,
-        apg_current=apg(per_window[-1]),
-        apg_previous=apg(per_window[-2]) if len(per_window) > 1 else None,
-        sample_count=len(per_window[-1]),
-        grade_distribution=[GradeCount(grade, letters.count(grade)) for grade in RUBRIC_LADDER],
-        points=[
-            ApgPoint(period_start=iso(window.start_us), apg=apg(scores), sample_count=len(scores))
-            for window, scores in zip(windows, per_window, strict=True)
-        ],
+        apg_current=points[-1].apg,
+        apg_previous=points[-2].apg if len(points) > 1 else None,
+        sample_count=points[-1].sample_count,
+        grade_distribution=[GradeCount(grade, letters[grade]) for grade in RUBRIC_LADDER],
+        points=points,
     )
 
 
-_POPULATION = (
-    "FROM prompts WHERE organization_id = ? AND developer_id = ? AND at_us >= ? AND at_us < ? AND counted "
-    "ORDER BY at_us, turn_id"
-)
+def _point(reader: Reader, scope: Scope, window: Window) -> ApgPoint:
+    total, prompts = reader.db.execute(_MEAN, bounds(scope, window)).fetchone()
+    return ApgPoint(period_start=iso(window.start_us), apg=apg(total, prompts), sample_count=prompts)
+
+
+# SQLite adds up, from an index alone: four months of a busy developer are many thousands of prompts.
+_POPULATION = "FROM prompts WHERE organization_id = ? AND developer_id = ? AND at_us >= ? AND at_us < ? AND counted"
 """Classified prompts of classified sub-sessions above the floor, open or settled, by the prompt's own time."""
-
-
-def _standing(reader: Reader, scope: Scope, window: Window) -> list[tuple[int, int]]:
-    """For every graded prompt: what applies to its sub-session, and what is earned by then."""
-    return reader.db.execute(f"SELECT applicable, standing_earned {_POPULATION}", _bounds(scope, window)).fetchall()
-
-
-def _scores(reader: Reader, scope: Scope, window: Window) -> list[float]:
-    rows = reader.db.execute(f"SELECT standing_score {_POPULATION}", _bounds(scope, window))
-    return [row[0] for row in rows]
-
-
-def _bounds(scope: Scope, window: Window) -> tuple[str, str, int, int]:
-    return str(scope.organization_id), str(scope.developer_id), window.start_us, window.end_us
+_HABITS = f"SELECT applicable, standing_earned, count(*) {_POPULATION} GROUP BY applicable, standing_earned"
+"""Of graded prompts: what applies to its sub-session, what is earned by then, and how many are alike in both."""
+_SCORES = f"SELECT standing_score, count(*) {_POPULATION} GROUP BY standing_score"
+_MEAN = f"SELECT total(standing_score), count(*) {_POPULATION}"

@@ -15,6 +15,7 @@ from aggregates.scope import Scope
 from aggregates.stays import Stay
 from aggregates.turn import ModelUsage
 from aggregates.windows import Window
+from projections.big_sums import sum_in_halves, whole_sums
 from projections.bodies import unpack
 from projections.reader import Reader
 from projections.sub_session_rows import PromptBody
@@ -51,15 +52,7 @@ def _values(spent: Spent) -> tuple[int, ...]:
     return values
 
 
-_LOW_BITS = 30
 _COUNTS = 4
-
-
-def _sum_in_halves(name: str) -> str:
-    """The upper and the lower bits by themselves: beyond 63 bits SQLite's sum fails."""
-    return f"coalesce(sum({name} >> {_LOW_BITS}), 0), coalesce(sum({name} & {2**_LOW_BITS - 1}), 0)"
-
-
 _TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
 SUMS = ", ".join(
     (
@@ -67,7 +60,7 @@ SUMS = ", ".join(
         "count(*) FILTER (WHERE cost_usd_nano IS NULL)",
         "count(*) FILTER (WHERE cost_kind = 'catalog_lower_bound')",
         f"count(*) FILTER (WHERE coalesce({', '.join(_TOKENS)}) IS NULL)",
-        *(_sum_in_halves(name) for name in (*_TOKENS, "cost_usd_nano")),
+        *(sum_in_halves(name) for name in (*_TOKENS, "cost_usd_nano")),
     )
 )
 """What makes a `Spent` of rows of `requests`, in the SQL that SQLite and DuckDB share."""
@@ -158,9 +151,7 @@ def spent_rows(rows: Iterable[Sequence[Any]]) -> ByDeveloper:
 
 
 def _spent(values: Sequence[int]) -> Spent:
-    halves = values[_COUNTS:]
-    sums = [(high << _LOW_BITS) + low for high, low in zip(halves[::2], halves[1::2], strict=True)]
-    return Spent(*values[:_COUNTS], *sums)
+    return Spent(*values[:_COUNTS], *whole_sums(values[_COUNTS:]))
 
 
 def _requests(db: sqlite3.Connection, organization_id: UUID, stays: Sequence[Stay], after: int) -> ByDeveloper:

@@ -17,12 +17,13 @@ Bounds = tuple[str, str, int, int]
 def started_in(joined: str = "") -> str:
     """FROM and WHERE over sub-sessions `s` of a scope and range, bound by `bounds`.
 
-    A sub-session and its parent session must be the same developer's.
+    A sub-session and its parent session must be the same developer's. That the bookmark is one row SQLite does not know
+    unless told so, and would sort by `started_us` what comes in that order.
     """
     return (
         "FROM bookmark b CROSS JOIN sub_sessions s JOIN sessions o ON o.agent_session_id = s.agent_session_id "
         f"AND o.organization_id = s.organization_id AND o.developer_id = s.developer_id {joined}"
-        "WHERE s.organization_id = ? AND s.developer_id = ? AND s.started_us >= ? AND s.started_us < ? "
+        "WHERE b.id = 1 AND s.organization_id = ? AND s.developer_id = ? AND s.started_us >= ? AND s.started_us < ? "
     )
 
 

@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterable, Sequence
+from functools import cache
 from uuid import UUID
 
 import msgspec
@@ -57,8 +58,9 @@ def mask(names: Iterable[BooleanName]) -> int:
     return sum(1 << bit for bit, name in enumerate(BOOLEANS) if name in wanted)
 
 
+@cache
 def unmask(bits: int) -> tuple[BooleanName, ...]:
-    """The booleans a mask names, in rubric order."""
+    """The booleans a mask names, in rubric order; there are 128 masks."""
     return tuple(name for bit, name in enumerate(BOOLEANS) if bits >> bit & 1)
 
 

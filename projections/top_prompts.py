@@ -36,14 +36,19 @@ class TopPrompt(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """None while the sub-session is open."""
 
 
-_POPULATION = (
-    f"SELECT t.body, p.sub_session_id, t.agent_session_id, p.at_us, p.standing_score, s.intent, {SETTLED}, "
-    f"{CRUSHED}, p.body FROM bookmark b CROSS JOIN prompts p "
+_WITH_ITS_OWN = (
     "JOIN sub_sessions s ON s.sub_session_id = p.sub_session_id "
     "AND s.organization_id = p.organization_id AND s.developer_id = p.developer_id "
-    "JOIN turns t ON t.turn_id = p.turn_id "
+)
+_BEST_FIRST = "ORDER BY p.standing_score DESC, s.started_us DESC, s.sub_session_id, p.at_us, p.turn_id "
+# Bodies are looked up for a page alone: sorted along with all prompts of a month, they took nine tenths of the time.
+_PAGE = (
+    f"WITH page(prompt) AS MATERIALIZED (SELECT p.rowid FROM prompts p {_WITH_ITS_OWN}"
     "WHERE p.organization_id = ? AND p.developer_id = ? AND p.at_us >= ? AND p.at_us < ? AND p.counted "
-    "ORDER BY p.standing_score DESC, s.started_us DESC, s.sub_session_id, p.at_us, p.turn_id LIMIT ? OFFSET ?"
+    f"{_BEST_FIRST} LIMIT ? OFFSET ?) "
+    f"SELECT t.body, p.sub_session_id, t.agent_session_id, p.at_us, p.standing_score, s.intent, {SETTLED}, "
+    f"{CRUSHED}, p.body FROM bookmark b CROSS JOIN page CROSS JOIN prompts p ON p.rowid = page.prompt {_WITH_ITS_OWN}"
+    f"JOIN turns t ON t.turn_id = p.turn_id {_BEST_FIRST}"
 )
 """A prompt belongs to a range by its own time, as it does for the average prompt grade."""
 
@@ -54,7 +59,7 @@ def top_prompts(reader: Reader, scope: Scope, window: Window, limit: int, offset
     Of equal scores those of the newest sub-session come first, and there the prompt that reached the score first:
     the ones after it stand where they stand because of it.
     """
-    rows = reader.db.execute(_POPULATION, (*bounds(scope, window), limit, offset)).fetchall()
+    rows = reader.db.execute(_PAGE, (*bounds(scope, window), limit, offset)).fetchall()
     refs = [unpack(row[8], PromptBody).prompt for row in rows]
     texts = reader.texts(refs)
     return [

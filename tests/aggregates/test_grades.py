@@ -95,7 +95,7 @@ def test_a_tie_for_the_worst_pillar_goes_to_the_first_in_rubric_order() -> None:
 
 def test_no_data_gives_no_index_no_pillar_and_no_apg() -> None:
     """Null, empty, null."""
-    assert (skill_index({}, {}), worst_pillar({}, {}), apg([]), score_of(0, 0)) == (None, "", None, None)
+    assert (skill_index({}, {}), worst_pillar({}, {}), apg(0.0, 0), score_of(0, 0)) == (None, "", None, None)
 
 
 def test_the_median_of_an_even_count_is_between_the_two_in_the_middle() -> None:
@@ -111,6 +111,6 @@ def test_a_percentile_lies_between_neighbours_by_linear_interpolation() -> None:
 @given(st.lists(st.floats(0, 100), min_size=1))
 def test_a_mean_and_a_median_lie_between_the_least_and_the_most(values: list[float]) -> None:
     """Up to rounding."""
-    for figure in (apg(values), median(values)):
+    for figure in (apg(sum(values), len(values)), median(values)):
         assert figure is not None
         assert min(values) - 1e-9 <= figure <= max(values) + 1e-9
