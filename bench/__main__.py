@@ -1,5 +1,7 @@
 """`make bench`: what is durable a second, beside baselines of the same run."""
 
+from pathlib import Path
+
 import click
 from rich.console import Console
 
@@ -8,6 +10,7 @@ from bench.fanout import compare_fanout
 from bench.hooks import compare_hooks
 from bench.records import compare_records
 from bench.replay import compare_replay
+from bench.results import Result, keep, table_of
 
 
 @click.command()
@@ -17,23 +20,28 @@ from bench.replay import compare_replay
 @click.option("--told", default=200, show_default=True, help="Captures that pages follow by events; likewise.")
 @click.option("--hooks", default=100, show_default=True, help="Calls of a hook; likewise.")
 @click.option("--rounds", default=3, show_default=True)
-def main(requests: int, batches: int, events: int, told: int, hooks: int, rounds: int) -> None:
+@click.option("--keep", "kept", type=click.Path(dir_okay=False, path_type=Path), help="Keep the results in this file.")
+def main(requests: int, batches: int, events: int, told: int, hooks: int, rounds: int, kept: Path | None) -> None:
     """Durable captures (16 connections, 1 KB prompts), log records and replayed events a second, events to pages and
     hooks, each beside a baseline. Reads over long histories: `python -m bench.reads`.
 
     Example: python -m bench --requests 4000 --batches 0 --events 0 --told 0 --hooks 0
     """
-    console = Console(width=110)
+    console = Console(width=150)
+    results: list[Result] = []
     if requests:
-        compare_captures(requests, rounds, console)
+        results += compare_captures(requests, rounds, console)
     if batches:
-        compare_records(batches, rounds, console)
+        results += compare_records(batches, rounds, console)
     if events:
-        compare_replay(events, console)
+        results += compare_replay(events, console)
     if told:
-        compare_fanout(told, console)
+        results += compare_fanout(told, console)
     if hooks:
-        compare_hooks(hooks, console)
+        results += compare_hooks(hooks, console)
+    if kept:
+        keep(kept, results)
+    console.print(table_of(results))
 
 
 if __name__ == "__main__":

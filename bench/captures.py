@@ -8,7 +8,8 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.load import Measured, prompt_body, put_load
-from bench.servers import bare_route, fresh_service
+from bench.results import Result
+from bench.servers import Resident, bare_route, fresh_service
 
 CONNECTIONS = 16
 
@@ -20,6 +21,7 @@ class Compared(msgspec.Struct, frozen=True):
     captured: Measured
     behind_events: int
     level_seconds: float
+    most: Resident
 
     @property
     def ratio(self) -> float:
@@ -27,13 +29,13 @@ class Compared(msgspec.Struct, frozen=True):
         return self.captured.per_second / self.bare.per_second
 
 
-def compare_captures(requests: int, rounds: int, console: Console) -> None:
+def compare_captures(requests: int, rounds: int, console: Console) -> list[Result]:
     """Print durable captures a second beside a bare route."""
     table = Table("round", "bare/s", "p50/p99 ms", "captures/s", "p50/p99 ms", "ratio", "views behind", "level after")
-    ratios = []
+    all_rounds = []
     for number in range(rounds):
         compared = _round(requests)
-        ratios.append(compared.ratio)
+        all_rounds.append(compared)
         table.add_row(
             str(number + 1),
             f"{compared.bare.per_second:,.0f}",
@@ -45,7 +47,23 @@ def compare_captures(requests: int, rounds: int, console: Console) -> None:
             f"{compared.level_seconds:.2f} s",
         )
     console.print(table)
-    console.print(f"captures: median ratio {sorted(ratios)[len(ratios) // 2]:.2f} to the bare route")
+    console.print(f"captures: median ratio {_middle(all_rounds).ratio:.2f} to the bare route")
+    return _results(_middle(all_rounds))
+
+
+def _middle(all_rounds: list[Compared]) -> Compared:
+    """The round of the median ratio."""
+    return sorted(all_rounds, key=lambda each: each.ratio)[len(all_rounds) // 2]
+
+
+def _results(middle: Compared) -> list[Result]:
+    bare = f"bare route: {middle.bare.per_second:,.0f}/s; durable captures: {middle.captured.per_second:,.0f}/s"
+    return [
+        Result("captures, of the bare route", middle.ratio, "", 0.6, baseline=bare),
+        Result(
+            "memory under captures, server and child", sum(middle.most), "MiB", 300, at_most=True, baseline="the most"
+        ),
+    ]
 
 
 def _round(requests: int) -> Compared:
@@ -60,4 +78,5 @@ def _round(requests: int) -> Compared:
         started = time.perf_counter()
         service.wait_until_level()
         level_seconds = time.perf_counter() - started
-    return Compared(bare, captured, behind, level_seconds)
+        most = service.server.most_resident()
+    return Compared(bare, captured, behind, level_seconds, most)

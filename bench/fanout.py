@@ -8,6 +8,7 @@ import trio
 from rich.console import Console
 from rich.table import Table
 
+from bench.results import Result
 from bench.servers import Serving, fresh_service
 
 PAGES = (1, 16)
@@ -23,18 +24,21 @@ class Heard(NamedTuple):
     heard_ms: float
 
 
-def compare_fanout(captures: int, console: Console) -> None:
+def compare_fanout(captures: int, console: Console) -> list[Result]:
     """Print how long events take to one page and to sixteen."""
     table = Table("pages", "answered p50/p99 ms", "heard by all p50/p99 ms", "to one page")
+    ratio = one = 0.0
     with fresh_service() as service:
-        one = 0.0
         for pages in PAGES:
             heard = trio.run(_follow, service, pages, captures)
             answered, all_heard = ([each[part] for each in heard] for part in (0, 1))
             one = one or _at(all_heard, 0.5)
+            ratio = _at(all_heard, 0.5) / one
             times = (f"{_at(part, 0.5):.0f} / {_at(part, 0.99):.0f}" for part in (answered, all_heard))
-            table.add_row(str(pages), *times, f"{_at(all_heard, 0.5) / one:.2f}")
+            table.add_row(str(pages), *times, f"{ratio:.2f}")
     console.print(table)
+    beside = f"one page: {one:,.0f} ms, of which a second is gathered"
+    return [Result("events to 16 pages, of the time to one", ratio, "", baseline=beside)]
 
 
 def _at(values: list[float], share: float) -> float:
@@ -56,7 +60,7 @@ async def _follow(service: Serving, pages: int, captures: int) -> list[Heard]:
 
 async def _page(service: Serving) -> trio.SocketStream:
     """A stream of events that has begun."""
-    stream = await trio.open_tcp_stream("127.0.0.1", service.api_port)
+    stream = await trio.open_tcp_stream("127.0.0.1", service.server.api_port)
     lines = ("GET /v1/score_v3/events HTTP/1.1", "Host: 127.0.0.1", *(f"{k}: {v}" for k, v in service.headers.items()))
     await stream.send_all(("\r\n".join(lines) + "\r\n\r\n").encode())
     await _until(stream, b"id:")

@@ -11,13 +11,14 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from bench.results import Result
 from bench.servers import Serving, fresh_service, svc_command
 
 WITHOUT = {"PYTHONDONTWRITEBYTECODE", "CLAUDE_CONFIG_DIR"}
 """Variables that are none of the agent's."""
 
 
-def compare_hooks(calls: int, console: Console) -> None:
+def compare_hooks(calls: int, console: Console) -> list[Result]:
     """Print milliseconds of a hook with the server up and with it gone, beside an idle Python."""
     table = Table("process", "p50 ms", "p99 ms", "to the idle one")
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
@@ -31,6 +32,11 @@ def compare_hooks(calls: int, console: Console) -> None:
         p50, p99 = times[len(times) // 2], times[min(len(times) - 1, len(times) * 99 // 100)]
         table.add_row(name, f"{p50:.0f}", f"{p99:.0f}", f"{p50 / idle[len(idle) // 2]:.1f}")
     console.print(table)
+    beside = f"an idle Python: {idle[len(idle) // 2]:.0f} ms"
+    return [
+        Result(f"hook, {when}, p50", times[len(times) // 2], "ms", baseline=beside)
+        for when, times in (("server up", up), ("server gone", gone))
+    ]
 
 
 def _connect(service: Serving, home: Path) -> None:

@@ -16,7 +16,8 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.load import put_load
-from bench.servers import bare_route, fresh_service
+from bench.results import Result
+from bench.servers import Resident, bare_route, fresh_service
 from bench.telemetry import BATCH_RECORDS, export
 
 CONNECTIONS = 4
@@ -30,27 +31,50 @@ class Compared(msgspec.Struct, frozen=True):
     bare: float
     captured: float
     level_seconds: float
+    most: Resident
+
+    @property
+    def ratio(self) -> float:
+        """Durable records over those that are only decoded and inserted."""
+        return self.captured / self.raw
 
 
-def compare_records(batches: int, rounds: int, console: Console) -> None:
+def compare_records(batches: int, rounds: int, console: Console) -> list[Result]:
     """Print durable log records a second beside both baselines."""
     bodies = [msgspec.json.encode(export(number)) for number in range(batches)]
     table = Table("round", "(a) decode + SQLite", "(b) bare route", "records/s", "to (a)", "to (b)", "level after")
-    ratios = []
+    all_rounds = []
     for number in range(rounds):
         compared = _round(bodies)
-        ratios.append(compared.captured / compared.raw)
+        all_rounds.append(compared)
         table.add_row(
             str(number + 1),
             f"{compared.raw:,.0f}",
             f"{compared.bare:,.0f}",
             f"{compared.captured:,.0f}",
-            f"{compared.captured / compared.raw:.2f}",
+            f"{compared.ratio:.2f}",
             f"{compared.captured / compared.bare:.2f}",
             f"{compared.level_seconds:.2f} s",
         )
     console.print(table)
-    console.print(f"log records: median ratio {sorted(ratios)[len(ratios) // 2]:.2f} to decoding and SQLite")
+    middle = sorted(all_rounds, key=lambda each: each.ratio)[len(all_rounds) // 2]
+    console.print(f"log records: median ratio {middle.ratio:.2f} to decoding and SQLite")
+    return _results(middle)
+
+
+def _results(middle: Compared) -> list[Result]:
+    beside = f"decoding and SQLite: {middle.raw:,.0f}/s; durable records: {middle.captured:,.0f}/s"
+    return [
+        Result("log records, of decoding them into SQLite", middle.ratio, "", 0.3, baseline=beside),
+        Result(
+            "memory under log records, server and child",
+            sum(middle.most),
+            "MiB",
+            300,
+            at_most=True,
+            baseline="the most",
+        ),
+    ]
 
 
 def _round(bodies: Sequence[bytes]) -> Compared:
@@ -65,7 +89,8 @@ def _round(bodies: Sequence[bytes]) -> Compared:
         started = time.perf_counter()
         service.wait_until_level()
         level_seconds = time.perf_counter() - started
-    return Compared(raw, bare, captured, level_seconds)
+        most = service.server.most_resident()
+    return Compared(raw, bare, captured, level_seconds, most)
 
 
 async def _put(port: int, headers: dict[str, str], bodies: Sequence[bytes]) -> float:

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from aggregates.scope import Scope
 from bench.history import write_history
+from bench.results import Result
 from bench.servers import set_up
 from svc.event_log import open_log
 from svc.limits import PROJECT_EVENTS_MAX
@@ -21,7 +22,7 @@ from svc.replay import build
 END_US = 1_790_000_000_000_000
 
 
-def compare_replay(events: int, console: Console) -> None:
+def compare_replay(events: int, console: Console) -> list[Result]:
     """Print events a second of a replay of so many events, and of only reading them."""
     with history(events) as var:
         read_events, read_seconds = _read(var)
@@ -30,6 +31,7 @@ def compare_replay(events: int, console: Console) -> None:
     read, built = read_events / read_seconds, built_events / built_seconds
     table.add_row(f"{built_events:,}", f"{read:,.0f}", f"{built:,.0f}", f"{built / read:.2f}")
     console.print(table)
+    return [Result("replayed events", built, "/s", 20_000, baseline=f"reading the same log: {read:,.0f}/s")]
 
 
 @contextmanager

@@ -17,25 +17,6 @@ import msgspec
 _READY = re.compile(r"ready intake=\S*?:(\d+) api=\S*?:?(\d*)$")
 
 
-class Serving(msgspec.Struct, frozen=True):
-    """A service over a new folder, and how to talk to it."""
-
-    port: int
-    """Of the public listener."""
-    api_port: int
-    headers: dict[str, str]
-    var: Path
-
-    def behind_events(self) -> int:
-        """Events in the log that the views do not hold yet."""
-        return behind_events(self.var)
-
-    def wait_until_level(self) -> None:
-        """Return once the views hold everything."""
-        while self.behind_events():
-            time.sleep(0.02)
-
-
 class Resident(NamedTuple):
     """Resident memory in MiB: of the server, and of the child that writes its views."""
 
@@ -55,14 +36,43 @@ class Ready(NamedTuple):
 
     def resident(self) -> Resident:
         """What it takes just now."""
+        return self._of_both("VmRSS:")
+
+    def most_resident(self) -> Resident:
+        """The most that each of the two has taken since its start."""
+        return self._of_both("VmHWM:")
+
+    def _of_both(self, kind: str) -> Resident:
         threads = Path(f"/proc/{self.pid}/task").glob("*/children")
         children = [child for thread in threads for child in thread.read_text().split()]
-        return Resident(_resident_mib(self.pid), sum(_resident_mib(int(child)) for child in children))
+        return Resident(_mib(self.pid, kind), sum(_mib(int(child), kind) for child in children))
 
 
-def _resident_mib(pid: int) -> float:
+def _mib(pid: int, kind: str) -> float:
     status = Path(f"/proc/{pid}/status").read_text()
-    return int(status.partition("VmRSS:")[2].split()[0]) / 1024
+    return int(status.partition(kind)[2].split()[0]) / 1024
+
+
+class Serving(msgspec.Struct, frozen=True):
+    """A service over a new folder, and how to talk to it."""
+
+    server: Ready
+    headers: dict[str, str]
+    var: Path
+
+    @property
+    def port(self) -> int:
+        """Of the public listener."""
+        return self.server.port
+
+    def behind_events(self) -> int:
+        """Events in the log that the views do not hold yet."""
+        return behind_events(self.var)
+
+    def wait_until_level(self) -> None:
+        """Return once the views hold everything."""
+        while self.behind_events():
+            time.sleep(0.02)
 
 
 @contextmanager
@@ -93,7 +103,7 @@ def fresh_service() -> Iterator[Serving]:
         var = Path(folder) / "var"
         headers = {"Authorization": f"Bearer {set_up(var)['key']}"}
         with ready_server(var) as server:
-            yield Serving(server.port, server.api_port, headers, var)
+            yield Serving(server, headers, var)
 
 
 @contextmanager
