@@ -17,7 +17,7 @@ from svc.app import open_service
 from svc.catalog_access import CatalogAccess, LocalCatalog, RemoteCatalog
 from svc.event_log import EVENTS_FILE
 from svc.folder import InUse, held, running
-from svc.limits import BUSY_TRIES, POLL_SECONDS, REMOTE_TIMEOUT_SECONDS
+from svc.limits import BUSY_TRIES, POLL_SECONDS, REMOTE_TIMEOUT_SECONDS, RETRY_AFTER_SECONDS_MAX
 from svc.rebuilding import build_in_child
 from svc.replay import Progress
 from svc.rules import checked
@@ -26,6 +26,9 @@ from svc.service import RunningService
 from svc.settings import Settings
 from svc.views import new_file
 from svc_http.server_shown import ReplayStatus
+
+SHOWN_CHARACTERS = 80
+"""Of an answer that nobody expected."""
 
 
 class NotReached(Exception):
@@ -163,13 +166,47 @@ class Remote:
                 raise NotReached(f"the running server does not answer: {error or type(error).__name__}") from error
             if answer.status_code != httpx.codes.SERVICE_UNAVAILABLE:
                 break
-            await trio.sleep(float(answer.headers.get("Retry-After", POLL_SECONDS)))
+            await trio.sleep(_pause_seconds(answer))
         return checked_answer(answer)
 
 
 def checked_answer(answer: httpx.Response) -> httpx.Response:
-    """The answer of a route, unless it is an error. Raises `NotReached` with what the route said."""
-    if answer.is_error:
-        said = answer.json()
-        raise NotReached(f"refused: {said.get('message') or said.get('reason')}")
-    return answer
+    """The answer of a route, unless it is an error, or none of svc. Raises `NotReached`, which says what came."""
+    by_svc = not answer.headers.get("Content-Type", "").startswith("text/html")
+    if answer.is_success and by_svc:
+        return answer
+    reason = _reason(answer) if by_svc else None
+    if reason is not None:
+        raise NotReached(f"refused: {reason}")
+    asked = answer.request
+    kind = answer.headers.get("Content-Type", "no content type")
+    raise NotReached(
+        f"{asked.method} {asked.url} was answered with {answer.status_code} and {_beginning(answer)!r} ({kind}), which "
+        "is not from svc: see whether a proxy or another program stands there"
+    )
+
+
+def _reason(answer: httpx.Response) -> str | None:
+    """What a route of svc says of an error; None where it is somebody else's answer."""
+    try:
+        said = msgspec.json.decode(answer.content, type=_Refusal)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+    return said.message or said.reason
+
+
+class _Refusal(msgspec.Struct):
+    message: str | None = None
+    reason: str | None = None
+
+
+def _beginning(answer: httpx.Response) -> str:
+    """On one line."""
+    words = " ".join(answer.content[: 4 * SHOWN_CHARACTERS].decode(errors="replace").split())
+    return words[:SHOWN_CHARACTERS] + ("…" if len(words) > SHOWN_CHARACTERS else "")
+
+
+def _pause_seconds(answer: httpx.Response) -> float:
+    """How long a busy server asks to be left alone; a proxy may say it in another way, which counts as nothing said."""
+    wanted = answer.headers.get("Retry-After", "")
+    return min(float(wanted), RETRY_AFTER_SECONDS_MAX) if wanted.isdecimal() else POLL_SECONDS

@@ -192,6 +192,9 @@ PAGE_RECORDS = 500
 BUSY_TRIES = 12
 """How often a command asks again when the running server says that it is busy: about a minute."""
 
+RETRY_AFTER_SECONDS_MAX = 5.0
+"""The longest pause before a command asks again, whatever the answer asks for; svc itself asks for five seconds."""
+
 GC_ALLOCATIONS = 50_000
 """Allocations between two looks of the garbage collector; at its usual 700 it takes a twentieth of the time."""
 
