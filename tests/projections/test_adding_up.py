@@ -26,11 +26,29 @@ from projections.skill import insight_summary, skill
 from projections.started import CRUSHED, QUALIFIES, SETTLED
 from projections.sub_session_rows import unmask
 from projections.top_prompts import top_prompts
-from tests.projections.test_any_order import CORRECTED, told
-from tests.support.facts import ANA, MINUTE, MONDAY, project, reader
+from tests.projections.test_any_order import CORRECTED, PROMPTS, SESSIONS, told
+from tests.support.facts import ANA, HOUR, MINUTE, MONDAY, SECOND, project, reader
 
-CUTS = st.lists(st.integers(0, 60).map(lambda minute: MONDAY + minute * MINUTE), min_size=2, max_size=5, unique=True)
 Row = dict[str, Any]
+Step = tuple[str, str, str, int, bool]
+
+_MOMENTS = st.integers(0, 45).map(lambda minute: MONDAY + minute * MINUTE)
+CUTS = st.lists(_MOMENTS, max_size=3, unique=True).map(lambda inner: [MONDAY - 1, *inner, MONDAY + HOUR])
+GOALS = st.lists(st.tuples(st.sampled_from(SESSIONS), _MOMENTS), max_size=4)
+
+
+def _goal(session: str, at_us: int) -> list[Step]:
+    """Asked, edited, checked: most of these are reached."""
+    work = (("request", 10), ("edit", 20), ("check", 40))
+    steps: list[Step] = [("work", session, what, at_us + seconds * SECOND, False) for what, seconds in work]
+    return [("prompt", session, PROMPTS[0], at_us, False), *steps]
+
+
+_LATER: Step = ("prompt", "s1", PROMPTS[3], MONDAY + 12 * HOUR, False)
+"""By then all of them have settled."""
+WORKED = st.builds(
+    lambda goals, rest: [*(step for goal in goals for step in _goal(*goal)), *rest, _LATER], GOALS, CORRECTED
+)
 
 
 def windows_of(cuts: Iterable[int]) -> list[Window]:
@@ -86,8 +104,8 @@ def whole_tokens(row: Row) -> int:
 
 
 @settings(max_examples=25)
-@given(CORRECTED, CUTS)
-def test_the_figures_of_windows_are_those_of_their_rows(story: list[Any], cuts: list[int]) -> None:
+@given(WORKED, CUTS)
+def test_the_figures_of_windows_are_those_of_their_rows(story: list[Step], cuts: list[int]) -> None:
     """Counts, rates, medians, sums, letters."""
     facts = told(story)
     found, windows = reader(project(facts), facts), windows_of(cuts)
@@ -115,8 +133,8 @@ def test_the_figures_of_windows_are_those_of_their_rows(story: list[Any], cuts: 
 
 
 @settings(max_examples=25)
-@given(CORRECTED, CUTS)
-def test_the_grades_of_windows_are_those_of_their_prompts(story: list[Any], cuts: list[int]) -> None:
+@given(WORKED, CUTS)
+def test_the_grades_of_windows_are_those_of_their_prompts(story: list[Step], cuts: list[int]) -> None:
     """Habits, means, letters, and the best prompts in their order."""
     facts = told(story)
     found, windows = reader(project(facts), facts), windows_of(cuts)
@@ -148,8 +166,8 @@ def test_the_grades_of_windows_are_those_of_their_prompts(story: list[Any], cuts
 
 
 @settings(max_examples=25)
-@given(CORRECTED, CUTS)
-def test_what_sub_sessions_keep_is_what_their_turns_and_observations_say(story: list[Any], cuts: list[int]) -> None:
+@given(WORKED, CUTS)
+def test_what_sub_sessions_keep_is_what_their_turns_and_observations_say(story: list[Step], cuts: list[int]) -> None:
     """Active time, files, models: also where turns are long, and after corrections."""
     facts = told(story)
     found, window = reader(project(facts), facts), windows_of(cuts)[-1]
