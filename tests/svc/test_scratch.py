@@ -1,11 +1,18 @@
 """Folders that commands make inside the data folder: gone with their command, or, if it was killed, with the next."""
 
+import errno
+import fcntl
+import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+import structlog
+
 from svc.app import open_service
-from svc.keeping.scratch import remove_left_over, scratch
+from svc.keeping.scratch import LOCK, remove_left_over, scratch
 from svc.settings import Settings
 
 LEFT_OVER = ("verify-ab12_xyz", "check-00000000")
@@ -22,8 +29,38 @@ with scratch(Path(sys.argv[1]), "verify") as folder:
 
 
 def names(var: Path) -> set[str]:
-    """What is in the folder."""
-    return {path.name for path in var.iterdir()}
+    """What is in the folder, but for the lock."""
+    return {path.name for path in var.iterdir()} - {LOCK}
+
+
+@pytest.fixture(params=["anything", "files", "nothing"])
+def lockable(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What the file system can lock: a network one locks no folders, others nothing at all."""
+    lock = fcntl.flock
+
+    def flock(handle: int, how: int) -> None:
+        if request.param == "nothing":
+            raise OSError(errno.ENOLCK, "No locks available")
+        if request.param == "files" and stat.S_ISDIR(os.fstat(handle).st_mode):
+            raise OSError(errno.EBADF, "Bad file descriptor")
+        lock(handle, how)
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    return str(request.param)
+
+
+def test_whatever_can_be_locked_a_command_has_its_folder_and_what_others_left_is_cleared_or_named(
+    tmp_path: Path, lockable: str
+) -> None:
+    """Nobody can tell who uses one where nothing can be locked: that is said, and none is deleted."""
+    (tmp_path / LEFT_OVER[0]).mkdir()
+    with structlog.testing.capture_logs() as logs:
+        with scratch(tmp_path, "verify") as first:
+            remove_left_over(tmp_path)
+            assert first.is_dir()
+        left = names(tmp_path)
+    assert left == ({LEFT_OVER[0]} if lockable == "nothing" else set())
+    assert [str(tmp_path / LEFT_OVER[0]) in line["folders"] for line in logs] == [True, True][: 2 * len(left)]
 
 
 def test_a_folder_lives_as_long_as_its_command(tmp_path: Path) -> None:
