@@ -1,7 +1,9 @@
 """Where the time of a range went: how long each task was worked on, and which files were touched."""
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import msgspec
 
@@ -125,16 +127,16 @@ class TouchedFile(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     last_touched_at: str
 
 
-class _Touched(msgspec.Struct):
-    """A file, summed up sub-session by sub-session."""
+class _Touched(msgspec.Struct, frozen=True):
+    """A file, summed up over sub-sessions."""
 
     digest: int
     path: TextRef
-    edits: int = 0
-    lines_added: int = 0
-    lines_removed: int = 0
-    edits_without_lines: int = 0
-    seen: list[tuple[int, str]] = []
+    edits: int
+    lines_added: int
+    lines_removed: int
+    edits_without_lines: int
+    seen: list[tuple[int, str]]
     """For each sub-session, the last moment of its turns that touched the file, and the sub-session."""
 
     @property
@@ -154,25 +156,26 @@ def files(reader: Reader, scope: Scope, window: Window, limit: int, offset: int)
 
 
 _FILES = (
-    "SELECT f.digest, f.edits, f.lines_added, f.lines_removed, f.edits_without_lines, f.seen_us, f.position, "
-    "f.path_start, f.path_end, f.sub_session_id "
+    "SELECT f.digest, f.edits, f.lines_added, f.lines_removed, f.edits_without_lines, f.seen_us, f.sub_session_id, "
+    "f.position, f.path_start, f.path_end "
     f"{started_in('JOIN sub_session_files f ON f.sub_session_id = s.sub_session_id ')} ORDER BY s.started_us"
 )
 
 
-def _touched(db: sqlite3.Connection, scope: Scope, window: Window) -> Iterable[_Touched]:
-    found: dict[int, _Touched] = {}
-    for digest, edits, added, removed, without, seen_us, *path, name in db.execute(_FILES, bounds(scope, window)):
-        file = found.get(digest)
-        if file is None:
-            position, start, end = path
-            file = found[digest] = _Touched(digest, TextRef(position, "words", Span(start, end)))
-        file.edits += edits
-        file.lines_added += added
-        file.lines_removed += removed
-        file.edits_without_lines += without
-        file.seen.append((seen_us, name))
-    return found.values()
+def _touched(db: sqlite3.Connection, scope: Scope, window: Window) -> list[_Touched]:
+    files: defaultdict[int, list[tuple[Any, ...]]] = defaultdict(list)
+    for row in db.execute(_FILES, bounds(scope, window)):
+        files[row[0]].append(row)
+    return [_summed(rows) for rows in files.values()]
+
+
+def _summed(rows: Sequence[tuple[Any, ...]]) -> _Touched:
+    """One file, its sub-sessions in time order; the path is read where it was first told."""
+    (digest, *_), edits, added, removed, without_lines, seen_us, names, *_ = zip(*rows, strict=True)
+    position, start, end = rows[0][-3:]
+    ref = TextRef(position, "words", Span(start, end))
+    seen = list(zip(seen_us, names, strict=True))
+    return _Touched(digest, ref, sum(edits), sum(added), sum(removed), sum(without_lines), seen)
 
 
 class _TurnsOf(dict[str, list[Turn]]):

@@ -114,7 +114,8 @@ def test_the_figures_of_windows_are_those_of_their_rows(story: list[Step], cuts:
     won = [[row for row in each if row["crushed"]] for each in per_window]
     weights = [float(median(whole_tokens(row) for row in each if row["requests"])) for each in won]
 
-    rate, pace, spent = (read(found, ANA, "daily", windows) for read in (score, speed, tokens))
+    rate, pace = score(found, ANA, "daily", windows), speed(found, ANA, "daily", windows)
+    spent = tokens(found, ANA, "daily", windows)
     for shown in (rate, pace, spent, skill(found, ANA, "daily", windows)):
         assert (shown.total_count, shown.crushed_count) == (sum(r["qualifies"] for r in last), len(won[-1]))
         assert shown.overridden_count == sum(row["overridden"] > 0 for row in last)
