@@ -10,6 +10,7 @@ from tests.support.demo import import_demo
 from tests.support.facts import DAY, HOUR
 from tests.support.people import ANA_SCOPE
 from tests.svc_http import shapes
+from tests.svc_http.explanation_shapes import Explanation
 from tests.svc_http.house import DIGESTER, Caller, House, prompt
 from tests.svc_http.test_reads import V3
 
@@ -43,7 +44,7 @@ READS: dict[str, Any] = {
 OF_ONE: dict[str, Any] = {
     "": shapes.Detail,
     "/prompts?limit=500": list[shapes.Prompt],
-    "/explain": shapes.Explanation,
+    "/explain": Explanation,
 }
 
 

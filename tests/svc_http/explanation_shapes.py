@@ -1,0 +1,143 @@
+"""Explanations as the contract has them: exact names and types, null only where it may stand."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from tests.svc_http.shapes import (
+    Count,
+    Exact,
+    Id,
+    Intent,
+    Kind,
+    Letter,
+    Percent,
+    Position,
+    Quote,
+    Reason,
+    Sentence,
+    Share,
+    Status,
+    Time,
+)
+
+
+class Piece(Exact):
+    what: str
+    position: Position | None
+    quote: Quote | None
+
+
+class Part(Exact):
+    text: Annotated[list[Sentence], Meta(min_length=1)]
+    not_observed: list[Sentence]
+    positions: Annotated[list[Position], Meta(min_length=1)]
+
+
+class Kept(Exact):
+    judge: str
+    confidence: Share
+    position: Count
+
+
+class Merged(Exact):
+    agent_session_id: str
+    opened_by: Kind
+    started_at: Time
+    gap_seconds: float | None
+    shared_files: Count
+    position: Position
+
+
+class Boundary(Part):
+    kind: Kind
+    closed_by: Kind | None
+    judge: str | None
+    confidence: Share | None
+    evidence: Annotated[list[Piece], Meta(min_length=1)]
+    merged: list[Merged]
+    kept: list[Kept]
+
+
+class FloorPart(Part):
+    passed: bool
+    reason: Reason | None
+    rule: Sentence
+    turns: Count
+    turns_min: Literal[3]
+    lines: Count
+    lines_min: Literal[10]
+    mutating_calls: Count
+    mutating_calls_min: Literal[1]
+
+
+class Boolean(Piece):
+    earned: bool
+    prompt_id: Id | None
+
+
+class PromptPart(Exact):
+    prompt_id: Id
+    submitted_at: Time
+    position: Position
+    quote: Quote | None
+    judge: str
+    judge_status: Status
+    text: Sentence
+    intent_class: Intent
+    confidence: Share | None
+    standing_score: Percent | None
+    booleans: dict[str, Boolean]
+
+
+class Rubric(Part):
+    judge: str
+    judge_status: Status
+    intent_class: Intent
+    intent_prompt_id: Id | None
+    letter_grade: Letter | None
+    score: Percent | None
+    booleans: dict[str, Boolean]
+    prompts: Annotated[list[PromptPart], Meta(min_length=1)]
+    prompts_not_shown: Count
+
+
+class Outcome(Part):
+    goal_complete: bool | None
+    confidence: Share | None
+    completion_floor: Share | None
+    judge: str
+    goal: Piece
+    evidence_for: list[Piece]
+    evidence_against: list[Piece]
+
+
+class Rework(Part):
+    rework: bool | None
+    rework_of: Id | None
+    reason: Literal["reverts", "corrects", "repeats"] | None
+    shared_files: Count | None
+    likeness: Share | None
+
+
+class Override(Exact):
+    field: Literal["boundary", "completion", "rollback", "label"]
+    action: str
+    prompt_id: Id | None
+    intent_class: Intent | None
+    position: Position
+
+
+class Explanation(Exact):
+    score_v3_sub_session_id: Id
+    agent_session_ids: Annotated[list[str], Meta(min_length=1)]
+    is_preview: bool
+    boundary: Boundary
+    floor: FloorPart
+    rubric: Rubric
+    outcome: Outcome
+    rework: Rework
+    overrides: list[Override]
+    rules_version: Annotated[int, Meta(ge=1)]
+    judges: Annotated[list[str], Meta(min_length=1)]
+    positions: Annotated[list[Position], Meta(min_length=1)]
