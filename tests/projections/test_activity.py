@@ -1,17 +1,17 @@
-"""What a range was spent on, against hand-computed figures: files, time, models, best prompts."""
+"""What a range was spent on, against hand-computed figures: files and time."""
 
 from collections.abc import Callable, Sequence
 
 import pytest
 
-from aggregates.events import PromptCaptured, RecordsCaptured
+from aggregates.events import RecordsCaptured
 from aggregates.times import iso
 from aggregates.windows import Window
 from aggregates.words import Words
 from projections.activity import TaskTimes, TouchedFile, files, task_time
-from projections.model_tasks import ModelTask, model_task
+from projections.model_tasks import model_task
 from projections.reader import Reader
-from projections.top_prompts import PREVIEW_CHARS_MAX, TopPrompt, top_prompts
+from projections.top_prompts import top_prompts
 from tests.support.facts import (
     ANA,
     BEN,
@@ -33,9 +33,6 @@ TODAY = Window(MONDAY, MONDAY + 12 * HOUR)
 FIX = "Fix the crash in src/parser.py when the input is empty: return an empty list. Run pytest before you stop."
 ADD = "Add a --json flag to src/cli.py and a test for it"
 ASK = "what does src/app.py do?"
-FIX_SCORE = 100 * 5 / 6
-"""All but the cause is in it."""
-SONNET, HAIKU = "claude-sonnet-4-5", "claude-haiku-4-5"
 
 
 def worked(log: Log, session: str, at_us: int, ask: str = FIX, *, ok: bool = True) -> None:
@@ -62,16 +59,6 @@ def files_of(log: Log, window: Window = TODAY) -> list[TouchedFile]:
 def times_of(log: Log, window: Window = TODAY) -> TaskTimes:
     """All tasks of the day."""
     return task_time(seen(log), ANA, window, 50, 0)
-
-
-def pairs_of(log: Log) -> dict[tuple[str | None, str], ModelTask]:
-    """All pairs of the day, by model and intent class."""
-    return {(row.model, row.intent_class): row for row in model_task(seen(log), ANA, TODAY, 50, 0)}
-
-
-def top_of(log: Log) -> list[TopPrompt]:
-    """All graded prompts of the day."""
-    return top_prompts(seen(log), ANA, TODAY, 50, 0)
 
 
 # --- files ----------------------------------------------------------------------------------------------------
@@ -232,152 +219,6 @@ def test_a_task_that_still_goes_on_has_no_end_and_no_verdict() -> None:
     assert (task.ended_at, task.crushed) == (iso(MONDAY + MINUTE), True)
     assert task.title is not None
     assert task.title in FIX
-
-
-# --- models ---------------------------------------------------------------------------------------------------
-
-
-def test_a_pair_of_model_and_intent() -> None:
-    """Two fixes of which one worked, and a question: rates over what qualifies, sums of the model's own requests."""
-    log = Log()
-    worked(log, "a", MONDAY)
-    worked(log, "b", MONDAY + HOUR, FIX.replace("parser", "reader"), ok=False)
-    log.prompt("c", ASK, MONDAY + 2 * HOUR)
-    log.records("c", request(MONDAY + 2 * HOUR + SECOND, model=HAIKU))
-    log.passes(MONDAY + 5 * HOUR)
-    pairs = pairs_of(log)
-    assert list(pairs) == [(SONNET, "bug_fix"), (HAIKU, "question")]
-    fixes = pairs[SONNET, "bug_fix"]
-    assert (fixes.sub_sessions, fixes.qualifying, fixes.crushed, fixes.completion_rate) == (2, 2, 1, 50.0)
-    assert (fixes.total_tokens, fixes.unreported_sub_sessions) == (240, 0)
-    assert fixes.cost_usd == pytest.approx(0.02)
-
-
-def test_a_sub_session_counts_for_each_model_that_worked_on_it() -> None:
-    """But its tokens and its cost are shared out by request."""
-    log = Log()
-    log.prompt("a", FIX, MONDAY)
-    log.records(
-        "a", request(MONDAY + SECOND), request(MONDAY + 2 * SECOND, model=HAIKU, input_tokens=1, output_tokens=1)
-    )
-    pairs = pairs_of(log)
-    assert [pairs[model, "bug_fix"].sub_sessions for model in (SONNET, HAIKU)] == [1, 1]
-    assert [pairs[model, "bug_fix"].total_tokens for model in (SONNET, HAIKU)] == [120, 2]
-
-
-def test_a_rate_over_nothing_is_unknown() -> None:
-    """What still goes on, or fell below the floor, qualifies for nothing."""
-    log = Log()
-    log.prompt("a", FIX, MONDAY)
-    log.records("a", request(MONDAY + SECOND))
-    (pair,) = pairs_of(log).values()
-    assert (pair.sub_sessions, pair.qualifying, pair.crushed, pair.completion_rate) == (1, 0, 0, None)
-
-
-def test_a_sum_with_an_unpriced_request_is_unknown() -> None:
-    """Beside how many there are; the tokens are known all the same."""
-    log = Log()
-    log.prompt("a", FIX, MONDAY)
-    log.records("a", request(MONDAY + SECOND), request(MONDAY + 2 * SECOND, cost_usd_nano=None))
-    (pair,) = pairs_of(log).values()
-    assert (pair.cost_usd, pair.unpriced_requests, pair.total_tokens) == (None, 1, 240)
-
-
-def test_tokens_that_nobody_reported_are_unknown() -> None:
-    """No request seen: no model, no tokens, no cost. An answer that tells only its cost: no tokens."""
-    log = Log()
-    log.prompt("a", FIX, MONDAY)
-    prompt_id = log.prompt("b", ASK, MONDAY + HOUR)
-    log.answer("b", prompt_id, "It serves.", MONDAY + HOUR + MINUTE, model=HAIKU, cost_usd_nano=5_000_000)
-    pairs = pairs_of(log)
-    unseen = pairs[None, "bug_fix"]
-    assert (unseen.total_tokens, unseen.cost_usd, unseen.unreported_sub_sessions) == (None, None, 1)
-    told = pairs[HAIKU, "question"]
-    assert (told.total_tokens, told.cost_usd, told.unreported_sub_sessions) == (None, 0.005, 1)
-
-
-def test_a_request_of_no_named_model_has_none() -> None:
-    """`unknown` is no model's name on the wire."""
-    log = Log()
-    log.prompt("a", FIX, MONDAY)
-    log.records("a", request(MONDAY + SECOND, model=None))
-    pair = pairs_of(log)[None, "bug_fix"]
-    assert pair.total_tokens == 120
-    assert pair.cost_usd == pytest.approx(0.01)
-
-
-def test_what_nobody_can_classify_stands_under_its_own_name() -> None:
-    """A pair of its own, which never qualifies."""
-    log = Log()
-    log.prompt("a", "ok", MONDAY)
-    log.records("a", request(MONDAY + SECOND), edit(MONDAY + 2 * SECOND))
-    log.passes(MONDAY + HOUR)
-    assert [(pair, row.completion_rate) for pair, row in pairs_of(log).items()] == [((SONNET, "unclassified"), None)]
-
-
-# --- prompts --------------------------------------------------------------------------------------------------
-
-
-def test_the_best_prompt_comes_first() -> None:
-    """By standing score; its grade is the letter of that score."""
-    log = Log()
-    worked(log, "good", MONDAY)
-    worked(log, "poor", MONDAY + HOUR, "the parser is broken, please fix it")
-    log.passes(MONDAY + 3 * HOUR)
-    best, worst = top_of(log)
-    assert (best.agent_session_id, best.preview, best.submitted_at) == ("good", FIX, iso(MONDAY))
-    assert best.prompt_id in {str(f.event.prompt_id) for f in log.facts if isinstance(f.event, PromptCaptured)}
-    assert (best.intent_class, best.crushed) == ("bug_fix", True)
-    assert best.score > worst.score
-    assert (best.score, best.grade) == (FIX_SCORE, "B+")
-
-
-def test_a_prompt_belongs_to_the_range_by_its_own_time() -> None:
-    """Also where its sub-session started before; and open sub-sessions have no verdict yet."""
-    log = Log()
-    log.prompt("a", FIX, MONDAY - MINUTE)
-    log.records("a", edit(MONDAY - SECOND))
-    log.prompt("a", "Also handle a header without rows in src/parser.py", MONDAY + MINUTE)
-    log.records("a", edit(MONDAY + 2 * MINUTE))
-    (only,) = top_of(log)
-    assert (only.submitted_at, only.crushed) == (iso(MONDAY + MINUTE), None)
-    assert only.prompt_id != only.sub_session_id
-
-
-def test_of_equal_scores_the_prompt_that_reached_them_comes_first() -> None:
-    """What follows in a sub-session stands where it stands because of it; newer sub-sessions come before older ones."""
-    log = Log()
-    for session, at_us in (("old", MONDAY), ("new", MONDAY + HOUR)):
-        worked(log, session, at_us)
-        log.prompt(session, "Also handle a header without rows in src/parser.py", at_us + 2 * MINUTE)
-        log.records(session, edit(at_us + 3 * MINUTE, path=f"src/{session}.py"))
-    found = [(prompt.score, prompt.agent_session_id, prompt.preview == FIX) for prompt in top_of(log)]
-    assert found == [
-        (FIX_SCORE, "new", True),
-        (FIX_SCORE, "new", False),
-        (FIX_SCORE, "old", True),
-        (FIX_SCORE, "old", False),
-    ]
-
-
-def test_a_preview_is_one_short_line() -> None:
-    """However long the prompt is, and whatever it is laid out like."""
-    log = Log()
-    log.prompt("a", FIX + "\n\n" + "Details follow.  \n" * 200, MONDAY)
-    log.records("a", edit(MONDAY + SECOND))
-    (only,) = top_of(log)
-    assert only.preview is not None
-    assert only.preview.startswith(FIX + " Details")
-    assert (len(only.preview), "\n" in only.preview) == (PREVIEW_CHARS_MAX, False)
-
-
-def test_a_forgotten_prompt_has_no_preview() -> None:
-    """Its grade stays."""
-    log = Log()
-    log.prompt("a", FIX, MONDAY)
-    log.records("a", edit(MONDAY + SECOND))
-    (only,) = top_prompts(reader(project(log.facts), []), ANA, TODAY, 50, 0)
-    assert (only.preview, only.score) == (None, FIX_SCORE)
 
 
 # --- all ------------------------------------------------------------------------------------------------------
