@@ -32,7 +32,6 @@ from tests.support.facts import (
 TODAY = Window(MONDAY, MONDAY + 12 * HOUR)
 FIX = "Fix the crash in src/parser.py when the input is empty: return an empty list. Run pytest before you stop."
 ADD = "Add a --json flag to src/cli.py and a test for it"
-ASK = "what does src/app.py do?"
 
 
 def worked(log: Log, session: str, at_us: int, ask: str = FIX, *, ok: bool = True) -> None:

@@ -3,9 +3,10 @@
 import pytest
 
 from projections.model_tasks import ModelTask, model_task
-from tests.projections.test_activity import ASK, FIX, TODAY, seen, worked
+from tests.projections.test_activity import FIX, TODAY, seen, worked
 from tests.support.facts import ANA, HOUR, MINUTE, MONDAY, SECOND, Log, edit, request
 
+ASK = "what does src/app.py do?"
 SONNET, HAIKU = "claude-sonnet-4-5", "claude-haiku-4-5"
 
 
