@@ -31,10 +31,8 @@ class Digester:
 
     def numbers(self, texts: Collection[str]) -> list[int]:
         """The number of each text, in their order."""
-        try:
-            return list(map(self._cache.__getitem__, texts))
-        except KeyError:
-            return [self.number(text) for text in texts]
+        known = self._cache.get
+        return [self.number(text) if (number := known(text)) is None else number for text in texts]
 
     def digest(self, text: str) -> bytes:
         """16 bytes; decides whether two texts as received are the same."""

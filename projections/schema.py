@@ -7,7 +7,7 @@ in `aggregates`; what SQL must filter, join or sum stands in columns.
 import sqlite3
 from functools import cache
 
-SCHEMA_VERSION = 23
+SCHEMA_VERSION = 24
 """Counted up whenever a table or a body changes shape; the views are then built anew from the log."""
 
 _TABLES: dict[str, tuple[dict[str, type], str | tuple[str, ...]]] = {
@@ -314,7 +314,7 @@ _INDEXES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("captures", ("agent_session_id", "host_prompt_id")),
     ("captures", ("agent_session_id", "text_digest", "at_us")),
     ("answers", ("agent_session_id",)),
-    ("observations", ("agent_session_id", "prompt_id")),
+    ("observations", ("agent_session_id", "prompt_id", "at_us")),
     ("observations", ("agent_session_id", "twin")),
     ("telemetry_records", ("agent_session_id", "at_us")),
     ("metric_points", ("developer_id", "series", "at_us")),

@@ -34,6 +34,7 @@ def add_records(
     stood = stood_observations(event.words)
     for place, record in enumerate(event.records):
         batch.add(record, stood.get(place))
+    batch.touch()
 
 
 def add_points(rows: Rows, position: int, event: e.MetricsCaptured) -> None:
@@ -52,7 +53,7 @@ def add_points(rows: Rows, position: int, event: e.MetricsCaptured) -> None:
                 point.kind,
                 point.unit,
                 point.temporality,
-                point.monotonic,
+                None if point.monotonic is None else int(point.monotonic),
                 point.start_us,
                 point.value,
                 point.series,
@@ -82,6 +83,8 @@ class _Batch:
         self._session = event.agent_session_id
         self._signal = "traces" if isinstance(event, e.TracesCaptured) else "logs"
         self._last_origin: int | None = None
+        self._earliest_us: int | None = None
+        self._hosts: set[str] = set()
 
     def add(self, record: Record, stood: Observation | None = None) -> None:
         """The rows of one record. Records of one origin stand together, and the first of them is shown.
@@ -100,6 +103,12 @@ class _Batch:
         if self._session is not None:
             self._observe(self._session, record, at_us, price, stood)
 
+    def touch(self) -> None:
+        """Say once what all the records touched."""
+        if self._session is not None and self._earliest_us is not None:
+            self._rows.touched_times.append((self._session, self._earliest_us))
+            self._rows.touched_hosts += [(self._session, host) for host in sorted(self._hosts)]
+
     def _shown(self, record: Record, at_us: int) -> Row:
         return (
             self._developer_id,
@@ -112,7 +121,7 @@ class _Batch:
             record.kind,
             record.model,
             record.tool,
-            record.ok,
+            None if record.ok is None else int(record.ok),
             record.status_code,
             record.duration_ms,
             self._position,
@@ -159,11 +168,12 @@ class _Batch:
         rows.observations.append(
             (session, at_us, record.record_id, prompt_id, position, pack(seen), given, twin, _rank(record), 0)
         )
-        rows.touched_times.append((session, at_us))
+        if self._earliest_us is None or at_us < self._earliest_us:
+            self._earliest_us = at_us
         if twin is not None:
             rows.touched_twins.append((session, twin))
         if prompt_id is not None:
-            rows.touched_hosts.append((session, prompt_id))
+            self._hosts.add(prompt_id)
         if record.kind == "tool" and (record.lines_added is not None or record.lines_removed is not None):
             rows.edit_details.append((session,))
         if record.kind == "prompt":

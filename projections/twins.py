@@ -8,8 +8,9 @@ other: what is alike stands in the key, and the two lie close together in time.
 """
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence, Set
 from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
 import msgspec
@@ -36,26 +37,35 @@ class _Report(NamedTuple):
 
 
 _REPORTED_TWICE = """
-WITH keys AS (SELECT DISTINCT value ->> 0 AS session, value ->> 1 AS twin FROM json_each(?))
-SELECT k.session, k.twin, o.at_us, o.record_id, o.position, o.rank FROM keys k
-JOIN observations o ON o.agent_session_id = k.session AND o.twin = k.twin
-WHERE (SELECT iif(k.twin LIKE '~%', count(DISTINCT c.rank % 2), count(*)) FROM observations c
-       WHERE c.agent_session_id = k.session AND c.twin = k.twin) > 1
-ORDER BY 1, 2
+SELECT o.twin, o.at_us, o.record_id, o.position, o.rank FROM json_each(?2) k
+CROSS JOIN observations o ON o.agent_session_id = ?1 AND o.twin = k.value
+WHERE EXISTS (SELECT 1 FROM observations c WHERE c.agent_session_id = ?1 AND c.twin = k.value LIMIT 1 OFFSET 1)
+AND (k.value NOT LIKE '~%' OR (SELECT count(DISTINCT c.rank % 2) FROM observations c
+    WHERE c.agent_session_id = ?1 AND c.twin = k.value) > 1)
+ORDER BY 1
 """
+"""Mostly a key has one report, which an index alone tells."""
 
 
-def settle_twins(db: sqlite3.Connection, keys: Sequence[tuple[str, str]]) -> list[tuple[str, int]]:
+def settle_twins(db: sqlite3.Connection, keys: Iterable[tuple[str, str]]) -> list[tuple[str, int]]:
     """Mark what another report supersedes; (session, time) of every report of a key that has more than one."""
-    touched: list[tuple[str, int]] = []
-    rows = db.execute(_REPORTED_TWICE, (msgspec.json.encode(keys).decode(),)).fetchall() if keys else ()
-    for (session, twin), reported in groupby(rows, key=lambda row: row[:2]):
-        reports = sorted((_Report(*row[2:]) for row in reported), key=lambda report: report.order)
+    by_session: dict[str, set[str]] = {}
+    for session, twin in keys:
+        by_session.setdefault(session, set()).add(twin)
+    return [(session, at_us) for session, twins in by_session.items() for at_us in _settle(db, session, twins)]
+
+
+def _settle(db: sqlite3.Connection, session: str, twins: Set[str]) -> list[int]:
+    """The times of all reports of these keys that have more than one."""
+    touched: list[int] = []
+    rows = db.execute(_REPORTED_TWICE, (session, msgspec.json.encode(sorted(twins)).decode())).fetchall()
+    for twin, reported in groupby(rows, key=itemgetter(0)):
+        reports = sorted((_Report(*row[1:]) for row in reported), key=lambda report: report.order)
         if twin.startswith(UNNAMED):
             _pair(db, session, reports)
         else:
             _mark(db, session, reports)
-        touched += [(session, report.at_us) for report in reports]
+        touched += [report.at_us for report in reports]
     return touched
 
 
