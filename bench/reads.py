@@ -2,16 +2,22 @@
 
     python -m bench.reads --events 10000 --events 1000000 --folder DIR
 
-The baseline of a read is the same read over the shorter history, in the same run. Histories stay in the folder, so a
-run that was broken off goes on where it was; a million events take some ten minutes to write and to project.
+The baseline of a read is the same read over the shorter history, in the same run. Its windows hold less, though: 10,000
+events are three days of ten developers, a tenth of what a month of the long history holds. So there is a second
+baseline, as short a history of one developer alone, whose three days hold as many prompts as a month of the long one:
+what is slower than that has grown with the length of the history. All of them are asked in turn, a few times each, so
+that a machine that slows down for a while slows down all.
+
+Histories stay in the folder, so a run that was broken off goes on where it was; a million events take some ten minutes
+to write and to project.
 """
 
 import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import NamedTuple
@@ -23,19 +29,16 @@ from rich.progress import track
 from rich.table import Table
 
 from aggregates.scope import Scope
-from bench.history import write_history
-from bench.servers import Resident, behind_events, ready_server, set_up
+from bench.history import USUAL, Mix, write_history
+from bench.servers import Ready, Resident, behind_events, ready_server, set_up
 from svc.clock import SystemClock
 
 WINDOWS = ("daily", "weekly", "monthly")
 MONTH_US = 30 * 86_400 * 1_000_000
+IN_A_ROW = 20
 FIGURES = ("score", "speed", "tokens", "skill")
 ROUTES = (
-    *(
-        f"/v1/score_v3/{figure}?window={window}"
-        for figure in ("score", "speed", "tokens", "skill")
-        for window in WINDOWS
-    ),
+    *(f"/v1/score_v3/{figure}?window={window}" for figure in FIGURES for window in WINDOWS),
     "/v1/score_v3/speed/sessions",
     "/v1/score_v3/tokens/trend",
     "/v1/score_v3/insight/sessions",
@@ -65,10 +68,23 @@ class Took(NamedTuple):
     p99: float
 
 
+class History(NamedTuple):
+    """A folder that holds one."""
+
+    events: int
+    developers: int
+    home: Path
+
+    @property
+    def name(self) -> str:
+        """As the tables call it."""
+        return f"{self.events:,}" if self.developers == USUAL.developers else f"{self.events:,} of {self.developers}"
+
+
 class Measured(NamedTuple):
     """What one history showed."""
 
-    events: int
+    history: str
     ready_seconds: float
     idle: Resident
     reads: dict[str, Took]
@@ -77,56 +93,79 @@ class Measured(NamedTuple):
 @click.command()
 @click.option("--events", multiple=True, type=int, default=(10_000, 1_000_000), show_default=True)
 @click.option("--folder", type=click.Path(path_type=Path), required=True, help="Where histories are kept.")
+@click.option("--dense", default=1, show_default=True, help="Developers of the second baseline; 0: without it.")
 @click.option("--requests", default=100, show_default=True, help="Of each route.")
 @click.option("--json", "as_json", is_flag=True)
-def main(events: tuple[int, ...], folder: Path, requests: int, as_json: bool) -> None:
+def main(events: tuple[int, ...], folder: Path, dense: int, requests: int, as_json: bool) -> None:
     """Milliseconds of each scoring read over histories of several lengths, one request at a time.
 
     Example: python -m bench.reads --events 10000 --events 100000 --folder /tmp/histories
     """
-    measured = [_measured(folder / str(each), each, requests) for each in events]
+    histories = [History(each, USUAL.developers, folder / str(each)) for each in events]
+    if dense:
+        histories.insert(1, History(events[0], dense, folder / f"{events[0]}-of-{dense}"))
+    for history in histories:
+        if not (history.home / "done").exists():
+            _prepare(history)
+    measured = _measured(histories, requests)
     if as_json:
         print(json.dumps([each._asdict() for each in measured]))
     else:
         _show(measured, Console(width=120))
 
 
-def _measured(folder: Path, events: int, requests: int) -> Measured:
-    var = folder / "var"
-    if not (folder / "done").exists():
-        _prepare(folder, var, events)
-    key = (folder / "key").read_text()
-    with ready_server(var) as server:
-        while behind_events(var):
-            time.sleep(0.1)
-        time.sleep(2)
-        idle = server.resident()
-        with _calling(server.api_port, key) as call:
-            named = _names(call)
-            reads = {route: _took(call, route.format(**named), requests) for route in track(ROUTES, transient=True)}
-        return Measured(events, server.ready_seconds, idle, reads)
+def _measured(histories: Sequence[History], requests: int) -> list[Measured]:
+    """Each behind a server of its own."""
+    with ExitStack() as stack:
+        servers = []
+        for history in histories:
+            server = stack.enter_context(ready_server(history.home / "var"))
+            while behind_events(history.home / "var"):
+                time.sleep(0.1)
+            time.sleep(2)
+            servers.append((server.ready_seconds, server.resident(), stack.enter_context(_calling(server, history))))
+        calls = [call for *_, call in servers]
+        reads = {route: _took(calls, route, requests) for route in track(ROUTES, transient=True)}
+        return [
+            Measured(history.name, ready, idle, {route: took[number] for route, took in reads.items()})
+            for number, (history, (ready, idle, _)) in enumerate(zip(histories, servers, strict=True))
+        ]
 
 
-def _prepare(folder: Path, var: Path, events: int) -> None:
+def _prepare(history: History) -> None:
     """Write a history that ends now, and project it."""
-    subprocess.run(["rm", "-rf", str(folder)], check=True)
-    folder.mkdir(parents=True)
+    home, var = history.home, history.home / "var"
+    subprocess.run(["rm", "-rf", str(home)], check=True)
+    home.mkdir(parents=True)
     made = set_up(var)
-    (folder / "key").write_text(made["key"])
+    (home / "key").write_text(made["key"])
     scope = Scope(UUID(made["organization_id"]), UUID(made["developer_id"]))
-    now_us = SystemClock().now_us()
-    for _ in track(write_history(var, events, scope, now_us), f"writing {events:,} events", transient=True):
+    written = write_history(var, history.events, scope, SystemClock().now_us(), Mix(developers=history.developers))
+    for _ in track(written, f"writing {history.name} events", transient=True):
         pass
     with ready_server(var):  # which projects it; the next start is one like any other
         while behind_events(var):
             time.sleep(0.5)
-    (folder / "done").touch()
+    (home / "done").touch()
 
 
 class _Call:
     def __init__(self, connection: HTTPConnection, key: str) -> None:
         self._connection = connection
         self._headers = {"Authorization": f"Bearer {key}"}
+        newest = json.loads(self.get("/v1/score_v3/realtime/sub-sessions?limit=1"))[0]
+        now_us = SystemClock().now_us()
+        self._named = {
+            "sub_session": newest["sub_session_id"],
+            "month": f"from_us={now_us - MONTH_US}&to_us={now_us}",
+        }
+
+    def ask(self, route: str) -> float:
+        """The milliseconds that it takes; raises RuntimeError for anything but a success."""
+        path = route.format(**self._named)
+        began = time.perf_counter()
+        self.get(path)
+        return (time.perf_counter() - began) * 1000
 
     def get(self, path: str) -> bytes:
         """The body; raises RuntimeError for anything but a success."""
@@ -139,45 +178,42 @@ class _Call:
 
 
 @contextmanager
-def _calling(port: int, key: str) -> Iterator[_Call]:
-    connection = HTTPConnection("127.0.0.1", port, timeout=120)
+def _calling(server: Ready, history: History) -> Iterator[_Call]:
+    connection = HTTPConnection("127.0.0.1", server.api_port, timeout=120)
     try:
-        yield _Call(connection, key)
+        yield _Call(connection, (history.home / "key").read_text())
     finally:
         connection.close()
 
 
-def _names(call: _Call) -> dict[str, object]:
-    newest = json.loads(call.get("/v1/score_v3/realtime/sub-sessions?limit=1"))[0]
-    now_us = SystemClock().now_us()
-    month = f"from_us={now_us - MONTH_US}&to_us={now_us}"
-    return {"sub_session": newest["sub_session_id"], "month": month}
+def _took(calls: Sequence[_Call], route: str, requests: int) -> list[Took]:
+    """Of one read over each history."""
+    times: list[list[float]] = [[] for _ in calls]
+    for _ in range(0, requests, IN_A_ROW):
+        for call, own in zip(calls, times, strict=True):
+            call.ask(route)  # the first of a row finds the processor busy with other things
+            own += [call.ask(route) for _ in range(IN_A_ROW)]
+    return [Took(_at(own, 50), _at(own, 99)) for own in times]
 
 
-def _took(call: _Call, path: str, requests: int) -> Took:
-    call.get(path)
-    times = []
-    for _ in range(requests):
-        began = time.perf_counter()
-        call.get(path)
-        times.append((time.perf_counter() - began) * 1000)
-    times.sort()
-    return Took(times[len(times) // 2], times[min(len(times) - 1, len(times) * 99 // 100)])
+def _at(times: list[float], percent: int) -> float:
+    return sorted(times)[min(len(times) - 1, len(times) * percent // 100)]
 
 
 def _show(measured: list[Measured], console: Console) -> None:
-    columns = [f"{part} {each.events:,}" for each in measured for part in ("p50", "p99")]
-    table = Table("read, ms", *columns, "p50 ratio")
+    """Each history's p50 and p99, and the longest one's p50 over those of the shorter ones."""
+    *shorter, longest = measured
+    histories = (f"{each.history}\np50 / p99" for each in measured)
+    table = Table("read, ms", *histories, *(f"p50 to\n{each.history}" for each in shorter))
     for route in ROUTES:
-        took = [each.reads[route] for each in measured]
-        cells = [f"{value:.1f}" for each in took for value in each]
-        table.add_row(route.removeprefix("/v1/score_v3"), *cells, f"{took[-1].p50 / took[0].p50:.2f}")
+        cells = [f"{took.p50:.1f} / {took.p99:.1f}" for took in (each.reads[route] for each in measured)]
+        ratios = [f"{longest.reads[route].p50 / each.reads[route].p50:.2f}" for each in shorter]
+        table.add_row(route.removeprefix("/v1/score_v3"), *cells, *ratios)
     console.print(table)
     starts = Table("events", "ready s", "server MiB", "views MiB")
     for each in measured:
-        starts.add_row(
-            f"{each.events:,}", f"{each.ready_seconds:.2f}", f"{each.idle.server:.0f}", f"{each.idle.child:.0f}"
-        )
+        memory = (f"{each.idle.server:.0f}", f"{each.idle.child:.0f}")
+        starts.add_row(each.history, f"{each.ready_seconds:.2f}", *memory)
     console.print(starts)
 
 
