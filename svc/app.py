@@ -26,7 +26,6 @@ from svc.journal import Journal
 from svc.judging import Judging
 from svc.keeping.migrating import upgrade
 from svc.keeping.scratch import remove_left_over
-from svc.limits import BEGIN_SECONDS
 from svc.logs import count_errors
 from svc.metrics import Tallies
 from svc.narratives import Narratives
@@ -89,8 +88,6 @@ async def open_service(
                 await nursery.start(task)
             for lane in built.lanes:
                 nursery.start_soon(lane)
-            with trio.move_on_after(BEGIN_SECONDS):  # beyond it, the log says why, and reads answer 503
-                await built.projector.begun()
             yield built.service
             nursery.cancel_scope.cancel()
         await built.gateway.close()

@@ -38,7 +38,7 @@ from svc.journal import Journal, Saturated
 from svc.keeping.keeper import Keeper
 from svc.keeping.taking import House
 from svc.letters import Busy
-from svc.limits import ACKNOWLEDGED_MAX, HEALTH_SECONDS, READ_WAIT_SECONDS, READERS_MAX
+from svc.limits import ACKNOWLEDGED_MAX, BEGIN_SECONDS, HEALTH_SECONDS, READ_WAIT_SECONDS, READERS_MAX
 from svc.narratives import Narratives
 from svc.projector import Projector
 from svc.rebuilding import Rebuilding
@@ -197,6 +197,11 @@ class RunningService:
         self._check_level()
 
         return await self._queried(lambda db: query(Reader(db, self._fetch)))
+
+    async def begun(self) -> None:
+        """Return once the next facts will be projected without delay; beyond a bound, the log says why not."""
+        with trio.move_on_after(BEGIN_SECONDS):
+            await self.projector.begun()
 
     async def hold(self, position: int) -> None:
         """Return once the views hold this position."""

@@ -38,7 +38,8 @@ async def serve(settings: Settings, ready: Callable[[Listening], None], first: C
     """
     with held(settings.var_path):
         async with open_service(settings, lasting=True) as service:
-            made = await initialize(service, settings.var_path)
+            made = await initialize(service, settings.var_path)  # prices are read while the child starts
+            await service.begun()
             if made is not None:
                 first(made)
             async with listening(settings, service) as addresses:
