@@ -1,12 +1,15 @@
 """Building the views anew from a long history, beside reading the same log and doing nothing with it."""
 
+import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 from uuid import UUID
 
+import msgspec
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -15,9 +18,10 @@ from aggregates.scope import Scope
 from bench.history import write_history
 from bench.results import Result
 from bench.servers import set_up
+from svc.building import BuildStep
 from svc.event_log import open_log
 from svc.limits import PROJECT_EVENTS_MAX
-from svc.replay import build
+from svc.program import program
 
 END_US = 1_790_000_000_000_000
 
@@ -26,10 +30,11 @@ def compare_replay(events: int, console: Console) -> list[Result]:
     """Print events a second of a replay of so many events, and of only reading them."""
     with history(events) as var:
         read_events, read_seconds = _read(var)
-        built_events, built_seconds = _build(var)
-    table = Table("events", "read/s", "replayed/s", "ratio")
-    read, built = read_events / read_seconds, built_events / built_seconds
-    table.add_row(f"{built_events:,}", f"{read:,.0f}", f"{built:,.0f}", f"{built / read:.2f}")
+        steps = _build(var)
+    table = Table("events", "read/s", "replayed/s", "ratio", "first fifth/s", "last fifth/s")
+    read, built = read_events / read_seconds, steps[-1].done / steps[-1].seconds
+    fifths = [f"{_rate(steps, of, of + 0.2):,.0f}" for of in (0.0, 0.8)]
+    table.add_row(f"{steps[-1].done:,}", f"{read:,.0f}", f"{built:,.0f}", f"{built / read:.2f}", *fifths)
     console.print(table)
     return [Result("replayed events", built, "/s", 20_000, baseline=f"reading the same log: {read:,.0f}/s")]
 
@@ -59,10 +64,29 @@ def _read(var: Path) -> tuple[int, float]:
     return count, seconds
 
 
-def _build(var: Path) -> tuple[int, float]:
-    store, vault = open_log(var)
+class _Step(NamedTuple):
+    done: int
+    """Events."""
+    seconds: float
+    """From the start of the process."""
+
+
+def _build(var: Path) -> list[_Step]:
+    """How far the process came that a replay runs, and when."""
+    command = [*program(), "build-views", "--var", str(var), "--build", str(var / "bench.db")]
     started = time.perf_counter()
-    events = build(var / "bench.db", store, vault.digester, lambda _done, _of: None)
-    seconds = time.perf_counter() - started
-    store.close()
-    return events, seconds
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        steps = [
+            _Step(msgspec.json.decode(line, type=BuildStep).done, time.perf_counter() - started)
+            for line in process.stdout
+        ]
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, "svc build-views")
+    return steps
+
+
+def _rate(steps: Sequence[_Step], begin: float, end: float) -> float:
+    """Events a second between two parts of the history, each told as a share of it."""
+    within = [step for step in steps if begin <= step.done / steps[-1].done <= end]
+    return (within[-1].done - within[0].done) / (within[-1].seconds - within[0].seconds)
