@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregates.active_time import IDLE_US, active_us
+from aggregates.active_time import IDLE_US, active_by_turns_us, active_us
 
 _MINUTE = 60_000_000
 _instants = st.lists(st.integers(0, 100 * _MINUTE), max_size=30)
@@ -41,3 +41,22 @@ def test_nobody_is_active_for_longer_than_from_first_to_last(instants: list[int]
     assert 0 <= active_us(instants) <= whole
     if whole <= IDLE_US:
         assert active_us(instants) == whole
+
+
+@pytest.mark.parametrize(
+    ("turns", "active"),
+    [
+        ([], 0),
+        ([(0, 5)], 5),
+        ([(0, 5.001)], None),  # it may hold a pause
+        ([(0, 3), (20, 22)], 5),
+        ([(0, 3), (1, 5), (9, 10)], 10),
+        ([(0, 3), (20, 26)], None),
+    ],
+)
+def test_turns_tell_the_active_time_by_their_ends_unless_one_is_long(
+    turns: list[tuple[float, float]], active: float | None
+) -> None:
+    """In minutes; gaps between turns count as those within."""
+    spans = [(int(start * _MINUTE), int(end * _MINUTE)) for start, end in turns]
+    assert active_by_turns_us(spans) == (None if active is None else active * _MINUTE)
