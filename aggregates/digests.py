@@ -1,9 +1,10 @@
 """Keyed digests: the same word or path of one developer always gives the same number, and nobody without that
 developer's key can tell which word it was."""
 
-import struct
 from collections.abc import Collection, Sequence
+from functools import lru_cache
 from hashlib import blake2b
+from struct import Struct
 
 _CACHE_ENTRIES_MAX = 8_000
 _CACHED_CHARS_MAX = 200
@@ -41,9 +42,15 @@ class Digester:
 
 def packed(numbers: Sequence[int]) -> bytes:
     """Numbers of a digester as bytes: many of them are read back from a stored body in no time, and mostly unused."""
-    return struct.pack(f"<{len(numbers)}q", *numbers)
+    return _layout(len(numbers)).pack(*numbers)
 
 
 def unpacked(data: bytes) -> tuple[int, ...]:
     """What `packed` was given."""
-    return struct.unpack(f"<{len(data) // 8}q", data)
+    return _layout(len(data) // 8).unpack(data)
+
+
+@lru_cache(maxsize=1024)
+def _layout(count: int) -> Struct:
+    """To make one out takes longer than to use it."""
+    return Struct(f"<{count}q")

@@ -78,9 +78,10 @@ def extract(looked: Looked) -> Features:
     others: set[int] = set()
     counted = _counted(words)
     _word_cues(counted, distinct, others)
-    phrases = phrase_cues([tokens for tokens, _, _ in sentences], distinct)
+    pairs = frozenset(pairs_of(sentences))
+    phrases = phrase_cues([tokens for tokens, _, _ in sentences], distinct, pairs)
     others.update([PHRASE[cue] for cue in phrases])
-    others.update(filter(None, map(PAIR.get, pairs_of(sentences))))
+    others.update([PAIR[pair] for pair in _PAIRS.intersection(pairs)])
     if len(sentences) > _SENTENCES_MAX:
         sentences = sentences[: _SENTENCES_MAX - 10] + sentences[-10:]
     _openings(sentences, others)
@@ -97,6 +98,9 @@ def extract(looked: Looked) -> Features:
 def pairs_of(sentences: Sequence[RawSentence]) -> Iterator[tuple[str, str]]:
     """Neighbours in a sentence, commas and question marks among them; ^ stands for its beginning and $ for its end."""
     return pairwise(chain.from_iterable([("^", *tokens, "$") for tokens, _, _ in sentences]))
+
+
+_PAIRS = frozenset(PAIR)
 
 
 def _bounded(own: str) -> str:

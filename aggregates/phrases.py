@@ -1,7 +1,6 @@
 """Finding the phrases of the lexicon in a text's tokens."""
 
-from collections.abc import Container, Sequence
-from itertools import chain, pairwise
+from collections.abc import Container, Sequence, Set
 
 from aggregates.lexicons import PHRASE_CUES
 
@@ -29,15 +28,17 @@ _PLACE_OF_WORD = {opening[0]: place for place, opening in enumerate(_OPENINGS) i
 _PAIRS = frozenset(_PLACE_OF_PAIR)
 
 
-def phrase_cues(sentences: Sequence[Sequence[str]], words: Container[str]) -> dict[str, str]:
-    """The phrase cues that the sentences show, each with the phrase that shows it; `words` are all their words.
+def phrase_cues(
+    sentences: Sequence[Sequence[str]], words: Container[str], pairs: Set[tuple[str, str]]
+) -> dict[str, str]:
+    """The phrase cues that the sentences show, each with the phrase that shows it; `words` are all their words, and
+    `pairs` all that stand side by side in a sentence.
 
     Where several phrases show a cue, a single word goes before a longer phrase, and then the alphabet decides.
     """
     places = [place for word, place in _PLACE_OF_WORD.items() if word in words]
-    # One look-up per pair of neighbours, all inside the interpreter: a loop over the tokens takes three times as long.
-    pairs = _PAIRS.intersection(chain.from_iterable(map(pairwise, sentences)))
-    places += [_PLACE_OF_PAIR[pair] for pair in pairs]
+    # Two sets are compared inside the interpreter: a loop over the tokens takes three times as long.
+    places += [_PLACE_OF_PAIR[pair] for pair in _PAIRS.intersection(pairs)]
     places.sort()
     found: dict[str, str] = {}
     for place in places:

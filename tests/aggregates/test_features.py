@@ -1,6 +1,7 @@
 """The quick ways of reading a text give what the plain ways give."""
 
 import re
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -61,7 +62,8 @@ def test_every_phrase_that_is_found_stands_in_one_sentence(text: str) -> None:
     """And every phrase of two words that stands there is found, or another of its cue."""
     sentences = [list(tokens) for tokens, _, _ in sentences_of(text)]
     words = {word for tokens in sentences for word in tokens}
-    found = phrase_cues(sentences, words)
+    pairs = {pair for sentence in sentences for pair in pairwise(sentence)}
+    found = phrase_cues(sentences, words, pairs)
     said = [f" {' '.join(tokens)} " for tokens in sentences]
     for cue, phrases in PHRASE_CUES.items():
         standing = {" ".join(phrase) for phrase in phrases if any(f" {' '.join(phrase)} " in each for each in said)}
