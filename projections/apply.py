@@ -62,7 +62,7 @@ def apply(
     after: int | None = None,
 ) -> None:
     """Apply facts in log order; see `apply_batch`. `checksum`: that of the last fact's event."""
-    batch = read_batch(facts, checksum, digesters, newest_book(db))
+    batch, _ = read_batch(facts, checksum, digesters, newest_book(db))
     apply_batch(db, batch, lambda: facts, digesters, _beside(facts, fetch), after=after)
 
 
@@ -137,8 +137,8 @@ def _store_singly(
     """The same with what cannot be stored; faults of the disk are none of a fact's."""
     rows = Rows()
     broken: Broken = []
-    for fact, book in priced(facts, prices):
-        read, unread = read_singly([fact], digesters, book)
+    for fact, book in priced(facts, prices)[0]:
+        read, unread = read_singly([(fact, book)], digesters)
         try:
             with _savepoint(db):
                 _store_rows(db, read)

@@ -1,6 +1,6 @@
 """Stage 1 of a batch: what facts say, as rows. It asks no table, so another process can do it ahead of the writer."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 import msgspec
@@ -38,29 +38,36 @@ class Batch(msgspec.Struct, frozen=True):
     broken: Broken
 
 
-def read_batch(facts: Sequence[Fact], checksum: bytes, digesters: Digesters, prices: PriceBook | None) -> Batch:
-    """The rows of facts. `prices`: the newest valid catalog before the first of them."""
-    rows, broken = _read_facts(facts, digesters, prices)
-    newest_us = max(fact.event.received_at_us for fact in facts)
-    return Batch(facts[-1].position, checksum, len(facts), newest_us, rows, broken)
+Priced = tuple[Fact, PriceBook | None]
+"""A fact with the newest valid catalog at its place in the log."""
 
 
-def _read_facts(facts: Sequence[Fact], digesters: Digesters, prices: PriceBook | None) -> tuple[Rows, Broken]:
+def read_batch(
+    facts: Sequence[Fact], checksum: bytes, digesters: Digesters, prices: PriceBook | None
+) -> tuple[Batch, PriceBook | None]:
+    """The rows of facts, and the newest valid catalog after them. `prices`: the one before the first of them."""
+    with_prices, prices = priced(facts, prices)
+    rows, broken = _read_facts(with_prices, digesters)
+    newest_us = max([fact.event.received_at_us for fact in facts])
+    return Batch(facts[-1].position, checksum, len(facts), newest_us, rows, broken), prices
+
+
+def _read_facts(facts: Sequence[Priced], digesters: Digesters) -> tuple[Rows, Broken]:
     rows = Rows()
     try:
-        for fact, book in priced(facts, prices):
+        for fact, book in facts:
             add_fact(rows, fact.position, fact.event, digesters, book)
     except Exception:
         # One of them breaks a rule, and what it left in the rows may be half of it.
-        return read_singly(facts, digesters, prices)
+        return read_singly(facts, digesters)
     return rows, []
 
 
-def read_singly(facts: Sequence[Fact], digesters: Digesters, prices: PriceBook | None) -> tuple[Rows, Broken]:
+def read_singly(facts: Iterable[Priced], digesters: Digesters) -> tuple[Rows, Broken]:
     """Of a fact that breaks a rule nothing is kept; of the others all is."""
     rows = Rows()
     broken: Broken = []
-    for fact, book in priced(facts, prices):
+    for fact, book in facts:
         own = Rows()
         try:
             add_fact(own, fact.position, fact.event, digesters, book)
@@ -70,16 +77,14 @@ def read_singly(facts: Sequence[Fact], digesters: Digesters, prices: PriceBook |
     return rows, broken
 
 
-def priced(facts: Iterable[Fact], prices: PriceBook | None) -> Iterator[tuple[Fact, PriceBook | None]]:
-    """Each fact with the newest valid catalog at its place in the log."""
+def priced(facts: Iterable[Fact], prices: PriceBook | None) -> tuple[list[Priced], PriceBook | None]:
+    """The facts with their catalogs, and the newest valid one after them."""
+    found: list[Priced] = []
     for fact in facts:
-        yield fact, prices
-        prices = prices_after(fact, prices)
-
-
-def prices_after(fact: Fact, prices: PriceBook | None) -> PriceBook | None:
-    """The newest valid catalog once a fact is known."""
-    return (price_book(fact.event.snapshot) or prices) if isinstance(fact.event, CatalogPublished) else prices
+        found.append((fact, prices))
+        if isinstance(fact.event, CatalogPublished):
+            prices = price_book(fact.event.snapshot) or prices
+    return found, prices
 
 
 def reason(error: Exception) -> str:

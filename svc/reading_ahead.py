@@ -16,7 +16,7 @@ from typing import IO
 import msgspec
 
 from aggregates.prices import PriceBook
-from projections.batches import Batch, prices_after, read_batch
+from projections.batches import Batch, read_batch
 from projections.rows import Digesters
 from svc.codec import CorruptEvent
 from svc.event_log import open_log
@@ -72,6 +72,5 @@ def _batches(store: EventStore, digesters: Digesters, batch_events: int, up_to: 
     position = 0
     while position < up_to and (facts := read_facts(store, position, min(batch_events, up_to - position))):
         position = facts[-1].position
-        yield read_batch(facts, store.fingerprint(position), digesters, prices)
-        for fact in facts:
-            prices = prices_after(fact, prices)
+        batch, prices = read_batch(facts, store.fingerprint(position), digesters, prices)
+        yield batch
