@@ -6,19 +6,16 @@ the server. A command that runs for a moment takes a thread. Both run the same s
 """
 
 import contextlib
-import signal
 import sqlite3
 import subprocess
-import sys
 from pathlib import Path
 from typing import Protocol
 
 import trio
 
-from projections.apply import bookmark
 from projections.changes import start_feed
 from projections.rows import Digesters
-from svc.event_log import open_log
+from svc.child import DAMAGED, NOT_OPENED
 from svc.limits import CHILD_LINE_BYTES_MAX, CHILD_STOP_SECONDS, PROJECT_EVENTS_MAX
 from svc.program import program
 from svc.projecting import step
@@ -28,10 +25,6 @@ from svc.views import ViewsDamaged, open_writer
 
 class WorkerGone(Exception):
     """The child process ended, or answered what no worker answers; the next step starts another one."""
-
-
-DAMAGED, NOT_OPENED = 65, 69
-"""With these codes the child ends where the views cannot be read, and where it gets at nothing at all."""
 
 
 class Worker(Protocol):
@@ -149,26 +142,3 @@ async def _line(stream: trio.abc.ReceiveStream) -> bytes:
             raise WorkerGone("the process that keeps the views answers what is no position")
         line += chunk
     return line
-
-
-def work(var: Path, path: Path) -> None:
-    """What the child does: a line with its views' position; then, for each line that comes in, a step and another line.
-
-    It ends with its standard input, and so with its server, however that ended. Ctrl-C is meant for the server.
-    """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    store, vault = open_log(var)
-    db = open_writer(path)
-    try:
-        start_feed(db, store.head())
-        _tell(bookmark(db).position)
-        for _ in sys.stdin.buffer:
-            _tell(step(db, store, vault.known_digester, PROJECT_EVENTS_MAX))
-    finally:
-        db.close()
-        store.close()
-
-
-def _tell(position: int) -> None:
-    sys.stdout.write(f"{position}\n")
-    sys.stdout.flush()

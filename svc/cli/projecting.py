@@ -6,10 +6,10 @@ from pathlib import Path
 import click
 
 from projections.damage import is_damage, is_passing
+from svc.child import DAMAGED, NOT_OPENED, work
 from svc.garbage import look_seldom
 from svc.logs import set_up_logs
 from svc.store import StoreUnavailable
-from svc.worker import DAMAGED, NOT_OPENED, work
 
 
 @click.command(hidden=True)

@@ -21,6 +21,7 @@ from projections.prompt_rows import prompt_rows
 from projections.spending import Asked
 from svc import rebuilding
 from svc.app import open_service
+from svc.child import DAMAGED, NOT_OPENED
 from svc.cli.common import EXPECTED
 from svc.codec import CorruptEvent
 from svc.event_log import EVENTS_FILE, open_log
@@ -31,7 +32,7 @@ from svc.settings import Settings
 from svc.setup import initialize
 from svc.store import StoreUnavailable
 from svc.views import ReadPool, ViewsDamaged, current_file, new_file, open_writer, point_to
-from svc.worker import DAMAGED, NOT_OPENED, ChildWorker, WorkerGone
+from svc.worker import ChildWorker, WorkerGone
 from svc_http.ports import Unavailable
 from tests.svc.test_service import MINUTE_US, NOW_US, Running, running
 
