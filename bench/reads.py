@@ -30,12 +30,15 @@ from rich.table import Table
 
 from aggregates.scope import Scope
 from bench.history import USUAL, Mix, write_history
+from bench.results import Result, keep
 from bench.servers import Ready, Resident, behind_events, ready_server, set_up
 from svc.clock import SystemClock
 
 WINDOWS = ("daily", "weekly", "monthly")
 MONTH_US = 30 * 86_400 * 1_000_000
 IN_A_ROW = 20
+GROWN_MAX = 1.5
+"""How many times as long a read may take over a hundred times as many events."""
 FIGURES = ("score", "speed", "tokens", "skill")
 ROUTES = (
     *(f"/v1/score_v3/{figure}?window={window}" for figure in FIGURES for window in WINDOWS),
@@ -96,7 +99,8 @@ class Measured(NamedTuple):
 @click.option("--dense", default=1, show_default=True, help="Developers of the second baseline; 0: without it.")
 @click.option("--requests", default=100, show_default=True, help="Of each route.")
 @click.option("--json", "as_json", is_flag=True)
-def main(events: tuple[int, ...], folder: Path, dense: int, requests: int, as_json: bool) -> None:
+@click.option("--keep", "kept", type=click.Path(dir_okay=False, path_type=Path), help="Keep the results in this file.")
+def main(events: tuple[int, ...], folder: Path, dense: int, requests: int, as_json: bool, kept: Path | None) -> None:
     """Milliseconds of each scoring read over histories of several lengths, one request at a time.
 
     Example: python -m bench.reads --events 10000 --events 100000 --folder /tmp/histories
@@ -112,6 +116,8 @@ def main(events: tuple[int, ...], folder: Path, dense: int, requests: int, as_js
         print(json.dumps([each._asdict() for each in measured]))
     else:
         _show(measured, Console(width=120))
+    if kept:
+        keep(kept, _results(measured))
 
 
 def _measured(histories: Sequence[History], requests: int) -> list[Measured]:
@@ -200,6 +206,40 @@ def _at(times: list[float], percent: int) -> float:
     return sorted(times)[min(len(times) - 1, len(times) * percent // 100)]
 
 
+def _results(measured: list[Measured]) -> list[Result]:
+    """Of the longest history, beside each shorter one."""
+    *shorter, longest = measured
+    over = f"{longest.history} events"
+    slowest = max(ROUTES, key=lambda route: longest.reads[route].p99)
+    idle = f"server {longest.idle.server:.0f}, child {longest.idle.child:.0f}"
+    return [
+        Result(
+            f"slowest read, p99, {over}", longest.reads[slowest].p99, "ms", 20, at_most=True, baseline=_short(slowest)
+        ),
+        *(_grown(longest, each) for each in shorter),
+        Result(f"ready, {over}", longest.ready_seconds, "s", 2, at_most=True),
+        Result(f"memory, idle, {over}", sum(longest.idle), "MiB", 150, at_most=True, baseline=idle),
+    ]
+
+
+def _grown(longest: Measured, shorter: Measured) -> Result:
+    """How much longer than over the shorter history the read takes that suffers most."""
+
+    def ratio(route: str) -> float:
+        return longest.reads[route].p50 / shorter.reads[route].p50
+
+    worst = max(ROUTES, key=ratio)
+    within = sum(ratio(route) <= GROWN_MAX for route in ROUTES)
+    beside = f"{_short(worst)}; {within} of {len(ROUTES)} reads are within"
+    return Result(
+        f"a read's p50 to that over {shorter.history}", ratio(worst), "", GROWN_MAX, at_most=True, baseline=beside
+    )
+
+
+def _short(route: str) -> str:
+    return route.removeprefix("/v1/score_v3").replace("{sub_session}", "…").replace("?{month}", " of a month")
+
+
 def _show(measured: list[Measured], console: Console) -> None:
     """Each history's p50 and p99, and the longest one's p50 over those of the shorter ones."""
     *shorter, longest = measured
@@ -208,7 +248,7 @@ def _show(measured: list[Measured], console: Console) -> None:
     for route in ROUTES:
         cells = [f"{took.p50:.1f} / {took.p99:.1f}" for took in (each.reads[route] for each in measured)]
         ratios = [f"{longest.reads[route].p50 / each.reads[route].p50:.2f}" for each in shorter]
-        table.add_row(route.removeprefix("/v1/score_v3"), *cells, *ratios)
+        table.add_row(_short(route), *cells, *ratios)
     console.print(table)
     starts = Table("events", "ready s", "server MiB", "views MiB")
     for each in measured:
