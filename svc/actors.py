@@ -16,6 +16,7 @@ import trio
 
 from aggregates.commands import AnyCommand, Reply
 from aggregates.decide import Context, Decision, decide, required_streams, touched_streams
+from aggregates.digests import Digester
 from aggregates.events import Event
 from aggregates.streams import StreamState, evolve
 from svc.clock import Clock
@@ -237,7 +238,7 @@ class DeveloperActor:
         command = letter.command
         context = Context(
             now_us=self._means.clock.now_us(),
-            digester=self._means.vault.digester(self._developer_id),
+            digester=self._digester(),
             redaction=self._means.redaction(command.organization_id),
         )
         states = self._streams.states(touched_streams(command))
@@ -249,6 +250,14 @@ class DeveloperActor:
             log.exception("a command could not be decided", command=type(command).__name__)
             letter.fail(error)
             return None
+
+    def _digester(self) -> Digester:
+        """Under the developer's key. Raises `StoreUnavailable` where it is missing, or cannot be kept."""
+        try:
+            return self._means.vault.digester(self._developer_id)
+        except OSError as error:
+            log.error("a developer's key cannot be used", developer_id=str(self._developer_id), flaw=str(error))
+            raise StoreUnavailable(f"the developer's key cannot be used: {error}") from error
 
 
 class Waiting(NamedTuple):

@@ -24,6 +24,7 @@ from svc.gateway.client import Gateway, MayLeave
 from svc.instruments import Instruments, Parts
 from svc.journal import Journal
 from svc.judging import Judging
+from svc.keeping.lost_keys import lost_keys, settle, tell
 from svc.keeping.migrating import upgrade
 from svc.keeping.scratch import remove_left_over
 from svc.logs import count_errors
@@ -82,6 +83,9 @@ async def open_service(
     remove_left_over(settings.var_path)
     store, vault = open_log(settings.var_path)
     try:
+        settle(settings.var_path, store)
+        if lasting:
+            tell(lost_keys(settings.var_path, store))
         built = build(settings, store, vault, clock or SystemClock(), ingest_url, lasting=lasting, reporting=reporting)
         async with trio.open_nursery() as nursery:
             for task in built.tasks:

@@ -27,6 +27,7 @@ from svc.metrics import Metrics, Tallies, gauge, total
 from svc.projector import Projector
 from svc.rebuilding import Rebuilding
 from svc.rules import RULES_VERSION
+from svc.vault import FileKeys
 from svc_http.server_shown import (
     ArchiveShown,
     CatalogShown,
@@ -118,6 +119,7 @@ class Instruments:
             replay=parts.rebuilding.status,
             developers=_developers(directory, activation),
             disk_bytes=sizes,
+            missing_keys=[str(each) for each in await trio.to_thread.run_sync(_missing_keys, parts.var)],
         )
 
     def _views(self) -> ViewsShown:
@@ -191,6 +193,11 @@ def _asked(path: Path, query: str) -> Sequence[tuple[int, ...]] | None:
             return db.execute(query).fetchall()
     except sqlite3.Error:
         return None
+
+
+def _missing_keys(var: Path) -> list[UUID]:
+    keys = FileKeys(var / KEYS_FOLDER)
+    return sorted((keys.listed() or frozenset()) - keys.there())
 
 
 def _sizes(var: Path) -> dict[str, int]:

@@ -40,6 +40,9 @@ EXPORT_ROW_BYTES_MIN = MIB_BYTES
 FINDINGS_MAX = 200
 """How many findings of a verification are shown; a broken disk has no end of them."""
 
+LOST_KEYS_NAMED_MAX = 20
+"""How many developers without their key file a start names one by one."""
+
 KEEP_EVENTS = 500
 """Events that a retention, a forgetting, an export or a verification takes at a time: half a second's work at most."""
 

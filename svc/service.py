@@ -123,8 +123,12 @@ class RunningService:
         return self._clock.now_us()
 
     def digester(self, scope: Scope) -> Digester:
-        """Keyed digests under the developer's key."""
-        return self.vault.digester(scope.developer_id)
+        """Keyed digests under the developer's key. Raises `Unavailable` where it is missing, or cannot be kept."""
+        try:
+            return self.vault.digester(scope.developer_id)
+        except OSError as error:
+            log.error("a developer's key cannot be used", developer_id=str(scope.developer_id), flaw=str(error))
+            raise Unavailable("the developer's key cannot be used; the server's log says why") from error
 
     async def send(self, command: AnyCommand) -> Reply:
         """Hand a command to its developer's actor; returns once it is on disk."""

@@ -12,7 +12,7 @@ whether the text was compressed, and the text in UTF-8.
 import contextlib
 import os
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from hashlib import blake2b
 from pathlib import Path
 from tempfile import mkstemp
@@ -27,6 +27,7 @@ from aggregates.digests import Digester
 from svc.syncing import sync
 
 KEY_BYTES = 32
+MADE_FILE = "made.txt"
 
 _VERSION = b"\x01"
 _KEY_ID_BYTES = 8
@@ -41,6 +42,10 @@ _DEFLATE_LEVEL = 1
 
 class VaultError(Exception):
     """A key or a sealed text is not what the vault once wrote."""
+
+
+class KeyMissing(OSError):
+    """A key was made here once and its file is gone: another one in its place would close the old words for good."""
 
 
 class Keys(Protocol):
@@ -79,17 +84,22 @@ class MemoryKeys:
 
 
 class FileKeys:
-    """One file per key, readable by the server's user only. OSError where the folder cannot be used."""
+    """One file per key, readable by the server's user only. OSError where the folder cannot be used.
+
+    A list beside them names whose key was made and not destroyed, so that a file that went is missed. Where there is
+    no list (an older folder, a restored one) nothing is known: `svc/keeping/lost_keys.py` makes it from the log.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._list = folder / MADE_FILE
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.chmod(0o700)
 
     def load(self, developer_id: UUID) -> bytes | None:
         """The developer's key, or None where there is none."""
         try:
-            key = self._path(developer_id).read_bytes()
+            key = self.path_of(developer_id).read_bytes()
         except FileNotFoundError:
             return None
         if len(key) != KEY_BYTES:
@@ -98,28 +108,56 @@ class FileKeys:
 
     def keep(self, developer_id: UUID, key: bytes) -> bytes:
         """Keeps the key durably and returns it; a key that is there already stays and is returned instead."""
+        path = self.path_of(developer_id)
+        if developer_id in (self.listed() or ()) and not path.exists():
+            raise KeyMissing(f"{path} is missing: put it back from a backup; `svc verify` says more")
         draft = _write_draft(self._folder, key)
         try:
             # A link, not a rename: it never replaces a key under which something may have been sealed.
-            os.link(draft, self._path(developer_id))
+            os.link(draft, path)
         except FileExistsError:
             return self.load(developer_id) or key
         finally:
             draft.unlink(missing_ok=True)
         sync(self._folder)
+        if self._list.exists():  # after the key: a list must never name one that was not made
+            with self._list.open("a", encoding="ascii") as file:
+                file.write(f"{developer_id}\n")
+                file.flush()
+                os.fsync(file.fileno())
         return key
 
     def destroy(self, developer_id: UUID) -> None:
         """Overwrites and removes the key; nothing happens where there is none."""
-        path = self._path(developer_id)
+        path = self.path_of(developer_id)
         with contextlib.suppress(FileNotFoundError), path.open("r+b") as file:
             file.write(bytes(KEY_BYTES))
             file.flush()
             os.fsync(file.fileno())
         path.unlink(missing_ok=True)
+        if developer_id in (listed := self.listed() or frozenset()):
+            self.list_made(listed - {developer_id})
         sync(self._folder)
 
-    def _path(self, developer_id: UUID) -> Path:
+    def there(self) -> frozenset[UUID]:
+        """Whose key file is there."""
+        return frozenset(map(UUID, (path.stem for path in self._folder.glob("*.key"))))
+
+    def listed(self) -> frozenset[UUID] | None:
+        """Whose key was made and not destroyed; None where there is no list."""
+        try:
+            return frozenset(map(UUID, self._list.read_text(encoding="ascii").split()))
+        except (FileNotFoundError, ValueError):
+            return None
+
+    def list_made(self, developer_ids: Iterable[UUID]) -> None:
+        """Write the list anew."""
+        text = "".join(f"{each}\n" for each in sorted(developer_ids))
+        _write_draft(self._folder, text.encode("ascii")).replace(self._list)
+        sync(self._folder)
+
+    def path_of(self, developer_id: UUID) -> Path:
+        """Where a developer's key lies, or should."""
         return self._folder / f"{developer_id}.key"
 
 
@@ -146,6 +184,8 @@ class Vault:
         self._random = random
         self._ready: dict[UUID, _Key] = {}
         self._lock = Lock()
+        self.unopened: dict[UUID, int] = {}
+        """How many sealed texts were met, by developer, for which there is no key, or another one."""
 
     def seal(self, developer_id: UUID, text: str) -> bytes:
         """The text, readable only with the developer's key, which is made here if there is none yet.
@@ -162,8 +202,10 @@ class Vault:
         header, nonce = sealed[:_HEADER_BYTES], sealed[_HEADER_BYTES : _HEADER_BYTES + _NONCE_BYTES]
         if header[:1] != _VERSION or len(nonce) < _NONCE_BYTES:
             raise VaultError("a sealed text has an unknown form")
-        key = self._known_key(UUID(bytes=header[1:17]))
+        developer_id = UUID(bytes=header[1:17])
+        key = self._known_key(developer_id)
         if key is None or key.id != header[17:]:
+            self.unopened[developer_id] = self.unopened.get(developer_id, 0) + 1
             return None
         try:
             packed = key.cipher.decrypt(nonce, sealed[_HEADER_BYTES + _NONCE_BYTES :], header)

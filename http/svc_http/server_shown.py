@@ -97,3 +97,5 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     developers: list[DeveloperStatus]
     disk_bytes: dict[str, int]
     """What each part of the data folder takes."""
+    missing_keys: list[str] = []
+    """Developers whose data key was made and whose key file is gone: `svc verify` says what to do."""

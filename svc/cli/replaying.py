@@ -7,6 +7,8 @@ from svc.access import reach
 from svc.checking import Checked, TableDigests, check
 from svc.cli.common import json_option, print_json, run, settings_from, var_option
 from svc.cli.shown import progress, show_table
+from svc.event_log import EVENTS_FILE, open_log
+from svc.keeping.lost_keys import ADVICE, lost_keys
 from svc.replay import Progress as Report
 from svc.settings import Settings
 
@@ -19,11 +21,12 @@ DIGEST_CHARACTERS = 12
 @json_option
 @click.option("--rules", type=int, help="Rule set to judge by. [default: the newest]")
 @click.option("--check", "only_check", is_flag=True, help="Build twice and compare with the serving tables.")
-def replay(var: str | None, as_json: bool, rules: int | None, only_check: bool) -> None:
+@click.option("--without-keys", is_flag=True, help="Also where key files are missing: their scores are then lost.")
+def replay(var: str | None, as_json: bool, rules: int | None, only_check: bool, without_keys: bool) -> None:
     """Build every score anew from the log, or prove them (--check).
 
     The new tables are built beside those that serve, then serve instead of them. Works offline and against a running
-    server.
+    server. Where the key file of a developer is missing, nothing is built: without it their texts count for nothing.
 
     Example: svc replay --check
     """
@@ -31,9 +34,27 @@ def replay(var: str | None, as_json: bool, rules: int | None, only_check: bool) 
     if only_check:
         _check(settings, as_json)
     else:
+        if not without_keys:
+            run(_refuse_without_keys, settings)
         with _bar() as bar:
             run(_replay, settings, rules, _shown_on(bar, "replaying"))
         click.echo("the scores were built anew from the log", err=True)
+
+
+async def _refuse_without_keys(settings: Settings) -> None:
+    if not (settings.var_path / EVENTS_FILE).exists():
+        return  # which is said by whoever wants to reach it
+    store, _ = open_log(settings.var_path)
+    try:
+        lost = lost_keys(settings.var_path, store)
+    finally:
+        store.close()
+    if lost:
+        more = "" if len(lost) == 1 else f" and of {len(lost) - 1} more"
+        raise click.ClickException(
+            f"nothing was built: the key of {lost[0].who} is missing{more}; {lost[0].path}: {ADVICE}. "
+            "--without-keys builds all the same"
+        )
 
 
 async def _replay(settings: Settings, rules: int | None, report: Report) -> None:

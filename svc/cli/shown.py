@@ -45,6 +45,11 @@ def minute(time: str | None) -> str:
     return "" if time is None else f"{time[:MINUTE_CHARACTERS].replace('T', ' ')}Z"
 
 
+def counted(count: int, thing: str) -> str:
+    """As in `1 file` and `2 files`."""
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+
+
 def progress(*columns: str | ProgressColumn) -> Progress:
     """A bar on standard error, gone when the work is done; none where nobody watches."""
     console = Console(stderr=True)

@@ -8,13 +8,15 @@ from rich.markup import escape
 
 from svc.access import reach
 from svc.cli.common import json_option, print_json, run, settings_from, var_option
-from svc.cli.shown import show_fields, show_table
+from svc.cli.shown import counted, show_fields, show_table
 from svc.settings import Settings
 from svc_http.server_shown import DeveloperStatus, Status
 
 _STATES = {"waiting": "waiting for a set-up", "key_configured": "set up, no prompt yet", "first_prompt": "active"}
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 _UNIT = 1024
+KEYS_NAMED = 5
+"""So many of those whose key is missing stand on one line."""
 
 
 @click.command()
@@ -51,11 +53,13 @@ def _lines(found: Status) -> list[tuple[str, str]]:
     """What there is to say, one line each."""
     log = "" if found.log.writable else "[bold red], cannot be written[/bold red]"
     waiting = found.waiting
-    busy = f"{waiting.commands} commands, {_size(waiting.bytes)} for {waiting.developers} developers"
+    commands, people = counted(waiting.commands, "command"), counted(waiting.developers, "developer")
+    busy = f"{commands}, {_size(waiting.bytes)} for {people}" if waiting.commands or waiting.bytes else "nothing"
     return [
         ("svc", f"{found.version}, {_state(found)}"),
         *((name, url) for name, url in (("intake", found.intake), ("API", found.api)) if url is not None),
         ("log", f"{found.log.head:,} positions{log}"),
+        *_keys(found),
         ("scores", _views(found)),
         ("on the way", busy),
         ("prices", _catalog(found)),
@@ -70,6 +74,16 @@ def _state(found: Status) -> str:
         return "[yellow]not running[/yellow]; this is the folder"
     since = timedelta(seconds=found.uptime_seconds)
     return f"[green]serving[/green] for {since} as process {found.process_id}"
+
+
+def _keys(found: Status) -> list[tuple[str, str]]:
+    """Only where some are missing."""
+    if not found.missing_keys:
+        return []
+    names = {each.developer_id: each.display_name for each in found.developers}
+    who = ", ".join(escape(f"{names.get(each, '')} ({each})".lstrip()) for each in found.missing_keys[:KEYS_NAMED])
+    more = "" if len(found.missing_keys) <= KEYS_NAMED else f" and {len(found.missing_keys) - KEYS_NAMED} more"
+    return [("keys", f"[bold red]missing: {who}{more}[/bold red]; `svc verify` says what to do")]
 
 
 def _views(found: Status) -> str:

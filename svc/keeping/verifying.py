@@ -1,4 +1,5 @@
-"""Verifying a folder, also under a running server: the log, the tables against a replay, the archive against its list.
+"""Verifying a folder, also under a running server: the log, the keys, the tables against a replay, the archive
+against its list.
 
 Nothing is changed. Each finding says what is wrong, where, and what to do.
 """
@@ -10,6 +11,7 @@ from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import msgspec
 import trio
@@ -18,8 +20,9 @@ from projections.apply import bookmark
 from projections.schema import key_of
 from svc.archive.folder import FOLDER as ARCHIVE
 from svc.archive.folder import MANIFEST as ARCHIVE_MANIFEST
-from svc.event_log import EVENTS_FILE, open_log
+from svc.event_log import EVENTS_FILE, KEYS_FOLDER, open_log
 from svc.keeping.backup import digest_of
+from svc.keeping.lost_keys import ADVICE, forgotten, lost_keys, names_of
 from svc.keeping.scratch import scratch
 from svc.keeping.walking import Heard, pieces
 from svc.limits import FINDINGS_MAX
@@ -28,6 +31,7 @@ from svc.rebuilding import build_in_child
 from svc.replay import copy_of, digests
 from svc.rules import RULES_VERSION
 from svc.store import EventStore, StoreUnavailable
+from svc.vault import Vault
 from svc.views import current_file
 
 _RESTORE = (
@@ -35,6 +39,8 @@ _RESTORE = (
 )
 _REBUILD = "build the tables anew with `svc replay`; the log is whole"
 _LOG_FIRST = "see the log first: what it lost is missing in a replay"
+_KEYS_FIRST = "put the missing keys back first (see there): a replay without them would lose scores"
+_OTHER_KEY = "put the key file of a backup back that was made before; keep the one that is there until then"
 _DELETE_ARCHIVE = f"stop the server, delete {ARCHIVE}/ and {ARCHIVE_MANIFEST}, start it: the archive is written anew"
 
 
@@ -42,7 +48,7 @@ class Finding(msgspec.Struct, frozen=True):
     """Something that is not as it should be."""
 
     part: str
-    """`log`, `views` or `archive`."""
+    """`log`, `keys`, `views` or `archive`."""
     where: str
     what: str
     do: str
@@ -63,16 +69,19 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True):
 
 async def verify(var: Path, heard: Heard) -> Verified:
     """Look at everything. Raises `StoreUnavailable` where the log cannot even be opened."""
-    store, _ = open_log(var)
+    store, vault = open_log(var)
     try:
         found, events = await trio.to_thread.run_sync(_log, var, store, heard, abandon_on_cancel=True)
+        of_keys = await trio.to_thread.run_sync(_keys, var, store, vault)
         in_views, position = await _views(var, store, heard)
         in_archive, files = await trio.to_thread.run_sync(_archive, var, store, heard, abandon_on_cancel=True)
     finally:
         store.close()
     if found:  # then a replay gives something else, and rightly
         in_views = [msgspec.structs.replace(each, do=_LOG_FIRST) for each in in_views]
-    findings = [*found, *in_views, *in_archive]
+    elif of_keys:
+        in_views = [msgspec.structs.replace(each, do=_KEYS_FIRST) for each in in_views]
+    findings = [*found, *of_keys, *in_views, *in_archive]
     return Verified(
         clean=not findings,
         events=events,
@@ -125,6 +134,36 @@ def _file_flaws(path: Path) -> list[str]:
             return flaws
     except sqlite3.Error as error:
         return [str(error)]
+
+
+# --- the keys -------------------------------------------------------------------------------------------------
+
+
+def _keys(var: Path, store: EventStore, vault: Vault) -> list[Finding]:
+    """Whose key is gone, or another one than their words were sealed with, now that every text was to be opened."""
+    lost = {each.developer_id: each for each in lost_keys(var, store)}
+    closed = {name: vault.unopened[name] for name in vault.unopened.keys() - forgotten(store)}
+    findings = [
+        Finding("keys", _place(name), f"the key of {each.who} is missing; {_texts(closed.get(name, 0))}", ADVICE)
+        for name, each in lost.items()
+    ]
+    names = names_of(store) if closed.keys() - lost.keys() else {}
+    for name in sorted(closed.keys() - lost.keys()):
+        who = f"{names[name]} ({name})" if name in names else str(name)
+        there = (var / _place(name)).exists()
+        flaw = f"the key of {who} is {'not the one that sealed their texts' if there else 'missing'}"
+        findings.append(
+            Finding("keys", _place(name), f"{flaw}; {_texts(closed[name])}", _OTHER_KEY if there else ADVICE)
+        )
+    return findings
+
+
+def _place(developer_id: UUID) -> str:
+    return f"{KEYS_FOLDER}/{developer_id}.key"
+
+
+def _texts(count: int) -> str:
+    return f"{count} {'text' if count == 1 else 'texts'} in the log cannot be read"
 
 
 # --- the views ------------------------------------------------------------------------------------------------
