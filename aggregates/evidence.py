@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from aggregates.caseless import Caseless, lower_cased
-from aggregates.lexicons import PHRASE_CUES
+from aggregates.lexicons import PHRASE_CUES, WORD_CUES
 from aggregates.pasted import Looked
 from aggregates.words import Span
 
@@ -21,34 +21,54 @@ _CUES: tuple[tuple[str, ...], ...] = (
     ("plan_given", "plan_asked"),
 )
 """For each boolean in rubric order, the phrases whose place is kept as its evidence."""
-_REFERENCES = 2
-"""The boolean whose evidence is the first reference."""
+_SCOPE, _REFERENCES = 1, 2
+"""The booleans for which a reference speaks: for the second alone, for the first where no phrase does."""
+_WORD_LISTS: dict[int, tuple[str, ...]] = {
+    0: ("want",),
+    _SCOPE: ("scope", "where"),
+    4: ("test", "check", "accept"),
+    5: ("cause",),
+    6: ("plan",),
+}
+"""The lists of words that speak for a boolean where no phrase does."""
 _SENTENCE_END = re.compile(r"[.?!] |\n")
-_NONE: tuple[Span | None, ...] = (None,) * len(_CUES)
 assert {cue for cues in _CUES for cue in cues} <= PHRASE_CUES.keys()
+
+
+def _any_of(lists: tuple[str, ...]) -> Caseless:
+    words = frozenset[str]().union(*(WORD_CUES[name] for name in lists))
+    return Caseless(rf"\b(?:{'|'.join(sorted(words))})\b")
+
+
+_ELSE = {
+    **{boolean: _any_of(lists) for boolean, lists in _WORD_LISTS.items()},
+    _REFERENCES: Caseless(r"\b(?:lines?|ticket|issue|pr|commit) #?\d"),
+}
+"""What is looked for where neither a phrase nor a reference speaks for a boolean."""
 
 
 def evidence_spans(
     looked: Looked, phrases: Mapping[str, str], reference: tuple[int, int] | None
 ) -> tuple[Span | None, ...]:
-    """For each boolean the clause that holds its first cue; None where none does.
+    """For each boolean the clause that holds its first cue, else its first word; None where there is neither.
 
     `phrases` are the phrase cues that were found, each with its phrase; `reference` is where the first reference
     stands in the own text.
     """
-    if not phrases and reference is None:
-        return _NONE
     lowered = lower_cased(looked.own)
-    clauses: dict[str, Span | None] = {}
-    spans: list[Span | None] = []
-    for cues in _CUES:
-        phrase = next((phrases[cue] for cue in cues if cue in phrases), None)
-        if phrase is not None and phrase not in clauses:
-            clauses[phrase] = _clause(looked, lowered, phrase)
-        spans.append(None if phrase is None else clauses[phrase])
+    spans = [_cued(looked, lowered, phrases, cues) for cues in _CUES]
     if reference is not None:
         spans[_REFERENCES] = looked.span(*reference)
+        spans[_SCOPE] = spans[_SCOPE] or spans[_REFERENCES]
+    for boolean, words in _ELSE.items():
+        if spans[boolean] is None:
+            spans[boolean] = _clause(looked, lowered, words)
     return tuple(spans)
+
+
+def _cued(looked: Looked, lowered: str | None, phrases: Mapping[str, str], cues: tuple[str, ...]) -> Span | None:
+    phrase = next((phrases[cue] for cue in cues if cue in phrases), None)
+    return None if phrase is None else _clause(looked, lowered, _pattern(phrase))
 
 
 @lru_cache(maxsize=512)
@@ -64,10 +84,10 @@ def _pattern(phrase: str) -> Caseless:
     return Caseless(rf"{first}(?<!\w{first})" + between.join(words).removeprefix(first))
 
 
-def _clause(looked: Looked, lowered: str | None, phrase: str) -> Span | None:
-    """The sentence around the first place of a phrase, or as much of it as may be kept."""
+def _clause(looked: Looked, lowered: str | None, pattern: Caseless) -> Span | None:
+    """The sentence around the first place of a phrase or word, or as much of it as may be kept."""
     own = looked.own
-    match = _pattern(phrase).search(own, lowered)
+    match = pattern.search(own, lowered)
     if match is None:
         return None
     at, after = match.span()

@@ -7,7 +7,7 @@ from aggregates.grades import rubric_letter, score_of
 from aggregates.reading import read_prompt
 from aggregates.rubric import judge_prompt
 from aggregates.rubric_evidence import rubric_evidence
-from aggregates.verdicts import BOOLEANS, BooleanName, Evidence, Intent, JudgeStatus, applicable
+from aggregates.verdicts import BOOLEANS, BooleanName, Evidence, Intent, JudgeStatus, applicable, kind_of
 from aggregates.words import Words, cut
 
 _HOW: dict[BooleanName, str] = {
@@ -29,7 +29,7 @@ class Habit(msgspec.Struct, frozen=True):
     applies: bool
     earned: bool
     quoted: str | None
-    """The prompt's own words that earned it; None where it was missed or nothing short speaks for it."""
+    """The prompt's own words that earned it, or came nearest; None where no words stand for it."""
     why: str
     how_to_earn: str
 
@@ -64,6 +64,6 @@ def grade_text(text: str) -> Graded:
 
 def _habit(name: BooleanName, earned: bool, evidence: Evidence | None, intent: Intent, text: str) -> Habit:
     if evidence is None:
-        return Habit(name, False, False, None, f"does not apply to a {intent.replace('_', ' ')}", _HOW[name])
+        return Habit(name, False, False, None, f"does not apply to {kind_of(intent)}", _HOW[name])
     quoted = cut(Words(text), evidence.span)
     return Habit(name, True, earned, quoted or None, evidence.what, _HOW[name])

@@ -8,16 +8,8 @@ from aggregates.features import extract
 from aggregates.pasted import look
 from aggregates.reading import title_and_summary
 from aggregates.verdicts import BOOLEANS, BooleanName, Evidence, Rubric, applicable
+from aggregates.words import Span
 
-_MISSED: dict[BooleanName, str] = {
-    "goal_explicit": "no outcome by which a reader could tell that it is reached",
-    "scope_bounded": "no file, function or surface named, and nothing left out",
-    "references_concrete": "nothing findable: no path, symbol, line, ticket or command",
-    "context_sufficient": "the agent would have to ask back or guess",
-    "verification_requested": "no test, expected output or check named",
-    "root_cause_oriented": "the cause is not asked for",
-    "plan_first": "no plan, steps or exploration before the change",
-}
 _EARNED: dict[BooleanName, str] = {
     "goal_explicit": "says what should hold afterwards",
     "scope_bounded": "says where, or what to leave alone",
@@ -27,23 +19,62 @@ _EARNED: dict[BooleanName, str] = {
     "root_cause_oriented": "asks for the cause",
     "plan_first": "asks for, gives or follows a plan",
 }
+_AS_A_WHOLE = "counted by the judge from the prompt as a whole; no words were found that show it by themselves"
+_MISSED: dict[BooleanName, str] = {
+    "goal_explicit": "no words of its own were found by which a reader could tell that it is reached",
+    "scope_bounded": "no words of its own were found for a file, function or surface, or for what to leave alone",
+    "references_concrete": "no path, URL, symbol, line number or ticket was found in its own words",
+    "context_sufficient": "the agent would have to ask back or guess",
+    "verification_requested": "no words of its own were found for a test, expected output or check",
+    "root_cause_oriented": "no words of its own were found that ask for the cause",
+    "plan_first": "no words of its own were found for a plan, steps or exploration before the change",
+}
+_NEAREST: dict[BooleanName, str] = {
+    "goal_explicit": "an outcome",
+    "scope_bounded": "a place or a limit",
+    "references_concrete": "something findable",
+    "verification_requested": "a test or a check",
+    "root_cause_oriented": "the cause",
+    "plan_first": "a plan or steps",
+}
+"""What a missed boolean was looked for; whether the context is enough is weighed, and no words stand for it."""
+_UNSEARCHED = "missed, as it was judged; words are searched in English only"
+_GONE = {
+    True: "earned, as it was judged while its words were there",
+    False: "missed, as it was judged while its words were there",
+}
 
 
-def rubric_evidence(text: str, rubric: Rubric, position: int) -> dict[BooleanName, Evidence]:
+def rubric_evidence(text: str | None, rubric: Rubric, position: int) -> dict[BooleanName, Evidence]:
     """For each boolean that applies, what speaks for it, or what was missed. Empty unless the rubric is ok.
 
-    `position` is that of the fact whose words are `text`; a span points into `text`, at the prompt's summary where no
-    words stand out.
+    `position` is that of the fact whose words are `text`, None where they are gone. A span points into `text`: at what
+    earned the boolean (the prompt's summary where no words stand out), or at what came nearest to a missed one. The
+    judge weighs; so of a missed boolean nothing is said to be absent but what was looked for and not found.
     """
     if rubric.intent is None:
         return {}
+    if text is None:
+        return {name: Evidence(_GONE[name in rubric.earned], position) for name in applicable(rubric.intent)}
     looked = look(text)
     shown = extract(looked)
-    spans = evidence_spans(looked, shown.phrases, shown.reference)
+    spans = dict(zip(BOOLEANS, evidence_spans(looked, shown.phrases, shown.reference), strict=True))
     _, summary = title_and_summary(looked)
     return {
-        name: Evidence(_EARNED[name], position, spans[BOOLEANS.index(name)] or summary)
+        name: _earned(name, position, spans[name], summary)
         if name in rubric.earned
-        else Evidence(_MISSED[name])
+        else _missed(name, position, spans[name], searched=not shown.foreign)
         for name in applicable(rubric.intent)
     }
+
+
+def _earned(name: BooleanName, position: int, span: Span | None, summary: Span) -> Evidence:
+    return Evidence(_AS_A_WHOLE, position, summary) if span is None else Evidence(_EARNED[name], position, span)
+
+
+def _missed(name: BooleanName, position: int, span: Span | None, *, searched: bool) -> Evidence:
+    if span is not None and name in _NEAREST:
+        return Evidence(
+            f"it has words for {_NEAREST[name]}, but the judge finds them not enough to count", position, span
+        )
+    return Evidence(_MISSED[name] if searched or name not in _NEAREST else _UNSEARCHED)

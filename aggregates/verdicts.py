@@ -64,6 +64,12 @@ def applicable(intent: Intent) -> tuple[BooleanName, ...]:
     return _APPLICABLE[intent]
 
 
+def kind_of(intent: Intent) -> str:
+    """An intent in a sentence: `a bug fix`."""
+    name = intent.replace("_", " ")
+    return f"an {name}" if name.startswith("i") else f"a {name}"
+
+
 class Evidence(msgspec.Struct, frozen=True, array_like=True):
     """One piece of evidence: what it is, and where it stands."""
 

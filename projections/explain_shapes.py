@@ -89,6 +89,13 @@ class BooleanExplained(Piece, frozen=True, kw_only=True):
     """Which prompt earned it; None where none did."""
 
 
+class HabitExplained(BooleanExplained, frozen=True, kw_only=True):
+    """One boolean of the sub-session; one that was missed points at a prompt of which it was asked."""
+
+    asked_of: list[int]
+    """The positions of the prompts of which it was asked: it applies to what each was judged as. The first 200."""
+
+
 class PromptExplained(msgspec.Struct, frozen=True, kw_only=True):
     """How one prompt was judged by itself; `booleans` holds those that apply to its own intent."""
 
@@ -103,6 +110,8 @@ class PromptExplained(msgspec.Struct, frozen=True, kw_only=True):
     confidence: float | None
     standing_score: float | None
     booleans: dict[BooleanName, BooleanExplained]
+    not_asked: list[BooleanName]
+    """Habits of the sub-session that do not apply to its own intent."""
 
 
 class RubricExplained(Part, frozen=True, kw_only=True):
@@ -115,7 +124,7 @@ class RubricExplained(Part, frozen=True, kw_only=True):
     """The prompt that gave the intent."""
     letter_grade: str | None
     score: float | None
-    booleans: dict[BooleanName, BooleanExplained]
+    booleans: dict[BooleanName, HabitExplained]
     prompts: list[PromptExplained]
     prompts_not_shown: int
 

@@ -126,7 +126,7 @@ def test_every_applicable_boolean_has_its_evidence() -> None:
     assert list(found) == list(applicable(verdict.intent))
     for name, evidence in found.items():
         assert evidence.what
-        assert (evidence.position == 7) is (name in verdict.earned)
+        assert (evidence.position == 7) is (evidence.span is not None)
         if name in verdict.earned:
             assert cut(Words(text), evidence.span)
 
@@ -138,6 +138,40 @@ def test_a_check_that_is_asked_for_is_earned_by_its_words() -> None:
     assert habit.earned
     assert habit.quoted is not None
     assert "make sure" in habit.quoted
+
+
+@pytest.mark.parametrize(
+    ("intent", "name", "text", "words"),
+    [
+        ("small_change", "verification_requested", "Fix it and run pytest tests/test_auth.py", "Fix it and run pytest"),
+        ("small_change", "verification_requested", "Fix it. See that the suite passes", "See that the suite passes"),
+        ("bug_fix", "scope_bounded", "It fails in src/auth.py", "src/auth.py"),
+        ("bug_fix", "scope_bounded", "The button is too wide", "The button is too wide"),
+        ("bug_fix", "references_concrete", "It fails on line 40", "It fails on line 40"),
+        ("bug_fix", "root_cause_oriented", "Where is the culprit?", "Where is the culprit?"),
+        ("feature", "plan_first", "A design, then the code", "A design, then the code"),
+        ("question", "goal_explicit", "I want dark colours", "I want dark colours"),
+    ],
+)
+def test_a_missed_boolean_is_not_called_absent_where_there_are_words_for_it(
+    intent: Intent, name: BooleanName, text: str, words: str
+) -> None:
+    """They come nearest, and are quoted; the judge weighed them."""
+    missed = rubric_evidence(text, Rubric("ok", intent, 0.5), 7)[name]
+    assert missed.what.startswith("it has words for")
+    assert (cut(Words(text), missed.span) or "").startswith(words)
+    without = rubric_evidence("Blue is nicer", Rubric("ok", intent, 0.5), 7)[name]
+    assert (" found " in without.what, without.span) == (True, None)
+
+
+def test_words_that_were_not_searched_are_not_called_absent() -> None:
+    """Those of another language, and those that are gone."""
+    rubric = Rubric("ok", "small_change", 0.5, ("goal_explicit",), "model:m")
+    foreign = rubric_evidence("버튼을 파란색으로 바꾸고 테스트를 실행해 주세요", rubric, 7)["verification_requested"]
+    assert foreign.what == "missed, as it was judged; words are searched in English only"
+    gone = rubric_evidence(None, rubric, 7)
+    assert {each.what.split(",")[0] for each in gone.values()} == {"earned", "missed"}
+    assert {each.span for each in gone.values()} == {None}
 
 
 @given(st.text(st.characters(), max_size=400), st.sampled_from(INTENTS))

@@ -76,6 +76,10 @@ class Boolean(Piece):
     prompt_id: Id | None
 
 
+class Habit(Boolean):
+    asked_of: list[Position]
+
+
 class PromptPart(Exact):
     prompt_id: Id
     submitted_at: Time
@@ -88,6 +92,7 @@ class PromptPart(Exact):
     confidence: Share | None
     standing_score: Percent | None
     booleans: dict[str, Boolean]
+    not_asked: list[str]
 
 
 class Rubric(Part):
@@ -97,7 +102,7 @@ class Rubric(Part):
     intent_prompt_id: Id | None
     letter_grade: Letter | None
     score: Percent | None
-    booleans: dict[str, Boolean]
+    booleans: dict[str, Habit]
     prompts: Annotated[list[PromptPart], Meta(min_length=1)]
     prompts_not_shown: Count
 

@@ -53,17 +53,72 @@ async def test_the_words_that_earned_a_boolean(house: House, api: Caller) -> Non
     a_days_work(house)
     rubric = (await explained(api, "a"))["rubric"]
     (own,) = rubric["prompts"]
-    assert own["booleans"] == rubric["booleans"]
+    asked = {"asked_of": [own["position"]]}
+    assert {name: each | asked for name, each in own["booleans"].items()} == rubric["booleans"]
     assert rubric["booleans"]["references_concrete"]["quote"] == "src/parser.py"
     for each in rubric["booleans"].values():
         assert (each["prompt_id"] is not None) == each["earned"]
-        assert each["quote"] in ASK if each["earned"] else each["quote"] is None
+        assert each["quote"] in ASK if each["earned"] else each["quote"] is None or each["quote"] in ASK
         assert each["what"]
     (item,) = (await api.get(f"{V3}/insight/sessions")).json
     assert (rubric["letter_grade"], rubric["intent_class"]) == (item["letter_grade"], item["intent_class"])
     assert {name: each["earned"] for name, each in rubric["booleans"].items()} == {
         name: item[name] for name in rubric["booleans"]
     }
+
+
+WHY = (
+    "Why does the login in src/auth.py time out after 30 s? Find the cause, fix only that file and run pytest "
+    "tests/test_auth.py; leave the API alone."
+)
+COMMIT = "Great, commit that with a message that says why."
+BLUE = "make the button blue"
+
+
+def asks_why_then_commits(house: House) -> None:
+    """An investigation that names a test, two small changes that name none, the last after two hours."""
+    log = Log(ANA_SCOPE)
+    log.prompt("a", WHY, MONDAY)
+    log.records("a", request(MONDAY + SECOND), edit(MONDAY + 2 * SECOND, path="src/auth.py"))
+    log.prompt("a", COMMIT, MONDAY + MINUTE)
+    log.records("a", shell(MONDAY + MINUTE + SECOND, "git commit -am 'Time out'"))
+    log.prompt("a", BLUE, MONDAY + 2 * HOUR)
+    log.records("a", edit(MONDAY + 2 * HOUR + SECOND, path="web/button.css"))
+    house.has_seen(log)
+    house.passes(MONDAY + 4 * HOUR)
+
+
+async def test_a_missed_habit_points_at_a_prompt_of_which_it_was_asked(house: House, api: Caller) -> None:
+    """The first prompt names a test, and is an investigation by itself: of it no check was asked."""
+    asks_why_then_commits(house)
+    rubric = (await explained(api, "a"))["rubric"]
+    why, commit, blue = rubric["prompts"]
+    assert (rubric["intent_class"], why["intent_class"]) == ("small_change", "investigation")
+    assert rubric["text"][0].endswith(", the first that asks for a change.")
+    missed = rubric["booleans"]["verification_requested"]
+    assert (missed["earned"], missed["position"]) == (False, commit["position"])
+    assert missed["asked_of"] == [commit["position"], blue["position"]]
+    assert missed["what"] == (
+        "no words of its own were found for a test, expected output or check; asked of 2 prompts, and none of them "
+        "earned it; not asked of 1 prompt: it does not apply to an investigation"
+    )
+    assert why["not_asked"] == ["scope_bounded", "verification_requested"]
+    assert "Not asked of it, since it does not apply to an investigation: scope_bounded, ver" in why["text"]
+    assert (commit["not_asked"], "Not asked" in commit["text"]) == ([], False)
+    assert rubric["booleans"]["references_concrete"]["asked_of"] == [each["position"] for each in rubric["prompts"]]
+
+
+async def test_a_habit_that_was_asked_of_no_prompt(house: House, api: Caller) -> None:
+    """A person named another kind of work than every prompt was judged as: nothing is said to be absent."""
+    log = Log(ANA_SCOPE)
+    first = log.prompt("a", BLUE, MONDAY)
+    log.corrects_intent("a", first, "bug_fix")
+    house.has_seen(log)
+    rubric = (await explained(api, "a"))["rubric"]
+    assert rubric["prompts"][0]["intent_class"] != "bug_fix"
+    cause = rubric["booleans"]["root_cause_oriented"]
+    assert (cause["earned"], cause["position"], cause["asked_of"]) == (False, None, [])
+    assert cause["what"] == "asked of none of its prompts: it does not apply to what each was judged as"
 
 
 async def test_the_work_that_speaks_for_completion(house: House, api: Caller) -> None:
