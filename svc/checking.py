@@ -10,6 +10,7 @@ import trio
 
 from projections.apply import bookmark
 from svc.access import NotReached
+from svc.event_log import EVENTS_FILE, open_log
 from svc.keeping.scratch import scratch
 from svc.rebuilding import build_in_child
 from svc.replay import Progress, copy_of, digests
@@ -42,6 +43,8 @@ class Checked(msgspec.Struct, frozen=True):
 
 async def check(var: Path, progress: Progress) -> Checked:
     """Build twice beside the serving tables and compare. Raises `NotReached` where there are none."""
+    if (var / EVENTS_FILE).exists():
+        open_log(var)[0].close()  # one that cannot be opened says so here, and not as two builds that stopped
     live_path = current_file(var, RULES_VERSION)
     if live_path is None:
         raise NotReached(f"{var} holds no tables to check; start the server once, or run `svc replay`")

@@ -12,6 +12,9 @@ def main() -> None:
 
         call(sys.argv[2:])
     else:
-        from svc.cli import main as commands
+        try:
+            from svc.cli import main as commands
 
-        commands()
+            commands()
+        except KeyboardInterrupt:  # while modules are imported: a command that runs says so itself
+            sys.exit("Aborted!")

@@ -37,6 +37,11 @@ WRITER_PRAGMAS = (
     "PRAGMA secure_delete = ON",
 )
 _READER_PRAGMAS = ("PRAGMA query_only = ON",)
+_DAMAGED = (
+    "the log is damaged: put the newest backup into a new folder (`svc restore BACKUP --var NEW`), serve that one, and "
+    "keep this one until that serves"
+)
+_HINDERED = "see that the disk has room, that this user may write there, and that no other program holds the file"
 _SELECT = "SELECT originator_id, originator_version, topic, state, rowid FROM stored_events "
 
 
@@ -209,10 +214,19 @@ def open_sqlite_store(path: Path, codec: Codec, *, busy_timeout_ms: int = STORE_
         recorder.create_table()
         recorder.check_writable()
         check_form(recorder.form())
-    except (EventSourcingError, sqlite3.Error, StoreUnavailable) as error:
+    except StoreUnavailable as error:
         recorder.close()
-        raise StoreUnavailable(f"{path.name}: {error}") from error
+        raise StoreUnavailable(f"{path}: {error}") from error
+    except (EventSourcingError, sqlite3.Error) as error:
+        recorder.close()
+        raise not_opened(path, error) from error
     return EventStore(recorder, codec)
+
+
+def not_opened(path: Path, error: Exception) -> StoreUnavailable:
+    """What a log is that SQLite does not open, where it lies, and what to do."""
+    damaged = any(flaw in str(error) for flaw in ("not a database", "malformed"))
+    return StoreUnavailable(f"{path}: {error}; {_DAMAGED if damaged else _HINDERED}")
 
 
 def check_form(form: int) -> None:

@@ -160,15 +160,17 @@ def forget_(developer: str, yes: bool, var: str | None, as_json: bool) -> None:
     """
     settings = settings_from(var=var)
     set_up_logs("error")
-    store, _ = open_log(_log_of(settings))
+    store, _ = _sentences(open_log, _log_of(settings))
     try:
-        developer_id = _sentences(_named, load_directory(store), developer)
+        directory = _sentences(load_directory, store)
+        developer_id = _sentences(_named, directory, developer)
+        who = _shown_name(directory, developer_id)
         if not yes:
-            click.confirm(f"Destroy all texts of {developer_id} for good?", abort=True, err=True)
+            click.confirm(f"Destroy all texts of {who} for good?", abort=True, err=True)
         carried_out(settings, store, developer_id)
     finally:
         store.close()
-    _say(Forgotten(developer_id), as_json, f"the texts of {developer_id} are gone; old backups may still hold them")
+    _say(Forgotten(developer_id), as_json, f"the texts of {who} are gone; old backups may still hold them")
 
 
 class Forgotten(msgspec.Struct, frozen=True):
@@ -307,6 +309,12 @@ def _named(directory: Directory, developer: str) -> UUID:
     """Whose name or id that is. Raises `NotFound`."""
     developers = directory.developers()
     return UUID(chosen("developer", developers, [each.display_name for each in developers], developer).id)
+
+
+def _shown_name(directory: Directory, developer_id: UUID) -> str:
+    """Name and id: two may have one name, and nobody knows an id by heart."""
+    names = (each.display_name for each in directory.developers() if each.id == str(developer_id))
+    return f"{next(names)} ({developer_id})"
 
 
 def _sentences(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

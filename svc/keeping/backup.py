@@ -25,6 +25,7 @@ from svc.event_log import EVENTS_FILE, KEYS_FOLDER
 from svc.keeping.walking import Heard
 from svc.limits import BACKUP_PAGES, BACKUP_TRIES
 from svc.secrets_file import NAME as SECRET_FILE
+from svc.sqlite_store import not_opened
 from svc.syncing import sync
 
 MANIFEST = "manifest.json"
@@ -90,7 +91,10 @@ def _copied(var: Path, draft: Path, heard: Heard) -> Manifest:
     draft.mkdir(mode=0o700)
     _copy_keys(var, draft)
     _copy_archive(var, draft)
-    copy_database(var / EVENTS_FILE, draft / EVENTS_FILE, heard)
+    try:
+        copy_database(var / EVENTS_FILE, draft / EVENTS_FILE, heard)
+    except sqlite3.DatabaseError as error:
+        raise NotKept(f"nothing was backed up: {not_opened(var / EVENTS_FILE, error)}") from error
     _copy_keys(var, draft)
     if (var / SECRET_FILE).exists():
         _copy(var / SECRET_FILE, draft / SECRET_FILE)
@@ -137,14 +141,24 @@ def _copy_archive(var: Path, draft: Path) -> None:
         return
     for _ in range(BACKUP_TRIES):
         (draft / ARCHIVE_MANIFEST).unlink(missing_ok=True)
-        copy_database(var / ARCHIVE_MANIFEST, draft / ARCHIVE_MANIFEST, lambda _done, _of: None)
-        with closing(sqlite3.connect(draft / ARCHIVE_MANIFEST)) as db:
-            names = [row[0] for row in db.execute("SELECT name FROM files")]
+        names = _archived(var / ARCHIVE_MANIFEST, draft / ARCHIVE_MANIFEST)
+        if names is None:
+            break
         if all(_copy(var / ARCHIVE / name, draft / ARCHIVE / name, missing_ok=True) for name in names):
             return
     # It is made from the log: one that cannot be copied as a whole is written anew after a restore.
     _remove(draft / ARCHIVE)
     _remove(draft / ARCHIVE_MANIFEST)
+
+
+def _archived(manifest: Path, copy: Path) -> list[str] | None:
+    """Copy the manifest; the files that it lists, or None where it is damaged."""
+    try:
+        copy_database(manifest, copy, lambda _done, _of: None)
+        with closing(sqlite3.connect(copy)) as db:
+            return [row[0] for row in db.execute("SELECT name FROM files")]
+    except sqlite3.DatabaseError:
+        return None
 
 
 def _copy(source: Path, target: Path, *, missing_ok: bool = False) -> bool:

@@ -17,8 +17,7 @@ import structlog
 from svc.event_log import EVENTS_FILE
 from svc.keeping.backup import copy_database
 from svc.keeping.walking import unheard
-from svc.sqlite_store import check_form
-from svc.store import StoreUnavailable
+from svc.sqlite_store import check_form, not_opened
 
 log = structlog.get_logger()
 
@@ -65,7 +64,7 @@ def upgrade(var: Path, steps: tuple[Step, ...] = STEPS) -> Upgraded | None:
         with closing(sqlite3.connect(path, isolation_level=None)) as db:
             return _upgraded(db, path, steps)
     except sqlite3.Error as error:
-        raise StoreUnavailable(f"{EVENTS_FILE}: {error}; `svc verify` says what is damaged") from error
+        raise not_opened(path, error) from error
 
 
 def _upgraded(db: sqlite3.Connection, path: Path, steps: tuple[Step, ...]) -> Upgraded:
