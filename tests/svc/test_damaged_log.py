@@ -14,23 +14,13 @@ from svc.keeping.walking import unheard
 from tests.support.household import household
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "backup B.tar",
-        "forget Owner --yes",
-        "export Owner E",
-        "verify",
-        "status",
-        "serve",
-        "replay",
-        "replay --check",
-        "migrate",
-        "retention",
-        "catalog list",
-        "key list",
-    ],
+COMMANDS = (
+    "backup B.tar,forget Owner --yes,export Owner E,verify,status,serve,replay,replay --check,migrate,retention,"
+    "catalog list,key list"
 )
+
+
+@pytest.mark.parametrize("command", COMMANDS.split(","))
 def test_every_command_names_the_file_and_leads_to_a_backup(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
