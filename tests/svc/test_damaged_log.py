@@ -13,7 +13,6 @@ from svc.keeping.backup import back_up
 from svc.keeping.walking import unheard
 from tests.support.household import household
 
-
 COMMANDS = (
     "backup B.tar,forget Owner --yes,export Owner E,verify,status,serve,replay,replay --check,migrate,retention,"
     "catalog list,key list"
