@@ -40,8 +40,28 @@ def held(var: Path) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise InUse(f"{var} is in use by another svc process") from None
+            raise InUse(_holder(var)) from None
         yield
+
+
+def _holder(var: Path) -> str:
+    """Who holds the folder, as far as it says, and what to do."""
+    server = running(var)
+    if server is None or not _runs(server.pid):
+        return f"{var} is in use by another svc process: wait until it is done, or name another folder with --var"
+    where = f"intake={server.intake} api={server.api}"
+    return f"{var} is in use by the server with process id {server.pid} ({where}): stop it first"
+
+
+def _runs(pid: int) -> bool:
+    """A server that was killed has not taken back what it said."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # somebody else's
+        return True
+    return True
 
 
 def note_running(var: Path, intake: str, api: str) -> None:

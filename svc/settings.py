@@ -3,6 +3,7 @@
 import os
 import tomllib
 from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,10 @@ from svc.gateway.endpoint import Endpoint
 
 CONFIG_FILE = "svc.toml"
 ENVIRONMENT_PREFIX = "SVC_"
+OTHER_VARIABLES = frozenset(
+    f"{ENVIRONMENT_PREFIX}{name}" for name in ("URL", "KEY", "HOST", "REAL_DATA", "FUZZ_TIMES", "WRITE_PAGES")
+)
+"""That are no settings: of `svc connect`, of deployments and of tests."""
 
 
 class SettingsError(Exception):
@@ -84,13 +89,18 @@ def load_settings(
 ) -> Settings:
     """Read every source; a later one wins. `flags`: only those that were given. Raises `SettingsError`."""
     environ = os.environ if environment is None else environment
-    values: dict[str, Any] = _from_file(config) | _from_environment(environ)
-    values.update({name: value for name, value in flags.items() if value is not None})
-    try:
-        settings = msgspec.convert(values, Settings, strict=False)
-    except msgspec.ValidationError as error:
-        raise SettingsError(f"{error}; see `svc serve --help` for the settings there are") from error
-    return _checked(settings)
+    path = config or Path(CONFIG_FILE)
+    of_file = _of_types(_from_file(path, wanted=config is not None), f"{path}: ")
+    of_environment = _of_types(_from_environment(environ), ENVIRONMENT_PREFIX)
+    of_flags = _of_types({name: value for name, value in flags.items() if value is not None}, "")
+    return _checked(msgspec.convert(of_file | of_environment | of_flags, Settings, strict=False))
+
+
+def unknown_variables(environment: Mapping[str, str] | None = None) -> list[str]:
+    """Names that look like settings, and are none: most likely misspelt."""
+    environ = os.environ if environment is None else environment
+    known = {ENVIRONMENT_PREFIX + field.upper() for field in Settings.__struct_fields__} | OTHER_VARIABLES
+    return sorted(name for name in environ if name.startswith(ENVIRONMENT_PREFIX) and name not in known)
 
 
 def listening_address(text: str) -> tuple[str, int]:
@@ -101,9 +111,26 @@ def listening_address(text: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-def _from_file(config: Path | None) -> dict[str, Any]:
-    path = config or Path(CONFIG_FILE)
-    if config is None and not _is_there(path):
+def _of_types(values: dict[str, Any], source: str) -> dict[str, Any]:
+    """The values, if each is one that a setting takes. `source` stands before the setting's name in what is said."""
+    for name in values:
+        known = Settings.__struct_fields__
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            hint = f"did you mean {near[0]}?" if near else "see docs/operating.md for the settings there are"
+            raise SettingsError(f"{source}there is no setting {name!r}; {hint}")
+        try:
+            msgspec.convert({name: values[name]}, Settings, strict=False)
+        except msgspec.ValidationError as error:
+            shown = name.upper() if source == ENVIRONMENT_PREFIX else name
+            why = str(error).partition(" - at ")[0]
+            raise SettingsError(f"{source}{shown} cannot be used: {why[:1].lower()}{why[1:]}") from error
+    return values
+
+
+def _from_file(path: Path, *, wanted: bool) -> dict[str, Any]:
+    """`wanted`: it was asked for, and has to be there."""
+    if not wanted and not _is_there(path):
         return {}
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))

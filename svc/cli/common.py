@@ -17,7 +17,7 @@ from svc.codec import CorruptEvent
 from svc.failures import single
 from svc.folder import InUse, Unusable
 from svc.logs import set_up_logs
-from svc.settings import Settings, SettingsError, load_settings
+from svc.settings import Settings, SettingsError, load_settings, unknown_variables
 from svc.store import StoreUnavailable
 from svc_http.ports import NotRefreshed, Unavailable, UnknownRules
 
@@ -47,6 +47,8 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, 
 
 def settings_from(**flags: Any) -> Settings:
     """Settings with these flags on top; None is a flag that was not given."""
+    if ignored := unknown_variables():  # by name only: a value may be a secret
+        click.echo(f"warning: {', '.join(ignored)} in the environment: no settings of svc, and ignored", err=True)
     try:
         return load_settings(flags)
     except SettingsError as error:

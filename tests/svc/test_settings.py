@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from svc.settings import Settings, SettingsError, listening_address, load_settings
+from svc.settings import Settings, SettingsError, listening_address, load_settings, unknown_variables
 
 
 def test_a_later_source_wins(tmp_path: Path) -> None:
@@ -44,8 +44,25 @@ def test_an_unknown_name_in_the_file_is_refused(tmp_path: Path) -> None:
     """A misspelt setting must not be silently without effect."""
     config = tmp_path / "svc.toml"
     config.write_text('intak = "127.0.0.1:1"\n')
-    with pytest.raises(SettingsError, match="intak"):
+    with pytest.raises(SettingsError, match=r"svc\.toml: there is no setting 'intak'; did you mean intake\?"):
         load_settings({}, {}, config)
+
+
+def test_a_value_of_the_wrong_type_is_named_with_where_it_stands(tmp_path: Path) -> None:
+    """The file's path, or the variable's name; never the value of a variable, which may be a secret."""
+    config = tmp_path / "svc.toml"
+    config.write_text("intake = 5\n")
+    with pytest.raises(SettingsError, match=r"svc\.toml: intake cannot be used: expected `str`, got `int`$"):
+        load_settings({}, {}, config)
+    with pytest.raises(SettingsError, match=r"^SVC_LLM_DAILY_TOKENS cannot be used: expected `int`, got `str`$"):
+        load_settings({}, {"SVC_LLM_DAILY_TOKENS": "hush"}, None)
+
+
+def test_a_variable_that_only_looks_like_a_setting_is_told_by_name() -> None:
+    """Not those of tests, of deployments, of the plugins, or of anybody else."""
+    others = {"SVC_REAL_DATA": "x", "SVC_FUZZ_TIMES": "9", "SVC_WRITE_PAGES": "1", "SVC_KEY": "k", "HOME": "/"}
+    assert unknown_variables(others | {"SVC_VAR": "var", "SVC_LLM_KEY": "k"}) == []
+    assert unknown_variables(others | {"SVC_NOSUCH": "hush", "SVC_INTAK": "hush"}) == ["SVC_INTAK", "SVC_NOSUCH"]
 
 
 def test_a_file_that_is_no_toml_is_named(tmp_path: Path) -> None:
