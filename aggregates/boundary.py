@@ -20,6 +20,9 @@ from aggregates.verdicts import BoundaryVerdict, Evidence
 _EVIDENCE_MAX = 4
 AFTER_COMMIT = 700
 """What the commit of the sub-session's own files adds, in thousandths of a logit."""
+BEFORE_ANY = "as prompts mostly go on, before any signal"
+COMMITTED = "its changes were committed just before"
+"""What is weighed beside the signals."""
 _LONG = FLAGS["words over 16"]
 _NEW_TASK = OPENING["names a new task"]
 
@@ -46,8 +49,13 @@ def topic_shift(arc: OpenArc | Sequence[Turn], turn: Turn, model: BoundaryModel 
         return BoundaryVerdict(False, 0.95, (Evidence(why_not, turn.position),))
     signals = boundary_signals(arc, turn)
     logit = model.logit(signals)
+    return BoundaryVerdict(logit > 0, sureness(logit), _evidence(signals, logit > 0, turn, model))
+
+
+def sureness(logit: int) -> float:
+    """How sure a sum of thousandths of a logit makes, 0.5-1, rounded to 3 digits."""
     share = 1 / (1 + math.exp(-max(-20_000, min(logit, 20_000)) / 1000))
-    return BoundaryVerdict(logit > 0, round(max(share, 1 - share), 3), _evidence(signals, logit > 0, turn, model))
+    return round(max(share, 1 - share), 3)
 
 
 def continues(arc: OpenArc | Sequence[Turn], turn: Turn, model: BoundaryModel = SHIPPED_BOUNDARY) -> bool:
@@ -56,6 +64,18 @@ def continues(arc: OpenArc | Sequence[Turn], turn: Turn, model: BoundaryModel = 
     if stays(arc, turn) is not None:
         return True
     return model.logit(boundary_signals(arc, turn)) + AFTER_COMMIT <= 0
+
+
+def weighed(
+    arc: OpenArc, turn: Turn, *, committed: bool, model: BoundaryModel = SHIPPED_BOUNDARY
+) -> list[tuple[str, int]]:
+    """What the judge weighs of a turn that can shift: names with thousandths of a logit, the heaviest first.
+
+    Their sum decides: above 0, `turn` opens another sub-session. `committed`: the changes of `arc` were just committed.
+    """
+    found = [(name, model.weights.get(name, 0)) for name in boundary_signals(arc, turn)]
+    found += [(BEFORE_ANY, model.bias)] + ([(COMMITTED, AFTER_COMMIT)] if committed else [])
+    return sorted((each for each in found if each[1]), key=lambda each: (-abs(each[1]), each[0]))
 
 
 def _opened(arc: OpenArc | Sequence[Turn]) -> OpenArc:

@@ -18,6 +18,8 @@ from aggregates.turn import CHANGE, COMMIT, INTERRUPTED, Turn
 _EARLIER_TURNS_MAX = 6
 """How many turns back the words of the open sub-session are looked at."""
 _MINUTE_US = 60 * 1_000_000
+PAUSE_US = 10 * _MINUTE_US
+"""Shorter pauses are never looked at."""
 _NOVEL_MIN = 3
 """How many new words a prompt of another topic has."""
 _ANSWER_MIN = 5
@@ -226,7 +228,7 @@ def _taken_together(arc: OpenArc, turn: Turn, prompt: PromptReading, new: int) -
     if new < _NOVEL_MIN or prompt.opening & _GOES_BACK:
         return []
     passed_us = turn.started_us - arc.last.started_us
-    apart = passed_us > 10 * _MINUTE_US and _stands_apart(arc, prompt)
+    apart = passed_us > PAUSE_US and _stands_apart(arc, prompt)
     found = {
         "turns to something new": prompt.opening & _TURNS > 0,
         "stands apart, 10 minutes later": apart,

@@ -1,9 +1,10 @@
 """Why a sub-session begins and ends where it does."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from aggregates.arcs import Arc
+from aggregates.boundary import sureness
 from aggregates.merging import MERGE_GAP_US
 from aggregates.observation import Observation
 from aggregates.times import US_PER_SECOND, iso
@@ -11,6 +12,8 @@ from aggregates.turn import Turn
 from aggregates.verdicts import BoundaryVerdict, Evidence
 from projections.bodies import unpack
 from projections.explain_facts import Told, ascending, counted, one_line, unquoted
+from projections.explain_kept import kept, kept_in_all, signals, sums, total
+from projections.explain_kept import opening as opens_by
 from projections.explain_shapes import BoundaryExplained, KeptExplained, MergedArc, Piece
 
 _OPENED = {
@@ -34,38 +37,70 @@ _NO_FOLDER = "the working directory: not observed, so nothing could be merged ac
 
 
 def boundary(told: Told) -> BoundaryExplained:
-    """What was said or judged at its first prompt, at its end, and where parts of it were merged."""
-    first = told.arcs[0]
-    shift = first.shift if first.opened_by in ("topic", "commit") else None
+    """What was said or judged at its first prompt, at its end, where parts of it were merged, and what stayed in it."""
+    first, closing = told.arcs[0], told.arcs[-1].closed_by
     opening = told.prompt_piece("its first prompt", told.turns[0])
-    evidence = _opening_evidence(told, first, shift, opening)
+    weighed = opens_by(told, first)
+    shift = _shift(first, weighed)
+    evidence = _opening_evidence(told, first, first.shift if shift is not None else None, opening)
     merged = [_merged(told, one, other) for one, other in pairwise(told.arcs)]
-    kept = [_kept(verdict) for arc in told.arcs for verdict in arc.kept]
-    closing = told.arcs[-1].closed_by
-    text = [_OPENED.get(first.opened_by, f"It opens here: {first.opened_by}.")]
-    if shift is not None:
-        reasons = "; ".join(each.what for each in shift.evidence)
-        text.append(f"The judge, {shift.judge}, is {shift.confidence:.0%} sure: {reasons}.")
-    text += [_merge_sentence(each) for each in merged]
-    text += [f"{each.judge} was asked whether a later prompt opens another topic, and says no." for each in kept]
-    text.append(_CLOSED.get(closing or "", _QUIET if told.row.settled else _OPEN))
+    stayed, in_all = kept(told), kept_in_all(told)
     return BoundaryExplained(
         kind=first.opened_by,
         closed_by=closing,
         judge=None if shift is None else shift.judge,
         confidence=None if shift is None else shift.confidence,
         evidence=evidence,
+        signals=signals(weighed),
         merged=merged,
-        kept=kept,
-        text=text,
+        kept=stayed,
+        kept_not_shown=in_all - len(stayed),
+        text=[
+            _OPENED.get(first.opened_by, f"It opens here: {first.opened_by}."),
+            *_judge_sentences(shift, weighed),
+            *map(_merge_sentence, merged),
+            *_kept_sentences(stayed, in_all),
+            _CLOSED.get(closing or "", _QUIET if told.row.settled else _OPEN),
+        ],
         not_observed=[
             *unquoted(opening, told.turns[0]),
             *([_NO_FOLDER] if all(arc.cwd_digest is None for arc in told.arcs) else []),
         ],
         positions=ascending(
-            [told.turns[0].position, *(each.position for part in (evidence, merged, kept) for each in part)]
+            [told.turns[0].position, *(each.position for part in (evidence, merged, stayed) for each in part)]
         ),
     )
+
+
+def _shift(first: Arc, weighed: Sequence[tuple[str, int]]) -> BoundaryVerdict | None:
+    """What was judged where it opens; that it opens after a commit is judged as well, and not kept."""
+    if first.opened_by == "commit" and first.shift is None and weighed:
+        return BoundaryVerdict(True, sureness(total(weighed)), ())
+    return first.shift if first.opened_by in ("topic", "commit") else None
+
+
+def _judge_sentences(shift: BoundaryVerdict | None, weighed: Sequence[tuple[str, int]]) -> list[str]:
+    if shift is None:
+        return []
+    reasons = sums(weighed) if weighed else "; ".join(each.what for each in shift.evidence) + "."
+    return [f"The judge, {shift.judge}, is {shift.confidence:.0%} sure. {reasons}"]
+
+
+def _kept_sentences(stayed: Sequence[KeptExplained], in_all: int) -> list[str]:
+    """How many stayed, and the one that came nearest to opening another topic."""
+    if not stayed:
+        return []
+    said = f"{counted(in_all, 'later prompt', 'later prompts')} stayed in it; `kept` tells by whom and why."
+    asked = [
+        f"{each.judge} was asked whether a later prompt opens another topic, and says no."
+        for each in stayed
+        if each.judge.startswith("model:")
+    ]
+    weighed = [each for each in stayed if each.signals]
+    if not weighed:
+        return [said, *asked]
+    nearest = max(weighed, key=lambda each: sum(signal.weight for signal in each.signals))
+    return [said, *asked, f"Nearest to a boundary was that of {nearest.submitted_at}. {nearest.text}"]
 
 
 def _opening_evidence(told: Told, first: Arc, shift: BoundaryVerdict | None, opening: Piece) -> list[Piece]:
@@ -84,12 +119,6 @@ def _judged(evidence: Evidence, opening: Piece) -> Piece:
     if evidence.position in (None, opening.position):
         return Piece(what=evidence.what, position=opening.position, quote=opening.quote)
     return Piece(what=evidence.what, position=evidence.position, quote=None)
-
-
-def _kept(verdict: BoundaryVerdict) -> KeptExplained:
-    (answered,) = verdict.evidence
-    assert answered.position is not None
-    return KeptExplained(judge=verdict.judge, confidence=verdict.confidence, position=answered.position)
 
 
 def _said(told: Told, before: Turn, what: str, shows: Callable[[Observation], bool]) -> Piece:

@@ -43,13 +43,26 @@ class MergedArc(msgspec.Struct, frozen=True, kw_only=True):
     position: int
 
 
-class KeptExplained(msgspec.Struct, frozen=True, kw_only=True):
-    """A place within the sub-session at which a text model was asked and saw no boundary."""
+class SignalExplained(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that the embedded boundary judge weighed."""
 
+    what: str
+    weight: float
+    """In logits; above 0 it speaks for another topic. The sum decides."""
+
+
+class KeptExplained(msgspec.Struct, frozen=True, kw_only=True):
+    """A later prompt at which a judge saw no boundary."""
+
+    prompt_id: str
+    submitted_at: str
     judge: str
     confidence: float
     position: int
-    """Of the answer."""
+    """Of the prompt; of the answer where a text model was asked."""
+    text: str
+    signals: list[SignalExplained]
+    """The heaviest first; empty where the prompt cannot open another topic, and where a text model was asked."""
 
 
 class BoundaryExplained(Part, frozen=True, kw_only=True):
@@ -60,11 +73,15 @@ class BoundaryExplained(Part, frozen=True, kw_only=True):
     closed_by: str | None
     """None while nothing but silence ends it."""
     judge: str | None
-    """None where the boundary was said and not judged."""
+    """Who judged that it opens here; None where that was said and not judged, and where a session begins with it."""
     confidence: float | None
     evidence: list[Piece]
+    signals: list[SignalExplained]
+    """What the embedded judge weighed where it opens; empty where it was not asked, or a text model was."""
     merged: list[MergedArc]
     kept: list[KeptExplained]
+    """The first of the prompts within it that might have opened another one, in the order of its parts."""
+    kept_not_shown: int
 
 
 class FloorExplained(Part, frozen=True, kw_only=True):

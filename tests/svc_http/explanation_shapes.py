@@ -34,10 +34,19 @@ class Part(Exact):
     positions: Annotated[list[Position], Meta(min_length=1)]
 
 
+class Signal(Exact):
+    what: str
+    weight: Annotated[float, Meta(ge=-20, le=20)]
+
+
 class Kept(Exact):
+    prompt_id: Id
+    submitted_at: Time
     judge: str
     confidence: Share
-    position: Count
+    position: Position
+    text: Sentence
+    signals: list[Signal]
 
 
 class Merged(Exact):
@@ -55,8 +64,10 @@ class Boundary(Part):
     judge: str | None
     confidence: Share | None
     evidence: Annotated[list[Piece], Meta(min_length=1)]
+    signals: list[Signal]
     merged: list[Merged]
     kept: list[Kept]
+    kept_not_shown: Count
 
 
 class FloorPart(Part):

@@ -6,6 +6,7 @@ import msgspec
 
 from aggregates.events import PromptAnswered, PromptCaptured, RecordsCaptured
 from aggregates.words import Words
+from projections.explain_kept import KEPT_MAX
 from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, SECOND, Log, edit, prompt_name, request, shell
 from tests.support.people import ANA_SCOPE
 from tests.svc_http.house import Caller, House, prompt
@@ -249,7 +250,42 @@ async def test_boundaries_that_were_seen(house: House, api: Caller) -> None:
         assert (shown["boundary"]["kind"], piece["what"], piece["quote"]) == (kind, f"the {kind} before it", quote)
         assert isinstance(house.events[piece["position"] - 1], RecordsCaptured)
         assert (opening["what"], opening["quote"][:12]) == ("its first prompt", "Write a page")
-        assert shown["boundary"]["judge"] is None
+    assert (cleared["boundary"]["judge"], cleared["boundary"]["signals"]) == (None, [])
+    weighed = {each["what"]: each["weight"] for each in committed["boundary"]["signals"]}
+    assert (committed["boundary"]["judge"], weighed["its changes were committed just before"]) == ("embedded/1", 0.7)
+    assert sum(weighed.values()) > 0
+
+
+async def test_prompts_that_stayed(house: House, api: Caller) -> None:
+    """Each with the judge and what it weighed, whatever came before; the nearest to a boundary is told in words."""
+    asks_why_then_commits(house)
+    shown = await explained(api, "a")
+    boundary, (_, commit, blue) = shown["boundary"], shown["rubric"]["prompts"]
+    assert [each["prompt_id"] for each in boundary["kept"]] == [commit["prompt_id"], blue["prompt_id"]]
+    assert {each["judge"] for each in boundary["kept"]} == {"embedded/1"}
+    last = boundary["kept"][-1]
+    weighed = {each["what"]: each["weight"] for each in last["signals"]}
+    assert next(iter(weighed)) == "as prompts mostly go on, before any signal"
+    assert weighed["its changes were committed just before"] > 0
+    assert (sum(weighed.values()) < 0, last["confidence"] > 0.5) == (True, True)
+    assert (boundary["kept_not_shown"], blue["position"] in boundary["positions"]) == (0, True)
+    assert "2 later prompts stayed in it; `kept` tells by whom and why." in boundary["text"]
+    nearest = next(sentence for sentence in boundary["text"] if sentence.startswith("Nearest to a boundary was"))
+    assert "That 119 minutes had passed is not weighed: time counts only where a prompt stands apart" in nearest
+
+
+async def test_prompts_that_could_not_open_another_topic(house: House, api: Caller) -> None:
+    """Nothing was weighed of them; and only so many are told of."""
+    log = Log(ANA_SCOPE)
+    log.prompt("a", ASK, MONDAY)
+    for place in range(1, KEPT_MAX + 3):
+        log.prompt("a", f"/compact {place}", MONDAY + place * SECOND)
+    house.has_seen(log)
+    boundary = (await explained(api, "a"))["boundary"]
+    assert (len(boundary["kept"]), boundary["kept_not_shown"]) == (KEPT_MAX, 2)
+    assert {each["text"] for each in boundary["kept"]} == {"It opens no other topic, whatever it says: only navigates."}
+    assert boundary["kept"][0]["signals"] == []
+    assert f"{KEPT_MAX + 2} later prompts stayed in it; `kept` tells by whom and why." in boundary["text"]
 
 
 async def test_a_person_split_it(house: House, api: Caller) -> None:

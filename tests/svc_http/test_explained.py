@@ -76,8 +76,17 @@ def check(events: list[Event], shown: dict[str, Any]) -> None:
             assert getattr(events[position - 1], "agent_session_id", None) in shown["agent_session_ids"], name
     for position in shown["positions"]:
         assert getattr(events[position - 1], "developer_id", None) == ANA
+    later = len(shown["boundary"]["kept"]) + shown["boundary"]["kept_not_shown"] + len(shown["boundary"]["merged"])
+    assert later + 1 == len(shown["rubric"]["prompts"]) + shown["rubric"]["prompts_not_shown"]
+    assert all(_sum(each) <= 0 for each in shown["boundary"]["kept"])
+    assert _sum(shown["boundary"]) > 0 or not shown["boundary"]["signals"]
     for each in shown["rubric"]["booleans"].values():
         assert each["quote"] is not None or not each["earned"], each
+
+
+def _sum(weighed: dict[str, Any]) -> float:
+    """Of what the boundary judge weighed, in logits."""
+    return float(sum(signal["weight"] for signal in weighed["signals"]))
 
 
 async def test_each_of_the_demo_quotes_a_prompt_and_a_fact_for_every_judge(
