@@ -80,6 +80,8 @@ def connect(
         _connect(name, target, scope, folder, dry_run=dry_run, offline=offline, yes=yes)
     except (Refused, FileRefused, KeyRefused, NotAnswered) as error:
         raise click.ClickException(str(error)) from error
+    except BrokenPipeError:  # what is shown has no reader any more, as behind `| head`
+        raise
     except OSError as error:
         raise click.ClickException(f"{error.filename}: {error.strerror}") from error
 
@@ -251,6 +253,8 @@ def disconnect(agent: AgentName, scope: Scope, yes: bool) -> None:
         forget(name)
     except (Refused, FileRefused) as error:
         raise click.ClickException(str(error)) from error
+    except BrokenPipeError:
+        raise
     except OSError as error:
         raise click.ClickException(f"{error.filename}: {error.strerror}") from error
     _tell_left(rewrites, connection)
@@ -261,4 +265,9 @@ def _tell_left(rewrites: Sequence[Rewrite], connection: StoredConnection) -> Non
         for key in rewrite.left:
             click.echo(f"{rewrite.path}: {key} was changed since and stays as it is")
     _tell_waiting(connection.name, "are sent after the next svc connect")
-    click.echo(f"{connection.agent} is disconnected; copies of the files lie in {connection_folder(connection.name)}")
+    click.echo(f"{connection.agent} is disconnected; {_copies(connection)}")
+
+
+def _copies(connection: StoredConnection) -> str:
+    kept = next((receipt.backup for receipt in connection.files if receipt.backup is not None), None)
+    return "there was no file before" if kept is None else f"copies of the files lie in {Path(kept).parent}"

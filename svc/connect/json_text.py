@@ -12,7 +12,9 @@ from svc.connect.documents import MISSING, Path, Unreadable
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _FIRST_INDENT = re.compile(r"[{\[][ \t]*\r?\n([ \t]+)\S")
+_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]')
 _INDENT = "  "
+_BYTE_ORDER_MARK = "\ufeff"
 
 
 class _Member(NamedTuple):
@@ -92,6 +94,8 @@ def _parsed(text: str) -> Any:
     """The whole text; raises `Unreadable` where it is no strict JSON object."""
     if not text.strip():
         return {}
+    if text.startswith(_BYTE_ORDER_MARK):
+        raise Unreadable("it is not plain JSON: it begins with a byte order mark; save it as UTF-8 without one")
     try:
         found = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
@@ -194,4 +198,11 @@ def _dumped(text: str, value: Any, depth: int) -> str:
 def _layout(text: str) -> tuple[str, str]:
     """One level of indentation, and the end of a line, as the text has them."""
     found = _FIRST_INDENT.search(text)
-    return found[1] if found else _INDENT, "\r\n" if "\r\n" in text else "\n"
+    newline = "\r\n" if "\r\n" in text else "\n"
+    if found is None:
+        return _INDENT, newline
+    # The first line that is indented may stand deeper than one level: what is before it is on one line.
+    brackets = [each[0] for each in _BRACKET.finditer(text, 0, found.start() + 1)]
+    depth = sum((each in "{[") - (each in "}]") for each in brackets)
+    whole = depth > 0 and len(found[1]) % depth == 0
+    return found[1][: len(found[1]) // depth] if whole else found[1], newline

@@ -16,6 +16,8 @@ from svc.connect.connections import Capture
 
 SECONDS = 10.0
 """How long one answer may take."""
+HEALTH_SECONDS = 3.0
+"""The same for one that takes no work: whoever listens and says nothing by then is no intake."""
 _ERRNO = re.compile(r"^\[Errno -?\d+\] ")
 
 
@@ -61,7 +63,7 @@ class Server:
 
     def health(self) -> float:
         """The seconds by which this machine's clock is ahead, to about a second. Raises `NotAnswered`."""
-        answer = self._asked("GET", "/health")
+        answer = self._asked("GET", "/health", seconds=HEALTH_SECONDS)
         if answer.status_code != 200 or answer.text.strip() != "ok":
             raise NotAnswered(f"{self._url}/health says {answer.status_code} {answer.text[:80].strip()!r}, not ok")
         told = answer.headers.get("Date")
@@ -69,11 +71,20 @@ class Server:
 
     def capture(self) -> Capture:
         """What it asks its clients to capture. Raises `NotAnswered`, `KeyRefused`."""
-        answer = self._accepted(self._asked("GET", "/v1/plugin/config"))
+        asked = self._asked("GET", "/v1/plugin/config")
+        if asked.status_code == httpx.codes.NOT_FOUND and self._is_api():
+            raise NotAnswered(
+                f"{self._url} is the API of svc, not its intake: use the address after `intake=` that `svc serve` shows"
+            )
+        answer = self._accepted(asked)
         try:
             return msgspec.json.decode(answer.content, type=_Config).capture
         except msgspec.DecodeError as error:
             raise NotAnswered(f"{self._url} answers, but not as an intake of svc does") from error
+
+    def _is_api(self) -> bool:
+        """Only the API says whether it is ready."""
+        return self._asked("GET", "/health/ready", seconds=HEALTH_SECONDS).status_code in (200, 503)
 
     def setup_complete(self, key_start: str) -> None:
         """Say that an agent is connected. Raises `NotAnswered`, `KeyRefused`."""
@@ -91,9 +102,11 @@ class Server:
         records: list[dict[str, Any]] = answer.json()["records"]
         return records
 
-    def _asked(self, method: str, path: str, body: dict[str, Any] | None = None) -> httpx.Response:
+    def _asked(
+        self, method: str, path: str, body: dict[str, Any] | None = None, seconds: float = SECONDS
+    ) -> httpx.Response:
         try:
-            return self._client.request(method, path, json=body)
+            return self._client.request(method, path, json=body, timeout=seconds)
         except httpx.HTTPError as error:
             why = _ERRNO.sub("", str(error)) or type(error).__name__
             hint = "; SSL_CERT_FILE names a CA of your own" if "CERTIFICATE_VERIFY" in why else ""

@@ -1,5 +1,6 @@
 """`svc connect` and `svc disconnect` in a home folder of their own, without a server."""
 
+import errno
 import json
 import os
 import stat
@@ -166,6 +167,41 @@ def test_gemini_gets_its_telemetry_and_hooks(home: Path) -> None:
     assert known["hooks"]["BeforeAgent"][0]["hooks"][0]["timeout"] == 5000
     header = f"OTEL_EXPORTER_OTLP_HEADERS=Authorization=Bearer%20{KEY}"
     assert (home / ".gemini/.env").read_text() == f"{ENV}\n{header}\n"
+
+
+def test_hooks_stand_alike_in_a_file_of_one_line(home: Path) -> None:
+    """The first that is put in is no measure for the others but as deep as it stands."""
+    (home / ".gemini").mkdir()
+    path = home / ".gemini/settings.json"
+    path.write_text('{"hooks":{}}\n')
+    connect("gemini")
+    events = settings(path)["hooks"]
+    indents = {
+        line[: len(line) - len(line.lstrip())]
+        for line in path.read_text().splitlines()
+        if line.strip().partition('":')[0][1:] in events
+    }
+    assert (len(events) > 2, indents) == (True, {"    "})
+
+
+def test_a_disconnect_names_the_folder_in_which_the_copies_lie(home: Path) -> None:
+    """Not the one above it, which holds the outbox."""
+    lay_out(home, "claude-code")
+    connect("claude-code")
+    folder = home / ".local/state/svc/claude-code/backups"
+    assert f"copies of the files lie in {folder}\n" in disconnect("claude-code").output
+    assert list(folder.iterdir())
+
+
+def test_a_reader_that_is_gone_is_no_error_of_a_file(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As behind `| head -1`: nothing is said."""
+
+    def gone(*_: object, **__: object) -> None:
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+    monkeypatch.setattr("svc.cli.connecting._tell", gone)
+    result = run("connect", "codex", "--key", KEY, "--offline", "--dry-run")
+    assert (result.exit_code, result.output) == (1, "")
 
 
 def test_what_was_edited_since_keeps_the_edit(home: Path) -> None:

@@ -20,6 +20,7 @@ __all__ = ["home"]
         ("claude-code", ".claude/settings.json", '{"hooks": []}', "hooks is no object"),
         ("gemini", ".gemini/settings.json", '{"a": 1', "not plain JSON"),
         ("codex", ".codex/config.toml", "a = = 1", "not TOML"),
+        ("gemini", ".gemini/settings.json", "\ufeff{}", "byte order mark; save it as UTF-8"),
         ("codex", ".codex/hooks.json", "{} {}", "not plain JSON"),
     ],
 )

@@ -3,11 +3,12 @@
 import time
 from typing import Any, cast
 
+import httpx
 import pytest
 
 from aggregates.times import parse_instant
 from svc.connect.doctor import round_trip
-from svc.connect.server import Server
+from svc.connect.server import HEALTH_SECONDS, NotAnswered, Server
 
 TOLERANCE_SECONDS = 10.0
 
@@ -29,6 +30,35 @@ class OneRecord:
         assert parse_instant(since) / 1e6 < now
         assert abs(at - now) < TOLERANCE_SECONDS
         return [{"attributes_json": str(self._kept)}]
+
+
+def test_the_api_is_told_from_an_intake() -> None:
+    """Both answer at /health: the address of the other one is the likely mistake."""
+
+    def api(request: httpx.Request) -> httpx.Response:
+        known = {"/health": "ok", "/health/ready": "{}"}
+        path = request.url.path
+        return httpx.Response(200, text=known[path]) if path in known else httpx.Response(404, json={"message": "no"})
+
+    server = Server("http://127.0.0.1:8318", "key")
+    server._client = httpx.Client(transport=httpx.MockTransport(api), base_url="http://127.0.0.1:8318")
+    with server, pytest.raises(NotAnswered, match="is the API of svc, not its intake"):
+        server.capture()
+
+
+def test_who_listens_and_says_nothing_is_not_waited_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A moment is enough for a question that takes no work."""
+    assert HEALTH_SECONDS <= 3
+    asked: list[float] = []
+
+    def note(_self: Server, _method: str, _path: str, *_: object, seconds: float = 0.0) -> httpx.Response:
+        asked.append(seconds)
+        return httpx.Response(200, text="ok")
+
+    monkeypatch.setattr(Server, "_asked", note)
+    with Server("http://127.0.0.1:1", "key") as server:
+        server.health()
+    assert asked == [HEALTH_SECONDS]
 
 
 @pytest.mark.parametrize("ahead", [0.0, 600.0, -600.0])
