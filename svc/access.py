@@ -177,7 +177,7 @@ def checked_answer(answer: httpx.Response) -> httpx.Response:
         return answer
     reason = _reason(answer) if by_svc else None
     if reason is not None:
-        raise NotReached(f"refused: {reason}")
+        raise NotReached(f"refused: {reason.removeprefix('$: ').removeprefix('$.')}")
     asked = answer.request
     kind = answer.headers.get("Content-Type", "no content type")
     raise NotReached(

@@ -1,8 +1,10 @@
 """What several commands share: the option for the folder, and errors as sentences."""
 
+import contextlib
 import functools
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 import click
@@ -68,12 +70,21 @@ def run(main: Callable[..., Awaitable[T]], *args: Any) -> T:
         cause = single(error)
         if isinstance(cause, KeyboardInterrupt):
             raise click.Abort from None
-        if isinstance(cause, SystemExit):  # what is shown has no reader any more, as behind `| head`
+        if isinstance(cause, SystemExit | BrokenPipeError):  # what is shown has no reader any more, as behind `| head`
             raise cause from None
         sentence = _sentence(cause)
         if sentence is None:
             raise
         raise click.ClickException(sentence) from error
+
+
+@contextlib.contextmanager
+def interruptible(what_holds: str) -> Iterator[None]:
+    """Whoever presses Ctrl-C within the block is told what holds now, and what to do."""
+    try:
+        yield
+    except (click.Abort, KeyboardInterrupt):
+        raise click.ClickException(f"interrupted: {what_holds}") from None
 
 
 def print_json(value: object) -> None:
@@ -82,9 +93,19 @@ def print_json(value: object) -> None:
     sys.stdout.flush()
 
 
+def _owned(error: OSError) -> str:
+    """As whom to do it, where this user may not."""
+    if not isinstance(error, PermissionError) or not isinstance(error.filename, str):
+        return ""
+    for path in (Path(error.filename), *Path(error.filename).parents):
+        with contextlib.suppress(OSError, KeyError):
+            return f"; {path} belongs to {path.owner()}: run this as that user, or name another place"
+    return "; run this as the user that owns it, or name another place"
+
+
 def _sentence(error: BaseException) -> str | None:
     """What a person is told of an expected error; None for any other."""
     if isinstance(error, OSError) and error.strerror:
         place = "" if error.filename is None else f"{error.filename}: "
-        return f"{place}{error.strerror}"
+        return f"{place}{error.strerror}{_owned(error)}"
     return str(error) if isinstance(error, EXPECTED) else None

@@ -10,7 +10,7 @@ from rich.progress import Progress as Bar
 
 from aggregates.scope import Scope
 from svc.access import Access, reach
-from svc.cli.common import json_option, print_json, run, settings_from, var_option
+from svc.cli.common import interruptible, json_option, print_json, run, settings_from, var_option
 from svc.cli.people import organization_option
 from svc.cli.shown import progress as progress_bar
 from svc.cli.shown import show_fields
@@ -92,12 +92,15 @@ def _run(agent: str, path: Path | None, whose: Whose, var: str | None, as_json: 
     found = (path or Path(transcripts.folder())).expanduser()
     if not found.exists():
         raise click.ClickException(f"there is no {found}; {_NEXT.format(agent=agent)}")
-    with progress_bar(
-        TextColumn("importing"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("files, {task.fields[lines]} lines, {task.fields[prompts]} prompts"),
-    ) as bar:
+    with (
+        interruptible(_INTERRUPTED),
+        progress_bar(
+            TextColumn("importing"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("files, {task.fields[lines]} lines, {task.fields[prompts]} prompts"),
+        ) as bar,
+    ):
         report = run(_import, settings_from(var=var), transcripts, found, whose, bar)
     if as_json:
         print_json(report)
@@ -107,6 +110,7 @@ def _run(agent: str, path: Path | None, whose: Whose, var: str | None, as_json: 
         click.echo(f"no sessions of {agent} lie under {found}; {_NEXT.format(agent=agent)}", err=True)
 
 
+_INTERRUPTED = "what was read so far is kept; run it again for the rest, nothing counts twice"
 _NEXT = (
     "name another folder or a file, as in `svc import {agent} PATH`, or use the agent first. "
     "`svc connect {agent}` has it send what it does from now on"

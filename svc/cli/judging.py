@@ -90,4 +90,5 @@ def _judge(file: Path, judged: Callable[[dict[str, Any]], dict[str, Any]]) -> No
             print_json(judged(item))
     except (ValueError, KeyError, TypeError) as error:
         sys.stdout.flush()
-        raise click.ClickException(f"{file.name}: {error}") from error
+        said = str(error)
+        raise click.ClickException(said if said.startswith(f"{file}, ") else f"{file}: {said}") from error

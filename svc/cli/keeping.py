@@ -1,5 +1,6 @@
 """Commands that keep the data, and that end it: backup, restore, verify, export, forget, retention, migrate."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import ParamSpec, TypeVar
@@ -16,10 +17,10 @@ from aggregates.directory import Directory
 from svc.access import Access, NotReached, reach
 from svc.administration import load_directory
 from svc.app import open_service
-from svc.cli.common import json_option, print_json, run, settings_from, var_option
+from svc.cli.common import interruptible, json_option, print_json, run, settings_from, var_option
 from svc.cli.shown import progress, show_table
 from svc.event_log import EVENTS_FILE, open_log
-from svc.folder import held
+from svc.folder import LOCK, held
 from svc.keeping.backup import Manifest, NotKept, back_up
 from svc.keeping.exporting import Exported, export
 from svc.keeping.forgetting import open_orders
@@ -50,7 +51,7 @@ def backup_(target: Path, var: str | None, as_json: bool) -> None:
 
     Example: svc backup /backups/svc-2026-01-05.tar
     """
-    with _bar() as bar:
+    with interruptible("nothing was backed up, and nothing is left of it; run it again"), _bar() as bar:
         manifest = _sentences(back_up, settings_from(var=var).var_path, target, _shown_on(bar, "backing up"))
     _say(manifest, as_json, f"{target} holds {len(manifest.files)} files and the log up to position {manifest.head}")
 
@@ -67,14 +68,20 @@ def restore_(source: Path, var: str | None, as_json: bool) -> None:
     Example: svc restore /backups/svc-2026-01-05.tar --var /srv/svc
     """
     path = settings_from(var=var).var_path
-    with _bar() as bar:
+    with interruptible("nothing was restored; run it again"), _bar() as bar:
         manifest = _sentences(_restored, source, path, _shown_on(bar, "restoring"))
     _say(manifest, as_json, f"{path} holds the log up to position {manifest.head}; `svc serve --var {path}` starts it")
 
 
 def _restored(source: Path, var: Path, heard: Heard) -> Manifest:
-    with held(var):
-        return restore(source, var, heard)
+    there = var.exists()
+    try:
+        with held(var):
+            return restore(source, var, heard)
+    except BaseException:
+        if not there and {each.name for each in var.iterdir()} <= {LOCK}:
+            shutil.rmtree(var)
+        raise
 
 
 @click.command("verify")
@@ -91,7 +98,7 @@ def verify_(var: str | None, as_json: bool) -> None:
     settings = settings_from(var=var)
     set_up_logs("error")
     _log_of(settings)
-    with _bar() as bar:
+    with interruptible("nothing was changed, and nothing is known; run it again"), _bar() as bar:
         verified = run(verify, settings.var_path, _shown_on(bar, "verifying"))
     if as_json:
         print_json(verified)

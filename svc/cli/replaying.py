@@ -5,7 +5,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressC
 
 from svc.access import reach
 from svc.checking import Checked, TableDigests, check
-from svc.cli.common import json_option, print_json, run, settings_from, var_option
+from svc.cli.common import interruptible, json_option, print_json, run, settings_from, var_option
 from svc.cli.shown import progress, show_table
 from svc.event_log import EVENTS_FILE, open_log
 from svc.keeping.lost_keys import ADVICE, lost_keys
@@ -14,6 +14,11 @@ from svc.settings import Settings
 
 DIGEST_CHARACTERS = 12
 """As much of a digest as a person compares."""
+
+_INTERRUPTED = (
+    "the scores are as they were; run it again. Under a running server the build goes on there, and serves when it is "
+    "done: `svc status` shows how far it is"
+)
 
 
 @click.command()
@@ -36,7 +41,7 @@ def replay(var: str | None, as_json: bool, rules: int | None, only_check: bool, 
     else:
         if not without_keys:
             run(_refuse_without_keys, settings)
-        with _bar() as bar:
+        with interruptible(_INTERRUPTED), _bar() as bar:
             run(_replay, settings, rules, _shown_on(bar, "replaying"))
         click.echo("the scores were built anew from the log", err=True)
 
@@ -63,7 +68,7 @@ async def _replay(settings: Settings, rules: int | None, report: Report) -> None
 
 
 def _check(settings: Settings, as_json: bool) -> None:
-    with _bar() as bar:
+    with interruptible("nothing was changed, and nothing is known; run it again"), _bar() as bar:
         checked = run(check, settings.var_path, _shown_on(bar, "building twice"))
     if as_json:
         print_json(checked)

@@ -29,8 +29,12 @@ def restore(source: Path, var: Path, heard: Heard) -> Manifest:
     _check_empty(var)
     work = var / WORK
     work.mkdir(mode=0o700)
-    manifest = _unpacked(source, work)
-    _check(work, manifest, heard)
+    try:
+        manifest = _unpacked(source, work)
+        _check(work, manifest, heard)
+    except BaseException:  # nothing has its place yet
+        shutil.rmtree(work, ignore_errors=True)
+        raise
     for part in _PARTS:
         if (work / part).exists():
             (work / part).rename(var / part)
@@ -64,6 +68,8 @@ def _unpacked(source: Path, work: Path) -> Manifest:
             packed.extractall(work, filter="data")
     except FileNotFoundError:
         raise NotKept(f"{source} is not there") from None
+    except tarfile.ReadError as error:
+        raise NotKept(f"{source} is no backup: neither a folder nor a whole .tar file; use another one") from error
     except tarfile.TarError as error:
         raise NotKept(f"{source} is no backup that can be read: {error}; use another one") from error
     return _manifest(work / MANIFEST, source)
