@@ -54,6 +54,8 @@ class _Speed(msgspec.Struct):
 class _Tokens(msgspec.Struct):
     crush_weight: float
     cpcs_estimate: float
+    crush_weight_count: int = 0
+    cpcs_count: int = 0
 
 
 class _Skill(msgspec.Struct):
@@ -145,12 +147,12 @@ def _work(said: _Sections) -> Mapping[str, float | None]:
 
 
 def _use(said: _Sections) -> Mapping[str, float | None]:
-    reached = said.score.crushed_count > 0
+    tokens = said.tokens
     throttled = said.throttle.summary if said.throttle is not None else None
     rollup = said.model_usage.spending.rollup
     return {
-        "median_tokens_to_reach_a_goal": said.tokens.crush_weight if reached else None,
-        "median_cost_of_a_goal_usd": said.tokens.cpcs_estimate or None,
+        "median_tokens_to_reach_a_goal": tokens.crush_weight if tokens.crush_weight_count else None,
+        "median_cost_of_a_goal_usd": tokens.cpcs_estimate if tokens.cpcs_count else None,
         "cost_usd": rollup.cost_usd,
         "model_requests": rollup.request_count,
         "throttle_events": None if throttled is None else throttled.total_events,

@@ -33,7 +33,11 @@ class Score(Counts, frozen=True, kw_only=True):
     letter_grade: str
     personal_tier: str
     crush_weight: float
+    crush_weight_count: int
+    """Over how many crushed ones that median is: those whose tokens were seen."""
     sparkline: list[float]
+    sparkline_counts: list[int]
+    """Over how many qualifying ones each rate is; a rate over none is 0, and no figure."""
 
 
 class Speed(Counts, frozen=True, kw_only=True):
@@ -44,6 +48,8 @@ class Speed(Counts, frozen=True, kw_only=True):
     delta_cspw: int
     ttc_median_seconds: float
     sparkline: list[float]
+    sparkline_counts: list[int]
+    """How many qualifying ones there were of which those are crushed; 0: there was no work to crush."""
 
 
 class Breakdown(msgspec.Struct, frozen=True):
@@ -56,12 +62,27 @@ class Breakdown(msgspec.Struct, frozen=True):
 
 
 class TokenFigures(Counts, frozen=True, kw_only=True):
-    """What crushed sub-sessions cost, in tokens and dollars."""
+    """What crushed sub-sessions cost, in tokens and dollars.
+
+    A median of nothing is 0 by the contract; the count beside it tells that from a figure.
+    """
 
     crush_weight: float
+    crush_weight_count: int
+    """Over how many crushed ones it is: those whose tokens were seen."""
     tet: float
+    tet_count: int
+    """Over how many of the window with the fewer of them; 0: nothing could be compared, and `tet` is 1."""
     tpt: float
+    request_count: int
+    """How many requests `tpt` and `breakdown` are sums of; 0: tokens are unknown."""
     cpcs_estimate: float
+    cpcs_count: int
+    """Over how many crushed ones it is: those whose every request has an exact price."""
+    cpcs_lower_bound_count: int
+    """Of the other crushed ones, those whose every request has a price, and some may have cost more."""
+    cpcs_unpriced_count: int
+    """Of the other crushed ones, those with a request without a price, or with none that was seen."""
     breakdown: Breakdown
 
 
@@ -70,6 +91,8 @@ class Tokens(TokenFigures, frozen=True, kw_only=True):
 
     window: WindowName
     sparkline: list[float]
+    sparkline_counts: list[int]
+    """The `crush_weight_count` of each."""
 
 
 class TokenPoint(TokenFigures, frozen=True, kw_only=True):
@@ -104,8 +127,13 @@ class _Crushed(msgspec.Struct, frozen=True):
         return (self.last_activity_us - self.started_us) / US_PER_SECOND
 
     @property
+    def priced(self) -> bool:
+        """Every request has a price, if perhaps a lower bound."""
+        return self.requests > 0 and not self.unpriced_requests
+
+    @property
     def fully_priced(self) -> bool:
-        return self.requests > 0 and not self.unpriced_requests and not self.lower_bound_requests
+        return self.priced and not self.lower_bound_requests
 
     @property
     def total_tokens(self) -> int:
@@ -125,7 +153,10 @@ _COUNTED = (
 )
 _COUNTS = f"SELECT {_COUNTED} {_IN_WINDOW}"
 _TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
-_SUMS = f"SELECT {_COUNTED}, coalesce(sum(s.turns), 0), {', '.join(map(sum_in_halves, _TOKENS))} {_IN_WINDOW}"
+_SUMS = (
+    f"SELECT {_COUNTED}, coalesce(sum(s.turns), 0), coalesce(sum(s.requests), 0), "
+    f"{', '.join(map(sum_in_halves, _TOKENS))} {_IN_WINDOW}"
+)
 _CRUSHED_ROWS = f"SELECT {', '.join(f's.{name}' for name in _Crushed.__struct_fields__)} {_IN_WINDOW} AND {CRUSHED}"
 
 
@@ -133,14 +164,16 @@ def score(reader: Reader, scope: Scope, name: WindowName, windows: Sequence[Wind
     """The completion rate of the last window given; the sparkline over all of them."""
     per_window = [window_counts(reader, scope, window) for window in windows]
     counts = per_window[-1]
-    rate = _rate(counts)
+    rate, crushed = _rate(counts), _crushed(reader, scope, windows[-1:])[0]
     return Score(
         window=name,
         svc_score=rate,
         letter_grade=svc_letter(rate, counts.total_count),
         personal_tier=personal_tier(rate, counts.total_count),
-        crush_weight=_crush_weight(_crushed(reader, scope, windows[-1:])[0]),
+        crush_weight=_crush_weight(crushed),
+        crush_weight_count=_seen(crushed),
         sparkline=[_rate(each) for each in per_window],
+        sparkline_counts=[each.total_count for each in per_window],
         **msgspec.structs.asdict(counts),
     )
 
@@ -156,6 +189,7 @@ def speed(reader: Reader, scope: Scope, name: WindowName, windows: Sequence[Wind
         delta_cspw=counts.crushed_count - before,
         ttc_median_seconds=median(row.seconds for row in _crushed(reader, scope, windows[-1:])[0]),
         sparkline=[float(each.crushed_count) for each in per_window],
+        sparkline_counts=[each.total_count for each in per_window],
         **msgspec.structs.asdict(counts),
     )
 
@@ -163,34 +197,43 @@ def speed(reader: Reader, scope: Scope, name: WindowName, windows: Sequence[Wind
 def tokens(reader: Reader, scope: Scope, name: WindowName, windows: Sequence[Window]) -> Tokens:
     """Token weight and cost of the last window given, against the one before."""
     crushed = _crushed(reader, scope, windows)
-    weights = [_crush_weight(rows) for rows in crushed]
-    before = weights[-2] if len(weights) > 1 else 0.0
-    figures = _token_figures(reader, scope, windows[-1], crushed[-1], before, weights[-1])
-    return Tokens(window=name, sparkline=weights, **figures)
+    before = crushed[-2] if len(crushed) > 1 else []
+    return Tokens(
+        window=name,
+        sparkline=[_crush_weight(rows) for rows in crushed],
+        sparkline_counts=[_seen(rows) for rows in crushed],
+        **_token_figures(reader, scope, windows[-1], crushed[-1], before),
+    )
 
 
 def token_trend(reader: Reader, scope: Scope, name: WindowName, windows: Sequence[Window]) -> TokenTrend:
     """A point for each window but the first, which is there for the second to be compared with."""
     crushed = _crushed(reader, scope, windows)
-    weights = [_crush_weight(rows) for rows in crushed]
     points = [
-        TokenPoint(period_start=iso(window.start_us), **_token_figures(reader, scope, window, rows, before, weight))
-        for window, rows, before, weight in zip(windows[1:], crushed[1:], weights, weights[1:], strict=False)
+        TokenPoint(period_start=iso(window.start_us), **_token_figures(reader, scope, window, rows, before))
+        for window, rows, before in zip(windows[1:], crushed[1:], crushed, strict=False)
     ]
     return TokenTrend(name, points)
 
 
 def _token_figures(
-    reader: Reader, scope: Scope, window: Window, crushed: Sequence[_Crushed], before: float, weight: float
+    reader: Reader, scope: Scope, window: Window, crushed: Sequence[_Crushed], earlier: Sequence[_Crushed]
 ) -> dict[str, Any]:
-    """The fields of `TokenFigures` for a window; `before`: the weight of the one before it."""
+    """The fields of `TokenFigures` for a window; `earlier`: what was crushed in the one before it."""
     row = reader.db.execute(_SUMS, bounds(scope, window)).fetchone()
-    counts, turns, sums = _counts(row[:4]), row[4], Breakdown(*whole_sums(row[5:]))
+    counts, turns, requests, sums = _counts(row[:4]), row[4], row[5], Breakdown(*whole_sums(row[6:]))
+    weight, before = _crush_weight(crushed), _crush_weight(earlier)
     return {
         "crush_weight": weight,
+        "crush_weight_count": _seen(crushed),
         "tet": weight / before if weight and before else 1.0,
+        "tet_count": min(_seen(crushed), _seen(earlier)) if weight and before else 0,
         "tpt": (sums.input + sums.output) / turns if turns else 0.0,
+        "request_count": requests,
         "cpcs_estimate": _cost_per_crushed_usd(crushed),
+        "cpcs_count": sum(each.fully_priced for each in crushed),
+        "cpcs_lower_bound_count": sum(each.priced and not each.fully_priced for each in crushed),
+        "cpcs_unpriced_count": sum(not each.priced for each in crushed),
         "breakdown": sums,
         **msgspec.structs.asdict(counts),
     }
@@ -220,6 +263,11 @@ def _rate(counts: Counts) -> float:
 def _crush_weight(crushed: Sequence[_Crushed]) -> float:
     """Over those whose tokens were seen: tokens that nobody reported are unknown, not zero."""
     return float(median(row.total_tokens for row in crushed if row.requests))
+
+
+def _seen(crushed: Sequence[_Crushed]) -> int:
+    """How many of them that median is over."""
+    return sum(row.requests > 0 for row in crushed)
 
 
 def _cost_per_crushed_usd(crushed: Sequence[_Crushed]) -> float:

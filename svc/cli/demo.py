@@ -125,7 +125,7 @@ async def _show(client: httpx.AsyncClient, person: Person, console: Console) -> 
     figures = {name: await _get(client, f"/v1/score_v3/{name}?window={WINDOW}") for name in names}
     rows = await _get(client, "/v1/score_v3/realtime/sub-sessions?limit=500")
     console.rule(f"[bold]{person.name}[/bold], this month")
-    console.print(_headline(figures))
+    console.print(headline(figures))
     console.print(_habits(figures["skill"]))
     console.print(_trivia(figures["trivia"]))
     console.print(_newest(rows))
@@ -137,18 +137,22 @@ async def _get(client: httpx.AsyncClient, path: str) -> Any:
     return answer.json()
 
 
-def _headline(figures: dict[str, Any]) -> Table:
+def headline(figures: dict[str, Any]) -> Table:
+    """The figures by route; what is over nothing is shown as not known."""
     score, speed, tokens, summary = (figures[name] for name in ("score", "speed", "tokens", "insight/summary"))
     table = Table(show_header=False, box=None, padding=(0, 2))
-    apg = summary["apg_current"]
+    apg, reached, counted = summary["apg_current"], score["crushed_count"], score["total_count"]
     table.add_row("Average prompt grade", _number(apg), f"over {summary['sample_count']} prompts")
-    crushed = f"{score['crushed_count']} of {score['total_count']} goals reached"
-    table.add_row("Completion rate", f"{score['svc_score']:.0f} %", f"{score['letter_grade']}, {crushed}")
-    table.add_row("Tier", score["personal_tier"], f"last four months {_spark(score['sparkline'])}")
-    table.add_row("Median time to goal", f"{speed['ttc_median_seconds'] / 60:.0f} min", f"{speed['cspw']} this month")
-    table.add_row("Tokens per goal", f"{tokens['crush_weight']:,.0f}", f"{tokens['tpt']:,.0f} spoken per turn")
-    dollars = f"$ {tokens['cpcs_estimate']:.2f}" if tokens["cpcs_estimate"] else "not known"
-    table.add_row("Cost per goal", dollars, "")
+    rate = _known(f"{score['svc_score']:.0f} %", counted)
+    table.add_row("Completion rate", rate, f"{score['letter_grade']}, {reached} of {counted} goals reached")
+    months = _spark(score["sparkline"], score["sparkline_counts"])
+    table.add_row("Tier", score["personal_tier"], f"last four months {months}")
+    minutes = _known(f"{speed['ttc_median_seconds'] / 60:.0f} min", reached)
+    table.add_row("Median time to goal", minutes, f"{speed['cspw']} this month")
+    spoken = _known(f"{tokens['tpt']:,.0f} spoken per turn", tokens["request_count"])
+    table.add_row("Tokens per goal", _known(f"{tokens['crush_weight']:,.0f}", tokens["crush_weight_count"]), spoken)
+    dollars = _known(f"$ {tokens['cpcs_estimate']:.2f}", tokens["cpcs_count"])
+    table.add_row("Cost per goal", dollars, f"over {tokens['cpcs_count']} of {reached} goals")
     return table
 
 
@@ -197,8 +201,14 @@ def _number(value: float | None) -> str:
     return "not known" if value is None else f"{value:.0f}"
 
 
-def _spark(values: list[float]) -> str:
-    return " ".join(f"{value:.0f}" for value in values)
+def _known(shown: str, count: int) -> str:
+    """A figure over nothing is none."""
+    return shown if count else "not known"
+
+
+def _spark(values: list[float], counts: list[int]) -> str:
+    """A month without any work has no rate."""
+    return " ".join(f"{value:.0f}" if count else "–" for value, count in zip(values, counts, strict=True))
 
 
 def _explain(people: list[Person], api_url: str, console: Console) -> None:

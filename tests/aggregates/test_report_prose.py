@@ -21,7 +21,7 @@ def sections(**changed: Any) -> str:
             "letter_grade": "B",
         },
         "speed": {"delta_cspw": -2, "ttc_median_seconds": 754.0},
-        "tokens": {"crush_weight": 123_456.5, "cpcs_estimate": 0},
+        "tokens": {"crush_weight": 123_456.5, "crush_weight_count": 5, "cpcs_estimate": 0, "cpcs_count": 0},
         "skill": {"skill_index": 41.26, "sample_count": 12},
         "integrity": {"by_kind": [{"kind": "auto_retry_storm", "count": 1}, {"kind": "clock_skew", "count": 2}]},
         "taskTime": {"totalActiveSeconds": 9_000.0, "items": [{"title": "Secret plans"}]},
@@ -50,6 +50,13 @@ def test_what_is_told() -> None:
         "integrity_flags": 3,
     }
     assert told.weakest_habits == ("plan_first",)
+
+
+def test_a_median_of_nothing_is_not_told() -> None:
+    """Goals were reached, and the tokens of none of them were seen."""
+    told = told_of(sections(tokens={"crush_weight": 0, "crush_weight_count": 0, "cpcs_estimate": 0, "cpcs_count": 0}))
+    assert told is not None
+    assert not {"median_tokens_to_reach_a_goal", "median_cost_of_a_goal_usd"} & told.figures.keys()
 
 
 def test_where_nothing_was_scored_nothing_is_told() -> None:

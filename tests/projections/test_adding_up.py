@@ -126,6 +126,10 @@ def test_the_figures_of_windows_are_those_of_their_rows(story: list[Step], cuts:
         (row["last_activity_us"] - row["started_us"]) / US_PER_SECOND for row in won[-1]
     )
     assert spent.sparkline == weights
+    assert spent.sparkline_counts == [sum(row["requests"] > 0 for row in each) for each in won]
+    assert pace.sparkline_counts == rate.sparkline_counts == [sum(r["qualifies"] for r in each) for each in per_window]
+    assert spent.cpcs_count + spent.cpcs_lower_bound_count + spent.cpcs_unpriced_count == spent.crushed_count
+    assert spent.request_count == sum(row["requests"] for row in last)
     assert rate.crush_weight == weights[-1]
     assert [point.crush_weight for point in token_trend(found, ANA, "daily", windows).points] == weights[1:]
     assert spent.breakdown.cache_read == sum(row["cache_read_tokens"] for row in last)

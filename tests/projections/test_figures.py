@@ -33,13 +33,26 @@ WEEK = calendar_windows("weekly", UTC, MONDAY + 2 * DAY, 4)
 
 
 def worked(
-    log: Log, session: str, at_us: int, *, ok: bool = True, ask: str = ASK, cost: int | None = 10_000_000
+    log: Log,
+    session: str,
+    at_us: int,
+    *,
+    ok: bool = True,
+    ask: str = ASK,
+    cost: int | None = 10_000_000,
+    output: int | None = 20,
 ) -> None:
     """One goal: asked, edited, checked; done or not."""
     log.prompt(session, ask, at_us, cwd_digest=7)
     log.records(
         session,
-        request(at_us + 10 * SECOND, cost_usd_nano=cost, cache_read_tokens=1000, cache_write_tokens=50),
+        request(
+            at_us + 10 * SECOND,
+            cost_usd_nano=cost,
+            output_tokens=output,
+            cache_read_tokens=1000,
+            cache_write_tokens=50,
+        ),
         edit(at_us + 20 * SECOND, path=f"src/{session}.py"),
         shell(at_us + 60 * SECOND, "pytest -q", ok=ok),
         {"kind": "session_end", "source": "exit", "at_us": at_us + 61 * SECOND},
@@ -104,6 +117,36 @@ def test_tokens_are_sums_of_requests_and_cost_is_known_or_null() -> None:
     assert (shown.breakdown.input, shown.breakdown.cache_read) == (200, 2000)
     costs = {row.agent_session_id: row.cost_usd for row in realtime(read, ANA, 50, 0, None, None)}
     assert costs == {"a": pytest.approx(0.01), "b": None}
+
+
+def test_a_median_of_nothing_stands_beside_a_count_of_nothing() -> None:
+    """By the contract it is 0; what it is over, and what was left out of it, tells that from a figure."""
+    log = Log()
+    worked(log, "a", MONDAY - 7 * DAY, cost=None)
+    worked(log, "b", MONDAY, ask="Add a --json flag to src/cli.py and a test for it", cost=None)
+    third = log.prompt("c", "Rename the storage module to src/store.py and update imports", MONDAY + HOUR)
+    log.records("c", edit(MONDAY + HOUR + SECOND, path="src/store.py"))
+    log.corrects_goal("c", third, True).passes(MONDAY + 3 * HOUR)
+    read = reader(project(log.facts), log.facts)
+    shown = tokens(read, ANA, "weekly", WEEK)
+    assert (shown.crushed_count, shown.crush_weight_count, shown.request_count) == (2, 1, 1)
+    assert (shown.cpcs_estimate, shown.cpcs_count, shown.cpcs_unpriced_count) == (0.0, 0, 2)
+    assert (shown.sparkline, shown.sparkline_counts) == ([0.0, 0.0, 1170.0, 1170.0], [0, 0, 1, 1])
+    assert (shown.tet, shown.tet_count) == (1.0, 1)
+    assert score(read, ANA, "weekly", WEEK).sparkline_counts == [0, 0, 1, 2]
+    assert speed(read, ANA, "weekly", WEEK).sparkline_counts == [0, 0, 1, 2]
+    first = tokens(read, ANA, "weekly", WEEK[:3])
+    assert (first.tet, first.tet_count) == (1.0, 0)
+
+
+def test_a_cost_that_may_be_higher_is_counted_beside_the_median() -> None:
+    """Of the only goal that was reached nobody told the output: what it cost at least is no cost."""
+    log = Log().publishes(1)
+    worked(log, "a", MONDAY, cost=None, output=None)
+    log.passes(MONDAY + 2 * HOUR)
+    shown = tokens(reader(project(log.facts), log.facts), ANA, "weekly", WEEK)
+    assert (shown.crushed_count, shown.cpcs_estimate, shown.cpcs_count) == (1, 0.0, 0)
+    assert (shown.cpcs_lower_bound_count, shown.cpcs_unpriced_count) == (1, 0)
 
 
 def test_a_window_holds_what_started_in_it() -> None:

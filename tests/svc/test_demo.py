@@ -2,15 +2,18 @@
 
 from collections import Counter
 from datetime import UTC, datetime, timedelta
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from aggregates.digests import Digester
 from aggregates.events import PromptCaptured, RecordsCaptured
 from aggregates.records import Record
 from aggregates.scope import Scope
 from svc.claude_code.exchanges import Seen, TranscriptReader
+from svc.cli.demo import headline
 from svc.demo import read_scripts, write_transcripts
 from svc.demo_transcript import Script, ScriptTurn, Transcript
 from svc.importer import ImportReport, import_claude_code
@@ -167,3 +170,34 @@ def test_a_step_that_nobody_knows_is_a_mistake() -> None:
     script = Script(week=0, day=0, time="10:00", project="tallo", turn=[turn])
     with pytest.raises(ValueError, match="no such step: dance"):
         Transcript("ana", "x", script, MONDAY)
+
+
+def test_a_figure_over_nothing_is_none() -> None:
+    """A month without any work has no rate, a goal of which no cost is known none of nought; a real nought is one."""
+    score = {
+        "svc_score": 0.0,
+        "letter_grade": "F",
+        "personal_tier": "starting",
+        "crushed_count": 0,
+        "total_count": 2,
+        "sparkline": [0.0, 50.0, 0.0, 0.0],
+        "sparkline_counts": [0, 4, 3, 2],
+    }
+    tokens = {"crush_weight": 0.0, "crush_weight_count": 0, "tpt": 0.0, "request_count": 0}
+    figures = {
+        "score": score,
+        "speed": {"ttc_median_seconds": 0.0, "cspw": 0},
+        "tokens": tokens | {"cpcs_estimate": 0.0, "cpcs_count": 0},
+        "insight/summary": {"apg_current": None, "sample_count": 0},
+    }
+    console = Console(record=True, width=100, file=StringIO())
+    console.print(headline(figures))
+    lines = [" ".join(line.split()) for line in console.export_text().splitlines()]
+    assert lines == [
+        "Average prompt grade not known over 0 prompts",
+        "Completion rate 0 % F, 0 of 2 goals reached",
+        "Tier starting last four months – 50 0 0",
+        "Median time to goal not known 0 this month",
+        "Tokens per goal not known not known",
+        "Cost per goal not known over 0 of 0 goals",
+    ]

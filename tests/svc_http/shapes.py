@@ -21,6 +21,7 @@ Share = Annotated[float, Meta(ge=0, le=1)]
 Percent = Annotated[float, Meta(ge=0, le=100)]
 Amount = Annotated[float, Meta(ge=0)]
 Count = Annotated[int, Meta(ge=0)]
+FourCounts = Annotated[list[Count], Meta(min_length=4, max_length=4)]
 Position = Annotated[int, Meta(ge=1)]
 Time = Annotated[str, Meta(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3}|\.\d{6})?Z$")]
 Id = Annotated[str, Meta(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
@@ -47,7 +48,9 @@ class Score(Counts):
     letter_grade: Literal["N/A", "F", "D", "C", "C+", "B-", "B", "B+", "A-", "A", "A+"]
     personal_tier: Literal["unranked", "starting", "building", "scaling", "leading", "elite"]
     crush_weight: Amount
+    crush_weight_count: Count
     sparkline: Annotated[list[Percent], Meta(min_length=4, max_length=4)]
+    sparkline_counts: FourCounts
 
 
 class Speed(Counts):
@@ -56,6 +59,7 @@ class Speed(Counts):
     delta_cspw: int
     ttc_median_seconds: Amount
     sparkline: Annotated[list[Amount], Meta(min_length=4, max_length=4)]
+    sparkline_counts: FourCounts
 
 
 class Breakdown(Exact):
@@ -65,23 +69,28 @@ class Breakdown(Exact):
     cache_write: Count
 
 
-class Tokens(Counts):
+class TokenFigures(Counts):
+    crush_weight: Amount
+    crush_weight_count: Count
+    tet: Amount
+    tet_count: Count
+    tpt: Amount
+    request_count: Count
+    cpcs_estimate: Amount
+    cpcs_count: Count
+    cpcs_lower_bound_count: Count
+    cpcs_unpriced_count: Count
+    breakdown: Breakdown
+
+
+class Tokens(TokenFigures):
     window: Window
-    crush_weight: Amount
-    tet: Amount
-    tpt: Amount
-    cpcs_estimate: Amount
     sparkline: Annotated[list[Amount], Meta(min_length=4, max_length=4)]
-    breakdown: Breakdown
+    sparkline_counts: FourCounts
 
 
-class TokenPoint(Counts):
+class TokenPoint(TokenFigures):
     period_start: Time
-    crush_weight: Amount
-    tet: Amount
-    tpt: Amount
-    cpcs_estimate: Amount
-    breakdown: Breakdown
 
 
 class TokenTrend(Exact):

@@ -13,6 +13,11 @@ V3 = "/v1/score_v3"
 WINDOWED = [f"{V3}/score", f"{V3}/speed", f"{V3}/tokens", f"{V3}/skill", f"{V3}/insight/summary", f"{V3}/trivia"]
 LISTS = [f"{V3}/insight/sessions", f"{V3}/trivia", f"{V3}/realtime/sub-sessions"]
 COUNTS = {"total_count", "crushed_count", "unclassified_count", "overridden_count"}
+SPARK = COUNTS | {"window", "sparkline", "sparkline_counts"}
+TOKEN_FIGURES = {
+    *("crush_weight", "crush_weight_count", "tet", "tet_count", "tpt", "request_count", "breakdown"),
+    *("cpcs_estimate", "cpcs_count", "cpcs_lower_bound_count", "cpcs_unpriced_count"),
+}
 BOOLEANS = {
     "goal_explicit",
     "scope_bounded",
@@ -53,9 +58,12 @@ def a_days_work(house: House) -> None:
 @pytest.mark.parametrize(
     ("path", "fields"),
     [
-        ("score", COUNTS | {"window", "svc_score", "letter_grade", "personal_tier", "crush_weight", "sparkline"}),
-        ("speed", COUNTS | {"window", "cspw", "delta_cspw", "ttc_median_seconds", "sparkline"}),
-        ("tokens", COUNTS | {"window", "crush_weight", "tet", "tpt", "cpcs_estimate", "sparkline", "breakdown"}),
+        (
+            "score",
+            SPARK | {"svc_score", "letter_grade", "personal_tier", "crush_weight", "crush_weight_count"},
+        ),
+        ("speed", SPARK | {"cspw", "delta_cspw", "ttc_median_seconds"}),
+        ("tokens", SPARK | TOKEN_FIGURES),
         (
             "skill",
             COUNTS
@@ -94,7 +102,7 @@ async def test_a_goal_reached(house: House, api: Caller) -> None:
         score = (await api.get(f"{V3}/score?window={window}")).json
         assert (score["window"], score["svc_score"], score["letter_grade"]) == (window, 100.0, "A+")
         assert (score["crushed_count"], score["total_count"]) == (1, 1)
-        assert score["sparkline"] == [0.0, 0.0, 0.0, 100.0]
+        assert (score["sparkline"], score["sparkline_counts"]) == ([0.0, 0.0, 0.0, 100.0], [0, 0, 0, 1])
     speed = (await api.get(f"{V3}/speed")).json
     assert (speed["cspw"], speed["delta_cspw"], speed["ttc_median_seconds"]) == (1, 1, 60.0)
     tokens = (await api.get(f"{V3}/tokens")).json
