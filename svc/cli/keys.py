@@ -83,21 +83,25 @@ def list_keys(var: str | None, as_json: bool, developer: str | None) -> None:
     Example: svc key list --json
     """
 
+    names: dict[str, str] = {}
+
     async def listed(people: People) -> list[KeyRecord]:
+        names.update(await people.names())
         narrowed = {} if developer is None else {"developer_id": (await people.developer(developer)).id}
         return await people.listed("keys", KeyRecord, **narrowed)
 
     keys = with_people(listed, var)
-    head = ("key id", "begins with", "name", "developer id", "issued", "expires", "state")
-    show(keys, as_json, head, _row)
+    head = ("key id", "begins with", "name", "developer", "developer id", "issued", "expires", "state")
+    show(keys, as_json, head, lambda each: _row(each, names.get(each.developer_id, "")))
 
 
-def _row(each: KeyRecord) -> tuple[str, ...]:
+def _row(each: KeyRecord, developer: str) -> tuple[str, ...]:
     state = "revoked" if each.revoked else "active"
     return (
         each.key_id,
         each.key_start,
         each.name or "",
+        developer,
         each.developer_id,
         minute(each.issued_at),
         minute(each.expires_at),

@@ -9,7 +9,7 @@ import click
 from aggregates.people import DeveloperRecord, MembershipRecord, OrganizationRecord
 from aggregates.people_checks import RETENTION_DAYS_MAX
 from aggregates.people_records import Role, Schedule
-from svc.access import Access, reach
+from svc.access import Access, NotFound, reach
 from svc.cli.common import json_option, print_json, run, settings_from, var_option
 from svc.cli.shown import minute, show_table
 from svc.people_access import People
@@ -188,10 +188,17 @@ def _profile(command: Callable[..., Any]) -> Callable[..., Any]:
 @organization_option
 @role_option
 @_profile
+@click.option("--same-name", is_flag=True, help="Also where somebody is called so; then only ids tell them apart.")
 @var_option
 @json_option
 def create_developer(
-    name: str, organization: str | None, role: Role, var: str | None, as_json: bool, **profile: Any
+    name: str,
+    organization: str | None,
+    role: Role,
+    same_name: bool,
+    var: str | None,
+    as_json: bool,
+    **profile: Any,
 ) -> None:
     """Enter a developer called NAME, as a member.
 
@@ -203,11 +210,23 @@ def create_developer(
 
     async def create(people: People) -> DeveloperRecord:
         scope = (await people.organization(organization)).id
+        if not same_name:
+            await _refuse_same_name(people, name)
         made = await people.create("developers", DeveloperRecord, display_name=name, **wanted)
         await people.create("memberships", MembershipRecord, organization_id=scope, developer_id=made.id, role=role)
         return made
 
     _show_developers(with_people(create, var), as_json)
+
+
+async def _refuse_same_name(people: People, name: str) -> None:
+    """Two of one name can be told apart by their ids only. Raises `NotFound`."""
+    for developer_id, known in (await people.names()).items():
+        if known.casefold() == name.casefold():
+            raise NotFound(
+                f"{known} ({developer_id}) is there already: take another name, or give --same-name; then both are "
+                "named by their ids. `svc member add` takes somebody who is there into another organization"
+            )
 
 
 @developer.command("set")

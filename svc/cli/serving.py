@@ -1,13 +1,17 @@
 """`svc init` and `svc serve`."""
 
+from functools import partial
+
 import click
 from rich.console import Console
+from rich.markup import escape
 from rich.panel import Panel
 
 from svc.app import open_service
 from svc.cli.common import json_option, print_json, run, settings_from, var_option
 from svc.folder import held
 from svc.logs import set_up_logs
+from svc.program import typed
 from svc.serving import Listening
 from svc.serving import serve as serve_until_stopped
 from svc.settings import Settings
@@ -33,7 +37,7 @@ def init(var: str | None, as_json: bool, organization: str, owner: str) -> None:
     if as_json:
         print_json(made)
     else:
-        _welcome(made)
+        _welcome(settings, made)
 
 
 async def _init(settings: Settings, organization: str, owner: str) -> Initialized | None:
@@ -60,19 +64,23 @@ def serve(**flags: str | bool | None) -> None:
     """
     settings = settings_from(**flags)
     set_up_logs(settings.log_level)
-    run(serve_until_stopped, settings, _ready, _welcome)
+    run(serve_until_stopped, settings, _ready, partial(_welcome, settings))
 
 
 def _ready(addresses: Listening) -> None:
     click.echo(f"ready intake={addresses.intake_url} api={addresses.api_url}")
 
 
-def _welcome(made: Initialized) -> None:
+def _welcome(settings: Settings, made: Initialized) -> None:
     """To standard error, so that standard output keeps its one line for scripts."""
+    folder = [] if settings.var == Settings().var else ["--var", settings.var]
+    following = escape(typed("import", "claude-code", *folder))
     text = (
         f"Your key, shown this once:\n\n  [bold]{made.key}[/bold]\n\n"
-        f"Organization {made.organization_id}\nDeveloper    {made.developer_id}\n"
-        f"Internal secret in {made.internal_secret_file}\n\n"
-        "Next: [bold]svc import claude-code[/bold] reads what you have done so far."
+        f"Organization {made.organization_id}\nDeveloper    {made.developer_id}"
     )
-    Console(stderr=True, highlight=False, soft_wrap=True).print(Panel.fit(text, title="svc is set up"))
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    console.print(Panel.fit(text, title="svc is set up"))
+    # Not in the box, which would cut a long path off.
+    console.print(f"Internal secret in {escape(made.internal_secret_file)}")
+    console.print(f"Next: [bold]{following}[/bold] reads what you have done so far.")

@@ -127,6 +127,20 @@ REFUSED: tuple[tuple[tuple[str, ...], str], ...] = (
 
 
 @pytest.mark.process
+def test_a_second_of_one_name_is_made_only_on_purpose(tmp_path: Path) -> None:
+    """Afterwards naming by name fails for both. Keys are listed with whose they are."""
+    var = tmp_path / "var"
+    init(var)
+    said = refused(var, "developer", "create", "owner")
+    assert "Owner (" in said
+    assert "--same-name" in said
+    svc = commands(var)
+    assert [each["display_name"] for each in svc("developer", "list", "--json")] == ["Owner"]
+    assert svc("developer", "create", "owner", "--same-name", "--json")["display_name"] == "owner"
+    shown = CliRunner().invoke(main, ["key", "list", "--var", str(var)], env={"COLUMNS": "200"}).stdout
+    assert "│ Owner" in shown
+
+
 def test_a_warning_does_not_stand_before_the_answer(tmp_path: Path) -> None:
     """Tables that somebody deleted are built anew, which is told beside the JSON that a script reads."""
     var = tmp_path / "var"
