@@ -1,7 +1,6 @@
 """Why a sub-session begins and ends where it does."""
 
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 
 from aggregates.arcs import Arc
 from aggregates.boundary import sureness
@@ -43,7 +42,7 @@ def boundary(told: Told) -> BoundaryExplained:
     weighed = opens_by(told, first)
     shift = _shift(first, weighed)
     evidence = _opening_evidence(told, first, first.shift if shift is not None else None, opening)
-    merged = [_merged(told, one, other) for one, other in pairwise(told.arcs)]
+    merged = [_merged(told, told.arcs[:place], arc) for place, arc in enumerate(told.arcs) if place]
     stayed, in_all = kept(told), kept_in_all(told)
     return BoundaryExplained(
         kind=first.opened_by,
@@ -58,7 +57,7 @@ def boundary(told: Told) -> BoundaryExplained:
         text=[
             _OPENED.get(first.opened_by, f"It opens here: {first.opened_by}."),
             *_judge_sentences(shift, weighed),
-            *map(_merge_sentence, merged),
+            *map(_merge_sentence, merged, told.arcs[1:]),
             *_kept_sentences(stayed, in_all),
             _CLOSED.get(closing or "", _QUIET if told.row.settled else _OPEN),
         ],
@@ -142,21 +141,22 @@ def _closes(seen: Observation) -> bool:
     return seen.kind == "session_end" or (seen.kind == "session_start" and seen.source == "clear")
 
 
-def _merged(told: Told, before: Arc, arc: Arc) -> MergedArc:
+def _merged(told: Told, earlier: Sequence[Arc], arc: Arc) -> MergedArc:
     opening = next(turn for turn in told.turns if turn.turn_id == arc.arc_id)
-    closed_us = before.closed_us
+    closed_us = earlier[-1].closed_us
+    touched = frozenset[int]().union(*(each.touched_files for each in earlier))
     return MergedArc(
         agent_session_id=arc.agent_session_id,
         opened_by=arc.opened_by,
         started_at=iso(arc.started_us),
         gap_seconds=None if closed_us is None else (arc.started_us - closed_us) / US_PER_SECOND,
-        shared_files=len(set(before.touched_files).intersection(arc.touched_files)),
+        shared_files=len(touched.intersection(arc.touched_files)),
         position=opening.position,
     )
 
 
-def _merge_sentence(merged: MergedArc) -> str:
-    if merged.opened_by not in ("start", "clear", "end") or merged.gap_seconds is None:
+def _merge_sentence(merged: MergedArc, arc: Arc) -> str:
+    if arc.said is not None:
         return f"What began at {merged.started_at} was joined to it because a person said so."
     files = counted(merged.shared_files, "file", "files")
     minutes = MERGE_GAP_US // (60 * US_PER_SECOND)

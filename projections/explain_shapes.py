@@ -39,7 +39,7 @@ class MergedArc(msgspec.Struct, frozen=True, kw_only=True):
     gap_seconds: float | None
     """From the close of the part before; None where it was not closed."""
     shared_files: int
-    """How many files both touched."""
+    """How many files it touched that were touched before it, too."""
     position: int
 
 

@@ -317,6 +317,22 @@ async def test_a_merge(house: House, api: Caller) -> None:
     assert shown["agent_session_ids"] == ["a", "b"]
 
 
+async def test_a_merge_by_a_person(house: House, api: Caller) -> None:
+    """That is the reason, though an end lies between: hours apart, and over other files."""
+    log = Log(ANA_SCOPE)
+    log.prompt("a", ASK, MONDAY, cwd_digest=7)
+    log.records("a", edit(MONDAY + SECOND, path="src/parser.py"), {"kind": "session_end", "at_us": MONDAY + MINUTE})
+    later = log.prompt("b", "Also handle a file of blanks.", MONDAY + 5 * HOUR, cwd_digest=8)
+    log.records("b", edit(MONDAY + 5 * HOUR + MINUTE, path="web/list.css"))
+    log.corrects_gap("b", later, boundary=False)
+    house.has_seen(log)
+    house.passes(MONDAY + 7 * HOUR)
+    boundary = (await explained(api, "a"))["boundary"]
+    assert boundary["merged"][0]["shared_files"] == 0
+    assert "What began at 2026-01-05T14:00:00Z was joined to it because a person said so." in boundary["text"]
+    assert "minutes of the close" not in " ".join(boundary["text"])
+
+
 async def test_rework(house: House, api: Caller) -> None:
     """Which earlier work it takes up again, and why."""
     log = Log(ANA_SCOPE)
