@@ -1,5 +1,6 @@
 """`svc demo`: a month of two imaginary developers, from transcripts to scores, on a folder of its own."""
 
+import re
 import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,6 +31,7 @@ from svc.setup import initialize, issue_key
 
 WINDOW = "monthly"
 PICTURE_COLUMNS = 110
+_FONTS = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)
 
 
 class Person(msgspec.Struct, frozen=True):
@@ -56,7 +58,12 @@ def demo(var: str | None, keep: bool, picture: Path | None) -> None:
         console = Console() if picture is None else Console(record=True, width=PICTURE_COLUMNS)
         run(_demo, settings, console, keep)
     if picture is not None:
-        console.save_svg(str(picture), title="svc demo")
+        picture.write_text(drawn(console), encoding="utf-8")
+
+
+def drawn(console: Console) -> str:
+    """What was shown as SVG, in whatever font its reader has: a picture fetches nothing."""
+    return _FONTS.sub("", console.export_svg(title="svc demo"))
 
 
 async def _demo(settings: Settings, console: Console, keep: bool) -> None:
