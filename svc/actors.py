@@ -14,7 +14,7 @@ from uuid import UUID
 import structlog
 import trio
 
-from aggregates.commands import AnyCommand, Reply
+from aggregates.commands import AnyCommand, ForgetDeveloper, Reply
 from aggregates.decide import Context, Decision, decide, required_streams, touched_streams
 from aggregates.digests import Digester
 from aggregates.events import Event
@@ -35,7 +35,7 @@ from svc.limits import (
     RESTART_SECONDS_MIN,
 )
 from svc.sizes import rough_bytes
-from svc.store import Conflict, EventStore, StoreUnavailable
+from svc.store import Conflict, EventStore, KeyUnusable, StoreUnavailable
 from svc.vault import Vault
 
 log = structlog.get_logger()
@@ -238,7 +238,7 @@ class DeveloperActor:
         command = letter.command
         context = Context(
             now_us=self._means.clock.now_us(),
-            digester=self._digester(),
+            digester=self._digester(command),
             redaction=self._means.redaction(command.organization_id),
         )
         states = self._streams.states(touched_streams(command))
@@ -251,13 +251,15 @@ class DeveloperActor:
             letter.fail(error)
             return None
 
-    def _digester(self) -> Digester:
-        """Under the developer's key. Raises `StoreUnavailable` where it is missing, or cannot be kept."""
+    def _digester(self, command: AnyCommand) -> Digester:
+        """Under the developer's key. Raises `KeyUnusable` where it is missing, or cannot be kept."""
+        if isinstance(command, ForgetDeveloper):  # the way out where no backup has the key
+            return self._means.vault.known_digester(self._developer_id)
         try:
             return self._means.vault.digester(self._developer_id)
         except OSError as error:
             log.error("a developer's key cannot be used", developer_id=str(self._developer_id), flaw=str(error))
-            raise StoreUnavailable(f"the developer's key cannot be used: {error}") from error
+            raise KeyUnusable(f"the developer's key cannot be used: {error}") from error
 
 
 class Waiting(NamedTuple):

@@ -42,7 +42,7 @@ from svc.limits import ACKNOWLEDGED_MAX, BEGIN_SECONDS, HEALTH_SECONDS, READ_WAI
 from svc.narratives import Narratives
 from svc.projector import Projector
 from svc.rebuilding import Rebuilding
-from svc.store import EventStore, StoreUnavailable
+from svc.store import EventStore, KeyUnusable, StoreUnavailable
 from svc.vault import Vault
 from svc.views import ViewsDamaged
 from svc.waits import Waits
@@ -54,6 +54,8 @@ C = TypeVar("C")
 T = TypeVar("T")
 
 log = structlog.get_logger()
+
+KEY_UNUSABLE = "the developer's key cannot be used; the server's log says why"
 
 
 class Acknowledged:
@@ -128,7 +130,7 @@ class RunningService:
             return self.vault.digester(scope.developer_id)
         except OSError as error:
             log.error("a developer's key cannot be used", developer_id=str(scope.developer_id), flaw=str(error))
-            raise Unavailable("the developer's key cannot be used; the server's log says why") from error
+            raise Unavailable(KEY_UNUSABLE) from error
 
     async def send(self, command: AnyCommand) -> Reply:
         """Hand a command to its developer's actor; returns once it is on disk."""
@@ -342,6 +344,8 @@ async def _taken(send: Callable[[C], Awaitable[T]], command: C) -> T:
         return await send(command)
     except (Busy, Saturated) as error:
         raise Unavailable(f"too much is waiting to be stored: {error}") from error
+    except KeyUnusable as error:
+        raise Unavailable(KEY_UNUSABLE) from error
     except StoreUnavailable as error:
         raise Unavailable("the event store cannot be written at present") from error
     except CorruptEvent as error:

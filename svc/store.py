@@ -40,6 +40,10 @@ class StoreUnavailable(Exception):
     """
 
 
+class KeyUnusable(StoreUnavailable):
+    """The key that seals a developer's words is missing, or a new one could not be kept."""
+
+
 class LogRecorder(Protocol):
     """What the store needs: one of the library's application recorders, with more ways to read."""
 

@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 
 from aggregates.commands import ForgetDeveloper
 from svc.app import open_service
+from svc.cli.group import main
 from svc.cli.replaying import replay
 from svc.cli.status import status
 from svc.event_log import KEYS_FOLDER, open_log
@@ -115,7 +116,7 @@ async def test_a_start_says_so_and_no_other_key_is_made(folder: Folder, listed: 
         house = Household(folder.var, service, folder.owner, folder.owner, service._clock)  # type: ignore[arg-type]
         with structlog.testing.capture_logs() as logs:
             tell(folder.lost())
-            with pytest.raises(Unavailable):
+            with pytest.raises(Unavailable, match="key cannot be used"):
                 await house.prompt("Please fix it in src/a.py")
             with pytest.raises(Unavailable):
                 service.digester(folder.owner)
@@ -123,6 +124,14 @@ async def test_a_start_says_so_and_no_other_key_is_made(folder: Folder, listed: 
         assert not folder.key.exists()
         shutil.move(folder.aside, folder.key)
         await house.prompt("Please fix it in src/a.py")
+
+
+async def test_where_no_backup_has_the_key_forgetting_is_the_way_out(folder: Folder) -> None:
+    """What it told is lost; from then on nothing is wrong with the folder."""
+    done = await said(main, ["forget", "Owner", "--yes", "--var", str(folder.var)])
+    assert done.exit_code == 0, done.output
+    assert folder.lost() == []
+    assert await folder.findings() == []
 
 
 async def test_status_names_whose_key_is_missing(folder: Folder) -> None:
