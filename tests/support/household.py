@@ -129,8 +129,9 @@ def tables_of(var: Path) -> dict[str, str]:
 
 async def build_here(_progress: Progress, options: Mapping[str, object]) -> None:
     """In place of `svc.rebuilding.build_in_child`, where that it is a process of its own is not the point."""
-    var, path = Path(str(options["--var"])), Path(str(options["--build"]))
-    await trio.to_thread.run_sync(build_views, var, path, PROJECT_EVENTS_MAX, None)
+    var, path, up_to = Path(str(options["--var"])), Path(str(options["--build"])), options.get("--up-to")
+    end = up_to if isinstance(up_to, int) else None
+    await trio.to_thread.run_sync(build_views, var, path, PROJECT_EVENTS_MAX, end)
 
 
 def rebuilt(var: Path, path: Path) -> dict[str, str]:

@@ -25,7 +25,7 @@ from svc.limits import LOST_KEYS_NAMED_MAX
 from svc.settings import Settings
 from svc.vault import MADE_FILE, FileKeys, KeyMissing
 from svc_http.ports import Unavailable
-from tests.support.household import Household, household, tables_of
+from tests.support.household import Household, build_here, household, tables_of
 
 ANEW = "build the tables anew"
 
@@ -51,6 +51,13 @@ class Folder:
     async def findings(self) -> list[Finding]:
         """Of a verification."""
         return (await verify(self.var, unheard)).findings
+
+
+@pytest.fixture(autouse=True)
+def built_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A replay is no process of its own."""
+    for place in ("svc.access", "svc.rebuilding", "svc.keeping.verifying"):
+        monkeypatch.setattr(f"{place}.build_in_child", build_here)
 
 
 async def said(command: click.Command, arguments: list[str]) -> Result:
