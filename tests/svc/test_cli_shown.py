@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from svc.access import NotFound
 from svc.cli import main
-from svc.cli.shown import minute, show_fields, show_table
+from svc.cli.shown import counted, minute, show_fields, show_table
 from svc.people_access import chosen
 
 ID = "5f0c1a52-9d1e-4c0b-8f0e-2f6f0a3c7b11"
@@ -100,3 +100,8 @@ def test_an_import_of_a_folder_that_is_not_there_says_where_it_looked_and_what_t
     assert result.exit_code == 1
     assert "/nowhere/." in result.stderr
     assert f"svc connect {agent}" in result.stderr
+
+
+def test_things_are_counted_as_they_are_spoken_of() -> None:
+    """One is no plural."""
+    assert [counted(number, "file") for number in (0, 1, 2, 1_000)] == ["0 files", "1 file", "2 files", "1,000 files"]

@@ -1,13 +1,18 @@
 """What `svc doctor` concludes; that it runs as a program stands in test_connect_process.py."""
 
 import time
+from collections.abc import Iterator
+from threading import Barrier
 from typing import Any, cast
 
 import httpx
 import pytest
+from click.testing import CliRunner
 
 from aggregates.times import parse_instant
-from svc.connect.doctor import round_trip
+from svc.cli import doctoring
+from svc.connect.connections import Capture, StoredConnection
+from svc.connect.doctor import Finding, round_trip
 from svc.connect.server import HEALTH_SECONDS, NotAnswered, Server
 
 TOLERANCE_SECONDS = 10.0
@@ -65,3 +70,19 @@ def test_who_listens_and_says_nothing_is_not_waited_for_long(monkeypatch: pytest
 def test_a_clock_that_is_off_does_not_make_the_server_look_broken(ahead: float) -> None:
     """The test record has the server's time; that the clock is off is said beside it."""
     assert round_trip(cast(Server, OneRecord(ahead)), ahead).level == "ok"
+
+
+def test_connections_are_examined_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each waits here for the other one; they are shown in the order of their names all the same."""
+    both = Barrier(2, timeout=10)
+
+    def examine(each: StoredConnection) -> Iterator[Finding]:
+        both.wait()
+        yield Finding("server", "ok", f"{each.name} answers")
+
+    known = [StoredConnection(name, "codex", "user", "/", "http://h", "key", Capture()) for name in ("a", "b")]
+    monkeypatch.setattr(doctoring, "examine", examine)
+    monkeypatch.setattr(doctoring, "all_stored", lambda: known)
+    done = CliRunner().invoke(doctoring.doctor)
+    assert done.exit_code == 0
+    assert done.output.index("a answers") < done.output.index("b answers")
