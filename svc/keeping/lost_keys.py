@@ -102,7 +102,7 @@ def _made_by(store: EventStore) -> frozenset[UUID]:
 def _events(store: EventStore, kinds: tuple[type[Event], ...]) -> Iterator[Event]:
     """By the index of topics; where one of them is corrupt, whatever else the log holds of them."""
     try:
-        found = store.read_topics([kind.TOPIC for kind in kinds])
+        found = store.read_topics([kind.TOPIC for kind in kinds], open_words=False)
     except CorruptEvent:
         found = [each for piece in pieces(store, 0, store.head()) for each in piece[0]]
     return (each.event for each in found if isinstance(each.event, kinds))
