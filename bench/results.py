@@ -5,25 +5,22 @@ python -m bench.reads --folder DIR --keep docs/performance.json
 python -m bench.results docs/performance.json --svg docs/performance.svg
 """
 
-import re
 from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
 
 import click
 import msgspec
-from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+from svc.cli.shown import drawn
 
 BAR_CELLS = 30
 """Of which the first half is the way to the target."""
 MOST_SHOWN = 2.0
 """Times the target; what is better than that fills the bar as well."""
-
-_WITHOUT_FONTS = re.sub(r"@font-face \{\{.*?\}\}", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
-"""Rich's own picture has the reader's browser fetch a font from elsewhere."""
 
 
 class Result(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -85,7 +82,7 @@ def save_picture(results: Sequence[Result], path: Path) -> None:
     """Draw the table into an SVG file."""
     console = Console(record=True, width=150, file=StringIO())
     console.print(table_of(results))
-    console.save_svg(str(path), title="svc, measured beside its targets", code_format=_WITHOUT_FONTS)
+    path.write_text(drawn(console, "svc, measured beside its targets"), encoding="utf-8")
 
 
 def _number(value: float, result: Result) -> str:

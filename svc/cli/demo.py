@@ -1,6 +1,5 @@
 """`svc demo`: a month of two imaginary developers, from transcripts to scores, on a folder of its own."""
 
-import re
 import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +17,7 @@ from aggregates.people import CreateDeveloper, PeopleRefused, StartMembership
 from aggregates.scope import Scope
 from svc.app import open_service
 from svc.cli.common import run, settings_from
-from svc.cli.shown import minute
+from svc.cli.shown import drawn, minute
 from svc.clock import SystemClock
 from svc.demo import write_transcripts
 from svc.folder import held
@@ -31,7 +30,6 @@ from svc.setup import initialize, issue_key
 
 WINDOW = "monthly"
 PICTURE_COLUMNS = 110
-_FONTS = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)
 
 
 class Person(msgspec.Struct, frozen=True):
@@ -58,12 +56,7 @@ def demo(var: str | None, keep: bool, picture: Path | None) -> None:
         console = Console() if picture is None else Console(record=True, width=PICTURE_COLUMNS)
         run(_demo, settings, console, keep)
     if picture is not None:
-        picture.write_text(drawn(console), encoding="utf-8")
-
-
-def drawn(console: Console) -> str:
-    """What was shown as SVG, in whatever font its reader has: a picture fetches nothing."""
-    return _FONTS.sub("", console.export_svg(title="svc demo"))
+        picture.write_text(drawn(console, "svc demo"), encoding="utf-8")
 
 
 async def _demo(settings: Settings, console: Console, keep: bool) -> None:

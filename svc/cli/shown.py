@@ -1,5 +1,6 @@
 """How results look: tables whose ids can be copied, and progress where somebody watches."""
 
+import re
 from collections.abc import Iterable, Sequence
 
 from rich.console import Console
@@ -11,6 +12,8 @@ WIDE_COLUMNS = 10_000
 """As wide as any table wants to be."""
 
 MINUTE_CHARACTERS = len("2026-01-05T09:30")
+
+_FONTS = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)
 
 
 def show_table(head: Sequence[str], rows: Iterable[Sequence[str]], title: str | None = None) -> None:
@@ -48,6 +51,11 @@ def minute(time: str | None) -> str:
 def counted(count: int, thing: str) -> str:
     """As in `1 file` and `2 files`."""
     return f"{count:,} {thing}{'' if count == 1 else 's'}"
+
+
+def drawn(console: Console, title: str) -> str:
+    """What a recording console showed as SVG, in whatever font its reader has: a picture fetches nothing."""
+    return _FONTS.sub("", console.export_svg(title=title))
 
 
 def progress(*columns: str | ProgressColumn) -> Progress:

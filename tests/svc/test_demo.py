@@ -13,7 +13,8 @@ from aggregates.events import PromptCaptured, RecordsCaptured
 from aggregates.records import Record
 from aggregates.scope import Scope
 from svc.claude_code.exchanges import Seen, TranscriptReader
-from svc.cli.demo import drawn, headline
+from svc.cli.demo import headline
+from svc.cli.shown import drawn
 from svc.demo import read_scripts, write_transcripts
 from svc.demo_transcript import Script, ScriptTurn, Transcript
 from svc.importer import ImportReport, import_claude_code
@@ -207,7 +208,7 @@ def test_a_picture_fetches_nothing() -> None:
     """No font, no style; who looks at it tells nobody."""
     console = Console(record=True, width=40, file=StringIO())
     console.print("[bold]shown[/bold]")
-    picture = drawn(console)
+    picture = drawn(console, "svc demo")
     assert "shown" in picture
     assert "@font-face" not in picture
     assert "cdnjs" not in picture
