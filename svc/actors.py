@@ -255,11 +255,16 @@ class DeveloperActor:
         """Under the developer's key. Raises `KeyUnusable` where it is missing, or cannot be kept."""
         if isinstance(command, ForgetDeveloper):  # the way out where no backup has the key
             return self._means.vault.known_digester(self._developer_id)
-        try:
-            return self._means.vault.digester(self._developer_id)
-        except OSError as error:
-            log.error("a developer's key cannot be used", developer_id=str(self._developer_id), flaw=str(error))
-            raise KeyUnusable(f"the developer's key cannot be used: {error}") from error
+        return usable_digester(self._means.vault, self._developer_id)
+
+
+def usable_digester(vault: Vault, developer_id: UUID) -> Digester:
+    """Under a developer's key. Raises `KeyUnusable`, and tells the log, where it is missing or cannot be kept."""
+    try:
+        return vault.digester(developer_id)
+    except OSError as error:
+        log.error("a developer's key cannot be used", developer_id=str(developer_id), flaw=str(error))
+        raise KeyUnusable(f"the developer's key cannot be used: {error}") from error
 
 
 class Waiting(NamedTuple):

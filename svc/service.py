@@ -25,7 +25,7 @@ from projections.activation import Activation, activation
 from projections.damage import is_passing
 from projections.reader import Reader
 from projections.spending import Asked, Reading
-from svc.actors import Actors, Means
+from svc.actors import Actors, Means, usable_digester
 from svc.administration import Administration
 from svc.archive.lane import ArchiveLane
 from svc.backfills import Backfilling
@@ -127,9 +127,8 @@ class RunningService:
     def digester(self, scope: Scope) -> Digester:
         """Keyed digests under the developer's key. Raises `Unavailable` where it is missing, or cannot be kept."""
         try:
-            return self.vault.digester(scope.developer_id)
-        except OSError as error:
-            log.error("a developer's key cannot be used", developer_id=str(scope.developer_id), flaw=str(error))
+            return usable_digester(self.vault, scope.developer_id)
+        except KeyUnusable as error:
             raise Unavailable(KEY_UNUSABLE) from error
 
     async def send(self, command: AnyCommand) -> Reply:
