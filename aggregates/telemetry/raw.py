@@ -38,7 +38,8 @@ class RawRedactor:
 
     def _without(self, text: bytes, dirty: "dict[bytes, _Cleaned]") -> bytes:
         own = dirty.values() if len(dirty) <= _FEW else [dirty[each] for each in _strings((text,)) & dirty.keys()]
-        for cleaned in own:
+        # The longest first: a string may end in what is, behind an escaped quote, another one from end to end.
+        for cleaned in sorted(own, key=lambda each: -len(each.literal)):
             if cleaned.literal in text:
                 text = text.replace(cleaned.literal, cleaned.replacement)
                 for kind, count in cleaned.counts.items():

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from aggregates.commands import CaptureMetrics, CaptureRecords
@@ -217,6 +217,7 @@ _TEXTS = st.lists(st.lists(_PIECES | st.text(max_size=6), max_size=4).map("".joi
 
 
 @given(_TEXTS, _TEXTS)
+@example([], [f"sk-ant-api03-{'Zq7' * 18}", f'a@corp.io"sk-ant-api03-{"Zq7" * 18}'])
 @settings(max_examples=200)
 def test_texts_looked_through_together_are_cleaned_as_if_alone(first: list[str], second: list[str]) -> None:
     """And the JSON around them stays what it was."""
