@@ -51,7 +51,8 @@ class Taken(msgspec.Struct, frozen=True):
 
 
 StreamState = SessionState | PromptState | OperationState | ReportState | SlotState | Taken
-Streams = Mapping[UUID, StreamState]
+Streams = Mapping[UUID, object]
+"""Stream id → its state. A decision asks for the kind of state that it knows, so no slice needs the others' types."""
 
 
 def evolve(state: StreamState | None, event: e.Event) -> StreamState:
