@@ -1,0 +1,214 @@
+"""The golden folder, and everything that a program finds in it: tables, words and answers."""
+
+import hashlib
+import json
+import sqlite3
+import tarfile
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import msgspec
+import trio
+from eventsourcing.persistence import Notification
+from quart_trio import QuartTrio
+
+from svc.app import open_service
+from svc.clock import FixedClock
+from svc.event_log import open_log
+from svc.replay import build, digests
+from svc.service import RunningService
+from svc.settings import Settings
+from svc_http.app import build_api
+
+HERE = Path(__file__).parent
+PACKED = HERE / "var.tar.xz"
+EXPECTED = HERE / "expected.json"
+TOPICS = HERE.parent / "topics.txt"
+VIEWS = "views*"
+"""The files of a folder that a program may build anew."""
+READY_SECONDS = 30
+
+Json = Any
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """Who asks, and when."""
+
+    now_us: int
+    organization_id: UUID
+    developers: dict[str, UUID]
+
+
+class Expected(msgspec.Struct, frozen=True, kw_only=True):
+    """What the program that wrote the folder found in it."""
+
+    asked: Asked
+    head: int
+    topics: dict[str, int]
+    words: dict[str, dict[str, Json]]
+    sealed: dict[str, str]
+    """By developer a sealed text as it stood in the log, base64."""
+    tables: dict[str, dict[str, Json]]
+    reads: dict[str, dict[str, Json]]
+    """By who asks, and by path, what is answered: the paths are the questions."""
+
+
+def expected() -> Expected:
+    """What is committed beside the folder."""
+    return msgspec.json.decode(EXPECTED.read_bytes(), type=Expected)
+
+
+def unpacked(target: Path) -> Path:
+    """A fresh copy of the folder."""
+    with tarfile.open(PACKED) as packed:
+        packed.extractall(target, filter="data")
+    return target / "var"
+
+
+def pack(var: Path) -> None:
+    """Write the folder as the same bytes for the same files."""
+    with tarfile.open(PACKED, "w:xz", preset=9) as packed:
+        for path in [var, *sorted(var.rglob("*"))]:
+            packed.add(path, Path("var") / path.relative_to(var), recursive=False, filter=_plain)
+
+
+def _plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    member.mode = 0o700 if member.isdir() else 0o600
+    member.uid = member.gid = member.mtime = 0
+    member.uname = member.gname = ""
+    return member
+
+
+# --- the log --------------------------------------------------------------------------------------------------
+
+
+def stored_events(var: Path) -> Iterator[Notification]:
+    """Every event as its bytes."""
+    query = "SELECT originator_id, originator_version, topic, state, rowid FROM stored_events ORDER BY rowid"
+    with closing(sqlite3.connect(var / "events.db")) as db:
+        for stream_id, version, topic, state, position in db.execute(query):
+            yield Notification(UUID(stream_id), version, topic, state, position)
+
+
+def topics_of(var: Path) -> dict[str, int]:
+    """How many events of each topic there are."""
+    return dict(sorted(Counter(each.topic for each in stored_events(var)).items()))
+
+
+def words_of(var: Path, developers: Mapping[str, UUID]) -> dict[str, dict[str, Json]]:
+    """Of each developer how many texts can be read and how many cannot, and a digest of all that can."""
+    store, _ = open_log(var)
+    try:
+        events = [each.event for each in store.read_after(0, limit_events=100_000, limit_bytes=2**40)]
+    finally:
+        store.close()
+    return {
+        name: _told([text for event in events for text in _texts(event, developer_id)])
+        for name, developer_id in developers.items()
+    }
+
+
+def _texts(event: object, developer_id: UUID) -> Iterator[str | None]:
+    if getattr(event, "developer_id", None) != developer_id:
+        return
+    for name in getattr(event, "__struct_fields__", ()):
+        field = getattr(event, name)
+        if hasattr(field, "text"):
+            yield field.text
+
+
+def _told(texts: Sequence[str | None]) -> dict[str, Json]:
+    readable = [text for text in texts if text is not None]
+    digest = hashlib.sha256("\0".join(readable).encode("utf-8", "surrogatepass"))
+    return {"readable": len(readable), "gone": len(texts) - len(readable), "sha256": digest.hexdigest()}
+
+
+# --- the tables -----------------------------------------------------------------------------------------------
+
+
+def rebuilt_tables(var: Path, path: Path) -> dict[str, dict[str, Json]]:
+    """The tables as the log gives them from its first event, as `svc replay` builds them."""
+    store, vault = open_log(var)
+    try:
+        build(path, store, vault.known_digester, lambda _done, _of: None)
+    finally:
+        store.close()
+    with closing(sqlite3.connect(path)) as db:
+        return {
+            table: {"rows": db.execute(f"SELECT count(*) FROM {table}").fetchone()[0], "sha256": digest}
+            for table, digest in digests(db).items()
+        }
+
+
+# --- the answers ----------------------------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def serving(var: Path, now_us: int) -> AsyncIterator[RunningService]:
+    """The service over the folder, at a time that stands still."""
+    settings = Settings(var=str(var), catalog_refresh=False)
+    async with open_service(settings, clock=FixedClock(now_us)) as service:
+        yield service
+
+
+async def answers(var: Path, asked: Asked, paths: Mapping[str, Sequence[str]]) -> dict[str, dict[str, Json]]:
+    """What is answered at each path, by who asks: a developer, or an internal caller."""
+    secret = (var / "internal-secret").read_text(encoding="ascii").strip()
+    async with serving(var, asked.now_us) as service:
+        app = build_api(service)
+        with trio.fail_after(READY_SECONDS):
+            await service.projector.wait_for(service.journal.head)
+        headers = {name: _headers(secret, asked, name) for name in paths}
+        return {
+            name: {path: await call(app, "GET", path, headers=headers[name]) for path in wanted}
+            for name, wanted in paths.items()
+        }
+
+
+def _headers(secret: str, asked: Asked, name: str) -> dict[str, str]:
+    """Of an internal caller, who asks for a developer where it is the name of one."""
+    headers = {"X-Internal-Secret": secret}
+    if name in asked.developers:
+        headers |= {"X-Org-Id": str(asked.organization_id), "X-Developer-Id": str(asked.developers[name])}
+    return headers
+
+
+async def call(
+    app: QuartTrio, method: str, path: str, body: Json = None, *, headers: Mapping[str, str], refused: bool = False
+) -> Json:
+    """What is answered as JSON; asserts that the request is carried out, or that it is refused."""
+    sent = dict(headers) if body is None else {"Content-Type": "application/json", **headers}
+    data = b"" if body is None else json.dumps(body).encode()
+    client = app.test_client(use_cookies=False)
+    response = await client.open(path, method=method, data=data, headers=sent)  # type: ignore[call-arg]
+    answer = await response.get_data(as_text=False)
+    assert (response.status_code >= 400) == refused, f"{method} {path}: {response.status_code} {answer!r}"
+    return json.loads(answer, object_hook=_compared) if answer else None
+
+
+def _compared(found: dict[str, Json]) -> dict[str, Json]:
+    """All but how many batches were read from the archive: a program that writes it anew reads others."""
+    return {name: value for name, value in found.items() if name != "readBatches"}
+
+
+# --- the differences ------------------------------------------------------------------------------------------
+
+
+def differences(wanted: Json, found: Json, place: str = "") -> Iterator[str]:
+    """Each place of a JSON value at which another one differs from it."""
+    match wanted, found:
+        case dict(), dict():
+            for key in [*wanted, *(key for key in found if key not in wanted)]:
+                inner = f"{place} > {key}" if place else str(key)
+                yield from differences(wanted.get(key, "(missing)"), found.get(key, "(missing)"), inner)
+        case list(), list():
+            if len(wanted) != len(found):
+                yield f"{place}: expected {len(wanted)} items, found {len(found)}"
+            for index, (one, other) in enumerate(zip(wanted, found, strict=False)):
+                yield from differences(one, other, f"{place}[{index}]")
+        case _ if wanted != found or type(wanted) is not type(found):
+            yield f"{place}: expected {wanted!r}, found {found!r}"
