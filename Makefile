@@ -41,7 +41,7 @@ types: dev
 	$(BIN)/mypy
 
 bench: dev
-	$(BIN)/python -m bench
+	$(BIN)/python -m tests.bench
 
 # kill -9, a power cut, a full disk … put to the real program; docs/faults.md. A proof takes ROUNDS=300.
 faults: dev
@@ -56,7 +56,7 @@ SCHEMATHESIS := build/api-check
 api-check: dev
 	test -x $(SCHEMATHESIS)/bin/schemathesis || { $(PYTHON) -m venv $(SCHEMATHESIS) && \
 	  $(SCHEMATHESIS)/bin/python -m pip install --quiet --disable-pip-version-check schemathesis==4.32.5; }
-	$(BIN)/python -m bench.api_check --schemathesis $(SCHEMATHESIS)/bin/schemathesis
+	$(BIN)/python -m tests.bench.api_check --schemathesis $(SCHEMATHESIS)/bin/schemathesis
 
 # The labelled data is named by SVC_REAL_DATA and never part of the project.
 judge-report: dev

@@ -11,8 +11,8 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from bench.results import Result
-from bench.servers import Serving, fresh_service, svc_command
+from tests.bench.results import Result
+from tests.bench.servers import Serving, fresh_service, svc_command
 
 WITHOUT = {"PYTHONDONTWRITEBYTECODE", "CLAUDE_CONFIG_DIR"}
 """Variables that are none of the agent's."""

@@ -15,13 +15,13 @@ from rich.progress import track
 from rich.table import Table
 
 from aggregates.scope import Scope
-from bench.history import write_history
-from bench.results import Result
-from bench.servers import set_up
 from svc.building import BuildStep
 from svc.event_log import open_log
 from svc.limits import PROJECT_EVENTS_MAX
 from svc.program import program
+from tests.bench.history import write_history
+from tests.bench.results import Result
+from tests.bench.servers import set_up
 
 END_US = 1_790_000_000_000_000
 

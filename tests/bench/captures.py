@@ -7,9 +7,9 @@ import trio
 from rich.console import Console
 from rich.table import Table
 
-from bench.load import Measured, prompt_body, put_load
-from bench.results import Result
-from bench.servers import Resident, bare_route, fresh_service
+from tests.bench.load import Measured, prompt_body, put_load
+from tests.bench.results import Result
+from tests.bench.servers import Resident, bare_route, fresh_service
 
 CONNECTIONS = 16
 

@@ -1,8 +1,8 @@
 """What benchmarks found, beside what is wanted: kept in a file, shown as a table, and drawn for docs/performance.md.
 
-python -m bench --keep docs/performance.json
-python -m bench.reads --folder DIR --keep docs/performance.json
-python -m bench.results docs/performance.json --svg docs/performance.svg
+python -m tests.bench --keep docs/performance.json
+python -m tests.bench.reads --folder DIR --keep docs/performance.json
+python -m tests.bench.results docs/performance.json --svg docs/performance.svg
 """
 
 from collections.abc import Sequence
@@ -112,7 +112,7 @@ def _bar(result: Result) -> Text:
 def main(file: Path, svg: Path | None, as_markdown: bool) -> None:
     """Show what was kept of benchmarks.
 
-    Example: python -m bench.results docs/performance.json --svg docs/performance.svg
+    Example: python -m tests.bench.results docs/performance.json --svg docs/performance.svg
     """
     results = read(file)
     if svg:

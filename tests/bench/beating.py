@@ -1,7 +1,8 @@
 """A server with a heart: the service as it is served, and in its loop a task that tells of every beat that came late.
 
-`python -m bench.beating VAR` prints the server's `ready` line and then, for each late beat, `late SECONDS CPU AT`: how
-late it was, the processor time that the whole process took meanwhile, and when, on the clock that all processes share.
+`python -m tests.bench.beating VAR` prints the server's `ready` line and then, for each late beat, `late SECONDS CPU
+AT`: how late it was, the processor time that the whole process took meanwhile, and when, on the clock that all
+processes share.
 """
 
 import sys

@@ -8,8 +8,8 @@ import trio
 from rich.console import Console
 from rich.table import Table
 
-from bench.results import Result
-from bench.servers import Serving, fresh_service
+from tests.bench.results import Result
+from tests.bench.servers import Serving, fresh_service
 
 PAGES = (1, 16)
 """One is the baseline; sixteen are as many as one developer may have open."""

@@ -1,6 +1,6 @@
 """Reads over a short and a long history: how long each takes, how fast a server is ready, and how much memory it has.
 
-    python -m bench.reads --events 10000 --events 1000000 --folder DIR
+    python -m tests.bench.reads --events 10000 --events 1000000 --folder DIR
 
 The baseline of a read is the same read over the shorter history, in the same run. Its windows hold less, though: 10,000
 events are three days of ten developers, a tenth of what a month of the long history holds. So there is a second
@@ -29,10 +29,10 @@ from rich.progress import track
 from rich.table import Table
 
 from aggregates.scope import Scope
-from bench.history import USUAL, Mix, write_history
-from bench.results import Result, keep
-from bench.servers import Ready, Resident, behind_events, ready_server, set_up
 from svc.clock import SystemClock
+from tests.bench.history import USUAL, Mix, write_history
+from tests.bench.results import Result, keep
+from tests.bench.servers import Ready, Resident, behind_events, ready_server, set_up
 
 WINDOWS = ("daily", "weekly", "monthly")
 MONTH_US = 30 * 86_400 * 1_000_000
@@ -103,7 +103,7 @@ class Measured(NamedTuple):
 def main(events: tuple[int, ...], folder: Path, dense: int, requests: int, as_json: bool, kept: Path | None) -> None:
     """Milliseconds of each scoring read over histories of several lengths, one request at a time.
 
-    Example: python -m bench.reads --events 10000 --events 100000 --folder /tmp/histories
+    Example: python -m tests.bench.reads --events 10000 --events 100000 --folder /tmp/histories
     """
     histories = [History(each, USUAL.developers, folder / str(each)) for each in events]
     if dense:

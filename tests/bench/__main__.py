@@ -5,12 +5,12 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from bench.captures import compare_captures
-from bench.fanout import compare_fanout
-from bench.hooks import compare_hooks
-from bench.records import compare_records
-from bench.replay import compare_replay
-from bench.results import Result, keep, table_of
+from tests.bench.captures import compare_captures
+from tests.bench.fanout import compare_fanout
+from tests.bench.hooks import compare_hooks
+from tests.bench.records import compare_records
+from tests.bench.replay import compare_replay
+from tests.bench.results import Result, keep, table_of
 
 
 @click.command()
@@ -23,9 +23,9 @@ from bench.results import Result, keep, table_of
 @click.option("--keep", "kept", type=click.Path(dir_okay=False, path_type=Path), help="Keep the results in this file.")
 def main(requests: int, batches: int, events: int, told: int, hooks: int, rounds: int, kept: Path | None) -> None:
     """Durable captures (16 connections, 1 KB prompts), log records and replayed events a second, events to pages and
-    hooks, each beside a baseline. Reads over long histories: `python -m bench.reads`.
+    hooks, each beside a baseline. Reads over long histories: `python -m tests.bench.reads`.
 
-    Example: python -m bench --requests 4000 --batches 0 --events 0 --told 0 --hooks 0
+    Example: python -m tests.bench --requests 4000 --batches 0 --events 0 --told 0 --hooks 0
     """
     console = Console(width=150)
     results: list[Result] = []

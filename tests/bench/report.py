@@ -1,4 +1,4 @@
-"""`python -m bench.report`: a monthly report over very many sub-sessions, and how long the server's loop stood still.
+"""`python -m tests.bench.report`: a monthly report over very many sub-sessions, and how long the loop stood still.
 
 The report is asked for, waited for and read through the routes, as a page does it. The longest stand is told twice: as
 it was, and how much of it this server was computing, since on a shared machine others take their turns as well.
@@ -27,9 +27,9 @@ from rich.table import Table
 from aggregates.report_period import ReportPeriod, last_whole_period
 from aggregates.scope import Scope
 from aggregates.times import US_PER_SECOND
-from bench.history import TURN_EVENTS, Mix, write_history
-from bench.servers import behind_events, set_up
 from svc.clock import SystemClock
+from tests.bench.history import TURN_EVENTS, Mix, write_history
+from tests.bench.servers import behind_events, set_up
 
 SESSION_TURNS = (2, 1)
 REPORTS = "/v1/score_v3/report"
@@ -105,7 +105,7 @@ class Made(NamedTuple):
 def main(sub_sessions: int, rounds: int, var: Path | None) -> None:
     """A monthly report over so many sub-sessions: seconds until it is there, and the loop's longest stand.
 
-    Example: python -m bench.report --sub-sessions 2000 --rounds 1
+    Example: python -m tests.bench.report --sub-sessions 2000 --rounds 1
     """
     console = Console(width=110)
     with TemporaryDirectory(prefix="svc-bench-") as folder:
@@ -148,7 +148,7 @@ def _key(var: Path) -> str:
 
 @contextmanager
 def _served(var: Path, key: str) -> Iterator[Served]:
-    command = [sys.executable, "-m", "bench.beating", str(var)]
+    command = [sys.executable, "-m", "tests.bench.beating", str(var)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             yield Served(process, key)

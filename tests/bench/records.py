@@ -15,10 +15,10 @@ import trio
 from rich.console import Console
 from rich.table import Table
 
-from bench.load import put_load
-from bench.results import Result
-from bench.servers import Resident, bare_route, fresh_service
-from bench.telemetry import BATCH_RECORDS, export
+from tests.bench.load import put_load
+from tests.bench.results import Result
+from tests.bench.servers import Resident, bare_route, fresh_service
+from tests.bench.telemetry import BATCH_RECORDS, export
 
 CONNECTIONS = 4
 """Agents of one developer that export at the same time."""

@@ -19,13 +19,13 @@ from aggregates.decide import Context, decide, touched_streams
 from aggregates.scope import Scope
 from aggregates.telemetry.exports import Export, Means
 from aggregates.telemetry.splitting import split
-from bench.load import prompt_text
-from bench.telemetry import exported, pairs
 from svc.actors import Streams
 from svc.codec import NewEvent
 from svc.event_log import open_log
 from svc.store import EventStore
 from svc.vault import Vault
+from tests.bench.load import prompt_text
+from tests.bench.telemetry import exported, pairs
 
 TURN_EVENTS = 7
 RECORDS_PER_EXPORT = (6, 5, 5, 5)

@@ -109,7 +109,7 @@ def fresh_service() -> Iterator[Serving]:
 @contextmanager
 def bare_route() -> Iterator[int]:
     """The port of a server that reads and decodes, and no more."""
-    with _started([sys.executable, "-m", "bench.bare"]) as server:
+    with _started([sys.executable, "-m", "tests.bench.bare"]) as server:
         yield server.port
 
 
