@@ -49,7 +49,7 @@ faults: dev
 
 # Seeded histories of the whole service against a naive model; docs/simulation.md.
 soak: dev
-	$(BIN)/python -m sim --seconds $(or $(SECONDS),600) --details
+	$(BIN)/python -m tests.sim --seconds $(or $(SECONDS),600) --details
 
 # Holds the service against its own description, by a tool in an environment of its own; some minutes, needs PyPI once.
 SCHEMATHESIS := build/api-check

@@ -10,10 +10,6 @@ from typing import Literal
 import msgspec
 import trio
 
-from sim import disk
-from sim.fate import Fate, Place
-from sim.life import Life, Side
-from sim.wire import Answer, Lost
 from svc.clock import FixedClock
 from svc.codec import Codec
 from svc.limits import STORE_BUSY_TIMEOUT_MS
@@ -21,6 +17,10 @@ from svc.memory_store import MemoryRecorder
 from svc.sqlite_store import WRITER_PRAGMAS, SplitDatastore, SqliteRecorder
 from svc.store import EventStore, LogRecorder, StoreUnavailable
 from svc.vault import FileKeys, Vault
+from tests.sim import disk
+from tests.sim.fate import Fate, Place
+from tests.sim.life import Life, Side
+from tests.sim.wire import Answer, Lost
 
 StoreKind = Literal["memory", "sqlite"]
 

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 import trio
 
-from sim.chance import Patches
-from sim.fate import FATE, Fate
+from tests.sim.chance import Patches
+from tests.sim.fate import FATE, Fate
 
 T = TypeVar("T")
 

@@ -8,8 +8,6 @@ from typing import Literal
 import trio
 import trio.testing
 
-from sim.fate import FATE, Fate
-from sim.wire import Connection, Lost, Stream, serve
 from svc.app import Built, build
 from svc.clock import Clock
 from svc.limits import BEGIN_SECONDS
@@ -18,6 +16,8 @@ from svc.store import EventStore
 from svc.vault import Vault
 from svc_http.app import build_api, build_intake
 from svc_http.listener import Listener
+from tests.sim.fate import FATE, Fate
+from tests.sim.wire import Connection, Lost, Stream, serve
 
 Side = Literal["intake", "api"]
 

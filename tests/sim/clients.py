@@ -6,12 +6,12 @@ from typing import Any
 
 import trio
 
-from sim import sending
-from sim.life import Side
-from sim.model import Divergence, Person, same, trusted
-from sim.stories import Point, Record, Turn
-from sim.wire import Answer, Lost
-from sim.world import ANSWER_SECONDS_MAX, World
+from tests.sim import sending
+from tests.sim.life import Side
+from tests.sim.model import Divergence, Person, same, trusted
+from tests.sim.stories import Point, Record, Turn
+from tests.sim.wire import Answer, Lost
+from tests.sim.world import ANSWER_SECONDS_MAX, World
 
 TRIES_SECONDS_MAX = 900.0
 """In virtual time: faults last for a minute at most, so nothing stays refused for so long."""

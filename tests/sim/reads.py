@@ -8,12 +8,12 @@ from random import Random
 from typing import Any
 from urllib.parse import urlencode
 
-from sim import model
-from sim.clients import Clients
-from sim.model import Divergence, Person, Usage, same
-from sim.sending import NANO
-from sim.stories import DAY_US, Record, Session
-from sim.wire import Answer
+from tests.sim import model
+from tests.sim.clients import Clients
+from tests.sim.model import Divergence, Person, Usage, same
+from tests.sim.sending import NANO
+from tests.sim.stories import DAY_US, Record, Session
+from tests.sim.wire import Answer
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _USD_DIGITS = 9

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sim.stories import PRICED, Point, Record, Turn
+from tests.sim.stories import PRICED, Point, Record, Turn
 
 NANO = 1_000_000_000
 

@@ -10,13 +10,13 @@ import svc.archive.lane
 import svc.journal
 import svc.worker
 import svc_http.otlp
-from sim.chance import Patches
-from sim.clients import Clients
-from sim.fate import FATE, PLACES, Place
-from sim.world import World
 from svc.replay import build
 from svc.rules import RULES_VERSION
 from svc.views import new_file
+from tests.sim.chance import Patches
+from tests.sim.clients import Clients
+from tests.sim.fate import FATE, PLACES, Place
+from tests.sim.world import World
 
 STEPS_TO_DEATH: dict[Place, int] = {"thread": 80, "insert": 25, "read": 60, "views": 500}
 """How many of each kind a step of a history makes, about."""

@@ -1,4 +1,11 @@
-"""`python -m sim` and `make soak`: histories one after the other, until the time is over or something does not hold."""
+"""`python -m tests.sim` and `make soak`: histories one after the other, until time is over or something does not hold.
+
+The modules, from the bottom up: `chance` (everything random comes of the seed), `threads` (there is one thread),
+`disk` (faults and deaths below the log and the views), `wire` (connections without sockets), `life` (the service from a
+start to its death), `world` (lives one after the other, and what they leave on the disk), `stories` (what agents see),
+`model` (what was acknowledged), `clients` (who sends it), `reads` (what the service says, held against the model),
+`faults` (what befalls the service), `history` (all of it, step by step).
+"""
 
 import sys
 import time
@@ -10,8 +17,8 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from sim.history import Failed, Size, Told, history
-from sim.world import StoreKind
+from tests.sim.history import Failed, Size, Told, history
+from tests.sim.world import StoreKind
 
 STORES: tuple[StoreKind, ...] = ("memory", "sqlite")
 
@@ -65,7 +72,7 @@ class Sum:
 def main(seed: int | None, first: int, seconds: float, steps: int, store: StoreKind | None, details: bool) -> None:
     """Seeded histories of the whole service against a naive model. Exit code 1 if anything does not hold.
 
-    Example: python -m sim --seconds 600
+    Example: python -m tests.sim --seconds 600
     """
     console = Console(width=110)
     total = Sum()
@@ -90,7 +97,7 @@ def _one(seed: int, kind: StoreKind, steps: int, total: Sum, console: Console) -
     except Failed as failed:
         total.failures.append(failed)
         console.print(str(failed), style="bold red", markup=False, soft_wrap=True)
-        console.print(f"again: python -m sim --seed {seed} --store {kind} --steps {steps}", markup=False)
+        console.print(f"again: python -m tests.sim --seed {seed} --store {kind} --steps {steps}", markup=False)
 
 
 def _details(total: Sum, console: Console) -> None:

@@ -10,8 +10,8 @@ from typing import Any, cast
 from eventsourcing.persistence import StoredEvent
 
 import svc.views
-from sim.fate import FATE, Fate
 from svc.store import LogRecorder
+from tests.sim.fate import FATE, Fate
 
 _READS = ("select_", "max_notification_id")
 

@@ -19,16 +19,16 @@ import svc.actors
 import svc.archive.lane
 import svc.journal
 import svc.worker
-from sim import disk, sending, stories, threads
-from sim.chance import in_virtual_time, patched, seeded
-from sim.clients import Clients, Tally
-from sim.fate import FATE
-from sim.faults import Faults, narrow_bounds
-from sim.model import Divergence, Person, same
-from sim.reads import Reads
-from sim.stories import DAY_US, HOUR_US, MINUTE_US, Session
-from sim.world import StoreKind, World
 from svc.replay import build, copy_of, digests
+from tests.sim import disk, sending, stories, threads
+from tests.sim.chance import in_virtual_time, patched, seeded
+from tests.sim.clients import Clients, Tally
+from tests.sim.fate import FATE
+from tests.sim.faults import Faults, narrow_bounds
+from tests.sim.model import Divergence, Person, same
+from tests.sim.reads import Reads
+from tests.sim.stories import DAY_US, HOUR_US, MINUTE_US, Session
+from tests.sim.world import StoreKind, World
 
 START_US = 1_780_272_000 * 1_000_000
 """A midnight of UTC."""

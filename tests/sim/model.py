@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from sim.stories import DAY_US, MINUTE_US, Point, Record, Session, Turn, price_nano
+from tests.sim.stories import DAY_US, MINUTE_US, Point, Record, Session, Turn, price_nano
 
 TRUSTED_AHEAD_US = 10 * MINUTE_US
 
