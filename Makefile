@@ -45,7 +45,7 @@ bench: dev
 
 # kill -9, a power cut, a full disk … put to the real program; docs/faults.md. A proof takes ROUNDS=300.
 faults: dev
-	$(BIN)/python -m faults --rounds $${ROUNDS:-20}
+	$(BIN)/python -m tests.faults --rounds $${ROUNDS:-20}
 
 # Seeded histories of the whole service against a naive model; docs/simulation.md.
 soak: dev

@@ -12,13 +12,13 @@ from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
-from faults.clock import faketime, shifted
-from faults.household import House, verify, wait_gone
-from faults.ledger import LogReader
-from faults.outcome import Outcome
-from faults.program import NO_MORE, environment
-from faults.trial import Trial
 from svc.event_log import EVENTS_FILE
+from tests.faults.clock import faketime, shifted
+from tests.faults.household import House, verify, wait_gone
+from tests.faults.ledger import LogReader
+from tests.faults.outcome import Outcome
+from tests.faults.program import NO_MORE, environment
+from tests.faults.trial import Trial
 
 CAPTURES = (150, 300)
 KILLS = 3

@@ -9,13 +9,13 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from faults.captures import NEVER
-from faults.disk import Disk, differences
-from faults.household import House, verify, wait_gone, wait_level
-from faults.ledger import LogReader
-from faults.outcome import Outcome
-from faults.tracing import Call, calls_in, strace
-from faults.trial import Trial
+from tests.faults.captures import NEVER
+from tests.faults.disk import Disk, differences
+from tests.faults.household import House, verify, wait_gone, wait_level
+from tests.faults.ledger import LogReader
+from tests.faults.outcome import Outcome
+from tests.faults.tracing import Call, calls_in, strace
+from tests.faults.trial import Trial
 
 LIFE_CAPTURES = (30, 120)
 CUTS = 8

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parent.parent.parent
 READY_SECONDS = 600.0
 """Nothing here fails because a machine is slow: a server that is not ready by then never will be."""
 COMMAND_SECONDS = 1200.0

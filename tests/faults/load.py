@@ -12,9 +12,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from faults.captures import Capture, Writer
-from faults.ledger import Ledger
-from faults.program import Owner, Server
+from tests.faults.captures import Capture, Writer
+from tests.faults.ledger import Ledger
+from tests.faults.program import Owner, Server
 
 TIMEOUT_SECONDS = 300.0
 """For an answer: a shared machine may stand still for a minute."""

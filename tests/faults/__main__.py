@@ -17,15 +17,15 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from faults.clock import clock_back
-from faults.commands import killed_commands
-from faults.damage import damaged_archive, damaged_views
-from faults.kills import kill_rounds
-from faults.outcome import Outcome
-from faults.power import power_cuts
-from faults.program import Program, program_of
-from faults.refusing import full_disk, no_sync, read_only
-from faults.trial import Trial
+from tests.faults.clock import clock_back
+from tests.faults.commands import killed_commands
+from tests.faults.damage import damaged_archive, damaged_views
+from tests.faults.kills import kill_rounds
+from tests.faults.outcome import Outcome
+from tests.faults.power import power_cuts
+from tests.faults.program import Program, program_of
+from tests.faults.refusing import full_disk, no_sync, read_only
+from tests.faults.trial import Trial
 
 
 class Kind(NamedTuple):
@@ -72,7 +72,7 @@ def main(
 ) -> None:
     """Put faults to the real program in folders of its own. Ends with 1 where something is not as it must be.
 
-    Example: python -m faults --rounds 300 --only kills
+    Example: python -m tests.faults --rounds 300 --only kills
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that no server is left behind then, either
     seed = random.randrange(10**6) if seed is None else seed

@@ -4,9 +4,9 @@ import random
 import time
 from collections.abc import Callable
 
-from faults.household import House, wait_level
-from faults.program import Server, kill_processes
-from faults.trial import Trial
+from tests.faults.household import House, wait_level
+from tests.faults.program import Server, kill_processes
+from tests.faults.trial import Trial
 
 FOLDER_ROUNDS = 20
 """Rounds on one folder; then all of it is proven, which takes some seconds, and the next folder begins."""

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import msgspec
 
-from faults.captures import NEVER
-from faults.tracing import Call, NotUnderstood
+from tests.faults.captures import NEVER
+from tests.faults.tracing import Call, NotUnderstood
 
 _SKIPPED = ("-shm",)
 """SQLite's index of a write-ahead log is built anew by the first who opens it."""

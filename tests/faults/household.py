@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from faults.captures import Capture
-from faults.ledger import LogReader
-from faults.load import TIMEOUT_SECONDS, Load, get, load_of, post
-from faults.outcome import Outcome
-from faults.program import Owner, Program, Server, kill_processes, processes_of
+from tests.faults.captures import Capture
+from tests.faults.ledger import LogReader
+from tests.faults.load import TIMEOUT_SECONDS, Load, get, load_of, post
+from tests.faults.outcome import Outcome
+from tests.faults.program import Owner, Program, Server, kill_processes, processes_of
 
 LEVEL_SECONDS = 600.0
 """How long views may take to hold everything, on a machine that may stand still for minutes."""

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from faults.folders import NotHere, filled, small_disk
-from faults.household import House, wait_level
-from faults.load import get
-from faults.outcome import Outcome
-from faults.program import Server, log_tail, processes_of
-from faults.trial import Trial
+from tests.faults.folders import NotHere, filled, small_disk
+from tests.faults.household import House, wait_level
+from tests.faults.load import get
+from tests.faults.outcome import Outcome
+from tests.faults.program import Server, log_tail, processes_of
+from tests.faults.trial import Trial
 
 Illness = Callable[[Path], AbstractContextManager[None]]
 """What a folder suffers from until the end of a block."""

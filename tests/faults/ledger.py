@@ -11,10 +11,10 @@ import msgspec
 from eventsourcing.persistence import Notification
 
 from aggregates.events import Event, OperationClaimed, PromptAnswered, PromptCaptured, RecordsCaptured
-from faults.captures import NEVER, Capture
 from svc.codec import Codec
 from svc.event_log import EVENTS_FILE, KEYS_FOLDER
 from svc.vault import FileKeys, Vault
+from tests.faults.captures import NEVER, Capture
 
 _SHOWN_MAX = 3
 

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from faults.household import House, household
-from faults.outcome import Outcome
-from faults.program import NotReady, Program
-from faults.tracing import NotUnderstood
+from tests.faults.household import House, household
+from tests.faults.outcome import Outcome
+from tests.faults.program import NotReady, Program
+from tests.faults.tracing import NotUnderstood
 
 BROKEN = (NotReady, NotUnderstood, OSError, RuntimeError, subprocess.SubprocessError, sqlite3.Error)
 """What ends a folder's trial before its end, and is itself a deviation."""

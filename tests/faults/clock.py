@@ -6,12 +6,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from faults.household import House
-from faults.ledger import LogReader
-from faults.load import get
-from faults.outcome import Outcome
-from faults.program import Server
-from faults.trial import Trial
+from tests.faults.household import House
+from tests.faults.ledger import LogReader
+from tests.faults.load import get
+from tests.faults.outcome import Outcome
+from tests.faults.program import Server
+from tests.faults.trial import Trial
 
 LIBRARIES = ("/usr/lib/*/faketime/libfaketime.so.1", "/usr/local/lib/faketime/libfaketime.so.1")
 JUMPS = ("-2h", "-3d", "+0s", "-40s", "+2d", "-1d", "+0s")

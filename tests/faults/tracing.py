@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from faults.captures import NEVER
+from tests.faults.captures import NEVER
 
 CALLS = (
     "openat,write,pwrite64,writev,pwritev,pwritev2,lseek,ftruncate,truncate,fallocate,fsync,fdatasync,sync_file_range,"

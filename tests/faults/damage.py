@@ -10,14 +10,14 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-from faults.household import LEVEL_SECONDS, House, wait_gone
-from faults.load import get
-from faults.outcome import Outcome
-from faults.program import Server, beside
-from faults.trial import Trial
 from svc.archive.folder import Archive
 from svc.archive.writing import archive_changes
 from svc.event_log import open_log
+from tests.faults.household import LEVEL_SECONDS, House, wait_gone
+from tests.faults.load import get
+from tests.faults.outcome import Outcome
+from tests.faults.program import Server, beside
+from tests.faults.trial import Trial
 
 CAPTURES = (40, 100)
 PAGE_BYTES = 4096
