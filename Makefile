@@ -60,7 +60,7 @@ api-check: dev
 
 # The labelled data is named by SVC_REAL_DATA and never part of the project.
 judge-report: dev
-	$(BIN)/python -m svc.judge_report "$${SVC_REAL_DATA:?set SVC_REAL_DATA to the folder that holds labels/}"
+	$(BIN)/python -m tests.judges.report "$${SVC_REAL_DATA:?set SVC_REAL_DATA to the folder that holds labels/}"
 
 # docs/explanations.md, after the judges or the demo have changed.
 explanations: dev

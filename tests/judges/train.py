@@ -1,6 +1,6 @@
 """Training the embedded rubric judge: labelled prompts in, `aggregates/judge_weights.py` out.
 
-    python -m svc.train_judges DATA_DIR [--out FILE]
+    python -m tests.judges.train DATA_DIR [--out FILE]
 
 It learns from the labelled prompts, from others of the same data that readers marked (`prompt_marks.py`), and from
 prompts that were written for it (`judge_examples.py`). Plain softmax and logistic regression with an L2 penalty
@@ -23,10 +23,10 @@ from aggregates.reading import read_prompt
 from aggregates.rubric import context_names
 from aggregates.rubric_model import ALL_FEATURES, CONTEXT_NUMBER, MAY_REST_ON_PASTED, PASTED, RubricModel, crossed
 from aggregates.verdicts import APPLIES_TO, BOOLEANS, INTENTS, BooleanName, Intent
-from svc import regression
-from svc.judge_examples import Example, examples, lettered
 from svc.labelled import PromptItem, PromptLabel, as_labelled_turn, labelled_prompts, prompt_item, read_lines
-from svc.prompt_marks import INTENT_LETTERS, MARKS, mark_of
+from tests.judges import regression
+from tests.judges.judge_examples import Example, examples, lettered
+from tests.judges.prompt_marks import INTENT_LETTERS, MARKS, mark_of
 
 INTENT_PENALTY = 0.012
 BOOLEAN_PENALTY = 0.014
@@ -265,7 +265,7 @@ def source_of(trained: Tables) -> str:
     """The text of the weights file."""
     bias, weights, boolean_bias, boolean_weights = trained
     lines = [
-        '"""Weights of the rubric judge, thousandths of a logit; written by `python -m svc.train_judges`, not by hand.',
+        '"""Weights of the rubric judge, thousandths of a logit; written by `make train-judges`, not by hand.',
         "",
         "One number per intent, or per boolean, in the order of `verdicts.INTENTS` and `verdicts.BOOLEANS`.",
         '"""',
@@ -293,7 +293,7 @@ def source_of(trained: Tables) -> str:
 def main(data_dir: Path, out: Path | None) -> None:
     """Train the rubric judge on DATA_DIR/labels/prompts.jsonl and write its weights."""
     items = items_of(data_dir)
-    target = out or Path(__file__).parent.parent / "aggregates" / "judge_weights.py"
+    target = out or Path(__file__).parents[2] / "aggregates" / "judge_weights.py"
     target.write_text(source_of(tables(items)), encoding="utf-8")
     click.echo(f"{len(items)} prompts -> {target}")
 

@@ -1,6 +1,6 @@
 """Training the embedded boundary judge: labelled sessions in, `aggregates/boundary_weights.py` out.
 
-    python -m svc.train_boundary DATA_DIR [--out FILE]
+    python -m tests.judges.train_boundary DATA_DIR [--out FILE]
 
 Logistic regression with an L2 penalty (`regression.py`), without randomness, so the same labels give the same file.
 Beside the labelled sessions it learns from others of the same data in which one reader marked the
@@ -17,11 +17,11 @@ import click
 
 from aggregates.boundary import BoundaryModel, stays
 from aggregates.boundary_signals import SIGNALS, OpenArc, boundary_signals
-from svc import regression
-from svc.boundary_examples import WRITTEN, arcs_between, written_sessions
-from svc.boundary_marks import MARKS
 from svc.labelled import SessionItem, as_labelled_turn, labelled_sessions, read_lines, session_item
-from svc.train_judges import folds
+from tests.judges import regression
+from tests.judges.boundary_examples import WRITTEN, arcs_between, written_sessions
+from tests.judges.boundary_marks import MARKS
+from tests.judges.train import folds
 
 PENALTY = 2.0
 """Of the squared weights, against the sum of the log-losses."""
@@ -156,7 +156,7 @@ def _marked(name: str, turns: Sequence[dict[str, Any]]) -> SessionItem:
 def source_of(model: BoundaryModel) -> str:
     """The text of the weights file."""
     lines = [
-        '"""Weights of the boundary judge, thousandths of a logit; written by `python -m svc.train_boundary`."""',
+        '"""Weights of the boundary judge, thousandths of a logit; written by `make train-judges`."""',
         "",
         f"BOUNDARY_BIAS = {model.bias}",
         "BOUNDARY_WEIGHTS: dict[str, int] = {",
@@ -178,7 +178,7 @@ def main(data_dir: Path, out: Path | None) -> None:
     """Train the boundary judge on DATA_DIR/labels/sessions.jsonl and write its weights."""
     sessions = [each for each in labelled_sessions(data_dir / "labels" / "sessions.jsonl") if each.arcs is not None]
     further = further_sessions(data_dir)
-    target = out or Path(__file__).parent.parent / "aggregates" / "boundary_weights.py"
+    target = out or Path(__file__).parents[2] / "aggregates" / "boundary_weights.py"
     target.write_text(source_of(train_boundary(sessions, further)), encoding="utf-8")
     click.echo(f"{len(sessions)} labelled and {len(further)} further sessions -> {target}")
 

@@ -16,8 +16,8 @@ from aggregates.arcs import cut_arcs
 from aggregates.floor import substance
 from aggregates.rubric import judge_prompt, standing_scores, sub_session_intent
 from aggregates.turn import Turn
-from svc.judge_measures import Share, correlation, number_text, share_text
 from svc.labelled import as_labelled_turn, judge_arc, read_lines, session_item
+from tests.judges.measures import Share, correlation, number_text, share_text
 
 
 class SubSessionSeen(msgspec.Struct, frozen=True):

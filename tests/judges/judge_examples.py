@@ -1,6 +1,6 @@
 """Prompts written for training, from many kinds of projects, so that the judges do not know one team's talk only.
 
-`judge_prompts/` holds one file for each intent. A line is the letters of the booleans that are true, `|`, and the
+`prompts/` holds one file for each intent. A line is the letters of the booleans that are true, `|`, and the
 prompt, with `\\n` for a new line: g goal_explicit, s scope_bounded, r references_concrete, c context_sufficient,
 v verification_requested, k root_cause_oriented, p plan_first. A `+` before the letters marks a prompt that follows an
 answer. All of them were made up for this; none is anybody's.
@@ -12,7 +12,7 @@ from typing import NamedTuple
 from aggregates.verdicts import BOOLEANS, INTENTS, BooleanName, Intent, applicable
 
 _LETTERS: dict[str, BooleanName] = dict(zip("gsrcvkp", BOOLEANS, strict=True))
-_FOLDER = Path(__file__).parent / "judge_prompts"
+_FOLDER = Path(__file__).parent / "prompts"
 
 
 class Example(NamedTuple):

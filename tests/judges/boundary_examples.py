@@ -1,6 +1,6 @@
 """Sessions written to train the boundary judge, of people and kinds of projects that the labelled ones are not.
 
-`boundary_sessions/` holds them, a file for each kind of work. One prompt a line, with `\\n` for a new line; a blank
+`sessions/` holds them, a file for each kind of work. One prompt a line, with `\\n` for a new line; a blank
 line parts sessions. `#` opens another goal, `-` goes on with the one before; the number after it says how many minutes
 after the prompt before. After ` | ` stands what the agent did: the files it changed, `?` and a file it looked at, `$`
 and a command; after ` => ` how its answer ended. All of them were made up for this; none is anybody's.
@@ -17,7 +17,7 @@ from svc.labelled import SessionItem, session_item
 
 WRITTEN = "written:"
 """How the names of written sessions begin."""
-_FOLDER = Path(__file__).parent / "boundary_sessions"
+_FOLDER = Path(__file__).parent / "sessions"
 _LINE = re.compile(r"([#-])(\d+) (.+?)(?: \| (.*?))?(?: =>(?: (.*))?)?")
 _START = datetime(2026, 1, 5, 9, tzinfo=UTC)
 

@@ -1,6 +1,6 @@
 """How good the embedded judges are, measured on labelled data (scoring.md, section 9).
 
-    python -m svc.judge_report DATA_DIR [--json] [--shipped]
+    python -m tests.judges.report DATA_DIR [--json] [--shipped]
 
 DATA_DIR holds `labels/` and, for the comparison with commits, `entire-checkpoints/`. The rubric judge is trained anew
 for each of five parts of the sessions and judges the part it has not seen, and so is the boundary judge; `--shipped`
@@ -22,9 +22,17 @@ from aggregates.rubric import judge_prompt
 from aggregates.rubric_model import SHIPPED, RubricModel
 from aggregates.turn import CHANGE, COMMIT, Turn
 from aggregates.verdicts import BOOLEANS, INTENTS
-from svc.built_cases import BuiltCases, measure_built_cases
-from svc.commit_report import AgainstCommits, against_commits, commits_table
-from svc.judge_measures import (
+from svc.labelled import (
+    SessionItem,
+    judge_arc,
+    label_of,
+    labelled_sessions,
+    prompt_item,
+    read_lines,
+)
+from tests.judges.built import BuiltCases, measure_built_cases
+from tests.judges.commits import AgainstCommits, against_commits, commits_table
+from tests.judges.measures import (
     BoundaryMeasures,
     OutcomeMeasures,
     Pair,
@@ -38,16 +46,8 @@ from svc.judge_measures import (
     share_text,
     worst_misses,
 )
-from svc.labelled import (
-    SessionItem,
-    judge_arc,
-    label_of,
-    labelled_sessions,
-    prompt_item,
-    read_lines,
-)
-from svc.train_boundary import further_sessions, train_boundary
-from svc.train_judges import folds, items_of, plain, session_of, train
+from tests.judges.train import folds, items_of, plain, session_of, train
+from tests.judges.train_boundary import further_sessions, train_boundary
 
 FOLDS = 5
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from aggregates.boundary_signals import SIGNALS
-from svc.boundary_examples import written_sessions
-from svc.boundary_marks import MARKS
-from svc.train_boundary import (
+from tests.judges.boundary_examples import written_sessions
+from tests.judges.boundary_marks import MARKS
+from tests.judges.train_boundary import (
     GOES_ON,
     boundary_rows,
     digest_of,

@@ -1,10 +1,10 @@
 """The words and pairs of words that the rubric judge looks for beside its lexicons: `aggregates/judge_words.py`.
 
-    python -m svc.judge_words DATA_DIR
+    python -m tests.judges.judge_words DATA_DIR
 
 They stand in prompts that were written for training (`judge_examples.py`): nothing that only people's own prompts hold
 is kept. Of pairs, those are kept that enough prompts show for a weight, people's own counted too. To be run when the
-written prompts have changed, before `python -m svc.train_judges`.
+written prompts have changed, before `python -m tests.judges.train`.
 """
 
 from collections import Counter
@@ -15,9 +15,9 @@ import click
 
 from aggregates.features import pairs_of, sentences_of
 from aggregates.pasted import look
-from svc.judge_examples import examples
 from svc.labelled import read_lines
-from svc.prompt_marks import MARKS, mark_of
+from tests.judges.judge_examples import examples
+from tests.judges.prompt_marks import MARKS, mark_of
 
 WORD_PROMPTS_MIN = 2
 """In how many written prompts a word stands at least."""
@@ -25,7 +25,7 @@ PAIR_PROMPTS_MIN = 3
 """In how many prompts of any kind a pair stands at least, one of them written."""
 LINE_CHARS = 100
 _OWN_CHARS = 2200
-_OUT = Path(__file__).parent.parent / "aggregates" / "judge_words.py"
+_OUT = Path(__file__).parents[2] / "aggregates" / "judge_words.py"
 
 
 def words_and_pairs(real: Iterable[str]) -> tuple[list[str], list[str]]:
@@ -65,7 +65,7 @@ def real_texts(data_dir: Path) -> list[str]:
 def source(words: Sequence[str], pairs: Sequence[str]) -> str:
     """The text of the module."""
     lines = [
-        '"""Words and pairs of words that are features of a prompt; written by `python -m svc.judge_words`.',
+        '"""Words and pairs of words that are features of a prompt; written by `python -m tests.judges.judge_words`.',
         "",
         "In a pair ^ is a sentence's beginning and $ its end.",
         '"""',

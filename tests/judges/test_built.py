@@ -2,10 +2,10 @@
 
 import pytest
 
-from svc.built_cases import first_is_complete, measure_built_cases
-from svc.commit_report import fisher_interval
-from svc.judge_measures import Share
-from svc.outcome_cases import CASES, MISSED, REACHED, Case
+from tests.judges.built import first_is_complete, measure_built_cases
+from tests.judges.cases import CASES, MISSED, REACHED, Case
+from tests.judges.commits import fisher_interval
+from tests.judges.measures import Share
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.rule for case in CASES])

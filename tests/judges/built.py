@@ -14,8 +14,8 @@ from aggregates.word_table import WordTable
 from aggregates.words import Words
 from projections.apply import apply
 from projections.schema import create
-from svc.judge_measures import Share
-from svc.outcome_cases import CASES
+from tests.judges.cases import CASES
+from tests.judges.measures import Share
 
 _NAMESPACE = UUID("5b0b6b5e-55a0-5d0e-8f1f-0a7c4b6f2d11")
 _SESSION = "built"
@@ -32,7 +32,7 @@ class BuiltCases(msgspec.Struct, frozen=True):
 
 
 def measure_built_cases() -> BuiltCases:
-    """All cases of `outcome_cases.py`."""
+    """All cases of `cases.py`."""
     right: dict[bool, list[bool]] = {False: [], True: []}
     for case in CASES:
         right[case.complete].append(first_is_complete(case.script) is case.complete)
@@ -45,7 +45,7 @@ class _Placed(msgspec.Struct, frozen=True):
 
 
 def first_is_complete(script: str) -> bool:
-    """Whether the first sub-session of a script (`outcome_cases.py`) reached its goal, an hour after it ended."""
+    """Whether the first sub-session of a script (`cases.py`) reached its goal, an hour after it ended."""
     facts = [_Placed(place, event) for place, event in enumerate(_Told(script).events(), 1)]
     events = {fact.position: fact.event for fact in facts}
     db = sqlite3.connect(":memory:", isolation_level=None)
