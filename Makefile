@@ -62,6 +62,11 @@ api-check: dev
 judge-report: dev
 	$(BIN)/python -m tests.judges.report "$${SVC_REAL_DATA:?set SVC_REAL_DATA to the folder that holds labels/}"
 
+# Writes the judges' words and weights into aggregates/; then raise SCHEMA_VERSION, and look at the report.
+train-judges: dev
+	for judge in words rubric boundary; do \
+	  $(BIN)/python -m tests.judges.train $$judge "$${SVC_REAL_DATA:?set SVC_REAL_DATA to the folder that holds labels/}" || exit 1; done
+
 # docs/explanations.md, after the judges or the demo have changed.
 explanations: dev
 	SVC_WRITE_PAGES=1 $(BIN)/python -m pytest -q tests/svc_http/test_explanations_page.py

@@ -5,7 +5,7 @@ as near to the truth that a goal was reached as data comes; a question has none.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,8 @@ from aggregates.arcs import cut_arcs
 from aggregates.floor import substance
 from aggregates.rubric import judge_prompt, standing_scores, sub_session_intent
 from aggregates.turn import Turn
-from svc.labelled import as_labelled_turn, judge_arc, read_lines, session_item
+from svc.cli.judging import Item, judge_arc, read_lines, session_turns
+from tests.judges.labels import as_labelled_turn
 from tests.judges.measures import Share, correlation, number_text, share_text
 
 
@@ -100,22 +101,21 @@ def _row(name: str, seen: Sequence[SubSessionSeen]) -> DeveloperRow:
     )
 
 
-def _seen(session: Mapping[str, Any], raw: Sequence[Mapping[str, Any]]) -> list[SubSessionSeen]:
+def _seen(session: Item, raw: Sequence[Item]) -> list[SubSessionSeen]:
     """The qualifying sub-sessions of one agent session."""
-    item = session_item({"session": session["session_id"], "turns": [as_labelled_turn(turn) for turn in raw]})
+    turns = session_turns({"session": session["session_id"], "turns": [as_labelled_turn(turn) for turn in raw]})
     checkpoints = [{"prompt": "", "ts": each["created_at"]} for each in session["checkpoints"]]
-    times = [turn.started_us for turn in session_item({"turns": checkpoints}).turns]
+    times = [turn.started_us for turn in session_turns({"turns": checkpoints})]
     found: list[SubSessionSeen] = []
-    start = 0
-    for arc in cut_arcs(item.turns, "start", None):
-        turns = item.turns[start : start + len(arc.turn_ids)]
-        start += len(arc.turn_ids)
-        following = item.turns[start] if start < len(item.turns) else None
-        verdict = judge_arc(turns, following)
-        if verdict["intent"] is not None and substance(turns).passed:
-            end_us = None if following is None else following.started_us
-            committed = any(turns[0].started_us <= at and (end_us is None or at <= end_us) for at in times)
-            found.append(SubSessionSeen(verdict["goal_complete"] is True, committed, _scores(turns)))
+    end = 0
+    for arc in cut_arcs(turns, "start", None):
+        start, end = end, end + len(arc.turn_ids)
+        members = turns[start:end]
+        verdict = judge_arc(turns, start, end)
+        if verdict["intent"] is not None and substance(members).passed:
+            end_us = turns[end].started_us if end < len(turns) else math.inf
+            committed = any(members[0].started_us <= at <= end_us for at in times)
+            found.append(SubSessionSeen(verdict["goal_complete"] is True, committed, _scores(members)))
     return found
 
 

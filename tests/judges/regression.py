@@ -167,3 +167,15 @@ def _way(slope: _Floats, steps: Sequence[tuple[_Floats, _Floats, float]]) -> _Fl
 
 def _dot(a: _Floats, b: _Floats) -> float:
     return float((a * b).sum())
+
+
+def folds(sessions: Sequence[str], count: int) -> list[frozenset[int]]:
+    """Places split into `count` parts of near equal size by whole sessions: the largest first, to the smallest part."""
+    sizes = Counter(sessions)
+    part_of: dict[str, int] = {}
+    totals = [0] * count
+    for session in sorted(sizes, key=lambda each: (-sizes[each], each)):
+        part = totals.index(min(totals))
+        part_of[session] = part
+        totals[part] += sizes[session]
+    return [frozenset(p for p, session in enumerate(sessions) if part_of[session] == part) for part in range(count)]

@@ -8,9 +8,8 @@ judges with the weights of this version instead, which have seen the labels. The
 hand, with these sessions at hand: its figures are not cross-validated.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 import msgspec
@@ -22,16 +21,10 @@ from aggregates.rubric import judge_prompt
 from aggregates.rubric_model import SHIPPED, RubricModel
 from aggregates.turn import CHANGE, COMMIT, Turn
 from aggregates.verdicts import BOOLEANS, INTENTS
-from svc.labelled import (
-    SessionItem,
-    judge_arc,
-    label_of,
-    labelled_sessions,
-    prompt_item,
-    read_lines,
-)
+from svc.cli.judging import Item, judge_arc, label_of, read_lines
 from tests.judges.built import BuiltCases, measure_built_cases
 from tests.judges.commits import AgainstCommits, against_commits, commits_table
+from tests.judges.labels import SessionItem, labelled_sessions, prompt_item
 from tests.judges.measures import (
     BoundaryMeasures,
     OutcomeMeasures,
@@ -46,7 +39,8 @@ from tests.judges.measures import (
     share_text,
     worst_misses,
 )
-from tests.judges.train import folds, items_of, plain, session_of, train
+from tests.judges.regression import folds
+from tests.judges.train import items_of, plain, session_of, train
 from tests.judges.train_boundary import further_sessions, train_boundary
 
 FOLDS = 5
@@ -66,7 +60,7 @@ class Report(msgspec.Struct, frozen=True):
 def report(data_dir: Path, *, shipped: bool = False) -> Report:
     """Measure the judges on DATA_DIR."""
     pairs = prompt_pairs(data_dir, shipped=shipped)
-    sessions = [each for each in labelled_sessions(data_dir / "labels" / "sessions.jsonl") if each.arcs is not None]
+    sessions = labelled_sessions(data_dir)
     return Report(
         measure_prompts(pairs),
         tuple(worst_misses(pairs)),
@@ -96,7 +90,7 @@ def prompt_pairs(data_dir: Path, *, shipped: bool = False) -> list[Pair]:
     return [pairs[place] for place in sorted(pairs)]
 
 
-def _pair(raw: Mapping[str, Any], model: RubricModel) -> Pair:
+def _pair(raw: Item, model: RubricModel) -> Pair:
     item = prompt_item(raw, model)
     assert item.label is not None
     rubric = judge_prompt(item.turn.prompt, item.earlier, model)
@@ -149,9 +143,8 @@ def outcomes_of(session: SessionItem) -> list[tuple[bool | None, bool]]:
     """goal_complete by the experts and by the judge, on the arcs as the experts cut them."""
     verdicts = []
     for arc in session.arcs or ():
-        turns = session.turns[arc.start - 1 : arc.end]
-        following = session.turns[arc.end] if arc.end < len(session.turns) else None
-        verdicts.append((arc.goal_complete, judge_arc(turns, following)["goal_complete"] is True))
+        judged = judge_arc(session.turns, arc.start - 1, arc.end)
+        verdicts.append((arc.goal_complete, judged["goal_complete"] is True))
     return verdicts
 
 

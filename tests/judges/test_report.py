@@ -1,4 +1,4 @@
-"""Labelled items, the trainer and the measures; and, where the labelled data is at hand, how good the judges are."""
+"""The trainer and the measures; and, where the labelled data is at hand, how good the judges are."""
 
 import json
 import os
@@ -14,10 +14,8 @@ from hypothesis import strategies as st
 from aggregates.judge_words import PAIRS, WORDS
 from aggregates.rubric_model import CONTEXT_NUMBER
 from aggregates.verdicts import BOOLEANS, applicable
-from svc.labelled import judge_prompt_item, judge_session_item, labelled_sessions, read_lines, session_item
-from tests.judges import regression, train
-from tests.judges.judge_examples import examples, lettered
-from tests.judges.judge_words import words_and_pairs
+from tests.judges import labels, regression, train
+from tests.judges.labels import INTENT_LETTERS, PROMPT_MARKS, examples, labelled_sessions, lettered, mark_of
 from tests.judges.measures import (
     Pair,
     Share,
@@ -28,9 +26,8 @@ from tests.judges.measures import (
     measure_prompts,
     worst_misses,
 )
-from tests.judges.prompt_marks import INTENT_LETTERS, MARKS, mark_of
 from tests.judges.report import boundary_pairs, main, outcomes_of
-from tests.judges.train import folds, source_of, tables, written_items
+from tests.judges.train import source_of, tables, words_and_pairs, written_items
 from tests.judges.train_boundary import further_sessions
 
 
@@ -39,71 +36,6 @@ def pair(expert: str, judged: str, *, earned: bool = True, name: str = "p") -> P
     true: dict[Any, bool | None] = {n: True if n in applicable(expert) else None for n in BOOLEANS}  # type: ignore[arg-type]
     said: dict[Any, bool | None] = {n: earned if n in applicable(judged) else None for n in BOOLEANS}  # type: ignore[arg-type]
     return Pair(name, "ok", expert, true, "ok", judged, said)  # type: ignore[arg-type]
-
-
-def session(*turns: dict[str, Any], arcs: list[dict[str, Any]] | None = None) -> dict[str, Any]:
-    """A session item as the label files write it."""
-    item: dict[str, Any] = {"session": "s:1", "turns": list(turns)}
-    return item if arcs is None else {**item, "arcs": arcs}
-
-
-def test_a_prompt_item_without_a_label_is_judged_in_the_labels_shape() -> None:
-    """Id, status, intent and the seven booleans, null where one does not apply."""
-    judged = judge_prompt_item({"id": "x:1", "earlier_turns": [], "prompt": "How does the cache work?"})
-    assert judged["id"] == "x:1"
-    assert list(judged["label"]) == ["status", "intent", *BOOLEANS]
-    assert judged["label"]["intent"] == "question"
-    assert judged["label"]["scope_bounded"] is None
-
-
-def test_a_session_item_is_judged_into_arcs_that_cover_its_turns() -> None:
-    """From the first turn to the last, without a gap."""
-    judged = judge_session_item(
-        session(
-            {
-                "prompt": "Rename getUsr to getUser in src/user.ts",
-                "tools": ["Edit src/user.ts"],
-                "response_end": "Done.",
-            },
-            {"prompt": "/clear", "tools": [], "response_end": ""},
-            {"prompt": "Add a chart to the weekly report", "tools": [], "response_end": "Which one?"},
-        )
-    )
-    bounds = [(arc["start"], arc["end"]) for arc in judged["arcs"]]
-    assert bounds == [(1, 1), (2, 3)]
-    assert set(judged["arcs"][0]) == {"start", "end", "intent", "goal_complete", "confidence"}
-
-
-def test_tools_are_read_as_far_as_they_are_written() -> None:
-    """A failed edit changes nothing, a bare shell call mutates but is no check, a command is read."""
-    tools = ["Edit a.py [FAILED]", "Write b.py", "Bash", "Bash pytest -q", "Bash pytest -q [FAILED]", "Read c.py"]
-    work = session_item(session({"prompt": "x", "tools": tools, "more_tools": 4, "interrupted": True})).turns[0].work
-    assert work.marks == "CKkI"
-    assert work.tool_calls == 10
-    assert work.mutating_calls == 2
-    assert (len(work.touched_files), len(work.changed_files)) == (3, 1)
-
-
-def test_an_api_error_and_an_answer_leave_their_marks() -> None:
-    """The error last."""
-    turn = session_item(session({"prompt": "x", "response_end": "Well", "api_error": "529", "tools": []})).turns[0]
-    assert (turn.answered, turn.work.marks) == (True, "aE")
-
-
-@pytest.mark.parametrize("item", [{"turns": [{"prompt": None}]}, {"turns": [{}]}, {"turns": [{"prompt": 3}]}])
-def test_a_turn_without_a_text_is_refused_by_name(item: dict[str, Any]) -> None:
-    """The message says which turn."""
-    with pytest.raises(ValueError, match="turn 1: prompt is missing or no text"):
-        session_item(item)
-
-
-@pytest.mark.parametrize("line", ["{", "[1]"])
-def test_a_torn_line_is_refused_by_number(line: str, tmp_path: Path) -> None:
-    """Not JSON, or no object."""
-    path = tmp_path / "items.jsonl"
-    path.write_text("\n" + line + "\n")
-    with pytest.raises(ValueError, match="line 2"):
-        list(read_lines(path))
 
 
 @pytest.mark.parametrize(
@@ -176,7 +108,7 @@ def test_a_correlation_needs_three_points_that_vary() -> None:
 def test_folds_keep_sessions_whole() -> None:
     """And cover every item once."""
     sessions = ["a", "b", "a", "c", "c", "d", "e"]
-    parts = folds(sessions, 3)
+    parts = regression.folds(sessions, 3)
     assert sorted(place for part in parts for place in part) == list(range(7))
     for name in set(sessions):
         assert sum(any(sessions[place] == name for place in part) for part in parts) == 1
@@ -248,7 +180,7 @@ def test_a_pair_that_only_peoples_own_prompts_hold_is_no_feature() -> None:
 
 def test_marks_name_prompts_by_digest_alone() -> None:
     """An intent's letter, then those of booleans that apply to it."""
-    for digest, mark in MARKS.items():
+    for digest, mark in PROMPT_MARKS.items():
         assert len(digest) == len(mark_of("any", 1))
         intent = INTENT_LETTERS[mark[0]]
         assert sum(lettered(mark[1:], intent).values()) == len(mark) - 1
@@ -264,7 +196,7 @@ def test_a_marked_prompt_is_learned_from_with_the_turn_before_it(
     ]
     (tmp_path / "source").mkdir()
     (tmp_path / "source" / "turns.jsonl").write_text("\n".join(map(json.dumps, turns)))
-    monkeypatch.setattr(train, "MARKS", {mark_of("a", 2): "qgc"})
+    monkeypatch.setattr(labels, "PROMPT_MARKS", {mark_of("a", 2): "qgc"})
     (item,) = train.marked_items(tmp_path)
     assert (item.session, item.text, item.intent) == ("a", "why is the cache cold?", "question")
     assert item.booleans == {"goal_explicit": True, "context_sufficient": True}
@@ -326,7 +258,7 @@ def test_the_report_runs_over_the_labelled_data(real_data: Path) -> None:
 @pytest.mark.real_data
 def test_boundaries_and_outcomes_of_the_labelled_sessions_hold_their_level(real_data: Path) -> None:
     """As far as the judges of this version come."""
-    sessions = labelled_sessions(real_data / "labels" / "sessions.jsonl")
+    sessions = labelled_sessions(real_data)
     assert measure_boundaries(boundary_pairs(sessions, further_sessions(real_data))).f1 >= 0.64
     outcomes = measure_outcomes([verdict for each in sessions for verdict in outcomes_of(each)])
     assert (outcomes.sensitivity.value or 0) >= 0.8

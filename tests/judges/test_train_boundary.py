@@ -5,12 +5,10 @@ from pathlib import Path
 import pytest
 
 from aggregates.boundary_signals import SIGNALS
-from tests.judges.boundary_examples import written_sessions
-from tests.judges.boundary_marks import MARKS
+from tests.judges.labels import SESSION_MARKS, digest_of, written_sessions
 from tests.judges.train_boundary import (
     GOES_ON,
     boundary_rows,
-    digest_of,
     further_sessions,
     rate_cut,
     source_of,
@@ -61,6 +59,6 @@ def test_the_cut_lets_nearly_as_many_through_as_are_true(true: int, above: int) 
 
 def test_marks_name_sessions_by_digest_alone(tmp_path: Path) -> None:
     """And a folder without them gives the written ones."""
-    assert all(len(name) == len(digest_of("any")) for name in MARKS)
-    assert all(list(turns) == sorted(set(turns)) and 1 not in turns for turns in MARKS.values())
+    assert all(len(name) == len(digest_of("any")) for name in SESSION_MARKS)
+    assert all(list(turns) == sorted(set(turns)) and 1 not in turns for turns in SESSION_MARKS.values())
     assert len(further_sessions(tmp_path)) == len(written_sessions())

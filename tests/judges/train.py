@@ -1,32 +1,44 @@
-"""Training the embedded rubric judge: labelled prompts in, `aggregates/judge_weights.py` out.
+"""Training the embedded judges: labelled data in, modules of `aggregates/` out.
 
-    python -m tests.judges.train DATA_DIR [--out FILE]
+    python -m tests.judges.train words DATA_DIR      # to be run when the written prompts have changed, before the next
+    python -m tests.judges.train rubric DATA_DIR
+    python -m tests.judges.train boundary DATA_DIR
 
-It learns from the labelled prompts, from others of the same data that readers marked (`prompt_marks.py`), and from
-prompts that were written for it (`judge_examples.py`). Plain softmax and logistic regression with an L2 penalty
-(`regression.py`), without randomness, so the same labels give the same file. The file holds the names of features
-(cues, and words and pairs of words of the prompts that were written for training) and whole numbers, thousandths of a
-logit; nothing of the labelled texts.
+The rubric judge learns from labelled, marked and written prompts (`labels.py`). Plain softmax and logistic regression
+with an L2 penalty (`regression.py`), without randomness, so the same labels give the same file. The files hold names
+of features (cues, and words and pairs of words of the written prompts) and whole numbers, thousandths of a logit;
+nothing of the labelled texts.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 import msgspec
 
 from aggregates.digests import Digester
-from aggregates.features import features_of
+from aggregates.features import features_of, pairs_of, sentences_of
+from aggregates.pasted import look
 from aggregates.reading import read_prompt
 from aggregates.rubric import context_names
 from aggregates.rubric_model import ALL_FEATURES, CONTEXT_NUMBER, MAY_REST_ON_PASTED, PASTED, RubricModel, crossed
 from aggregates.verdicts import APPLIES_TO, BOOLEANS, INTENTS, BooleanName, Intent
-from svc.labelled import PromptItem, PromptLabel, as_labelled_turn, labelled_prompts, prompt_item, read_lines
-from tests.judges import regression
-from tests.judges.judge_examples import Example, examples, lettered
-from tests.judges.prompt_marks import INTENT_LETTERS, MARKS, mark_of
+from svc.cli.judging import Item as RawItem
+from svc.cli.judging import read_lines
+from tests.judges import regression, train_boundary
+from tests.judges.labels import (
+    INTENT_LETTERS,
+    Example,
+    PromptItem,
+    PromptLabel,
+    examples,
+    labelled_prompts,
+    labelled_sessions,
+    lettered,
+    marked_prompts,
+    prompt_item,
+)
 
 INTENT_PENALTY = 0.012
 BOOLEAN_PENALTY = 0.014
@@ -44,6 +56,13 @@ CUT_SHARE = 0.75
 
 The first gives the smaller error of a score, the second the smaller error of a mean."""
 INNER_FOLDS = 3
+WORD_PROMPTS_MIN = 2
+"""In how many written prompts a word stands at least."""
+PAIR_PROMPTS_MIN = 3
+"""In how many prompts of any kind a pair stands at least, one of them written."""
+LINE_CHARS = 100
+_OWN_CHARS = 2200
+_AGGREGATES = Path(__file__).parents[2] / "aggregates"
 
 _KEY = Digester(b"examples")
 
@@ -68,7 +87,7 @@ class Item(msgspec.Struct, frozen=True):
 
 def items_of(data_dir: Path) -> list[Item]:
     """The classified prompts of the labelled data, those that readers marked, and those written for training."""
-    items = [_item(each) for each in labelled_prompts(data_dir / "labels" / "prompts.jsonl")]
+    items = [_item(each) for each in labelled_prompts(data_dir)]
     return [item for item in items if item is not None] + marked_items(data_dir) + written_items()
 
 
@@ -77,7 +96,7 @@ def _item(each: PromptItem) -> Item | None:
     label = each.label
     if label is None or label.intent is None or each.turn.prompt is None:
         return None
-    return Item(session_of(each.item_id), plain(each.texts[-1]), _features(each), label.intent, _booleans(label))
+    return Item(session_of(each.item_id), plain(each.text), _features(each), label.intent, _booleans(label))
 
 
 def session_of(item_id: str) -> str:
@@ -92,32 +111,22 @@ def plain(text: str) -> str:
 
 def _features(each: PromptItem) -> Row:
     assert each.turn.prompt is not None
-    return (*features_of(each.texts[-1]), *_numbers(context_names(each.turn.prompt, each.earlier)))
+    return (*features_of(each.text), *_numbers(context_names(each.turn.prompt, each.earlier)))
 
 
 def marked_items(data_dir: Path) -> list[Item]:
-    """The prompts that `MARKS` knows, as far as DATA_DIR holds them, each with the turn before it."""
-    found: list[Item] = []
-    for path in sorted(data_dir.glob("*/turns.jsonl")):
-        before: dict[str, Any] = {}
-        for turn in read_lines(path):
-            session = str(turn.get("session_id"))
-            mark = MARKS.get(mark_of(session, int(turn["turn"])))
-            if mark is not None:
-                earlier = [as_labelled_turn(before[session])] if session in before else []
-                found.append(_marked(session, mark, {**as_labelled_turn(turn), "earlier_turns": earlier}))
-            before[session] = turn
-    return found
+    """The prompts that readers marked, as far as DATA_DIR holds them."""
+    return [_marked(*each) for each in marked_prompts(data_dir)]
 
 
-def _marked(session: str, mark: str, raw: Mapping[str, Any]) -> Item:
+def _marked(session: str, mark: str, raw: RawItem) -> Item:
     intent = INTENT_LETTERS[mark[0]]
-    text = str(raw["prompt"])
-    return Item(session, plain(text), _features(prompt_item(raw)), intent, lettered(mark[1:], intent), MARKED_SHARE)
+    each = prompt_item(raw)
+    return Item(session, plain(each.text), _features(each), intent, lettered(mark[1:], intent), MARKED_SHARE)
 
 
 def written_items() -> list[Item]:
-    """The prompts of `judge_examples.py`, each of a session of its own."""
+    """The prompts that were written for training, each of a session of its own."""
     return [
         Item(
             f"written {place}", plain(each.text), _written(each), each.intent, each.booleans, WRITTEN_SHARE, real=False
@@ -199,7 +208,7 @@ def _parts(items: Sequence[Item]) -> list[tuple[list[int], list[int]]]:
     real = [place for place, item in enumerate(items) if item.real]
     written = [place for place, item in enumerate(items) if not item.real]
     parts = []
-    for held_out in folds([items[place].session for place in real], INNER_FOLDS):
+    for held_out in regression.folds([items[place].session for place in real], INNER_FOLDS):
         judged = sorted(real[each] for each in held_out)
         kept = [place for at, place in enumerate(real) if at not in held_out]
         if judged:
@@ -249,18 +258,6 @@ def _rate_matching(logits: Sequence[float], targets: Sequence[int]) -> float:
     return (ordered[max(true_count - 1, 0)] + ordered[min(true_count, len(ordered) - 1)]) / 2
 
 
-def folds(sessions: Sequence[str], count: int) -> list[frozenset[int]]:
-    """Places split into `count` parts of near equal size by whole sessions: the largest first, to the smallest part."""
-    sizes = Counter(sessions)
-    part_of: dict[str, int] = {}
-    totals = [0] * count
-    for session in sorted(sizes, key=lambda each: (-sizes[each], each)):
-        part = totals.index(min(totals))
-        part_of[session] = part
-        totals[part] += sizes[session]
-    return [frozenset(p for p, session in enumerate(sessions) if part_of[session] == part) for part in range(count)]
-
-
 def source_of(trained: Tables) -> str:
     """The text of the weights file."""
     bias, weights, boolean_bias, boolean_weights = trained
@@ -282,20 +279,108 @@ def source_of(trained: Tables) -> str:
     return "\n".join(lines) + "\n"
 
 
-@click.command()
-@click.argument("data_dir", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option(
-    "--out",
-    type=click.Path(dir_okay=False, path_type=Path),
-    default=None,
-    help="Default: the package's own file.",
-)
-def main(data_dir: Path, out: Path | None) -> None:
-    """Train the rubric judge on DATA_DIR/labels/prompts.jsonl and write its weights."""
+# The words that are features
+
+
+def words_and_pairs(real: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Those of the written prompts, sorted; a pair is two words with a space between.
+
+    Nothing that only people's own prompts (`real`) hold is kept; they count where a pair must be common enough.
+    """
+    written = [example.text for example in examples()]
+    words = Counter(word for text in written for word in _words(text))
+    known = {pair for text in written for pair in _pairs(text)}
+    pairs = Counter(pair for text in (*written, *real) for pair in _pairs(text) & known)
+    return _often(words, WORD_PROMPTS_MIN), _often(pairs, PAIR_PROMPTS_MIN)
+
+
+def _words(text: str) -> set[str]:
+    return {word for _, plain, _ in sentences_of(look(text).own) for word in plain}
+
+
+def _pairs(text: str) -> set[str]:
+    sentences = sentences_of(look(text).own[:_OWN_CHARS])
+    return {f"{first} {second}" for first, second in pairs_of(sentences) if first != "$"}
+
+
+def _often(counts: Counter[str], least: int) -> list[str]:
+    return sorted(each for each, count in counts.items() if count >= least and each.isascii() and "|" not in each)
+
+
+def real_texts(data_dir: Path) -> list[str]:
+    """The labelled prompts and those that readers marked."""
+    labelled = [str(item["prompt"]) for item in read_lines(data_dir / "labels" / "prompts.jsonl")]
+    return labelled + [str(raw["prompt"]) for _, _, raw in marked_prompts(data_dir)]
+
+
+def words_source(words: Sequence[str], pairs: Sequence[str]) -> str:
+    """The text of the module."""
+    lines = [
+        '"""Words and pairs of words that are features of a prompt; written by `make train-judges`.',
+        "",
+        "In a pair ^ is a sentence's beginning and $ its end.",
+        '"""',
+        "",
+        "_WORDS = (",
+        *_quoted(words, " "),
+        ")",
+        "_PAIRS = (",
+        *_quoted(pairs, "|"),
+        ")",
+        "WORDS = frozenset(_WORDS.split())",
+        '_SPLIT = (pair.partition(" ") for pair in _PAIRS.split("|")[:-1])',
+        "PAIRS = tuple((first, second) for first, _, second in _SPLIT)",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(pieces: Sequence[str], end: str) -> list[str]:
+    """String literals of bounded length that are the pieces together, each with `end` behind it."""
+    lines = [""]
+    for piece in pieces:
+        if len(lines[-1]) + len(piece) > LINE_CHARS:
+            lines.append("")
+        lines[-1] += piece + end
+    return [f'    "{line}"' for line in lines]
+
+
+# Commands
+
+
+_data_dir = click.argument("data_dir", type=click.Path(exists=True, file_okay=False, path_type=Path))
+
+
+@click.group()
+def main() -> None:
+    """Train the judges on DATA_DIR, which holds labels/."""
+
+
+@main.command()
+@_data_dir
+def words(data_dir: Path) -> None:
+    """Write the words and pairs of words that the rubric judge looks for."""
+    found, pairs = words_and_pairs(real_texts(data_dir))
+    (_AGGREGATES / "judge_words.py").write_text(words_source(found, pairs), encoding="utf-8")
+    click.echo(f"{len(found)} words, {len(pairs)} pairs")
+
+
+@main.command()
+@_data_dir
+def rubric(data_dir: Path) -> None:
+    """Write the weights of the rubric judge."""
     items = items_of(data_dir)
-    target = out or Path(__file__).parents[2] / "aggregates" / "judge_weights.py"
-    target.write_text(source_of(tables(items)), encoding="utf-8")
-    click.echo(f"{len(items)} prompts -> {target}")
+    (_AGGREGATES / "judge_weights.py").write_text(source_of(tables(items)), encoding="utf-8")
+    click.echo(f"rubric: {len(items)} prompts")
+
+
+@main.command()
+@_data_dir
+def boundary(data_dir: Path) -> None:
+    """Write the weights of the boundary judge."""
+    sessions, further = labelled_sessions(data_dir), train_boundary.further_sessions(data_dir)
+    model = train_boundary.train_boundary(sessions, further)
+    (_AGGREGATES / "boundary_weights.py").write_text(train_boundary.source_of(model), encoding="utf-8")
+    click.echo(f"boundary: {len(sessions)} labelled and {len(further)} further sessions")
 
 
 if __name__ == "__main__":

@@ -1,27 +1,17 @@
-"""Training the embedded boundary judge: labelled sessions in, `aggregates/boundary_weights.py` out.
-
-    python -m tests.judges.train_boundary DATA_DIR [--out FILE]
+"""Training the embedded boundary judge: `python -m tests.judges.train boundary DATA_DIR`.
 
 Logistic regression with an L2 penalty (`regression.py`), without randomness, so the same labels give the same file.
-Beside the labelled sessions it learns from others of the same data in which one reader marked the
-boundaries (`boundary_marks.py`), and from some that were written for it (`boundary_examples.py`). The file holds names
-of signals and whole numbers, thousandths of a logit; nothing of the texts.
+Beside the labelled sessions it learns from marked and written ones (`labels.py`). The file holds names of signals and
+whole numbers, thousandths of a logit; nothing of the texts.
 """
 
 from collections.abc import Sequence
-from hashlib import blake2b
 from pathlib import Path
-from typing import Any
-
-import click
 
 from aggregates.boundary import BoundaryModel, stays
 from aggregates.boundary_signals import SIGNALS, OpenArc, boundary_signals
-from svc.labelled import SessionItem, as_labelled_turn, labelled_sessions, read_lines, session_item
 from tests.judges import regression
-from tests.judges.boundary_examples import WRITTEN, arcs_between, written_sessions
-from tests.judges.boundary_marks import MARKS
-from tests.judges.train import folds
+from tests.judges.labels import WRITTEN, SessionItem, marked_sessions, written_sessions
 
 PENALTY = 2.0
 """Of the squared weights, against the sum of the log-losses."""
@@ -66,7 +56,7 @@ def train_boundary(sessions: Sequence[SessionItem], further: Sequence[SessionIte
     more, more_targets, more_names = boundary_rows(further)
     trust = [WRITTEN_TRUST if name.startswith(WRITTEN) else 1.0 for name in more_names]
     unseen = [0.0] * len(rows)
-    for held_out in folds(names, INNER_FOLDS):
+    for held_out in regression.folds(names, INNER_FOLDS):
         kept = [place for place in range(len(rows)) if place not in held_out]
         ones = [1.0] * len(kept)
         part = _fit([rows[p] for p in kept] + more, [targets[p] for p in kept] + more_targets, ones + trust)
@@ -129,30 +119,6 @@ def further_sessions(data_dir: Path) -> list[SessionItem]:
     return marked_sessions(data_dir) + written_sessions()
 
 
-def marked_sessions(data_dir: Path) -> list[SessionItem]:
-    """The sessions that `MARKS` knows, as far as DATA_DIR holds them."""
-    found: list[SessionItem] = []
-    for path in sorted(data_dir.glob("*/turns.jsonl")):
-        by_session: dict[str, list[dict[str, Any]]] = {}
-        for turn in read_lines(path):
-            by_session.setdefault(str(turn.get("session_id")), []).append(turn)
-        found += [_marked(name, turns) for name, turns in by_session.items() if digest_of(name) in MARKS]
-    return found
-
-
-def digest_of(session: str) -> str:
-    """How `MARKS` names a session."""
-    return blake2b(session.encode(), digest_size=6).hexdigest()
-
-
-def _marked(name: str, turns: Sequence[dict[str, Any]]) -> SessionItem:
-    ordered = sorted(turns, key=lambda turn: int(turn["turn"]))
-    bounds = [1, *MARKS[digest_of(name)], len(ordered) + 1]
-    return session_item(
-        {"session": name, "turns": [as_labelled_turn(turn) for turn in ordered], "arcs": arcs_between(bounds)}
-    )
-
-
 def source_of(model: BoundaryModel) -> str:
     """The text of the weights file."""
     lines = [
@@ -164,24 +130,3 @@ def source_of(model: BoundaryModel) -> str:
         "}",
     ]
     return "\n".join(lines) + "\n"
-
-
-@click.command()
-@click.argument("data_dir", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option(
-    "--out",
-    type=click.Path(dir_okay=False, path_type=Path),
-    default=None,
-    help="Default: the package's own file.",
-)
-def main(data_dir: Path, out: Path | None) -> None:
-    """Train the boundary judge on DATA_DIR/labels/sessions.jsonl and write its weights."""
-    sessions = [each for each in labelled_sessions(data_dir / "labels" / "sessions.jsonl") if each.arcs is not None]
-    further = further_sessions(data_dir)
-    target = out or Path(__file__).parents[2] / "aggregates" / "boundary_weights.py"
-    target.write_text(source_of(train_boundary(sessions, further)), encoding="utf-8")
-    click.echo(f"{len(sessions)} labelled and {len(further)} further sessions -> {target}")
-
-
-if __name__ == "__main__":
-    main()
