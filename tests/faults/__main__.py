@@ -46,7 +46,7 @@ FAULTS = {
     "archive": Kind("file of the archive damaged", "named in the log, skipped, counted, verify tells", damaged_archive),
     "clock": Kind("clock going backwards while running", "nothing lost, order by position, figures sane", clock_back),
     "commands": Kind(
-        "kill -9 in replay, migrate, backup, restore, retention, forget",
+        "kill -9 in replay, backup, restore, retention, forget",
         "begun again it completes, nothing lost",
         killed_commands,
     ),

@@ -5,11 +5,9 @@ import os
 import random
 import shutil
 import signal
-import sqlite3
 import subprocess
 import time
 from collections.abc import Mapping
-from contextlib import closing
 from pathlib import Path
 
 from svc.event_log import EVENTS_FILE
@@ -35,7 +33,6 @@ def _all(house: House, chance: random.Random, outcome: Outcome) -> None:
     _fill(house, chance)
     for name, work in (
         ("replay", _replay),
-        ("migrate", _migrate),
         ("backup and restore", _backup),
         ("replay in a server", _replay_in_server),
         ("retention", _retention),
@@ -62,18 +59,6 @@ def _replay(house: House, chance: random.Random, outcome: Outcome) -> int:
     killed = sum(_killed(house, chance, seconds, "replay") for _ in range(KILLS))
     _completes(house, outcome, "replay")
     verify(house.program, house.var, outcome, f"{house.var}, replay")
-    return killed
-
-
-def _migrate(house: House, chance: random.Random, outcome: Outcome) -> int:
-    """From the form before: its events are read as they are."""
-    killed = 0
-    for _ in range(KILLS):
-        with closing(sqlite3.connect(house.var / EVENTS_FILE)) as db:
-            db.execute("PRAGMA user_version = 1")
-        killed += _killed(house, chance, 1.0, "migrate")
-    _completes(house, outcome, "migrate")
-    house.look(outcome, f"{house.var}, migrate")
     return killed
 
 
