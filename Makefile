@@ -41,26 +41,31 @@ types: dev
 	$(BIN)/mypy
 
 bench: dev
-	$(BIN)/python -m bench
+	$(BIN)/python -m tests.bench
 
 # kill -9, a power cut, a full disk … put to the real program; docs/faults.md. A proof takes ROUNDS=300.
 faults: dev
-	$(BIN)/python -m faults --rounds $${ROUNDS:-20}
+	$(BIN)/python -m tests.faults --rounds $${ROUNDS:-20}
 
 # Seeded histories of the whole service against a naive model; docs/simulation.md.
 soak: dev
-	$(BIN)/python -m sim --seconds $(or $(SECONDS),600) --details
+	$(BIN)/python -m tests.sim --seconds $(or $(SECONDS),600) --details
 
 # Holds the service against its own description, by a tool in an environment of its own; some minutes, needs PyPI once.
 SCHEMATHESIS := build/api-check
 api-check: dev
 	test -x $(SCHEMATHESIS)/bin/schemathesis || { $(PYTHON) -m venv $(SCHEMATHESIS) && \
 	  $(SCHEMATHESIS)/bin/python -m pip install --quiet --disable-pip-version-check schemathesis==4.32.5; }
-	$(BIN)/python -m bench.api_check --schemathesis $(SCHEMATHESIS)/bin/schemathesis
+	$(BIN)/python -m tests.bench.api_check --schemathesis $(SCHEMATHESIS)/bin/schemathesis
 
 # The labelled data is named by SVC_REAL_DATA and never part of the project.
 judge-report: dev
-	$(BIN)/python -m svc.judge_report "$${SVC_REAL_DATA:?set SVC_REAL_DATA to the folder that holds labels/}"
+	$(BIN)/python -m tests.judges.report "$${SVC_REAL_DATA:?set SVC_REAL_DATA to the folder that holds labels/}"
+
+# Writes the judges' words and weights into aggregates/; then raise SCHEMA_VERSION, and look at the report.
+train-judges: dev
+	for judge in words rubric boundary; do \
+	  $(BIN)/python -m tests.judges.train $$judge "$${SVC_REAL_DATA:?set SVC_REAL_DATA to the folder that holds labels/}" || exit 1; done
 
 # docs/explanations.md, after the judges or the demo have changed.
 explanations: dev

@@ -25,7 +25,6 @@ from svc.instruments import Instruments, Parts
 from svc.journal import Journal
 from svc.judging import Judging
 from svc.keeping.lost_keys import lost_keys, settle, tell
-from svc.keeping.migrating import upgrade
 from svc.keeping.scratch import remove_left_over
 from svc.logs import count_errors
 from svc.metrics import Tallies
@@ -79,7 +78,6 @@ async def open_service(
     `reporting`: somebody may want reports, so they are made; what is to last makes them anyway.
     Leaving the block stops every task; what was acknowledged is on disk, what was not is refused.
     """
-    upgrade(settings.var_path)
     remove_left_over(settings.var_path)
     store, vault = open_log(settings.var_path)
     try:

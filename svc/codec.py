@@ -10,9 +10,6 @@ second, untyped class for each event).
 The checksum covers the stream, the version in it, the topic and the fact: an event that was moved, renamed or changed
 is noticed, and through the digests so is a changed text. What may be done to a stored event is one thing only: a text
 may be taken away (`without_words`), when it has outlived its retention. The fact and its checksum stay as they were.
-
-Format 1, written by the first programs, has the texts in the place of their digests, and no length; it is read as
-ever, and becomes format 2 when a text of it is taken away.
 """
 
 from collections.abc import Collection, Mapping
@@ -32,7 +29,7 @@ from aggregates.upcasts import UPCASTS, Upcast, upcast
 from aggregates.words import Words
 from svc.vault import Vault, VaultError
 
-_FORMAT, _FORMAT_WITH_TEXTS = 2, 1
+_FORMAT = 2
 _CHECKSUM_BYTES = 16
 _DIGEST_BYTES = 16
 _LENGTH_BYTES = 4
@@ -40,7 +37,7 @@ _HEADER_BYTES = 2 + _CHECKSUM_BYTES
 _DOES_NOT_FIT = "the checksum does not fit what is stored"
 _NO_WORDS = Words(None)
 _Body = tuple[Event, dict[str, bytes]]
-"""An event and, by the name of each field of words, the digest of its text; in format 1 the text itself."""
+"""An event and, by the name of each field of words, the digest of its text."""
 
 OpenWords = bool | frozenset[str]
 """Which words of events are opened: all, none, or those of the fields of these names; the others stay empty."""
@@ -142,10 +139,9 @@ class Codec(Mapper[UUID]):
             raise CorruptEvent(stored_event, "unknown topic; was it written by a newer program?")
         head, fact, words = _verified(stored_event)
         try:
-            event, sealed = self._typed(kind, head[1], fact)
-            if sealed and open_words:
-                texts = sealed if head[0] == _FORMAT_WITH_TEXTS else self._kept(sealed, words, open_words)
-                event = self._with_words(event, texts)
+            event, digests = self._typed(kind, head[1], fact)
+            if digests and open_words:
+                event = self._with_words(event, self._kept(digests, words, open_words))
         except (msgspec.MsgspecError, UnicodeDecodeError, VaultError, KeyError) as error:
             raise CorruptEvent(stored_event, str(error)) from error
         stream_id = stored_event.originator_id
@@ -159,17 +155,13 @@ class Codec(Mapper[UUID]):
         """
         head, fact, words = _verified(stored)
         try:
-            if head[0] == _FORMAT_WITH_TEXTS:
-                fields, sealed = self.transcoder.decode(fact)
-                fact = self.transcoder.encode((fields, _digests(sealed)))
-            else:
-                sealed = self.transcoder.decode(words) if words else {}
+            sealed = self.transcoder.decode(words) if words else {}
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise CorruptEvent(stored, str(error)) from error
         kept = {name: text for name, text in sealed.items() if name in keep}
         if len(kept) == len(sealed):
             return None
-        return self._state(stored, bytes((_FORMAT, head[1])), fact, kept)
+        return self._state(stored, head, fact, kept)
 
     def rough_bytes(self, event: Event) -> int:
         """About how much memory an event takes while it waits to be stored; far cheaper than encoding it."""
@@ -278,10 +270,8 @@ def _verified(stored: Notification) -> tuple[bytes, bytes, bytes]:
     """The two bytes before the checksum, the fact, and its words; CorruptEvent: the fact is not what was written."""
     state = stored.state
     head, checksum, rest = state[:2], state[2:_HEADER_BYTES], state[_HEADER_BYTES:]
-    fact, words = rest, b""
-    if head[:1] == bytes((_FORMAT,)):
-        end = _LENGTH_BYTES + int.from_bytes(rest[:_LENGTH_BYTES], "little")
-        fact, words = rest[_LENGTH_BYTES:end], rest[end:]
-    if checksum != _checksum(stored, head, fact):
+    end = _LENGTH_BYTES + int.from_bytes(rest[:_LENGTH_BYTES], "little")
+    fact, words = rest[_LENGTH_BYTES:end], rest[end:]
+    if head[:1] != bytes((_FORMAT,)) or checksum != _checksum(stored, head, fact):
         raise CorruptEvent(stored, _DOES_NOT_FIT)
     return head, fact, words

@@ -27,7 +27,7 @@ from svc.limits import STORE_BUSY_TIMEOUT_MS, STORE_READERS_MAX
 from svc.store import EventStore, StoreUnavailable
 
 FORM = 2
-"""Of the log, in the file's `user_version`; `svc/keeping/migrating.py` says how an older one becomes the present."""
+"""Of the log, in the file's `user_version`."""
 
 WRITER_PRAGMAS = (
     "PRAGMA synchronous = FULL",
@@ -213,7 +213,7 @@ def open_sqlite_store(path: Path, codec: Codec, *, busy_timeout_ms: int = STORE_
     try:
         recorder.create_table()
         recorder.check_writable()
-        check_form(recorder.form())
+        _check_form(recorder.form())
     except StoreUnavailable as error:
         recorder.close()
         raise StoreUnavailable(f"{path}: {error}") from error
@@ -229,12 +229,13 @@ def not_opened(path: Path, error: Exception) -> StoreUnavailable:
     return StoreUnavailable(f"{path}: {error}; {_DAMAGED if damaged else _HINDERED}")
 
 
-def check_form(form: int) -> None:
+def _check_form(form: int) -> None:
     """Raises `StoreUnavailable` where a log is of a form that this program does not know."""
-    if form > FORM:
+    if form != FORM:
+        other = "a newer" if form > FORM else "an older"
         raise StoreUnavailable(
-            f"it is of form {form}, and this program knows forms up to {FORM}: it was upgraded by a newer "
-            "svc. Start that version, or restore a backup that was made before"
+            f"it is of form {form}, and this program knows form {FORM} only: it was written by {other} svc. "
+            "Start that version, or restore a backup of this one"
         )
 
 

@@ -38,7 +38,7 @@ FORBIDDEN: dict[str, set[str]] = {
 CLOCKS = {"datetime.now", "datetime.utcnow", "datetime.today", "date.today", "uuid4", "uuid1", "uuid.uuid4"}
 FUNCTION_LINES_MAX = 70
 FILE_LINES_MAX = 400
-DATA_FILES = {"judge_weights.py", "lexicons.py", "judge_examples.py"}
+DATA_FILES = {"judge_weights.py", "lexicons.py"}
 """Words, written prompts, and numbers that a command writes."""
 
 

@@ -3,15 +3,15 @@
 import pytest
 from trio._core import _run as trio_run
 
-from sim.history import Failed, Size, history
-from sim.world import StoreKind
+from tests.sim.history import Failed, Size, history
+from tests.sim.world import StoreKind
 
 SMALL = Size(steps=3, people=2, deeds=20, sessions=2)
 
 
 @pytest.mark.parametrize(("seed", "kind"), [(6, "memory"), (2, "sqlite")])
 def test_a_history_holds(seed: int, kind: StoreKind) -> None:
-    """Deaths, refusals, clocks that jump and a replay at the end; `python -m sim --seed N` shows it again."""
+    """Deaths, refusals, clocks that jump and a replay at the end; `python -m tests.sim --seed N` shows it again."""
     told = history(seed, kind, SMALL)
     assert told.events > 50
     assert sum(told.reads.values()) > 50

@@ -1,7 +1,6 @@
 """`svc demo`: a month of two imaginary developers, from transcripts to scores, on a folder of its own."""
 
 import tempfile
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -96,10 +95,8 @@ async def _second(service: RunningService, organization_id: UUID) -> Person:
 
 
 async def _import_all(service: RunningService, people: list[Person], folder: Path, console: Console) -> None:
-    clock = SystemClock()
-    now_us = clock.now_us()
-    today = datetime.fromtimestamp(now_us / 1_000_000, UTC).date()
-    written = write_transcripts(folder, today, now_us=now_us)
+    now_us = SystemClock().now_us()
+    written = write_transcripts(folder, now_us=now_us)
     for person in people:
         digester = service.vault.digester(person.scope.developer_id)
         report: ImportReport = await import_claude_code(

@@ -31,7 +31,6 @@ COMMANDS = {
     "export": "svc.cli.keeping:export_",
     "forget": "svc.cli.keeping:forget_",
     "retention": "svc.cli.keeping:retention_",
-    "migrate": "svc.cli.keeping:migrate_",
     "demo": "svc.cli.demo:demo",
     "project": "svc.cli.projecting:project",
     "build-views": "svc.cli.building:build_views",

@@ -1,4 +1,4 @@
-"""Commands that keep the data, and that end it: backup, restore, verify, export, forget, retention, migrate."""
+"""Commands that keep the data, and that end it: backup, restore, verify, export, forget, retention."""
 
 import shutil
 from collections.abc import Callable
@@ -24,7 +24,6 @@ from svc.folder import LOCK, held
 from svc.keeping.backup import Manifest, NotKept, back_up
 from svc.keeping.exporting import Exported, export
 from svc.keeping.forgetting import open_orders
-from svc.keeping.migrating import Upgraded, upgrade
 from svc.keeping.restore import restore
 from svc.keeping.verifying import Verified, verify
 from svc.keeping.walking import Heard
@@ -279,30 +278,6 @@ async def _expired(settings: Settings) -> int:
     with held(settings.var_path):
         async with open_service(settings) as service:
             return await service.keeper.keep_terms_once()
-
-
-@click.command("migrate")
-@var_option
-@json_option
-def migrate_(var: str | None, as_json: bool) -> None:
-    """Bring a folder to the form of this version.
-
-    Every start does so by itself; this only does it, and says what.
-
-    Example: svc migrate --var /srv/svc
-    """
-    settings = settings_from(var=var)
-    set_up_logs("error")
-    upgraded = _sentences(_upgraded, _log_of(settings))
-    steps = "; ".join(upgraded.steps) if upgraded.steps else "nothing was to be done"
-    _say(upgraded, as_json, f"the log is of form {upgraded.after} (before: {upgraded.before}): {steps}")
-
-
-def _upgraded(var: Path) -> Upgraded:
-    with held(var):
-        done = upgrade(var)
-    assert done is not None, "there is a log"
-    return done
 
 
 def _log_of(settings: Settings) -> Path:

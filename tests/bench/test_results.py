@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.results import Result, keep, markdown, read, save_picture
+from tests.bench.results import Result, keep, markdown, read, save_picture
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from faults.captures import NEVER
-from faults.disk import Disk, differences
-from faults.tracing import Call, NotUnderstood, calls_in
+from tests.faults.captures import NEVER
+from tests.faults.disk import Disk, differences
+from tests.faults.tracing import Call, NotUnderstood, calls_in
 
 SECTOR = 4
 

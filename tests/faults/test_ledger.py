@@ -5,8 +5,8 @@ from collections import Counter
 import msgspec
 import pytest
 
-from faults.captures import NEVER, Capture, Writer
-from faults.ledger import Ledger
+from tests.faults.captures import NEVER, Capture, Writer
+from tests.faults.ledger import Ledger
 
 SENT = Capture("/v1/logs", "key", b"", frozenset({"record 1", "record 2"}))
 

@@ -5,7 +5,7 @@ from collections import Counter
 from random import Random
 
 from aggregates.verdicts import BOOLEANS, Rubric
-from svc.labelled import read_lines
+from svc.cli.judging import read_lines
 from tests.projections.test_splitting import Judged, figures, ok, raised
 from tests.support.real_data import FOLDER, NEEDS_REAL_DATA
 

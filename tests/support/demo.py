@@ -1,7 +1,6 @@
 """The bundled demo sessions, as captures of one developer."""
 
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from aggregates.commands import AnyCommand, Reply
@@ -15,6 +14,5 @@ async def import_demo(
     folder: Path, send: Callable[[AnyCommand], Awaitable[Reply]], scope: Scope, digester: Digester, now_us: int
 ) -> None:
     """About a month of work, up to a time; `folder` is used for the transcripts."""
-    now = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=now_us)
-    write_transcripts(folder, now.date(), now_us=now_us)
+    write_transcripts(folder, now_us=now_us)
     await import_claude_code(folder, send, lambda progress: None, scope=scope, digester=digester, now_us=now_us)

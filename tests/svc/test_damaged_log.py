@@ -14,7 +14,7 @@ from svc.keeping.walking import unheard
 from tests.support.household import household
 
 COMMANDS = (
-    "backup B.tar,forget Owner --yes,export Owner E,verify,status,serve,replay,replay --check,migrate,retention,"
+    "backup B.tar,forget Owner --yes,export Owner E,verify,status,serve,replay,replay --check,retention,"
     "catalog list,key list"
 )
 

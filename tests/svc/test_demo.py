@@ -3,6 +3,7 @@
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from io import StringIO
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,7 @@ from aggregates.scope import Scope
 from svc.claude_code.exchanges import Seen, TranscriptReader
 from svc.cli.demo import headline
 from svc.cli.shown import drawn
-from svc.demo import read_scripts, write_transcripts
-from svc.demo_transcript import Script, ScriptTurn, Transcript
+from svc.demo import write_transcripts
 from svc.importer import ImportReport, import_claude_code
 from svc.transcripts.exchange import Exchange
 from tests.support.captures import Actor
@@ -33,18 +33,24 @@ def microseconds(moment: datetime) -> int:
 
 def written(folder: Path, now: datetime = WEDNESDAY_NOON) -> dict[str, Path]:
     """The sample as of a moment."""
-    return write_transcripts(folder, now.date(), now_us=microseconds(now))
+    return write_transcripts(folder, now_us=microseconds(now))
 
 
 def exchanges(folder: Path) -> list[Exchange]:
     """Every exchange under a folder; no line is torn."""
     seen, found = Seen(), []
-    for file in sorted(folder.rglob("*.jsonl"), key=lambda file: "subagents" in file.parts):
+    for file in sorted(folder.rglob("*.jsonl"), key=lambda file: file.name.startswith("agent-")):
         reader = TranscriptReader(file.name, file.stem, seen)
         with file.open("rb") as lines:
             found += list(reader.read(lines))
         assert reader.torn == []
     return found
+
+
+def in_time(found: list[Exchange]) -> list[str]:
+    """The sessions of exchanges as they follow each other."""
+    ordered = sorted(found, key=lambda each: each.last_us)
+    return [session for session, _ in groupby(ordered, lambda each: each.agent_session_id)]
 
 
 def records(folder: Path) -> list[Record]:
@@ -93,8 +99,8 @@ def test_it_holds_everything_that_can_happen(tmp_path: Path) -> None:
     assert all(exchange.finished for exchange in exchanges(tmp_path))
 
 
-def test_the_same_day_gives_the_same_bytes(tmp_path: Path) -> None:
-    """Times, ids and token counts are made from the scripts alone."""
+def test_the_same_moment_gives_the_same_bytes(tmp_path: Path) -> None:
+    """No chance, no clock."""
     for name in ("one", "two"):
         written(tmp_path / name)
     files = sorted(path.relative_to(tmp_path / "one") for path in (tmp_path / "one").rglob("*.jsonl"))
@@ -106,36 +112,28 @@ def test_the_same_day_gives_the_same_bytes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "now",
     [
-        MONDAY,
-        MONDAY + timedelta(seconds=30),
-        MONDAY + timedelta(minutes=50),
+        MONDAY + timedelta(hours=2),
         MONDAY + timedelta(hours=8),
         MONDAY + timedelta(days=1, hours=10, minutes=6),
         MONDAY + timedelta(days=2, hours=12),
         MONDAY + timedelta(days=6, hours=23),
     ],
-    ids=["midnight", "seconds", "minutes", "monday morning", "tuesday", "wednesday", "sunday"],
+    ids=["monday night", "monday morning", "tuesday", "wednesday", "sunday"],
 )
-def test_the_current_week_has_sessions_however_young_it_is(tmp_path: Path, now: datetime) -> None:
-    """None of them lies in the future, and all planned for this week lie in it."""
-    folders = written(tmp_path, now)
-    for developer, folder in folders.items():
-        planned = sum(script.week == 0 for script in read_scripts(developer.lower()))
-        this_week = {
-            exchange.agent_session_id
-            for exchange in exchanges(folder)
-            if exchange.prompt and exchange.prompt.at_us >= microseconds(MONDAY)
-        }
-        assert len(this_week) == planned
-        assert all(exchange.last_us <= microseconds(now) + 100 for exchange in exchanges(folder))
+def test_each_developer_has_three_sessions_in_a_week_of_two_hours(tmp_path: Path, now: datetime) -> None:
+    """They end long enough before now to be judged."""
+    for folder in written(tmp_path, now).values():
+        found = exchanges(folder)
+        assert len({each.agent_session_id for each in found if each.last_us >= microseconds(MONDAY)}) == 3
+        assert microseconds(now) - max(each.last_us for each in found) >= 30 * 60 * 1_000_000
 
 
-def test_sessions_of_this_week_are_settled_where_that_is_possible(tmp_path: Path) -> None:
-    """From mid-morning on Monday they end long enough ago to be judged."""
-    now = MONDAY + timedelta(hours=9)
-    written(tmp_path, now)
-    newest = max(exchange.last_us for exchange in exchanges(tmp_path))
-    assert microseconds(now) - newest >= 30 * 60 * 1_000_000
+def test_sessions_that_are_moved_stay_apart_and_in_their_order(tmp_path: Path) -> None:
+    """Just after midnight all of the last week lies in the week before."""
+    moved = exchanges(written(tmp_path / "moved", MONDAY + timedelta(minutes=1))["Ben"])
+    planned = exchanges(written(tmp_path / "planned", MONDAY + timedelta(days=6))["Ben"])
+    assert max(each.last_us for each in moved) < microseconds(MONDAY)
+    assert in_time(moved) == in_time(planned)
 
 
 async def test_it_imports_without_a_word(tmp_path: Path) -> None:
@@ -145,7 +143,7 @@ async def test_it_imports_without_a_word(tmp_path: Path) -> None:
     report = await imported(folder, actor)
     assert (report.refused, report.torn, report.unfinished) == ([], [], 0)
     prompts = [event for event in actor.events if isinstance(event, PromptCaptured)]
-    assert report.prompts == len(prompts) == sum(len(script.turn) for script in read_scripts("ana"))
+    assert report.prompts == len(prompts) == 27
     assert report.responses > 20
     side = [each for event in actor.events if isinstance(event, RecordsCaptured) for each in event.records]
     assert {record.prompt_id is not None for record in side if record.sidechain} == {True}
@@ -163,14 +161,6 @@ def test_what_is_finished_stays_as_it_is_however_far_a_file_is_read(tmp_path: Pa
             part = list(TranscriptReader("", "", Seen()).read(lines[:length]))
             done = [exchange for exchange in part if exchange.finished]
             assert done == whole[: len(done)]
-
-
-def test_a_step_that_nobody_knows_is_a_mistake() -> None:
-    """A script with a slip fails loudly instead of playing something else."""
-    turn = ScriptTurn(say="go", do=[("dance", "slowly")])
-    script = Script(week=0, day=0, time="10:00", project="tallo", turn=[turn])
-    with pytest.raises(ValueError, match="no such step: dance"):
-        Transcript("ana", "x", script, MONDAY)
 
 
 def test_a_figure_over_nothing_is_none() -> None:

@@ -9,13 +9,11 @@ import pytest
 from svc.archive.folder import Archive
 from svc.event_log import open_log
 from svc.keeping.backup import back_up
-from svc.keeping.migrating import STEPS, Step, upgrade
 from svc.keeping.restore import restore
 from svc.keeping.verifying import verify
 from svc.keeping.walking import unheard
 from svc.sqlite_store import FORM
 from svc.store import StoreUnavailable
-from tests.support.first_form import rewrite_as_first_form
 from tests.support.household import household, tables_of
 
 
@@ -94,57 +92,16 @@ def form_of(var: Path) -> int:
         return form
 
 
-async def test_a_log_of_the_first_form_is_upgraded_at_the_start(tmp_path: Path) -> None:
-    """By itself; every figure is as it was."""
-    var = tmp_path / "var"
-    await a_folder(var)
-    before = tables_of(var)
-    rewrite_as_first_form(var)
-    async with household(var) as house:
-        await house.level()
-        assert house.tables() == before
-    assert form_of(var) == FORM
-    findings = (await verify(var, unheard)).findings
-    # The archive knows the log by the bytes that the fixture changed, and is written anew.
-    assert [each for each in findings if each.part != "archive"] == []
-
-
-async def test_a_log_of_a_newer_form_is_refused_and_left_alone(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("form", "whose"), [(FORM + 1, "a newer svc"), (FORM - 1, "an older svc")])
+async def test_a_log_of_another_form_is_refused_and_left_alone(form: int, whose: str, tmp_path: Path) -> None:
     """In a sentence that says what to do, by the server and by what only reads."""
     var = tmp_path / "var"
     await a_folder(var)
     with closing(sqlite3.connect(var / "events.db")) as db:
-        db.execute(f"PRAGMA user_version = {FORM + 1}")
-    with pytest.raises(StoreUnavailable, match="newer svc"):
+        db.execute(f"PRAGMA user_version = {form}")
+    with pytest.raises(StoreUnavailable, match=whose):
         async with household(var):
             pass
-    with pytest.raises(StoreUnavailable, match="newer svc"):
+    with pytest.raises(StoreUnavailable, match=whose):
         open_log(var)
-    assert form_of(var) == FORM + 1
-
-
-def _breaks(log: sqlite3.Connection) -> None:
-    log.execute("DELETE FROM stored_events")
-    raise sqlite3.OperationalError("disk full")
-
-
-def _renames(log: sqlite3.Connection) -> None:
-    log.execute("UPDATE stored_events SET topic = 'x.' || topic")
-
-
-async def test_a_step_that_breaks_changes_nothing_and_a_copy_is_kept(tmp_path: Path) -> None:
-    """The step is one transaction; the log as it was lies beside it until somebody deletes it."""
-    var = tmp_path / "var"
-    await a_folder(var)
-    with closing(sqlite3.connect(var / "events.db")) as db:
-        before = db.execute("SELECT count(*) FROM stored_events").fetchone()
-    broken = (*STEPS, Step(FORM + 1, "breaks", True, _breaks))
-    with pytest.raises(StoreUnavailable, match="disk full"):
-        upgrade(var, broken)
-    assert form_of(var) == FORM
-    mended = (*STEPS, Step(FORM + 1, "renames", True, _renames))
-    with pytest.raises(StoreUnavailable, match="newer"):  # this program knows no such form, and says so afterwards
-        upgrade(var, mended)
-    for name, topics in (("events.db", "x.%"), (f"events-before-{FORM + 1}.db", "%")):
-        with closing(sqlite3.connect(var / name)) as db:
-            assert db.execute("SELECT count(*) FROM stored_events WHERE topic LIKE ?", (topics,)).fetchone() == before
+    assert form_of(var) == form

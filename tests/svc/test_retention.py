@@ -11,7 +11,6 @@ import pytest
 from aggregates.events import EVENTS, PromptCaptured, RecordsCaptured
 from aggregates.people import ChangeOrganization
 from aggregates.words import Words
-from svc.event_log import open_log
 from svc.keeping.retention import EXPORT, TEXTS
 from svc.keeping.verifying import verify
 from svc.keeping.walking import unheard
@@ -209,36 +208,6 @@ async def test_a_folder_verifies_after_a_retention(tmp_path: Path) -> None:
     found = await verify(var, unheard)
     assert found.findings == []
     assert found.position > 0
-
-
-async def test_a_text_of_the_first_form_can_go_as_well(tmp_path: Path) -> None:
-    """An event that holds its texts within the fact, as the first programs wrote it."""
-    from tests.support.first_form import rewrite_as_first_form
-
-    var = tmp_path / "var"
-    async with household(var) as house:
-        await house.work()
-        await house.level()
-        before = house.tables()
-    rewrite_as_first_form(var)
-    async with household(var) as house:
-        await house.level()
-        house.clock.advance(2 * DAY_US)
-        assert _first_words(var) is not None
-        await set_days(house, text=1)
-        await house.service.keeper.keep_terms_once()
-        await house.level()
-    assert _first_words(var) is None
-    assert rebuilt(var, tmp_path / "again.db") == before
-
-
-def _first_words(var: Path) -> str | None:
-    store, _ = open_log(var)
-    try:
-        events = [each.event for each in store.read_after(0, 10_000)]
-        return next(event.prompt.text for event in events if isinstance(event, PromptCaptured))
-    finally:
-        store.close()
 
 
 def test_whatever_holds_words_has_a_term() -> None:

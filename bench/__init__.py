@@ -1,1 +1,0 @@
-"""Benchmarks: every figure beside a baseline measured in the same run."""

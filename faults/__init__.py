@@ -1,1 +1,0 @@
-"""Faults put to the real program: what breaks under it, and what must hold all the same. `python -m faults`."""

@@ -1,0 +1,117 @@
+"""Durable log records a second through /v1/logs, in batches of a hundred as Claude Code sends them.
+
+Beside, in the same run: (a) decoding the same bytes and putting them into SQLite, one synced transaction a batch; (b) a
+bare route that reads and decodes them.
+"""
+
+import sqlite3
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import trio
+from rich.console import Console
+from rich.table import Table
+
+from tests.bench.load import put_load
+from tests.bench.results import Result
+from tests.bench.servers import Resident, bare_route, fresh_service
+from tests.bench.telemetry import BATCH_RECORDS, export
+
+CONNECTIONS = 4
+"""Agents of one developer that export at the same time."""
+
+
+class Compared(msgspec.Struct, frozen=True):
+    """One round, in records a second; and how long the views took to be level after the load."""
+
+    raw: float
+    bare: float
+    captured: float
+    level_seconds: float
+    most: Resident
+
+    @property
+    def ratio(self) -> float:
+        """Durable records over those that are only decoded and inserted."""
+        return self.captured / self.raw
+
+
+def compare_records(batches: int, rounds: int, console: Console) -> list[Result]:
+    """Print durable log records a second beside both baselines."""
+    bodies = [msgspec.json.encode(export(number)) for number in range(batches)]
+    table = Table("round", "(a) decode + SQLite", "(b) bare route", "records/s", "to (a)", "to (b)", "level after")
+    all_rounds = []
+    for number in range(rounds):
+        compared = _round(bodies)
+        all_rounds.append(compared)
+        table.add_row(
+            str(number + 1),
+            f"{compared.raw:,.0f}",
+            f"{compared.bare:,.0f}",
+            f"{compared.captured:,.0f}",
+            f"{compared.ratio:.2f}",
+            f"{compared.captured / compared.bare:.2f}",
+            f"{compared.level_seconds:.2f} s",
+        )
+    console.print(table)
+    middle = sorted(all_rounds, key=lambda each: each.ratio)[len(all_rounds) // 2]
+    console.print(f"log records: median ratio {middle.ratio:.2f} to decoding and SQLite")
+    return _results(middle)
+
+
+def _results(middle: Compared) -> list[Result]:
+    beside = f"decoding into SQLite: {middle.raw:,.0f}/s, of which it is {middle.ratio:.2f}"
+    return [
+        Result("log records, durable", middle.captured, "/s", 10_000, baseline=beside),
+        Result(
+            "memory under log records, server and child",
+            sum(middle.most),
+            "MiB",
+            300,
+            at_most=True,
+            baseline="the most",
+        ),
+    ]
+
+
+def _round(bodies: Sequence[bytes]) -> Compared:
+    def load(port: int, headers: dict[str, str]) -> float:
+        return BATCH_RECORDS * trio.run(_put, port, headers, bodies)
+
+    raw = _raw(bodies)
+    with bare_route() as port:
+        bare = load(port, {})
+    with fresh_service() as service:
+        captured = load(service.port, service.headers)
+        started = time.perf_counter()
+        service.wait_until_level()
+        level_seconds = time.perf_counter() - started
+        most = service.server.most_resident()
+    return Compared(raw, bare, captured, level_seconds, most)
+
+
+async def _put(port: int, headers: dict[str, str], bodies: Sequence[bytes]) -> float:
+    def body(connection: int, number: int) -> bytes:
+        return bodies[number * CONNECTIONS + connection]
+
+    measured = await put_load(port, "/v1/logs", headers, body, CONNECTIONS, len(bodies))
+    return measured.per_second
+
+
+def _raw(bodies: Sequence[bytes]) -> float:
+    """Records a second that are decoded and on disk, without any server."""
+    with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
+        db = sqlite3.connect(Path(folder) / "raw.db", isolation_level=None)
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute("PRAGMA synchronous=FULL")
+        db.execute("CREATE TABLE batches (id INTEGER PRIMARY KEY, body BLOB)")
+        started = time.perf_counter()
+        for body in bodies:
+            msgspec.json.decode(body)
+            db.execute("INSERT INTO batches (body) VALUES (?)", (body,))
+        seconds = time.perf_counter() - started
+        db.close()
+    return BATCH_RECORDS * len(bodies) / seconds

@@ -1,0 +1,214 @@
+"""A disk that loses what was not synced: the images that a cut of the power may leave of a folder.
+
+What is on its way to the disk when the power goes may have got there or not, sector by sector, in any order. What a
+sync of the file was told to have finished is there. Names (made, moved, deleted) last from a sync of their folder on;
+before it, those that got there are a first part of them in their order, as a journal of a file system keeps it.
+"""
+
+import os
+import random
+from collections.abc import Iterable
+from itertools import pairwise
+from pathlib import Path
+
+import msgspec
+
+from tests.faults.captures import NEVER
+from tests.faults.tracing import Call, NotUnderstood
+
+_SKIPPED = ("-shm",)
+"""SQLite's index of a write-ahead log is built anew by the first who opens it."""
+
+_FOLDERS = ("mkdir", "mkdirat", "rmdir")
+"""Folders are made where their files are."""
+_BY_NAME = ("openat", "rename", "renameat", "renameat2", "unlink", "unlinkat", "link", "linkat", "symlink", *_FOLDERS)
+"""Calls that are told paths, not what to write."""
+
+
+class _Change(msgspec.Struct, frozen=True):
+    """To a file's content: bytes at a place, or a new size where there are none."""
+
+    ended: float
+    offset: int
+    data: bytes | None
+
+
+class _File(msgspec.Struct, eq=False):
+    """One file, whatever it is called."""
+
+    kept: bytearray
+    pending: list[_Change] = msgspec.field(default_factory=list)
+
+
+class _Naming(msgspec.Struct, frozen=True, eq=False):
+    """A name given to a file, or taken away where there is none."""
+
+    path: str
+    file: _File | None
+
+
+class Disk:
+    """The files of a folder, what of them is sure to last, and what may."""
+
+    def __init__(self, before: Path, folder: Path) -> None:
+        """`before`: a copy of the folder as it was before anything was done to it; all of that lasts."""
+        self._folder = folder
+        self._names = {
+            str(folder / path.relative_to(before)): _File(bytearray(path.read_bytes())) for path in _files(before)
+        }
+        self._lasting = dict(self._names)
+        self._pending: list[_Naming] = []
+        self._places: dict[tuple[int, str], int] = {}
+
+    def take(self, calls: Iterable[Call]) -> None:
+        """Do what was done. Raises `NotUnderstood`."""
+        for call in calls:
+            self._take(call)
+
+    def image(self, target: Path, chance: random.Random, survival: float, sector_bytes: int) -> None:
+        """Write what is left of the folder: of what may be lost, each sector stays with that probability."""
+        names = dict(self._lasting)
+        staying = chance.randint(0, len(self._pending)) if survival < 1 else len(self._pending)
+        for naming in self._pending[:staying]:
+            _name(names, naming)
+        target.mkdir(mode=0o700, parents=True)
+        for path, file in names.items():
+            place = target / Path(path).relative_to(self._folder)
+            place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            place.write_bytes(_content(file, chance, survival, sector_bytes))
+            place.chmod(0o600)
+
+    def _take(self, call: Call) -> None:
+        paths = [path for _, path in call.files if self._inside(path)]
+        named = [call.opened or "", *(text.decode() for text in call.texts)] if call.name in _BY_NAME else []
+        if any(path.endswith("(deleted)") for path in paths) or not (paths or any(map(self._inside, named))):
+            return
+        match call.name:
+            case "openat":
+                self._open(call)
+            case "write" | "pwrite64":
+                self._write(call, paths[0])
+            case "lseek":
+                self._places[call.files[0]] = call.result
+            case "ftruncate":
+                self._change(paths[0], _Change(call.ended, int(call.words.rsplit(",", 1)[1]), None))
+            case "fsync" | "fdatasync":
+                self._sync(paths[0], call.begun)
+            case "rename" | "unlink" | "link":
+                self._rename(call)
+            case name if name not in _FOLDERS:
+                raise NotUnderstood(f"{name} on {paths or named}")
+
+    def _open(self, call: Call) -> None:
+        path = call.opened or ""
+        if not self._inside(path) or "O_DIRECTORY" in call.words:
+            return
+        if path not in self._names and "O_CREAT" in call.words:
+            self._give(_Naming(path, _File(bytearray())))
+        if "O_TRUNC" in call.words:
+            self._change(path, _Change(call.ended, 0, None))
+        file = self._names.get(path)
+        at_end = file is not None and "O_APPEND" in call.words
+        self._places[call.result, path] = len(_whole(file)) if file is not None and at_end else 0
+
+    def _write(self, call: Call, path: str) -> None:
+        data = call.texts[0]
+        if call.name == "pwrite64":
+            offset = int(call.words.rsplit(",", 1)[1])
+        else:
+            offset = self._places[call.files[0]]
+            self._places[call.files[0]] = offset + call.result
+        if call.ended < NEVER:
+            data = data[: call.result]
+        self._change(path, _Change(call.ended, offset, data))
+
+    def _change(self, path: str, change: _Change) -> None:
+        if path in self._names:
+            self._names[path].pending.append(change)
+        elif not path.endswith(_SKIPPED):
+            raise NotUnderstood(f"{path} was never made")
+
+    def _sync(self, path: str, begun: float) -> None:
+        """All that was done before the sync began lasts once it has ended."""
+        if path in self._names:
+            file = self._names[path]
+            for change in file.pending:
+                if change.ended <= begun:
+                    _apply(file.kept, change)
+            file.pending = [change for change in file.pending if change.ended > begun]
+            return
+        mine = [naming for naming in self._pending if os.path.dirname(naming.path) == path]
+        for naming in mine:
+            _name(self._lasting, naming)
+        self._pending = [naming for naming in self._pending if naming not in mine]
+
+    def _rename(self, call: Call) -> None:
+        source, *target = [text.decode() for text in call.texts]
+        if not self._inside(source):
+            return
+        file = self._names.get(source)
+        if target and file is not None:
+            self._give(_Naming(target[0], file))
+        if call.name != "link":
+            self._give(_Naming(source, None))
+
+    def _give(self, naming: _Naming) -> None:
+        if not naming.path.endswith(_SKIPPED):
+            _name(self._names, naming)
+            self._pending.append(naming)
+
+    def _inside(self, path: str) -> bool:
+        return f"{path}/".startswith(f"{self._folder}/")
+
+
+def _name(names: dict[str, _File], naming: _Naming) -> None:
+    if naming.file is None:
+        names.pop(naming.path, None)
+    else:
+        names[naming.path] = naming.file
+
+
+def _whole(file: _File) -> bytearray:
+    """As the running program sees it."""
+    content = bytearray(file.kept)
+    for change in file.pending:
+        _apply(content, change)
+    return content
+
+
+def _content(file: _File, chance: random.Random, survival: float, sector_bytes: int) -> bytearray:
+    content = bytearray(file.kept)
+    for change in file.pending:
+        for part in _sectors(change, sector_bytes):
+            if chance.random() < survival:
+                _apply(content, part)
+    return content
+
+
+def _sectors(change: _Change, sector_bytes: int) -> Iterable[_Change]:
+    if change.data is None:
+        return [change]
+    start, end = change.offset, change.offset + len(change.data)
+    edges = [start, *range(start - start % sector_bytes + sector_bytes, end, sector_bytes), end]
+    return [_Change(change.ended, low, change.data[low - start : high - start]) for low, high in pairwise(edges)]
+
+
+def _apply(content: bytearray, change: _Change) -> None:
+    if change.data is None:
+        del content[change.offset :]
+        content.extend(bytes(change.offset - len(content)))
+        return
+    content.extend(bytes(max(0, change.offset - len(content))))
+    content[change.offset : change.offset + len(change.data)] = change.data
+
+
+def _files(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file() and not path.name.endswith(_SKIPPED)]
+
+
+def differences(folder: Path, image: Path) -> list[str]:
+    """Files that are in one of two folders, or not the same in both."""
+    ones = {str(path.relative_to(folder)): path for path in _files(folder)}
+    others = {str(path.relative_to(image)): path for path in _files(image)}
+    changed = [name for name in ones.keys() & others.keys() if ones[name].read_bytes() != others[name].read_bytes()]
+    return sorted([*changed, *(ones.keys() ^ others.keys())])

@@ -1,0 +1,111 @@
+"""What was acknowledged, held against what stands in the log: read from the file itself, not asked of the server."""
+
+import sqlite3
+from collections import Counter
+from contextlib import closing
+from pathlib import Path
+from threading import Lock
+from uuid import UUID
+
+import msgspec
+from eventsourcing.persistence import Notification
+
+from aggregates.events import Event, OperationClaimed, PromptAnswered, PromptCaptured, RecordsCaptured
+from svc.codec import Codec
+from svc.event_log import EVENTS_FILE, KEYS_FOLDER
+from svc.vault import FileKeys, Vault
+from tests.faults.captures import NEVER, Capture
+
+_SHOWN_MAX = 3
+
+
+class Found(msgspec.Struct, frozen=True):
+    """One look at the log."""
+
+    acknowledged: int
+    """Captures that were acknowledged by then."""
+    found: int
+    """Those of them that stand in the log whole, each part once."""
+    flaws: list[str]
+
+
+class Ledger:
+    """Everything that was sent over a folder, by all clients; for any thread."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._sent: list[Capture] = []
+
+    def note(self, capture: Capture) -> None:
+        """It is about to be sent for the first time."""
+        with self._lock:
+            self._sent.append(capture)
+
+    def sent(self) -> list[Capture]:
+        """All of it."""
+        with self._lock:
+            return list(self._sent)
+
+    def acknowledged(self, by: float = NEVER) -> list[Capture]:
+        """What the server had said it has, by some moment."""
+        return [capture for capture in self.sent() if capture.acknowledged_at <= by and capture.acknowledged_at < NEVER]
+
+    def compare(self, marks: Counter[str], by: float = NEVER) -> Found:
+        """Hold what was acknowledged by some moment against what the log holds. Nothing may be on its way meanwhile."""
+        sent, acknowledged = self.sent(), self.acknowledged(by)
+        whole = [all(marks[mark] == 1 for mark in capture.marks) for capture in acknowledged]
+        lost = [mark for capture in acknowledged for mark in capture.marks if not marks[mark]]
+        half = [
+            capture.path for capture in sent if 0 < sum(mark in marks for mark in capture.marks) < len(capture.marks)
+        ]
+        doubled = [mark for mark, times in marks.items() if times > 1]
+        foreign = marks.keys() - {mark for capture in sent for mark in capture.marks}
+        flaws = _flaw("acknowledged and not in the log", lost) + _flaw("in the log more than once", doubled)
+        flaws += _flaw("only half in the log", half) + _flaw("in the log and never sent", sorted(foreign))
+        return Found(len(acknowledged), sum(whole), flaws)
+
+
+def _flaw(what: str, which: list[str]) -> list[str]:
+    return [f"{len(which)} {what}: {', '.join(which[:_SHOWN_MAX])}"] if which else []
+
+
+class LogReader:
+    """Reads a folder's log beside its server, forward from where it last was; it writes nothing."""
+
+    def __init__(self, var: Path) -> None:
+        self._path = var / EVENTS_FILE
+        self._codec = Codec(Vault(FileKeys(var / KEYS_FOLDER)))
+        self.position = 0
+        self.marks: Counter[str] = Counter()
+        self.times_us: list[int] = []
+        """When each fact was received, by the server's clock, in the order of the log."""
+        self.texts = 0
+        """Captures whose words can still be read."""
+
+    def read_on(self) -> Counter[str]:
+        """How often each mark stands in the log by now. Raises `CorruptEvent`, `sqlite3.Error`."""
+        query = "SELECT originator_id, originator_version, topic, state, rowid FROM stored_events WHERE rowid > ?"
+        with closing(sqlite3.connect(f"{self._path.as_uri()}?mode=ro", uri=True)) as db:
+            for stream, version, topic, state, position in db.execute(f"{query} ORDER BY rowid", (self.position,)):
+                stored = Notification(UUID(stream), version, topic, state, position)
+                event = self._codec.to_domain_event(stored).event
+                self.marks.update(marks_of(event))
+                self.times_us.append(event.received_at_us)
+                self.texts += isinstance(event, PromptCaptured) and event.prompt.text is not None
+                self.position = position
+        return self.marks
+
+
+def marks_of(event: Event) -> set[str]:
+    """By what a fact is known that a load has sent."""
+    match event:
+        case PromptCaptured():
+            return {f"prompt {event.client_event_id}"}
+        case PromptAnswered():
+            return {f"answer {event.response_operation_id}"}
+        case OperationClaimed():
+            return {f"claim {event.response_operation_id}"}
+        case RecordsCaptured():
+            return {f"record {record.record_id}" for record in event.records}
+        case _:
+            return set()

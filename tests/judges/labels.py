@@ -1,0 +1,258 @@
+"""What the judges are trained and measured on: labelled prompts and sessions, marked ones, written ones.
+
+Experts labelled `labels/prompts.jsonl` and `labels/sessions.jsonl` of the data folder. Readers who had these labels at
+hand marked more of the same data: `prompt_marks.txt` and `session_marks.txt` name it by digests, and hold nothing of
+its texts. `prompts/` and `sessions/` were made up for training; none is anybody's. Only labels serve to measure.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from aggregates.rubric_model import SHIPPED, RubricModel
+from aggregates.turn import Turn
+from aggregates.verdicts import BOOLEANS, INTENTS, BooleanName, Intent, JudgeStatus, applicable
+from svc.cli.judging import Item, prompt_turns, read_lines, session_turns
+
+WRITTEN = "written:"
+"""How the names of written sessions begin."""
+INTENT_LETTERS: dict[str, Intent] = dict(zip("qirpsbfx", INTENTS, strict=True))
+_BOOLEAN_LETTERS: dict[str, BooleanName] = dict(zip("gsrcvkp", BOOLEANS, strict=True))
+_FOLDER = Path(__file__).parent
+_LINE = re.compile(r"([#-])(\d+) (.+?)(?: \| (.*?))?(?: =>(?: (.*))?)?")
+_START = datetime(2026, 1, 5, 9, tzinfo=UTC)
+
+
+def _marks(file: str) -> dict[str, list[str]]:
+    """The first word of each line → the others."""
+    lines = (_FOLDER / file).read_text(encoding="utf-8").splitlines()
+    return {name: rest for name, *rest in map(str.split, lines)}
+
+
+PROMPT_MARKS: dict[str, str] = {name: mark for name, (mark,) in _marks("prompt_marks.txt").items()}
+"""A digest of "session:turn" → a letter of `INTENT_LETTERS`, then those of the booleans that hold; by three readers."""
+SESSION_MARKS = {name: tuple(map(int, turns)) for name, turns in _marks("session_marks.txt").items()}
+"""A digest of the agent session's id → the turns, from 2, that open another goal arc; by one reader."""
+
+
+class PromptLabel(msgspec.Struct, frozen=True):
+    """What the experts said of one prompt."""
+
+    status: JudgeStatus
+    intent: Intent | None
+    booleans: Mapping[BooleanName, bool | None]
+
+
+class PromptItem(msgspec.Struct, frozen=True):
+    """One prompt with what came before it."""
+
+    item_id: str
+    text: str
+    turn: Turn
+    earlier: tuple[Turn, ...]
+    label: PromptLabel | None
+
+
+class ArcLabel(msgspec.Struct, frozen=True):
+    """What the experts said of one goal arc; turns are numbered from 1, both ends included."""
+
+    start: int
+    end: int
+    intent: Intent | None
+    goal_complete: bool | None
+    confidence: float | None = None
+
+
+class SessionItem(msgspec.Struct, frozen=True):
+    """One agent session."""
+
+    session: str
+    turns: tuple[Turn, ...]
+    arcs: tuple[ArcLabel, ...] | None
+    """None without a label."""
+
+
+# Labelled
+
+
+def labelled_prompts(data_dir: Path) -> list[PromptItem]:
+    """The items of the labelled prompts."""
+    return [prompt_item(item) for item in read_lines(data_dir / "labels" / "prompts.jsonl")]
+
+
+def labelled_sessions(data_dir: Path) -> list[SessionItem]:
+    """The items of the labelled sessions that have arcs."""
+    items = [session_item(item) for item in read_lines(data_dir / "labels" / "sessions.jsonl")]
+    return [item for item in items if item.arcs is not None]
+
+
+def prompt_item(item: Item, model: RubricModel = SHIPPED) -> PromptItem:
+    """An item as `model` reads it."""
+    *earlier, turn = prompt_turns(item, model)
+    label = item.get("label")
+    said = label and PromptLabel(label["status"], label["intent"], {name: label[name] for name in BOOLEANS})
+    return PromptItem(str(item.get("id", "")), item["prompt"], turn, tuple(earlier), said)
+
+
+def session_item(item: Item) -> SessionItem:
+    """A session with the experts' arcs."""
+    arcs = msgspec.convert(item.get("arcs"), tuple[ArcLabel, ...] | None)
+    return SessionItem(str(item.get("session", "")), tuple(session_turns(item)), arcs)
+
+
+# Marked by readers
+
+
+def marked_prompts(data_dir: Path) -> list[tuple[str, str, Item]]:
+    """Session, mark and item of the prompts that `PROMPT_MARKS` knows, each with the turn before it."""
+    found: list[tuple[str, str, Item]] = []
+    for path in sorted(data_dir.glob("*/turns.jsonl")):
+        before: dict[str, Item] = {}
+        for turn in read_lines(path):
+            session = str(turn.get("session_id"))
+            mark = PROMPT_MARKS.get(mark_of(session, int(turn["turn"])))
+            if mark is not None:
+                earlier = [as_labelled_turn(before[session])] if session in before else []
+                found.append((session, mark, {**as_labelled_turn(turn), "earlier_turns": earlier}))
+            before[session] = turn
+    return found
+
+
+def mark_of(session: str, turn: int) -> str:
+    """How `PROMPT_MARKS` names a prompt."""
+    return blake2b(f"{session}:{turn}".encode(), digest_size=5).hexdigest()
+
+
+def marked_sessions(data_dir: Path) -> list[SessionItem]:
+    """The sessions that `SESSION_MARKS` knows."""
+    found: list[SessionItem] = []
+    for path in sorted(data_dir.glob("*/turns.jsonl")):
+        by_session: dict[str, list[Item]] = {}
+        for turn in read_lines(path):
+            by_session.setdefault(str(turn.get("session_id")), []).append(turn)
+        found += [_marked(name, turns) for name, turns in by_session.items() if digest_of(name) in SESSION_MARKS]
+    return found
+
+
+def _marked(name: str, turns: Sequence[Item]) -> SessionItem:
+    ordered = sorted(turns, key=lambda turn: int(turn["turn"]))
+    arcs = _arcs_between([1, *SESSION_MARKS[digest_of(name)], len(ordered) + 1])
+    return session_item({"session": name, "turns": [as_labelled_turn(turn) for turn in ordered], "arcs": arcs})
+
+
+def digest_of(session: str) -> str:
+    """How `SESSION_MARKS` names a session."""
+    return blake2b(session.encode(), digest_size=6).hexdigest()
+
+
+def as_labelled_turn(turn: Item) -> Item:
+    """A turn of `turns.jsonl` in the shape of a labelled session's turn."""
+    shared = {name: turn.get(name) for name in ("ts", "kind", "prompt", "interrupted", "api_error")}
+    tools = [_tool_line(tool) for tool in turn.get("tools") or []]
+    return {**shared, "tools": tools, "response_end": (turn.get("response_text") or "")[-500:]}
+
+
+def _tool_line(tool: Item) -> str:
+    failed = "[FAILED]" if tool.get("ok") is False else ""
+    return " ".join(filter(None, (tool["name"], tool.get("command") or tool.get("path"), failed)))
+
+
+# Written for training
+
+
+class Example(NamedTuple):
+    """A prompt that was written for training."""
+
+    text: str
+    intent: Intent
+    booleans: dict[BooleanName, bool]
+    """Those that apply to the intent."""
+    follows: bool
+    """Whether it follows an answer; else it is the first of its session."""
+
+
+def examples() -> list[Example]:
+    """All of them, a file of `prompts/` for each intent.
+
+    A line is the letters of the booleans that are true, `|`, and the prompt, with `\\n` for a new line: g
+    goal_explicit, s scope_bounded, r references_concrete, c context_sufficient, v verification_requested, k
+    root_cause_oriented, p plan_first. A `+` before the letters marks a prompt that follows an answer.
+    """
+    return [
+        _example(line, intent)
+        for intent in INTENTS
+        for line in (_FOLDER / "prompts" / f"{intent}.txt").read_text(encoding="utf-8").splitlines()
+    ]
+
+
+def _example(line: str, intent: Intent) -> Example:
+    letters, text = line.split("|", 1)
+    booleans = lettered(letters.removeprefix("+"), intent)
+    return Example(text.replace("\\n", "\n"), intent, booleans, letters.startswith("+"))
+
+
+def lettered(letters: str, intent: Intent) -> dict[BooleanName, bool]:
+    """The booleans that apply to the intent: true are those whose letters are there."""
+    true = {_BOOLEAN_LETTERS[letter] for letter in letters}
+    return {name: name in true for name in applicable(intent)}
+
+
+def written_sessions() -> list[SessionItem]:
+    """All of them, a file of `sessions/` for each kind of work.
+
+    One prompt a line, with `\\n` for a new line; a blank line parts sessions. `#` opens another goal, `-` goes on with
+    the one before; the number after it says how many minutes after the prompt before. After ` | ` stands what the agent
+    did: the files it changed, `?` and a file it looked at, `$` and a command; after ` => ` how its answer ended.
+    """
+    paths = sorted((_FOLDER / "sessions").glob("*.txt"))
+    texts = [text for path in paths for text in path.read_text("utf-8").strip().split("\n\n")]
+    return [
+        # Every third as an agent tells it that does not name its files.
+        _written(f"{WRITTEN}{place}", text.splitlines(), paths=place % 3 != 2)
+        for place, text in enumerate(texts)
+    ]
+
+
+def _written(name: str, lines: Sequence[str], *, paths: bool) -> SessionItem:
+    """Raises ValueError for a line that is no prompt."""
+    turns: list[Item] = []
+    starts: list[int] = []
+    at = _START
+    for place, line in enumerate(lines, 1):
+        found = _LINE.fullmatch(line)
+        if found is None:
+            raise ValueError(f"{name}: no prompt: {line}")
+        kind, minutes, prompt, work, answer = found.groups()
+        at += timedelta(minutes=int(minutes))
+        starts += [place] if kind == "#" else []
+        turns.append(
+            {
+                "prompt": prompt.replace("\\n", "\n"),
+                "ts": at.isoformat(),
+                "tools": [_tool(done, paths=paths) for done in (work or "").split(", ") if done],
+                "response_end": answer or "",
+            }
+        )
+    return session_item({"session": name, "turns": turns, "arcs": _arcs_between([*starts, len(lines) + 1])})
+
+
+def _tool(done: str, *, paths: bool) -> str:
+    """A tool call as labelled sessions write it."""
+    sign, _, rest = done.partition(" ")
+    if sign == "$":
+        return f"Bash {rest}"
+    name, path = ("Read", rest) if sign == "?" else ("Edit", done)
+    return f"{name} /srv/{path}" if paths else name
+
+
+def _arcs_between(bounds: Sequence[int]) -> list[Item]:
+    """Arcs without a verdict, from each of the turns to the one before the next."""
+    return [
+        {"start": start, "end": after - 1, "intent": None, "goal_complete": None} for start, after in pairwise(bounds)
+    ]

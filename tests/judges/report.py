@@ -1,0 +1,244 @@
+"""How good the embedded judges are, measured on labelled data (scoring.md, section 9).
+
+    python -m tests.judges.report DATA_DIR [--json] [--shipped]
+
+DATA_DIR holds `labels/` and, for the comparison with commits, `entire-checkpoints/`. The rubric judge is trained anew
+for each of five parts of the sessions and judges the part it has not seen, and so is the boundary judge; `--shipped`
+judges with the weights of this version instead, which have seen the labels. The outcome judge has rules written by
+hand, with these sessions at hand: its figures are not cross-validated.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+import msgspec
+from rich.console import Console
+from rich.table import Table
+
+from aggregates.boundary import SHIPPED_BOUNDARY, BoundaryModel, continues, topic_shift
+from aggregates.rubric import judge_prompt
+from aggregates.rubric_model import SHIPPED, RubricModel
+from aggregates.turn import CHANGE, COMMIT, Turn
+from aggregates.verdicts import BOOLEANS, INTENTS
+from svc.cli.judging import Item, judge_arc, label_of, read_lines
+from tests.judges.built import BuiltCases, measure_built_cases
+from tests.judges.commits import AgainstCommits, against_commits, commits_table
+from tests.judges.labels import SessionItem, labelled_sessions, prompt_item
+from tests.judges.measures import (
+    BoundaryMeasures,
+    OutcomeMeasures,
+    Pair,
+    PromptMeasures,
+    measure_boundaries,
+    measure_outcomes,
+    measure_prompts,
+    number_text,
+    own_score,
+    score_of_expert,
+    share_text,
+    worst_misses,
+)
+from tests.judges.regression import folds
+from tests.judges.train import items_of, plain, session_of, train
+from tests.judges.train_boundary import further_sessions, train_boundary
+
+FOLDS = 5
+
+
+class Report(msgspec.Struct, frozen=True):
+    """Everything that is measured."""
+
+    prompts: PromptMeasures
+    misses: tuple[Pair, ...]
+    boundaries: BoundaryMeasures
+    outcomes: OutcomeMeasures
+    built: BuiltCases
+    commits: AgainstCommits
+
+
+def report(data_dir: Path, *, shipped: bool = False) -> Report:
+    """Measure the judges on DATA_DIR."""
+    pairs = prompt_pairs(data_dir, shipped=shipped)
+    sessions = labelled_sessions(data_dir)
+    return Report(
+        measure_prompts(pairs),
+        tuple(worst_misses(pairs)),
+        measure_boundaries(boundary_pairs(sessions, further_sessions(data_dir), shipped=shipped)),
+        measure_outcomes([verdict for each in sessions for verdict in outcomes_of(each)]),
+        measure_built_cases(),
+        against_commits(data_dir / "entire-checkpoints"),
+    )
+
+
+def prompt_pairs(data_dir: Path, *, shipped: bool = False) -> list[Pair]:
+    """Each labelled prompt beside the verdict of a model that has not seen its session."""
+    raw = list(read_lines(data_dir / "labels" / "prompts.jsonl"))
+    if shipped:
+        return [_pair(item, SHIPPED) for item in raw if item.get("label") is not None]
+    training = items_of(data_dir)
+    pairs: dict[int, Pair] = {}
+    names = [str(item["id"]) for item in raw]
+    texts = [plain(str(item["prompt"])) for item in raw]
+    for held_out in folds([name.rsplit(":", 1)[0] for name in names], FOLDS):
+        unseen = {session_of(names[place]) for place in held_out}
+        twins = {texts[place] for place in held_out}
+        model = train([item for item in training if item.session not in unseen and item.text not in twins])
+        for place in held_out:
+            if raw[place].get("label") is not None:
+                pairs[place] = _pair(raw[place], model)
+    return [pairs[place] for place in sorted(pairs)]
+
+
+def _pair(raw: Item, model: RubricModel) -> Pair:
+    item = prompt_item(raw, model)
+    assert item.label is not None
+    rubric = judge_prompt(item.turn.prompt, item.earlier, model)
+    said = label_of(rubric)
+    return Pair(
+        item.item_id,
+        item.label.status,
+        item.label.intent,
+        item.label.booleans,
+        rubric.status,
+        rubric.intent,
+        {name: said[name] for name in BOOLEANS},
+    )
+
+
+def boundary_pairs(
+    sessions: Sequence[SessionItem], further: Sequence[SessionItem] = (), *, shipped: bool = False
+) -> list[tuple[frozenset[int], frozenset[int]]]:
+    """Where arcs start by the experts and by a judge that has not seen the session, each session's first left out."""
+    if shipped:
+        return [(expert_starts(each), judged_starts(each.turns, SHIPPED_BOUNDARY)) for each in sessions]
+    pairs = []
+    for held_out in folds([each.session for each in sessions], FOLDS):
+        model = train_boundary([each for place, each in enumerate(sessions) if place not in held_out], further)
+        unseen = [sessions[place] for place in sorted(held_out)]
+        pairs += [(expert_starts(each), judged_starts(each.turns, model)) for each in unseen]
+    return pairs
+
+
+def expert_starts(session: SessionItem) -> frozenset[int]:
+    """The places of the turns, from 0, that open an arc, the first arc left out."""
+    return frozenset(sorted(arc.start - 1 for arc in session.arcs or ())[1:])
+
+
+def judged_starts(turns: Sequence[Turn], model: BoundaryModel) -> frozenset[int]:
+    """The same by the rules of `arcs.cut_arcs` with another boundary model."""
+    starts: list[int] = []
+    first = 0
+    for place in range(1, len(turns)):
+        arc, turn = turns[first:place], turns[place]
+        committed = COMMIT in arc[-1].work.marks and any(CHANGE in each.work.marks for each in arc)
+        said = turn.opening in ("clear", "end") or (committed and not continues(arc, turn, model))
+        if said or topic_shift(arc, turn, model).shift:
+            starts.append(place)
+            first = place
+    return frozenset(starts)
+
+
+def outcomes_of(session: SessionItem) -> list[tuple[bool | None, bool]]:
+    """goal_complete by the experts and by the judge, on the arcs as the experts cut them."""
+    verdicts = []
+    for arc in session.arcs or ():
+        judged = judge_arc(session.turns, arc.start - 1, arc.end)
+        verdicts.append((arc.goal_complete, judged["goal_complete"] is True))
+    return verdicts
+
+
+# What is printed
+
+
+def print_report(measured: Report, console: Console, *, shipped: bool) -> None:
+    """The report as tables."""
+    how = "weights of this version, which have seen these labels" if shipped else "5-fold cross-validation by session"
+    console.print(f"Rubric judge, {how}", style="bold")
+    console.print(_summary_table(measured.prompts))
+    console.print(_kappa_table(measured.prompts))
+    console.print(_confusion_table(measured.prompts))
+    console.print(_misses_table(measured.misses))
+    console.print("Boundary and outcome judges", style="bold")
+    console.print(_arcs_table(measured.boundaries, measured.outcomes, measured.built))
+    if measured.commits.developers:
+        console.print(commits_table(measured.commits))
+
+
+def _summary_table(measures: PromptMeasures) -> Table:
+    table = Table("measure", "value", "must", "reach for")
+    table.add_row("prompts classified by the experts", str(measures.prompts), "", "")
+    table.add_row("status accuracy (all prompts)", share_text(measures.status_accuracy), "", "")
+    table.add_row("intent accuracy", share_text(measures.intent_accuracy), ".65", ".80")
+    table.add_row("mean kappa", f"{measures.mean_kappa:.3f}", ".52", ".65")
+    table.add_row("mean error of a prompt's own score", f"{measures.score_error:.1f}", "10", "8")
+    table.add_row("APG error", f"{measures.apg_error:.1f}", "3", "2")
+    return table
+
+
+def _kappa_table(measures: PromptMeasures) -> Table:
+    table = Table("boolean", "kappa where both apply", "kappa, null as false")
+    for name in BOOLEANS:
+        table.add_row(name, number_text(measures.kappa[name]), number_text(measures.kappa_null_is_false[name]))
+    return table
+
+
+def _confusion_table(measures: PromptMeasures) -> Table:
+    said = [*INTENTS, "unclassified", "skipped"]
+    table = Table("experts \\ judge", *said)
+    for intent in INTENTS:
+        table.add_row(intent, *(str(measures.confusion[intent].get(name, "")) for name in said))
+    return table
+
+
+def _misses_table(misses: Sequence[Pair]) -> Table:
+    table = Table("worst misses", "experts", "judge", "score", "judged score", "booleans apart")
+    for pair in misses:
+        apart = [name for name in BOOLEANS if pair.expert[name] is not None and pair.expert[name] != pair.judged[name]]
+        judged = own_score(pair.judged_intent, pair.judged) if pair.judged_intent else 0.0
+        table.add_row(
+            pair.item_id,
+            str(pair.expert_intent),
+            str(pair.judged_intent),
+            f"{score_of_expert(pair):.0f}",
+            f"{judged:.0f}",
+            ", ".join(apart),
+        )
+    return table
+
+
+def _arcs_table(boundaries: BoundaryMeasures, outcomes: OutcomeMeasures, built: BuiltCases) -> Table:
+    table = Table("measure", "value", "must", "reach for")
+    table.add_row("boundary F1", f"{boundaries.f1:.3f}", ".65", ".75")
+    table.add_row(
+        "boundary precision",
+        f"{boundaries.precision:.3f} ({boundaries.right} of {boundaries.judged})",
+        "",
+        "",
+    )
+    table.add_row("boundary recall", f"{boundaries.recall:.3f} ({boundaries.right} of {boundaries.expert})", "", "")
+    table.add_row("goal_complete, sensitivity", share_text(outcomes.sensitivity), "", "")
+    table.add_row("goal_complete, specificity", share_text(outcomes.specificity), "", "")
+    said = ", ".join(f"{name} {count}" for name, count in outcomes.undecided.items())
+    table.add_row("where the experts could not say", said, "", "")
+    missed, reached = built.missed, built.reached
+    table.add_row("built cases, not reached", f"{missed.hits} of {missed.total}", "all", "")
+    table.add_row("built cases, reached", f"{reached.hits} of {reached.total}", "all", "")
+    return table
+
+
+@click.command()
+@click.argument("data_dir", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
+@click.option("--shipped", is_flag=True, help="Judge with the weights of this version instead of cross-validating.")
+def main(data_dir: Path, as_json: bool, shipped: bool) -> None:
+    """Measure the embedded judges on DATA_DIR/labels."""
+    measured = report(data_dir, shipped=shipped)
+    if as_json:
+        click.echo(msgspec.json.encode(measured).decode())
+    else:
+        print_report(measured, Console(width=160), shipped=shipped)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,387 @@
+"""Training the embedded judges: labelled data in, modules of `aggregates/` out.
+
+    python -m tests.judges.train words DATA_DIR      # to be run when the written prompts have changed, before the next
+    python -m tests.judges.train rubric DATA_DIR
+    python -m tests.judges.train boundary DATA_DIR
+
+The rubric judge learns from labelled, marked and written prompts (`labels.py`). Plain softmax and logistic regression
+with an L2 penalty (`regression.py`), without randomness, so the same labels give the same file. The files hold names
+of features (cues, and words and pairs of words of the written prompts) and whole numbers, thousandths of a logit;
+nothing of the labelled texts.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+import click
+import msgspec
+
+from aggregates.digests import Digester
+from aggregates.features import features_of, pairs_of, sentences_of
+from aggregates.pasted import look
+from aggregates.reading import read_prompt
+from aggregates.rubric import context_names
+from aggregates.rubric_model import ALL_FEATURES, CONTEXT_NUMBER, MAY_REST_ON_PASTED, PASTED, RubricModel, crossed
+from aggregates.verdicts import APPLIES_TO, BOOLEANS, INTENTS, BooleanName, Intent
+from svc.cli.judging import Item as RawItem
+from svc.cli.judging import read_lines
+from tests.judges import regression, train_boundary
+from tests.judges.labels import (
+    INTENT_LETTERS,
+    Example,
+    PromptItem,
+    PromptLabel,
+    examples,
+    labelled_prompts,
+    labelled_sessions,
+    lettered,
+    marked_prompts,
+    prompt_item,
+)
+
+INTENT_PENALTY = 0.012
+BOOLEAN_PENALTY = 0.014
+FLAT = 3e-5
+"""Where the optimiser stops: further on only the last digits change, for twice the time."""
+INTENT_BY_COUNT = 1.0
+BOOLEAN_BY_COUNT = 0.5
+"""How much dearer a feature's weight is, the more rows show it (`regression.fit`)."""
+MARKED_SHARE = 0.8
+"""How much a prompt that a reader marked counts beside one that the experts labelled."""
+WRITTEN_SHARE = 0.8
+"""How much a prompt counts that was written for training."""
+CUT_SHARE = 0.75
+"""How far a boolean's bias goes from the fitted one to the one that matches the experts' rate on unseen prompts.
+
+The first gives the smaller error of a score, the second the smaller error of a mean."""
+INNER_FOLDS = 3
+WORD_PROMPTS_MIN = 2
+"""In how many written prompts a word stands at least."""
+PAIR_PROMPTS_MIN = 3
+"""In how many prompts of any kind a pair stands at least, one of them written."""
+LINE_CHARS = 100
+_OWN_CHARS = 2200
+_AGGREGATES = Path(__file__).parents[2] / "aggregates"
+
+_KEY = Digester(b"examples")
+
+Row = regression.Row
+
+
+class Item(msgspec.Struct, frozen=True):
+    """One prompt as the trainer sees it."""
+
+    session: str
+    text: str
+    """Its text without what twins may differ in."""
+    features: Row
+    """Those of its text and of what came before it."""
+    intent: Intent
+    booleans: Mapping[BooleanName, bool]
+    share: float = 1.0
+    """How much it counts."""
+    real: bool = True
+    """Whether somebody sent it to an agent; else it was written for training."""
+
+
+def items_of(data_dir: Path) -> list[Item]:
+    """The classified prompts of the labelled data, those that readers marked, and those written for training."""
+    items = [_item(each) for each in labelled_prompts(data_dir)]
+    return [item for item in items if item is not None] + marked_items(data_dir) + written_items()
+
+
+def _item(each: PromptItem) -> Item | None:
+    """None where the prompt is not classified."""
+    label = each.label
+    if label is None or label.intent is None or each.turn.prompt is None:
+        return None
+    return Item(session_of(each.item_id), plain(each.text), _features(each), label.intent, _booleans(label))
+
+
+def session_of(item_id: str) -> str:
+    """The agent session of a labelled prompt, named there as source:session:turn."""
+    return item_id.partition(":")[2].rsplit(":", 1)[0]
+
+
+def plain(text: str) -> str:
+    """What twins share: two prompts of the same words are one to the judge."""
+    return " ".join(text.lower().split())
+
+
+def _features(each: PromptItem) -> Row:
+    assert each.turn.prompt is not None
+    return (*features_of(each.text), *_numbers(context_names(each.turn.prompt, each.earlier)))
+
+
+def marked_items(data_dir: Path) -> list[Item]:
+    """The prompts that readers marked, as far as DATA_DIR holds them."""
+    return [_marked(*each) for each in marked_prompts(data_dir)]
+
+
+def _marked(session: str, mark: str, raw: RawItem) -> Item:
+    intent = INTENT_LETTERS[mark[0]]
+    each = prompt_item(raw)
+    return Item(session, plain(each.text), _features(each), intent, lettered(mark[1:], intent), MARKED_SHARE)
+
+
+def written_items() -> list[Item]:
+    """The prompts that were written for training, each of a session of its own."""
+    return [
+        Item(
+            f"written {place}", plain(each.text), _written(each), each.intent, each.booleans, WRITTEN_SHARE, real=False
+        )
+        for place, each in enumerate(examples())
+    ]
+
+
+def _written(example: Example) -> Row:
+    names = context_names(read_prompt(example.text, _KEY), ())
+    if example.follows:
+        names = [name for name in names if not name.startswith("context:")]
+    return (*features_of(example.text), *_numbers(names))
+
+
+def _numbers(names: Sequence[str]) -> Row:
+    return tuple(CONTEXT_NUMBER[name] for name in names)
+
+
+def _booleans(label: PromptLabel) -> dict[BooleanName, bool]:
+    return {name: value for name in BOOLEANS if (value := label.booleans[name]) is not None}
+
+
+def train(items: Sequence[Item]) -> RubricModel:
+    """A model of these items."""
+    return RubricModel(*tables(items))
+
+
+Tables = tuple[tuple[int, ...], dict[str, tuple[int, ...]], tuple[int, ...], dict[str, tuple[int, ...]]]
+
+
+def tables(items: Sequence[Item]) -> Tables:
+    """Biases and weights, in thousandths: intents, then booleans."""
+    targets = [INTENTS.index(item.intent) for item in items]
+    rows = [item.features for item in items]
+    shares = [item.share for item in items]
+    own = [_own(row) for row in rows]
+    intents = _intents(own, targets, shares)
+    unseen = _unseen_intents(own, targets, items)
+    bias: list[int] = []
+    weights: dict[str, list[int]] = {}
+    for place, name in enumerate(BOOLEANS):
+        binary = _boolean(name, items, rows, unseen)
+        bias.append(round(1000 * binary.bias[0]))
+        for number, (weight,) in binary.weights.items():
+            weights.setdefault(ALL_FEATURES[number], [0] * len(BOOLEANS))[place] = round(1000 * weight)
+    kept = {name: tuple(values) for name, values in sorted(weights.items()) if any(values)}
+    return *_thousandths(intents), tuple(bias), kept
+
+
+def _intents(rows: Sequence[Row], targets: Sequence[int], shares: Sequence[float]) -> regression.Fit:
+    return regression.fit(rows, targets, shares, len(INTENTS), INTENT_PENALTY, by_count=INTENT_BY_COUNT, flat=FLAT)
+
+
+def _own(row: Row) -> Row:
+    return tuple(number for number in row if number not in PASTED)
+
+
+def _thousandths(fitted: regression.Fit) -> tuple[tuple[int, ...], dict[str, tuple[int, ...]]]:
+    named = {ALL_FEATURES[number]: tuple(round(1000 * w) for w in values) for number, values in fitted.weights.items()}
+    return tuple(round(1000 * b) for b in fitted.bias), {
+        name: named[name] for name in sorted(named) if any(named[name])
+    }
+
+
+def _unseen_intents(rows: Sequence[Row], targets: Sequence[int], items: Sequence[Item]) -> list[Intent]:
+    """The intent of each row by a fit that has not seen its session; that of a written prompt as it was written."""
+    intents = [item.intent for item in items]
+    for kept, held_out in _parts(items):
+        part = _intents([rows[p] for p in kept], [targets[p] for p in kept], [items[p].share for p in kept])
+        for place in held_out:
+            logits = part.logits(rows[place])
+            intents[place] = INTENTS[logits.index(max(logits))]
+    return intents
+
+
+def _parts(items: Sequence[Item]) -> list[tuple[list[int], list[int]]]:
+    """(to learn from, to be judged) for each inner fold: places of real items; the written ones are always kept."""
+    real = [place for place, item in enumerate(items) if item.real]
+    written = [place for place, item in enumerate(items) if not item.real]
+    parts = []
+    for held_out in regression.folds([items[place].session for place in real], INNER_FOLDS):
+        judged = sorted(real[each] for each in held_out)
+        kept = [place for at, place in enumerate(real) if at not in held_out]
+        if judged:
+            parts.append((kept + written, judged))
+    return parts
+
+
+def _boolean(name: BooleanName, items: Sequence[Item], rows: Sequence[Row], unseen: Sequence[Intent]) -> regression.Fit:
+    """One boolean, learned with the experts' intents.
+
+    The bias is shifted towards where unseen prompts, with the intents that would be judged, earn it as often as the
+    experts say.
+    """
+    keep: Callable[[Row], Row] = (lambda row: row) if name in MAY_REST_ON_PASTED else _own
+    chosen = [place for place, item in enumerate(items) if name in item.booleans]
+
+    def fitted(places: Sequence[int]) -> regression.Fit:
+        return regression.fit(
+            [keep(crossed(rows[place], items[place].intent)) for place in places],
+            [0 if items[place].booleans[name] else 1 for place in places],
+            [items[place].share for place in places],
+            2,
+            BOOLEAN_PENALTY,
+            by_count=BOOLEAN_BY_COUNT,
+            flat=FLAT,
+        )
+
+    known = set(chosen)
+    logits, targets = [], []
+    for kept, held_out in _parts(items):
+        part = fitted([place for place in kept if place in known])
+        for place in held_out:
+            if place in known and unseen[place] in APPLIES_TO[name]:
+                logits += part.logits(keep(crossed(rows[place], unseen[place])))
+                targets.append(0 if items[place].booleans[name] else 1)
+    cut = _rate_matching(logits, targets)
+    whole = fitted(chosen)
+    return regression.Fit((whole.bias[0] - CUT_SHARE * cut,), whole.weights)
+
+
+def _rate_matching(logits: Sequence[float], targets: Sequence[int]) -> float:
+    """The logit above which as many lie as are true; 0 of nothing."""
+    if not logits:
+        return 0.0
+    true_count = targets.count(0)
+    ordered = sorted(logits, reverse=True)
+    return (ordered[max(true_count - 1, 0)] + ordered[min(true_count, len(ordered) - 1)]) / 2
+
+
+def source_of(trained: Tables) -> str:
+    """The text of the weights file."""
+    bias, weights, boolean_bias, boolean_weights = trained
+    lines = [
+        '"""Weights of the rubric judge, thousandths of a logit; written by `make train-judges`, not by hand.',
+        "",
+        "One number per intent, or per boolean, in the order of `verdicts.INTENTS` and `verdicts.BOOLEANS`.",
+        '"""',
+        "",
+        f"BIAS: tuple[int, ...] = {bias}",
+        "WEIGHTS: dict[str, tuple[int, ...]] = {",
+        *(f'    "{name}": {values},' for name, values in weights.items()),
+        "}",
+        f"BOOLEAN_BIAS: tuple[int, ...] = {boolean_bias}",
+        "BOOLEAN_WEIGHTS: dict[str, tuple[int, ...]] = {",
+        *(f'    "{name}": {values},' for name, values in boolean_weights.items()),
+        "}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+# The words that are features
+
+
+def words_and_pairs(real: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Those of the written prompts, sorted; a pair is two words with a space between.
+
+    Nothing that only people's own prompts (`real`) hold is kept; they count where a pair must be common enough.
+    """
+    written = [example.text for example in examples()]
+    words = Counter(word for text in written for word in _words(text))
+    known = {pair for text in written for pair in _pairs(text)}
+    pairs = Counter(pair for text in (*written, *real) for pair in _pairs(text) & known)
+    return _often(words, WORD_PROMPTS_MIN), _often(pairs, PAIR_PROMPTS_MIN)
+
+
+def _words(text: str) -> set[str]:
+    return {word for _, plain, _ in sentences_of(look(text).own) for word in plain}
+
+
+def _pairs(text: str) -> set[str]:
+    sentences = sentences_of(look(text).own[:_OWN_CHARS])
+    return {f"{first} {second}" for first, second in pairs_of(sentences) if first != "$"}
+
+
+def _often(counts: Counter[str], least: int) -> list[str]:
+    return sorted(each for each, count in counts.items() if count >= least and each.isascii() and "|" not in each)
+
+
+def real_texts(data_dir: Path) -> list[str]:
+    """The labelled prompts and those that readers marked."""
+    labelled = [str(item["prompt"]) for item in read_lines(data_dir / "labels" / "prompts.jsonl")]
+    return labelled + [str(raw["prompt"]) for _, _, raw in marked_prompts(data_dir)]
+
+
+def words_source(words: Sequence[str], pairs: Sequence[str]) -> str:
+    """The text of the module."""
+    lines = [
+        '"""Words and pairs of words that are features of a prompt; written by `make train-judges`.',
+        "",
+        "In a pair ^ is a sentence's beginning and $ its end.",
+        '"""',
+        "",
+        "_WORDS = (",
+        *_quoted(words, " "),
+        ")",
+        "_PAIRS = (",
+        *_quoted(pairs, "|"),
+        ")",
+        "WORDS = frozenset(_WORDS.split())",
+        '_SPLIT = (pair.partition(" ") for pair in _PAIRS.split("|")[:-1])',
+        "PAIRS = tuple((first, second) for first, _, second in _SPLIT)",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(pieces: Sequence[str], end: str) -> list[str]:
+    """String literals of bounded length that are the pieces together, each with `end` behind it."""
+    lines = [""]
+    for piece in pieces:
+        if len(lines[-1]) + len(piece) > LINE_CHARS:
+            lines.append("")
+        lines[-1] += piece + end
+    return [f'    "{line}"' for line in lines]
+
+
+# Commands
+
+
+_data_dir = click.argument("data_dir", type=click.Path(exists=True, file_okay=False, path_type=Path))
+
+
+@click.group()
+def main() -> None:
+    """Train the judges on DATA_DIR, which holds labels/."""
+
+
+@main.command()
+@_data_dir
+def words(data_dir: Path) -> None:
+    """Write the words and pairs of words that the rubric judge looks for."""
+    found, pairs = words_and_pairs(real_texts(data_dir))
+    (_AGGREGATES / "judge_words.py").write_text(words_source(found, pairs), encoding="utf-8")
+    click.echo(f"{len(found)} words, {len(pairs)} pairs")
+
+
+@main.command()
+@_data_dir
+def rubric(data_dir: Path) -> None:
+    """Write the weights of the rubric judge."""
+    items = items_of(data_dir)
+    (_AGGREGATES / "judge_weights.py").write_text(source_of(tables(items)), encoding="utf-8")
+    click.echo(f"rubric: {len(items)} prompts")
+
+
+@main.command()
+@_data_dir
+def boundary(data_dir: Path) -> None:
+    """Write the weights of the boundary judge."""
+    sessions, further = labelled_sessions(data_dir), train_boundary.further_sessions(data_dir)
+    model = train_boundary.train_boundary(sessions, further)
+    (_AGGREGATES / "boundary_weights.py").write_text(train_boundary.source_of(model), encoding="utf-8")
+    click.echo(f"boundary: {len(sessions)} labelled and {len(further)} further sessions")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,199 @@
+"""Those who send: agents, plugins and administrators, who try again until they know what became of it."""
+
+from collections.abc import Sequence
+from random import Random
+from typing import Any
+
+import trio
+
+from tests.sim import sending
+from tests.sim.life import Side
+from tests.sim.model import Divergence, Person, same, trusted
+from tests.sim.stories import Point, Record, Turn
+from tests.sim.wire import Answer, Lost
+from tests.sim.world import ANSWER_SECONDS_MAX, World
+
+TRIES_SECONDS_MAX = 900.0
+"""In virtual time: faults last for a minute at most, so nothing stays refused for so long."""
+
+UNAVAILABLE, UNAUTHORIZED = 503, 401
+
+CUTS_OTHERWISE_WHATEVER_THE_TIME = False
+"""Whether a record may come in two different exports with two times that count, since the server's clock was wrong for
+one of them. It is listed twice then (docs/simulation.md, What it leaves out)."""
+
+
+class Tally:
+    """What clients met with."""
+
+    def __init__(self) -> None:
+        self.requests = self.acknowledged = self.lost = self.refused = self.unauthorized = 0
+
+
+class Clients:
+    """Everybody who sends, to one world."""
+
+    def __init__(self, world: World, chance: Random, tally: Tally) -> None:
+        self.world = world
+        self.chance = chance
+        self.tally = tally
+        self.hang_up = 0.0
+        """How often a client hangs up before it is answered."""
+
+    # --- one request, again and again -------------------------------------------------------------------------
+
+    async def once(self, side: Side, method: str, path: str, headers: dict[str, str], value: object) -> Answer | None:
+        """One try; None where nobody knows what became of it, or it is to be sent again."""
+        self.tally.requests += 1
+        hurried = self.chance.random() < self.hang_up
+        patience = self.chance.uniform(0, 0.02) if hurried else ANSWER_SECONDS_MAX
+        try:
+            answer = await self.world.ask(side, method, path, headers, value, patience=patience)
+        except Lost:
+            self.tally.lost += 1
+            return None
+        if answer.status == UNAVAILABLE:
+            self.tally.refused += 1
+            return None
+        if answer.status >= 500:
+            raise Divergence(f"{method} {path}: {answer.status} {answer.body!r}")
+        return answer
+
+    async def insist(
+        self, person: Person, side: Side, method: str, path: str, value: object = None
+    ) -> tuple[Answer, bool]:
+        """A developer's request, until it is answered; and whether an earlier try may have been carried out."""
+        doubtful = False
+        with trio.move_on_after(TRIES_SECONDS_MAX):
+            while True:
+                key = self.chance.choice(person.keys)
+                answer = await self.once(side, method, path, self._bearer(key), value)
+                if answer is not None and answer.status != UNAUTHORIZED:
+                    return answer, doubtful
+                if answer is not None:
+                    self.tally.unauthorized += 1
+                    if key in person.keys and key not in person.ending:
+                        raise Divergence(f"{method} {path}: a key that nobody revoked is refused: {answer.body!r}")
+                doubtful = doubtful or answer is None
+                await trio.sleep(self.chance.uniform(0.1, 4))
+        raise Divergence(f"{method} {path}: nothing but refusals for {TRIES_SECONDS_MAX} s")
+
+    async def administer(self, method: str, path: str, value: object = None) -> Answer:
+        """An administrator's request, until it is answered."""
+        with trio.move_on_after(TRIES_SECONDS_MAX):
+            while True:
+                await self.world.is_up()
+                secret = (self.world.var / "internal-secret").read_text().strip()
+                headers = {"X-Internal-Secret": secret}
+                answer = await self.once("api", method, f"/v1/admin/{path}", headers, value)
+                if answer is not None:
+                    return answer
+                await trio.sleep(self.chance.uniform(0.1, 2))
+        raise Divergence(f"{method} {path}: nothing but refusals for {TRIES_SECONDS_MAX} s")
+
+    def _bearer(self, key: str) -> dict[str, str]:
+        return {"X-API-Key": key} if self.chance.random() < 0.2 else {"Authorization": f"Bearer {key}"}
+
+    # --- what agents and plugins send ---------------------------------------------------------------------------
+
+    async def prompt(self, person: Person, turn: Turn) -> None:
+        """A capture of a prompt, for the first time or again."""
+        known, heard = turn.name in person.sure.plugin, turn.name in person.sent.plugin
+        now_us = self.world.clock.now_us()
+        person.mark(person.sent, turn, now_us)
+        answer, doubtful = await self.insist(person, "intake", "POST", "/v1/prompts", sending.prompt(turn))
+        possible = {200} if known else {200, 201} if heard or doubtful else {201}
+        self._one_of(f"prompt {turn.name}", answer, possible)
+        person.mark(person.sure, turn, now_us)
+
+    async def other_prompt(self, person: Person, turn: Turn) -> None:
+        """Another text under an event id that is known."""
+        value = sending.prompt(turn, text="something else altogether")
+        answer, _ = await self.insist(person, "intake", "POST", "/v1/prompts", value)
+        self._one_of(f"another text for {turn.name}", answer, {409})
+
+    async def foreign_prompt(self, person: Person, turn: Turn) -> None:
+        """A prompt in a session that belongs to somebody else."""
+        answer, _ = await self.insist(person, "intake", "POST", "/v1/prompts", sending.prompt(turn))
+        self._one_of(f"{turn.name}, by another developer", answer, {409})
+
+    async def response(self, person: Person, turn: Turn) -> None:
+        """A capture of a response; where its prompt has not come yet, that is said."""
+        known, heard = turn.name in person.sure.plugin, turn.name in person.sent.plugin
+        now_us = self.world.clock.now_us()
+        answer, _ = await self.insist(person, "intake", "POST", "/v1/prompts/response", sending.response(turn))
+        possible = {204} if known else {204, 404} if heard or turn.name in person.sent.plugin else {404}
+        self._one_of(f"response to {turn.name}", answer, possible)
+        if answer.status == 204:
+            if trusted(turn.answer.at_us, now_us) != turn.answer.at_us:
+                person.skewed.add(turn.session)
+            person.sent.answers.setdefault(turn.name, now_us)
+            person.sure.answers.setdefault(turn.name, now_us)
+
+    async def other_response(self, person: Person, turn: Turn) -> None:
+        """Another response to a prompt that is answered."""
+        value = sending.response(turn, text="quite another answer")
+        answer, _ = await self.insist(person, "intake", "POST", "/v1/prompts/response", value)
+        self._one_of(f"another response to {turn.name}", answer, {409})
+
+    async def logs(self, person: Person, records: Sequence[Record]) -> None:
+        """An export of log records, in whatever cut."""
+        await self._export(person, "logs", records, sending.logs(records))
+
+    async def metrics(self, person: Person, points: Sequence[Point]) -> None:
+        """An export of metric points."""
+        await self._export(person, "metrics", points, sending.metrics(points))
+
+    async def foreign_logs(self, person: Person, records: Sequence[Record]) -> None:
+        """Records of a session that belongs to somebody else: none is kept."""
+        answer, _ = await self.insist(person, "intake", "POST", "/v1/logs", sending.logs(records))
+        self._one_of("foreign records", answer, {200})
+        rejected = answer.json.get("partialSuccess", {}).get("rejectedLogRecords")
+        same("foreign records, rejected", rejected, str(len(records)))
+
+    async def _export(
+        self, person: Person, signal: str, things: Sequence[Record] | Sequence[Point], value: dict[str, Any]
+    ) -> None:
+        now_us = self.world.clock.now_us()
+        cut = tuple(thing.nonce for thing in things)
+        if not (cut in person.cuts or CUTS_OTHERWISE_WHATEVER_THE_TIME or person.agrees(things, now_us)):
+            return
+        person.cuts.add(cut)
+        for thing in things:
+            person.mark(person.sent, thing, now_us)
+        answer, _ = await self.insist(person, "intake", "POST", f"/v1/{signal}", value)
+        same(f"export of {signal}", (answer.status, answer.json), (200, {}))
+        for thing in things:
+            person.mark(person.sure, thing, now_us)
+        self.tally.acknowledged += 1
+
+    # --- keys -------------------------------------------------------------------------------------------------
+
+    async def issue(self, person: Person) -> None:
+        """One more key; one of whose issue nobody heard stays unused."""
+        value = {"developer_id": person.developer_id, "organization_id": person.organization_id}
+        answer = await self.administer("POST", "keys", value)
+        self._one_of("a new key", answer, {201})
+        person.keys.append(answer.json["key"])
+
+    async def revoke(self, person: Person) -> None:
+        """A key goes; from the answer on it opens nothing, not even the very next request."""
+        key = self.chance.choice(person.keys)
+        listed = await self.administer("GET", f"keys?developer_id={person.developer_id}&limit=500")
+        (key_id,) = [each["key_id"] for each in listed.json if each["key_start"] == key[:12]]
+        person.ending.add(key)
+        self._one_of("revoking", await self.administer("DELETE", f"keys/{key_id}"), {204})
+        person.keys.remove(key)
+        await self.dead_key(key)
+
+    async def dead_key(self, key: str) -> None:
+        """A revoked key is refused, on whatever route of either listener."""
+        side, path = self.chance.choice((("intake", "/v1/plugin/config"), ("api", "/v1/score_v3/score")))
+        answer = await self.once(side, "GET", path, self._bearer(key), None)  # type: ignore[arg-type]
+        if answer is not None:
+            self._one_of("a revoked key", answer, {UNAUTHORIZED})
+
+    def _one_of(self, what: str, answer: Answer, possible: set[int]) -> None:
+        if answer.status not in possible:
+            raise Divergence(f"{what}: answered {answer.status} {answer.body!r}, expected one of {sorted(possible)}")
+        self.tally.acknowledged += answer.status < 300

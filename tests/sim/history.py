@@ -1,0 +1,382 @@
+"""One history, from an empty disk to the replay at its end: step by step, as the seed says."""
+
+import tempfile
+import traceback
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import msgspec
+import structlog
+import trio
+from structlog.typing import Processor
+
+import svc.actors
+import svc.archive.lane
+import svc.journal
+import svc.worker
+from svc.replay import build, copy_of, digests
+from tests.sim import disk, sending, stories, threads
+from tests.sim.chance import in_virtual_time, patched, seeded
+from tests.sim.clients import Clients, Tally
+from tests.sim.fate import FATE
+from tests.sim.faults import Faults, narrow_bounds
+from tests.sim.model import Divergence, Person, same
+from tests.sim.reads import Reads
+from tests.sim.stories import DAY_US, HOUR_US, MINUTE_US, Session
+from tests.sim.world import StoreKind, World
+
+START_US = 1_780_272_000 * 1_000_000
+"""A midnight of UTC."""
+
+BROKEN = ("a command could not be decided", "a request broke", "a stored event is corrupt and is passed over")
+"""What the service says of faults of its own."""
+
+Deed = Callable[[], Awaitable[object]]
+
+
+class Size(msgspec.Struct, frozen=True):
+    """How much happens."""
+
+    steps: int = 10
+    people: int = 3
+    """In each of the two organizations."""
+    deeds: int = 30
+    """In each step, at most."""
+    sessions: int = 2
+    """New ones in each step, at most."""
+
+
+class Told(msgspec.Struct):
+    """What a history came to."""
+
+    lives: int = 0
+    deaths: int = 0
+    refused: int = 0
+    lost: int = 0
+    requests: int = 0
+    acknowledged: int = 0
+    events: int = 0
+    reads: Counter[str] = msgspec.field(default_factory=Counter)
+    deeds: Counter[str] = msgspec.field(default_factory=Counter)
+
+
+class Failed(Exception):
+    """A history in which something did not hold; it says how to see it again."""
+
+    def __init__(self, seed: int, kind: StoreKind, step: str, cause: BaseException) -> None:
+        super().__init__(f"seed {seed}, {kind} store, {step}: {type(cause).__name__}: {cause}")
+        self.seed = seed
+
+
+def history(seed: int, kind: StoreKind, size: Size = Size()) -> Told:  # noqa: B008
+    """Raises `Failed`."""
+    with seeded(seed) as chance, tempfile.TemporaryDirectory(prefix="svc-sim-") as folder:
+        made = History(World(Path(folder), kind, Random(chance.random()), START_US), chance, size)
+        patches = [*threads.PATCHES, (svc.worker, "open_writer", disk.open_writer), *narrow_bounds(chance)]
+        with patched(patches), logging_to(made.heard):
+            try:
+                in_virtual_time(made.run)
+            except BaseException as error:
+                cause = _first(error)
+                if isinstance(cause, KeyboardInterrupt):
+                    raise cause from error
+                raise Failed(seed, kind, made.step, made.confession() or cause) from error
+        return made.told()
+
+
+@contextmanager
+def logging_to(heard: Processor) -> Iterator[None]:
+    """Within the block, each line of the service's log goes there."""
+    before = structlog.get_config()
+    structlog.configure(processors=[heard], cache_logger_on_first_use=False)
+    try:
+        yield
+    finally:
+        structlog.configure(**before)
+
+
+class History:
+    """Everybody, and what happens to them."""
+
+    def __init__(self, world: World, chance: Random, size: Size) -> None:
+        self.world = world
+        self.chance = chance
+        self.size = size
+        self.tally = Tally()
+        self.clients = Clients(world, chance, self.tally)
+        self.reads = Reads(self.clients, chance, START_US)
+        self.deeds: list[tuple[str, Deed]] = []
+        """What is still to be sent, in no order."""
+        self.done: Counter[str] = Counter()
+        self.faults = Faults(world, self.clients, chance, self.done)
+        self.step = "setting up"
+        self.true_us = START_US
+        """What o'clock it is for agents, whatever the server's clock shows."""
+        self.teams: list[tuple[str, list[Person]]] = []
+        self.dead_keys: list[str] = []
+        self.confessed: list[tuple[str, object]] = []
+        """What the service said of faults of its own, and the exceptions."""
+        self.events = 0
+
+    @property
+    def people(self) -> list[Person]:
+        """Of both organizations."""
+        return [person for _, people in self.teams for person in people]
+
+    def told(self) -> Told:
+        """What it came to."""
+        tally, world = self.tally, self.world
+        figures = (world.lives, world.deaths, tally.refused, tally.lost, tally.requests, tally.acknowledged)
+        return Told(*figures, self.events, self.reads.checked, self.done)
+
+    async def run(self) -> None:
+        """All of it. Raises `Divergence`, or what broke."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self.world.run)
+            await self._set_up()
+            for number in range(1, self.size.steps + 1):
+                self.step = f"step {number}"
+                await self._happen()
+            self.step = "the end"
+            await self._end()
+            self.step = "the replay"
+            await self._replay()
+            await self.world.stop()
+            nursery.cancel_scope.cancel()
+
+    def confession(self) -> Divergence | None:
+        """The first fault that the service named itself."""
+        if not self.confessed:
+            return None
+        said, error = self.confessed[0]
+        told = traceback.format_exception(error) if isinstance(error, BaseException) else []
+        return Divergence(f"the service says: {said}: {''.join(told)}")
+
+    def heard(self, _logger: Any, _name: str, line: Any) -> Any:
+        """What the service writes to its log is not shown; what it says of faults of its own is one here."""
+        if line.get("event") in BROKEN:
+            self.confessed.append((str(line.get("event")), line.get("exc_info")))
+        raise structlog.DropEvent
+
+    # --- people -------------------------------------------------------------------------------------------------
+
+    async def _set_up(self) -> None:
+        """Two organizations, a team in each, and prices."""
+        for letter in ("A", "B"):
+            organization = await self._made("organizations", {"name": f"Organization {letter}"}, "organization_id")
+            team = await self._made("teams", {"organization_id": organization, "name": "Team"}, "team_id")
+            people = [await self._person(organization, team, number) for number in range(self.size.people)]
+            self.teams.append((team, people))
+        answer = await self.clients.administer(
+            "POST", "control/catalog", {"document": sending.catalog(), "source": "sim"}
+        )
+        same("the catalog", answer.status, 201)
+        self.true_us += 2 * DAY_US
+        self._set_clock(0)
+
+    async def _person(self, organization: str, team: str, number: int) -> Person:
+        developer = await self._made("developers", {"display_name": f"Developer {number}"}, "developer_id")
+        both = {"organization_id": organization, "developer_id": developer}
+        await self._made("memberships", {**both, "role": "member" if number else "owner"}, "membership_id")
+        await self._made("team-memberships", {"team_id": team, "developer_id": developer}, "team_membership_id")
+        person = Person(organization, developer)
+        await self.clients.issue(person)
+        return person
+
+    async def _made(self, what: str, value: object, name: str) -> str:
+        answer = await self.clients.administer("POST", what, value)
+        same(f"a new one of {what}", answer.status, 201)
+        found: str = answer.json[name]
+        return found
+
+    # --- one step -----------------------------------------------------------------------------------------------
+
+    async def _happen(self) -> None:
+        """Time passes, things are sent while faults befall the service, then it is calm and everything is looked at."""
+        self._time_passes()
+        for _ in range(self.chance.randint(0, self.size.sessions)):
+            self._begin_session(self.chance.choice(self.people))
+        self.chance.shuffle(self.deeds)
+        count = self.chance.randint(1, self.size.deeds)
+        now, self.deeds = self.deeds[:count], self.deeds[count:]
+        async with trio.open_nursery() as faults:
+            self.faults.draw(faults)
+            async with trio.open_nursery() as nursery:
+                for name, deed in now:
+                    nursery.start_soon(self._do, name, deed)
+                for _ in range(self.chance.randint(0, 3)):
+                    nursery.start_soon(self._do, "read meanwhile", self._read_meanwhile)
+            faults.cancel_scope.cancel()
+        await self._calm()
+        await self._look()
+        same("faults that the service names", self.confessed, [])
+
+    async def _do(self, name: str, deed: Deed) -> None:
+        await trio.sleep(self.chance.uniform(0, 2))
+        await deed()
+        self.done[name] += 1
+
+    def _time_passes(self) -> None:
+        """Usually some hours; the server's clock may be wrong, and jump."""
+        self.true_us += self.chance.choice((MINUTE_US, 40 * MINUTE_US, 5 * HOUR_US, 20 * HOUR_US))
+        skew_us = 0
+        if self.chance.random() < 0.25:
+            skew_us = round(self.chance.uniform(-12, 12) * HOUR_US)
+        self._set_clock(skew_us)
+
+    def _set_clock(self, skew_us: int) -> None:
+        self.world.clock.advance(self.true_us + skew_us - self.world.clock.now_us())
+
+    async def _calm(self) -> None:
+        """Nothing befalls the service any more, and what is due to settle settles."""
+        self.clients.hang_up, self.world.next_fate = 0.0, None
+        for _ in range(2):  # a start that is under way has its fate already
+            life = await self.world.is_up()
+            life.fate.spare()
+        await trio.sleep(self.chance.uniform(11, 13))
+
+    # --- what is sent -------------------------------------------------------------------------------------------
+
+    def _begin_session(self, person: Person) -> None:
+        """It all happened already; it is told of in pieces, twice, late and in any order."""
+        chance = self.chance
+        number = sum(len(each.sessions) for each in self.people)
+        start_us = self.true_us - round(chance.uniform(2, 30) * HOUR_US)
+        session = stories.session(chance, f"s{number}", max(start_us, START_US + DAY_US))
+        person.tell(session)
+        if session.seen != "telemetry":
+            for turn in session.turns:
+                self._later("prompt", partial(self.clients.prompt, person, turn))
+                self._later("response", partial(self._respond, person, turn))
+        for export in stories.cuts(chance, session.records):
+            self._later("logs", partial(self.clients.logs, person, export))
+        if session.points:
+            self._later("metrics", partial(self.clients.metrics, person, session.points))
+        if session.records and chance.random() < 0.5:
+            again = chance.sample(session.records, chance.randint(1, len(session.records)))
+            self._later("logs cut otherwise", partial(self.clients.logs, person, again))
+        if chance.random() < 0.7:
+            self._later("strange requests", partial(self._stray, person, session))
+        if chance.random() < 0.2:
+            self._later("keys", partial(self._keys, person))
+
+    def _later(self, name: str, deed: Deed) -> None:
+        self.deeds.append((name, deed))
+        if self.chance.random() < 0.25:
+            self.deeds.append((f"{name} again", deed))
+
+    async def _respond(self, person: Person, turn: stories.Turn) -> None:
+        await self.clients.response(person, turn)
+        if turn.name not in person.sure.answers:
+            self.deeds.append(("response", partial(self._respond, person, turn)))
+
+    async def _stray(self, person: Person, session: Session) -> None:
+        """What is refused: other words for what is known, and sessions of somebody else."""
+        known = [turn for turn in session.turns if turn.name in person.sure.plugin]
+        if known:
+            await self.clients.other_prompt(person, self.chance.choice(known))
+        answered = [turn for turn in known if turn.name in person.sure.answers]
+        if answered:
+            await self.clients.other_response(person, self.chance.choice(answered))
+        claimed = [r for r in session.records if r.nonce in person.sure.records]
+        other = self.chance.choice([each for each in self.people if each is not person])
+        if claimed:
+            await self.clients.foreign_logs(other, claimed[:3])
+        if claimed or known:
+            await self.clients.foreign_prompt(other, self.chance.choice(session.turns))
+
+    async def _keys(self, person: Person) -> None:
+        """Another key, and one that goes; those that went stay refused."""
+        if len(person.keys) - len(person.ending & set(person.keys)) < 2:
+            await self.clients.issue(person)
+        before = set(person.keys)
+        await self.clients.revoke(person)
+        self.dead_keys += before - set(person.keys)
+
+    # --- what is looked at --------------------------------------------------------------------------------------
+
+    async def _read_meanwhile(self) -> None:
+        person = self.chance.choice(self.people)
+        await self.reads.anything(person)
+        if person.sessions:
+            await self.reads.meanwhile(person, self.chance.choice(list(person.sessions.values())))
+
+    async def _look(self) -> None:
+        """Somebody looks at everything, others at something."""
+        for person in self.people:
+            same("what is on its way", person.sent, person.sure)
+        await self.reads.everything(self.chance.choice(self.people))
+        for person in self.chance.sample(self.people, 2):
+            await self.reads.anything(person)
+            if person.sessions:
+                await self.reads.session(person, self.chance.choice(list(person.sessions.values())))
+        await self.reads.not_mine(*self.chance.sample(self.people, 2))
+        await self._title()
+        team, people = self.chance.choice(self.teams)
+        await self.reads.team_cost(team, people, self.chance.choice(("daily", "weekly")))
+        for key in self.dead_keys[-3:]:
+            await self.clients.dead_key(key)
+
+    async def _title(self) -> None:
+        """A title by hand is the one that is shown from then on."""
+        person = self.chance.choice(self.people)
+        await self.reads.titles(person)
+        if person.sessions:
+            await self.reads.rename(person, self.chance.choice(list(person.sessions.values())))
+
+    async def _end(self) -> None:
+        """Whatever was not sent yet is, and two days later everybody looks at everything."""
+        while self.deeds:
+            now, self.deeds = self.deeds[:20], self.deeds[20:]
+            async with trio.open_nursery() as nursery:
+                for name, deed in now:
+                    nursery.start_soon(self._do, name, deed)
+        self.true_us += 2 * DAY_US
+        self._set_clock(0)
+        await self._calm()
+        for person in self.people:
+            same("what is on its way", person.sent, person.sure)
+        for person in self.people:
+            await self.reads.everything(person)
+            await self.reads.titles(person)
+        for team, people in self.teams:
+            days = {at_us - at_us % DAY_US for p in people for at_us in p.sure.prompts().values()}
+            for day_us in sorted(days):
+                await self.reads.team(team, people, day_us)
+            for window in ("daily", "weekly"):
+                await self.reads.team_cost(team, people, window)
+        for key in self.dead_keys:
+            await self.clients.dead_key(key)
+
+    async def _replay(self) -> None:
+        """The tables that serve are those of a replay, whatever happened on the way, and of any other replay."""
+        life = await self.world.is_up()
+        FATE.set(life.fate)
+        assert life.built is not None
+        self.events = life.store.head()
+        projector = life.built.projector
+        with trio.fail_after(60):
+            await projector.wait_for(self.events)
+        live = copy_of(projector.readers.path, self.world.folder / "live.db")
+        same("facts that could not be derived", live.execute("SELECT * FROM failed").fetchall(), [])
+        expected = digests(live)
+        live.close()
+        for number, batch_events in enumerate((1_000, self.chance.randint(1, 40))):
+            path = self.world.folder / f"replay-{number}.db"
+            build(path, life.store, life.vault.known_digester, lambda _d, _o: None, batch_events=batch_events)
+            copy = copy_of(path, self.world.folder / f"copy-{number}.db")
+            same(f"tables of a replay by {batch_events}", digests(copy), expected)
+            copy.close()
+
+
+def _first(error: BaseException) -> BaseException:
+    """What went wrong first, out of what else that made of it: somebody's Ctrl-C, else a divergence, else anything."""
+    if not isinstance(error, BaseExceptionGroup):
+        return error
+    found = [_first(each) for each in error.exceptions]
+    return min(found, key=lambda each: (not isinstance(each, KeyboardInterrupt), not isinstance(each, Divergence)))

@@ -1,0 +1,96 @@
+"""The service from a start to its end: the parts that `svc.app` builds, over a mortal disk, behind connections."""
+
+import math
+from pathlib import Path
+from random import Random
+from typing import Literal
+
+import trio
+import trio.testing
+
+from svc.app import Built, build
+from svc.clock import Clock
+from svc.limits import BEGIN_SECONDS
+from svc.settings import Settings
+from svc.store import EventStore
+from svc.vault import Vault
+from svc_http.app import build_api, build_intake
+from svc_http.listener import Listener
+from tests.sim.fate import FATE, Fate
+from tests.sim.wire import Connection, Lost, Stream, serve
+
+Side = Literal["intake", "api"]
+
+
+class Life:
+    """One start of the service."""
+
+    def __init__(self, var: Path, store: EventStore, vault: Vault, clock: Clock, fate: Fate) -> None:
+        self.var = var
+        self.store = store
+        self.vault = vault
+        self.fate = fate
+        self.scope = trio.CancelScope()
+        self.up = False
+        """Whether connections are taken."""
+        self.built: Built | None = None
+        self._clock = clock
+        self._listeners: dict[Side, Listener] = {}
+        self._nursery: trio.Nursery | None = None
+        self._idle: dict[Side, list[Connection]] = {"intake": [], "api": []}
+
+    async def run(self) -> None:
+        """From the start until it is stopped, dies, or cannot start. Its fate is that of every task it starts."""
+        FATE.set(self.fate)
+        with self.scope:
+            settings = Settings(var=str(self.var), catalog_refresh=False, projector_process=False)
+            self.built = build(
+                settings, self.store, self.vault, self._clock, "http://svc", lasting=False, reporting=False
+            )
+            try:
+                await self._serve(self.built)
+            finally:
+                self.up = False
+        if self.built is not None:
+            await self._close(self.built)
+
+    async def _serve(self, built: Built) -> None:
+        """As `svc.app.open_service` and `svc.serving.listening` do."""
+        async with trio.open_nursery() as nursery:
+            for task in built.tasks:
+                await nursery.start(task)
+            for lane in built.lanes:
+                nursery.start_soon(lane)
+            with trio.move_on_after(BEGIN_SECONDS):
+                await built.projector.begun()
+            self._listeners = {"intake": build_intake(built.service), "api": build_api(built.service)}
+            async with trio.open_nursery() as connections:
+                self._nursery = connections
+                self.up = True
+                await trio.sleep(math.inf)
+
+    async def _close(self, built: Built) -> None:
+        await built.gateway.close()
+        built.archive.close()
+        await built.projector.close()
+        self.store.close()
+
+    def connection(self, side: Side, chance: Random) -> Connection:
+        """One that is idle, or a new one. Raises `Lost` where nobody listens."""
+        if not self.up or self.fate.over or self.scope.cancel_called or self._nursery is None:
+            raise Lost
+        idle = self._idle[side]
+        if idle and chance.random() < 0.7:
+            return idle.pop(chance.randrange(len(idle)))
+        here, there = trio.testing.memory_stream_pair()
+        self._nursery.start_soon(self._answer, side, there)
+        return Connection(here)
+
+    async def _answer(self, side: Side, stream: Stream) -> None:
+        FATE.set(self.fate)  # whoever connects has none
+        await serve(self._listeners[side], stream)
+
+    def give_back(self, side: Side, connection: Connection) -> None:
+        """Nobody uses it now."""
+        if connection.reusable:
+            self._idle[side].append(connection)

@@ -1,0 +1,151 @@
+"""Lives of the service one after the other, over one disk, and the clock on its wall."""
+
+import shutil
+import sqlite3
+from collections.abc import Mapping
+from pathlib import Path
+from random import Random
+from typing import Literal
+
+import msgspec
+import trio
+
+from svc.clock import FixedClock
+from svc.codec import Codec
+from svc.limits import STORE_BUSY_TIMEOUT_MS
+from svc.memory_store import MemoryRecorder
+from svc.sqlite_store import WRITER_PRAGMAS, SplitDatastore, SqliteRecorder
+from svc.store import EventStore, LogRecorder, StoreUnavailable
+from svc.vault import FileKeys, Vault
+from tests.sim import disk
+from tests.sim.fate import Fate, Place
+from tests.sim.life import Life, Side
+from tests.sim.wire import Answer, Lost
+
+StoreKind = Literal["memory", "sqlite"]
+
+ANSWER_SECONDS_MAX = 200.0
+"""In virtual time: nothing that the service bounds takes longer."""
+
+ABANDONED = 500
+"""What is left of a request when the server has stopped before it was done with it."""
+
+_PRAGMAS = (*(pragma for pragma in WRITER_PRAGMAS if "synchronous" not in pragma), "PRAGMA synchronous = OFF")
+"""Deaths are copies of files, which see what was written; so nothing need be synced here."""
+
+
+class Hung(Exception):
+    """A request was not answered."""
+
+
+class World:
+    """Where the service lives, again and again."""
+
+    def __init__(self, folder: Path, kind: StoreKind, chance: Random, now_us: int) -> None:
+        self.clock = FixedClock(now_us)
+        self.chance = chance
+        self.folder = folder
+        self.lives = self.deaths = self.failed_starts = 0
+        self.next_fate: tuple[Place, int] | None = None
+        """What the next life dies of, from its start on."""
+        self._kind = kind
+        self._recorder = MemoryRecorder()
+        self._var = folder / "var-0"
+        self._var.mkdir()
+        self._over = False
+        self.life: Life | None = None
+
+    async def run(self) -> None:
+        """One life after the other, until `stop`."""
+        while not self._over:
+            life = self.life = self._born()
+            try:
+                await life.run()
+            except* (StoreUnavailable, sqlite3.Error, OSError) as errors:
+                if not (life.fate.over or life.fate.refusal):
+                    raise errors
+                self.failed_starts += not life.fate.over
+            if self._var != life.var:
+                shutil.rmtree(life.var)
+            await trio.sleep(self.chance.uniform(0, 3))
+
+    async def stop(self) -> None:
+        """Ask the service to stop, and start no other."""
+        self._over = True
+        await self.restart()
+
+    async def restart(self) -> None:
+        """Ask the service to stop."""
+        if self.life is not None:
+            self.life.scope.cancel()
+        await trio.lowlevel.checkpoint()
+
+    async def is_up(self) -> Life:
+        """Once there is a service that takes connections: its life."""
+        with trio.fail_after(ANSWER_SECONDS_MAX):
+            while self.life is None or not self.life.up or self.life.fate.over:  # noqa: ASYNC110, lives come and go
+                await trio.sleep(0.05)
+        return self.life
+
+    async def ask(
+        self, side: Side, method: str, path: str, headers: Mapping[str, str], value: object = None, *, patience: float
+    ) -> Answer:
+        """One request, given up after so long. Raises `Lost` where nobody knows what became of it, `Hung`."""
+        life = self.life
+        if life is None:
+            raise Lost
+        body = b"" if value is None else value if isinstance(value, bytes) else msgspec.json.encode(value)
+        usual = {} if value is None else {"Content-Type": "application/json"}
+        connection = life.connection(side, self.chance)
+        answer: Answer | None = None
+        with trio.move_on_after(min(patience, ANSWER_SECONDS_MAX)):
+            try:
+                await connection.send(method, path, {**usual, **headers}, body)
+                answer = await connection.answer()
+            except BaseException:
+                connection.reusable = False
+                with trio.CancelScope(shield=True):
+                    await connection.close()
+                raise
+        if answer is None and patience >= ANSWER_SECONDS_MAX and not life.fate.over:
+            raise Hung(f"{method} {path} was not answered within {ANSWER_SECONDS_MAX} s")
+        if answer is None or life.fate.over:
+            raise Lost
+        if answer.status == ABANDONED and life.scope.cancel_called:
+            raise Lost
+        life.give_back(side, connection)
+        return answer
+
+    def recorder(self, var: Path) -> LogRecorder:
+        """The log as it lies on the disk."""
+        if self._kind == "memory":
+            return self._recorder
+        recorder = SqliteRecorder(SplitDatastore(var / "events.db", STORE_BUSY_TIMEOUT_MS, _PRAGMAS))
+        recorder.create_table()
+        return recorder
+
+    @property
+    def var(self) -> Path:
+        """The folder of the present life, or the next one."""
+        return self._var
+
+    def _born(self) -> Life:
+        self.lives += 1
+        var = self._var
+        fate = Fate(Random(self.chance.random()), lambda: self._died(var))
+        if self.next_fate is not None:
+            fate.light(*self.next_fate)
+            self.next_fate = None
+        vault = Vault(FileKeys(var / "keys"), self.chance.randbytes)
+        store = EventStore(disk.mortal(self.recorder(var), fate), Codec(vault))
+        return Life(var, store, vault, self.clock, fate)
+
+    def _died(self, var: Path) -> None:
+        """Its folder stays behind as it is; the next life has a copy."""
+        self.deaths += 1
+        self._var = self.folder / f"var-{self.deaths}"
+        disk.image(var, self._var)
+        if self.chance.random() < 0.5:
+            disk.lose_power(self._var, self.chance)
+        if self.life is not None:
+            self.life.scope.cancel()

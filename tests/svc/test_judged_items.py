@@ -1,0 +1,73 @@
+"""Items of `svc judge`: what is read of them, and the labels they get."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aggregates.verdicts import BOOLEANS
+from svc.cli.judging import judge_prompt_item, judge_session_item, read_lines, session_turns
+
+
+def session(*turns: dict[str, Any]) -> dict[str, Any]:
+    """A session item as a file of items writes it."""
+    return {"session": "s:1", "turns": list(turns)}
+
+
+def test_a_prompt_item_without_a_label_is_judged_in_the_labels_shape() -> None:
+    """Id, status, intent and the seven booleans, null where one does not apply."""
+    judged = judge_prompt_item({"id": "x:1", "earlier_turns": [], "prompt": "How does the cache work?"})
+    assert judged["id"] == "x:1"
+    assert list(judged["label"]) == ["status", "intent", *BOOLEANS]
+    assert judged["label"]["intent"] == "question"
+    assert judged["label"]["scope_bounded"] is None
+
+
+def test_a_session_item_is_judged_into_arcs_that_cover_its_turns() -> None:
+    """From the first turn to the last, without a gap."""
+    judged = judge_session_item(
+        session(
+            {
+                "prompt": "Rename getUsr to getUser in src/user.ts",
+                "tools": ["Edit src/user.ts"],
+                "response_end": "Done.",
+            },
+            {"prompt": "/clear", "tools": [], "response_end": ""},
+            {"prompt": "Add a chart to the weekly report", "tools": [], "response_end": "Which one?"},
+        )
+    )
+    bounds = [(arc["start"], arc["end"]) for arc in judged["arcs"]]
+    assert bounds == [(1, 1), (2, 3)]
+    assert set(judged["arcs"][0]) == {"start", "end", "intent", "goal_complete", "confidence"}
+
+
+def test_tools_are_read_as_far_as_they_are_written() -> None:
+    """A failed edit changes nothing, a bare shell call mutates but is no check, a command is read."""
+    tools = ["Edit a.py [FAILED]", "Write b.py", "Bash", "Bash pytest -q", "Bash pytest -q [FAILED]", "Read c.py"]
+    work = session_turns(session({"prompt": "x", "tools": tools, "more_tools": 4, "interrupted": True}))[0].work
+    assert work.marks == "CKkI"
+    assert work.tool_calls == 10
+    assert work.mutating_calls == 2
+    assert (len(work.touched_files), len(work.changed_files)) == (3, 1)
+
+
+def test_an_api_error_and_an_answer_leave_their_marks() -> None:
+    """The error last."""
+    turn = session_turns(session({"prompt": "x", "response_end": "Well", "api_error": "529", "tools": []}))[0]
+    assert (turn.answered, turn.work.marks) == (True, "aE")
+
+
+@pytest.mark.parametrize("item", [{"turns": [{"prompt": None}]}, {"turns": [{}]}, {"turns": [{"prompt": 3}]}])
+def test_a_turn_without_a_text_is_refused_by_name(item: dict[str, Any]) -> None:
+    """The message says which turn."""
+    with pytest.raises(ValueError, match="turn 1: prompt is missing or no text"):
+        session_turns(item)
+
+
+@pytest.mark.parametrize("line", ["{", "[1]"])
+def test_a_torn_line_is_refused_by_number(line: str, tmp_path: Path) -> None:
+    """Not JSON, or no object."""
+    path = tmp_path / "items.jsonl"
+    path.write_text("\n" + line + "\n")
+    with pytest.raises(ValueError, match="line 2"):
+        list(read_lines(path))
