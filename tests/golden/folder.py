@@ -69,13 +69,6 @@ def unpacked(target: Path) -> Path:
     return target / "var"
 
 
-def pack(var: Path) -> None:
-    """Write the folder as the same bytes for the same files."""
-    with tarfile.open(PACKED, "w:xz", preset=9) as packed:
-        for path in [var, *sorted(var.rglob("*"))]:
-            packed.add(path, Path("var") / path.relative_to(var), recursive=False, filter=_plain)
-
-
 def _plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
     member.mode = 0o700 if member.isdir() else 0o600
     member.uid = member.gid = member.mtime = 0

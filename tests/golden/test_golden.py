@@ -45,7 +45,7 @@ def check_same(what: str, wanted: Json, found: Json) -> None:
         pytest.fail(
             f"{what} of the golden folder changed:\n  " + "\n  ".join(places[:SHOWN_MAX]) + more + "\n"
             "The folder was written by an earlier program, and people have such folders. If an issue asks for this "
-            "change, run `python -m tests.golden.write --expected-only`, which reads the folder anew and never "
+            "change, run `python -m tests.golden.write`, which reads the folder anew and never "
             "writes it, and list every difference in CHANGELOG.md. Otherwise it is a fault of the program.",
             pytrace=False,
         )
@@ -161,5 +161,5 @@ def test_a_difference_is_told_with_its_place_and_the_way_on() -> None:
         check_same("an answer", wanted, found)
     assert "ana > /score: expected 1 items, found 2" in str(failure.value)
     assert "ana > /score[0] > value: expected 1.5, found 2" in str(failure.value)
-    assert "python -m tests.golden.write --expected-only" in str(failure.value)
+    assert "python -m tests.golden.write" in str(failure.value)
     assert "CHANGELOG.md" in str(failure.value)
