@@ -69,13 +69,6 @@ def unpacked(target: Path) -> Path:
     return target / "var"
 
 
-def _plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
-    member.mode = 0o700 if member.isdir() else 0o600
-    member.uid = member.gid = member.mtime = 0
-    member.uname = member.gname = ""
-    return member
-
-
 # --- the log --------------------------------------------------------------------------------------------------
 
 
