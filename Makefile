@@ -69,7 +69,7 @@ train-judges: dev
 
 # docs/explanations.md, after the judges or the demo have changed.
 explanations: dev
-	SVC_WRITE_PAGES=1 $(BIN)/python -m pytest -q tests/svc_http/test_explanations_page.py
+	SVC_WRITE_PAGES=1 $(BIN)/python -m pytest -q tests/svc_http/openapi/test_explanations_page.py
 
 # docs/security.md, after a route came, went or changed hands.
 security-page: dev

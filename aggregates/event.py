@@ -1,5 +1,9 @@
 """What every fact has: the base of all events, wherever they are defined."""
 
+from collections.abc import Collection, Sequence
+from functools import lru_cache
+from hashlib import blake2b
+from struct import Struct
 from typing import ClassVar
 from uuid import UUID
 
@@ -20,3 +24,94 @@ class DeveloperEvent(Event, frozen=True, kw_only=True, omit_defaults=True):
 
     organization_id: UUID
     developer_id: UUID
+
+
+# Words: text that a person or an agent wrote.
+#
+# Words are redacted before they become part of an event and are sealed under their developer's data key when the
+# event is stored. When that key has been destroyed, the text is gone for good and `text` is None.
+
+
+class Words(msgspec.Struct, frozen=True):
+    """A text in the clear, inside the process only; None once its data key has been destroyed."""
+
+    text: str | None
+
+
+class Span(msgspec.Struct, frozen=True, array_like=True):
+    """A half-open range of characters [start, end) in a `Words` value of the same event."""
+
+    start: int
+    end: int
+
+
+def cut(words: Words, span: Span | None) -> str | None:
+    """The text a span points at, or None where there is no span or the words are gone."""
+    if span is None or words.text is None:
+        return None
+    return words.text[span.start : span.end]
+
+
+# Whose data a question is about.
+
+
+class Scope(msgspec.Struct, frozen=True):
+    """One developer within one organization: every personal query names it."""
+
+    organization_id: UUID
+    developer_id: UUID
+
+
+# Keyed digests: the same word or path of one developer always gives the same number, and nobody without that
+# developer's key can tell which word it was.
+
+_CACHE_ENTRIES_MAX = 8_000
+
+
+_CACHED_CHARS_MAX = 200
+"""Words and paths are; a whole prompt, which may be megabytes, seldom comes again."""
+
+
+class Digester:
+    """Digests under one developer's key; remembers recent words, since words repeat."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+        self._cache: dict[str, int] = {}
+
+    def number(self, text: str) -> int:
+        """A 63-bit number that fits an SQLite integer."""
+        known = self._cache.get(text)
+        if known is None:
+            known = int.from_bytes(self.digest(text)[:8], "big") >> 1
+            if len(text) > _CACHED_CHARS_MAX:
+                return known
+            if len(self._cache) >= _CACHE_ENTRIES_MAX:
+                self._cache.clear()
+            self._cache[text] = known
+        return known
+
+    def numbers(self, texts: Collection[str]) -> list[int]:
+        """The number of each text, in their order."""
+        known = self._cache.get
+        return [self.number(text) if (number := known(text)) is None else number for text in texts]
+
+    def digest(self, text: str) -> bytes:
+        """16 bytes; decides whether two texts as received are the same."""
+        return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16, key=self._key).digest()
+
+
+def packed(numbers: Sequence[int]) -> bytes:
+    """Numbers of a digester as bytes: many of them are read back from a stored body in no time, and mostly unused."""
+    return _layout(len(numbers)).pack(*numbers)
+
+
+def unpacked(data: bytes) -> tuple[int, ...]:
+    """What `packed` was given."""
+    return _layout(len(data) // 8).unpack(data)
+
+
+@lru_cache(maxsize=1024)
+def _layout(count: int) -> Struct:
+    """To make one out takes longer than to use it."""
+    return Struct(f"<{count}q")

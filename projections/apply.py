@@ -9,27 +9,23 @@ from contextlib import contextmanager
 
 import msgspec
 
-from aggregates.events import Event
-from aggregates.prices import PriceBook
-from aggregates.scope import Scope
-from projections.batches import Batch, Broken, Fact, priced, read_batch, read_singly, reason
-from projections.changes import keep_changes, watch
-from projections.corrections import LATEST_WINS
-from projections.damage import is_damage, is_passing
-from projections.developers import owners_of, reconclude, regroup
-from projections.flags import EARLIEST_WINS, flag_skews
-from projections.judge_answers import LATEST_ANSWER
-from projections.line_counts import newly_detailed
-from projections.prices import newest_book
-from projections.reader import FetchEvents, Reader
-from projections.rejudging import rejudge
-from projections.reports import EARLIEST_STEP
-from projections.repricing import reprice
-from projections.reworks import relink
-from projections.rows import BEGINNING_US, Digesters, Row, Rows
-from projections.sessions import Refolded, refold_session, touched_from
-from projections.signs import TextsUnavailable, flag_sessions
-from projections.twins import settle_twins
+from aggregates.event import Event, Scope
+from aggregates.prices.prices import PriceBook
+from projections.derive.changes import keep_changes, watch
+from projections.derive.developers import owners_of, reconclude, regroup
+from projections.derive.integrity import TextsUnavailable, flag_sessions
+from projections.derive.rework import relink
+from projections.derive.sessions import Refolded, refold_session, touched_from
+from projections.facts.answers import LATEST_ANSWER, LATEST_WINS
+from projections.facts.duplicates import settle_twins
+from projections.facts.facts import Batch, Broken, Fact, priced, read_batch, read_singly, reason
+from projections.facts.flags import EARLIEST_WINS, flag_skews
+from projections.facts.prices import newest_book
+from projections.facts.reports import EARLIEST_STEP
+from projections.facts.repricing import rejudge, reprice
+from projections.facts.rows import BEGINNING_US, Digesters, Row, Rows
+from projections.facts.telemetry import newly_detailed
+from projections.reader import FetchEvents, Reader, is_damage, is_passing
 
 
 class Overtaken(Exception):

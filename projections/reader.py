@@ -1,21 +1,16 @@
 """What a query reads from: the views, read-only, and the words that rows point at."""
 
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import msgspec
 
-from aggregates.events import (
-    Event,
-    MetricsCaptured,
-    PromptAnswered,
-    PromptCaptured,
-    RecordsCaptured,
-    ReportCompleted,
-    TitleEdited,
-)
-from aggregates.standing import Stood
-from aggregates.words import Span, Words, cut
+from aggregates.capture.events import MetricsCaptured, PromptAnswered, PromptCaptured, RecordsCaptured
+from aggregates.event import Event, Span, Words, cut
+from aggregates.reports.events import ReportCompleted
+from aggregates.retained import Stood
+from aggregates.sub_sessions.events import TitleEdited
 
 FetchEvents = Callable[[Iterable[int]], Mapping[int, Event]]
 """Events by position; a position that cannot be read is missing from the answer."""
@@ -105,3 +100,92 @@ def _words(event: Event | None, field: str) -> Words | None:
             return event.narrative
         case _:
             return None
+
+
+# What an error of the tables' file means: its pages are damaged, it cannot be used now, or a query is wrong.
+
+_DAMAGED = frozenset((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB))
+
+
+_NOT_NOW = frozenset(
+    (
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_PERM,
+        sqlite3.SQLITE_NOMEM,
+        sqlite3.SQLITE_PROTOCOL,
+    )
+)
+
+
+_NO_TEXT = "Could not decode to UTF-8"
+"""How Python begins where a text is none; it gives that no code."""
+
+
+def is_damage(error: BaseException) -> bool:
+    """Whether the file itself is broken, so that only another one helps. A locked one, or a full disk, is not."""
+    if not isinstance(error, sqlite3.Error):
+        return False
+    return _code(error) in _DAMAGED or str(error).startswith(_NO_TEXT)
+
+
+def is_passing(error: BaseException) -> bool:
+    """Whether the file cannot be used at the moment, as somebody holds it or the disk is full or gone."""
+    return isinstance(error, sqlite3.Error) and _code(error) in _NOT_NOW
+
+
+def _code(error: sqlite3.Error) -> int:
+    """SQLite's primary code; that of a wrong query where it gave none."""
+    code: int = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+    return code & 0xFF
+
+
+# Values to bytes and back, for the body columns.
+
+_T = TypeVar("_T")
+
+
+_encoder = msgspec.msgpack.Encoder(uuid_format="bytes")
+
+
+_decoders: dict[Any, msgspec.msgpack.Decoder[Any]] = {}
+
+
+class BodyDamaged(Exception):
+    """A body column holds what no `pack` has written; what it holds is not repeated."""
+
+
+def pack(value: object) -> bytes:
+    """The bytes of a value class."""
+    return _encoder.encode(value)
+
+
+def unpack(data: bytes, kind: type[_T]) -> _T:
+    """The value that `pack` was given. Raises `BodyDamaged`."""
+    decoder = _decoders.get(kind)
+    if decoder is None:
+        decoder = _decoders[kind] = msgspec.msgpack.Decoder(kind)
+    try:
+        value: _T = decoder.decode(data)
+    except msgspec.MsgspecError as error:
+        raise BodyDamaged(f"a body is no {kind}") from error
+    return value
+
+
+# Sums beyond 63 bits of numbers that fit into them: SQLite's own fails there, and what a client tells may be large.
+
+_LOW_BITS = 30
+
+
+def sum_in_halves(name: str) -> str:
+    """Two columns, in the SQL that SQLite and DuckDB share: the upper and the lower bits by themselves."""
+    return f"coalesce(sum({name} >> {_LOW_BITS}), 0), coalesce(sum({name} & {2**_LOW_BITS - 1}), 0)"
+
+
+def whole_sums(halves: Sequence[int]) -> list[int]:
+    """One sum for each pair of columns."""
+    return [(high << _LOW_BITS) + low for high, low in zip(halves[::2], halves[1::2], strict=True)]

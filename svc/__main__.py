@@ -1,5 +1,24 @@
-"""`python -m svc`."""
+"""Where `svc` starts. A hook goes past the command line: an agent waits for it, and importing that takes a second."""
 
-from svc.entry import main
+import sys
 
-main()
+HELP = {"-h", "--help"}
+
+
+def main() -> None:
+    """Run what was typed."""
+    if sys.argv[1:2] == ["hook"] and not HELP & set(sys.argv):
+        from svc.hook.main import call
+
+        call(sys.argv[2:])
+    else:
+        try:
+            from svc.cli.group import main as commands
+
+            commands()
+        except KeyboardInterrupt:  # while modules are imported: a command that runs says so itself
+            sys.exit("Aborted!")
+
+
+if __name__ == "__main__":
+    main()

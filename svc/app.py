@@ -10,39 +10,36 @@ from uuid import uuid4
 import trio
 
 from svc import __version__
-from svc.actors import Actors, Means
-from svc.administration import Administration
+from svc.actors.actors import Actors, Means
+from svc.actors.administration import Administration
+from svc.actors.ticker import Ticker
 from svc.archive.lane import ArchiveLane
 from svc.archive.reading import Budget
-from svc.catalog import Catalog
-from svc.catalog_sources import CatalogSource
-from svc.clock import Clock, SystemClock
-from svc.event_log import open_log
-from svc.gateway.budget import FILE as SPENT_FILE
-from svc.gateway.budget import Budget as TokenBudget
-from svc.gateway.client import Gateway, MayLeave
-from svc.instruments import Instruments, Parts
-from svc.journal import Journal
-from svc.judging import Judging
-from svc.keeping.lost_keys import lost_keys, settle, tell
-from svc.keeping.scratch import remove_left_over
-from svc.logs import count_errors
-from svc.metrics import Tallies
-from svc.narratives import Narratives
-from svc.projecting import serving_file
-from svc.projector import Projector
-from svc.rebuilding import Rebuilding
-from svc.report_prose import ReportProse
-from svc.report_schedules import ReportSchedules
-from svc.reports import ReportJobs
-from svc.rules import RULES_VERSION
-from svc.secrets_file import internal_secret
+from svc.jobs.catalog import Catalog
+from svc.jobs.llm_judge import Judging
+from svc.jobs.narratives import Narratives
+from svc.jobs.reports import ReportJobs, ReportProse, ReportSchedules
+from svc.jobs.sources import CatalogSource
+from svc.llm.budget import FILE as SPENT_FILE
+from svc.llm.budget import Budget as TokenBudget
+from svc.llm.client import Gateway, MayLeave
+from svc.log.folder import Clock, SystemClock, internal_secret
+from svc.log.journal import Journal
+from svc.log.sqlite import open_log
+from svc.log.store import EventStore
+from svc.log.vault import Vault
+from svc.maintenance.keys import lost_keys, settle, tell
+from svc.maintenance.verify import remove_left_over
+from svc.observe.instruments import Instruments, Parts
+from svc.observe.logs import count_errors
+from svc.observe.metrics import Tallies
 from svc.service import Acknowledged, RunningService
 from svc.settings import Settings
-from svc.store import EventStore
-from svc.ticking import Ticker
-from svc.vault import Vault
-from svc.worker import ChildWorker, ThreadWorker, Worker
+from svc.views.projecting import serving_file
+from svc.views.projector import Projector
+from svc.views.rebuilding import Rebuilding
+from svc.views.views import RULES_VERSION
+from svc.views.worker import ChildWorker, ThreadWorker, Worker
 from svc_http.ports import PublicSettings
 
 Task = Callable[..., Awaitable[Any]]

@@ -1,7 +1,7 @@
 """Every bound of the process: units in the names, the reason beside each, asserted against each other."""
 
 from aggregates.telemetry.batches import PART_BYTES_MAX
-from aggregates.telemetry.exports import RECORD_BYTES_MAX
+from aggregates.telemetry.export import RECORD_BYTES_MAX
 
 KIB_BYTES = 1024
 MIB_BYTES = 1024 * KIB_BYTES

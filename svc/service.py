@@ -11,43 +11,42 @@ from uuid import UUID
 import structlog
 import trio
 
-from aggregates.backfills import Backfill, BackfillReply, StartBackfill
-from aggregates.catalog_decide import CatalogCommand, CatalogReply, Published
-from aggregates.catalog_shown import RevisionRecord, Served
-from aggregates.commands import AnyCommand, Reply
-from aggregates.digests import Digester
-from aggregates.events import Event, OperationClaimed
+from aggregates.capture.events import OperationClaimed
+from aggregates.command import Reply
+from aggregates.decide import AnyCommand
+from aggregates.event import Digester, Event, Scope
 from aggregates.ids import operation_stream
-from aggregates.narration import Narration, Narrative
-from aggregates.people import Directory, PeopleCommand, PeopleReply
-from aggregates.scope import Scope
-from projections.activation import Activation, activation
-from projections.damage import is_passing
-from projections.reader import Reader
-from projections.spending import Asked, Reading
-from svc.actors import Actors, Means, usable_digester
-from svc.administration import Administration
+from aggregates.people.commands import PeopleCommand
+from aggregates.people.decide import PeopleReply
+from aggregates.people.directory import Directory
+from aggregates.prices.catalog import RevisionRecord, Served
+from aggregates.prices.decide import CatalogCommand, CatalogReply, Published
+from aggregates.reports.backfill import Backfill, BackfillReply, StartBackfill
+from aggregates.reports.prose import Narration, Narrative
+from projections.facts.prompts import Activation, activation
+from projections.prices.spending import Asked, Reading
+from projections.reader import Reader, is_passing
+from svc.actors.actors import Actors, Means, usable_digester
+from svc.actors.administration import Administration
+from svc.actors.mailbox import Busy, Waits
 from svc.archive.lane import ArchiveLane
-from svc.backfills import Backfilling
-from svc.catalog import Catalog
-from svc.catalog_sources import CatalogUnusable
-from svc.clock import Clock
-from svc.codec import CorruptEvent
-from svc.instruments import Instruments
-from svc.journal import Journal, Saturated
-from svc.keeping.keeper import Keeper
-from svc.keeping.taking import House
-from svc.letters import Busy
+from svc.jobs.backfills import Backfilling
+from svc.jobs.catalog import Catalog
+from svc.jobs.narratives import Narratives
+from svc.jobs.sources import CatalogUnusable
 from svc.limits import ACKNOWLEDGED_MAX, BEGIN_SECONDS, HEALTH_SECONDS, READ_WAIT_SECONDS, READERS_MAX
-from svc.narratives import Narratives
-from svc.projector import Projector
-from svc.rebuilding import Rebuilding
-from svc.store import EventStore, KeyUnusable, StoreUnavailable
-from svc.vault import Vault
-from svc.views import ViewsDamaged
-from svc.waits import Waits
-from svc_http.ports import NotRefreshed, PublicSettings, Unavailable
-from svc_http.server_shown import ReplayStatus, Status
+from svc.log.codec import CorruptEvent
+from svc.log.folder import Clock
+from svc.log.journal import Journal, Saturated
+from svc.log.store import EventStore, KeyUnusable, StoreUnavailable
+from svc.log.vault import Vault
+from svc.maintenance.delete_texts import House
+from svc.maintenance.worker import Keeper
+from svc.observe.instruments import Instruments
+from svc.views.projector import Projector
+from svc.views.rebuilding import Rebuilding
+from svc.views.views import ViewsDamaged
+from svc_http.ports import NotRefreshed, PublicSettings, ReplayStatus, Status, Unavailable
 
 P = ParamSpec("P")
 C = TypeVar("C")

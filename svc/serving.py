@@ -1,7 +1,9 @@
 """Two listeners over one service, until somebody asks to stop."""
 
+import hashlib
 import signal
 import ssl
+import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,15 +14,82 @@ import trio
 from hypercorn.config import Config
 from hypercorn.trio import serve as hypercorn_serve
 
+from aggregates.event import Scope
+from aggregates.people.commands import CreateDeveloper, CreateOrganization, IssueKey, PeopleCommand, StartMembership
+from aggregates.people.decide import PeopleRefused
 from svc.app import open_service
-from svc.failures import single
-from svc.folder import forget_running, held, note_running
-from svc.garbage import look_seldom
 from svc.limits import HEADER_BYTES_MAX, KEEP_ALIVE_REQUESTS_MAX, KEEP_ALIVE_SECONDS, STOP_SECONDS
+from svc.log.folder import NAME as SECRET_NAME
+from svc.log.folder import forget_running, held, new_key, note_running
+from svc.process import look_seldom, single
 from svc.service import RunningService
 from svc.settings import Settings, SettingsError, listening_address
-from svc.setup import Initialized, initialize
 from svc_http.app import build_api, build_intake
+
+# The first start: one organization, its owner, one key and the internal secret.
+
+KEY_START_CHARACTERS = 12
+
+
+class Initialized(msgspec.Struct, frozen=True, kw_only=True):
+    """What a new folder got. The key is shown this once."""
+
+    organization_id: uuid.UUID
+    developer_id: uuid.UUID
+    key: str
+    internal_secret_file: str
+
+
+async def initialize(
+    service: RunningService, var: Path, organization: str = "My team", owner: str = "Owner"
+) -> Initialized | None:
+    """Set an empty folder up; None where a key was ever issued. What a broken-off run left behind is used.
+
+    Prices come first in either case: the requests of the first capture are priced by them.
+    """
+    await service.prices.start()
+    if service.directory.keys():
+        return None
+    scope = await _owner(service, organization, owner)
+    key = new_key("svc")
+    await _administer(service, issue_key(scope.organization_id, scope.developer_id, key, "first key"))
+    return Initialized(
+        organization_id=scope.organization_id,
+        developer_id=scope.developer_id,
+        key=key,
+        internal_secret_file=str(var / SECRET_NAME),
+    )
+
+
+async def _owner(service: RunningService, organization: str, owner: str) -> Scope:
+    """The owner there is, or a new one in a new organization."""
+    for membership in service.directory.memberships():
+        return Scope(uuid.UUID(membership.organization_id), uuid.UUID(membership.developer_id))
+    scope = Scope(uuid.uuid4(), uuid.uuid4())
+    await _administer(service, CreateOrganization(organization_id=scope.organization_id, name=organization))
+    await _administer(service, CreateDeveloper(developer_id=scope.developer_id, display_name=owner))
+    membership_of_owner = StartMembership(
+        organization_id=scope.organization_id, developer_id=scope.developer_id, role="owner"
+    )
+    await _administer(service, membership_of_owner)
+    return scope
+
+
+def issue_key(organization_id: uuid.UUID, developer_id: uuid.UUID, key: str, name: str | None) -> IssueKey:
+    """The command that makes a key known by its digest."""
+    return IssueKey(
+        credential_id=uuid.uuid4(),
+        organization_id=organization_id,
+        developer_id=developer_id,
+        key_digest=hashlib.sha256(key.encode()).hexdigest(),
+        key_start=key[:KEY_START_CHARACTERS],
+        name=name,
+    )
+
+
+async def _administer(service: RunningService, command: PeopleCommand) -> None:
+    reply = await service.administer(command)
+    assert not isinstance(reply, PeopleRefused), f"a new folder refuses nothing: {reply}"
 
 
 class Listening(NamedTuple):

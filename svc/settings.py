@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from svc.gateway.bounds import DAILY_TOKENS
-from svc.gateway.endpoint import Endpoint
+from svc.llm.budget import DAILY_TOKENS
+from svc.llm.client import Endpoint
 
 CONFIG_FILE = "svc.toml"
 ENVIRONMENT_PREFIX = "SVC_"

@@ -9,15 +9,12 @@ from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from aggregates.commands import CaptureMetrics, CaptureRecords
-from aggregates.digests import Digester
-from aggregates.records import Point, Record
-from aggregates.scope import Scope
+from aggregates.capture.commands import CaptureMetrics, CaptureRecords
+from aggregates.event import Digester, Scope
+from aggregates.records.record import Point, Record, WordTable
 from aggregates.telemetry.contexts import Agent, Context
-from aggregates.telemetry.happening import Draft
-from aggregates.telemetry.raw import RawRedactor, assembled
-from aggregates.telemetry.splitting import LEVELS, Signal
-from aggregates.word_table import WordTable
+from aggregates.telemetry.draft import Draft
+from aggregates.telemetry.envelope import LEVELS, RawRedactor, Signal, assembled
 
 DECODER_VERSION = 1
 

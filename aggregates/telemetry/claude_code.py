@@ -6,13 +6,10 @@ Every request, its tokens and its cost stand in `api_request`; metrics and spans
 from collections.abc import Callable
 from typing import Any
 
-from aggregates.records import Record
-from aggregates.telemetry.attributes import Attributes, count, flag, identifier, json_object, name, text, usd_nano
-from aggregates.telemetry.failures import status_in, wait_in
-from aggregates.telemetry.happening import Draft, Happening
-from aggregates.telemetry.tools import ToolInput, tool_input
-from aggregates.tool_input import bounded_command
-from aggregates.tool_names import tool_effect
+from aggregates.records.record import Record
+from aggregates.records.tools import ToolInput, bounded_command, tool_effect, tool_input
+from aggregates.telemetry.draft import Draft, Happening, status_in, wait_in
+from aggregates.telemetry.otlp import Attributes, count, flag, identifier, json_object, name, text, usd_nano
 
 PREFIX = "claude_code."
 REDACTED = ("<REDACTED>", "[REDACTED]")

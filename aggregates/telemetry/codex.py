@@ -7,11 +7,10 @@ count includes the reasoning. Metrics and spans repeat the amounts.
 from collections.abc import Callable
 from typing import Any
 
-from aggregates.telemetry.attributes import Attributes, count, flag, identifier, json_object, name, text
+from aggregates.records.tools import tool_input
 from aggregates.telemetry.claude_code import said
-from aggregates.telemetry.failures import status_in, wait_in
-from aggregates.telemetry.happening import Draft, Happening
-from aggregates.telemetry.tools import tool_input
+from aggregates.telemetry.draft import Draft, Happening, status_in, wait_in
+from aggregates.telemetry.otlp import Attributes, count, flag, identifier, json_object, name, text
 
 PREFIX = "codex."
 

@@ -4,10 +4,9 @@ from typing import Literal
 
 import msgspec
 
-from aggregates.telemetry.otlp import RESOURCE, SCOPE, Fault, Plain, attributes_of
-from aggregates.telemetry.raw import Branch, RawRedactor
-from aggregates.telemetry.source_ids import SourceIds, canonical
-from aggregates.telemetry.splitting import CONTAINERS, LEVELS, Head, Section, Signal
+from aggregates.telemetry.envelope import CONTAINERS, LEVELS, Branch, Head, RawRedactor, Section, Signal
+from aggregates.telemetry.otlp import RESOURCE, SCOPE, Plain, attributes_of
+from aggregates.telemetry.source_ids import Fault, SourceIds, canonical
 
 Agent = Literal["claude-code", "codex", "gemini", "copilot", "svc", "unknown"]
 """Who speaks: one vocabulary each."""

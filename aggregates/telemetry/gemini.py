@@ -7,13 +7,12 @@ are part of the prompt's. `gen_ai.client.inference.operation.details` tells the 
 
 from collections.abc import Callable
 
-from aggregates.telemetry.attributes import count, flag, json_object, name, text
-from aggregates.telemetry.attributes import identifier as id_of
+from aggregates.records.tools import NOT_OBSERVED, tool_input
 from aggregates.telemetry.claude_code import said
 from aggregates.telemetry.codex import uncached
-from aggregates.telemetry.failures import status_in, wait_in
-from aggregates.telemetry.happening import Draft, Happening
-from aggregates.telemetry.tools import NOT_OBSERVED, tool_input
+from aggregates.telemetry.draft import Draft, Happening, status_in, wait_in
+from aggregates.telemetry.otlp import count, flag, json_object, name, text
+from aggregates.telemetry.otlp import identifier as id_of
 
 PREFIX = "gemini_cli."
 

@@ -6,35 +6,60 @@ only, ids as hexadecimal digits of any case.
 
 import math
 import re
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import msgspec
 
+from aggregates.telemetry.source_ids import Fault, repaired
+
 NANOS_PER_US = 1_000
+
+
 DEPTH_MAX = 64
 """Nesting of attribute values; agents send two levels."""
 
+
 _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
+
+
 _UINT64_MAX = 2**64 - 1
+
+
 _UINT64_DIGITS = 20
 """Numbers of fewer digits are in range."""
+
+
 _UINT32_MAX = 2**32 - 1
+
+
 _DECIMAL = re.compile(r"-?[0-9]{1,20}")
+
+
 _DOUBLE = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,4})?")
+
+
 _NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+
+
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]*={0,2}")
+
+
 _TRACE_ID = re.compile(r"[0-9a-fA-F]{32}")
+
+
 _SPAN_ID = re.compile(r"[0-9a-fA-F]{16}")
+
 
 Integer = int | str | None
 """A 64-bit integer on the wire."""
+
+
 Double = float | str | None
+
+
 Plain = str | bool | int | float | list[Any] | dict[str, Any] | None
 """An attribute's value without its wrapping."""
-
-
-class Fault(Exception):
-    """This record cannot be used; the message names the member, as a path within the record, and what it must be."""
 
 
 class _Wire(msgspec.Struct, rename="camel", gc=False):
@@ -142,8 +167,14 @@ class Span(_Wire, rename="camel", gc=False):
 
 
 LOG_RECORD = msgspec.json.Decoder(LogRecord)
+
+
 SPAN = msgspec.json.Decoder(Span)
+
+
 RESOURCE = msgspec.json.Decoder(Resource | None)
+
+
 SCOPE = msgspec.json.Decoder(InstrumentationScope | None)
 
 
@@ -268,3 +299,110 @@ def plain(value: AnyValue | None, depth: int = 0) -> Plain:
     if value.kvlist_value is not None:
         return {pair.key or "": plain(pair.value, depth + 1) for pair in value.kvlist_value.values or ()}
     return None
+
+
+# Reading an attribute loosely: numbers and truth values also come as strings, and what makes no sense is absent.
+
+Attributes = dict[str, Plain]
+
+
+COUNT_MAX = 10**12
+"""Tokens, milliseconds: what is beyond is none, and sums of what is not stay integers of 64 bits."""
+
+
+NAME_CHARACTERS_MAX = 256
+"""A model, a tool, an event: longer names are cut."""
+
+
+ID_CHARACTERS_MAX = 1024
+"""A session, a prompt, a request: a longer one is none, for what is cut would name two things."""
+
+
+JSON_CHARACTERS_MAX = 1024 * 1024
+"""A tool's input within an attribute; a longer one is not looked into."""
+
+
+NANO_USD = 1_000_000_000
+
+
+USD_MAX = 1_000_000
+"""Of one request."""
+
+
+_NUMBER = re.compile(r"-?[0-9]{1,20}(?:\.[0-9]{1,20})?")
+
+
+def text(attributes: Attributes, *keys: str) -> str | None:
+    """The first of these that is a text and not empty."""
+    for key in keys:
+        value = attributes.get(key)
+        if isinstance(value, str) and value:
+            return value
+    return None
+
+
+def name(attributes: Attributes, *keys: str) -> str | None:
+    """A text without NUL, cut to the length of a name."""
+    value = text(attributes, *keys)
+    return None if value is None else value[:NAME_CHARACTERS_MAX].replace("\0", "") or None
+
+
+def identifier(attributes: Attributes, *keys: str) -> str | None:
+    """A text that can be an id: short enough, and without NUL."""
+    value = text(attributes, *keys)
+    return None if value is None or len(value) > ID_CHARACTERS_MAX or "\0" in value else value
+
+
+def count(attributes: Attributes, *keys: str) -> int | None:
+    """A whole number from 0; a fraction is rounded, a duration may have one."""
+    for key in keys:
+        value = attributes.get(key)
+        if value is None or isinstance(value, bool):
+            continue
+        if isinstance(value, str) and _NUMBER.fullmatch(value) is not None:
+            value = float(value) if "." in value else int(value)
+        if isinstance(value, int | float) and 0 <= value <= COUNT_MAX:
+            return round(value)
+    return None
+
+
+def flag(attributes: Attributes, *keys: str) -> bool | None:
+    """True or false, also as the words."""
+    for key in keys:
+        value = attributes.get(key)
+        if isinstance(value, bool):
+            return value
+        if isinstance(value, str) and value.lower() in ("true", "false"):
+            return value.lower() == "true"
+    return None
+
+
+def usd_nano(attributes: Attributes, key: str) -> int | None:
+    """An amount of dollars in nano-dollars, exactly as its decimal digits say."""
+    value = attributes.get(key)
+    if value is None or isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    try:
+        amount = Decimal(str(value))
+    except InvalidOperation:
+        return None
+    return round(amount * NANO_USD) if amount.is_finite() and 0 <= amount <= USD_MAX else None
+
+
+def json_object(value: Plain) -> dict[str, Any]:
+    """The object that a text holds as JSON; empty where it holds none."""
+    if not isinstance(value, str) or value.lstrip()[:1] != "{" or len(value) > JSON_CHARACTERS_MAX:
+        return value if isinstance(value, dict) else {}
+    try:
+        found = _read(value)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _read(value: str) -> object:
+    try:
+        return msgspec.json.decode(value)
+    except msgspec.DecodeError:
+        # Half a character within the text's own JSON.
+        return msgspec.json.decode(repaired(value.encode()))

@@ -11,21 +11,23 @@ from typing import Literal
 
 import msgspec
 
-from aggregates.records import Point, PointKind, PointMeaning
-from aggregates.telemetry.attributes import Attributes, name, text
+from aggregates.records.record import Point, PointKind, PointMeaning
 from aggregates.telemetry.contexts import Context, Metric
 from aggregates.telemetry.otlp import (
     NANOS_PER_US,
+    Attributes,
     Double,
-    Fault,
     Integer,
     KeyValue,
     attributes_of,
     double,
     fixed64,
     int64,
+    name,
+    text,
     uint32,
 )
+from aggregates.telemetry.source_ids import Fault
 
 _NO_RECORDED_VALUE = 1
 _KINDS: dict[str, PointKind] = {

@@ -17,11 +17,14 @@ from hashlib import sha256
 
 import msgspec
 
-from aggregates.telemetry.otlp import Fault
-
 _ENCODE = msgspec.json.Encoder(order="sorted").encode
+
+
 _DECODE = msgspec.json.Decoder().decode
+
+
 _SURROGATE = re.compile("[\ud800-\udfff]")
+
 
 CUT_CHARACTER = "\ufffd"
 """What half a character becomes."""
@@ -81,3 +84,7 @@ class SourceIds:
         digest.update(record)
         digest.update(b"]")
         return digest.hexdigest()
+
+
+class Fault(Exception):
+    """This record cannot be used; the message names the member, as a path within the record, and what it must be."""

@@ -2,26 +2,60 @@
 
 from collections.abc import Callable
 
-from aggregates.telemetry import claude_code, codex, gemini, gen_ai, own
-from aggregates.telemetry.attributes import ID_CHARACTERS_MAX, Attributes
+from aggregates.telemetry import claude_code, codex, gemini
+from aggregates.telemetry import copilot as gen_ai
+from aggregates.telemetry.claude_code import tool_result
 from aggregates.telemetry.contexts import Agent, Context
-from aggregates.telemetry.happening import Draft, Happening
-from aggregates.telemetry.otlp import Fault, Plain
-from aggregates.telemetry.source_ids import CUT_CHARACTER
+from aggregates.telemetry.draft import Draft, Happening
+from aggregates.telemetry.otlp import ID_CHARACTERS_MAX, Attributes, Plain, identifier, name
+from aggregates.telemetry.source_ids import CUT_CHARACTER, Fault
+
+# What `svc hook` reports: how a session began and ended, and tool details that an agent's own telemetry lacks.
+
+PREFIX = "svc."
+
+
+def own(happening: Happening) -> list[Draft]:
+    """The records of one log event. Tool calls come with Claude Code's attributes."""
+    happening.prompt_id = identifier(happening.attributes, "prompt.id")
+    reader = _READERS.get((happening.name or "").removeprefix(PREFIX))
+    return happening.other() if reader is None else reader(happening)
+
+
+def _start(happening: Happening) -> list[Draft]:
+    attributes = happening.attributes
+    return [
+        Draft(happening.record("session_start", source=name(attributes, "source"), model=name(attributes, "model")))
+    ]
+
+
+def _end(happening: Happening) -> list[Draft]:
+    return [Draft(happening.record("session_end", source=name(happening.attributes, "reason")))]
+
+
+_READERS: dict[str, Callable[[Happening], list[Draft]]] = {
+    "session_start": _start,
+    "session_end": _end,
+    "tool_result": tool_result,
+}
+
 
 _LOGS: dict[Agent, Callable[[Happening], list[Draft]]] = {
     "claude-code": claude_code.claude_code,
     "codex": codex.codex,
     "gemini": gemini.gemini,
-    "svc": own.own,
+    "svc": own,
 }
+
+
 _PREFIXES: tuple[tuple[str, Agent], ...] = (
     (claude_code.PREFIX, "claude-code"),
     (codex.PREFIX, "codex"),
     (gemini.PREFIX, "gemini"),
-    (own.PREFIX, "svc"),
+    (PREFIX, "svc"),
     ("copilot_chat.", "copilot"),
 )
+
 
 _SESSIONS: dict[Agent, tuple[str, ...]] = {
     "claude-code": ("session.id",),
@@ -36,9 +70,9 @@ _SESSIONS: dict[Agent, tuple[str, ...]] = {
 
 def agent_of_log(context: Context, *names: str | None) -> Agent:
     """By the prefix of the event's name, wherever it stands, which is the agent's own; else by who sends."""
-    for name in filter(None, names):
+    for each in filter(None, names):
         for prefix, agent in _PREFIXES:
-            if name.startswith(prefix):
+            if each.startswith(prefix):
                 return agent
     return context.agent
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from json import JSONDecodeError, JSONDecoder
 from typing import overload
 
-from aggregates.telemetry.splitting import CONTAINERS, LEVELS, Head, Levels, NoOtlp, Section, Signal
+from aggregates.telemetry.envelope import CONTAINERS, LEVELS, Head, Levels, NoOtlp, Section, Signal
 
 WINDOW_BYTES = 256 * 1024
 """Scanned without letting anybody else have a turn: about a millisecond."""

@@ -1,38 +1,27 @@
 """The two listeners and everything they serve. The table is the contract's, one line a route."""
 
-from svc_http import (
-    activity,
-    admin,
-    backfills,
-    catalog,
-    control,
-    description,
-    events,
-    explain,
-    health,
-    insights,
-    integrity,
-    intelligence,
-    metrics,
-    otlp,
-    overrides,
-    peers,
-    plugin,
-    prompts,
-    reports,
-    scores,
-    sub_sessions,
-    team,
-    telemetry,
-    today,
-    trends,
-)
 from svc_http.auth import caller_of_api, caller_of_intake
 from svc_http.bodies import CONTROL_BYTES_MAX, EXPORT_BYTES_MAX
-from svc_http.listener import Listener
+from svc_http.listener import ByKey, BySecret, Identify, Listener, Public, Route, attach
+from svc_http.openapi.document import routes as description_routes
 from svc_http.ports import Service
 from svc_http.protocol import use_own_protocol
-from svc_http.routes import ByKey, BySecret, Identify, Public, Route, attach
+from svc_http.routes import activity, catalog, events, otlp, reports, scores, sub_sessions, team, telemetry
+from svc_http.routes import activity as insights
+from svc_http.routes import activity as today
+from svc_http.routes import capture as plugin
+from svc_http.routes import capture as prompts
+from svc_http.routes import operations as control
+from svc_http.routes import operations as health
+from svc_http.routes import operations as metrics
+from svc_http.routes import people as admin
+from svc_http.routes import reports as backfills
+from svc_http.routes import scores as integrity
+from svc_http.routes import scores as intelligence
+from svc_http.routes import scores as peers
+from svc_http.routes import scores as trends
+from svc_http.routes import sub_sessions as explain
+from svc_http.routes import sub_sessions as overrides
 from svc_http.server import use_own_server
 
 _SCORE = "/v1/score_v3"
@@ -153,7 +142,7 @@ def intake_routes() -> tuple[Route, ...]:
 def api_routes() -> tuple[Route, ...]:
     """Everything that the private listener answers, the description of both among it."""
     routes = (*API, *events.routes())
-    return (*routes, *description.routes(intake_routes(), routes))
+    return (*routes, *description_routes(intake_routes(), routes))
 
 
 def build_intake(service: Service) -> Listener:

@@ -10,8 +10,8 @@ from uuid import UUID
 
 from werkzeug.datastructures import Headers
 
-from aggregates.people import KeyRefusal, Principal, authenticate, principal
-from aggregates.scope import Scope
+from aggregates.event import Scope
+from aggregates.people.directory import KeyRefusal, Principal, authenticate, principal
 from svc_http.errors import bad_request, forbidden, unauthorized
 from svc_http.ports import Service
 

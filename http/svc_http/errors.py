@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import msgspec
 from quart_trio.wrappers import TrioResponse
 
-from aggregates.commands import Reason
+from aggregates.command import Reason
 
 RETRY_AFTER_SECONDS = 5
 """What a full mailbox or an unwritable store asks a client to wait; the contract's figure."""
@@ -30,6 +30,7 @@ class ErrorBody(msgspec.Struct):
 
 
 _ENCODER = msgspec.json.Encoder()
+
 
 _STATUS_OF = {Reason.NOT_FOUND: 404, Reason.CONFLICT: 409, Reason.FOREIGN_SESSION: 409, Reason.INVALID: 400}
 
@@ -79,4 +80,19 @@ def error_response(error: HttpError) -> TrioResponse:
     response = TrioResponse(error_body(error), error.status, content_type="application/json")
     for name, value in error.headers.items():
         response.headers[name] = value
+    return response
+
+
+# Answers: msgspec structs whose fields are the wire's, as JSON.
+
+
+def json_reply(value: object, status: int = 200) -> TrioResponse:
+    """The value as JSON."""
+    return TrioResponse(_ENCODER.encode(value), status, content_type="application/json")
+
+
+def no_content() -> TrioResponse:
+    """204: done, and nothing to say."""
+    response = TrioResponse(b"", 204)
+    response.headers.clear()
     return response

@@ -7,35 +7,46 @@ that is used here, so a listener goes from the route straight to its handler, wh
 
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextvars import ContextVar
+from itertools import count
+from typing import Concatenate
+from uuid import uuid4
 
+import msgspec
 import structlog
 from quart.wrappers import Request as QuartRequest
 from quart.wrappers import Websocket
 from quart_trio import QuartTrio
 from quart_trio.wrappers import TrioResponse
+from werkzeug.datastructures import Headers
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 
-from svc_http.auth import KEY_PATTERN
+from aggregates.people.directory import Principal
+from svc_http.auth import KEY_PATTERN, administrator
 from svc_http.bodies import ClientGone, Request
 from svc_http.connection import Connection
 from svc_http.errors import HttpError, error_response, not_found, unavailable
 from svc_http.ports import Service, Unavailable
-from svc_http.request_ids import REQUEST_ID, new_request_id
 
 Endpoint = Callable[..., Awaitable[TrioResponse]]
 """Gets the request, and the ids in its path as keyword arguments."""
 
+
 CLIENT_GONE = 499
 """The status that the log shows where the client hung up before it was answered."""
 
+
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
+
 
 NO_ROUTE = "none"
 """The route of what no route answers, in logs and metrics; the path itself may hold anything."""
 
+
 PATH_CHARS_SHOWN = 200
 """How much of an unknown path an error repeats."""
+
 
 log = structlog.get_logger()
 
@@ -159,3 +170,90 @@ def _http_error(request: Request, error: Exception) -> HttpError | None:
             return HttpError(code, error.description or "the request cannot be served")
         case _:
             return None
+
+
+# A route: what it answers to, and who may call it.
+
+Open = Callable[Concatenate[Service, Request, ...], Awaitable[TrioResponse]]
+"""A handler that needs no caller; ids of the path follow as keyword arguments."""
+
+
+Personal = Callable[Concatenate[Service, Request, Principal, ...], Awaitable[TrioResponse]]
+"""A handler of one developer's own data."""
+
+
+Identify = Callable[[Service, Headers], Principal]
+
+
+class Public(msgspec.Struct, frozen=True):
+    """Anybody may call it."""
+
+    method: str
+    path: str
+    handler: Open
+
+
+class ByKey(msgspec.Struct, frozen=True):
+    """A developer's key, or what the listener takes in its place."""
+
+    method: str
+    path: str
+    handler: Personal
+
+
+class BySecret(msgspec.Struct, frozen=True):
+    """The internal secret."""
+
+    method: str
+    path: str
+    handler: Open
+
+
+Route = Public | ByKey | BySecret
+
+
+def attach(listener: Listener, service: Service, identify: Identify, routes: Iterable[Route]) -> None:
+    """Let a listener serve the routes; nobody reaches a handler without what its route demands."""
+    for route in routes:
+        listener.serve(route.method, route.path, _endpoint(service, identify, route))
+
+
+def _endpoint(service: Service, identify: Identify, route: Route) -> Endpoint:
+    match route:
+        case Public(handler=handler):
+
+            async def public(request: Request, **ids: str) -> TrioResponse:
+                return await handler(service, request, **ids)
+
+            return public
+        case ByKey(handler=personal_handler):
+
+            async def by_key(request: Request, **ids: str) -> TrioResponse:
+                return await personal_handler(service, request, identify(service, request.headers), **ids)
+
+            return by_key
+        case BySecret(handler=admin_handler):
+
+            async def by_secret(request: Request, **ids: str) -> TrioResponse:
+                administrator(service, request.headers)
+                return await admin_handler(service, request, **ids)
+
+            return by_secret
+
+
+# The name under which one request stands in the log and in its answer.
+
+_PROCESS = uuid4().hex[:16]
+
+
+_numbers = count(1)
+
+
+REQUEST_ID: ContextVar[str | None] = ContextVar("request_id", default=None)
+"""Of the request that is answered just now, also in the threads and tasks that it started: every line that they log
+carries it."""
+
+
+def new_request_id() -> str:
+    """32 hex digits: the process, then the request. They name and protect nothing, so none of them is drawn anew."""
+    return f"{_PROCESS}{next(_numbers):016x}"

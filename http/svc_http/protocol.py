@@ -21,7 +21,7 @@ from hypercorn.protocol.http_stream import ASGIHTTPState, HTTPStream
 from hypercorn.typing import AppWrapper, ConnectionState, TaskGroup, WorkerContext
 
 from svc_http.errors import HttpError, error_body
-from svc_http.request_ids import new_request_id
+from svc_http.listener import new_request_id
 from svc_http.wire_heads import Head, Refused
 from svc_http.wire_requests import Mark, Requests
 from svc_http.wire_responses import CONTINUE, ResponseWriter

@@ -11,22 +11,32 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import date
 from pathlib import Path
 
 import structlog
 
-from svc.archive.disk import Disk
-from svc.archive.manifest import ArchiveFile, Manifest, Mark
+from aggregates.times import INSTANT_MAX_US, US_PER_DAY, Window
+from svc.archive.manifest import ArchiveFile, Disk, Manifest, Mark
 
 log = structlog.get_logger()
 
+
 FOLDER = "archive"
+
+
 MANIFEST = "archive.db"
+
+
 DRAFT = ".draft"
+
+
 WORK = "work"
 """What is put down while files are made; nothing in it outlives the work."""
 
+
 _OURS = re.compile(r"requests-\d+\.parquet(\.draft)?")
+
 
 Fingerprint = Callable[[int], bytes]
 """Tells the event at a position of the log from any other; empty where there is none."""
@@ -171,3 +181,18 @@ def _draft_of(final: Path) -> Path:
 def _digest(path: Path) -> bytes:
     with path.open("rb") as handle:
         return hashlib.file_digest(handle, "sha256").digest()
+
+
+# The days by which the archive is laid out: those of UTC.
+
+_FIRST_DAY = date(1970, 1, 1).toordinal()
+
+
+def day_of(at_us: int) -> str:
+    """YYYY-MM-DD. A time that no calendar of ours knows stands on the first day, or on the last."""
+    return date.fromordinal(_FIRST_DAY + min(max(at_us, 0), INSTANT_MAX_US) // US_PER_DAY).isoformat()
+
+
+def days_of(window: Window) -> tuple[str, str]:
+    """The first and the last day that a window touches."""
+    return day_of(window.start_us), day_of(window.end_us - 1)

@@ -5,24 +5,32 @@ somebody reads it.
 """
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby, islice
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
+import msgspec
 import structlog
 import trio
 
-from projections.spending import Asked, Reading, live_part
-from svc.archive.compacting import compact_one_day
-from svc.archive.folder import Archive, Fingerprint
-from svc.archive.reading import Budget, spending
-from svc.archive.writing import archive_changes
-from svc.limits import ARCHIVE_INTERVAL_SECONDS, ARCHIVE_RETRY_SECONDS_MAX
-from svc.views import ReadPool, ViewsDamaged
+from projections.facts.repricing import COLUMNS, changed_rows, stretch_end
+from projections.prices.spending import Asked, Reading, live_part
+from svc.archive.folder import Archive, Fingerprint, day_of
+from svc.archive.manifest import ArchiveFile, Mark
+from svc.archive.reading import PARQUET, Budget, connected, literal, rows_in, spending
+from svc.limits import (
+    ARCHIVE_BATCH_ROWS_MAX,
+    ARCHIVE_COMPACT_ROWS_MAX,
+    ARCHIVE_INTERVAL_SECONDS,
+    ARCHIVE_RETRY_SECONDS_MAX,
+)
+from svc.views.views import ReadPool, ViewsDamaged
 from svc_http.ports import Unavailable
 
 log = structlog.get_logger()
+
 
 T = TypeVar("T")
 
@@ -104,3 +112,99 @@ class ArchiveLane:
             spending(archive, organization_id, each, part, self._budget, breathe)
             for each, part in zip(asked, live, strict=True)
         ]
+
+
+# From the views into the archive: the rows that changed since, one new file for each organization and day.
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+
+_Row = tuple[Any, ...]
+
+
+_ENCODER = msgspec.json.Encoder()
+
+
+_NAMES = tuple(COLUMNS)
+
+
+_ORGANIZATION, _AT = _NAMES.index("organization_id"), _NAMES.index("at_us")
+
+
+def archive_changes(archive: Archive, views: sqlite3.Connection, rows_max: int = ARCHIVE_BATCH_ROWS_MAX) -> int:
+    """Archive the next rows that changed; how many files that made, 0 where everything is archived.
+
+    A row that changed again is written again, under the position of its change; readers take the newest.
+    """
+    after = archive.manifest.mark.position
+    up_to = stretch_end(views, after, rows_max)
+    if up_to == after:
+        return 0
+    files = _write_files(archive, changed_rows(views, after, up_to), rows_max)
+    archive.exchange(files, (), Mark(up_to, archive.fingerprint(up_to)))
+    return len(files)
+
+
+def _write_files(archive: Archive, rows: Iterator[_Row], rows_max: int) -> list[ArchiveFile]:
+    first = archive.manifest.next_number
+    with archive.working() as work, connected(archive.root, work) as duck:
+        return [
+            _write_file(archive, duck, work / "rows.json", first + index, part)
+            for index, part in enumerate(_parts(rows, rows_max))
+        ]
+
+
+def _parts(rows: Iterable[_Row], rows_max: int) -> Iterator[list[_Row]]:
+    """Rows of one organization and day each, and no more of them than fit into memory."""
+    for _, same in groupby(rows, key=lambda row: (row[_ORGANIZATION], day_of(row[_AT]))):
+        while part := list(islice(same, rows_max)):
+            yield part
+
+
+def _write_file(
+    archive: Archive, duck: "DuckDBPyConnection", lines: Path, number: int, rows: list[_Row]
+) -> ArchiveFile:
+    organization_id, day = rows[0][_ORGANIZATION], day_of(rows[0][_AT])
+    draft = archive.draft(organization_id, day, number)
+    lines.write_bytes(_ENCODER.encode_lines([dict(zip(_NAMES, row, strict=True)) for row in rows]))
+    duck.execute(f"COPY {rows_in(lines)} TO {literal(draft)} ({PARQUET})")
+    return archive.sealed(draft, organization_id, day, number, len(rows))
+
+
+# Many small files of a day become one, so that a read opens few.
+
+_NEWEST = (
+    "(SELECT * FROM read_parquet(?, hive_partitioning = false) "
+    "QUALIFY row_number() OVER (PARTITION BY developer_id, at_us, record_id ORDER BY changed_position DESC) = 1 "
+    "ORDER BY at_us, developer_id, record_id)"
+)
+"""Of every row what it last was. One that is superseded stays: older versions of it may stand in other files."""
+
+
+def compact_one_day(archive: Archive) -> int:
+    """Merge small files of the day that has the most of them; how many, 0 where no day has too many."""
+    small = _fitting(archive.crowded())
+    if len(small) < 2:
+        return 0
+    number = archive.manifest.next_number
+    draft = archive.draft(small[0].organization_id, small[0].day, number)
+    paths = [str(archive.path(file)) for file in small]
+    with archive.working() as work, connected(archive.root, work) as duck:
+        copied = duck.execute(f"COPY {_NEWEST} TO {literal(draft)} ({PARQUET})", [paths]).fetchone()
+    assert copied is not None, "COPY answers how many rows it wrote"
+    merged = archive.sealed(draft, small[0].organization_id, small[0].day, number, copied[0])
+    archive.exchange([merged], small, None)
+    return len(small)
+
+
+def _fitting(files: list[ArchiveFile]) -> list[ArchiveFile]:
+    """As many of them, from the smallest on, as can be sorted in memory."""
+    fitting: list[ArchiveFile] = []
+    rows = 0
+    for file in files:
+        rows += file.row_count
+        if rows > ARCHIVE_COMPACT_ROWS_MAX:
+            break
+        fitting.append(file)
+    return fitting

@@ -10,19 +10,53 @@ from pathlib import Path
 import msgspec
 
 from projections.schema import SCHEMA_VERSION
-from svc.archive.disk import Disk
 from svc.limits import (
     ARCHIVE_COMPACT_FILES_MAX,
     ARCHIVE_COMPACT_FILES_MIN,
     ARCHIVE_SMALL_ROWS_MAX,
     STORE_BUSY_TIMEOUT_MS,
 )
+from svc.log.vault import sync
+
+# Every step that changes what is on disk for good, in one place, so that tests can break off between any two.
+
+
+class Disk:
+    """The real one. What a method has done when it returns survives a loss of power."""
+
+    def make_folder(self, folder: Path) -> None:
+        """Make a folder and those above it; nothing where it is there."""
+        if not folder.is_dir():
+            self.make_folder(folder.parent)
+            folder.mkdir(mode=0o700, exist_ok=True)
+            sync(folder.parent)
+
+    def sync(self, path: Path) -> None:
+        """Let what was written to a file reach the disk."""
+        sync(path)
+
+    def commit(self, manifest: sqlite3.Connection) -> None:
+        """End the manifest's transaction."""
+        manifest.execute("COMMIT")
+
+    def rename(self, draft: Path, final: Path) -> None:
+        """Give a file its name; both names are in the same folder."""
+        draft.replace(final)
+        sync(final.parent)
+
+    def remove(self, path: Path) -> None:
+        """Delete a file, where it is there."""
+        path.unlink(missing_ok=True)
+        sync(path.parent)
+
 
 ARCHIVE_VERSION = 1
 """Counted up whenever a column changes its name, type or meaning; the archive is then written anew from the views."""
 
+
 _MADE_OF = 1_000 * ARCHIVE_VERSION + SCHEMA_VERSION
 """Rows of other tables may say something else, and are archived anew as well."""
+
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS state (
@@ -62,6 +96,8 @@ class ArchiveFile(msgspec.Struct, frozen=True):
 
 
 _FILES = f"SELECT {', '.join(ArchiveFile.__struct_fields__)} FROM files"
+
+
 _CROWDED = (
     "SELECT organization_id, day FROM files WHERE row_count < ? AND name NOT IN (SELECT value FROM json_each(?)) "
     "GROUP BY organization_id, day HAVING count(*) >= ? ORDER BY count(*) DESC, organization_id, day LIMIT 1"

@@ -7,17 +7,24 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from aggregates.catalog import ExactLookup, InferredProvider, KnownModel, ListRate, ObservedProvider, Rates
-from aggregates.catalog_decide import PublishCatalog, Published, Repriced
-from aggregates.catalog_shown import CatalogRecord, RevisionRecord
-from aggregates.model_names import spellings
+from aggregates.prices.catalog import (
+    CatalogRecord,
+    ExactLookup,
+    InferredProvider,
+    KnownModel,
+    ListRate,
+    ObservedProvider,
+    Rates,
+    RevisionRecord,
+)
+from aggregates.prices.decide import PublishCatalog, Published, Repriced
+from aggregates.records.models import spellings
 from aggregates.times import parse_instant
-from svc.access import reach
-from svc.catalog_sources import read_file
-from svc.cli.common import json_option, print_json, run, settings_from, var_option
+from svc.cli.access import reach
+from svc.cli.common import json_option, minute, print_json, run, settings_from, show_table, var_option
 from svc.cli.people import organizations
-from svc.cli.shown import minute, show_table
-from svc.clock import SystemClock
+from svc.jobs.sources import read_file
+from svc.log.folder import SystemClock
 from svc.settings import Settings
 
 REVISIONS_SHOWN = 20

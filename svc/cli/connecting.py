@@ -2,40 +2,61 @@
 
 import sys
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar, get_args
 
 import click
 import msgspec
+from rich.console import Console
 
+from svc.cli.common import json_option, print_json
 from svc.connect.agents import AgentName, FilePlan, Refused, Scope, Target, folder_of, plans, told
-from svc.connect.connecting import Rewrite, connected, disconnected, give_back, shown, write
+from svc.connect.changes import FileRefused
+from svc.connect.connecting import (
+    KeyRefused,
+    NotAnswered,
+    Rewrite,
+    Server,
+    checked_url,
+    connected,
+    disconnected,
+    give_back,
+    shown,
+    write,
+)
 from svc.connect.connections import (
     Capture,
     FileReceipt,
     StoredConnection,
+    all_stored,
     connection_name,
     forget,
     note_program,
     store,
     stored,
 )
-from svc.connect.files import FileRefused
-from svc.connect.server import KeyRefused, NotAnswered, Server, checked_url
-from svc.hook.files import draft_file, private_folder
+from svc.connect.doctor import Finding, Level, examine
+from svc.hook.machine import connection_folder, draft_file, private_folder, state_folder
 from svc.hook.outbox import Outbox
-from svc.hook.places import connection_folder, state_folder
-from svc.program import program
+from svc.process import program
 
 T = TypeVar("T")
 
+
 DEFAULT_URL = "http://127.0.0.1:4318"
+
+
 HOOK_PROGRAM = "svc-hook"
+
 
 KEY_START_CHARACTERS = 12
 """As much of a key as the server keeps."""
 
+
 agent_argument = click.argument("agent", type=click.Choice(get_args(AgentName)))
+
+
 scope_option = click.option(
     "--scope",
     type=click.Choice(get_args(Scope)),
@@ -43,6 +64,8 @@ scope_option = click.option(
     show_default=True,
     help="Whose settings: yours everywhere, or yours in the project of the working directory.",
 )
+
+
 yes_option = click.option("--yes", "-y", is_flag=True, help="Do not ask. Without a terminal nothing is asked either.")
 
 
@@ -271,3 +294,53 @@ def _tell_left(rewrites: Sequence[Rewrite], connection: StoredConnection) -> Non
 def _copies(connection: StoredConnection) -> str:
     kept = next((receipt.backup for receipt in connection.files if receipt.backup is not None), None)
     return "there was no file before" if kept is None else f"copies of the files lie in {Path(kept).parent}"
+
+
+# `svc doctor`: whether what agents do arrives, and what to do where it does not.
+
+_MARKS: dict[Level, str] = {"ok": "[green]✓[/green]", "warning": "[yellow]![/yellow]", "wrong": "[red]✗[/red]"}
+
+
+EXAMINED_AT_ONCE = 8
+
+
+class Examined(msgspec.Struct, frozen=True):
+    """One connection and what was found."""
+
+    connection: str
+    url: str
+    findings: list[Finding]
+
+
+@click.command()
+@json_option
+def doctor(as_json: bool) -> None:
+    """Check every connected agent, and say what to do.
+
+    Looks at its settings, the server, the key, the clock, a test record there and back, and what waits. The exit code
+    is 1 where something is wrong.
+
+    Example: svc doctor
+    """
+    connections = all_stored()
+    if not connections:
+        raise click.ClickException("no agent is connected on this machine: svc connect claude-code")
+    # At once: one server that never answers holds no other connection up.
+    with ThreadPoolExecutor(EXAMINED_AT_ONCE) as pool:
+        found = pool.map(lambda each: list(examine(each)), connections)
+        examined = [_shown(each, findings, as_json) for each, findings in zip(connections, found, strict=True)]
+    if as_json:
+        print_json(examined)
+    if any(finding.level == "wrong" for each in examined for finding in each.findings):
+        raise SystemExit(1)
+
+
+def _shown(connection: StoredConnection, findings: list[Finding], as_json: bool) -> Examined:
+    console = Console(highlight=False, quiet=as_json)
+    console.print(f"[bold]{connection.name}[/bold], {connection.url}")
+    for finding in findings:
+        console.print(f"  {_MARKS[finding.level]} ", end="")
+        console.print(finding.text, markup=False, soft_wrap=True)
+        if finding.to_do is not None:
+            console.print(f"    → {finding.to_do}", markup=False, soft_wrap=True)
+    return Examined(connection.name, connection.url, findings)

@@ -11,21 +11,18 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from aggregates.habits import HABITS
-from aggregates.people import CreateDeveloper, PeopleRefused, StartMembership
-from aggregates.scope import Scope
+from aggregates.event import Scope
+from aggregates.judging.evidence import HABITS
+from aggregates.people.commands import CreateDeveloper, StartMembership
+from aggregates.people.decide import PeopleRefused
 from svc.app import open_service
-from svc.cli.common import run, settings_from
-from svc.cli.shown import drawn, minute
-from svc.clock import SystemClock
-from svc.demo import write_transcripts
-from svc.folder import held
-from svc.importer import ImportReport, import_claude_code
-from svc.secrets_file import new_key
+from svc.cli.common import drawn, minute, run, settings_from
+from svc.demo.demo import write_transcripts
+from svc.importing.importer import ImportReport, import_claude_code
+from svc.log.folder import SystemClock, held, new_key
 from svc.service import RunningService
-from svc.serving import listening, stop_signal
+from svc.serving import initialize, issue_key, listening, stop_signal
 from svc.settings import Settings
-from svc.setup import initialize, issue_key
 
 WINDOW = "monthly"
 PICTURE_COLUMNS = 110

@@ -8,19 +8,17 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as Bar
 
-from aggregates.scope import Scope
-from svc.access import Access, reach
-from svc.cli.common import interruptible, json_option, print_json, run, settings_from, var_option
+from aggregates.event import Scope
+from svc.cli.access import Access, People, reach
+from svc.cli.common import interruptible, json_option, print_json, run, settings_from, show_fields, var_option
+from svc.cli.common import progress as progress_bar
 from svc.cli.people import organization_option
-from svc.cli.shown import progress as progress_bar
-from svc.cli.shown import show_fields
-from svc.clock import SystemClock
-from svc.event_log import KEYS_FOLDER
-from svc.importer import FORMATS, ImportReport, Progress, import_transcripts
-from svc.people_access import People
+from svc.importing.exchange import Format
+from svc.importing.importer import FORMATS, ImportReport, Progress, import_transcripts
+from svc.log.folder import SystemClock
+from svc.log.sqlite import KEYS_FOLDER
+from svc.log.vault import FileKeys, Vault
 from svc.settings import Settings
-from svc.transcripts.files import Format
-from svc.vault import FileKeys, Vault
 
 _path = click.argument("path", type=click.Path(path_type=Path), required=False)
 _developer = click.option(

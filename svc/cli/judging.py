@@ -18,16 +18,17 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from aggregates.arcs import cut_arcs
-from aggregates.digests import Digester
-from aggregates.grading import Graded, grade_text
-from aggregates.outcome import judge_outcome
-from aggregates.reading import read_prompt, read_response
-from aggregates.rubric import judge_prompt, sub_session_intent
-from aggregates.rubric_model import SHIPPED, RubricModel
-from aggregates.shell import read_command
-from aggregates.tool_names import tool_effect
-from aggregates.turn import (
+from aggregates.event import Digester, Span
+from aggregates.judging.outcome import judge_outcome
+from aggregates.judging.rubric import judge_prompt, sub_session_intent
+from aggregates.reading.reading import read_prompt, read_response
+from aggregates.reading.rubric_model import SHIPPED, RubricModel
+from aggregates.reading.verdicts import BOOLEANS, Rubric, applicable
+from aggregates.records.shell import read_command
+from aggregates.records.tools import tool_effect
+from aggregates.scores.grades import Graded, grade_text
+from aggregates.sub_sessions.arcs import cut_arcs
+from aggregates.turns.turn import (
     ANSWERED,
     API_ERROR,
     CHANGE,
@@ -42,8 +43,6 @@ from aggregates.turn import (
     Turn,
     Work,
 )
-from aggregates.verdicts import BOOLEANS, Rubric, applicable
-from aggregates.words import Span
 from svc.cli.common import json_option, print_json
 from svc.limits import FRAME_BYTES_MAX
 

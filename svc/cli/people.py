@@ -6,15 +6,13 @@ from uuid import UUID
 
 import click
 
-from aggregates.people import DeveloperRecord, MembershipRecord, OrganizationRecord
-from aggregates.people_checks import RETENTION_DAYS_MAX
-from aggregates.people_records import Role, Schedule
-from svc.access import Access, NotFound, reach
-from svc.cli.common import json_option, print_json, run, settings_from, var_option
-from svc.cli.shown import minute, show_table
-from svc.people_access import People
+from aggregates.people.commands import RETENTION_DAYS_MAX
+from aggregates.people.records import Role, Schedule
+from aggregates.people.shown import DeveloperRecord, MembershipRecord, OrganizationRecord
+from svc.cli.access import Access, NotFound, People, reach
+from svc.cli.common import json_option, minute, print_json, run, settings_from, show_table, var_option
 from svc.settings import Settings
-from svc_http.admin import DeveloperShown
+from svc_http.routes.people import DeveloperShown
 
 T = TypeVar("T")
 

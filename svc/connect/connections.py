@@ -10,8 +10,7 @@ import msgspec
 
 from svc.connect.agents import AgentName, Format, Scope
 from svc.connect.changes import Done
-from svc.hook.files import private_folder, replace_file
-from svc.hook.places import config_folder, connection_file, state_folder
+from svc.hook.machine import config_folder, connection_file, private_folder, replace_file, state_folder
 
 
 class Capture(msgspec.Struct, frozen=True):

@@ -13,14 +13,12 @@ import msgspec
 
 from aggregates.times import iso
 from svc import __version__
-from svc.connect.changes import Append
-from svc.connect.connecting import DOCUMENTS
+from svc.connect.changes import Append, FileRefused, read_held
+from svc.connect.connecting import DOCUMENTS, KeyRefused, NotAnswered, Server
 from svc.connect.connections import FileReceipt, StoredConnection
-from svc.connect.documents import Missing, Unreadable
-from svc.connect.files import FileRefused, read_held
-from svc.connect.server import KeyRefused, NotAnswered, Server
+from svc.connect.texts import Missing, Unreadable
+from svc.hook.machine import connection_folder
 from svc.hook.outbox import Outbox
-from svc.hook.places import connection_folder
 
 CLOCK_SECONDS_MAX = 60.0
 """A clock that is further off puts prompts into the wrong order; beyond ten minutes ahead the server mends times."""

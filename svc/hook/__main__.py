@@ -2,6 +2,6 @@
 
 import sys
 
-from svc.hook.calling import call
+from svc.hook.main import call
 
 call(sys.argv[2:] if sys.argv[1:2] == ["hook"] else sys.argv[1:])

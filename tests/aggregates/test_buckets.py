@@ -8,9 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregates.buckets import Period, buckets, sorted_into
-from aggregates.times import iso, parse_instant
-from aggregates.windows import Window
+from aggregates.times import Period, Window, buckets, iso, parse_instant, sorted_into
 
 BERLIN = ZoneInfo("Europe/Berlin")
 DAY_US = 86_400_000_000

@@ -6,26 +6,24 @@ from uuid import UUID
 import pytest
 from msgspec.structs import replace
 
-from aggregates import events as e
-from aggregates.canonical import ResponseContent
-from aggregates.commands import (
-    AnyCommand,
-    CapturePrompt,
-    CaptureRecords,
-    CaptureResponse,
-    CompleteSetup,
-    Done,
-    EditTitle,
-    Reason,
-    Refused,
-    Reply,
+from aggregates.capture.commands import CapturePrompt, CaptureRecords, CaptureResponse, CompleteSetup, ResponseContent
+from aggregates.capture.events import (
+    ForeignSessionAttempted,
+    OperationClaimed,
+    PromptAnswered,
+    PromptCaptured,
+    ProvenanceFilled,
+    RecordsCaptured,
+    SessionClaimed,
+    SetupCompleted,
 )
-from aggregates.decide import Context, Decision, decide
-from aggregates.digests import Digester
+from aggregates.command import Context, Decision, Done, Reason, Refused, Reply
+from aggregates.decide import AnyCommand, StreamState, decide, evolve
+from aggregates.event import Digester, Event, Words
 from aggregates.ids import attempt_stream, corrections_stream, prompt_stream, session_stream
-from aggregates.records import Record
-from aggregates.streams import StreamState, evolve
-from aggregates.words import Words
+from aggregates.records.record import Record
+from aggregates.sub_sessions.commands import EditTitle
+from aggregates.sub_sessions.events import TitleEdited
 from tests.support.log import named
 
 ACME, OTHER = named("acme"), named("other")
@@ -67,7 +65,7 @@ TITLE = EditTitle(organization_id=ACME, developer_id=ANA, turn_id=named("turn"),
 SETUP = CompleteSetup(organization_id=ACME, developer_id=ANA, plugin_version="0.6.0", key_prefix="svc_")
 
 State = dict[UUID, StreamState]
-_Event = TypeVar("_Event", bound=e.Event)
+_Event = TypeVar("_Event", bound=Event)
 
 
 def after(*commands: AnyCommand) -> State:
@@ -85,7 +83,7 @@ def _adopt(streams: State, decision: Decision) -> None:
         streams[stream] = evolve(streams.get(stream), event)
 
 
-def _kinds(decision: Decision) -> list[type[e.Event]]:
+def _kinds(decision: Decision) -> list[type[Event]]:
     return [type(event) for _, event in decision.events]
 
 
@@ -114,30 +112,30 @@ NOTHING: tuple[AnyCommand, ...] = ()
     ("given", "when", "kinds", "reply"),
     [
         # a prompt claims its session, the next one finds it claimed, a retry finds itself
-        (NOTHING, PROMPT, [e.SessionClaimed, e.PromptCaptured], Done(True, PROMPT_ID)),
-        ((PROMPT,), SECOND, [e.PromptCaptured], Done(True, SECOND_ID)),
+        (NOTHING, PROMPT, [SessionClaimed, PromptCaptured], Done(True, PROMPT_ID)),
+        ((PROMPT,), SECOND, [PromptCaptured], Done(True, SECOND_ID)),
         ((PROMPT,), PROMPT, [], Done(False, PROMPT_ID)),
         ((PROMPT,), _of(PROMPT, cwd="/elsewhere", truncated=True), [], Done(False, PROMPT_ID)),
         # a response claims its operation id, where it has one
-        ((PROMPT,), RESPONSE, [e.PromptAnswered, e.OperationClaimed], Done(True, PROMPT_ID)),
-        ((PROMPT,), _of(RESPONSE, response_operation_id=None), [e.PromptAnswered], Done(True, PROMPT_ID)),
+        ((PROMPT,), RESPONSE, [PromptAnswered, OperationClaimed], Done(True, PROMPT_ID)),
+        ((PROMPT,), _of(RESPONSE, response_operation_id=None), [PromptAnswered], Done(True, PROMPT_ID)),
         (ANSWERED, RESPONSE, [], Done(False, PROMPT_ID)),
         (ANSWERED, _of(RESPONSE, response_operation_id=None), [], Done(False, PROMPT_ID)),
         (
             ANSWERED,
             _of(RESPONSE, response_operation_id="op-2"),
-            [e.OperationClaimed],
+            [OperationClaimed],
             Done(False, PROMPT_ID),
         ),
         (ANSWERED, _of(RESPONSE, responded_at_us=9), [], Done(False, PROMPT_ID)),
         # decisions are taken each time
-        ((PROMPT,), SETUP, [e.SetupCompleted], Done(True)),
-        (NOTHING, TITLE, [e.TitleEdited], Done(True, named("turn"))),
-        ((TITLE,), TITLE, [e.TitleEdited], Done(True, named("turn"))),
+        ((PROMPT,), SETUP, [SetupCompleted], Done(True)),
+        (NOTHING, TITLE, [TitleEdited], Done(True, named("turn"))),
+        ((TITLE,), TITLE, [TitleEdited], Done(True, named("turn"))),
     ],
 )
 def test_a_command_becomes_events_once(
-    given: tuple[AnyCommand, ...], when: AnyCommand, kinds: list[type[e.Event]], reply: Done
+    given: tuple[AnyCommand, ...], when: AnyCommand, kinds: list[type[Event]], reply: Done
 ) -> None:
     """What is new is appended; what was done before is answered the same way and appends nothing."""
     decision = decide(when, after(*given), CONTEXT)
@@ -148,16 +146,16 @@ def test_a_command_becomes_events_once(
 @pytest.mark.parametrize(
     ("given", "when", "kinds"),
     [
-        (NOTHING, RECORDS, [e.SessionClaimed, e.RecordsCaptured]),
-        ((PROMPT,), RECORDS, [e.RecordsCaptured]),
-        ((RECORDS,), PROMPT, [e.PromptCaptured]),
+        (NOTHING, RECORDS, [SessionClaimed, RecordsCaptured]),
+        ((PROMPT,), RECORDS, [RecordsCaptured]),
+        ((RECORDS,), PROMPT, [PromptCaptured]),
         ((RECORDS,), RECORDS, []),
-        ((RECORDS,), _of(RECORDS, records=RECORDS.records[:1]), [e.RecordsCaptured]),
-        ((RECORDS,), _of(RECORDS, agent_session_id="session-2"), [e.SessionClaimed, e.RecordsCaptured]),
+        ((RECORDS,), _of(RECORDS, records=RECORDS.records[:1]), [RecordsCaptured]),
+        ((RECORDS,), _of(RECORDS, agent_session_id="session-2"), [SessionClaimed, RecordsCaptured]),
     ],
 )
 def test_a_batch_is_its_session_and_its_record_ids(
-    given: tuple[AnyCommand, ...], when: AnyCommand, kinds: list[type[e.Event]]
+    given: tuple[AnyCommand, ...], when: AnyCommand, kinds: list[type[Event]]
 ) -> None:
     """The same batch again appends nothing and has the same id; any other batch is a new one."""
     decision = decide(when, after(*given), CONTEXT)
@@ -168,7 +166,7 @@ def test_a_batch_is_its_session_and_its_record_ids(
 
 def test_a_batch_keeps_its_records_words_and_counts_as_they_came() -> None:
     """They were redacted piece by piece before; redacting again would move the spans."""
-    captured = _only(decide(_of(RECORDS, words="ana@acme.example"), {}, CONTEXT), e.RecordsCaptured)
+    captured = _only(decide(_of(RECORDS, words="ana@acme.example"), {}, CONTEXT), RecordsCaptured)
     assert captured.words == Words("ana@acme.example")
     assert (captured.records, captured.redactions) == (RECORDS.records, {"email": 2})
 
@@ -226,7 +224,7 @@ def test_a_session_of_another_scope_is_flagged_once_and_nothing_of_it_kept(
     if isinstance(foreign, CaptureRecords):
         foreign = replace(foreign, records=foreign.records[1:])
     first = decide(foreign, streams, CONTEXT)
-    attempted = e.ForeignSessionAttempted(
+    attempted = ForeignSessionAttempted(
         received_at_us=NOW_US,
         organization_id=organization,
         developer_id=developer,
@@ -281,7 +279,7 @@ def test_an_identical_retry_fills_only_the_provenance_that_is_missing(
     found = [
         (event.cost_catalog_revision, event.cost_kind)
         for _, event in decision.events
-        if isinstance(event, e.ProvenanceFilled)
+        if isinstance(event, ProvenanceFilled)
     ]
     assert found == ([] if filled is None else [filled])
     assert len(decision.events) == len(found)
@@ -296,7 +294,7 @@ def test_a_prompt_is_kept_redacted_and_compared_as_received() -> None:
     """The secret is counted and gone; a retry with another secret in its place is another prompt."""
     secret = replace(PROMPT, text="Write to ana@acme.example", metadata_json='{"to":"ana@acme.example"}')
     decision = decide(secret, {}, CONTEXT)
-    captured = _only(decision, e.PromptCaptured)
+    captured = _only(decision, PromptCaptured)
     assert captured.prompt == Words("Write to [REDACTED:email]")
     assert captured.metadata == Words('{"to":"[REDACTED:email]"}')
     assert captured.redactions == {"email": 1}
@@ -308,7 +306,7 @@ def test_a_prompt_is_kept_redacted_and_compared_as_received() -> None:
 def test_an_organization_may_keep_its_texts_whole() -> None:
     """Without redaction the text stays as it came and nothing is counted."""
     context = replace(CONTEXT, redaction=False)
-    captured = _only(decide(replace(PROMPT, text="ana@acme.example"), {}, context), e.PromptCaptured)
+    captured = _only(decide(replace(PROMPT, text="ana@acme.example"), {}, context), PromptCaptured)
     assert captured.prompt == Words("ana@acme.example")
     assert captured.redactions == {}
 
@@ -325,7 +323,7 @@ def test_a_prompt_keeps_what_was_said_about_it() -> None:
         truncated=False,
     )
     stream, captured = decide(told, {}, CONTEXT).events[1]
-    assert isinstance(captured, e.PromptCaptured)
+    assert isinstance(captured, PromptCaptured)
     assert stream == captured.prompt_id == PROMPT_ID
     assert captured.received_at_us == NOW_US
     assert (captured.organization_id, captured.developer_id) == (ACME, ANA)
@@ -338,7 +336,7 @@ def test_an_answer_keeps_its_numbers_whole_and_its_session_from_the_prompt() -> 
     """Milliseconds are rounded, money is integer nano-dollars, what was not sent stays absent."""
     content = ResponseContent(response_text="ana@acme.example", elapsed_ms=12.6, cost_usd=0.1)
     decision = decide(replace(RESPONSE, content=content), after(PROMPT), CONTEXT)
-    answered = _only(decision, e.PromptAnswered)
+    answered = _only(decision, PromptAnswered)
     assert answered.agent_session_id == "session-1"
     assert (answered.elapsed_ms, answered.cost_usd_nano) == (13, 100_000_000)
     assert (answered.response, answered.redactions) == (Words("[REDACTED:email]"), {"email": 1})
@@ -348,7 +346,7 @@ def test_an_answer_keeps_its_numbers_whole_and_its_session_from_the_prompt() -> 
 def test_an_answer_may_have_no_text() -> None:
     """Numbers alone answer a prompt too."""
     textless = replace(RESPONSE, content=ResponseContent(output_tokens=0))
-    answered = _only(decide(textless, after(PROMPT), CONTEXT), e.PromptAnswered)
+    answered = _only(decide(textless, after(PROMPT), CONTEXT), PromptAnswered)
     assert (answered.response, answered.output_tokens) == (None, 0)
 
 
@@ -357,6 +355,6 @@ def test_a_title_is_redacted_like_any_other_text(summary: str | None, kept: Word
     """A summary that was not sent stays as it was."""
     edited = replace(TITLE, title="for ana@acme.example", summary=summary)
     ((stream, event),) = decide(edited, {}, CONTEXT).events
-    assert isinstance(event, e.TitleEdited)
+    assert isinstance(event, TitleEdited)
     assert stream == corrections_stream(ANA)
     assert (event.title, event.summary) == (Words("for [REDACTED:email]"), kept)

@@ -5,8 +5,7 @@ from uuid import UUID
 import pytest
 from msgspec.structs import replace
 
-from aggregates.commands import AnyCommand
-from aggregates.decide import decide, required_streams, touched_streams
+from aggregates.decide import AnyCommand, decide, required_streams, touched_streams
 from aggregates.ids import attempt_stream, corrections_stream, operation_stream, session_stream
 from tests.aggregates.test_decide import (
     ANA,

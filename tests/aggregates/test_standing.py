@@ -3,15 +3,22 @@
 import msgspec
 import pytest
 
-from aggregates.digests import Digester
-from aggregates.events import StandingSealed
-from aggregates.observation import Observation, ToolUse, observe
-from aggregates.reading import PromptReading, ResponseReading, read_prompt, read_response
-from aggregates.records import Record
-from aggregates.standing import FORM, Standing, Stood, of_prompt, of_records, of_response, packed_rows, rows_of
-from aggregates.standing import stood_observations as stood
-from aggregates.word_table import WordTable
-from aggregates.words import Words
+from aggregates.event import Digester, Words
+from aggregates.reading.reading import PromptReading, ResponseReading, read_prompt, read_response
+from aggregates.records.record import Record, WordTable
+from aggregates.retained import (
+    FORM,
+    Standing,
+    StandingSealed,
+    Stood,
+    of_prompt,
+    of_records,
+    of_response,
+    packed_rows,
+    rows_of,
+)
+from aggregates.retained import stood_observations as stood
+from aggregates.turns.turn import Observation, ToolUse, observe
 from tests.support.facts import ANA
 
 DIGESTER = Digester(b"a key for tests")

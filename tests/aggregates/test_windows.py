@@ -4,15 +4,17 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from aggregates.times import iso, local_date, parse_instant
-from aggregates.windows import (
+from aggregates.times import (
     DayRange,
     RangeRefused,
     Window,
     WindowName,
     calendar_windows,
     day_range,
+    iso,
+    local_date,
     local_day_bounds,
+    parse_instant,
     time_range,
     zone_named,
 )

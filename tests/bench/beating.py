@@ -10,7 +10,7 @@ import time
 
 import trio
 
-from svc.logs import set_up_logs
+from svc.observe.logs import set_up_logs
 from svc.serving import Listening, serve
 from svc.settings import Settings
 

@@ -13,17 +13,17 @@ from uuid import UUID, uuid5
 
 import msgspec
 
-from aggregates.canonical import ResponseContent
-from aggregates.commands import AnyCommand, CapturePrompt, CaptureResponse
-from aggregates.decide import Context, decide, touched_streams
-from aggregates.scope import Scope
-from aggregates.telemetry.exports import Export, Means
-from aggregates.telemetry.splitting import split
-from svc.actors import Streams
-from svc.codec import NewEvent
-from svc.event_log import open_log
-from svc.store import EventStore
-from svc.vault import Vault
+from aggregates.capture.commands import CapturePrompt, CaptureResponse, ResponseContent
+from aggregates.command import Context
+from aggregates.decide import AnyCommand, decide, touched_streams
+from aggregates.event import Scope
+from aggregates.telemetry.envelope import split
+from aggregates.telemetry.export import Export, Means
+from svc.actors.actors import Streams
+from svc.log.codec import NewEvent
+from svc.log.sqlite import open_log
+from svc.log.store import EventStore
+from svc.log.vault import Vault
 from tests.bench.load import prompt_text
 from tests.bench.telemetry import exported, pairs
 

@@ -28,8 +28,8 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from aggregates.scope import Scope
-from svc.clock import SystemClock
+from aggregates.event import Scope
+from svc.log.folder import SystemClock
 from tests.bench.history import USUAL, Mix, write_history
 from tests.bench.results import Result, keep
 from tests.bench.servers import Ready, Resident, behind_events, ready_server, set_up

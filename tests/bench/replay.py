@@ -14,11 +14,11 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from aggregates.scope import Scope
-from svc.building import BuildStep
-from svc.event_log import open_log
+from aggregates.event import Scope
 from svc.limits import PROJECT_EVENTS_MAX
-from svc.program import program
+from svc.log.sqlite import open_log
+from svc.process import program
+from svc.views.replay import BuildStep
 from tests.bench.history import write_history
 from tests.bench.results import Result
 from tests.bench.servers import set_up

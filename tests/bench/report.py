@@ -24,10 +24,10 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from aggregates.report_period import ReportPeriod, last_whole_period
-from aggregates.scope import Scope
+from aggregates.event import Scope
+from aggregates.reports.period import ReportPeriod, last_whole_period
 from aggregates.times import US_PER_SECOND
-from svc.clock import SystemClock
+from svc.log.folder import SystemClock
 from tests.bench.history import TURN_EVENTS, Mix, write_history
 from tests.bench.servers import behind_events, set_up
 

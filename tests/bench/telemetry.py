@@ -11,10 +11,9 @@ from uuid import UUID
 
 import msgspec
 
-from aggregates.digests import Digester
-from aggregates.scope import Scope
-from aggregates.telemetry.exports import Export, Means
-from aggregates.telemetry.splitting import split
+from aggregates.event import Digester, Scope
+from aggregates.telemetry.envelope import split
+from aggregates.telemetry.export import Export, Means
 from aggregates.telemetry.walking import walk
 from svc.limits import GC_ALLOCATIONS
 

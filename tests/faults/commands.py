@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from svc.event_log import EVENTS_FILE
+from svc.log.sqlite import EVENTS_FILE
 from tests.faults.clock import faketime, shifted
 from tests.faults.household import House, verify, wait_gone
 from tests.faults.ledger import LogReader

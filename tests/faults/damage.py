@@ -11,8 +11,8 @@ from contextlib import closing
 from pathlib import Path
 
 from svc.archive.folder import Archive
-from svc.archive.writing import archive_changes
-from svc.event_log import open_log
+from svc.archive.lane import archive_changes
+from svc.log.sqlite import open_log
 from tests.faults.household import LEVEL_SECONDS, House, wait_gone
 from tests.faults.load import get
 from tests.faults.outcome import Outcome

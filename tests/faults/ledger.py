@@ -10,10 +10,11 @@ from uuid import UUID
 import msgspec
 from eventsourcing.persistence import Notification
 
-from aggregates.events import Event, OperationClaimed, PromptAnswered, PromptCaptured, RecordsCaptured
-from svc.codec import Codec
-from svc.event_log import EVENTS_FILE, KEYS_FOLDER
-from svc.vault import FileKeys, Vault
+from aggregates.capture.events import OperationClaimed, PromptAnswered, PromptCaptured, RecordsCaptured
+from aggregates.event import Event
+from svc.log.codec import Codec
+from svc.log.sqlite import EVENTS_FILE, KEYS_FOLDER
+from svc.log.vault import FileKeys, Vault
 from tests.faults.captures import NEVER, Capture
 
 _SHOWN_MAX = 3

@@ -7,16 +7,16 @@ from random import Random
 from unittest.mock import patch
 from uuid import UUID, uuid5
 
-from aggregates.catalog_decide import CatalogCommand, CatalogReply
-from aggregates.events import Event
+from aggregates.event import Event
+from aggregates.prices.decide import CatalogCommand, CatalogReply
 from projections.apply import bookmark
-from projections.changes import start_feed
+from projections.derive.changes import start_feed
 from projections.schema import table_names
-from svc.codec import Codec, NewEvent
-from svc.memory_store import open_memory_store
-from svc.projecting import step
-from svc.replay import digests
-from svc.vault import MemoryKeys, Vault
+from svc.log.codec import Codec, NewEvent
+from svc.log.memory import open_memory_store
+from svc.log.vault import MemoryKeys, Vault
+from svc.views.projecting import step
+from svc.views.replay import digests
 from svc_http.app import build_api, build_intake
 from tests.support.facts import NAMESPACE, empty_views
 from tests.support.people import ANA_KEY

@@ -10,23 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import inspect
 
-from aggregates.canonical import ResponseContent
-from aggregates.commands import (
-    AnyCommand,
+from aggregates.capture.commands import (
     CaptureMetrics,
     CapturePrompt,
     CaptureRecords,
     CaptureResponse,
     CompleteSetup,
-    CorrectGap,
-    CorrectGoal,
-    CorrectIntent,
-    CorrectRework,
-    EditTitle,
-    Refused,
-    Reply,
+    ResponseContent,
 )
-from aggregates.records import Point
+from aggregates.command import Refused, Reply
+from aggregates.decide import AnyCommand
+from aggregates.records.record import Point
+from aggregates.sub_sessions.commands import CorrectGap, CorrectGoal, CorrectIntent, CorrectRework, EditTitle
 from tests.fuzz.mill import Mill
 from tests.fuzz.odd import examples
 from tests.fuzz.test_intake import MILL

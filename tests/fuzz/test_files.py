@@ -10,9 +10,9 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregates.catalog_decide import CatalogRefused, PublishCatalog
-from svc.catalog_sources import CatalogUnusable, read_file
-from svc.importer import FORMATS, import_transcripts
+from aggregates.prices.decide import CatalogRefused, PublishCatalog
+from svc.importing.importer import FORMATS, import_transcripts
+from svc.jobs.sources import CatalogUnusable, read_file
 from tests.fuzz.mill import Mill
 from tests.fuzz.odd import as_json, bent, damaged, examples
 from tests.fuzz.test_intake import MILL

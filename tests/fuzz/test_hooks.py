@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.hook.captures import captured
+from svc.hook.captures import OpenPrompt, captured
 from svc.hook.inputs import AGENTS, happening
-from svc.hook.places import Connection
-from svc.hook.sessions import OpenPrompt
+from svc.hook.machine import Connection
 from tests.fuzz.mill import drawn_ids
 from tests.fuzz.odd import bent, examples
 from tests.fuzz.test_intake import MILL

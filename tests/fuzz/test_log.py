@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregates.events import Event
+from aggregates.event import Event
 from projections.apply import bookmark
-from svc.codec import Codec, CorruptEvent, NewEvent
-from svc.memory_store import MemoryRecorder, open_memory_store
-from svc.projecting import step
-from svc.replay import digests
-from svc.store import EventStore
-from svc.vault import MemoryKeys, Vault
+from svc.log.codec import Codec, CorruptEvent, NewEvent
+from svc.log.memory import MemoryRecorder, open_memory_store
+from svc.log.store import EventStore
+from svc.log.vault import MemoryKeys, Vault
+from svc.views.projecting import step
+from svc.views.replay import digests
 from tests.fuzz.mill import no_views
 from tests.fuzz.odd import damaged, examples
 from tests.support.facts import DIGESTER, MINUTE, MONDAY, NAMESPACE, Log, edit, request, shell

@@ -17,11 +17,11 @@ from eventsourcing.persistence import Notification
 from quart_trio import QuartTrio
 
 from svc.app import open_service
-from svc.clock import FixedClock
-from svc.event_log import open_log
-from svc.replay import build, digests
+from svc.log.folder import FixedClock
+from svc.log.sqlite import open_log
 from svc.service import RunningService
 from svc.settings import Settings
+from svc.views.replay import build, digests
 from svc_http.app import build_api
 
 HERE = Path(__file__).parent

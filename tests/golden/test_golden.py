@@ -9,9 +9,9 @@ import pytest
 import trio
 from eventsourcing.persistence import StoredEvent
 
-from svc.codec import Codec, NewEvent
-from svc.event_log import open_log
-from svc.vault import MemoryKeys, Vault
+from svc.log.codec import Codec, NewEvent
+from svc.log.sqlite import open_log
+from svc.log.vault import MemoryKeys, Vault
 from tests.golden.folder import (
     TOPICS,
     VIEWS,

@@ -7,11 +7,10 @@ from uuid import UUID, uuid5
 
 import msgspec
 
-from aggregates.digests import Digester
-from aggregates.events import Event, PromptAnswered, PromptCaptured, RecordsCaptured, SessionClaimed, TimePassed
-from aggregates.records import Record
-from aggregates.word_table import WordTable
-from aggregates.words import Words
+from aggregates.capture.events import PromptAnswered, PromptCaptured, RecordsCaptured, SessionClaimed
+from aggregates.event import Digester, Event, Words
+from aggregates.records.record import Record, WordTable
+from aggregates.topics import TimePassed
 from projections.apply import apply
 from projections.schema import create
 from tests.judges.cases import CASES

@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 from rich.table import Table
 
-from aggregates.arcs import cut_arcs
-from aggregates.floor import substance
-from aggregates.rubric import judge_prompt, standing_scores, sub_session_intent
-from aggregates.turn import Turn
+from aggregates.judging.floor import substance
+from aggregates.judging.rubric import judge_prompt, standing_scores, sub_session_intent
+from aggregates.sub_sessions.arcs import cut_arcs
+from aggregates.turns.turn import Turn
 from svc.cli.judging import Item, judge_arc, read_lines, session_turns
 from tests.judges.labels import as_labelled_turn
 from tests.judges.measures import Share, correlation, number_text, share_text

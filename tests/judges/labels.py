@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from aggregates.rubric_model import SHIPPED, RubricModel
-from aggregates.turn import Turn
-from aggregates.verdicts import BOOLEANS, INTENTS, BooleanName, Intent, JudgeStatus, applicable
+from aggregates.reading.rubric_model import SHIPPED, RubricModel
+from aggregates.reading.verdicts import BOOLEANS, INTENTS, BooleanName, Intent, JudgeStatus, applicable
+from aggregates.turns.turn import Turn
 from svc.cli.judging import Item, prompt_turns, read_lines, session_turns
 
 WRITTEN = "written:"

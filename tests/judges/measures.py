@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from aggregates.verdicts import BOOLEANS, INTENTS, BooleanName, Intent, applicable
+from aggregates.reading.verdicts import BOOLEANS, INTENTS, BooleanName, Intent, applicable
 
 Booleans = Mapping[BooleanName, bool | None]
 

@@ -16,11 +16,11 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from aggregates.boundary import SHIPPED_BOUNDARY, BoundaryModel, continues, topic_shift
-from aggregates.rubric import judge_prompt
-from aggregates.rubric_model import SHIPPED, RubricModel
-from aggregates.turn import CHANGE, COMMIT, Turn
-from aggregates.verdicts import BOOLEANS, INTENTS
+from aggregates.judging.boundary import SHIPPED_BOUNDARY, BoundaryModel, continues, topic_shift
+from aggregates.judging.rubric import judge_prompt
+from aggregates.reading.rubric_model import SHIPPED, RubricModel
+from aggregates.reading.verdicts import BOOLEANS, INTENTS
+from aggregates.turns.turn import CHANGE, COMMIT, Turn
 from svc.cli.judging import Item, judge_arc, label_of, read_lines
 from tests.judges.built import BuiltCases, measure_built_cases
 from tests.judges.commits import AgainstCommits, against_commits, commits_table

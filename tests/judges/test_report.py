@@ -11,9 +11,9 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregates.judge_words import PAIRS, WORDS
-from aggregates.rubric_model import CONTEXT_NUMBER
-from aggregates.verdicts import BOOLEANS, applicable
+from aggregates.reading.lexicon import PAIRS, WORDS
+from aggregates.reading.rubric_model import CONTEXT_NUMBER
+from aggregates.reading.verdicts import BOOLEANS, applicable
 from tests.judges import labels, regression, train
 from tests.judges.labels import INTENT_LETTERS, PROMPT_MARKS, examples, labelled_sessions, lettered, mark_of
 from tests.judges.measures import (

@@ -4,16 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from aggregates.boundary_signals import SIGNALS
+from aggregates.judging.boundary import SIGNALS
 from tests.judges.labels import SESSION_MARKS, digest_of, written_sessions
-from tests.judges.train_boundary import (
-    GOES_ON,
-    boundary_rows,
-    further_sessions,
-    rate_cut,
-    source_of,
-    train_boundary,
-)
+from tests.judges.train_boundary import GOES_ON, boundary_rows, further_sessions, rate_cut, source_of, train_boundary
 
 
 def test_the_written_sessions_are_cut_into_arcs_that_cover_them() -> None:

@@ -17,13 +17,20 @@ from pathlib import Path
 import click
 import msgspec
 
-from aggregates.digests import Digester
-from aggregates.features import features_of, pairs_of, sentences_of
-from aggregates.pasted import look
-from aggregates.reading import read_prompt
-from aggregates.rubric import context_names
-from aggregates.rubric_model import ALL_FEATURES, CONTEXT_NUMBER, MAY_REST_ON_PASTED, PASTED, RubricModel, crossed
-from aggregates.verdicts import APPLIES_TO, BOOLEANS, INTENTS, BooleanName, Intent
+from aggregates.event import Digester
+from aggregates.judging.rubric import context_names
+from aggregates.reading.features import features_of, pairs_of, sentences_of
+from aggregates.reading.pasted import look
+from aggregates.reading.reading import read_prompt
+from aggregates.reading.rubric_model import (
+    ALL_FEATURES,
+    CONTEXT_NUMBER,
+    MAY_REST_ON_PASTED,
+    PASTED,
+    RubricModel,
+    crossed,
+)
+from aggregates.reading.verdicts import APPLIES_TO, BOOLEANS, INTENTS, BooleanName, Intent
 from svc.cli.judging import Item as RawItem
 from svc.cli.judging import read_lines
 from tests.judges import regression, train_boundary

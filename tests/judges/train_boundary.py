@@ -8,8 +8,7 @@ whole numbers, thousandths of a logit; nothing of the texts.
 from collections.abc import Sequence
 from pathlib import Path
 
-from aggregates.boundary import BoundaryModel, stays
-from aggregates.boundary_signals import SIGNALS, OpenArc, boundary_signals
+from aggregates.judging.boundary import SIGNALS, BoundaryModel, OpenArc, boundary_signals, stays
 from tests.judges import regression
 from tests.judges.labels import WRITTEN, SessionItem, marked_sessions, written_sessions
 

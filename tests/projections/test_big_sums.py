@@ -5,7 +5,7 @@ import sqlite3
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projections.big_sums import sum_in_halves, whole_sums
+from projections.reader import sum_in_halves, whole_sums
 
 
 @given(st.lists(st.integers(0, 2**63 - 1), max_size=20))

@@ -9,8 +9,8 @@ from typing import Any, cast
 
 from eventsourcing.persistence import StoredEvent
 
-import svc.views
-from svc.store import LogRecorder
+import svc.views.views
+from svc.log.store import LogRecorder
 from tests.sim.fate import FATE, Fate
 
 _READS = ("select_", "max_notification_id")
@@ -78,7 +78,7 @@ def open_writer(path: Path | str) -> sqlite3.Connection:
     return db
 
 
-_open_writer = svc.views.open_writer
+_open_writer = svc.views.views.open_writer
 
 
 def image(var: Path, target: Path) -> None:

@@ -5,14 +5,13 @@ from random import Random
 
 import trio
 
-import svc.actors
+import svc.actors.actors
 import svc.archive.lane
-import svc.journal
-import svc.worker
-import svc_http.otlp
-from svc.replay import build
-from svc.rules import RULES_VERSION
-from svc.views import new_file
+import svc.log.journal
+import svc.views.worker
+import svc_http.routes.otlp
+from svc.views.replay import build
+from svc.views.views import RULES_VERSION, new_file
 from tests.sim.chance import Patches
 from tests.sim.clients import Clients
 from tests.sim.fate import FATE, PLACES, Place
@@ -27,16 +26,16 @@ def narrow_bounds(chance: Random) -> Patches:
     if chance.random() < 0.5:
         return []
     return [
-        (svc.actors, "MAILBOX_COMMANDS_MAX", chance.randint(1, 4)),
-        (svc.actors, "ACTOR_BATCH_COMMANDS_MAX", chance.randint(1, 4)),
-        (svc.actors, "ACTOR_STREAMS_MAX", chance.randint(6, 12)),
-        (svc.actors, "ACTOR_IDLE_SECONDS", chance.uniform(0.01, 5)),
-        (svc.journal, "COMMIT_APPENDS_MAX", chance.randint(1, 4)),
-        (svc.journal, "JOURNAL_APPENDS_MAX", chance.randint(2, 6)),
-        (svc.worker, "PROJECT_EVENTS_MAX", chance.choice((1, 2, 7, 1_000))),
+        (svc.actors.actors, "MAILBOX_COMMANDS_MAX", chance.randint(1, 4)),
+        (svc.actors.actors, "ACTOR_BATCH_COMMANDS_MAX", chance.randint(1, 4)),
+        (svc.actors.actors, "ACTOR_STREAMS_MAX", chance.randint(6, 12)),
+        (svc.actors.actors, "ACTOR_IDLE_SECONDS", chance.uniform(0.01, 5)),
+        (svc.log.journal, "COMMIT_APPENDS_MAX", chance.randint(1, 4)),
+        (svc.log.journal, "JOURNAL_APPENDS_MAX", chance.randint(2, 6)),
+        (svc.views.worker, "PROJECT_EVENTS_MAX", chance.choice((1, 2, 7, 1_000))),
         (svc.archive.lane, "ARCHIVE_INTERVAL_SECONDS", chance.choice((2.0, 30.0, 300.0))),
-        (svc_http.otlp, "INLINE_BYTES_MAX", chance.choice((500, 4_000, 256 * 1024))),
-        (svc_http.otlp, "PIECE_BYTES_MAX", chance.choice((1_000, 512 * 1024))),
+        (svc_http.routes.otlp, "INLINE_BYTES_MAX", chance.choice((500, 4_000, 256 * 1024))),
+        (svc_http.routes.otlp, "PIECE_BYTES_MAX", chance.choice((1_000, 512 * 1024))),
     ]
 
 

@@ -15,11 +15,11 @@ import structlog
 import trio
 from structlog.typing import Processor
 
-import svc.actors
+import svc.actors.actors
 import svc.archive.lane
-import svc.journal
-import svc.worker
-from svc.replay import build, copy_of, digests
+import svc.log.journal
+import svc.views.worker
+from svc.views.replay import build, copy_of, digests
 from tests.sim import disk, sending, stories, threads
 from tests.sim.chance import in_virtual_time, patched, seeded
 from tests.sim.clients import Clients, Tally
@@ -77,7 +77,7 @@ def history(seed: int, kind: StoreKind, size: Size = Size()) -> Told:  # noqa: B
     """Raises `Failed`."""
     with seeded(seed) as chance, tempfile.TemporaryDirectory(prefix="svc-sim-") as folder:
         made = History(World(Path(folder), kind, Random(chance.random()), START_US), chance, size)
-        patches = [*threads.PATCHES, (svc.worker, "open_writer", disk.open_writer), *narrow_bounds(chance)]
+        patches = [*threads.PATCHES, (svc.views.worker, "open_writer", disk.open_writer), *narrow_bounds(chance)]
         with patched(patches), logging_to(made.heard):
             try:
                 in_virtual_time(made.run)

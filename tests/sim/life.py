@@ -9,11 +9,11 @@ import trio
 import trio.testing
 
 from svc.app import Built, build
-from svc.clock import Clock
 from svc.limits import BEGIN_SECONDS
+from svc.log.folder import Clock
+from svc.log.store import EventStore
+from svc.log.vault import Vault
 from svc.settings import Settings
-from svc.store import EventStore
-from svc.vault import Vault
 from svc_http.app import build_api, build_intake
 from svc_http.listener import Listener
 from tests.sim.fate import FATE, Fate

@@ -10,13 +10,13 @@ from typing import Literal
 import msgspec
 import trio
 
-from svc.clock import FixedClock
-from svc.codec import Codec
 from svc.limits import STORE_BUSY_TIMEOUT_MS
-from svc.memory_store import MemoryRecorder
-from svc.sqlite_store import WRITER_PRAGMAS, SplitDatastore, SqliteRecorder
-from svc.store import EventStore, LogRecorder, StoreUnavailable
-from svc.vault import FileKeys, Vault
+from svc.log.codec import Codec
+from svc.log.folder import FixedClock
+from svc.log.memory import MemoryRecorder
+from svc.log.sqlite import WRITER_PRAGMAS, SplitDatastore, SqliteRecorder
+from svc.log.store import EventStore, LogRecorder, StoreUnavailable
+from svc.log.vault import FileKeys, Vault
 from tests.sim import disk
 from tests.sim.fate import Fate, Place
 from tests.sim.life import Life, Side

@@ -6,9 +6,9 @@ from typing import Any
 
 import duckdb
 
-from projections.request_rows import COLUMNS
+from projections.facts.repricing import COLUMNS
 from svc.archive.folder import Archive
-from svc.archive.writing import archive_changes
+from svc.archive.lane import archive_changes
 
 Row = dict[str, Any]
 

@@ -2,11 +2,9 @@
 
 from uuid import UUID
 
-from aggregates.commands import AnyCommand, Reply
-from aggregates.decide import Context, decide
-from aggregates.digests import Digester
-from aggregates.events import Event
-from aggregates.streams import StreamState, evolve
+from aggregates.command import Context, Reply
+from aggregates.decide import AnyCommand, StreamState, decide, evolve
+from aggregates.event import Digester, Event
 
 
 class Actor:

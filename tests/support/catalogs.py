@@ -4,8 +4,8 @@ from typing import Any
 
 import msgspec
 
-from aggregates.catalog import ExactLookup, Snapshot, checksum
-from aggregates.catalog_decide import CatalogDocument
+from aggregates.prices.catalog import ExactLookup, Snapshot, checksum
+from aggregates.prices.decide import CatalogDocument
 
 CHANGE = "2026-03-13T00:00:00Z"
 

@@ -3,11 +3,11 @@
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from aggregates.commands import AnyCommand, Reply
-from aggregates.digests import Digester
-from aggregates.scope import Scope
-from svc.demo import write_transcripts
-from svc.importer import import_claude_code
+from aggregates.command import Reply
+from aggregates.decide import AnyCommand
+from aggregates.event import Digester, Scope
+from svc.demo.demo import write_transcripts
+from svc.importing.importer import import_claude_code
 
 
 async def import_demo(

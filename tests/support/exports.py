@@ -4,9 +4,9 @@ from typing import Any
 
 import msgspec
 
-from aggregates.events import MetricsCaptured, RecordsCaptured, TracesCaptured
-from aggregates.records import Point, Record
-from aggregates.words import Words
+from aggregates.capture.events import MetricsCaptured, RecordsCaptured, TracesCaptured
+from aggregates.event import Words
+from aggregates.records.record import Point, Record
 from tests.support.facts import Log
 
 

@@ -7,29 +7,14 @@ from itertools import pairwise
 from typing import Any
 from uuid import UUID, uuid5
 
-from aggregates.digests import Digester
-from aggregates.events import (
-    CatalogPublished,
-    Event,
-    GapCorrected,
-    GoalCorrected,
-    IntentCorrected,
-    JudgeAnswered,
-    MetricsCaptured,
-    PromptAnswered,
-    PromptCaptured,
-    RecordsCaptured,
-    RequestsRepriced,
-    ReworkCorrected,
-    SessionClaimed,
-    TimePassed,
-    TitleEdited,
-)
-from aggregates.records import Point, PointMeaning, Record
-from aggregates.scope import Scope
-from aggregates.verdicts import Intent
-from aggregates.word_table import WordTable
-from aggregates.words import Words
+from aggregates.capture.events import MetricsCaptured, PromptAnswered, PromptCaptured, RecordsCaptured, SessionClaimed
+from aggregates.event import Digester, Event, Scope, Words
+from aggregates.judging.answers import JudgeAnswered
+from aggregates.prices.events import CatalogPublished, RequestsRepriced
+from aggregates.reading.verdicts import Intent
+from aggregates.records.record import Point, PointMeaning, Record, WordTable
+from aggregates.sub_sessions.events import GapCorrected, GoalCorrected, IntentCorrected, ReworkCorrected, TitleEdited
+from aggregates.topics import TimePassed
 from projections.apply import apply
 from projections.reader import Reader
 from projections.schema import create, key_of, table_names

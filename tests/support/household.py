@@ -8,22 +8,22 @@ from uuid import UUID, uuid4
 
 import trio
 
-from aggregates.commands import CapturePrompt, CaptureRecords, Done, EditTitle
-from aggregates.people import CreateDeveloper, PeopleRefused, StartMembership
-from aggregates.records import Record
-from aggregates.scope import Scope
-from aggregates.word_table import WordTable
+from aggregates.capture.commands import CapturePrompt, CaptureRecords
+from aggregates.command import Done
+from aggregates.event import Scope
+from aggregates.people.commands import CreateDeveloper, StartMembership
+from aggregates.people.decide import PeopleRefused
+from aggregates.records.record import Record, WordTable
+from aggregates.sub_sessions.commands import EditTitle
 from svc.app import open_service
-from svc.building import build_views
-from svc.clock import FixedClock
-from svc.event_log import open_log
 from svc.limits import PROJECT_EVENTS_MAX
-from svc.replay import Progress, build, digests
-from svc.rules import RULES_VERSION
+from svc.log.folder import FixedClock
+from svc.log.sqlite import open_log
 from svc.service import RunningService
+from svc.serving import initialize
 from svc.settings import Settings
-from svc.setup import initialize
-from svc.views import current_file
+from svc.views.replay import Progress, build, build_views, digests
+from svc.views.views import RULES_VERSION, current_file
 from tests.support.demo import import_demo
 
 NOW_US = 1_780_000_000 * 1_000_000

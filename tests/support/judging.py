@@ -2,11 +2,10 @@
 
 from uuid import UUID, uuid5
 
-from aggregates.digests import Digester
-from aggregates.reading import read_prompt, read_response
-from aggregates.turn import ANSWERED, FileWork, Opening, Turn, Work
-from aggregates.verdicts import BooleanName, Intent, Rubric
-from aggregates.words import Span
+from aggregates.event import Digester, Span
+from aggregates.reading.reading import read_prompt, read_response
+from aggregates.reading.verdicts import BooleanName, Intent, Rubric
+from aggregates.turns.turn import ANSWERED, FileWork, Opening, Turn, Work
 
 DIGESTER = Digester(b"tests")
 _NAMESPACE = UUID("8c1a52d8-1f0c-5c0e-9f6f-3d1f8c0b2a11")

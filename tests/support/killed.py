@@ -12,11 +12,11 @@ from uuid import UUID
 
 import trio
 
-from aggregates.commands import ForgetDeveloper
-from svc import projector, rebuilding
-from svc.keeping.forgetting import open_orders
-from svc.sqlite_store import SqliteRecorder
-from svc.vault import FileKeys
+from aggregates.decide import ForgetDeveloper
+from svc.log.sqlite import SqliteRecorder
+from svc.log.vault import FileKeys
+from svc.maintenance.forget import open_orders
+from svc.views import projector, rebuilding
 from tests.support.household import build_here, household
 
 DAY_US = 86_400_000_000

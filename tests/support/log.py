@@ -2,9 +2,11 @@
 
 from uuid import UUID, uuid5
 
-from aggregates.events import DeveloperCreated, Event, PromptCaptured, TimePassed
-from aggregates.words import Words
-from svc.codec import NewEvent
+from aggregates.capture.events import PromptCaptured
+from aggregates.event import Event, Words
+from aggregates.people.events import DeveloperCreated
+from aggregates.topics import TimePassed
+from svc.log.codec import NewEvent
 
 _NAMES = UUID("00000000-0000-5000-8000-000000000000")
 

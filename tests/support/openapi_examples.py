@@ -12,14 +12,14 @@ from typing import Any
 import msgspec
 import trio
 
-from aggregates.catalog_shown import Served
 from aggregates.ids import membership_stream
+from aggregates.prices.catalog import Served
 from svc_http.app import build_api, build_intake
 from tests.support.catalogs import snapshot
 from tests.support.described import path_of, tables
 from tests.support.people import ACME, ANA, BEN
 from tests.svc_http.house import Caller, House, bearer, internal
-from tests.svc_http.test_shapes import a_month_of_work
+from tests.svc_http.openapi.test_shapes import a_month_of_work
 
 FILE = Path(__file__).parents[2] / "http" / "svc_http" / "openapi" / "examples.json"
 ITEMS_MAX = 2

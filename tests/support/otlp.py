@@ -5,11 +5,11 @@ from typing import Any
 
 import msgspec
 
-from aggregates.commands import CaptureMetrics, CaptureRecords
-from aggregates.records import Point, Record
-from aggregates.telemetry.exports import Export, Faults, Means
-from aggregates.telemetry.splitting import Section, Signal, split
-from aggregates.words import Words, cut
+from aggregates.capture.commands import CaptureMetrics, CaptureRecords
+from aggregates.event import Words, cut
+from aggregates.records.record import Point, Record
+from aggregates.telemetry.envelope import Section, Signal, split
+from aggregates.telemetry.export import Export, Faults, Means
 from tests.support.facts import ANA, DIGESTER
 
 NOW_US = 1_780_000_000_000_000

@@ -3,18 +3,10 @@
 from hashlib import sha256
 from uuid import UUID
 
-from aggregates.people import (
-    CreateDeveloper,
-    CreateOrganization,
-    Directory,
-    IssueKey,
-    PeopleCommand,
-    PeopleRefused,
-    PeopleReply,
-    StartMembership,
-    decide_people,
-)
-from aggregates.scope import Scope
+from aggregates.event import Scope
+from aggregates.people.commands import CreateDeveloper, CreateOrganization, IssueKey, PeopleCommand, StartMembership
+from aggregates.people.decide import PeopleRefused, PeopleReply, decide_people
+from aggregates.people.directory import Directory
 from tests.support.log import named
 
 ACME, OTHER = named("acme"), named("other")

@@ -8,10 +8,10 @@ from uuid import uuid5
 import msgspec
 import pytest
 
-from aggregates.scope import Scope
+from aggregates.event import Scope
 from aggregates.times import parse_instant
 from svc.cli.judging import read_lines
-from svc.importer import import_claude_code
+from svc.importing.importer import import_claude_code
 from tests.support.captures import Actor
 from tests.support.facts import ANA, DIGESTER, NAMESPACE, SECOND, Log, Placed
 

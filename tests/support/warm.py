@@ -127,6 +127,6 @@ def _become(arguments: list[str], environment: dict[str, str], folder: str, desc
 
 if __name__ == "__main__":
     _main(socket.socket(fileno=int(sys.argv[1])))
-    from svc.entry import main
+    from svc.__main__ import main
 
     main()

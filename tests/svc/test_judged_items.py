@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from aggregates.verdicts import BOOLEANS
+from aggregates.reading.verdicts import BOOLEANS
 from svc.cli.judging import judge_prompt_item, judge_session_item, read_lines, session_turns
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import structlog
 
-from svc.logs import count_errors, set_up_logs
-from svc.store import StoreUnavailable
-from svc_http.request_ids import REQUEST_ID
+from svc.log.store import StoreUnavailable
+from svc.observe.logs import count_errors, set_up_logs
+from svc_http.listener import REQUEST_ID
 
 WORDS = "the merger with Initech"
 

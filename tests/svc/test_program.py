@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from svc.cli.serving import _welcome
-from svc.program import typed
+from svc.process import typed
+from svc.serving import Initialized
 from svc.settings import Settings
-from svc.setup import Initialized
 from tests.support.log import ANA, BEN
 
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from aggregates.commands import CapturePrompt, Done, Reason, Refused
-from svc.metrics import Metrics, Tallies
+from aggregates.capture.commands import CapturePrompt
+from aggregates.command import Done, Reason, Refused
+from svc.observe.metrics import Metrics, Tallies
 from tests.support.log import named
 from tests.support.people import ACME, ANA
 from tests.support.process import Server, init, serving

@@ -7,16 +7,17 @@ from uuid import uuid4
 import pytest
 import trio
 
-from aggregates.commands import CapturePrompt, CaptureRecords, Done
-from aggregates.records import Record
-from aggregates.scope import Scope
-from projections.sub_sessions import RealtimeRow, realtime
+from aggregates.capture.commands import CapturePrompt, CaptureRecords
+from aggregates.command import Done
+from aggregates.event import Scope
+from aggregates.records.record import Record
+from projections.sub_sessions.listing import RealtimeRow, realtime
+from svc.actors.ticker import Ticker
 from svc.app import open_service
-from svc.clock import FixedClock
+from svc.log.folder import FixedClock
 from svc.service import RunningService
+from svc.serving import initialize
 from svc.settings import Settings
-from svc.setup import initialize
-from svc.ticking import Ticker
 
 NOW_US = 1_780_000_000 * 1_000_000
 MINUTE_US = 60 * 1_000_000

@@ -11,26 +11,36 @@ from quart_trio import QuartTrio
 from quart_trio.wrappers import TrioResponse
 from werkzeug.datastructures import Headers
 
-from aggregates.backfill_events import BackfillEvent
-from aggregates.backfills import Backfill, BackfillReply, StartBackfill, decide_backfill, evolve_backfill
-from aggregates.catalog_decide import CatalogCommand, CatalogReply, CatalogState, Published, decide_catalog
-from aggregates.catalog_shown import RevisionRecord, Served
-from aggregates.commands import AnyCommand, Reply
-from aggregates.decide import Context, decide
-from aggregates.digests import Digester
-from aggregates.events import CatalogPublished, Event, TimePassed
+from aggregates.capture.decide import OperationState
+from aggregates.command import Context, Reply
+from aggregates.decide import AnyCommand, StreamState, decide, evolve
+from aggregates.event import Digester, Event, Scope
 from aggregates.ids import operation_stream
-from aggregates.narration import Narration, Narrative
-from aggregates.people import PeopleCommand, PeopleReply
-from aggregates.scope import Scope
-from aggregates.streams import OperationState, StreamState, evolve
-from projections.activation import Activation
+from aggregates.people.commands import PeopleCommand
+from aggregates.people.decide import PeopleReply
+from aggregates.prices.catalog import RevisionRecord, Served
+from aggregates.prices.decide import CatalogCommand, CatalogReply, CatalogState, Published, decide_catalog
+from aggregates.prices.events import CatalogPublished
+from aggregates.reports.backfill import Backfill, BackfillReply, StartBackfill, decide_backfill, evolve_backfill
+from aggregates.reports.events import BackfillEvent
+from aggregates.reports.prose import Narration, Narrative
+from aggregates.topics import TimePassed
 from projections.apply import apply
-from projections.changes import start_feed
+from projections.derive.changes import start_feed
+from projections.facts.prompts import Activation
+from projections.prices.spending import Asked, Coverage, Reading, spending_in_views
 from projections.reader import Reader
-from projections.spending import Asked, Coverage, Reading, spending_in_views
-from svc_http.ports import NotRefreshed, PublicSettings, Unavailable, UnknownRules
-from svc_http.server_shown import LogShown, ReplayStatus, Status, ViewsShown, Waiting
+from svc_http.ports import (
+    LogShown,
+    NotRefreshed,
+    PublicSettings,
+    ReplayStatus,
+    Status,
+    Unavailable,
+    UnknownRules,
+    ViewsShown,
+    Waiting,
+)
 from tests.support.facts import Log, Placed, empty_views
 from tests.support.people import ANA_KEY, NOW_US, carry_out, company
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import structlog
 import trio
 
-from aggregates.events import ForeignSessionAttempted
+from aggregates.capture.events import ForeignSessionAttempted
 from tests.svc_http.house import Answer, Caller
 from tests.svc_http.isolation_table import Row, Wanted, callers, expected, rows, wanted
 from tests.svc_http.isolation_world import UNKNOWN, Ask, Ids, World, ask

@@ -5,19 +5,19 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from aggregates.catalog_decide import PublishCatalog
-from aggregates.catalog_shown import Served
 from aggregates.ids import membership_stream
-from aggregates.people import (
+from aggregates.people.commands import (
     AddTeamMember,
     CreateDeveloper,
     CreateTeam,
     EndMembership,
     PeopleCommand,
-    PeopleRefused,
     RevokeKey,
     StartMembership,
 )
+from aggregates.people.decide import PeopleRefused
+from aggregates.prices.catalog import Served
+from aggregates.prices.decide import PublishCatalog
 from svc_http.app import build_api, build_intake
 from tests.support.catalogs import document, lookup, snapshot
 from tests.support.facts import DAY, HOUR, MINUTE
@@ -26,7 +26,7 @@ from tests.support.otlp import claude, counter, logs, metrics, span, traces
 from tests.support.people import ACME, ANA_KEY, BEN, BEN_KEY, EVE_KEY, NOW_US, OTHER, carry_out, issue, key_of
 from tests.svc_http.house import SECRET, Caller, bearer, internal
 from tests.svc_http.isolation_table import Row
-from tests.svc_http.test_control import a_prompt
+from tests.svc_http.routes.test_control import a_prompt
 from tests.svc_http.workshop import Workshop
 
 SESSION = "session-of-ben-4f1c"

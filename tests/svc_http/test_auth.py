@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from aggregates.ids import membership_stream
-from aggregates.people import EndMembership, RevokeKey, StartMembership
+from aggregates.people.commands import EndMembership, RevokeKey, StartMembership
 from tests.support.log import named
 from tests.support.people import ACME, ANA, ANA_KEY, BEN, BEN_KEY, EVE, NOW_US, OTHER, carry_out, issue, key_of
 from tests.svc_http.house import SECRET, Caller, House, bearer, internal

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from aggregates.people import ChangeDeveloper
+from aggregates.people.commands import ChangeDeveloper
 from aggregates.times import parse_instant
 from tests.support import otlp
 from tests.support.facts import HOUR, MINUTE, SECOND, Log, edit, request, shell
 from tests.support.otlp import NOW_US
 from tests.support.people import ANA, ANA_SCOPE, carry_out
 from tests.svc_http.house import Caller, House, prompt
-from tests.svc_http.test_reads import V3
+from tests.svc_http.routes.test_reads import V3
 
 ASK = "Fix the crash in src/parser.py when the input is empty: return an empty list. Run pytest before you stop."
 

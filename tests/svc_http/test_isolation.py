@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from aggregates.people_records import Team
-from aggregates.scope import Scope
-from svc_http import team
+from aggregates.event import Scope
+from aggregates.people.records import Team
+from svc_http.routes import team
 from tests.support.people import ACME, BEN
 from tests.svc_http.house import House
 from tests.svc_http.isolation import OTHERS, Matrix, matrix, tables

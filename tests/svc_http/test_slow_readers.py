@@ -10,9 +10,10 @@ from hypercorn.config import Config
 from hypercorn.trio import serve
 from hypercorn.typing import ASGIFramework, ASGIReceiveCallable, ASGISendCallable, Scope
 
-from svc_http import events, server
+from svc_http import server
 from svc_http.app import build_api
 from svc_http.protocol import use_own_protocol
+from svc_http.routes import events
 from svc_http.server import WRITE_PIECE_BYTES, use_own_server
 from tests.support.event_streams import Stream
 from tests.support.facts import Log

@@ -7,12 +7,13 @@ from uuid import UUID
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from aggregates.commands import AnyCommand, Reply
-from aggregates.scope import Scope
+from aggregates.command import Reply
+from aggregates.decide import AnyCommand
+from aggregates.event import Scope
+from projections.facts.reports import open_reports
+from projections.prices.spending import Asked, Coverage, Reading, spending_in_views
 from projections.reader import Reader
-from projections.reports import open_reports
-from projections.spending import Asked, Coverage, Reading, spending_in_views
-from svc.reports import ReportJobs, Write, unwritten
+from svc.jobs.reports import ReportJobs, Write, unwritten
 from svc_http.ports import Unavailable
 from tests.svc_http.house import House
 

@@ -6,6 +6,6 @@ makes the document, and `examples.json` shows one request and one answer of each
 and its example; the tests name what is missing.
 """
 
-from svc_http.openapi.building import document
+from svc_http.openapi.document import document
 
 __all__ = ["document"]

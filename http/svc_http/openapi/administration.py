@@ -2,17 +2,24 @@
 
 from typing import Any
 
-from aggregates import people as p
-from aggregates.backfills import BackfillRecord
-from aggregates.catalog_decide import Published, Repriced
-from aggregates.catalog_shown import RevisionRecord
-from svc_http import admin
-from svc_http.backfills import AdminBackfillBody, BackfillBody
-from svc_http.catalog import PublishBody, RepriceBody
-from svc_http.control import ReplayBody
-from svc_http.openapi import parameters as q
+from aggregates.people.shown import (
+    DeveloperRecord,
+    KeyRecord,
+    MembershipRecord,
+    OrganizationRecord,
+    TeamMembershipRecord,
+    TeamRecord,
+)
+from aggregates.prices.catalog import RevisionRecord
+from aggregates.prices.decide import Published, Repriced
+from aggregates.reports.backfill import BackfillRecord
+from svc_http.openapi import words as q
 from svc_http.openapi.words import Operation, Plain, Table
-from svc_http.server_shown import ReplayStatus, Status
+from svc_http.ports import ReplayStatus, Status
+from svc_http.routes import people as admin
+from svc_http.routes.catalog import PublishBody, RepriceBody
+from svc_http.routes.operations import ReplayBody
+from svc_http.routes.reports import AdminBackfillBody, BackfillBody
 
 _ADMIN = "/v1/admin"
 _CONTROL = f"{_ADMIN}/control"
@@ -42,45 +49,43 @@ def _end(about: str) -> Operation:
 
 
 PEOPLE: Table = {
-    ("GET", f"{_ADMIN}/organizations"): _list("Every organization.", p.OrganizationRecord),
-    ("POST", f"{_ADMIN}/organizations"): _create(
-        "Found an organization.", admin.OrganizationBody, p.OrganizationRecord
-    ),
+    ("GET", f"{_ADMIN}/organizations"): _list("Every organization.", OrganizationRecord),
+    ("POST", f"{_ADMIN}/organizations"): _create("Found an organization.", admin.OrganizationBody, OrganizationRecord),
     ("PATCH", f"{_ADMIN}/organizations/<organization_id>"): _change(
-        "Change settings: what is absent stays.", admin.OrganizationChange, p.OrganizationRecord
+        "Change settings: what is absent stays.", admin.OrganizationChange, OrganizationRecord
     ),
     ("GET", f"{_ADMIN}/developers"): _list("Every developer, with how far they have come.", admin.DeveloperShown),
-    ("POST", f"{_ADMIN}/developers"): _create("Enter a developer.", admin.DeveloperBody, p.DeveloperRecord),
+    ("POST", f"{_ADMIN}/developers"): _create("Enter a developer.", admin.DeveloperBody, DeveloperRecord),
     ("PATCH", f"{_ADMIN}/developers/<developer_id>"): _change(
-        "Change a profile: what is absent or null stays.", admin.DeveloperChange, p.DeveloperRecord
+        "Change a profile: what is absent or null stays.", admin.DeveloperChange, DeveloperRecord
     ),
-    ("GET", f"{_ADMIN}/memberships"): _list("Every membership, ended ones too.", p.MembershipRecord),
+    ("GET", f"{_ADMIN}/memberships"): _list("Every membership, ended ones too.", MembershipRecord),
     ("POST", f"{_ADMIN}/memberships"): _create(
         "Take a developer into an organization.",
         admin.MembershipBody,
-        p.MembershipRecord,
+        MembershipRecord,
         _404="There is no such organization or developer.",
         _409="The developer is a member already.",
     ),
     ("PATCH", f"{_ADMIN}/memberships/<membership_id>"): _change(
-        "Change a role.", admin.MembershipChange, p.MembershipRecord, _409="The membership has ended."
+        "Change a role.", admin.MembershipChange, MembershipRecord, _409="The membership has ended."
     ),
     ("DELETE", f"{_ADMIN}/memberships/<membership_id>"): _end("End a membership; its keys open nothing any more."),
-    ("GET", f"{_ADMIN}/teams"): _list("Every team, inactive ones too.", p.TeamRecord),
+    ("GET", f"{_ADMIN}/teams"): _list("Every team, inactive ones too.", TeamRecord),
     ("POST", f"{_ADMIN}/teams"): _create(
-        "Form a team.", admin.TeamBody, p.TeamRecord, _404="There is no such organization."
+        "Form a team.", admin.TeamBody, TeamRecord, _404="There is no such organization."
     ),
     ("DELETE", f"{_ADMIN}/teams/<team_id>"): _end("Make a team inactive."),
-    ("GET", f"{_ADMIN}/team-memberships"): _list("Every stay in a team, ended ones too.", p.TeamMembershipRecord),
+    ("GET", f"{_ADMIN}/team-memberships"): _list("Every stay in a team, ended ones too.", TeamMembershipRecord),
     ("POST", f"{_ADMIN}/team-memberships"): _create(
         "Put a developer into a team.",
         admin.TeamMembershipBody,
-        p.TeamMembershipRecord,
+        TeamMembershipRecord,
         _404="There is no such active team.",
         _409=f"The developer is in the team already. {_NO_MEMBER_YET}",
     ),
     ("DELETE", f"{_ADMIN}/team-memberships/<team_membership_id>"): _end("End a stay in a team."),
-    ("GET", f"{_ADMIN}/keys"): _list("Every key by its first characters.", p.KeyRecord),
+    ("GET", f"{_ADMIN}/keys"): _list("Every key by its first characters.", KeyRecord),
     ("POST", f"{_ADMIN}/keys"): _create(
         "Make a key; it is shown this once.",
         admin.KeyBody,

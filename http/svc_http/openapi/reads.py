@@ -1,33 +1,25 @@
 """What is said of the routes that show scores, telemetry and what follows from them."""
 
-from projections import (
-    activity,
-    explain,
-    integrity,
-    model_tasks,
-    model_usage,
-    overrides,
-    peers,
-    prompt_rows,
-    score,
-    skill,
-    sub_session_detail,
-    sub_sessions,
-    team_cost,
-    team_day,
-    telemetry,
-    throttle,
-    today,
-    top_prompts,
-    trivia_trend,
-)
-from svc_http.activity import Listed, TaskTimesShown
-from svc_http.openapi import parameters as q
+from projections.explain import explain
+from projections.prices import models as model_usage
+from projections.prices import spending as team_cost
+from projections.reports import days as team_day
+from projections.reports import days as today
+from projections.scores import activity, integrity, peers, score, skill, throttle
+from projections.scores import activity as model_tasks
+from projections.scores import integrity as trivia_trend
+from projections.scores import skill as top_prompts
+from projections.sub_sessions import detail as prompt_rows
+from projections.sub_sessions import detail as sub_session_detail
+from projections.sub_sessions import listing as sub_sessions
+from projections.sub_sessions import overrides
+from projections.telemetry import records as telemetry
+from svc_http.openapi import words as q
 from svc_http.openapi.words import Operation, Parameter, Plain, Schema, Table, answered_by
-from svc_http.overrides import Overridden, OverrideBody
-from svc_http.periods import Trend
-from svc_http.sub_sessions import EditBody
-from svc_http.telemetry import AnalyticsShown, Groups, TurnsBody, TurnsUse
+from svc_http.params import Trend
+from svc_http.routes.activity import Listed, TaskTimesShown
+from svc_http.routes.sub_sessions import EditBody, Overridden, OverrideBody
+from svc_http.routes.telemetry import AnalyticsShown, Groups, TurnsBody, TurnsUse
 
 _SCORE = "/v1/score_v3"
 _NOT_YOURS = {404: "No sub-session of that id is the caller's."}

@@ -9,11 +9,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from aggregates.commands import CaptureMetrics, CaptureRecords
-from aggregates.redaction import redact
+from aggregates.capture.commands import CaptureMetrics, CaptureRecords
+from aggregates.redaction.redaction import redact
 from aggregates.telemetry import batches
-from aggregates.telemetry.raw import RawRedactor
-from aggregates.telemetry.splitting import split
+from aggregates.telemetry.envelope import RawRedactor, split
 from aggregates.telemetry.walking import walk
 from tests.support.otlp import claude, counter, log, logs, metrics, pairs, span, taken, taken_of, traces
 

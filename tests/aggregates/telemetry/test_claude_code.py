@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from aggregates.records import Record
+from aggregates.records.record import Record
 from aggregates.telemetry.batches import DECODER_VERSION
-from svc.claude_code.exchanges import Seen, TranscriptReader
-from svc.transcripts.captures import Captures
+from svc.importing.claude_code import Seen, TranscriptReader
+from svc.importing.importer import Captures
 from tests.support.facts import ANA, DIGESTER
 from tests.support.otlp import Attributes, claude, log, logs, taken
 from tests.support.transcripts import call, raw, result, said, user

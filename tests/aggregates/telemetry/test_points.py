@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from aggregates.records import Point
+from aggregates.records.record import Point
 from tests.support.otlp import NOW_NANO, NOW_US, counter, metrics, pairs, taken
 
 START_NANO = str((NOW_US - 60_000_000) * 1_000)

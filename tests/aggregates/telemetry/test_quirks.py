@@ -5,20 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.support.otlp import (
-    NOW_NANO,
-    NOW_US,
-    SPAN,
-    TRACE,
-    claude,
-    counter,
-    log,
-    logs,
-    metrics,
-    span,
-    taken,
-    traces,
-)
+from tests.support.otlp import NOW_NANO, NOW_US, SPAN, TRACE, claude, counter, log, logs, metrics, span, taken, traces
 
 SAID_US = 1_780_000_005_000_000
 SAID = "2026-05-28T20:26:45Z"

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregates.telemetry import walking
-from aggregates.telemetry.exports import RECORD_BYTES_MAX
-from aggregates.telemetry.splitting import LEVELS, HalfCharacter, NoOtlp, Section, Signal, split
+from aggregates.telemetry.envelope import LEVELS, HalfCharacter, NoOtlp, Section, Signal, split
+from aggregates.telemetry.export import RECORD_BYTES_MAX
 from aggregates.telemetry.walking import TooMany, walk
 from tests.support.otlp import claude, counter, logs, metrics, span, taken_of, traces
 

@@ -1,0 +1,1 @@
+"""Judge a sub-session: boundary, floor, rubric, outcome."""

@@ -1,0 +1,439 @@
+"""The boundary judge: does a prompt start another topic than the sub-session before it (scoring.md, section 1)?
+
+A turn that only navigates, corrects in a few words, repeats the prompt before or whose text was not captured never
+shifts. For any other the judge weighs signals (`boundary_signals.py`). Idle time is no boundary: it adds weight only
+where a prompt stands apart by its words. The weights are thousandths of a logit (`boundary_weights.py`).
+"""
+
+import math
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+
+import msgspec
+
+from aggregates.event import unpacked
+from aggregates.reading.features import FLAGS
+from aggregates.reading.reading import PromptReading
+from aggregates.reading.sentences import OPENING
+from aggregates.reading.verdicts import BoundaryVerdict, Evidence
+from aggregates.turns.turn import CHANGE, COMMIT, INTERRUPTED, Turn
+
+# What the boundary judge looks at between an open sub-session and the turn after it, as named signals.
+#
+# What the new prompt says, how much of it is new to the sub-session, whether the work shares files, and how the turn
+# before ended. How much time passed is looked at only where the prompt stands apart by its words: silence alone is no
+# signal.
+
+_EARLIER_TURNS_MAX = 6
+"""How many turns back the words of the open sub-session are looked at."""
+
+
+_MINUTE_US = 60 * 1_000_000
+
+
+PAUSE_US = 10 * _MINUTE_US
+"""Shorter pauses are never looked at."""
+
+
+_NOVEL_MIN = 3
+"""How many new words a prompt of another topic has."""
+
+
+_ANSWER_MIN = 5
+"""Of so few words of an answer, what they share is chance."""
+
+
+REPEATED_SHARE = 0.7
+"""From which share of common words on a prompt repeats another."""
+
+
+_SAID: dict[str, str] = {
+    "asks for a review": "phrase:review_asked",
+    "says what is wrong": "has report",
+    "names a file": "path",
+    "over 6 words": "words over 6",
+    "over 16 words": "words over 16",
+    "over 25 words": "words over 25",
+}
+"""Signals that the prompt shows by itself, and the features that show them."""
+
+
+_OPENS = (
+    "names a new task",
+    "goes back",
+    "goes on after a yes",
+    "begins with now",
+    "asks like a first prompt",
+    "points back at once",
+    "speaks of nobody",
+    "adds to what is there",
+)
+"""Openings that are signals; the others only tie a prompt to what came before."""
+
+
+SIGNALS: tuple[str, ...] = (
+    *_SAID,
+    *_OPENS,
+    "a word is new",
+    "12 words or more are new",
+    "hardly a word is known",
+    "shares 4 words",
+    "is answered in words of the sub-session",
+    "is answered in words of the last answer",
+    "changes the same files",
+    "uses no tool",
+    "the answer before was an offer",
+    "the work before was committed",
+    "the work before was interrupted",
+    "the turn before only navigated",
+    "the turn before was a command",
+    "the last prompt described a finding",
+    "a short order after a review",
+    "turns to something new",
+    "stands apart, 10 minutes later",
+    "stands apart, 20 minutes later",
+    "stands apart, an hour later",
+)
+
+
+_SAID_FLAGS = tuple((FLAGS[feature], name) for name, feature in _SAID.items())
+
+
+_OPENING_FLAGS = tuple((OPENING[name], name) for name in _OPENS)
+
+
+_PROSE, _PLAN, _REVIEW = FLAGS["prose"], FLAGS["plan handed over"], FLAGS["phrase:review_asked"]
+
+
+_OVER_10 = FLAGS["words over 10"]
+
+
+_COMMENT = OPENING["rates a severity"] | OPENING["passes on a comment"] | OPENING["remarks like a reviewer"]
+
+
+_PASTED = FLAGS["no own words"] | FLAGS["bare paste"]
+
+
+_GOES_BACK, _PICKS = OPENING["goes back"], OPENING["picks from a list"]
+
+
+_BINDS = (
+    _PICKS | _GOES_BACK | OPENING["links back at once"] | OPENING["adds to what is there"] | OPENING["pastes a failure"]
+)
+"""Openings after which a prompt does not stand apart, whatever its words."""
+
+
+_TURNS = OPENING["names a new task"] | OPENING["goes on after a yes"] | OPENING["begins with now"]
+
+
+class OpenArc:
+    """The open sub-session, as much of it as the boundary judge asks for; it grows turn by turn.
+
+    What is asked of all its turns is kept as it grows, so that judging the next turn does not go through them again.
+    """
+
+    def __init__(self, turns: Iterable[Turn]) -> None:
+        self.goal: PromptReading | None = None
+        """Its first prompt that does more than navigate."""
+        self.prompts: deque[PromptReading] = deque(maxlen=2)
+        """The latest of those."""
+        self.has_change = False
+        self.has_finding = False
+        self.reviews = False
+        self.touched: set[int] = set()
+        self.changed: set[int] = set()
+        self.latest: deque[_Spoken] = deque(maxlen=_EARLIER_TURNS_MAX)
+        for turn in turns:
+            self.add(turn)
+
+    def add(self, turn: Turn) -> None:
+        """Go on with `turn`, which comes after all others."""
+        self.last = turn
+        self.latest.append(_Spoken(turn))
+        prompt = turn.prompt
+        if prompt is not None and prompt.navigational is None:
+            if self.goal is None:
+                self.goal = prompt
+                self.reviews = prompt.flags & _REVIEW > 0
+            self.prompts.append(prompt)
+            self.has_finding = self.has_finding or is_finding(prompt)
+        self.has_change = self.has_change or CHANGE in turn.work.marks
+        if turn.work.files:
+            self.touched |= turn.work.touched_files
+            self.changed |= turn.work.changed_files
+
+
+class _Spoken:
+    """The words of one turn, made out when they are first asked for."""
+
+    def __init__(self, turn: Turn) -> None:
+        self._turn = turn
+
+    @cached_property
+    def topic(self) -> frozenset[int]:
+        """The uncommon words of the prompt and of its answer."""
+        prompt, answer = self._turn.prompt, self._turn.response
+        said = prompt.topic_digests if prompt is not None else b""
+        return frozenset(unpacked(said + answer.topic_digests if answer is not None else said))
+
+
+def is_finding(prompt: PromptReading) -> bool:
+    """Whether a prompt describes what is wrong, as reviewers and their tools do."""
+    return bool(prompt.flags & _PROSE or prompt.opening & _COMMENT)
+
+
+def repeats(arc: OpenArc, prompt: PromptReading) -> bool:
+    """Whether it is one of the last two prompts once more."""
+    return any(asks_the_same(earlier, prompt) for earlier in arc.prompts)
+
+
+def asks_the_same(earlier: PromptReading, prompt: PromptReading) -> bool:
+    """Whether two prompts are the same but for a few words."""
+    one, other = len(earlier.token_digests), len(prompt.token_digests)
+    # Mostly the lengths tell, and nothing is unpacked.
+    if min(one, other) <= REPEATED_SHARE * max(one, other):
+        return False
+    before, said = frozenset(earlier.tokens), frozenset(prompt.tokens)
+    return len(said & before) > REPEATED_SHARE * len(said | before)
+
+
+def boundary_signals(arc: OpenArc, turn: Turn) -> list[str]:
+    """The names of the signals between the open sub-session and a turn, in the order of `SIGNALS`."""
+    prompt = turn.prompt
+    if prompt is None:
+        return []
+    found = [name for flag, name in _SAID_FLAGS if prompt.flags & flag]
+    found += [name for flag, name in _OPENING_FLAGS if prompt.opening & flag]
+    shared, new = _shared_words(arc, turn, prompt)
+    return found + shared + _shared_work(arc, turn) + _before(arc, prompt) + _taken_together(arc, turn, prompt, new)
+
+
+def _shared_words(arc: OpenArc, turn: Turn, prompt: PromptReading) -> tuple[list[str], int]:
+    """The signals, and how many words are new to the sub-session."""
+    topic = fresh = frozenset(prompt.topic)
+    for spoken in arc.latest:
+        fresh = fresh - spoken.topic
+    new = len(fresh)
+    shared = len(topic) - new
+    found = {
+        "a word is new": new >= 1,
+        "12 words or more are new": new >= 12,
+        "hardly a word is known": len(topic) >= 3 and shared * 5 < len(topic),
+        "shares 4 words": shared >= 4,
+    }
+    return [name for name, holds in found.items() if holds] + _answered_alike(arc, turn), new
+
+
+def _answered_alike(arc: OpenArc, turn: Turn) -> list[str]:
+    """Whether three uncommon words of the answer stand in the sub-session before it, and a tenth in the last answer."""
+    if turn.response is None:
+        return []
+    fresh = said = frozenset(turn.response.topic)
+    for spoken in arc.latest:
+        fresh = fresh - spoken.topic
+    found = ["is answered in words of the sub-session"] if len(said) - len(fresh) >= 3 else []
+    # What stands in the last answer is a part of what is not fresh.
+    if len(said) >= _ANSWER_MIN and len(said) > len(fresh) and arc.last.response is not None:
+        again = said.intersection(arc.last.response.topic)
+        found += ["is answered in words of the last answer"] if len(again) * 10 >= len(said) else []
+    return found
+
+
+def _shared_work(arc: OpenArc, turn: Turn) -> list[str]:
+    found = []
+    if turn.work.files and arc.changed and not turn.work.changed_files.isdisjoint(arc.changed):
+        found.append("changes the same files")
+    if turn.work.observed and not turn.work.tool_calls:
+        found.append("uses no tool")
+    return found
+
+
+def _before(arc: OpenArc, prompt: PromptReading) -> list[str]:
+    """How the turn before ended, and what the sub-session is about."""
+    answer, marks = arc.last.response, arc.last.work.marks
+    before = arc.last.prompt
+    short = bool(prompt.opening & _PICKS) or not prompt.flags & _OVER_10
+    found = {
+        "the answer before was an offer": answer is not None and answer.asks,
+        "the work before was committed": COMMIT in marks,
+        "the work before was interrupted": INTERRUPTED in marks,
+        "the turn before only navigated": before is None or before.navigational is not None,
+        "the turn before was a command": before is not None and before.navigational == "command",
+        "the last prompt described a finding": bool(arc.prompts) and is_finding(arc.prompts[-1]),
+        "a short order after a review": short and arc.reviews,
+    }
+    return [name for name, holds in found.items() if holds]
+
+
+def _taken_together(arc: OpenArc, turn: Turn, prompt: PromptReading, new: int) -> list[str]:
+    """What only says something in company, the time that passed above all."""
+    if new < _NOVEL_MIN or prompt.opening & _GOES_BACK:
+        return []
+    passed_us = turn.started_us - arc.last.started_us
+    apart = passed_us > PAUSE_US and _stands_apart(arc, prompt)
+    found = {
+        "turns to something new": prompt.opening & _TURNS > 0,
+        "stands apart, 10 minutes later": apart,
+        "stands apart, 20 minutes later": apart and passed_us > 20 * _MINUTE_US,
+        "stands apart, an hour later": apart and passed_us > 60 * _MINUTE_US,
+    }
+    return [name for name, holds in found.items() if holds]
+
+
+def _stands_apart(arc: OpenArc, prompt: PromptReading) -> bool:
+    """Whether nothing ties a prompt of new words to what came before it."""
+    # Output that is pasted bare is that of the work before, however new its words.
+    if prompt.opening & _BINDS or prompt.flags & _PASTED or prompt.corrects or prompt.reports_failure:
+        return False
+    # One finding of a review comes after the other, and a plan after the talk that led to it.
+    if (arc.has_finding and is_finding(prompt)) or (prompt.flags & _PLAN and _still_talking(arc)):
+        return False
+    answer = arc.last.response
+    return answer is None or not answer.asks
+
+
+def _still_talking(arc: OpenArc) -> bool:
+    return not arc.has_change or INTERRUPTED in arc.last.work.marks
+
+
+# Weights of the boundary judge, thousandths of a logit; written by `python -m svc.train_boundary`.
+
+BOUNDARY_BIAS = -3486
+
+
+BOUNDARY_WEIGHTS: dict[str, int] = {
+    "asks for a review": 736,
+    "says what is wrong": -345,
+    "names a file": 198,
+    "over 6 words": 1293,
+    "over 16 words": 499,
+    "over 25 words": 462,
+    "names a new task": 1483,
+    "goes back": -119,
+    "goes on after a yes": 308,
+    "begins with now": 756,
+    "asks like a first prompt": 562,
+    "points back at once": -603,
+    "speaks of nobody": 203,
+    "adds to what is there": -479,
+    "a word is new": 354,
+    "12 words or more are new": 335,
+    "hardly a word is known": 524,
+    "shares 4 words": -21,
+    "is answered in words of the sub-session": -819,
+    "is answered in words of the last answer": -404,
+    "changes the same files": -705,
+    "uses no tool": -681,
+    "the answer before was an offer": -617,
+    "the work before was interrupted": -1258,
+    "the turn before only navigated": 1033,
+    "the turn before was a command": 650,
+    "the last prompt described a finding": -629,
+    "a short order after a review": -1077,
+    "turns to something new": 583,
+    "stands apart, 10 minutes later": 853,
+    "stands apart, 20 minutes later": 838,
+    "stands apart, an hour later": 949,
+}
+
+
+_EVIDENCE_MAX = 4
+
+
+AFTER_COMMIT = 700
+"""What the commit of the sub-session's own files adds, in thousandths of a logit."""
+
+
+BEFORE_ANY = "as prompts mostly go on, before any signal"
+
+
+COMMITTED = "its changes were committed just before"
+"""What is weighed beside the signals."""
+
+
+_LONG = FLAGS["words over 16"]
+
+
+_NEW_TASK = OPENING["names a new task"]
+
+
+class BoundaryModel(msgspec.Struct, frozen=True):
+    """A bias and one weight per signal, in thousandths of a logit."""
+
+    bias: int
+    weights: Mapping[str, int]
+
+    def logit(self, signals: Sequence[str]) -> int:
+        """Above 0: another topic."""
+        return self.bias + sum(self.weights.get(name, 0) for name in signals)
+
+
+SHIPPED_BOUNDARY = BoundaryModel(BOUNDARY_BIAS, BOUNDARY_WEIGHTS)
+
+
+def topic_shift(arc: OpenArc | Sequence[Turn], turn: Turn, model: BoundaryModel = SHIPPED_BOUNDARY) -> BoundaryVerdict:
+    """Judge whether `turn` leaves the topic of the open sub-session `arc`, which has a turn."""
+    arc = _opened(arc)
+    why_not = stays(arc, turn)
+    if why_not is not None:
+        return BoundaryVerdict(False, 0.95, (Evidence(why_not, turn.position),))
+    signals = boundary_signals(arc, turn)
+    logit = model.logit(signals)
+    return BoundaryVerdict(logit > 0, sureness(logit), _evidence(signals, logit > 0, turn, model))
+
+
+def sureness(logit: int) -> float:
+    """How sure a sum of thousandths of a logit makes, 0.5-1, rounded to 3 digits."""
+    share = 1 / (1 + math.exp(-max(-20_000, min(logit, 20_000)) / 1000))
+    return round(max(share, 1 - share), 3)
+
+
+def continues(arc: OpenArc | Sequence[Turn], turn: Turn, model: BoundaryModel = SHIPPED_BOUNDARY) -> bool:
+    """Whether `turn` goes on with the goal of `arc`, whose own changes were just committed."""
+    arc = _opened(arc)
+    if stays(arc, turn) is not None:
+        return True
+    return model.logit(boundary_signals(arc, turn)) + AFTER_COMMIT <= 0
+
+
+def weighed(
+    arc: OpenArc, turn: Turn, *, committed: bool, model: BoundaryModel = SHIPPED_BOUNDARY
+) -> list[tuple[str, int]]:
+    """What the judge weighs of a turn that can shift: names with thousandths of a logit, the heaviest first.
+
+    Their sum decides: above 0, `turn` opens another sub-session. `committed`: the changes of `arc` were just committed.
+    """
+    found = [(name, model.weights.get(name, 0)) for name in boundary_signals(arc, turn)]
+    found += [(BEFORE_ANY, model.bias)] + ([(COMMITTED, AFTER_COMMIT)] if committed else [])
+    return sorted((each for each in found if each[1]), key=lambda each: (-abs(each[1]), each[0]))
+
+
+def _opened(arc: OpenArc | Sequence[Turn]) -> OpenArc:
+    """Who judges one turn alone has the turns before it at hand, and no open arc."""
+    return arc if isinstance(arc, OpenArc) else OpenArc(arc)
+
+
+def _evidence(signals: Sequence[str], shift: bool, turn: Turn, model: BoundaryModel) -> tuple[Evidence, ...]:
+    """The heaviest signals that speak for the verdict."""
+    sign = 1 if shift else -1
+    telling = [name for name in signals if sign * model.weights.get(name, 0) > 0]
+    telling.sort(key=lambda name: (-abs(model.weights[name]), name))
+    span = turn.prompt.summary if turn.prompt is not None else None
+    return tuple(Evidence(name, turn.position, span) for name in telling[:_EVIDENCE_MAX])
+
+
+def stays(arc: OpenArc | Sequence[Turn], turn: Turn) -> str | None:
+    """Why a turn cannot shift, whatever it says; None where it can."""
+    prompt = turn.prompt
+    if prompt is None:
+        return "the prompt was not captured"
+    if prompt.navigational is not None:
+        return "only navigates"
+    # Of many words, a few that complain may be about anything.
+    if (prompt.corrects or prompt.reports_failure) and not (prompt.flags & _LONG or prompt.opening & _NEW_TASK):
+        return "corrects what came before"
+    arc = _opened(arc)
+    if arc.goal is None:
+        return "no topic before it"
+    return "repeats the prompt before" if repeats(arc, prompt) else None

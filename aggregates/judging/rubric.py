@@ -1,0 +1,105 @@
+"""The rubric judge: what kind of thing a prompt asks for, and which habits it shows (scoring.md, section 3).
+
+A linear model over the features of the prompt's own words and of what came before it in the sub-session; every
+weight is a whole number of thousandths in `judge_weights.py`, so a verdict can be followed by hand. The arithmetic of
+sub-sessions stands below: it is exact and knows nothing of how a prompt was judged.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from aggregates.reading.features import FLAGS
+from aggregates.reading.reading import SHORT_WEIGHT, PromptReading
+from aggregates.reading.rubric_model import SHIPPED, RubricModel
+from aggregates.reading.verdicts import CHANGE_INTENTS, BooleanName, Intent, Rubric, applicable
+from aggregates.turns.turn import Turn
+
+_REVIEW_CUES = FLAGS["cue:review"] | FLAGS["word:review"]
+_OVER_6_WORDS, _OVER_16_WORDS = FLAGS["words over 6"], FLAGS["words over 16"]
+_REFERENCE, _BARE_PASTE = FLAGS["reference"], FLAGS["bare paste"]
+
+
+def judge_prompt(prompt: PromptReading | None, earlier: Sequence[Turn], model: RubricModel = SHIPPED) -> Rubric:
+    """Judge one prompt by itself. `earlier` are the turns before it in the same sub-session, in order.
+
+    All of them were read for this `model`.
+    """
+    if prompt is None or prompt.navigational:
+        return Rubric("skipped")
+    if prompt.foreign or prompt.wordless:
+        return Rubric("unclassified")
+    total = model.with_context(prompt.sums, context_names(prompt, earlier))
+    return _rubric(model, total, prompt.flags, not prompt.flags & _BARE_PASTE and prompt.weight >= SHORT_WEIGHT)
+
+
+@lru_cache(maxsize=2_048)
+def _rubric(model: RubricModel, total: int, flags: int, own_words: bool) -> Rubric:
+    """An open sub-session is judged anew with every turn; what was found of its earlier prompts is kept here."""
+    return Rubric("ok", *model.verdict(total, flags, own_words=own_words))
+
+
+def context_names(prompt: PromptReading, earlier: Sequence[Turn]) -> list[str]:
+    """What the sub-session held before a prompt, as names of features."""
+    short, named = not prompt.flags & _OVER_16_WORDS, prompt.flags & _REFERENCE
+    vague = ["short and nothing named"] if short and not named else []
+    if not earlier:
+        return _opening_names(prompt, short=short, named=named > 0) + vague
+    names = vague
+    before = earlier[-1]
+    if before.response is not None and before.response.asks:
+        names.append("context:after an offer")
+    if before.response is None or not before.response.characters:
+        names.append("context:after silence")
+    if before.prompt is not None and before.prompt.navigational == "command":
+        names.append("context:after a command")
+        if before.prompt.flags & _REVIEW_CUES:
+            names.append("context:after a review command")
+    return names
+
+
+def _opening_names(prompt: PromptReading, *, short: bool, named: bool) -> list[str]:
+    """What is said of the first prompt of a sub-session."""
+    names = ["context:first"]
+    if short:
+        names.append("context:first and short")
+    if not prompt.flags & _OVER_6_WORDS:
+        names.append("context:first and of few words")
+    if not named:
+        names.append("context:first and nothing named")
+    if short and not named:
+        names.append("context:first and plain")
+    if prompt.pasted_characters:
+        names.append("context:first and pasted")
+    return names
+
+
+def sub_session_intent(rubrics: Sequence[Rubric]) -> Intent | None:
+    """The intent of the first `ok` prompt or, where that only asks, of the first later one that asks for a change."""
+    intents = [rubric.intent for rubric in rubrics if rubric.status == "ok" and rubric.intent is not None]
+    if not intents:
+        return None
+    if intents[0] in ("question", "investigation"):
+        return next((intent for intent in intents[1:] if intent in CHANGE_INTENTS), intents[0])
+    return intents[0]
+
+
+def earned_by_sub_session(rubrics: Sequence[Rubric], intent: Intent | None) -> tuple[BooleanName, ...]:
+    """The booleans applying to the sub-session's intent that any of its prompts earned, in rubric order."""
+    if intent is None:
+        return ()
+    earned = {name for rubric in rubrics if rubric.status == "ok" for name in rubric.earned}
+    return tuple(name for name in applicable(intent) if name in earned)
+
+
+def standing_scores(rubrics: Sequence[Rubric], intent: Intent | None) -> list[float | None]:
+    """For each prompt 100 x (booleans applying to `intent` earned so far) / (applying); None where it is not `ok`."""
+    scores: list[float | None] = []
+    applies = applicable(intent) if intent is not None else ()
+    earned: set[BooleanName] = set()
+    for rubric in rubrics:
+        if rubric.status != "ok" or not applies:
+            scores.append(None)
+            continue
+        earned.update(rubric.earned)
+        scores.append(100.0 * sum(name in earned for name in applies) / len(applies))
+    return scores

@@ -1,0 +1,1 @@
+"""Organizations, developers, memberships, teams and keys."""

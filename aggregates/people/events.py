@@ -1,0 +1,144 @@
+"""Events of organizations, developers, memberships, teams and keys."""
+
+from typing import ClassVar, Literal
+from uuid import UUID
+
+from aggregates.event import Event
+
+# --- people and keys ------------------------------------------------------------------------------------------
+
+
+class OrganizationCreated(Event, frozen=True, kw_only=True, omit_defaults=True):
+    """An organization exists."""
+
+    TOPIC: ClassVar[str] = "organization.created"
+    organization_id: UUID
+    name: str
+
+
+class OrganizationChanged(Event, frozen=True, kw_only=True, omit_defaults=True):
+    """Settings of an organization; None leaves one as it was."""
+
+    TOPIC: ClassVar[str] = "organization.changed"
+    organization_id: UUID
+    name: str | None = None
+    text_leaves: bool | None = None
+    redaction: bool | None = None
+    retention_days_telemetry: int | None = None
+    retention_days_text: int | None = None
+
+
+class DeveloperCreated(Event, frozen=True, kw_only=True, omit_defaults=True):
+    """A developer exists."""
+
+    TOPIC: ClassVar[str] = "developer.created"
+    developer_id: UUID
+    display_name: str
+
+
+class DeveloperChanged(Event, frozen=True, kw_only=True, omit_defaults=True):
+    """Profile of a developer; None leaves a field as it was."""
+
+    TOPIC: ClassVar[str] = "developer.changed"
+    developer_id: UUID
+    display_name: str | None = None
+    timezone: str | None = None
+    language: str | None = None
+    report_schedules: tuple[Literal["daily", "weekly", "monthly"], ...] | None = None
+
+
+class MembershipStarted(Event, frozen=True, kw_only=True, omit_defaults=True):
+    """A developer belongs to an organization from now on."""
+
+    TOPIC: ClassVar[str] = "membership.started"
+    membership_id: UUID
+    organization_id: UUID
+    developer_id: UUID
+    role: Literal["owner", "member"]
+
+
+class MembershipChanged(Event, frozen=True, kw_only=True, omit_defaults=True):
+    """A member's role changed."""
+
+    TOPIC: ClassVar[str] = "membership.changed"
+    membership_id: UUID
+    role: Literal["owner", "member"]
+
+
+class MembershipEnded(Event, frozen=True, kw_only=True, omit_defaults=True):
+    """A developer no longer belongs to the organization; history stays."""
+
+    TOPIC: ClassVar[str] = "membership.ended"
+    membership_id: UUID
+
+
+class TeamCreated(Event, frozen=True, kw_only=True, omit_defaults=True):
+    """A team exists within an organization."""
+
+    TOPIC: ClassVar[str] = "team.created"
+    team_id: UUID
+    organization_id: UUID
+    name: str
+
+
+class TeamEnded(Event, frozen=True, kw_only=True, omit_defaults=True):
+    """A team is inactive; history stays."""
+
+    TOPIC: ClassVar[str] = "team.ended"
+    team_id: UUID
+
+
+class TeamMemberAdded(Event, frozen=True, kw_only=True, omit_defaults=True):
+    """A developer belongs to a team from now on."""
+
+    TOPIC: ClassVar[str] = "team.member-added"
+    team_membership_id: UUID
+    team_id: UUID
+    developer_id: UUID
+
+
+class TeamMemberRemoved(Event, frozen=True, kw_only=True, omit_defaults=True):
+    """A developer left a team; history stays."""
+
+    TOPIC: ClassVar[str] = "team.member-removed"
+    team_membership_id: UUID
+    team_id: UUID
+
+
+class CredentialIssued(Event, frozen=True, kw_only=True, omit_defaults=True):
+    """A key exists; only its digest is known."""
+
+    TOPIC: ClassVar[str] = "credential.issued"
+    credential_id: UUID
+    organization_id: UUID
+    developer_id: UUID
+    key_digest: str
+    """SHA-256 of the key, lower-case hex."""
+    key_start: str
+    """The first 12 characters of the key, to recognise it."""
+    name: str | None = None
+    expires_at_us: int | None = None
+
+
+class CredentialRevoked(Event, frozen=True, kw_only=True, omit_defaults=True):
+    """A key is void from now on."""
+
+    TOPIC: ClassVar[str] = "credential.revoked"
+    credential_id: UUID
+
+
+PEOPLE: tuple[type[Event], ...] = (
+    OrganizationCreated,
+    OrganizationChanged,
+    DeveloperCreated,
+    DeveloperChanged,
+    MembershipStarted,
+    MembershipChanged,
+    MembershipEnded,
+    TeamCreated,
+    TeamEnded,
+    TeamMemberAdded,
+    TeamMemberRemoved,
+    CredentialIssued,
+    CredentialRevoked,
+)

@@ -1,0 +1,1 @@
+"""List prices of models, and what a request costs."""

@@ -1,0 +1,1 @@
+"""Read a prompt or an answer: text in, numbers out."""

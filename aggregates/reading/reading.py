@@ -1,0 +1,287 @@
+"""Reading a text once: what the judges need of it, without keeping its words.
+
+`read_prompt` and `read_response` are made when the fact is projected; everything later is decided on readings. The
+budget is 50 microseconds per kilobyte: tokenise once, then look up sets. They never raise, whatever the string.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from aggregates.event import Digester, Span, packed, unpacked
+from aggregates.reading.evidence import cut_end
+from aggregates.reading.features import FLAGS, Features, extract
+from aggregates.reading.lexicon import (
+    ACKNOWLEDGEMENT_WORDS_MAX,
+    ACKNOWLEDGEMENTS,
+    ACKNOWLEDGING_STARTS,
+    VOCABULARY,
+    WORD_CUES,
+)
+from aggregates.reading.pasted import Looked, look
+from aggregates.reading.rubric_model import SHIPPED, RubricModel
+from aggregates.reading.sentences import opening_flags
+from aggregates.redaction.redaction import Caseless, lower_cased
+
+TOKENS_MAX = 512
+TOPIC_MAX = 48
+TITLE_CHARS_MAX = 60
+SUMMARY_CHARS_MAX = 240
+SHORT_WEIGHT = 10
+
+_WORD = re.compile(r"\w+")
+_TO_SPACE = str.maketrans({chr(code): " " for code in range(128) if not (chr(code).isalnum() or code == ord("_"))})
+"""What is no word in ASCII: translating and splitting gives the same words as `_WORD`, in a third of the time."""
+_TYPOGRAPHY = "‘’“”–—…→•·✓✅❌"
+"""Signs that are no words and mostly the only ones outside ASCII; without them the quick way can be taken."""
+_CJK = re.compile(
+    "[\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
+)
+_COMMAND = re.compile(r"/[A-Za-z][\w:-]*(?:\s|$)")
+_NOT_TYPED = (
+    "<command-name>",
+    "<command-message>",
+    "<local-command",
+    "This session is being continued from a previous conversation",
+    "Base directory for this skill:",
+)
+"""How texts begin that an agent puts in the user's place."""
+_IMAGE = re.compile(r"\s*(?:\[Image[^\]]{0,300}\]\s*)+$")
+_COMMON = VOCABULARY.union(*WORD_CUES.values())
+_ACCEPTING, _CORRECTING = FLAGS["phrase:accepting"], FLAGS["phrase:correcting"]
+_FAILING, _UNDOING = FLAGS["phrase:failing"], FLAGS["phrase:undoing"]
+_WORDLESS = FLAGS["no own words"]
+
+
+class PromptReading(msgspec.Struct, frozen=True, array_like=True):
+    """What one prompt's text shows, by itself."""
+
+    weight: int
+    """Characters, a CJK character counting as three; pasted text left out."""
+    navigational: str | None
+    """Why this prompt only navigates: `short`, `command`, `shell`, `acknowledgement`; None for a real prompt."""
+    clears: bool
+    """True for a `/clear` prompt."""
+    token_digests: bytes
+    """Keyed digests of the distinct lower-cased word tokens, sorted, `packed`; at most `TOKENS_MAX`."""
+    title: Span
+    """A heuristic title within the prompt, at most 60 characters."""
+    summary: Span
+    """At most 240 characters."""
+    characters: int = 0
+    """Of the whole text."""
+    pasted_characters: int = 0
+    """Of pasted lines; the middle of a text over 32 KiB counts as pasted."""
+    flags: int = 0
+    """One bit for each feature of `feature_names.FLAGS` that it shows."""
+    sums: bytes = b""
+    """What a rubric model sums up of its features (`RubricModel.weigh`)."""
+    topic_digests: bytes = b""
+    """Keyed digests of the words that are not everyday words, sorted, `packed`; at most `TOPIC_MAX`."""
+    foreign: bool = False
+    """In a language that the lexicons do not know, or a picture alone: the rubric judge abstains."""
+    opening: int = 0
+    """One bit for each of `openings.OPENINGS`: how it opens."""
+
+    @property
+    def tokens(self) -> tuple[int, ...]:
+        """Keyed digests of the distinct word tokens, ascending."""
+        return unpacked(self.token_digests)
+
+    @property
+    def topic(self) -> tuple[int, ...]:
+        """Keyed digests of the words that are not everyday words, ascending."""
+        return unpacked(self.topic_digests)
+
+    @property
+    def wordless(self) -> bool:
+        """Holds no word of its own and nothing pasted to judge by: an image, a lone mark."""
+        return self.flags & _WORDLESS > 0 and not self.pasted_characters
+
+    @property
+    def accepts(self) -> bool:
+        """Thanks, praise or a bare acknowledgement, without a complaint."""
+        if self.flags & (_CORRECTING | _FAILING):
+            return False
+        return self.navigational == "acknowledgement" or self.flags & _ACCEPTING > 0
+
+    @property
+    def corrects(self) -> bool:
+        """Says that the work or the answer before is not what was wanted."""
+        return self.flags & _CORRECTING > 0
+
+    @property
+    def reports_failure(self) -> bool:
+        """Says that what was done does not work."""
+        return self.flags & _FAILING > 0
+
+    @property
+    def asks_to_revert(self) -> bool:
+        """Asks to take earlier work back."""
+        return self.flags & _UNDOING > 0
+
+
+class ResponseReading(msgspec.Struct, frozen=True, array_like=True):
+    """What one response's text shows."""
+
+    topic_digests: bytes = b""
+    """Keyed digests of the words at its end that are not everyday words, sorted, `packed`; at most `TOPIC_MAX`."""
+    characters: int = 0
+    asks: bool = False
+    """Ends by asking or offering: the next prompt may answer it."""
+    reports_done: bool = False
+    """Says that the work is done or that checks pass."""
+    reports_failure: bool = False
+    """Says that something still fails, or that it could not be done."""
+
+    @property
+    def topic(self) -> tuple[int, ...]:
+        """Keyed digests of the words that are not everyday words, ascending."""
+        return unpacked(self.topic_digests)
+
+
+def read_prompt(text: str, digester: Digester, model: RubricModel = SHIPPED) -> PromptReading:
+    """Read a prompt. Spans point into `text`; a blank prompt has empty spans.
+
+    The reading can be judged by `model` alone: what it holds of the text's features is that model's sums.
+    """
+    looked = look(text)
+    shown = extract(looked)
+    title, summary = title_and_summary(looked)
+    sums, flags = model.weigh(shown)
+    return PromptReading(
+        weight=_weight(looked.own),
+        navigational=_navigational(text, shown),
+        clears=_is_clear(text),
+        token_digests=_digests(looked.text, digester),
+        title=title,
+        summary=summary,
+        characters=len(text),
+        pasted_characters=looked.pasted_chars,
+        flags=flags,
+        sums=sums,
+        topic_digests=_topic(shown.distinct, digester),
+        foreign=shown.foreign or _IMAGE.match(text[:2000]) is not None,
+        opening=opening_flags(text, looked.own, len(shown.words)),
+    )
+
+
+_DONE = Caseless(
+    r"tests? (?:now )?pass|all (?:\w+ )?(?:tests|checks|\d+)\b.{0,20}pass|\bdone\b|\bcompleted?\b|\bfixed\b"
+    r"|successfully|✅|✓|has been|have been|is now|are now|created|updated|implemented|no issues"
+)
+_FAILED = Caseless(
+    r"still fail|failed to|could ?n[o']t|unable to|api error|cannot |not yet|did not|didn't work|error occurred"
+    r"|still need|timed out"
+)
+_OFFER = Caseless(
+    r"\?\s*$|would you like|shall i|should i|want me to|do you want|let me know|which (?:option|approach|one)"
+    r"|your (?:call|choice|preference)"
+)
+_END_CHARS = 400
+_OFFER_CHARS = 200
+
+
+def read_response(text: str, digester: Digester) -> ResponseReading:
+    """Read a response's end: what it reports in its last 400 characters, what it is about in its last 800."""
+    end = text[-_END_CHARS:]
+    lowered = lower_cased(end)
+    words = [word for word in _WORD.findall(text[-2 * _END_CHARS :].lower()) if not word.isdigit()]
+    return ResponseReading(
+        topic_digests=_topic(dict.fromkeys(words), digester),
+        characters=len(text),
+        asks=_OFFER.search(end[-_OFFER_CHARS:], None if lowered is None else lowered[-_OFFER_CHARS:]) is not None,
+        reports_done=_DONE.search(end, lowered) is not None,
+        reports_failure=_FAILED.search(end, lowered) is not None,
+    )
+
+
+def _weight(own: str) -> int:
+    """Characters that are no white space around, a CJK character counting as three."""
+    stripped = own.strip()
+    return len(stripped) if stripped.isascii() else len(stripped) + 2 * len(_CJK.findall(stripped))
+
+
+def _is_clear(text: str) -> bool:
+    start = text[:80].strip().lower()
+    return start == "/clear" or start.startswith(("/clear ", "/clear\n", "<command-name>/clear<"))
+
+
+def _navigational(text: str, shown: Features) -> str | None:
+    """Why a prompt only navigates, if it does."""
+    start = text[:200].lstrip()
+    if start.startswith(_NOT_TYPED) or _COMMAND.match(start):
+        return "command"
+    if start.startswith(("!", "<bash-input>", "<bash-stdout>", "<bash-stderr>")):
+        return "shell"
+    if _acknowledges(shown.words) and len(text) < 100 and not any(c in text for c in "?`/\\_"):
+        return "acknowledgement"
+    if len(text) < 2 * SHORT_WEIGHT + 60 and _weight(text) < SHORT_WEIGHT:
+        return "short"
+    return None
+
+
+def _acknowledges(words: Sequence[str]) -> bool:
+    return (
+        0 < len(words) <= ACKNOWLEDGEMENT_WORDS_MAX
+        and words[0] in ACKNOWLEDGING_STARTS
+        and all(word in ACKNOWLEDGEMENTS for word in words)
+    )
+
+
+def _digests(text: str, digester: Digester) -> bytes:
+    """Digests of the first distinct words."""
+    lowered = text.lower()
+    if not lowered.isascii():
+        for sign in _TYPOGRAPHY:
+            lowered = lowered.replace(sign, " ")
+    words = lowered.translate(_TO_SPACE).split() if lowered.isascii() else _WORD.findall(lowered)
+    distinct = dict.fromkeys(words)
+    first = distinct if len(distinct) <= TOKENS_MAX else list(distinct)[:TOKENS_MAX]
+    return packed(sorted(digester.numbers(first)))
+
+
+def _topic(distinct: Iterable[str], digester: Digester) -> bytes:
+    rare = [word for word in distinct if word not in _COMMON and len(word) > 2]
+    return packed(sorted(digester.numbers(rare[:TOPIC_MAX])))
+
+
+def _first_line(looked: Looked) -> tuple[str, int, int]:
+    """The text, start and end of the line that says what a prompt is about; own lines first."""
+    for source in (looked.own, looked.text):
+        start = len(source) - len(source.lstrip())
+        if start < len(source):
+            end = source.find("\n", start)
+            return source, start, len(source) if end < 0 else end
+    return "", 0, 0
+
+
+def title_and_summary(looked: Looked) -> tuple[Span, Span]:
+    """Where a heuristic title and a summary stand in a prompt."""
+    source, start, end = _first_line(looked)
+    summary = _placed(looked, source, start, cut_end(source, start, end, SUMMARY_CHARS_MAX))
+    line = source[start:end].rstrip()
+    if line.endswith(":") and len(line) < TITLE_CHARS_MAX:
+        start, end = _heading_after(source, start, end)
+    begun = start
+    while begun < end and source[begun] in "#*->•– \t":
+        begun += 1
+    start = begun if begun < end else start  # a line of nothing but ornaments is its own title
+    return _placed(looked, source, start, cut_end(source, start, end, TITLE_CHARS_MAX)), summary
+
+
+def _heading_after(source: str, start: int, end: int) -> tuple[int, int]:
+    """After "Implement the following plan:" the heading that follows says more."""
+    rest = source[end : end + 400]
+    after = end + len(rest) - len(rest.lstrip())
+    if source[after : after + 1] != "#":
+        return start, end
+    stop = source.find("\n", after)
+    return after, len(source) if stop < 0 else stop
+
+
+def _placed(looked: Looked, source: str, start: int, end: int) -> Span:
+    if source is looked.own:
+        return looked.span(start, end)
+    return Span(start, end)

@@ -1,0 +1,1 @@
+"""Records: what agents did, in one vocabulary for all of them."""

@@ -1,0 +1,168 @@
+"""The one vocabulary for what agents report, whichever agent sent it.
+
+A record is a telemetry line, or a transcript line, brought to these fields. Texts (paths, commands, messages) lie
+in the event's single `Words` value; a record only points at them, so one seal covers the whole batch.
+"""
+
+from collections.abc import Iterable
+from typing import Literal
+
+import msgspec
+
+from aggregates.event import Span
+from aggregates.redaction.redaction import Redacted, redact_among
+
+RecordKind = Literal[
+    "prompt",  # the agent's own report of a user's prompt
+    "response",  # the agent's final answer text
+    "request",  # one answered model request: tokens, cost
+    "error",  # one failed model request
+    "tool",  # one finished tool call
+    "rejection",  # a tool call the user refused
+    "interruption",  # the user stopped the agent
+    "session_start",
+    "session_end",
+    "compaction",
+    "subagent",
+    "lines",  # changed lines, by a counter, where no tool call tells them
+    "other",
+]
+"""What a record says happened."""
+
+
+class Record(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """One thing an agent reported. A field that was not observed is None; None is never zero."""
+
+    record_id: str
+    """Unique within the agent session; a record sent twice has the same id."""
+    at_us: int
+    kind: RecordKind
+    name: str | None = None
+    """What the agent calls it: the name of its log event or span; None for a transcript line."""
+    origin: int | None = None
+    """Which log record or span of the batch's raw export this was read from, counted from 0 in the order in which they
+    stand there; the first record of each origin stands for it in telemetry reads. None for a transcript line."""
+    prompt_id: str | None = None
+    """The agent's own id of the prompt this belongs to."""
+    text: Span | None = None
+    """Prompt, response, error or end-of-session text."""
+    source: str | None = None
+    """session_start: startup, resume, clear, compact; session_end: the reason."""
+
+    model: str | None = None
+    input_tokens: int | None = None
+    """Uncached input only."""
+    output_tokens: int | None = None
+    cache_read_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    """All cache writes, whatever their duration."""
+    cache_write_1h_tokens: int | None = None
+    """The part of the cache writes that lasts an hour, where the agent says so."""
+    cost_usd_nano: int | None = None
+    """As the agent reported it, in nano-dollars."""
+    request_id: str | None = None
+    duration_ms: int | None = None
+    status_code: int | None = None
+    retry_after_ms: int | None = None
+    """How long the provider told the agent to wait."""
+    sidechain: bool = False
+    """True for a sub-agent's request."""
+
+    tool: str | None = None
+    call_id: str | None = None
+    ok: bool | None = None
+    path: Span | None = None
+    command: Span | None = None
+    """The shell command, where the tool is a shell."""
+    input_digest: int | None = None
+    """Keyed digest of the tool's name and input, to see identical calls."""
+    lines_added: int | None = None
+    lines_removed: int | None = None
+
+
+PointKind = Literal["gauge", "sum", "histogram", "exponential_histogram", "summary"]
+"""The five shapes of OTLP metric data."""
+
+
+PointMeaning = Literal[
+    "input_tokens",
+    "output_tokens",
+    "cache_read_tokens",
+    "cache_write_tokens",
+    "cost_usd",
+    "lines_added",
+    "lines_removed",
+    "commits",
+    "pull_requests",
+]
+"""What a counter counts, where it is one that we know. Token and cost counters are shown, never added to requests."""
+
+
+class Point(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """One metric data point as received; a cumulative one is differenced only where it is read."""
+
+    record_id: str
+    """The point's `source_event_id`."""
+    at_us: int
+    name: str
+    kind: PointKind
+    origin: int
+    """Which point of the batch's raw export, counted from 0 in the order in which they stand there."""
+    unit: str | None = None
+    temporality: Literal["delta", "cumulative"] | None = None
+    monotonic: bool | None = None
+    start_us: int | None = None
+    """Where the interval of a sum or distribution starts; a cumulative series starts anew when it changes."""
+    value: float | None = None
+    """Of a gauge or sum; a distribution's numbers stand in the raw export."""
+    series: str = ""
+    """Digest of the resource, scope, metric name and attributes: points of one series can be differenced."""
+    meaning: PointMeaning | None = None
+    model: str | None = None
+
+
+# Putting the texts of a batch of records into one value, each redacted before it goes in.
+
+
+class WordTable:
+    """Collects texts and answers where each one stands. The same text stands once."""
+
+    def __init__(self, *, redaction: bool = True) -> None:
+        self._redaction = redaction
+        self._pieces: list[str] = []
+        self._spans: dict[str, Span] = {}
+        self._length = 0
+        self.redactions: dict[str, int] = {}
+        """How many secrets of each kind were taken out."""
+
+    def add_all(self, texts: Iterable[str | None]) -> None:
+        """Put many texts in, looked through for secrets at once; `add` then answers where each one stands."""
+        new = [text for text in dict.fromkeys(texts) if text is not None and text not in self._spans]
+        found = redact_among(new) if self._redaction else {}
+        for index, text in enumerate(new):
+            redacted = found.get(index)
+            self._spans[text] = self._append(text if redacted is None else self._counted(redacted))
+
+    def add(self, text: str | None) -> Span | None:
+        """The span at which the redacted text stands in `words`; None for None."""
+        if text is None:
+            return None
+        if text not in self._spans:
+            self.add_all((text,))
+        return self._spans[text]
+
+    @property
+    def words(self) -> str:
+        """All texts so far, one after the other."""
+        return "".join(self._pieces)
+
+    def _counted(self, redacted: Redacted) -> str:
+        for kind, count in redacted.counts.items():
+            self.redactions[kind] = self.redactions.get(kind, 0) + count
+        return redacted.text
+
+    def _append(self, text: str) -> Span:
+        start = self._length
+        self._pieces.append(text)
+        self._length += len(text)
+        return Span(start, self._length)

@@ -1,0 +1,1 @@
+"""Take secrets and addresses out of a text."""

@@ -1,0 +1,1 @@
+"""Reports: their life, their period and their prose."""

@@ -1,0 +1,229 @@
+"""Deciding about reports: a wish, or what became of the work, in; events and a reply, out.
+
+Of each period of a developer at most one report is being made. The slot of that period says which; it is taken in the
+append that asks for a report, and freed in the one that ends it, so the store itself refuses a second.
+"""
+
+from typing import Literal, TypedDict
+from uuid import UUID
+
+import msgspec
+
+from aggregates.command import Done, Reason, Refused, Reply, Streams
+from aggregates.event import Words
+from aggregates.ids import report_slot_stream
+from aggregates.reports.commands import (
+    CancelReport,
+    CompleteReport,
+    DeleteReport,
+    FailReport,
+    ReportCommand,
+    RequestReport,
+    StartReport,
+)
+from aggregates.reports.events import (
+    Narrator,
+    ReportCancelled,
+    ReportCompleted,
+    ReportDeleted,
+    ReportEvent,
+    ReportFailed,
+    ReportRequested,
+    ReportSlotFreed,
+    ReportSlotTaken,
+    ReportStarted,
+)
+from aggregates.reports.period import ReportPeriod
+from aggregates.reports.prose import Prose
+
+# What decisions about reports rest on, and how each event changes it.
+
+ReportStatus = Literal["queued", "running", "completed", "failed", "cancelled"]
+
+
+UNFINISHED: frozenset[ReportStatus] = frozenset({"queued", "running"})
+
+
+class ReportState(msgspec.Struct, frozen=True, kw_only=True):
+    """A report as far as it has come."""
+
+    organization_id: UUID
+    developer_id: UUID
+    period: ReportPeriod
+    status: ReportStatus = "queued"
+    attempts: int = 0
+    """How often a worker began to make it."""
+    deleted: bool = False
+
+
+class SlotState(msgspec.Struct, frozen=True):
+    """Of a period of one developer."""
+
+    report_id: UUID
+    """The report that was asked for last."""
+    held: bool
+    """Whether that one is unfinished."""
+
+
+def evolve_report(state: ReportState | None, event: ReportEvent) -> ReportState | SlotState | None:
+    """The state of a report, or of a slot, after one more event."""
+    match event:
+        case ReportSlotTaken() | ReportSlotFreed():
+            return SlotState(event.report_id, isinstance(event, ReportSlotTaken))
+        case ReportRequested():
+            return ReportState(
+                organization_id=event.organization_id, developer_id=event.developer_id, period=event.period
+            )
+        case _ if state is None:
+            return None
+        case ReportStarted():
+            return msgspec.structs.replace(state, status="running", attempts=event.attempt)
+        case ReportCompleted():
+            return msgspec.structs.replace(state, status="completed")
+        case ReportFailed():
+            return msgspec.structs.replace(state, status="failed")
+        case ReportCancelled():
+            return msgspec.structs.replace(state, status="cancelled")
+        case ReportDeleted():
+            return msgspec.structs.replace(state, deleted=True)
+        case _:
+            return state
+
+
+ATTEMPTS_MAX = 5
+"""A report that was begun so often, and never ended, is given up: whatever stops the process may be the report."""
+
+
+SOURCE_UNAVAILABLE = "source_unavailable"
+"""The one error code there is."""
+
+
+ReportDecision = tuple[tuple[tuple[UUID, ReportEvent], ...], Reply]
+
+
+def report_streams(command: ReportCommand) -> tuple[UUID, UUID]:
+    """The report's own stream, and that of its period."""
+    return command.report_id, slot_of(command)
+
+
+def slot_of(command: ReportCommand) -> UUID:
+    """The stream of the period."""
+    period = command.period
+    bounds = (period.name, period.start_us, period.end_us)
+    return report_slot_stream(command.organization_id, command.developer_id, *bounds)
+
+
+def decide_report(command: ReportCommand, streams: Streams, now_us: int) -> ReportDecision:
+    """What follows from a command, given the states of the report and of its slot."""
+    if isinstance(command, RequestReport):
+        return _request(command, streams, now_us)
+    known = streams.get(command.report_id)
+    if not isinstance(known, ReportState) or not _is_own(command, known):
+        return (), Refused(Reason.NOT_FOUND, f"no report {command.report_id} of yours")
+    match command:
+        case StartReport():
+            return _start(command, known, now_us)
+        case CompleteReport():
+            return _complete(command, known, now_us)
+        case FailReport():
+            return _fail(command, known, now_us)
+        case CancelReport():
+            return _cancel(command, known, now_us)
+        case DeleteReport():
+            return _delete(command, known, now_us)
+        case _:
+            raise AssertionError(f"{type(command).__name__} is decided nowhere")
+
+
+def _is_own(command: ReportCommand, known: ReportState) -> bool:
+    scope = (known.organization_id, known.developer_id)
+    return scope == (command.organization_id, command.developer_id) and not known.deleted
+
+
+def _request(command: RequestReport, streams: Streams, now_us: int) -> ReportDecision:
+    """The same period while one is made of it: that one. A schedule asks only where nobody has asked yet."""
+    slot = streams.get(slot_of(command))
+    if isinstance(slot, SlotState) and (slot.held or command.scheduled):
+        return (), Done(False, slot.report_id)
+    requested = ReportRequested(
+        **_about(command, now_us), period=command.period, language=command.language, scheduled=command.scheduled
+    )
+    taken = ReportSlotTaken(**_about(command, now_us))
+    return ((command.report_id, requested), (slot_of(command), taken)), Done(True, command.report_id)
+
+
+def _start(command: StartReport, known: ReportState, now_us: int) -> ReportDecision:
+    if known.status not in UNFINISHED:
+        return (), _over(known)
+    if known.attempts >= ATTEMPTS_MAX:
+        message = f"the report was begun {known.attempts} times and never ended; it is given up"
+        return _ended(command, ReportFailed(**_about(command, now_us)), now_us), Refused(Reason.CONFLICT, message)
+    started = ReportStarted(**_about(command, now_us), attempt=known.attempts + 1)
+    return ((command.report_id, started),), Done(True, command.report_id)
+
+
+def _complete(command: CompleteReport, known: ReportState, now_us: int) -> ReportDecision:
+    """Only of a running one: whoever was cancelled meanwhile has worked for nothing."""
+    if known.status != "running":
+        return (), _over(known)
+    prose = command.prose
+    completed = ReportCompleted(
+        **_about(command, now_us),
+        rules_version=command.rules_version,
+        sections=Words(command.sections),
+        narrative=None if prose is None else Words(prose.text),
+        narrated_by=None if prose is None else _narrator(prose),
+    )
+    return _ended(command, completed, now_us), Done(True, command.report_id)
+
+
+def _narrator(prose: Prose) -> Narrator:
+    return Narrator(prose.model, prose.prompt_version, prose.input_tokens, prose.output_tokens)
+
+
+def _fail(command: FailReport, known: ReportState, now_us: int) -> ReportDecision:
+    if known.status not in UNFINISHED:
+        return (), _over(known)
+    failed = ReportFailed(**_about(command, now_us), error_code=command.error_code)
+    return _ended(command, failed, now_us), Done(True, command.report_id)
+
+
+def _cancel(command: CancelReport, known: ReportState, now_us: int) -> ReportDecision:
+    """What is over stays as it ended."""
+    if known.status not in UNFINISHED:
+        return (), Done(False, command.report_id)
+    return _ended(command, ReportCancelled(**_about(command, now_us)), now_us), Done(True, command.report_id)
+
+
+def _delete(command: DeleteReport, known: ReportState, now_us: int) -> ReportDecision:
+    if known.status in UNFINISHED:
+        message = f"report {command.report_id} is {known.status}; cancel it first, or wait until it is made"
+        return (), Refused(Reason.CONFLICT, message)
+    return ((command.report_id, ReportDeleted(**_about(command, now_us))),), Done(True, command.report_id)
+
+
+def _ended(
+    command: ReportCommand, event: ReportEvent, now_us: int
+) -> tuple[tuple[UUID, ReportEvent], tuple[UUID, ReportEvent]]:
+    freed = ReportSlotFreed(**_about(command, now_us))
+    return (command.report_id, event), (slot_of(command), freed)
+
+
+def _over(known: ReportState) -> Refused:
+    return Refused(Reason.CONFLICT, f"the report is {known.status}")
+
+
+class _About(TypedDict):
+    received_at_us: int
+    organization_id: UUID
+    developer_id: UUID
+    report_id: UUID
+
+
+def _about(command: ReportCommand, now_us: int) -> _About:
+    return {
+        "received_at_us": now_us,
+        "organization_id": command.organization_id,
+        "developer_id": command.developer_id,
+        "report_id": command.report_id,
+    }

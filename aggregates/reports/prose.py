@@ -1,0 +1,280 @@
+"""The prose of a report: which of its figures a text model is told, and what of an answer is shown.
+
+Prose may say nothing that the sections do not: each number in it is one of the figures it was written from, or none of
+it is shown. That it stands beside the right words nobody checks: the sections are what counts.
+"""
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Literal
+
+import msgspec
+
+from aggregates.event import Scope
+from aggregates.judging.evidence import Language
+from aggregates.reading.verdicts import BooleanName
+from aggregates.scores.insights import Labelled
+
+PROSE_CHARACTERS_MAX = 700
+
+
+Figures = dict[str, float | int]
+"""By names that say what they are and in which unit."""
+
+
+class Prose(msgspec.Struct, frozen=True):
+    """What a model wrote about a report."""
+
+    text: str
+    model: str
+    prompt_version: int
+    input_tokens: int
+    """As the endpoint counted; 0 where it did not."""
+    output_tokens: int
+
+
+class Told(msgspec.Struct, frozen=True):
+    """All that a model is told of a report: numbers, and names of habits."""
+
+    figures: Figures
+    weakest_habits: tuple[BooleanName, ...]
+
+
+# --- the sections, as far as they are told ---------------------------------------------------------------------
+
+
+class _Score(msgspec.Struct):
+    svc_score: float
+    total_count: int
+    crushed_count: int
+    unclassified_count: int
+
+
+class _Speed(msgspec.Struct):
+    delta_cspw: float
+    ttc_median_seconds: float
+
+
+class _Tokens(msgspec.Struct):
+    crush_weight: float
+    cpcs_estimate: float
+    crush_weight_count: int = 0
+    cpcs_count: int = 0
+
+
+class _Skill(msgspec.Struct):
+    skill_index: float | None
+    sample_count: int
+
+
+class _Kind(msgspec.Struct):
+    count: int
+
+
+class _Integrity(msgspec.Struct):
+    by_kind: list[_Kind]
+
+
+class _TaskTime(msgspec.Struct, rename="camel"):
+    total_active_seconds: float
+
+
+class _Summary(msgspec.Struct, rename="camel"):
+    total_events: int
+    estimated_hours_lost: float
+
+
+class _Throttle(msgspec.Struct):
+    summary: _Summary
+
+
+class _Rollup(msgspec.Struct, rename="camel"):
+    cost_usd: float | None
+    request_count: int | None
+
+
+class _Spending(msgspec.Struct):
+    rollup: _Rollup
+
+
+class _ModelUsage(msgspec.Struct):
+    spending: _Spending
+
+
+class _Habit(msgspec.Struct):
+    boolean: BooleanName
+
+
+class _Coaching(msgspec.Struct):
+    items: list[_Habit]
+
+
+class _Sections(msgspec.Struct, rename="camel"):
+    score: _Score
+    speed: _Speed
+    tokens: _Tokens
+    skill: _Skill
+    integrity: _Integrity
+    task_time: _TaskTime
+    throttle: _Throttle | None
+    model_usage: _ModelUsage
+    coaching: _Coaching
+
+
+_DECODER = msgspec.json.Decoder(_Sections)
+
+
+def told_of(sections: str) -> Told | None:
+    """What is told of a report's sections; None where nothing was scored, and there is nothing to tell."""
+    said = _DECODER.decode(sections)
+    if not said.score.total_count:
+        return None
+    found = {**_work(said), **_use(said)}
+    figures = {name: _rounded(value) for name, value in found.items() if value is not None}
+    return Told(figures, tuple(habit.boolean for habit in said.coaching.items))
+
+
+def _work(said: _Sections) -> Mapping[str, float | None]:
+    """A median of nothing is shown as 0, and is no figure to tell."""
+    reached = said.score.crushed_count > 0
+    return {
+        "pieces_of_work_that_count": said.score.total_count,
+        "pieces_of_work_that_reached_their_goal": said.score.crushed_count,
+        "completion_rate_percent": said.score.svc_score,
+        "change_in_goals_reached_against_the_period_before": said.speed.delta_cspw,
+        "median_minutes_to_reach_a_goal": said.speed.ttc_median_seconds / 60 if reached else None,
+        "pieces_of_work_that_could_not_be_classified": said.score.unclassified_count or None,
+        "habit_index_of_100": said.skill.skill_index,
+        "prompts_graded": said.skill.sample_count or None,
+        "active_hours": said.task_time.total_active_seconds / 3_600,
+    }
+
+
+def _use(said: _Sections) -> Mapping[str, float | None]:
+    tokens = said.tokens
+    throttled = said.throttle.summary if said.throttle is not None else None
+    rollup = said.model_usage.spending.rollup
+    return {
+        "median_tokens_to_reach_a_goal": tokens.crush_weight if tokens.crush_weight_count else None,
+        "median_cost_of_a_goal_usd": tokens.cpcs_estimate if tokens.cpcs_count else None,
+        "cost_usd": rollup.cost_usd,
+        "model_requests": rollup.request_count,
+        "throttle_events": None if throttled is None else throttled.total_events,
+        "hours_lost_to_throttling": None if throttled is None else throttled.estimated_hours_lost,
+        "integrity_flags": sum(each.count for each in said.integrity.by_kind),
+    }
+
+
+def _rounded(value: float) -> float | int:
+    """As people say it: whole from 100 on, else with one digit; small ones with two."""
+    shown = round(value, 0 if abs(value) >= 100 else 1 if abs(value) >= 1 else 2)
+    return int(shown) if shown == int(shown) else shown
+
+
+# --- what is believed --------------------------------------------------------------------------------------------
+
+_NUMBER = re.compile(r"\d[\d.,]*")
+
+
+_TENS = "twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
+
+
+_TEENS = "ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen"
+
+
+_WORDS = re.compile(
+    rf"\b(?:two|three|four|five|six|seven|eight|nine|{_TEENS}|{_TENS}|hundreds?|thousands?|millions?|billions?|dozens?"
+    r"|half|halves|halved|thirds?|quarters?|twice|thrice|doubled?|doubling|tripled?|tripling|couple)\b"
+    r"|(?<![가-힣])(?:두|세|네|다섯|여섯|일곱|여덟|아홉|열|스물|스무|서른|마흔|쉰)\s?(?:개|건|번|배|시간|분|명|가지|차례)"
+    r"|절반|[일이삼사오육칠팔구십백천만]+\s?(?:퍼센트|달러)",
+    re.IGNORECASE,
+)
+"""Numbers in words: they are to be written in digits, where they can be checked."""
+
+
+def believed_prose(text: str, figures: Mapping[str, float | int]) -> str | None:
+    """The prose as it is shown; None where it is empty, too long, or says a number that is none of the figures."""
+    shown = normalized(text)
+    if not shown or len(shown) > PROSE_CHARACTERS_MAX or _WORDS.search(shown):
+        return None
+    if any(char.isnumeric() and not char.isascii() for char in shown):
+        return None
+    known = {abs(Decimal(str(value))) for value in figures.values()}
+    return shown if all(_value(said) in known for said in _NUMBER.findall(shown)) else None
+
+
+def _value(said: str) -> Decimal | None:
+    """A number as it was written; commas part thousands, and what ends a sentence is no part of it."""
+    said = said.rstrip(".,")
+    whole, _, rest = said.partition(".")
+    if "," in said and not re.fullmatch(r"\d{1,3}(,\d{3})+", whole):
+        return None
+    try:
+        return Decimal(f"{whole.replace(',', '')}.{rest or '0'}")
+    except InvalidOperation:
+        return None
+
+
+# A narrative of a day: what it is wanted of, what of an answer is shown, and when it is too old.
+
+NARRATIVE_CHARACTERS_MAX = 1_200
+
+
+STALE_US = 4 * 3_600 * 1_000_000
+"""So long a narrative may stand after what it is of has changed."""
+
+
+_MARKUP = str.maketrans("", "", "*`#_")
+
+
+_ENDS = (". ", "! ", "? ", "。", "다. ", "요. ")
+
+
+class Narration(msgspec.Struct, frozen=True):
+    """A narrative that somebody wants to see."""
+
+    kind: Literal["team", "today"]
+    scope: Scope
+    """Who asks; the organization decides whether anything leaves."""
+    about: str
+    """The team, or the developer."""
+    date: str
+    timezone: str
+    language: Language
+    work: Labelled
+
+    @property
+    def name(self) -> tuple[str, ...]:
+        """By this it is kept."""
+        return (self.kind, str(self.scope.organization_id), self.about, self.date, self.timezone, self.language)
+
+
+class Narrative(msgspec.Struct, frozen=True):
+    """One that a model wrote."""
+
+    text: str
+    generated_at_us: int
+    clipped: bool
+    """Whether it covers only the busiest members or tasks."""
+    work: Labelled
+    """What it was written from."""
+
+    def stands(self, wanted: Labelled, now_us: int) -> bool:
+        """Whether it may be shown: it is of the same facts, or not too old."""
+        return self.work == wanted or now_us - self.generated_at_us < STALE_US
+
+
+def normalized(text: str) -> str:
+    """One plain paragraph within the cap; empty where nothing is left to show."""
+    plain = unicodedata.normalize("NFC", text).translate(_MARKUP)
+    shown = "".join(
+        char if unicodedata.category(char)[0] not in "CZ" else " " if char.isspace() else "" for char in plain
+    )
+    shown = " ".join(shown.split())
+    if len(shown) <= NARRATIVE_CHARACTERS_MAX:
+        return shown
+    cut = shown[:NARRATIVE_CHARACTERS_MAX]
+    end = max(cut.rfind(mark) + len(mark.rstrip()) for mark in _ENDS)
+    return cut[:end].rstrip() if end > NARRATIVE_CHARACTERS_MAX // 2 else cut[:-1].rstrip() + "…"

@@ -1,0 +1,134 @@
+"""What stands of a text once it is gone: what the judges read from it, kept as a fact before its words are destroyed.
+
+Readings are kept rather than verdicts, since everything is concluded from readings: so a replay gives the same scores
+without the words, a correction or a new price still takes effect, and the neighbours of a forgotten piece of work
+stay joined as they were. A reading holds numbers and keyed digests; with the key destroyed, nobody can try words on
+them.
+"""
+
+import zlib
+from collections.abc import Iterable, Sequence
+from typing import ClassVar
+from uuid import UUID
+
+import msgspec
+
+from aggregates.event import DeveloperEvent, Digester, Event, Words
+from aggregates.reading.reading import PromptReading, ResponseReading, read_prompt, read_response
+from aggregates.records.record import Record
+from aggregates.turns.turn import Observation, observe, text_digest
+
+FORM = 1
+"""Counted up whenever a reading changes its shape otherwise than by a field at its end; `rows_of` then says how the
+older ones are read."""
+
+
+class Standing(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
+    """What stands of the texts of one fact."""
+
+    position: int
+    text_digest: int | None = None
+    prompt: PromptReading | None = None
+    response: ResponseReading | None = None
+    observations: tuple[tuple[int, Observation], ...] = ()
+    """Of the records whose texts show something: each with its place in the batch."""
+    alike: tuple[tuple[int, int, int], ...] = ()
+    """Texts that are alike: where one begins in this fact, and the position and the beginning of the other."""
+
+
+class Stood(Words, frozen=True):
+    """Words that are gone, of which something stands. Only made when a fact is read; never stored."""
+
+    standing: Standing
+
+
+class StandingSealed(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
+    """What stands of a stretch of a developer's texts, whose words are about to go."""
+
+    TOPIC: ClassVar[str] = "standing.sealed"
+    first: int
+    last: int
+    """Positions of the first and the last fact it tells of; of this developer's only."""
+    form: int
+    rows: bytes
+    """The `Standing` of each, packed."""
+
+
+class ForgetOrdered(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
+    """Somebody ordered that a developer be forgotten: it is carried out from now on, whatever breaks meanwhile."""
+
+    TOPIC: ClassVar[str] = "forget.ordered"
+
+
+class DeveloperForgotten(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
+    """The developer's words up to here are gone for good; what they showed stands."""
+
+    TOPIC: ClassVar[str] = "developer.forgotten"
+    up_to: int
+
+
+class WordsExpired(Event, frozen=True, kw_only=True, omit_defaults=True):
+    """Texts of an organization that had outlived their retention were taken away, up to this position."""
+
+    TOPIC: ClassVar[str] = "words.expired"
+    organization_id: UUID
+    kind: str
+    """`telemetry`: exports as received; `text`: what people and agents wrote."""
+    up_to: int
+    events: int
+    """How many facts lost a text since the one before."""
+
+
+STANDING: tuple[type[Event], ...] = (StandingSealed, ForgetOrdered, DeveloperForgotten, WordsExpired)
+
+
+def packed_rows(rows: Iterable[Standing]) -> bytes:
+    """Rows of a `StandingSealed` as bytes."""
+    return zlib.compress(_ENCODER.encode(list(rows)), 1)
+
+
+def rows_of(event: StandingSealed) -> list[Standing]:
+    """The rows of a `StandingSealed`. ValueError: they are not of a form that this program knows."""
+    if event.form != FORM:
+        raise ValueError(f"what stands from position {event.first} is of form {event.form}, known is {FORM}")
+    return _DECODER.decode(zlib.decompress(event.rows))
+
+
+def of_prompt(position: int, words: Words, digester: Digester) -> Standing | None:
+    """What stands of a prompt; None where nothing does."""
+    if isinstance(words, Stood):
+        return words.standing
+    text = words.text
+    if text is None:
+        return None
+    return Standing(position, text_digest=text_digest(text, digester), prompt=read_prompt(text, digester))
+
+
+def of_response(position: int, words: Words | None, digester: Digester) -> Standing | None:
+    """What stands of a response; None where there is none, or nothing does."""
+    if isinstance(words, Stood):
+        return words.standing
+    text = None if words is None else words.text
+    return None if text is None else Standing(position, response=read_response(text, digester))
+
+
+def of_records(position: int, records: Sequence[Record], words: Words, digester: Digester) -> Standing | None:
+    """What stands of a batch of records; None where their texts are gone already, or show nothing."""
+    if words.text is None:
+        return None
+    gone = Words(None)
+    shown = tuple(
+        (place, seen)
+        for place, record in enumerate(records)
+        if record.kind != "other" and (seen := observe(record, words, digester)) != observe(record, gone, digester)
+    )
+    return Standing(position, observations=shown) if shown else None
+
+
+def stood_observations(words: Words) -> dict[int, Observation]:
+    """What was observed of the records of a batch whose texts are gone, by their places in it."""
+    return dict(words.standing.observations) if isinstance(words, Stood) else {}
+
+
+_ENCODER = msgspec.msgpack.Encoder()
+_DECODER = msgspec.msgpack.Decoder(list[Standing])

@@ -1,0 +1,1 @@
+"""Scores: grades, peers, integrity, throttle and insights."""

@@ -1,0 +1,199 @@
+"""Letters, tiers and the arithmetic of standing scores (scoring.md, sections 3 and 5).
+
+Pure functions over counts and 0-100 scores; bounds are half-open, the last one closed. A score is never rounded here.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from aggregates.event import Digester, Words, cut
+from aggregates.judging.evidence import rubric_evidence
+from aggregates.judging.rubric import judge_prompt
+from aggregates.reading.reading import read_prompt
+from aggregates.reading.verdicts import BOOLEANS, BooleanName, Evidence, Intent, JudgeStatus, applicable, kind_of
+
+_RUBRIC_LETTERS: tuple[tuple[float, str], ...] = (
+    (95.0, "A+"),
+    (90.0, "A"),
+    (85.0, "A-"),
+    (80.0, "B+"),
+    (70.0, "B"),
+    (65.0, "B-"),
+    (60.0, "C+"),
+    (50.0, "C"),
+    (30.0, "D"),
+)
+
+
+RUBRIC_LADDER: tuple[str, ...] = ("F", *(letter for _, letter in reversed(_RUBRIC_LETTERS)))
+"""The letters of a rubric score, lowest first."""
+
+
+_SVC_LETTERS: tuple[tuple[float, str], ...] = (
+    (95.0, "A+"),
+    (85.0, "A"),
+    (80.0, "A-"),
+    (70.0, "B+"),
+    (60.0, "B"),
+    (55.0, "B-"),
+    (50.0, "C+"),
+    (40.0, "C"),
+    (20.0, "D"),
+)
+
+
+_PERSONAL_TIERS: tuple[tuple[float, str], ...] = (
+    (90.0, "elite"),
+    (75.0, "leading"),
+    (50.0, "scaling"),
+    (25.0, "building"),
+)
+
+
+_SKILL_TIERS: tuple[tuple[float, str], ...] = (
+    (90.0, "Elite"),
+    (70.0, "Expert"),
+    (50.0, "Proficient"),
+    (30.0, "Practitioner"),
+)
+
+
+def _step(steps: tuple[tuple[float, str], ...], value: float, below: str) -> str:
+    return next((name for bound, name in steps if value >= bound), below)
+
+
+def rubric_letter(score: float) -> str:
+    """The letter of a prompt's or sub-session's rubric score, 0-100."""
+    return _step(_RUBRIC_LETTERS, score, "F")
+
+
+def svc_letter(score: float, total_count: int) -> str:
+    """The letter of a completion rate, 0-100; `N/A` without any qualifying sub-session."""
+    return _step(_SVC_LETTERS, score, "F") if total_count else "N/A"
+
+
+def personal_tier(score: float, total_count: int) -> str:
+    """The tier of a completion rate, 0-100; `unranked` without any qualifying sub-session."""
+    return _step(_PERSONAL_TIERS, score, "starting") if total_count else "unranked"
+
+
+def skill_tier(skill_index: float | None) -> str:
+    """The tier of a skill index, 0-100; Novice without one."""
+    return "Novice" if skill_index is None else _step(_SKILL_TIERS, skill_index, "Novice")
+
+
+def score_of(earned: int, applicable: int) -> float | None:
+    """100 x earned / applicable; None where nothing applies."""
+    return 100.0 * earned / applicable if applicable else None
+
+
+def svc_score(crushed: int, qualifying: int) -> float:
+    """100 x crushed / qualifying; 0 when there is none."""
+    return 100.0 * crushed / qualifying if qualifying else 0.0
+
+
+def per_boolean(hits: Mapping[BooleanName, int], applied: Mapping[BooleanName, int]) -> dict[BooleanName, float]:
+    """The share of standing hits of each boolean, 0-1, in rubric order; 0 where it never applied."""
+    return {name: hits.get(name, 0) / applied[name] if applied.get(name, 0) else 0.0 for name in BOOLEANS}
+
+
+def skill_index(hits: Mapping[BooleanName, int], applied: Mapping[BooleanName, int]) -> float | None:
+    """100 x the mean of the shares of the booleans that applied; None with none."""
+    shares = [hits.get(name, 0) / applied[name] for name in BOOLEANS if applied.get(name, 0)]
+    return 100.0 * sum(shares) / len(shares) if shares else None
+
+
+def worst_pillar(hits: Mapping[BooleanName, int], applied: Mapping[BooleanName, int]) -> str:
+    """The applicable boolean with the lowest share; rubric order breaks ties; empty with no data."""
+    shares = [(hits.get(name, 0) / applied[name], name) for name in BOOLEANS if applied.get(name, 0)]
+    return min(shares, key=lambda pair: pair[0])[1] if shares else ""
+
+
+def apg(total: float, prompts: int) -> float | None:
+    """Average prompt grade: the mean of standing scores, 0-100, from their sum; None without any."""
+    return total / prompts if prompts else None
+
+
+def median(values: Iterable[float]) -> float:
+    """The middle value, or the mean of the two middle ones; 0 of nothing."""
+    ordered = sorted(values)
+    if not ordered:
+        return 0.0
+    middle = len(ordered) // 2
+    if len(ordered) % 2:
+        return ordered[middle]
+    return (ordered[middle - 1] + ordered[middle]) / 2
+
+
+def percentile(ordered: Sequence[float], share: float) -> float:
+    """The value at a share 0-1 of sorted values, by linear interpolation; 0 of nothing."""
+    if not ordered:
+        return 0.0
+    place = share * (len(ordered) - 1)
+    low = int(place)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
+
+
+# Grading one prompt by itself, with words: what `svc grade` prints.
+
+_HOW: dict[BooleanName, str] = {
+    "goal_explicit": "Say what should hold when it is done: \"so that …\", \"it should …\".",
+    "scope_bounded": "Name the file, function or screen to touch, or say what to leave alone.",
+    "references_concrete": "Point at something findable: a path, a symbol, a line, a ticket, a command.",
+    "context_sufficient": "Add what the agent would ask for: the error text, an example, a constraint, the reason.",
+    "verification_requested": "Name a check: a test to add or to pass, an expected output, a command.",
+    "root_cause_oriented": "Ask why it happens, or for the cause to be removed.",
+    "plan_first": "Ask for a plan or steps before the change, or give yours.",
+}  # fmt: skip
+
+
+_ONE_KEY = Digester(b"grade")
+
+
+class Habit(msgspec.Struct, frozen=True):
+    """One boolean of the rubric on one prompt."""
+
+    boolean: BooleanName
+    applies: bool
+    earned: bool
+    quoted: str | None
+    """The prompt's own words that earned it, or came nearest; None where no words stand for it."""
+    why: str
+    how_to_earn: str
+
+
+class Graded(msgspec.Struct, frozen=True):
+    """One prompt, judged by itself as the first of a sub-session."""
+
+    status: JudgeStatus
+    intent: Intent | None
+    confidence: float
+    score: float | None
+    """0-100; None unless the status is ok."""
+    letter: str | None
+    habits: tuple[Habit, ...]
+    """In rubric order; empty unless the status is ok."""
+
+
+def grade_text(text: str) -> Graded:
+    """Grade a prompt's text. Never raises."""
+    reading = read_prompt(text, _ONE_KEY)
+    rubric = judge_prompt(reading, ())
+    if rubric.intent is None:
+        return Graded(rubric.status, None, 0.0, None, None, ())
+    applies = applicable(rubric.intent)
+    score = score_of(len(rubric.earned), len(applies))
+    evidence = rubric_evidence(text, rubric, 0)
+    habits = tuple(_habit(name, name in rubric.earned, evidence.get(name), rubric.intent, text) for name in BOOLEANS)
+    return Graded(
+        "ok", rubric.intent, rubric.confidence, score, None if score is None else rubric_letter(score), habits
+    )
+
+
+def _habit(name: BooleanName, earned: bool, evidence: Evidence | None, intent: Intent, text: str) -> Habit:
+    if evidence is None:
+        return Habit(name, False, False, None, f"does not apply to {kind_of(intent)}", _HOW[name])
+    quoted = cut(Words(text), evidence.span)
+    return Habit(name, True, earned, quoted or None, evidence.what, _HOW[name])

@@ -1,0 +1,287 @@
+"""The six kinds of integrity flags (scoring.md, section 6). A flag lowers nothing by itself.
+
+Pure rules over what turns show: lengths, times, touched files, and whether a prompt is like the one before.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal, TypeVar, get_args
+from uuid import UUID
+
+import msgspec
+from rapidfuzz.distance import Levenshtein
+
+from aggregates.reading.pasted import HEAD_CHARS, TAIL_CHARS
+from aggregates.reading.reading import SHORT_WEIGHT
+from aggregates.sub_sessions.merging import shares_half
+from aggregates.times import US_PER_DAY, US_PER_SECOND, iso
+from aggregates.turns.turn import Turn
+
+Kind = Literal[
+    "auto_retry_storm", "tiny_prompt_burst", "session_splitting", "pasted_inflation", "clock_skew", "foreign_session"
+]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+STORM_PROMPTS_MIN = 3
+STORM_GAP_US = 60 * US_PER_SECOND
+UNLIKE_SHARE = 5
+"""Two texts are alike while no more than one in five characters of the longer differs: 80 %."""
+
+BURST_PROMPTS_MIN = 5
+BURST_US = 5 * 60 * US_PER_SECOND
+
+CLEARS_MIN = 5
+CLEARS_US = 30 * 60 * US_PER_SECOND
+
+PASTED_CHARS_OVER = 2_000
+PASTED_TENTHS_OVER = 9
+
+_T = TypeVar("_T")
+
+
+class Sign(msgspec.Struct, frozen=True, array_like=True):
+    """What one turn shows that a flag may rest on."""
+
+    turn_id: UUID
+    at_us: int
+    characters: int | None
+    """Of the prompt; None where its text was not captured."""
+    pasted_characters: int
+    tiny: bool
+    files: tuple[int, ...]
+    """Keyed digests of the files it touched, ascending."""
+    cleared_us: int | None
+    """When a clear closed the session after it; None where none did."""
+    alike: bool = False
+    """Whether its prompt follows within a minute on one that is at least 80 % alike."""
+
+
+class Clear(msgspec.Struct, frozen=True, array_like=True):
+    """A clear, and the files of the work that it put an end to."""
+
+    at_us: int
+    agent_session_id: str
+    turn_id: UUID
+    """The last turn before it."""
+    files: tuple[int, ...]
+
+
+class Skew(msgspec.Struct, frozen=True):
+    """A fact that told a time too far ahead of the server's."""
+
+    received_us: int
+    ahead_us: int
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """Something to flag: what was counted, from the first to the last of it."""
+
+    kind: Kind
+    detected_us: int
+    """When there was enough of it to fire."""
+    agent_session_id: str | None
+    turn_id: UUID | None
+    """The turn by which it fired."""
+    count: int
+    first_us: int
+    last_us: int
+    more: dict[str, int] = {}
+    """Further numbers about it, by their names on the wire."""
+
+    @property
+    def window_seconds(self) -> int:
+        """From the first to the last of what was counted, a begun second whole."""
+        return -(-(self.last_us - self.first_us) // US_PER_SECOND)
+
+    @property
+    def details(self) -> dict[str, int | str]:
+        """What a reader needs to look it up."""
+        return {"first_at": iso(self.first_us), "last_at": iso(self.last_us), **self.more}
+
+
+# --- what a turn shows ----------------------------------------------------------------------------------------
+
+
+def sign_of(turn: Turn) -> Sign:
+    """All but whether it is like the prompt before, which takes the texts."""
+    reading = turn.prompt
+    return Sign(
+        turn_id=turn.turn_id,
+        at_us=turn.started_us,
+        characters=None if reading is None else reading.characters,
+        pasted_characters=0 if reading is None else reading.pasted_characters,
+        tiny=reading is not None and reading.weight + reading.pasted_characters < SHORT_WEIGHT,
+        files=tuple(sorted(turn.work.touched_files)),
+        cleared_us=turn.closed_us if turn.closed_by == "clear" else None,
+    )
+
+
+def may_be_alike(earlier: Sign, later: Sign) -> bool:
+    """Whether two neighbours are near enough in time and length that their texts must be compared."""
+    if earlier.characters is None or later.characters is None or later.at_us - earlier.at_us > STORM_GAP_US:
+        return False
+    lengths = (earlier.characters, later.characters)
+    return UNLIKE_SHARE * (max(lengths) - min(lengths)) <= max(lengths)
+
+
+def alike(one: str, other: str) -> bool:
+    """Whether 1 - Levenshtein distance / longer length is 0.8 or more; of a text over 32 KiB, over head and tail."""
+    shorter, longer = sorted((_bounded(one), _bounded(other)), key=len)
+    distance_max = len(longer) // UNLIKE_SHARE
+    return Levenshtein.distance(shorter, longer, score_cutoff=distance_max) <= distance_max
+
+
+def _bounded(text: str) -> str:
+    return text if len(text) <= HEAD_CHARS + TAIL_CHARS else text[:HEAD_CHARS] + text[-TAIL_CHARS:]
+
+
+# --- within one agent session ---------------------------------------------------------------------------------
+
+
+def flags_of_session(agent_session_id: str, signs: Sequence[Sign]) -> list[Found]:
+    """Storms, bursts and pasted prompts of one session, whose signs are given in time order."""
+    storms = (run for run in _runs_alike(signs) if len(run) >= STORM_PROMPTS_MIN)
+    tiny = [sign for sign in signs if sign.tiny]
+    bursts = _crowds(tiny, lambda sign: sign.at_us, BURST_PROMPTS_MIN, BURST_US)
+    return [
+        *(_of_prompts("auto_retry_storm", agent_session_id, run, STORM_PROMPTS_MIN) for run in storms),
+        *(_of_prompts("tiny_prompt_burst", agent_session_id, crowd, BURST_PROMPTS_MIN) for crowd in bursts),
+        *(_pasted(agent_session_id, sign) for sign in signs if _is_inflated(sign)),
+    ]
+
+
+def _runs_alike(signs: Sequence[Sign]) -> list[list[Sign]]:
+    """The prompts in runs, each like the one before."""
+    runs: list[list[Sign]] = []
+    for sign in signs:
+        if runs and sign.alike:
+            runs[-1].append(sign)
+        else:
+            runs.append([sign])
+    return runs
+
+
+def _crowds(things: Sequence[_T], at_us: Callable[[_T], int], least: int, within_us: int) -> list[list[_T]]:
+    """Whatever lies in a window with enough others, in time order; windows that overlap are one crowd."""
+    spans: list[tuple[int, int]] = []
+    for last in range(least - 1, len(things)):
+        first = last - least + 1
+        if at_us(things[last]) - at_us(things[first]) > within_us:
+            continue
+        if spans and first <= spans[-1][1]:
+            spans[-1] = (spans[-1][0], last)
+        else:
+            spans.append((first, last))
+    return [list(things[first : last + 1]) for first, last in spans]
+
+
+def _of_prompts(kind: Kind, agent_session_id: str, prompts: Sequence[Sign], least: int) -> Found:
+    fired = prompts[least - 1]
+    return Found(
+        kind=kind,
+        detected_us=fired.at_us,
+        agent_session_id=agent_session_id,
+        turn_id=fired.turn_id,
+        count=len(prompts),
+        first_us=prompts[0].at_us,
+        last_us=prompts[-1].at_us,
+    )
+
+
+def _is_inflated(sign: Sign) -> bool:
+    if sign.characters is None or sign.characters <= PASTED_CHARS_OVER:
+        return False
+    return 10 * sign.pasted_characters > PASTED_TENTHS_OVER * sign.characters
+
+
+def _pasted(agent_session_id: str, sign: Sign) -> Found:
+    found = _of_prompts("pasted_inflation", agent_session_id, [sign], 1)
+    more = {"characters": sign.characters or 0, "pasted_characters": sign.pasted_characters}
+    return msgspec.structs.replace(found, more=more)
+
+
+# --- across the sessions of a developer -----------------------------------------------------------------------
+
+
+def clears_of(agent_session_id: str, signs: Sequence[Sign]) -> list[Clear]:
+    """The clears of one session that ended work on files, signs being given in time order."""
+    clears: list[Clear] = []
+    files: set[int] = set()
+    for sign in signs:
+        files.update(sign.files)
+        if sign.cleared_us is not None:
+            if files:
+                clears.append(Clear(sign.cleared_us, agent_session_id, sign.turn_id, tuple(sorted(files))))
+            files = set()
+    return clears
+
+
+def session_splitting(clears: Iterable[Clear]) -> list[Found]:
+    """Five clears within half an hour over the same files, whichever sessions they cleared.
+
+    An agent may go on under a new session id after a clear, so they are a developer's. Two clears are over the same
+    files where these share at least half of the smaller set, as in merging.
+    """
+    chains: list[list[Clear]] = []
+    for clear in sorted(clears, key=lambda each: (each.at_us, each.agent_session_id, each.turn_id)):
+        chain = next((chain for chain in reversed(chains) if _goes_on(chain[-1], clear)), None)
+        if chain is None:
+            chains.append([clear])
+        else:
+            chain.append(clear)
+    crowds = (_crowds(chain, lambda clear: clear.at_us, CLEARS_MIN, CLEARS_US) for chain in chains)
+    return [_split(crowd) for found in crowds for crowd in found]
+
+
+def _goes_on(earlier: Clear, later: Clear) -> bool:
+    near = later.at_us - earlier.at_us <= CLEARS_US
+    return near and shares_half(frozenset(earlier.files), frozenset(later.files))
+
+
+def _split(clears: Sequence[Clear]) -> Found:
+    fired = clears[CLEARS_MIN - 1]
+    return Found(
+        kind="session_splitting",
+        detected_us=fired.at_us,
+        agent_session_id=fired.agent_session_id,
+        turn_id=fired.turn_id,
+        count=len(clears),
+        first_us=clears[0].at_us,
+        last_us=clears[-1].at_us,
+        more={"agent_sessions": len({clear.agent_session_id for clear in clears})},
+    )
+
+
+# --- what single facts show -----------------------------------------------------------------------------------
+
+
+def skew_day(received_us: int) -> int:
+    """Skewed facts of one session and one UTC day are one flag."""
+    return received_us // US_PER_DAY
+
+
+def clock_skew(agent_session_id: str | None, skews: Sequence[Skew]) -> Found:
+    """Facts of one session and day, or of none, that told a time more than ten minutes ahead; there is at least one."""
+    received = [skew.received_us for skew in skews]
+    return Found(
+        kind="clock_skew",
+        detected_us=min(received),
+        agent_session_id=agent_session_id,
+        turn_id=None,
+        count=len(skews),
+        first_us=min(received),
+        last_us=max(received),
+        more={"ahead_seconds": max(skew.ahead_us for skew in skews) // US_PER_SECOND},
+    )
+
+
+def foreign_session(agent_session_id: str, attempted_us: int) -> Found:
+    """An attempt to use an agent session of another scope."""
+    return Found(
+        kind="foreign_session",
+        detected_us=attempted_us,
+        agent_session_id=agent_session_id,
+        turn_id=None,
+        count=1,
+        first_us=attempted_us,
+        last_us=attempted_us,
+    )

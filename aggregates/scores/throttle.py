@@ -1,0 +1,400 @@
+"""What held a developer's requests up (scoring.md, section 7): six detectors over plain request values.
+
+A detector that lacks what it looks at does not fire. A burst of failures is one event: an outage where the rules for
+one are met, else an error burst. Everything else fires for each request that shows it, also within a burst; only the
+time is never counted twice.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Literal
+
+import msgspec
+
+from aggregates.scores.grades import median
+
+# How long requests held a developer up, with no moment counted twice.
+#
+# A moment that several events lay claim to belongs to the one that comes first; the others get what is left.
+
+WAIT_MAX_US = 30 * 60 * 1_000_000
+"""Where nothing follows for longer, nobody was waiting any more."""
+
+
+Interval = tuple[int, int]
+"""From the first microsecond up to, but without, the second."""
+
+
+def wait_after(failed_us: int, successes: Sequence[int], failures: Sequence[int]) -> Interval:
+    """From a failure to the next success; where that is too far off, to the next failure; else no time at all.
+
+    Both sequences in order. Whoever fails once more within half an hour was still at it.
+    """
+    for times in (successes, failures):
+        index = bisect_right(times, failed_us)
+        if index < len(times) and times[index] - failed_us <= WAIT_MAX_US:
+            return failed_us, times[index]
+    return failed_us, failed_us
+
+
+def merged(intervals: Iterable[Interval]) -> list[Interval]:
+    """The same moments in order, as few intervals as possible, none of them empty."""
+    joined: list[Interval] = []
+    for start, end in sorted(intervals):
+        if start >= end:
+            continue
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((start, end))
+    return joined
+
+
+class Claims:
+    """The moments that are taken."""
+
+    def __init__(self) -> None:
+        self._taken: list[Interval] = []
+
+    def claim(self, wanted: Iterable[Interval]) -> tuple[Interval, ...]:
+        """What of these moments was free until now."""
+        return tuple(piece for interval in merged(wanted) for piece in self._take(interval))
+
+    def _take(self, interval: Interval) -> list[Interval]:
+        first, last = self._meeting(interval)
+        met = self._taken[first:last]
+        free = list(_delay_gaps(interval, met))
+        self._taken[first:last] = merged([*met, interval])
+        return free
+
+    def _meeting(self, interval: Interval) -> tuple[int, int]:
+        """Which of the taken intervals this one meets: from the first index up to, but without, the second."""
+        start, end = interval
+        first = bisect_right(self._taken, (start, start))
+        if first > 0 and self._taken[first - 1][1] >= start:
+            first -= 1
+        return first, max(first, bisect_right(self._taken, (end, end)))
+
+
+def _delay_gaps(interval: Interval, taken: Iterable[Interval]) -> Iterator[Interval]:
+    start, end = interval
+    for taken_start, taken_end in taken:
+        if start < taken_start:
+            yield start, min(taken_start, end)
+        start = max(start, taken_end)
+    if start < end:
+        yield start, end
+
+
+Detector = Literal["service_outage", "rate_limit", "retry_after", "error_burst", "request_gap", "latency_spike"]
+"""In the order in which they lay claim to time."""
+
+
+_PRECEDENCE: Mapping[Detector, int] = {
+    "service_outage": 0,
+    "rate_limit": 1,
+    "retry_after": 2,
+    "error_burst": 3,
+    "request_gap": 4,
+    "latency_spike": 5,
+}
+
+
+_US_PER_MS = 1000
+
+
+_US_PER_SECOND = 1_000_000
+
+
+_MINUTE_US = 60 * _US_PER_SECOND
+
+
+RATE_LIMITED = 429
+
+
+SERVER_ERRORS = (500, 599)
+"""The status codes of an outage, both included; 529 says overloaded."""
+
+
+BURST_FAILURES_MIN = 3
+
+
+BURST_US = 2 * _MINUTE_US
+
+
+OUTAGE_ALONE_US = 5 * _MINUTE_US
+"""An outage that only one developer saw has lasted longer."""
+
+
+GAP_MIN_US = 2 * _MINUTE_US
+
+
+GAP_MAX_US = 30 * _MINUTE_US
+
+
+SPIKE_FACTOR = 3
+
+
+SPIKE_MIN_MS = 10_000
+
+
+BASELINE_REQUESTS_MAX = 100
+
+
+BASELINE_REQUESTS_MIN = 20
+
+
+BASELINE_US = 28 * 24 * 60 * _MINUTE_US
+
+
+class ApiRequest(msgspec.Struct, frozen=True):
+    """One model request as its agent reported it. None was not observed."""
+
+    at_us: int
+    """When it was answered or failed."""
+    record_id: str
+    session_id: str | None
+    turn: str | None
+    """Equal for requests of one turn."""
+    model: str | None
+    failed: bool
+    status_code: int | None
+    retry_after_ms: int | None
+    duration_ms: int | None
+
+    @property
+    def key(self) -> tuple[int, str]:
+        """Its place among the requests of its developer."""
+        return self.at_us, self.record_id
+
+    @property
+    def began_us(self) -> int:
+        """When it was sent; the time of its answer where its duration is unknown."""
+        return self.at_us - (self.duration_ms or 0) * _US_PER_MS
+
+    @property
+    def is_server_error(self) -> bool:
+        """Failed by the provider's fault: 5xx or overloaded."""
+        return self.failed and self.status_code is not None and is_server_error(self.status_code)
+
+
+class Timing(msgspec.Struct, frozen=True):
+    """How long an earlier request took that was answered."""
+
+    at_us: int
+    model: str
+    duration_ms: int
+
+
+class ThrottleEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that held a developer up."""
+
+    detector: Detector
+    at_us: int
+    session_id: str | None
+    details: str
+    waits: tuple[Interval, ...]
+    """The time it cost, less what an event of higher precedence already stands for."""
+    confidence: float | None = None
+    """Of an outage: the share of the developer's requests during it that failed, 0-1."""
+    outage_us: int | None = None
+    """Of an outage: when the first of those who saw it did; names the same outage for all of them."""
+
+    @property
+    def delay_us(self) -> int:
+        """How long it held the developer up."""
+        return sum(end - start for start, end in self.waits)
+
+
+def is_server_error(status_code: int) -> bool:
+    """Whether a status code says that the provider failed."""
+    return SERVER_ERRORS[0] <= status_code <= SERVER_ERRORS[1]
+
+
+def throttle_events(
+    requests: Iterable[ApiRequest], earlier: Iterable[Timing] = (), elsewhere_us: Iterable[int] = ()
+) -> list[ThrottleEvent]:
+    """The events of one developer's requests, in the order of their time.
+
+    `earlier`: answered requests before these, to know how long a model usually takes.
+    `elsewhere_us`: when requests of others in the organization failed by the provider's fault.
+    """
+    seen = _Seen(sorted(requests, key=lambda request: request.key))
+    bursts = [*_outages(seen, sorted(elsewhere_us))]
+    in_outage = {request.key for _, members in bursts for request in members}
+    found = [event for event, _ in bursts]
+    found += _error_bursts(seen, in_outage)
+    found += _refusals(seen)
+    found += _gaps(seen)
+    found += _spikes(seen, earlier)
+    return sorted(_without_overlap(found), key=lambda event: (event.at_us, _PRECEDENCE[event.detector]))
+
+
+def _without_overlap(events: Iterable[ThrottleEvent]) -> Iterator[ThrottleEvent]:
+    claims = Claims()
+    for event in sorted(events, key=lambda event: (_PRECEDENCE[event.detector], event.at_us)):
+        yield msgspec.structs.replace(event, waits=claims.claim(event.waits))
+
+
+class _Seen:
+    """A developer's requests in the order of their time, with the successes and failures of each agent session."""
+
+    def __init__(self, requests: Sequence[ApiRequest]) -> None:
+        self.requests = requests
+        self.times = [request.at_us for request in requests]
+        self.failed = [request for request in requests if request.failed]
+        self._successes: defaultdict[str | None, list[int]] = defaultdict(list)
+        self._failures: defaultdict[str | None, list[int]] = defaultdict(list)
+        for request in requests:
+            (self._failures if request.failed else self._successes)[request.session_id].append(request.at_us)
+
+    def wait(self, request: ApiRequest) -> Interval:
+        """How long its agent session stood still after it."""
+        return wait_after(request.at_us, self._successes[request.session_id], self._failures[request.session_id])
+
+    def sessions(self) -> Iterable[list[ApiRequest]]:
+        """The requests of each agent session; those that name none are a session, too."""
+        by_session: defaultdict[str | None, list[ApiRequest]] = defaultdict(list)
+        for request in self.requests:
+            by_session[request.session_id].append(request)
+        return by_session.values()
+
+
+# --- bursts and outages ---------------------------------------------------------------------------------------
+
+
+def _chains(times: Sequence[int]) -> Iterator[range]:
+    """Which of these times, in order, form bursts: enough of them within two minutes; bursts that share one are one."""
+    chain: range | None = None
+    for index in range(len(times) - BURST_FAILURES_MIN + 1):
+        end = index + BURST_FAILURES_MIN
+        if times[end - 1] - times[index] > BURST_US:
+            continue
+        if chain is not None and index < chain.stop:
+            chain = range(chain.start, end)
+            continue
+        if chain is not None:
+            yield chain
+        chain = range(index, end)
+    if chain is not None:
+        yield chain
+
+
+def _outages(seen: _Seen, elsewhere_us: Sequence[int]) -> Iterator[tuple[ThrottleEvent, list[ApiRequest]]]:
+    """Bursts of the provider's failures that others saw, too, or that lasted; with the developer's part in each."""
+    own = [(request.at_us, 0, request) for request in seen.failed if request.is_server_error]
+    everybodys = sorted([*own, *((at_us, 1, None) for at_us in elsewhere_us)], key=lambda each: each[:2])
+    for chain in _chains([at_us for at_us, _, _ in everybodys]):
+        members = [request for _, _, request in everybodys[chain.start : chain.stop] if request is not None]
+        shared = len(members) < len(chain)
+        if members and (shared or members[-1].at_us - members[0].at_us > OUTAGE_ALONE_US):
+            yield _outage(seen, members, shared, everybodys[chain.start][0]), members
+
+
+def _outage(seen: _Seen, members: Sequence[ApiRequest], shared: bool, outage_us: int) -> ThrottleEvent:
+    first, last = members[0], members[-1]
+    meanwhile = bisect_right(seen.times, last.at_us) - bisect_left(seen.times, first.at_us)
+    witnesses = "others in the organization saw it, too" if shared else "it lasted over 5 minutes"
+    return ThrottleEvent(
+        detector="service_outage",
+        at_us=first.at_us,
+        session_id=first.session_id,
+        details=f"{_failures(members)}; {witnesses}.",
+        waits=tuple(seen.wait(request) for request in members),
+        confidence=len(members) / meanwhile,
+        outage_us=outage_us,
+    )
+
+
+def _error_bursts(seen: _Seen, in_outage: set[tuple[int, str]]) -> Iterator[ThrottleEvent]:
+    failed = [request for request in seen.failed if request.key not in in_outage]
+    for chain in _chains([request.at_us for request in failed]):
+        members = failed[chain.start : chain.stop]
+        yield ThrottleEvent(
+            detector="error_burst",
+            at_us=members[0].at_us,
+            session_id=members[0].session_id,
+            details=f"{_failures(members)}.",
+            waits=tuple(seen.wait(request) for request in members),
+        )
+
+
+def _failures(members: Sequence[ApiRequest]) -> str:
+    codes = Counter("no status" if each.status_code is None else str(each.status_code) for each in members)
+    listed = ", ".join(f"{code} x {count}" for code, count in sorted(codes.items()))
+    requests = "1 request" if len(members) == 1 else f"{len(members)} requests"
+    return f"{requests} failed within {_seconds(members[-1].at_us - members[0].at_us)} ({listed})"
+
+
+# --- single requests ------------------------------------------------------------------------------------------
+
+
+def _refusals(seen: _Seen) -> Iterator[ThrottleEvent]:
+    """Requests that met a rate limit, and those that were told how long to wait."""
+    for request in seen.requests:
+        if request.status_code == RATE_LIMITED:
+            yield _of_request(seen, "rate_limit", request, f"A request to {_model(request)} was answered 429.")
+        if request.retry_after_ms is not None:
+            asked = _seconds(request.retry_after_ms * _US_PER_MS)
+            details = f"The provider asked to wait {asked} before the next request to {_model(request)}."
+            yield _of_request(seen, "retry_after", request, details)
+
+
+def _gaps(seen: _Seen) -> Iterator[ThrottleEvent]:
+    """Pauses after a failure within one turn."""
+    for requests in seen.sessions():
+        for request, following in pairwise(requests):
+            if not request.failed or request.turn is None or request.turn != following.turn:
+                continue
+            pause_us = following.began_us - request.at_us
+            if GAP_MIN_US <= pause_us <= GAP_MAX_US:
+                details = f"Nothing was asked for {_seconds(pause_us)} after a request had failed."
+                yield _of_request(seen, "request_gap", request, details)
+
+
+def _of_request(seen: _Seen, detector: Detector, request: ApiRequest, details: str) -> ThrottleEvent:
+    wait = seen.wait(request)
+    if wait[0] == wait[1]:
+        details += f" No other request of the session followed within {WAIT_MAX_US // _MINUTE_US} minutes."
+    return ThrottleEvent(
+        detector=detector, at_us=request.at_us, session_id=request.session_id, details=details, waits=(wait,)
+    )
+
+
+def _spikes(seen: _Seen, earlier: Iterable[Timing]) -> Iterator[ThrottleEvent]:
+    """Answered requests that took far longer than their model usually does for this developer."""
+    recent: defaultdict[str, deque[Timing]] = defaultdict(lambda: deque(maxlen=BASELINE_REQUESTS_MAX))
+    for timing in sorted(earlier, key=lambda timing: timing.at_us):
+        recent[timing.model].append(timing)
+    for request in seen.requests:
+        if request.failed or request.model is None or request.duration_ms is None:
+            continue
+        if request.duration_ms > SPIKE_MIN_MS:
+            yield from _spike(request, request.duration_ms, recent[request.model])
+        recent[request.model].append(Timing(request.at_us, request.model, request.duration_ms))
+
+
+def _spike(request: ApiRequest, duration_ms: int, recent: Iterable[Timing]) -> Iterator[ThrottleEvent]:
+    usual = [timing.duration_ms for timing in recent if timing.at_us >= request.at_us - BASELINE_US]
+    median_ms = median(usual)
+    if len(usual) < BASELINE_REQUESTS_MIN or duration_ms <= SPIKE_FACTOR * median_ms:
+        return
+    excess_us = int((duration_ms - median_ms) * _US_PER_MS)
+    took, usually = _seconds(duration_ms * _US_PER_MS), _seconds(int(median_ms * _US_PER_MS))
+    yield ThrottleEvent(
+        detector="latency_spike",
+        at_us=request.at_us,
+        session_id=request.session_id,
+        details=f"A request to {_model(request)} took {took}; the median of the last {len(usual)} was {usually}.",
+        waits=((request.at_us - excess_us, request.at_us),),
+    )
+
+
+def _model(request: ApiRequest) -> str:
+    return request.model or "an unnamed model"
+
+
+def _seconds(us: int) -> str:
+    return f"{us / _US_PER_SECOND:.1f} s"

@@ -1,0 +1,1 @@
+"""Sub-sessions: arcs of turns, merged, concluded and overridden."""

@@ -1,0 +1,196 @@
+"""Cutting a session's turns into arcs: consecutive turns that pursue one goal (scoring.md, section 1, Boundaries).
+
+A person's word goes before every boundary, and every lack of one.
+"""
+
+import math
+from collections.abc import Container, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Literal
+from uuid import UUID
+
+import msgspec
+
+from aggregates.judging.answers import NO_GAP_ANSWERS, GapAnswer, answered_boundary
+from aggregates.judging.boundary import AFTER_COMMIT, OpenArc, continues, stays, topic_shift
+from aggregates.reading.verdicts import BoundaryVerdict
+from aggregates.turns.turn import COMMIT, Turn
+
+QUIET_US = 30 * 60 * 1_000_000
+"""A session that has been quiet for this long has settled, until it goes on."""
+
+
+BoundaryKind = Literal["start", "clear", "end", "topic", "commit", "person"]
+"""Why an arc opened; as the end of an arc, why the next one did not continue it."""
+
+
+NOTHING_SAID: Mapping[UUID, bool] = MappingProxyType({})
+
+
+class Arc(msgspec.Struct, frozen=True, array_like=True):
+    """One goal arc of one agent session. Its id is that of its opening turn."""
+
+    arc_id: UUID
+    agent_session_id: str
+    started_us: int
+    last_activity_us: int
+    turn_ids: tuple[UUID, ...]
+    opened_by: BoundaryKind
+    closed_by: BoundaryKind | None
+    """None while nothing but silence ends it."""
+    closed_us: int | None
+    """When the boundary was seen: a clear, an end, or the next arc's first turn."""
+    cwd_digest: int | None
+    touched_files: tuple[int, ...]
+    changed_files: tuple[int, ...]
+    shift: BoundaryVerdict | None
+    """What the boundary judge said where it opened this arc."""
+    said: bool | None = None
+    """Whether there is a boundary before it, as a person said; None where nobody did."""
+    kept: tuple[BoundaryVerdict, ...] = ()
+    """What text models said where they saw no boundary within it."""
+
+    @property
+    def settles_at_us(self) -> int:
+        """The time from which it counts as settled, if nothing more happens."""
+        quiet_us = self.last_activity_us + QUIET_US
+        return quiet_us if self.closed_us is None else min(quiet_us, max(self.closed_us, self.started_us))
+
+
+class _Open:
+    """The arc that turns are being added to."""
+
+    def __init__(
+        self, first: Turn, opened_by: BoundaryKind, shift: BoundaryVerdict | None, said: Mapping[UUID, bool]
+    ) -> None:
+        self.turns = [first]
+        self.said = said.get(first.turn_id)
+        self.opened_by = opened_by
+        self.shift = shift
+        self.so_far = OpenArc([first])
+        self.kept: list[BoundaryVerdict] = []
+
+    def add(self, turn: Turn, verdict: BoundaryVerdict | None) -> None:
+        self.turns.append(turn)
+        if verdict is not None:
+            self.kept.append(verdict)
+        self.so_far.add(turn)
+
+
+def cut_arcs(
+    turns: Sequence[Turn],
+    opened_by: BoundaryKind,
+    shift: BoundaryVerdict | None,
+    said: Mapping[UUID, bool] = NOTHING_SAID,
+    answers: Mapping[UUID, GapAnswer] = NO_GAP_ANSWERS,
+) -> list[Arc]:
+    """The arcs of turns in time order, of which the first opens an arc, for the reason given.
+
+    `said`: turn → whether there is a boundary before it, as people said. That there is one cuts here; that there is
+    none joins whole sub-sessions, of whatever agent session, when arcs are merged. `answers`: turn → what a text model
+    answered about the gap before it.
+    """
+    if not turns:
+        return []
+    arcs: list[Arc] = []
+    current = _Open(turns[0], opened_by, shift, said)
+    for turn in turns[1:]:
+        spoken, answer = said.get(turn.turn_id), answers.get(turn.turn_id)
+        boundary, verdict = ("person", None) if spoken else _boundary(current, turn, answer)
+        if boundary is None:
+            current.add(turn, verdict)
+        else:
+            arcs.append(_close(current, boundary, turn))
+            current = _Open(turn, boundary, verdict, said)
+    arcs.append(_close(current, None, None))
+    return arcs
+
+
+def _boundary(
+    current: _Open, turn: Turn, answer: GapAnswer | None
+) -> tuple[BoundaryKind | None, BoundaryVerdict | None]:
+    """Why `turn` opens an arc, and what a judge said of it; a text model's word that it opens none is told, too.
+
+    A boundary that was said goes before one that is judged, a text model's verdict before the embedded one.
+    """
+    if turn.opening in ("clear", "end"):
+        return turn.opening, None
+    arc = current.so_far
+    answered = answered_boundary(arc, turn, answer)
+    if answered is not None:
+        return ("commit" if committed(arc) else "topic") if answered.shift else None, answered
+    if committed(arc) and not continues(arc, turn):
+        return "commit", None
+    verdict = topic_shift(arc, turn)
+    return ("topic", verdict) if verdict.shift else (None, None)
+
+
+def committed(arc: OpenArc) -> bool:
+    """Whether the last turn of an open arc committed what the arc changed."""
+    return arc.has_change and COMMIT in arc.last.work.marks
+
+
+def _close(current: _Open, boundary: BoundaryKind | None, following: Turn | None) -> Arc:
+    first, last = current.turns[0], current.turns[-1]
+    closed_by, closed_us = boundary, None if following is None else following.started_us
+    if last.closed_us is not None:
+        closed_by, closed_us = last.closed_by, last.closed_us
+    return Arc(
+        arc_id=first.turn_id,
+        agent_session_id=first.agent_session_id,
+        started_us=first.started_us,
+        last_activity_us=max(turn.last_activity_us for turn in current.turns),
+        turn_ids=tuple(turn.turn_id for turn in current.turns),
+        opened_by=current.opened_by,
+        closed_by=closed_by,
+        closed_us=closed_us,
+        cwd_digest=next((t.cwd_digest for t in reversed(current.turns) if t.cwd_digest is not None), None),
+        touched_files=_files(turn.work.touched_files for turn in current.turns),
+        changed_files=_files(turn.work.changed_files for turn in current.turns),
+        shift=current.shift,
+        said=current.said,
+        kept=tuple(current.kept),
+    )
+
+
+def _files(sets: Iterable[frozenset[int]]) -> tuple[int, ...]:
+    return tuple(sorted(frozenset().union(*sets)))
+
+
+# Where the embedded boundary judge is unsure, so that a text model may be asked.
+
+UNSURE_LOGIT = 1.5
+"""Its verdict is unsure within this distance of even odds: a probability of .18 to .82."""
+
+
+class Gap(msgspec.Struct, frozen=True):
+    """Two neighbouring turns that may belong to two sub-sessions."""
+
+    arc: tuple[Turn, ...]
+    """The turns of the open arc, the earlier neighbour last."""
+    turn: Turn
+    logit: float
+    """What the embedded judge says; above 0: another topic."""
+
+
+def unsure_gaps(before: Sequence[Turn], turns: Sequence[Turn], spoken: Container[UUID]) -> list[Gap]:
+    """The gaps of an arc of these `turns` that the embedded judge is unsure of, in order.
+
+    `before`: the turns of the arc before it, where a judge parted the two; else none. `spoken`: turns before which a
+    person said whether there is a boundary.
+    """
+    found = _unsure(OpenArc(before), before, turns[0]) if before else []
+    so_far = OpenArc(turns[:1])
+    for nth, turn in enumerate(turns[1:], 1):
+        found += _unsure(so_far, turns[:nth], turn)
+        so_far.add(turn)
+    return [gap for gap in found if gap.turn.turn_id not in spoken]
+
+
+def _unsure(arc: OpenArc, turns: Sequence[Turn], turn: Turn) -> list[Gap]:
+    if stays(arc, turn) is not None:
+        return []
+    verdict = topic_shift(arc, turn)
+    odds = verdict.confidence / (1 - verdict.confidence) if verdict.confidence < 1 else math.inf
+    logit = math.log(odds) * (1 if verdict.shift else -1) + (AFTER_COMMIT / 1000 if committed(arc) else 0)
+    return [Gap(tuple(turns), turn, logit)] if abs(logit) <= UNSURE_LOGIT else []

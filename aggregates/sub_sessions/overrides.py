@@ -1,0 +1,126 @@
+"""What people say against the judges: as commands, as facts, and what stands of it (wire.md, Overrides).
+
+A correction names a capture, never a turn or a sub-session: those are conclusions, and may be drawn anew. The later
+one in the log wins.
+"""
+
+from collections.abc import Iterable
+from typing import Literal
+from uuid import UUID
+
+import msgspec
+
+from aggregates.reading.verdicts import INTENTS, Intent
+from aggregates.sub_sessions.commands import AnyCorrection, CorrectGap, CorrectGoal, CorrectIntent, CorrectRework
+from aggregates.sub_sessions.events import GapCorrected, GoalCorrected, IntentCorrected, ReworkCorrected
+
+OverrideField = Literal["boundary", "completion", "rollback", "label"]
+OVERRIDE_FIELDS: tuple[OverrideField, ...] = ("boundary", "completion", "rollback", "label")
+"""What can be overridden of a sub-session, in the order they are shown in."""
+
+Topic = Literal["gap", "goal", "rework", "intent"]
+"""What a correction is about. A title is none: it is kept as an edit."""
+
+YES, NO = "yes", "no"
+"""What was said of a gap, a goal or a rework: there is a boundary, it was reached, it is one; or not."""
+
+CorrectionEvent = GapCorrected | GoalCorrected | ReworkCorrected | IntentCorrected
+
+
+class Word(msgspec.Struct, frozen=True):
+    """One thing that somebody said, about the turn that a capture is part of now."""
+
+    turn_id: UUID
+    topic: Topic
+    said: str
+    """`YES` or `NO`; of an intent, the class."""
+    position: int
+
+
+class Said(msgspec.Struct, frozen=True):
+    """What people said of one sub-session; None where nobody did."""
+
+    boundary: bool = False
+    """Whether anybody said that there is a boundary, or none, before one of its turns."""
+    complete: bool | None = None
+    rework: bool | None = None
+    intent: Intent | None = None
+
+
+def corrected(command: AnyCorrection, now_us: int) -> CorrectionEvent:
+    """The fact that a correction becomes. Saying the same again is a fact again, and changes nothing."""
+    match command:
+        case CorrectGap():
+            return GapCorrected(
+                received_at_us=now_us,
+                organization_id=command.organization_id,
+                developer_id=command.developer_id,
+                agent_session_id=command.agent_session_id,
+                before_capture=command.capture_id,
+                boundary=command.boundary,
+            )
+        case CorrectGoal():
+            return GoalCorrected(
+                received_at_us=now_us,
+                organization_id=command.organization_id,
+                developer_id=command.developer_id,
+                agent_session_id=command.agent_session_id,
+                capture_id=command.capture_id,
+                complete=command.complete,
+            )
+        case CorrectRework():
+            return ReworkCorrected(
+                received_at_us=now_us,
+                organization_id=command.organization_id,
+                developer_id=command.developer_id,
+                agent_session_id=command.agent_session_id,
+                capture_id=command.capture_id,
+                rework=command.rework,
+            )
+        case CorrectIntent():
+            return IntentCorrected(
+                received_at_us=now_us,
+                organization_id=command.organization_id,
+                developer_id=command.developer_id,
+                agent_session_id=command.agent_session_id,
+                capture_id=command.capture_id,
+                intent_class=command.intent_class,
+            )
+
+
+def word_of(event: CorrectionEvent) -> tuple[UUID, Topic, str]:
+    """Which capture a correction is about, in which respect, and what it says."""
+    match event:
+        case GapCorrected():
+            return event.before_capture, "gap", _yes(event.boundary)
+        case GoalCorrected():
+            return event.capture_id, "goal", _yes(event.complete)
+        case ReworkCorrected():
+            return event.capture_id, "rework", _yes(event.rework)
+        case IntentCorrected():
+            return event.capture_id, "intent", event.intent_class
+
+
+def _yes(holds: bool) -> str:
+    return YES if holds else NO
+
+
+def gaps(words: Iterable[Word]) -> dict[UUID, bool]:
+    """Turn → whether there is a boundary before it, as the last person to speak of it said."""
+    latest = sorted((word for word in words if word.topic == "gap"), key=lambda word: word.position)
+    return {word.turn_id: word.said == YES for word in latest}
+
+
+def said(words: Iterable[Word]) -> Said:
+    """What stands, of all that was said about the turns of one sub-session."""
+    latest = {word.topic: word.said for word in sorted(words, key=lambda word: word.position)}
+    return Said(
+        boundary="gap" in latest,
+        complete=_flag(latest.get("goal")),
+        rework=_flag(latest.get("rework")),
+        intent=next((intent for intent in INTENTS if intent == latest.get("intent")), None),
+    )
+
+
+def _flag(word: str | None) -> bool | None:
+    return None if word is None else word == YES

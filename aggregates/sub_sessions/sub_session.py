@@ -1,0 +1,177 @@
+"""A sub-session: what its turns amount to, as a conclusion (scoring.md, sections 1 to 5).
+
+The value holds no clock. It says from when it is settled; whether it is, is decided by whoever asks.
+"""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+import msgspec
+
+from aggregates.judging.answers import NO_ANSWERS, Answers, answered_outcome, answered_rubric
+from aggregates.judging.floor import Floor, countable, substance
+from aggregates.judging.outcome import judge_outcome
+from aggregates.judging.rubric import earned_by_sub_session, judge_prompt, standing_scores, sub_session_intent
+from aggregates.reading.verdicts import CHANGE_INTENTS, BooleanName, Intent, OutcomeVerdict, Rubric, applicable
+from aggregates.sub_sessions.arcs import Arc
+from aggregates.sub_sessions.overrides import Said
+from aggregates.turns.turn import REVERT, Turn
+
+
+class JudgedPrompt(msgspec.Struct, frozen=True, array_like=True):
+    """One prompt of a sub-session with its own rubric and its standing."""
+
+    turn: Turn
+    rubric: Rubric
+    standing_score: float | None
+    """0-100; None unless its rubric is ok and the sub-session is classified."""
+    standing_earned: tuple[BooleanName, ...]
+    """What this prompt or an earlier one of the sub-session earned, of what applies to its intent."""
+
+
+class Totals(msgspec.Struct, frozen=True, array_like=True):
+    """Sums over a sub-session. `cost_usd_nano` counts the priced requests only."""
+
+    input_tokens: int
+    output_tokens: int
+    cache_read_tokens: int
+    cache_write_tokens: int
+    cost_usd_nano: int
+    requests: int
+    unpriced_requests: int
+    lower_bound_requests: int
+    """Priced, but some of their tokens may have cost more."""
+
+
+class SubSession(msgspec.Struct, frozen=True):
+    """One goal arc of a developer, judged."""
+
+    sub_session_id: UUID
+    agent_session_ids: tuple[str, ...]
+    """The parent session first, the others by time."""
+    started_us: int
+    last_activity_us: int
+    settles_at_us: int
+    opened_by: str
+    closed_by: str | None
+    floor: Floor
+    prompts: tuple[JudgedPrompt, ...]
+    intent: Intent | None
+    """As a person said, else as judged."""
+    judged_intent: Intent | None
+    earned: tuple[BooleanName, ...]
+    outcome: OutcomeVerdict
+    """For the intent that counts."""
+    judged_complete: bool
+    """For the intent as judged."""
+    said: Said
+    totals: Totals
+    changed_files: frozenset[int]
+    goal: Turn | None
+    """The turn whose prompt says what is wanted: it gives the intent, the title and the tokens to compare."""
+    reverts: bool
+    """Whether it takes earlier work back before doing anything else."""
+
+    @property
+    def goal_complete(self) -> bool:
+        """As a person said, else as judged."""
+        return self.outcome.goal_complete if self.said.complete is None else self.said.complete
+
+    @property
+    def qualifies(self) -> bool:
+        """Above the floor and classified; it counts once it has settled."""
+        return self.floor.passed and self.intent is not None
+
+
+NOTHING_SAID = Said()
+
+
+def conclude(
+    arcs: Sequence[Arc],
+    turns: Sequence[Turn],
+    following: Turn | None,
+    said: Said = NOTHING_SAID,
+    answers: Answers = NO_ANSWERS,
+) -> SubSession:
+    """Judge the turns of one sub-session, in time order. `following` is the next turn of the last one's session.
+
+    An intent that a person named is judged by like any other; what was judged without it is kept beside it.
+    """
+    rubrics = _rubrics(turns, answers)
+    judged_intent = sub_session_intent(rubrics)
+    intent = said.intent or judged_intent
+    goal = _goal(turns, rubrics, judged_intent)
+    judged = answered_outcome(judge_outcome(turns, rubrics, judged_intent, following), answers.outcome)
+    meant = judged if intent == judged_intent else judge_outcome(turns, rubrics, intent, following)
+    last = max(reversed(arcs), key=lambda arc: arc.settles_at_us)
+    return SubSession(
+        sub_session_id=arcs[0].arc_id,
+        agent_session_ids=tuple(dict.fromkeys(arc.agent_session_id for arc in arcs)),
+        started_us=arcs[0].started_us,
+        last_activity_us=max(arc.last_activity_us for arc in arcs),
+        settles_at_us=last.settles_at_us,
+        opened_by=arcs[0].opened_by,
+        closed_by=last.closed_by,
+        floor=substance(turns),
+        prompts=_judged(turns, rubrics, intent),
+        intent=intent,
+        judged_intent=judged_intent,
+        earned=() if intent is None else tuple(earned_by_sub_session(rubrics, intent)),
+        outcome=answered_outcome(meant, answers.outcome),
+        judged_complete=judged.goal_complete,
+        said=said,
+        totals=_totals(turns),
+        changed_files=frozenset().union(*(turn.work.changed_files for turn in turns)),
+        goal=goal,
+        reverts=_reverts(turns, goal),
+    )
+
+
+def _rubrics(turns: Sequence[Turn], answers: Answers) -> list[Rubric]:
+    own = (judge_prompt(turn.prompt, turns[:index]) for index, turn in enumerate(turns))
+    return [answered_rubric(rubric, answers.rubrics.get(turn.turn_id)) for turn, rubric in zip(turns, own, strict=True)]
+
+
+def _judged(turns: Sequence[Turn], rubrics: Sequence[Rubric], intent: Intent | None) -> tuple[JudgedPrompt, ...]:
+    scores = [None] * len(turns) if intent is None else standing_scores(rubrics, intent)
+    judged = []
+    so_far: set[BooleanName] = set()
+    for turn, rubric, score in zip(turns, rubrics, scores, strict=True):
+        so_far.update(rubric.earned)
+        standing = () if intent is None else tuple(name for name in applicable(intent) if name in so_far)
+        judged.append(JudgedPrompt(turn, rubric, score, standing))
+    return tuple(judged)
+
+
+def _goal(turns: Sequence[Turn], rubrics: Sequence[Rubric], intent: Intent | None) -> Turn | None:
+    """The first classified prompt; where the intent came from a later request for a change, that one."""
+    ok = [(turn, rubric) for turn, rubric in zip(turns, rubrics, strict=True) if rubric.status == "ok"]
+    for turn, rubric in ok:
+        if rubric.intent == intent or intent not in CHANGE_INTENTS:
+            return turn
+    if ok:
+        return ok[0][0]
+    return next((turn for turn in turns if turn.prompt is not None and countable(turn)), None)
+
+
+def _totals(turns: Sequence[Turn]) -> Totals:
+    usage = [row for turn in turns for row in turn.work.usage]
+    return Totals(
+        input_tokens=sum(row.input_tokens for row in usage),
+        output_tokens=sum(row.output_tokens for row in usage),
+        cache_read_tokens=sum(row.cache_read_tokens for row in usage),
+        cache_write_tokens=sum(row.cache_write_tokens for row in usage),
+        cost_usd_nano=sum(row.cost_usd_nano for row in usage),
+        requests=sum(row.requests for row in usage),
+        unpriced_requests=sum(row.unpriced_requests for row in usage),
+        lower_bound_requests=sum(row.lower_bound_requests for row in usage),
+    )
+
+
+def _reverts(turns: Sequence[Turn], goal: Turn | None) -> bool:
+    """A person who asks to undo, or an agent whose first lasting act is a git revert."""
+    if goal is not None and goal.prompt is not None and goal.prompt.asks_to_revert:
+        return True
+    marks = "".join(turn.work.marks for turn in turns)
+    lasting = [mark for mark in marks if mark in (REVERT, "C")]
+    return bool(lasting) and lasting[0] == REVERT

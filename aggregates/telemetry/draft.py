@@ -1,0 +1,96 @@
+"""What a vocabulary is asked about, and what it answers: a log record or span in plain values, drafts of records."""
+
+import re
+from typing import Any
+
+import msgspec
+
+from aggregates.records.record import Record, RecordKind
+from aggregates.telemetry.otlp import Attributes, name
+
+
+class Draft(msgspec.Struct, frozen=True):
+    """A record whose texts stand beside it, before they are put into one text."""
+
+    record: Record
+    text: str | None = None
+    path: str | None = None
+    command: str | None = None
+    input_key: str | None = None
+    """Equal for two calls of one tool with the same input."""
+
+
+class Happening(msgspec.Struct):
+    """One log record or span."""
+
+    record_id: str
+    origin: int
+    at_us: int
+    """A span's start."""
+    name: str | None
+    """The name of the event or span, as the agent says it."""
+    attributes: Attributes
+    trace_id: str | None = None
+    prompt_id: str | None = None
+    """Set by the vocabulary before it drafts."""
+    end_us: int | None = None
+    """A span's end."""
+    failed: bool = False
+    """A span's status is an error."""
+    root: bool = False
+    """A span without a parent."""
+    leaf: bool = True
+    """A span of which no other one of its kind in the same export is a part."""
+    message: str | None = None
+    """A span's status message."""
+
+    def record(self, kind: RecordKind, *, suffix: str = "", at_us: int | None = None, **fields: Any) -> Record:
+        """A record of this; further ones of the same record or span have a suffix of their own."""
+        return Record(
+            record_id=self.record_id + suffix,
+            at_us=self.at_us if at_us is None else at_us,
+            kind=kind,
+            name=self.name,
+            origin=self.origin,
+            prompt_id=self.prompt_id,
+            **fields,
+        )
+
+    def other(self, **fields: Any) -> list[Draft]:
+        """Kept and shown, and of no meaning for scores."""
+        fields.setdefault("model", name(self.attributes, "model"))
+        return [Draft(self.record("other", **fields))]
+
+
+# What the text of a failed request tells beside its message: the status, and how long to wait.
+
+_HEAD_CHARACTERS = 400
+
+
+_STATUS = re.compile(r"(?:API Error:? ?\(?|^)([45]\d\d)\b")
+
+
+_WAIT = re.compile(
+    r"(?:try again|retry|wait)\S* (?:in|after|for)[: ]+(\d+(?:\.\d+)?) ?(ms|s|sec|seconds?|m|minutes?)\b", re.I
+)
+
+
+_MS_OF = {"ms": 1, "s": 1_000, "sec": 1_000, "second": 1_000, "seconds": 1_000, "m": 60_000, "minute": 60_000}
+
+
+_WAIT_MS_MAX = 30 * 24 * 3_600_000
+
+
+def status_in(message: str | None) -> int | None:
+    """The HTTP status that an error's text begins with."""
+    match = _STATUS.search((message or "")[:_HEAD_CHARACTERS])
+    return int(match.group(1)) if match else None
+
+
+def wait_in(message: str | None) -> int | None:
+    """Milliseconds that a provider asks to wait, where its message says so."""
+    match = _WAIT.search((message or "")[:_HEAD_CHARACTERS])
+    if match is None:
+        return None
+    waited = round(float(match.group(1)) * _MS_OF.get(match.group(2).lower(), 60_000))
+    return waited if waited <= _WAIT_MS_MAX else None

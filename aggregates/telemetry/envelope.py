@@ -1,0 +1,291 @@
+"""Cutting an export into single records, all at once: the quick way, for bodies small enough to hold up nobody.
+
+An export is a tree: resources hold scopes, scopes hold records (or metrics, which hold points). A section is what lies
+under one innermost branch; the members beside the branch, on every level, are its heads.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any, Literal, NamedTuple, TypeVar
+
+import msgspec
+
+from aggregates.redaction.redaction import Redacted, redact_among
+
+T = TypeVar("T")
+
+
+Signal = Literal["logs", "metrics", "traces"]
+
+
+Head = dict[str, bytes]
+"""Members of an object by name, as JSON; without the one that was gone into."""
+
+
+CONTAINERS = ("gauge", "sum", "histogram", "exponentialHistogram", "summary")
+"""Where a metric keeps its points."""
+
+
+Levels = tuple[tuple[str, ...], ...]
+
+
+LEVELS: dict[Signal, Levels] = {
+    "logs": (("resourceLogs",), ("scopeLogs",), ("logRecords",)),
+    "traces": (("resourceSpans",), ("scopeSpans",), ("spans",)),
+    "metrics": (("resourceMetrics",), ("scopeMetrics",), ("metrics",), CONTAINERS, ("dataPoints",)),
+}
+"""What is gone into, from the outside in: lists of objects, but for a metric's one container, which is an object."""
+
+
+_OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+_LIST = msgspec.json.Decoder(list[msgspec.Raw])
+
+
+_NULL = b"null"
+
+
+_ABSENT = msgspec.Raw()
+
+
+class NoOtlp(Exception):
+    """The body is no OTLP JSON at all; the message says why and where."""
+
+
+class Section(NamedTuple):
+    """Records under one branch."""
+
+    place: str
+    """The list they stand in, like `resourceLogs[0].scopeLogs[0].logRecords`."""
+    heads: tuple[Head, ...]
+    """From the outermost object under the top to the innermost."""
+    branch: str
+    """The name of the member by which the innermost but one level was gone into: for points the container's."""
+    items: Sequence[bytes]
+
+
+class HalfCharacter(Exception):
+    """Some text holds half of a character, which this splitter cannot read; `walking` can."""
+
+
+def split(data: bytes, signal: Signal) -> list[Section]:
+    """The sections of an export in their order. Raises `NoOtlp`, or `HalfCharacter`."""
+    try:
+        data.decode()
+        if signal in _PLAIN and (sections := _plain(data, signal)) is not None:
+            return sections
+        members = _OBJECT.decode(data)
+    except RecursionError as error:
+        raise NoOtlp("the request body is nested too deeply") from error
+    except msgspec.ValidationError as error:
+        raise NoOtlp("the request body must be a JSON object") from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        if b"\\ud" in data.lower():
+            raise HalfCharacter from error
+        raise NoOtlp(f"the request body is not JSON in UTF-8: {error}") from error
+    return list(_descend(members, LEVELS[signal], "", (), ""))
+
+
+def _plain_decoder(levels: Levels) -> msgspec.json.Decoder[Any]:
+    """Reads such an export in one pass. `items` on each level is the list that is gone into."""
+    (top,), (middle,), (inner,) = levels
+    raws = ("schemaUrl", msgspec.Raw, _ABSENT)
+    known: Any = partial(msgspec.defstruct, forbid_unknown_fields=True)
+    scope = known("Scope", [("scope", msgspec.Raw, _ABSENT), raws, _items(msgspec.Raw)], rename={"items": inner})
+    resource = known("Resource", [("resource", msgspec.Raw, _ABSENT), raws, _items(scope)], rename={"items": middle})
+    return msgspec.json.Decoder(known("Export", [_items(resource)], rename={"items": top}))
+
+
+def _items(kind: Any) -> tuple[str, Any, Any]:
+    return "items", list[kind], msgspec.field(default_factory=list)
+
+
+_PLAIN: dict[Signal, msgspec.json.Decoder[Any]] = {
+    signal: _plain_decoder(LEVELS[signal]) for signal in ("logs", "traces")
+}
+"""Metrics have more levels, and few of them come at a time."""
+
+
+def _plain(data: bytes, signal: Signal) -> list[Section] | None:
+    """The sections of an export without members that the protocol does not know; None for any other."""
+    try:
+        export = _PLAIN[signal].decode(data)
+    except msgspec.ValidationError:
+        return None
+    (outer,), (middle,), (inner,) = LEVELS[signal]
+    sections = []
+    for at, resource in enumerate(export.items):
+        head = _head(resource=resource.resource, schemaUrl=resource.schemaUrl)
+        for below, scope in enumerate(resource.items):
+            if scope.items:
+                heads = (head, _head(scope=scope.scope, schemaUrl=scope.schemaUrl))
+                place = f"{outer}[{at}].{middle}[{below}].{inner}"
+                sections.append(Section(place, heads, "", [bytes(item) for item in scope.items]))
+    return sections
+
+
+def _head(**members: msgspec.Raw) -> Head:
+    return {name: bytes(value) for name, value in members.items() if value != _ABSENT}
+
+
+def _descend(
+    members: dict[str, msgspec.Raw], levels: Levels, at: str, heads: tuple[Head, ...], branch: str
+) -> Iterator[Section]:
+    names, deeper = levels[0], levels[1:]
+    if at:
+        heads = (*heads, {name: bytes(value) for name, value in members.items() if name not in names})
+    for name in names:
+        value = members.get(name)
+        if value is None or bytes(value) == _NULL:
+            continue
+        place = f"{at}.{name}" if at else name
+        if not deeper:
+            items = _decoded(_LIST, value, place, "a list")
+            if items:
+                yield Section(place, heads, branch, [bytes(item) for item in items])
+        elif names is CONTAINERS:
+            yield from _descend(_decoded(_OBJECT, value, place, "an object"), deeper, place, heads, name)
+        else:
+            yield from _each(_decoded(_LIST, value, place, "a list"), deeper, place, heads)
+
+
+def _each(values: list[msgspec.Raw], levels: Levels, at: str, heads: tuple[Head, ...]) -> Iterator[Section]:
+    for index, value in enumerate(values):
+        if bytes(value) == _NULL:
+            continue
+        place = f"{at}[{index}]"
+        yield from _descend(_decoded(_OBJECT, value, place, "an object"), levels, place, heads, "")
+
+
+def _decoded(decoder: msgspec.json.Decoder[T], value: msgspec.Raw, place: str, expected: str) -> T:
+    try:
+        return decoder.decode(value)
+    except msgspec.DecodeError as error:
+        raise NoOtlp(f"{place} must be {expected}") from error
+
+
+# The part of an export that is kept: OTLP JSON again, with the secrets taken out of every text in it.
+#
+# Everything here is canonical JSON as `source_ids` makes it. That is why a text can be found, and replaced, by its
+# bytes between two quotes: those stand nowhere else but where a text begins and ends, or inside a text behind a
+# backslash, where replacing them does no harm either.
+
+_BACKSLASH, _QUOTE = b"\x01", b"\x02"
+"""Stand in for their escaped forms; JSON has no bare control characters."""
+
+
+_FEW = 8
+"""So many secrets are looked for in every text; of more, only those that a text is known to hold."""
+
+
+class RawRedactor:
+    """Takes secrets out of JSON texts and counts them."""
+
+    def __init__(self, *, redaction: bool) -> None:
+        self._redaction = redaction
+        self.redactions: dict[str, int] = {}
+
+    def clean(self, texts: Sequence[bytes]) -> Sequence[bytes]:
+        """The texts without secrets. All strings are looked through at once, and only those with a find singly."""
+        if not self._redaction:
+            return texts
+        dirty = self._dirty(list(_strings(texts)))
+        return [self._without(text, dirty) for text in texts] if dirty else texts
+
+    def _dirty(self, escaped: Sequence[bytes]) -> "dict[bytes, _Cleaned]":
+        """Those strings that hold secrets."""
+        found = redact_among(_unescaped(escaped))
+        return {escaped[index]: _cleaned(escaped[index], redacted) for index, redacted in found.items()}
+
+    def _without(self, text: bytes, dirty: "dict[bytes, _Cleaned]") -> bytes:
+        own = dirty.values() if len(dirty) <= _FEW else [dirty[each] for each in _strings((text,)) & dirty.keys()]
+        # The longest first: a string may end in what is, behind an escaped quote, another one from end to end.
+        for cleaned in sorted(own, key=lambda each: -len(each.literal)):
+            if cleaned.literal in text:
+                text = text.replace(cleaned.literal, cleaned.replacement)
+                for kind, count in cleaned.counts.items():
+                    self.redactions[kind] = self.redactions.get(kind, 0) + count
+        return text
+
+
+class _Cleaned(msgspec.Struct, frozen=True):
+    literal: bytes
+    replacement: bytes
+    counts: dict[str, int]
+
+
+_ENCODE = msgspec.json.Encoder().encode
+
+
+def _cleaned(escaped: bytes, redacted: Redacted) -> _Cleaned:
+    return _Cleaned(_literal(escaped), _ENCODE(redacted.text), redacted.counts)
+
+
+_ATTRIBUTE = b'{"key":'
+"""How an attribute begins, outside any string: within one, its quotes would stand behind a backslash."""
+
+
+def _strings(texts: Iterable[bytes]) -> set[bytes]:
+    """All strings of canonical JSON texts, the names of their members too but for `key`, still escaped.
+
+    Most attributes of a batch repeat, so each is looked at once.
+    """
+    attributes = set(b"\n".join(map(_without_escapes, texts)).split(_ATTRIBUTE))
+    return set(b"\n".join(attributes).split(b'"')[1::2])
+
+
+def _without_escapes(text: bytes) -> bytes:
+    """Whatever a quote follows or precedes, it begins or ends a string."""
+    return text.replace(b"\\\\", _BACKSLASH).replace(b'\\"', _QUOTE) if b"\\" in text else text
+
+
+def _literal(escaped: bytes) -> bytes:
+    return b'"' + escaped.replace(_QUOTE, b'\\"').replace(_BACKSLASH, b"\\\\") + b'"'
+
+
+def _unescaped(strings: Sequence[bytes]) -> list[str]:
+    """The texts themselves, all read at once."""
+    if not strings:
+        return []
+    return msgspec.json.decode(b"[" + _literal(b'","'.join(strings)) + b"]", type=list[str])
+
+
+class Branch(msgspec.Struct, frozen=True):
+    """How the JSON opens and closes around the records under one branch, from the outside in."""
+
+    opens: tuple[bytes, ...]
+    closes: tuple[bytes, ...]
+
+    @property
+    def size_bytes(self) -> int:
+        """What stands around the records."""
+        return sum(map(len, self.opens))
+
+
+def assembled(top: str, records: Iterable[tuple[Branch, bytes]]) -> str:
+    """One export with these records in this order; neighbours under the same branch share it."""
+    pieces: list[bytes] = []
+    current: Branch | None = None
+    for branch, record in records:
+        if current is None:
+            pieces.extend(branch.opens)
+        elif branch is current:
+            pieces.append(b",")
+        else:
+            pieces.extend(_over(current, branch))
+        pieces.append(record)
+        current = branch
+    if current is not None:
+        pieces.extend(reversed(current.closes))
+    return f'{{"{top}":[{b"".join(pieces).decode()}]}}'
+
+
+def _over(left: Branch, entered: Branch) -> Iterable[bytes]:
+    """From one branch to the next: close what they do not share, open what is new."""
+    shared = 0
+    while shared < len(left.opens) and left.opens[: shared + 1] == entered.opens[: shared + 1]:
+        shared += 1
+    yield from reversed(left.closes[shared:])
+    yield b","
+    yield from entered.opens[shared:]

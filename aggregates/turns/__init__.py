@@ -1,0 +1,1 @@
+"""Turns: captures and observations of one session, joined."""

@@ -1,0 +1,345 @@
+"""From captures and observations of one agent session to its turns (scoring.md, section 1).
+
+Everything here works on a tail of the session: all captures and observations that belong to turns from some turn on.
+The result depends on the set of facts only, not on the order in which they arrived.
+"""
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence, Set
+from typing import Literal
+from uuid import UUID
+
+import msgspec
+
+from aggregates.ids import turn_id_from_capture, turn_id_from_host
+from aggregates.reading.reading import PromptReading, ResponseReading
+from aggregates.turns.turn import ModelUsage, Observation, Opening, Turn
+from aggregates.turns.work import UNKNOWN_MODEL, sum_work
+
+SKEW_US = 10 * 60 * 1_000_000
+"""A time further ahead of the server's than this is replaced by the time of receipt."""
+
+JOIN_WINDOW_US = 2 * 60 * 1_000_000
+"""A plugin's capture and an agent's log of the same text within this time are one prompt."""
+
+
+NO_ACTIVITY = ("session_start", "session_end", "lines")
+"""That a session is opened, cleared or left is nothing that the agent did for the prompt before it; and a counter tells
+what was done by then, whenever it comes around."""
+
+CaptureKind = Literal["plugin", "transcript", "log"]
+_LEADING: tuple[CaptureKind, ...] = ("plugin", "transcript", "log")
+"""Whose text is read where a prompt was captured more than once: a plugin's and a transcript's are whole."""
+
+
+class Capture(msgspec.Struct, frozen=True, array_like=True):
+    """One capture of a prompt: by a plugin, from an imported transcript, or as a line of the agent's own log."""
+
+    capture_id: UUID
+    kind: CaptureKind
+    at_us: int
+    position: int
+    host_prompt_id: str | None
+    text_digest: int | None
+    reading: PromptReading | None
+    cwd_digest: int | None = None
+    words_start: int = 0
+
+
+class Answer(msgspec.Struct, frozen=True, array_like=True):
+    """The response a plugin captured for one prompt."""
+
+    at_us: int
+    """When the agent answered, else when the server heard of it."""
+    timed: bool
+    """Whether the client said when."""
+    position: int
+    reading: ResponseReading | None
+    elapsed_ms: int | None
+    model: str | None
+    input_tokens: int | None
+    output_tokens: int | None
+    cache_read_tokens: int | None
+    cache_write_tokens: int | None
+    cost_usd_nano: int | None
+    lower_bound: bool = False
+    """Whether the cost leaves something out that could not be priced exactly."""
+
+    def answered_us(self, prompted_us: int) -> int:
+        """As the client said, else the prompt's time and the time it took, else the time of receipt."""
+        if self.timed or self.elapsed_ms is None:
+            return max(self.at_us, prompted_us)
+        said_us = prompted_us + self.elapsed_ms * 1_000
+        return max(self.at_us, prompted_us) if said_us > self.at_us + SKEW_US else said_us
+
+
+class Seen(msgspec.Struct, frozen=True, array_like=True):
+    """An observation with its place: when, in which fact, under which record id."""
+
+    at_us: int
+    record_id: str
+    position: int
+    observation: Observation
+
+
+class Aliases(msgspec.Struct, frozen=True):
+    """Every id under which a turn may once have been known."""
+
+    turn_id: UUID
+    ids: tuple[UUID, ...]
+    host_prompt_id: str | None
+    """The host's name for the prompt, where it is this turn's to use."""
+
+
+class _Group(msgspec.Struct):
+    """Captures that are one prompt: at most one of each kind."""
+
+    captures: list[Capture]
+
+    @property
+    def started_us(self) -> int:
+        return min(capture.at_us for capture in self.captures)
+
+    @property
+    def lead(self) -> Capture:
+        """The capture whose text is read."""
+        return min(self.captures, key=lambda capture: _LEADING.index(capture.kind))
+
+    @property
+    def host_prompt_id(self) -> str | None:
+        return next((c.host_prompt_id for c in self.captures if c.host_prompt_id is not None), None)
+
+    def lacks(self, kind: str) -> bool:
+        return all(capture.kind != kind for capture in self.captures)
+
+
+def join_captures(captures: Sequence[Capture], taken_names: Set[str] = frozenset()) -> list[list[Capture]]:
+    """Group captures of the same prompt: by the prompt id they name, else by the same text within two minutes.
+
+    `taken_names`: prompt ids that belong to an earlier turn already; by those nothing is joined here any more.
+    """
+    ordered = sorted(captures, key=lambda capture: (capture.at_us, capture.kind, capture.capture_id))
+    groups: list[_Group] = []
+    by_host: dict[str, _Group] = {}
+    by_text: dict[int, list[_Group]] = {}
+    for capture in ordered:
+        name = None if capture.host_prompt_id in taken_names else capture.host_prompt_id
+        group = _same_prompt(capture, name, by_host, by_text)
+        if group is None:
+            group = _Group([])
+            groups.append(group)
+            if capture.text_digest is not None:
+                by_text.setdefault(capture.text_digest, []).append(group)
+        group.captures.append(capture)
+        if name is not None:
+            by_host.setdefault(name, group)
+    groups.sort(key=lambda group: (group.started_us, group.lead.capture_id))
+    return [group.captures for group in groups]
+
+
+def _same_prompt(
+    capture: Capture, name: str | None, by_host: Mapping[str, _Group], by_text: Mapping[int, list[_Group]]
+) -> _Group | None:
+    named = None if name is None else by_host.get(name)
+    if named is not None and named.lacks(capture.kind):
+        return named
+    if capture.text_digest is None:
+        return None
+    for group in by_text.get(capture.text_digest, ()):
+        near = capture.at_us - group.started_us <= JOIN_WINDOW_US
+        # Two captures that name different prompts are two prompts, however alike their texts are.
+        unnamed = capture.host_prompt_id is None or group.host_prompt_id is None
+        if near and unnamed and group.lacks(capture.kind):
+            return group
+    return None
+
+
+def build_turns(
+    agent_session_id: str,
+    captures: Sequence[Capture],
+    answers: Mapping[UUID, Answer],
+    seen: Sequence[Seen],
+    *,
+    openings: Mapping[UUID, Opening | None],
+    taken_names: Set[str] = frozenset(),
+) -> tuple[list[Turn], list[Aliases]]:
+    """The turns of a session's tail, in time order, and the ids they answer to.
+
+    `seen` is in time order. `openings`: how the turns at the tail's very beginning opened, by
+    their ids, since what was said before them is not at hand; empty where the tail is the whole session.
+    `taken_names`: prompt ids that name an earlier turn.
+    """
+    joined = [_Group(members) for members in join_captures(captures, taken_names)]
+    groups, ids = _named(agent_session_id, joined, taken_names)
+    assigned = _assign(groups, seen)
+    turns = [
+        _build(agent_session_id, turn_id, group, answers, own)
+        for turn_id, group, own in zip(ids, groups, assigned, strict=True)
+    ]
+    turns = _with_openings(turns, seen, openings)
+    aliases = [
+        Aliases(turn_id, _alias_ids(turn_id, group), _host_name(agent_session_id, turn_id, group))
+        for turn_id, group in zip(ids, groups, strict=True)
+    ]
+    return turns, aliases
+
+
+def _named(agent_session_id: str, groups: Sequence[_Group], taken_names: Set[str]) -> tuple[list[_Group], list[UUID]]:
+    """The groups in the order of their turns, time and then id, with their ids."""
+    named = zip(groups, _turn_ids(agent_session_id, groups, taken_names), strict=True)
+    ordered = sorted(named, key=lambda pair: (pair[0].started_us, pair[1]))
+    return [group for group, _ in ordered], [turn_id for _, turn_id in ordered]
+
+
+def _turn_ids(agent_session_id: str, groups: Sequence[_Group], taken_names: Set[str]) -> list[UUID]:
+    """The host's name for the prompt first; a name that is used twice counts for the first turn only."""
+    used = {turn_id_from_host(agent_session_id, name) for name in taken_names}
+    ids = []
+    for group in groups:
+        turn_id = turn_id_from_capture(group.lead.capture_id)
+        if group.host_prompt_id is not None:
+            named = turn_id_from_host(agent_session_id, group.host_prompt_id)
+            turn_id = turn_id if named in used else named
+        used.add(turn_id)
+        ids.append(turn_id)
+    return ids
+
+
+def _alias_ids(turn_id: UUID, group: _Group) -> tuple[UUID, ...]:
+    ids = {turn_id}
+    for capture in group.captures:
+        ids.update((capture.capture_id, turn_id_from_capture(capture.capture_id)))
+    return tuple(sorted(ids))
+
+
+def _host_name(agent_session_id: str, turn_id: UUID, group: _Group) -> str | None:
+    name = group.host_prompt_id
+    return name if name is not None and turn_id_from_host(agent_session_id, name) == turn_id else None
+
+
+def _assign(groups: Sequence[_Group], seen: Sequence[Seen]) -> list[list[Seen]]:
+    """Each observation belongs to the prompt it names, else to the last prompt before it."""
+    starts = [group.started_us for group in groups]
+    by_host: dict[str, int] = {}
+    for index, group in enumerate(groups):
+        for capture in group.captures:
+            if capture.host_prompt_id is not None:
+                by_host.setdefault(capture.host_prompt_id, index)
+    assigned: list[list[Seen]] = [[] for _ in groups]
+    if not groups:
+        return assigned
+    for each in seen:
+        named = by_host.get(each.observation.prompt_id or "")
+        index = named if named is not None else max(0, bisect_right(starts, each.at_us) - 1)
+        assigned[index].append(each)
+    return assigned
+
+
+def _build(
+    agent_session_id: str, turn_id: UUID, group: _Group, answers: Mapping[UUID, Answer], own: Sequence[Seen]
+) -> Turn:
+    lead = group.lead
+    answer = _answer(group, answers)
+    responses = [each for each in own if each.observation.kind == "response"]
+    work = sum_work([(each.position, each.observation) for each in own])
+    if answer is not None and not work.usage:
+        work = msgspec.structs.replace(work, usage=_answer_usage(answer))
+    last_seen_us = max((each.at_us for each in own if each.observation.kind not in NO_ACTIVITY), default=0)
+    response, response_position = _response(answer, responses)
+    return Turn(
+        turn_id=turn_id,
+        agent_session_id=agent_session_id,
+        started_us=group.started_us,
+        last_activity_us=max(
+            group.started_us, last_seen_us, answer.answered_us(lead.at_us) if answer is not None else 0
+        ),
+        capture_id=lead.capture_id,
+        position=lead.position,
+        prompt=lead.reading,
+        response=response,
+        response_position=response_position,
+        answered=answer is not None or bool(responses) or "a" in work.marks,
+        work=work,
+        opening=None,
+        closed_us=None,
+        closed_by=None,
+        cwd_digest=next((c.cwd_digest for c in group.captures if c.cwd_digest is not None), None),
+        elapsed_ms=None if answer is None else answer.elapsed_ms,
+        words_start=lead.words_start,
+        from_log=lead.kind == "log",
+    )
+
+
+def _answer(group: _Group, answers: Mapping[UUID, Answer]) -> Answer | None:
+    """The plugin's answer first, else that of the transcript."""
+    by_kind = sorted(group.captures, key=lambda capture: _LEADING.index(capture.kind))
+    return next((answers[c.capture_id] for c in by_kind if c.capture_id in answers), None)
+
+
+def _response(answer: Answer | None, responses: Sequence[Seen]) -> tuple[ResponseReading | None, int | None]:
+    if answer is not None:
+        return answer.reading, answer.position
+    if responses:
+        return responses[-1].observation.response, responses[-1].position
+    return None, None
+
+
+def _answer_usage(answer: Answer) -> tuple[ModelUsage, ...]:
+    """A response capture's numbers stand in where no request log covers the turn."""
+    counts = (answer.input_tokens, answer.output_tokens, answer.cache_read_tokens, answer.cache_write_tokens)
+    if all(count is None for count in counts) and answer.cost_usd_nano is None:
+        return ()
+    usage = ModelUsage(
+        model=answer.model or UNKNOWN_MODEL,
+        requests=1,
+        input_tokens=answer.input_tokens or 0,
+        output_tokens=answer.output_tokens or 0,
+        cache_read_tokens=answer.cache_read_tokens or 0,
+        cache_write_tokens=answer.cache_write_tokens or 0,
+        cost_usd_nano=answer.cost_usd_nano or 0,
+        unpriced_requests=int(answer.cost_usd_nano is None),
+        lower_bound_requests=int(answer.lower_bound),
+        response_requests=1,
+    )
+    return (usage,)
+
+
+def _with_openings(turns: Sequence[Turn], seen: Sequence[Seen], known: Mapping[UUID, Opening | None]) -> list[Turn]:
+    """Mark where the session was cleared or ended, and by which turn activity went on."""
+    starts = [turn.started_us for turn in turns]
+    openings: list[Opening | None] = [None] * len(turns)
+    closings: dict[int, tuple[int, Literal["clear", "end"]]] = {}
+    for each in seen:
+        closing = _closing(each.observation)
+        index = bisect_right(starts, each.at_us) - 1
+        if closing is None or index < 0 or (closing == "clear" and _clears(turns[index])):
+            continue
+        closings.setdefault(index, (each.at_us, closing))
+        if index + 1 < len(turns):
+            openings[index + 1] = closings[index][1]
+    for index, turn in enumerate(turns):
+        if _clears(turn):
+            openings[index] = "clear"
+            closings.setdefault(index - 1, (turn.started_us, "clear"))
+    if turns and not known:
+        openings[0] = "start"
+    for index, turn in enumerate(turns):
+        openings[index] = known.get(turn.turn_id, openings[index])
+    return [_placed(turn, openings[index], closings.get(index)) for index, turn in enumerate(turns)]
+
+
+def _clears(turn: Turn) -> bool:
+    return turn.prompt is not None and turn.prompt.clears
+
+
+def _placed(turn: Turn, opening: Opening | None, closing: tuple[int, Literal["clear", "end"]] | None) -> Turn:
+    closed_us, closed_by = closing or (None, None)
+    return msgspec.structs.replace(turn, opening=opening, closed_us=closed_us, closed_by=closed_by)
+
+
+def _closing(observation: Observation) -> Literal["clear", "end"] | None:
+    if observation.kind == "session_end":
+        return "clear" if observation.source == "clear" else "end"
+    if observation.kind == "session_start" and observation.source == "clear":
+        return "clear"
+    return None

@@ -1,0 +1,353 @@
+"""`POST /v1/prompts` and `POST /v1/prompts/response`: a turn, captured by an agent's plugin."""
+
+import re
+import uuid
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+import msgspec
+from quart_trio.wrappers import TrioResponse
+
+from aggregates.capture.commands import (
+    CapturePrompt,
+    CaptureResponse,
+    CompleteSetup,
+    ResponseContent,
+    canonical_bytes,
+    content_hash,
+)
+from aggregates.command import Refused
+from aggregates.ids import prompt_stream
+from aggregates.people.directory import Principal
+from aggregates.times import parse_instant
+from projections.facts.prompts import legacy_prompt
+from svc_http.bodies import Request, decoded, read_json
+from svc_http.errors import HttpError, bad_request, json_reply, no_content, not_found, refusal
+from svc_http.ports import Service
+
+SOURCE_DEFAULT = "claude-code"
+
+
+LEGACY_PLUGIN_VERSION_END = (0, 5, 1)
+
+
+LEGACY_END_US = parse_instant("2026-08-16T00:00:00Z")
+"""Selecting a prompt by its session alone: for plugins before this version, and before this time."""
+
+
+_Count = Annotated[int, msgspec.Meta(ge=0, le=2**53 - 1)]
+"""What JSON can carry exactly, and every table can hold."""
+
+
+_Milliseconds = Annotated[float, msgspec.Meta(ge=0, le=2**53 - 1)]
+
+
+_Usd = Annotated[float, msgspec.Meta(ge=0, le=1_000_000_000)]
+"""In nano-dollars still an integer of 64 bits."""
+
+
+_Name = Annotated[str, msgspec.Meta(min_length=1, max_length=1024, pattern=r"\S")]
+
+
+_Sha256 = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-fA-F]{64}\Z")]
+
+
+_OperationId = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
+
+
+def _null() -> msgspec.Raw:
+    return msgspec.Raw(b"null")
+
+
+class PromptBody(msgspec.Struct):
+    prompt_text: str
+    tool_session_id: _Name
+    source: _Name | None = None
+    cwd: Annotated[str, msgspec.Meta(max_length=32_767)] | None = None
+    metadata: msgspec.Raw = msgspec.field(default_factory=_null)
+    client_event_id: UUID | None = None
+    host_prompt_id: Annotated[str, msgspec.Meta(min_length=1, max_length=1024)] | None = None
+    submitted_at: str | None = None
+    original_char_count: _Count | None = None
+    untruncated_sha256: _Sha256 | None = None
+    truncated: bool | None = None
+
+
+class ResponseBody(msgspec.Struct):
+    prompt_id: UUID | None = None
+    client_event_id: UUID | None = None
+    tool_session_id: _Name | None = None
+    plugin_version: str | None = None
+    response_operation_id: _OperationId | None = None
+    responded_at: str | None = None
+    response_content_hash: _Sha256 | None = None
+    response_text: str | None = None
+    elapsed_ms: _Milliseconds | None = None
+    input_tokens: _Count | None = None
+    output_tokens: _Count | None = None
+    cache_read_tokens: _Count | None = None
+    cache_creation_tokens: _Count | None = None
+    model: Annotated[str, msgspec.Meta(max_length=256)] | None = None
+    cost_usd: _Usd | None = None
+    cost_catalog_revision: Annotated[int, msgspec.Meta(ge=1, le=2**53 - 1)] | None = None
+    cost_kind: Literal["public_list_price_estimate", "reported"] | None = None
+
+
+class Captured(msgspec.Struct):
+    id: UUID
+
+
+_PROMPT_DECODER = msgspec.json.Decoder(PromptBody)
+
+
+_RESPONSE_DECODER = msgspec.json.Decoder(ResponseBody)
+
+
+_METADATA_DECODER = msgspec.json.Decoder(dict[str, Any] | None)
+
+
+async def capture_prompt(service: Service, request: Request, caller: Principal) -> TrioResponse:
+    """201 with the prompt's id once it is on disk; 200 where the same capture was there before."""
+    body = await read_json(request, _PROMPT_DECODER)
+    if not body.prompt_text or body.prompt_text.isspace():
+        raise bad_request("prompt_text is blank; send the prompt as the developer wrote it")
+    reply = await service.send(_prompt_command(body, caller))
+    if isinstance(reply, Refused):
+        raise refusal(reply.reason, reply.message)
+    assert reply.id is not None, "a captured prompt has an id"
+    return json_reply(Captured(reply.id), 201 if reply.created else 200)
+
+
+def _prompt_command(body: PromptBody, caller: Principal) -> CapturePrompt:
+    developer_id, event_id = caller.scope.developer_id, body.client_event_id
+    return CapturePrompt(
+        organization_id=caller.scope.organization_id,
+        developer_id=developer_id,
+        prompt_id=uuid.uuid4() if event_id is None else prompt_stream(developer_id, event_id),
+        agent_session_id=body.tool_session_id,
+        source=body.source or SOURCE_DEFAULT,
+        text=body.prompt_text,
+        client_event_id=event_id,
+        host_prompt_id=body.host_prompt_id,
+        submitted_at_us=_instant("submitted_at", body.submitted_at),
+        cwd=body.cwd,
+        metadata_json=_metadata(body.metadata),
+        original_char_count=body.original_char_count,
+        untruncated_sha256=None if body.untruncated_sha256 is None else body.untruncated_sha256.lower(),
+        truncated=body.truncated,
+    )
+
+
+def _instant(name: str, text: str | None) -> int | None:
+    if text is None:
+        return None
+    try:
+        return parse_instant(text)
+    except ValueError as error:
+        raise bad_request(
+            f"{name} must be an ISO 8601 time of the years 1970 to 9998, like 2026-08-01T09:00:00Z"
+        ) from error
+
+
+def _metadata(raw: msgspec.Raw) -> str | None:
+    """The object's JSON text as it was sent."""
+    data = bytes(raw)
+    if data == b"null":
+        return None
+    try:
+        known = decoded(_METADATA_DECODER, data)
+    except HttpError as error:
+        raise bad_request(f"metadata: {error.message}") from error
+    return None if known is None else data.decode()
+
+
+# --- responses --------------------------------------------------------------------------------------------
+
+
+async def capture_response(service: Service, request: Request, caller: Principal) -> TrioResponse:
+    """204 once the response is on disk, and for every identical one after it."""
+    body = await read_json(request, _RESPONSE_DECODER)
+    content = _content(body)
+    prompt_id = _selected(body, caller)
+    if prompt_id is None:
+        prompt_id = await _legacy_selected(service, request, caller, body, content)
+    elif body.response_operation_id is None:
+        raise bad_request("response_operation_id is missing; send one that stays the same over retries")
+    reply = await service.send(_response_command(body, caller, prompt_id, content))
+    if isinstance(reply, Refused):
+        raise refusal(reply.reason, reply.message)
+    return no_content()
+
+
+def _content(body: ResponseBody) -> ResponseContent:
+    """The semantic content; refused where the client's own hash says that it is another one."""
+    content = ResponseContent(
+        response_text=body.response_text,
+        elapsed_ms=body.elapsed_ms,
+        input_tokens=body.input_tokens,
+        output_tokens=body.output_tokens,
+        cache_read_tokens=body.cache_read_tokens,
+        cache_creation_tokens=body.cache_creation_tokens,
+        model=body.model,
+        cost_usd=body.cost_usd,
+    )
+    expected = body.response_content_hash
+    if expected is not None and expected.lower() != content_hash(content):
+        raise bad_request(
+            "response_content_hash does not match: it is the SHA-256 of the RFC 8785 JSON of response_text and "
+            "the seven managed fields, absent ones null"
+        )
+    return content
+
+
+def _selected(body: ResponseBody, caller: Principal) -> UUID | None:
+    """The prompt that the body names; None where it names none by id."""
+    if body.prompt_id is not None:
+        return body.prompt_id
+    if body.client_event_id is not None:
+        return prompt_stream(caller.scope.developer_id, body.client_event_id)
+    return None
+
+
+async def _legacy_selected(
+    service: Service, request: Request, caller: Principal, body: ResponseBody, content: ResponseContent
+) -> UUID:
+    """The prompt that an old plugin means by naming its session only."""
+    session_id = body.tool_session_id
+    if session_id is None:
+        raise bad_request("no prompt is selected; send prompt_id or client_event_id")
+    if service.now_us() >= LEGACY_END_US or not _is_legacy_plugin(request, body.plugin_version):
+        raise bad_request(
+            "tool_session_id alone selects a prompt only for plugins before 0.5.1 and before "
+            "2026-08-16T00:00:00Z; update the plugin, or send prompt_id or client_event_id"
+        )
+    if body.response_operation_id is not None:
+        known = await service.operation_prompt(caller.scope, body.response_operation_id)
+        if known is not None:
+            return known
+    digest = service.digester(caller.scope).digest(canonical_bytes(content).decode())
+    found = await service.read(caller.scope, legacy_prompt, session_id, digest)
+    if found is None:
+        raise not_found("no prompt of yours in this session is without a response; capture the prompt first")
+    return found
+
+
+_VERSION_HEADER = re.compile(r"X-.+-Plugin-Version", re.IGNORECASE)
+
+
+_VERSION = re.compile(r"v?(\d{1,9})\.(\d{1,9})(?:\.(\d{1,9}))?(-[0-9A-Za-z.-]+)?(?:\+.*)?")
+
+
+def _is_legacy_plugin(request: Request, in_body: str | None) -> bool:
+    """Whether every version that was sent lies below 0.5.1; none sent counts as below."""
+    sent = [value for name, value in request.headers if _VERSION_HEADER.fullmatch(name)]
+    if in_body is not None:
+        sent.append(in_body)
+    return all(_is_below(version.strip(), LEGACY_PLUGIN_VERSION_END) for version in sent)
+
+
+def _is_below(version: str, end: tuple[int, int, int]) -> bool:
+    """By semantic versioning: a pre-release comes before its release. What is no version is not below."""
+    found = _VERSION.fullmatch(version)
+    if found is None:
+        return False
+    numbers = (int(found[1]), int(found[2]), int(found[3] or 0))
+    return numbers < end or (numbers == end and found[4] is not None)
+
+
+def _response_command(
+    body: ResponseBody, caller: Principal, prompt_id: UUID, content: ResponseContent
+) -> CaptureResponse:
+    return CaptureResponse(
+        organization_id=caller.scope.organization_id,
+        developer_id=caller.scope.developer_id,
+        prompt_id=prompt_id,
+        content=content,
+        response_operation_id=body.response_operation_id,
+        responded_at_us=_instant("responded_at", body.responded_at),
+        cost_catalog_revision=body.cost_catalog_revision,
+        cost_kind=body.cost_kind,
+    )
+
+
+# What a plugin asks for besides capturing: its configuration, the end of its setup, and an old stub.
+
+MAX_PROMPT_BYTES = 512 * 1024
+"""What a plugin is asked to cut a prompt to: even with every byte escaped as six, it fits one frame."""
+
+
+KEY_START_CHARACTERS = 12
+"""As much of a key as may be kept; a plugin that sends the whole key by mistake does not make us store it."""
+
+
+class CaptureConfig(msgspec.Struct):
+    prompts: bool
+    responses: bool
+    max_prompt_bytes: int
+
+
+class OtlpConfig(msgspec.Struct):
+    protocol: str
+    logs_endpoint: str
+    metrics_endpoint: str
+    traces_endpoint: str
+
+
+class PluginConfig(msgspec.Struct):
+    ingest_url: str
+    gateway_url: str | None
+    anthropic_base_url: str | None
+    dashboard_url: str | None
+    environment: str
+    capture: CaptureConfig
+    otlp: OtlpConfig
+
+
+class SetupBody(msgspec.Struct):
+    plugin_version: Annotated[str, msgspec.Meta(min_length=1, max_length=64, pattern=r"\S")]
+    key_prefix: Annotated[str, msgspec.Meta(max_length=128)] | None = None
+
+
+class PrismScores(msgspec.Struct):
+    scores: tuple[()] = ()
+    total: int = 0
+
+
+_SETUP_DECODER = msgspec.json.Decoder(SetupBody)
+
+
+async def config(service: Service, request: Request, caller: Principal) -> TrioResponse:
+    """Where to send what, and what to capture."""
+    settings = service.settings
+    url = settings.ingest_url.rstrip("/")
+    return json_reply(
+        PluginConfig(
+            ingest_url=url,
+            gateway_url=settings.gateway_url,
+            anthropic_base_url=settings.anthropic_base_url,
+            dashboard_url=settings.dashboard_url,
+            environment=settings.environment,
+            capture=CaptureConfig(settings.capture_prompts, settings.capture_responses, MAX_PROMPT_BYTES),
+            otlp=OtlpConfig("http/json", f"{url}/v1/logs", f"{url}/v1/metrics", f"{url}/v1/traces"),
+        )
+    )
+
+
+async def setup_complete(service: Service, request: Request, caller: Principal) -> TrioResponse:
+    """204 once it is on disk."""
+    body = await read_json(request, _SETUP_DECODER)
+    command = CompleteSetup(
+        organization_id=caller.scope.organization_id,
+        developer_id=caller.scope.developer_id,
+        plugin_version=body.plugin_version,
+        key_prefix=None if body.key_prefix is None else body.key_prefix[:KEY_START_CHARACTERS],
+    )
+    reply = await service.send(command)
+    if isinstance(reply, Refused):
+        raise refusal(reply.reason, reply.message)
+    return no_content()
+
+
+async def prism(service: Service, request: Request, caller: Principal) -> TrioResponse:
+    """The fixed shape that is left of an older score pipeline."""
+    return json_reply(PrismScores())

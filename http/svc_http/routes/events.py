@@ -1,0 +1,189 @@
+"""`GET /v1/score_v3/events`: what happens to the caller's sub-sessions, as server-sent events.
+
+A stream holds its place in the log and nothing else. What has changed since comes from the views by a query, so a burst
+is told as what it came to, and who was away goes on by the same query. Nothing is queued for anybody: while a client
+does not read, nothing is looked up for it, and after a while it is dropped.
+"""
+
+import re
+from collections import Counter
+from functools import partial
+from uuid import UUID
+
+import msgspec
+import structlog
+import trio
+from quart_trio.wrappers import TrioResponse
+from werkzeug.datastructures import Headers
+
+from aggregates.people.directory import Principal
+from aggregates.times import iso
+from projections.derive.changes import Change, Changes, changes_after_pause, changes_since, latest
+from svc_http.auth import caller_of_api
+from svc_http.bodies import Request
+from svc_http.connection import Streamed, Write
+from svc_http.errors import RETRY_AFTER_SECONDS, HttpError, unavailable
+from svc_http.listener import ByKey
+from svc_http.ports import Service, Unavailable
+
+PATH = "/v1/score_v3/events"
+FAMILY = "svc.score_v3.sub_session."
+
+HEARTBEAT_SECONDS = 15.0
+"""How often a client hears a comment, whatever else it hears; the contract's figure. As often, its key is looked up."""
+
+LOOK_SECONDS = 1.0
+"""Between two looks of one stream: what happens meanwhile is told as one."""
+
+RESUMED_US = 24 * 3_600_000_000
+"""Who was away for longer fetches everything again; the contract's figure."""
+
+CHANGES_MAX = 500
+"""What is told at once, some 100 KiB; to whom more happened, fetching everything is less."""
+
+STREAMS_MAX = 256
+"""In the process: each takes a query a second while anything happens, and some 100 KiB while it writes."""
+
+STREAMS_PER_DEVELOPER_MAX = 16
+"""A dashboard in as many tabs and on as many machines."""
+
+RECONNECT_MS = 3_000
+"""When a browser tries again after a stream has ended."""
+
+_POSITION = re.compile(r"[0-9]{1,19}")
+_ENCODER = msgspec.json.Encoder()
+
+log = structlog.get_logger()
+
+
+class EventData(msgspec.Struct, frozen=True):
+    """What an event carries; ids of null mean: everything may have changed."""
+
+    sub_session_id: str | None
+    agent_session_id: str | None
+    at: str
+
+
+def routes() -> tuple[ByKey, ...]:
+    """The route, with a count of the streams that are open through it."""
+    return (ByKey("GET", PATH, partial(events, OpenStreams())),)
+
+
+class OpenStreams:
+    """How many streams are open, by developer."""
+
+    def __init__(self) -> None:
+        self._count: Counter[UUID] = Counter()
+
+    def enter(self, developer_id: UUID) -> None:
+        """One more. Raises `HttpError` 429 or 503."""
+        if self._count[developer_id] >= STREAMS_PER_DEVELOPER_MAX:
+            message = f"you have {STREAMS_PER_DEVELOPER_MAX} event streams open; close one before you open another"
+            raise HttpError(429, message, {"Retry-After": str(RETRY_AFTER_SECONDS)})
+        if self._count.total() >= STREAMS_MAX:
+            raise unavailable(f"{STREAMS_MAX} event streams are open, as many as there may be; try again soon")
+        self._count[developer_id] += 1
+
+    def leave(self, developer_id: UUID) -> None:
+        """One less."""
+        self._count[developer_id] -= 1
+        if not self._count[developer_id]:
+            del self._count[developer_id]
+
+
+async def events(opened: OpenStreams, service: Service, request: Request, caller: Principal) -> TrioResponse:
+    """An answer that goes on until the client hangs up, stops reading or loses its key, or the server stops."""
+    first = await _first(service, request.headers, caller)
+    if request.method == "HEAD":
+        return _uncached(TrioResponse(b"", 200, content_type="text/event-stream"))
+    opened.enter(caller.scope.developer_id)
+
+    async def run(write: Write) -> None:
+        reason = "the client has gone, or did not read"
+        try:
+            reason = await _follow(service, request.headers, caller, first, write)
+        except Exception:
+            reason = "it broke"
+            log.exception("an event stream broke")
+        finally:
+            opened.leave(caller.scope.developer_id)
+            log.info("event stream ended", reason=reason)
+
+    return _uncached(Streamed(run, "text/event-stream"))
+
+
+def _uncached(response: TrioResponse) -> TrioResponse:
+    """Neither kept nor held back on its way."""
+    response.headers["Cache-Control"] = "no-store"
+    response.headers["X-Accel-Buffering"] = "no"
+    return response
+
+
+async def _first(service: Service, headers: Headers, caller: Principal) -> Changes:
+    """Where the stream begins, and what the client has missed."""
+    last = headers.get("Last-Event-ID", "")
+    if not last:
+        return await service.look(caller.scope, latest)
+    # What is no position was not told by this service; one of this length is beyond every log.
+    position = int(last) if _POSITION.fullmatch(last) else 10**19
+    since_us = service.now_us() - RESUMED_US
+    return await service.look(caller.scope, changes_after_pause, position, since_us, CHANGES_MAX)
+
+
+async def _follow(service: Service, headers: Headers, caller: Principal, first: Changes, write: Write) -> str:
+    """Tell what happens until that has to end; why it did."""
+    changes = first
+    await write(_opening(service, first))
+    beat_at = trio.current_time() + HEARTBEAT_SECONDS
+    while True:
+        with trio.move_on_at(beat_at):
+            if not await service.moved(changes.position):
+                return "the server stops"
+        try:
+            caller_of_api(service, headers)
+            changes = await service.look(caller.scope, changes_since, changes.position, CHANGES_MAX)
+        except (HttpError, Unavailable) as error:
+            await write(f": {error}\n\n".encode())
+            return str(error)
+        text = _told(service, changes)
+        if trio.current_time() >= beat_at:
+            text += _beat(changes)
+            beat_at = trio.current_time() + HEARTBEAT_SECONDS
+        if text:
+            await write(text.encode())
+        await trio.sleep_until(min(beat_at, trio.current_time() + LOOK_SECONDS))
+
+
+# --- the text of a stream -----------------------------------------------------------------------------------------
+
+
+def _opening(service: Service, first: Changes) -> bytes:
+    """Something to be sent at once, and what was missed."""
+    return f": {FAMILY}*\nretry: {RECONNECT_MS}\n\n{_told(service, first)}{_beat(first)}".encode()
+
+
+def _beat(changes: Changes) -> str:
+    """A comment, and the place to go on from, though there is nothing to tell."""
+    return f": \nid: {changes.position}\n\n"
+
+
+def _told(service: Service, changes: Changes) -> str:
+    """Each change as an event. A client that was cut off goes on from the last id that it has seen.
+
+    So of several that share a position only the last bears it; those before it bear the one before.
+    """
+    if changes.told is None:
+        return _event("updated", changes.position, EventData(None, None, iso(service.now_us())))
+    parts = []
+    for number, change in enumerate(changes.told, 1):
+        shared = number < len(changes.told) and changes.told[number].position == change.position
+        parts.append(_event(change.kind, change.position - shared, _data(change)))
+    return "".join(parts)
+
+
+def _data(change: Change) -> EventData:
+    return EventData(change.sub_session_id, change.agent_session_id, iso(change.at_us))
+
+
+def _event(kind: str, position: int, data: EventData) -> str:
+    return f"event: {FAMILY}{kind}\nid: {position}\ndata: {_ENCODER.encode(data).decode()}\n\n"

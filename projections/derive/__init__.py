@@ -1,0 +1,1 @@
+"""Derive turns, arcs and sub-sessions from the rows of facts."""

@@ -1,0 +1,195 @@
+"""Stage 2, second pass: the arcs of a developer become sub-sessions, and each is concluded.
+
+Only the neighbourhood of the arcs that changed is looked at: from the sub-session before the first of them to the
+first arc after the last of them that still opens a sub-session of its own. So a person's word joins neighbours in the
+order of their starts, whatever agent session they are of.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from uuid import UUID
+
+import msgspec
+
+from aggregates.event import Scope
+from aggregates.sub_sessions.arcs import Arc
+from aggregates.sub_sessions.merging import belongs_to
+from aggregates.sub_sessions.sub_session import SubSession, conclude
+from aggregates.turns.turn import Turn
+from projections.derive.rework import dependents_of
+from projections.derive.sessions import Refolded, arcs_of, turns_of
+from projections.derive.sub_session_rows import delete_sub_session, insert_sub_session
+from projections.facts.answers import answers_of, said_of
+from projections.reader import pack, unpack
+
+_ORDER = "ORDER BY started_us, arc_id"
+_DELETE_ARC = "DELETE FROM arcs WHERE arc_id = ? RETURNING sub_session_id"
+
+
+class Placed(msgspec.Struct, frozen=True):
+    """An arc and the sub-session it was last part of; None for an arc that is new."""
+
+    arc: Arc
+    sub_session_id: str | None
+
+
+def owners_of(db: sqlite3.Connection, sessions: Sequence[str]) -> dict[str, Scope]:
+    """Whose agent sessions are; those whose claim has not been seen are missing."""
+    query = (
+        "SELECT s.agent_session_id, s.organization_id, s.developer_id FROM json_each(?) k "
+        "JOIN sessions s ON s.agent_session_id = k.value"
+    )
+    rows = db.execute(query, (msgspec.json.encode(sessions).decode(),))
+    return {session: Scope(UUID(organization), UUID(developer)) for session, organization, developer in rows}
+
+
+class Rewritten(msgspec.Struct, frozen=True):
+    """What a regrouping changed."""
+
+    names: set[str]
+    """The sub-sessions written anew or taken away."""
+    dependents: set[str]
+    """Those whose rework verdict hung on them as they were before."""
+
+
+def regroup(db: sqlite3.Connection, scope: Scope, refolded: Sequence[Refolded]) -> Rewritten:
+    """Store the new arcs and conclude every sub-session they may have changed."""
+    before = [arc for each in refolded for arc in each.before]
+    after = [arc for each in refolded for arc in each.after]
+    times = [arc.started_us for arc in (*before, *after)]
+    if not times:
+        return Rewritten(set(), set())
+    start_us = _group_start_us(db, scope, min(times))
+    # A sub-session that loses an arc has changed, even where every arc that it keeps is as it was.
+    changed = {str(arc.arc_id) for arc in after} | _write_arcs(db, scope, before, after)
+    groups = _groups(_arcs_from(db, scope, start_us), max(times))
+    stale = _sub_sessions_between(db, scope, start_us, groups, max(times))
+    return _conclude_groups(db, scope, groups, changed, stale)
+
+
+def reconclude(db: sqlite3.Connection, scope: Scope, sub_session_id: str) -> None:
+    """Conclude one sub-session again, its arcs being as they are: a title was edited."""
+    arcs = arcs_of(db, sub_session_id)
+    if arcs:
+        delete_sub_session(db, sub_session_id)
+        _conclude(db, scope, arcs)
+
+
+def _group_start_us(db: sqlite3.Connection, scope: Scope, from_us: int) -> int:
+    """Where the sub-session before a time starts, so that no sub-session is cut in two."""
+    owner = (str(scope.organization_id), str(scope.developer_id))
+    before = (
+        "SELECT s.started_us FROM arcs a JOIN sub_sessions s ON s.sub_session_id = a.sub_session_id "
+        "WHERE a.organization_id = ? AND a.developer_id = ? AND a.started_us < ? "
+        "ORDER BY a.started_us DESC, a.arc_id DESC LIMIT 1"
+    )
+    row = db.execute(before, (*owner, from_us)).fetchone()
+    start_us: int = from_us if row is None else row[0]
+    at = (
+        "SELECT min(s.started_us) FROM arcs a JOIN sub_sessions s ON s.sub_session_id = a.sub_session_id "
+        "WHERE a.organization_id = ? AND a.developer_id = ? AND a.started_us = ?"
+    )
+    while True:
+        earliest = db.execute(at, (*owner, start_us)).fetchone()[0]
+        if earliest is None or earliest >= start_us:
+            return start_us
+        start_us = earliest
+
+
+def _write_arcs(db: sqlite3.Connection, scope: Scope, before: Iterable[Arc], after: Iterable[Arc]) -> set[str]:
+    """Replace arcs; one whose id stays keeps the mark of the sub-session it was part of.
+
+    The sub-sessions that lost an arc.
+    """
+    kept = {str(arc.arc_id) for arc in after}
+    gone = [str(arc.arc_id) for arc in before if str(arc.arc_id) not in kept]
+    lost = {row[0] for arc_id in gone for row in db.execute(_DELETE_ARC, (arc_id,)) if row[0] is not None}
+    owner = (str(scope.organization_id), str(scope.developer_id))
+    db.executemany(
+        "INSERT INTO arcs (arc_id, organization_id, developer_id, agent_session_id, started_us, body) "
+        "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (arc_id) DO UPDATE SET "
+        "agent_session_id = excluded.agent_session_id, started_us = excluded.started_us, body = excluded.body",
+        [(str(arc.arc_id), *owner, arc.agent_session_id, arc.started_us, pack(arc)) for arc in after],
+    )
+    return lost
+
+
+def _arcs_from(db: sqlite3.Connection, scope: Scope, start_us: int) -> Iterator[Placed]:
+    query = (
+        "SELECT body, sub_session_id FROM arcs "
+        f"WHERE organization_id = ? AND developer_id = ? AND started_us >= ? {_ORDER}"
+    )
+    for body, sub_session_id in db.execute(query, (str(scope.organization_id), str(scope.developer_id), start_us)):
+        yield Placed(unpack(body, Arc), sub_session_id)
+
+
+def _groups(placed: Iterator[Placed], last_changed_us: int) -> list[list[Placed]]:
+    """Sub-sessions from here on, up to the first later arc that opened one before and opens one now."""
+    groups: list[list[Placed]] = []
+    for each in placed:
+        if groups and belongs_to([member.arc for member in groups[-1]], each.arc):
+            groups[-1].append(each)
+            continue
+        if each.arc.started_us > last_changed_us and each.sub_session_id == str(each.arc.arc_id):
+            break
+        groups.append([each])
+    return groups
+
+
+def _sub_sessions_between(
+    db: sqlite3.Connection, scope: Scope, start_us: int, groups: Sequence[Sequence[Placed]], last_us: int
+) -> set[str]:
+    """The stored sub-sessions that the groups replace."""
+    stale = {each.sub_session_id for group in groups for each in group if each.sub_session_id is not None}
+    query = (
+        "SELECT sub_session_id FROM sub_sessions "
+        "WHERE organization_id = ? AND developer_id = ? AND started_us BETWEEN ? AND ?"
+    )
+    owner = (str(scope.organization_id), str(scope.developer_id))
+    stale.update(row[0] for row in db.execute(query, (*owner, start_us, last_us)))
+    return stale
+
+
+def _conclude_groups(
+    db: sqlite3.Connection,
+    scope: Scope,
+    groups: Sequence[Sequence[Placed]],
+    changed: set[str],
+    stale: set[str],
+) -> Rewritten:
+    kept = {name for group in groups if (name := _unchanged(db, group, changed)) is not None}
+    gone = sorted(stale - kept)
+    dependents = set().union(*(dependents_of(db, name) for name in gone))
+    for sub_session_id in gone:
+        delete_sub_session(db, sub_session_id)
+    fresh = [group for group in groups if str(group[0].arc.arc_id) not in kept]
+    names = {_conclude(db, scope, [each.arc for each in group]) for group in fresh}
+    return Rewritten(names.union(gone), dependents)
+
+
+def _unchanged(db: sqlite3.Connection, group: Sequence[Placed], changed: set[str]) -> str | None:
+    """The sub-session's id where the group holds just the arcs that it held before, and none of them changed."""
+    name = str(group[0].arc.arc_id)
+    if any(each.sub_session_id != name or str(each.arc.arc_id) in changed for each in group):
+        return None
+    count = db.execute("SELECT count(*) FROM arcs WHERE sub_session_id = ?", (name,)).fetchone()[0]
+    return name if count == len(group) else None
+
+
+def _conclude(db: sqlite3.Connection, scope: Scope, arcs: Sequence[Arc]) -> str:
+    turns = turns_of(db, arcs)
+    concluded: SubSession = conclude(arcs, turns, _following(db, turns[-1]), said_of(db, arcs), answers_of(db, arcs))
+    name = str(concluded.sub_session_id)
+    db.executemany("UPDATE arcs SET sub_session_id = ? WHERE arc_id = ?", [(name, str(arc.arc_id)) for arc in arcs])
+    insert_sub_session(db, scope, concluded)
+    return name
+
+
+def _following(db: sqlite3.Connection, last: Turn) -> Turn | None:
+    """The turn that comes next in the agent session of the last one."""
+    query = (
+        "SELECT body FROM turns WHERE agent_session_id = ? AND (started_us, turn_id) > (?, ?) "
+        "ORDER BY started_us, turn_id LIMIT 1"
+    )
+    row = db.execute(query, (last.agent_session_id, last.started_us, str(last.turn_id))).fetchone()
+    return None if row is None else unpack(row[0], Turn)

@@ -1,0 +1,204 @@
+"""What turns show that integrity flags rest on, and the flags of sessions and of a developer's clears.
+
+Each turn leaves a small sign in `turn_signs`. Where signs change, the flags of their session are found anew from all of
+them, and those of the developer's clears from the clears near by; so flags depend on the set of facts alone.
+
+Whether two prompts are alike takes their texts, which no table holds. Only neighbours within a minute and of like
+length are compared, once, with texts fetched from the log.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+
+import msgspec
+
+from aggregates.event import Scope, Span
+from aggregates.scores.integrity import (
+    CLEARS_US,
+    Clear,
+    Sign,
+    alike,
+    clears_of,
+    flags_of_session,
+    may_be_alike,
+    session_splitting,
+    sign_of,
+)
+from aggregates.turns.turn import Turn
+from projections.derive.sessions import Refolded, session_turns
+from projections.facts.flags import flag_row, insert_flags
+from projections.facts.rows import BEGINNING_US, END_US
+from projections.reader import Reader, TextRef, pack, unpack
+
+TEXTS_AT_ONCE = 32
+"""How many prompts are held to be compared; each may be as large as a prompt may be."""
+
+_OF_SESSIONS = "'auto_retry_storm', 'tiny_prompt_burst', 'pasted_inflation'"
+
+
+class TextsUnavailable(Exception):
+    """The log cannot be read at present: nothing may be concluded from texts that are only not at hand."""
+
+
+class _Kept(msgspec.Struct, frozen=True, array_like=True):
+    """A sign as it is stored, and where the prompt's text stands."""
+
+    sign: Sign
+    text: TextRef | None
+
+
+def flag_sessions(db: sqlite3.Connection, scope: Scope, refolded: Iterable[Refolded], reader: Reader) -> None:
+    """Find the flags of these sessions of one developer again; raises `TextsUnavailable`."""
+    changed_us: set[int] = set()
+    for each in refolded:
+        arcs = (*each.before, *each.after)
+        if arcs and _sign_again(db, arcs[0].agent_session_id, min(arc.started_us for arc in arcs), reader):
+            signs = _signs(db, arcs[0].agent_session_id)
+            _flag_session(db, scope, arcs[0].agent_session_id, signs)
+            changed_us |= _write_clears(db, scope, arcs[0].agent_session_id, signs)
+    if changed_us:
+        _flag_clears(db, scope, min(changed_us), max(changed_us))
+
+
+def _sign_again(db: sqlite3.Connection, session: str, from_us: int, reader: Reader) -> bool:
+    """Write the signs of a session's tail; whether any of them changed.
+
+    Whatever turns a batch changed began when or after the first arc that was built again did.
+    """
+    before = _kept(db, session, "started_us >= ? ORDER BY started_us, turn_id", from_us)
+    earlier = _kept(db, session, "started_us < ? ORDER BY started_us DESC, turn_id DESC LIMIT 1", from_us)
+    drafts = [_Kept(sign_of(turn), _text_of(turn)) for turn in session_turns(db, session, from_us)]
+    after = _compared([*earlier, *drafts], [*earlier, *before], reader)[len(earlier) :]
+    if after == before:
+        return False
+    db.execute("DELETE FROM turn_signs WHERE agent_session_id = ? AND started_us >= ?", (session, from_us))
+    db.executemany(
+        "INSERT INTO turn_signs VALUES (?, ?, ?, ?)",
+        [(str(each.sign.turn_id), session, each.sign.at_us, pack(each)) for each in after],
+    )
+    return True
+
+
+def _kept(db: sqlite3.Connection, session: str, condition: str, from_us: int) -> list[_Kept]:
+    query = f"SELECT body FROM turn_signs WHERE agent_session_id = ? AND {condition}"
+    return [unpack(row[0], _Kept) for row in db.execute(query, (session, from_us))]
+
+
+def _signs(db: sqlite3.Connection, session: str) -> list[Sign]:
+    return [each.sign for each in _kept(db, session, "started_us >= ? ORDER BY started_us, turn_id", BEGINNING_US)]
+
+
+def _text_of(turn: Turn) -> TextRef | None:
+    if turn.prompt is None:
+        return None
+    if not turn.from_log:
+        return TextRef(turn.position, "prompt")
+    return TextRef(turn.position, "words", Span(turn.words_start, turn.words_start + turn.prompt.characters))
+
+
+# --- whether prompts are alike --------------------------------------------------------------------------------
+
+_Pair = tuple[_Kept, _Kept]
+
+
+def _compared(drafts: Sequence[_Kept], known: Sequence[_Kept], reader: Reader) -> list[_Kept]:
+    """The signs in time order, each compared with the one before; the first is taken as it is.
+
+    What stood side by side before is not compared again.
+    """
+    told = {_names(*pair): pair[1].sign.alike for pair in pairwise(known)}
+    open_pairs = [pair for pair in pairwise(drafts) if may_be_alike(pair[0].sign, pair[1].sign)]
+    fresh = [pair for pair in open_pairs if _names(*pair) not in told]
+    told |= {_names(*pair): like for pair, like in _alike(fresh, reader)}
+    near = {_names(*pair) for pair in open_pairs}
+    return [*drafts[:1], *(_with_likeness(b, _names(a, b) in near and told[_names(a, b)]) for a, b in pairwise(drafts))]
+
+
+def _names(earlier: _Kept, later: _Kept) -> tuple[int, TextRef | None, int, TextRef | None]:
+    """Two neighbours, by their times and by where their texts stand."""
+    return earlier.sign.at_us, earlier.text, later.sign.at_us, later.text
+
+
+def _with_likeness(kept: _Kept, like: bool) -> _Kept:
+    return _Kept(msgspec.structs.replace(kept.sign, alike=like), kept.text)
+
+
+def _alike(pairs: Sequence[_Pair], reader: Reader) -> Iterator[tuple[_Pair, bool]]:
+    """Each pair, and whether its texts are alike; of those that are gone, whether they were while they were there."""
+    for start in range(0, len(pairs), TEXTS_AT_ONCE // 2):
+        some = pairs[start : start + TEXTS_AT_ONCE // 2]
+        texts = reader.texts(each.text for pair in some for each in pair)
+        for pair in some:
+            one, other = (None if each.text is None else texts[each.text] for each in pair)
+            yield pair, alike(one, other) if one is not None and other is not None else _stood_alike(pair, reader)
+
+
+def _stood_alike(pair: _Pair, reader: Reader) -> bool:
+    one, other = pair[0].text, pair[1].text
+    return one is not None and other is not None and reader.stood_alike(one, other)
+
+
+def texts_alike(db: sqlite3.Connection, session: str) -> Iterator[tuple[TextRef, TextRef]]:
+    """The neighbours in a session whose texts were found alike."""
+    for one, other in pairwise(_kept(db, session, "started_us >= ? ORDER BY started_us, turn_id", BEGINNING_US)):
+        if other.sign.alike and one.text is not None and other.text is not None:
+            yield one.text, other.text
+
+
+# --- flags of a session, and of a developer's clears ----------------------------------------------------------
+
+
+def _flag_session(db: sqlite3.Connection, scope: Scope, session: str, signs: Sequence[Sign]) -> None:
+    rows = [flag_row(scope, found, found.turn_id) for found in flags_of_session(session, signs)]
+    db.execute(f"DELETE FROM flags WHERE agent_session_id = ? AND kind IN ({_OF_SESSIONS})", (session,))
+    insert_flags(db, rows)
+
+
+def _write_clears(db: sqlite3.Connection, scope: Scope, session: str, signs: Sequence[Sign]) -> set[int]:
+    """The times at which a clear is new, gone, or over other files than before."""
+    query = "SELECT body FROM clears WHERE agent_session_id = ?"
+    before = {unpack(row[0], Clear) for row in db.execute(query, (session,))}
+    after = set(clears_of(session, signs))
+    if before != after:
+        db.execute("DELETE FROM clears WHERE agent_session_id = ?", (session,))
+        owner = (str(scope.organization_id), str(scope.developer_id))
+        db.executemany(
+            "INSERT INTO clears VALUES (?, ?, ?, ?, ?, ?)",
+            [(str(clear.turn_id), session, *owner, clear.at_us, pack(clear)) for clear in after],
+        )
+    return {clear.at_us for clear in before ^ after}
+
+
+def _flag_clears(db: sqlite3.Connection, scope: Scope, first_us: int, last_us: int) -> None:
+    """Find flags again among the clears from one time to another, and all that are linked to those without a pause.
+
+    A pause is longer than the rule's window, so nothing reaches across it.
+    """
+    owner = (str(scope.organization_id), str(scope.developer_id))
+    start_us = _reach(db, owner, first_us, back=True)
+    end_us = _reach(db, owner, last_us, back=False)
+    query = "SELECT body FROM clears WHERE organization_id = ? AND developer_id = ? AND at_us BETWEEN ? AND ?"
+    clears = [unpack(row[0], Clear) for row in db.execute(query, (*owner, start_us, end_us))]
+    rows = [flag_row(scope, found, found.turn_id) for found in session_splitting(clears)]
+    db.execute(
+        "DELETE FROM flags WHERE organization_id = ? AND developer_id = ? AND detected_at_us BETWEEN ? AND ? "
+        "AND kind = 'session_splitting'",
+        (*owner, start_us, end_us),
+    )
+    insert_flags(db, rows)
+
+
+def _reach(db: sqlite3.Connection, owner: tuple[str, str], from_us: int, *, back: bool) -> int:
+    """The last clear that is reached from a time without a pause, going back or forth; the time itself with none."""
+    bounds = (BEGINNING_US, from_us) if back else (from_us, END_US)
+    query = (
+        "SELECT at_us FROM clears WHERE organization_id = ? AND developer_id = ? AND at_us BETWEEN ? AND ? "
+        f"ORDER BY at_us {'DESC' if back else 'ASC'}"
+    )
+    reached_us = from_us
+    for (at_us,) in db.execute(query, (*owner, *bounds)):
+        if abs(at_us - reached_us) > CLEARS_US:
+            break
+        reached_us = at_us
+    return reached_us

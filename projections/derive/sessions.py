@@ -1,0 +1,272 @@
+"""Stage 2, first pass: the tail of a session that a batch touched becomes turns, and the turns become arcs.
+
+The rows are the state: whatever came before the earliest change is left alone, everything from there on is built
+again from the stored captures and observations. So the rows depend on the set of facts, not on their order.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from uuid import UUID
+
+import msgspec
+
+from aggregates.sub_sessions.arcs import Arc, cut_arcs
+from aggregates.turns.turn import Observation, Turn
+from aggregates.turns.turns import JOIN_WINDOW_US, Aliases, Answer, Capture, Seen, build_turns
+from projections.facts.answers import gap_answers, session_gaps
+from projections.facts.prices import priced_answer, priced_observation
+from projections.facts.rows import BEGINNING_US, END_US, Rows
+from projections.facts.telemetry import line_counts
+from projections.reader import TextRef, pack, unpack
+
+
+class Refolded(msgspec.Struct, frozen=True):
+    """The arcs of a session that were built again: as they were, and as they are."""
+
+    before: tuple[Arc, ...]
+    after: tuple[Arc, ...]
+
+
+def touched_from(db: sqlite3.Connection, rows: Rows) -> dict[str, int]:
+    """For every session a batch touched, the earliest time that may have changed."""
+    earliest: dict[str, int] = {}
+
+    def touch(session: str, at_us: int | None) -> None:
+        if at_us is not None:
+            earliest[session] = min(at_us, earliest.get(session, at_us))
+
+    for session, at_us in rows.touched_times:
+        touch(session, at_us)
+    hosts = set(rows.touched_hosts)
+    naming = {(str(row[1]), str(row[3])) for row in rows.captures if row[3] is not None}
+    for query, keys in ((_NAMED, hosts), (_NAMING, naming), (_ALIKE, rows.touched_texts)):
+        for session, at_us in db.execute(query, (msgspec.json.encode(sorted(keys)).decode(),)) if keys else ():
+            touch(session, at_us)
+    for session, at_us in _answered(db, rows.touched_captures):
+        touch(session, at_us)
+    return earliest
+
+
+# Each takes a JSON array of keys and gives, for every key, the session and the earliest time found: one statement for a
+# whole batch, since starting one costs more than a look-up.
+_NAMED = """
+SELECT k.value ->> 0, (SELECT min(at_us) FROM captures WHERE agent_session_id = k.value ->> 0
+    AND host_prompt_id = k.value ->> 1) FROM json_each(?) k
+"""
+
+
+_NAMING = """
+SELECT k.value ->> 0, (SELECT min(at_us) FROM observations WHERE agent_session_id = k.value ->> 0
+    AND prompt_id = k.value ->> 1) FROM json_each(?) k
+"""
+"""What named a prompt before that was captured lay with another turn, by its time, until now."""
+
+
+_ALIKE = f"""
+SELECT k.value ->> 0, (SELECT min(at_us) FROM captures WHERE agent_session_id = k.value ->> 0
+    AND text_digest = k.value ->> 1 AND at_us BETWEEN (k.value ->> 2) - {JOIN_WINDOW_US} AND k.value ->> 2)
+FROM json_each(?) k
+"""
+
+
+def _answered(db: sqlite3.Connection, captures: Sequence[str]) -> Iterable[tuple[str, int]]:
+    """Where the turn of an answered capture begins; joined by name, that may be long before the capture."""
+    query = (
+        "SELECT c.agent_session_id, min(c.at_us, coalesce(t.started_us, c.at_us)) FROM json_each(?) k "
+        "JOIN captures c ON c.capture_id = k.value "
+        "LEFT JOIN turn_alias a ON a.alias_id = c.capture_id LEFT JOIN turns t ON t.turn_id = a.turn_id"
+    )
+    return db.execute(query, (msgspec.json.encode(captures).decode(),)) if captures else ()
+
+
+def refold_session(db: sqlite3.Connection, session: str, from_us: int) -> Refolded:
+    """Build the session's turns and arcs again from the turn before `from_us` on."""
+    start_us = _anchor_us(db, session, from_us)
+    turns, aliases = _tail_turns(db, session, start_us)
+    _write_turns(db, session, start_us, turns, aliases)
+    if not turns:
+        return Refolded((), ())
+    return _refold_arcs(db, session, start_us)
+
+
+def _anchor_us(db: sqlite3.Connection, session: str, from_us: int) -> int:
+    """The start of the turn before the one that holds this time, strictly before it.
+
+    That turn may get a closing, or lose one. Where no turn lies before it, everything is built again: what was seen
+    before the first prompt belongs to the first turn.
+    """
+    before = "SELECT max(started_us) FROM turns WHERE agent_session_id = ? AND started_us < ?"
+    holding_us = db.execute(before, (session, from_us + 1)).fetchone()[0]
+    anchor_us = None if holding_us is None else db.execute(before, (session, holding_us)).fetchone()[0]
+    if anchor_us is None or db.execute(before, (session, anchor_us)).fetchone()[0] is None:
+        return BEGINNING_US
+    start_us: int = anchor_us
+    return start_us
+
+
+# --- turns ----------------------------------------------------------------------------------------------------
+
+
+def _tail_turns(db: sqlite3.Connection, session: str, start_us: int) -> tuple[list[Turn], list[Aliases]]:
+    captures = _tail_captures(db, session, start_us)
+    hosts = sorted({c.host_prompt_id for c in captures if c.host_prompt_id is not None})
+    taken = _taken_names(db, session, start_us, hosts)
+    seen = _tail_observations(db, session, start_us, [host for host in hosts if host not in taken])
+    answers = _answers(db, captures)
+    openings = {turn.turn_id: turn.opening for turn in session_turns(db, session, start_us, start_us)}
+    return build_turns(session, captures, answers, seen, openings=openings, taken_names=taken)
+
+
+def _taken_names(db: sqlite3.Connection, session: str, start_us: int, hosts: Sequence[str]) -> set[str]:
+    """Those of the host prompt ids that name a turn before this time."""
+    query = (
+        "SELECT t.host_prompt_id FROM json_each(?) h JOIN turns t "
+        "ON t.agent_session_id = ? AND t.host_prompt_id = h.value AND t.started_us < ?"
+    )
+    return {row[0] for row in db.execute(query, (msgspec.json.encode(hosts).decode(), session, start_us))}
+
+
+def _tail_captures(db: sqlite3.Connection, session: str, start_us: int) -> list[Capture]:
+    """Captures from a time on, less those that were joined to a turn before it."""
+    query = (
+        "SELECT c.body FROM captures c LEFT JOIN turn_alias a ON a.alias_id = c.capture_id "
+        "LEFT JOIN turns t ON t.turn_id = a.turn_id AND t.started_us < :start "
+        "WHERE c.agent_session_id = :session AND c.at_us >= :start AND t.turn_id IS NULL"
+    )
+    return [unpack(row[0], Capture) for row in db.execute(query, {"session": session, "start": start_us})]
+
+
+def _tail_observations(db: sqlite3.Connection, session: str, start_us: int, hosts: Sequence[str]) -> list[Seen]:
+    """Observations from a time on, less those that name an earlier prompt, and all that name one of the hosts."""
+    columns = "o.at_us, o.record_id, o.position, o.body, o.price"
+    by_time = (
+        f"SELECT {columns} FROM observations o LEFT JOIN turns t ON t.agent_session_id = o.agent_session_id "
+        "AND t.host_prompt_id = o.prompt_id AND t.started_us < :start "
+        "WHERE o.agent_session_id = :session AND o.at_us >= :start AND o.superseded = 0 AND t.turn_id IS NULL"
+    )
+    by_name = (
+        f"SELECT {columns} FROM observations o JOIN json_each(:hosts) h ON o.prompt_id = h.value "
+        "WHERE o.agent_session_id = :session AND o.at_us < :start AND o.superseded = 0"
+    )
+    bound = {"session": session, "start": start_us, "hosts": msgspec.json.encode(hosts).decode()}
+    rows = db.execute(f"{by_time} UNION ALL {by_name} ORDER BY 1, 2", bound)
+    seen = [
+        Seen(at, record_id, position, priced_observation(body, price)) for at, record_id, position, body, price in rows
+    ]
+    counts = line_counts(db, session, start_us)
+    return sorted(seen + counts, key=lambda each: (each.at_us, each.record_id)) if counts else seen
+
+
+def _answers(db: sqlite3.Connection, captures: Sequence[Capture]) -> dict[UUID, Answer]:
+    ids = msgspec.json.encode([capture.capture_id for capture in captures]).decode()
+    query = "SELECT a.capture_id, a.body, a.price FROM json_each(?) i JOIN answers a ON a.capture_id = i.value"
+    return {UUID(capture_id): priced_answer(body, price) for capture_id, body, price in db.execute(query, (ids,))}
+
+
+def _write_turns(
+    db: sqlite3.Connection, session: str, start_us: int, turns: Sequence[Turn], aliases: Sequence[Aliases]
+) -> None:
+    db.execute("DELETE FROM turns WHERE agent_session_id = ? AND started_us >= ?", (session, start_us))
+    hosts = {each.turn_id: each.host_prompt_id for each in aliases}
+    db.executemany(
+        "INSERT INTO turns VALUES (?, ?, ?, ?, ?)",
+        [(str(t.turn_id), session, t.started_us, hosts[t.turn_id], pack(t)) for t in turns],
+    )
+    db.executemany(
+        "INSERT INTO turn_alias VALUES (?, ?) "
+        "ON CONFLICT DO UPDATE SET turn_id = excluded.turn_id WHERE turn_id <> excluded.turn_id",
+        [(str(alias), str(each.turn_id)) for each in aliases for alias in each.ids],
+    )
+
+
+# --- arcs -----------------------------------------------------------------------------------------------------
+
+
+def _refold_arcs(db: sqlite3.Connection, session: str, start_us: int) -> Refolded:
+    base = _arc_to_start_from(db, session, start_us)
+    base_us = BEGINNING_US if base is None else base.started_us
+    turns = session_turns(db, session, base_us)
+    opened_by, shift = ("start", None) if base is None else (base.opened_by, base.shift)
+    after = cut_arcs(turns, opened_by, shift, session_gaps(db, session), gap_answers(db, session))
+    query = "SELECT body FROM arcs WHERE agent_session_id = ? AND started_us >= ? ORDER BY started_us, arc_id"
+    before = [unpack(row[0], Arc) for row in db.execute(query, (session, base_us))]
+    return Refolded(tuple(before), tuple(after))
+
+
+def _arc_to_start_from(db: sqlite3.Connection, session: str, start_us: int) -> Arc | None:
+    """The arc before the one that holds this time; None where that is the session's beginning.
+
+    The arc before, since what follows it may have changed; and one at whose start no earlier arc's turn stands,
+    so that a look-up by time finds its turns and no others.
+    """
+    query = "SELECT body FROM arcs WHERE agent_session_id = ? AND started_us < ? ORDER BY started_us DESC, arc_id DESC"
+    for number, row in enumerate(db.execute(query, (session, start_us))):
+        arc = unpack(row[0], Arc)
+        if number >= 1 and not _shares_its_start(db, arc):
+            return arc
+    return None
+
+
+def _shares_its_start(db: sqlite3.Connection, arc: Arc) -> bool:
+    query = "SELECT turn_id FROM turns WHERE agent_session_id = ? AND started_us = ?"
+    own = {str(turn_id) for turn_id in arc.turn_ids}
+    return any(row[0] not in own for row in db.execute(query, (arc.agent_session_id, arc.started_us)))
+
+
+def session_turns(db: sqlite3.Connection, session: str, from_us: int, to_us: int = END_US) -> list[Turn]:
+    """The turns of a session that started between two times, both included, in order."""
+    query = (
+        "SELECT body FROM turns WHERE agent_session_id = ? AND started_us BETWEEN ? AND ? ORDER BY started_us, turn_id"
+    )
+    return [unpack(row[0], Turn) for row in db.execute(query, (session, from_us, to_us))]
+
+
+# Arcs and their turns as they are stored.
+
+
+def arcs_of(db: sqlite3.Connection, sub_session_id: str) -> list[Arc]:
+    """Those of a sub-session, in the order of their starts."""
+    query = "SELECT body FROM arcs WHERE sub_session_id = ? ORDER BY started_us, arc_id"
+    return [unpack(row[0], Arc) for row in db.execute(query, (sub_session_id,))]
+
+
+def turns_of(db: sqlite3.Connection, arcs: Sequence[Arc]) -> list[Turn]:
+    """In time order, since arcs that a person joined may overlap."""
+    ids = msgspec.json.encode([turn_id for arc in arcs for turn_id in arc.turn_ids]).decode()
+    query = "SELECT t.body FROM json_each(?) i JOIN turns t ON t.turn_id = i.value ORDER BY t.started_us, t.turn_id"
+    return [unpack(row[0], Turn) for row in db.execute(query, (ids,))]
+
+
+def arc_before(db: sqlite3.Connection, arc: Arc) -> Arc | None:
+    """The arc before one in the same agent session; None where it is the first."""
+    query = (
+        "SELECT body FROM arcs WHERE agent_session_id = ? AND (started_us, arc_id) < (?, ?) "
+        "ORDER BY started_us DESC, arc_id DESC LIMIT 1"
+    )
+    row = db.execute(query, (arc.agent_session_id, arc.started_us, str(arc.arc_id))).fetchone()
+    return None if row is None else unpack(row[0], Arc)
+
+
+# What was said in a turn: which prompt it is called by, and where its words stand in the log.
+
+
+def prompt_id(turn: Turn) -> str:
+    """The id that a capture of it was answered with; that of the turn where only the agent's own log told of it."""
+    return str(turn.turn_id if turn.from_log else turn.capture_id)
+
+
+def response_ref(db: sqlite3.Connection, turn: Turn) -> TextRef | None:
+    """The words of its answer; None where they were not captured."""
+    position = turn.response_position
+    if position is None or turn.response is None:
+        return None
+    query = (
+        "SELECT body FROM observations WHERE agent_session_id = ? AND at_us BETWEEN ? AND ? AND position = ? "
+        "ORDER BY at_us DESC, record_id DESC"
+    )
+    span = (turn.agent_session_id, turn.started_us, turn.last_activity_us, position)
+    for row in db.execute(query, span):
+        seen = unpack(row[0], Observation)
+        if seen.kind == "response":
+            return TextRef(position, "words", seen.text)
+    return TextRef(position, "response")  # a plugin captured it

@@ -1,0 +1,255 @@
+"""Writing one concluded sub-session as rows, and taking it away again."""
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from functools import cache
+from uuid import UUID
+
+import msgspec
+
+from aggregates.event import Scope, Span
+from aggregates.judging.floor import Floor
+from aggregates.reading.verdicts import BOOLEANS, BooleanName, JudgeStatus, OutcomeVerdict, Rubric, applicable
+from aggregates.sub_sessions.merging import ReworkView
+from aggregates.sub_sessions.overrides import OVERRIDE_FIELDS, OverrideField, Said
+from aggregates.sub_sessions.sub_session import JudgedPrompt, SubSession
+from aggregates.turns.turn import ModelUsage, Turn
+from aggregates.turns.work import active_by_turns_us, file_totals, model_totals
+from projections.reader import TextRef, pack
+
+
+class Detail(msgspec.Struct, frozen=True, array_like=True):
+    """What is shown of a sub-session but never searched or summed."""
+
+    agent_session_ids: tuple[str, ...]
+    opened_by: str
+    closed_by: str | None
+    floor: Floor
+    first_title: TextRef | None
+    """From the first prompt, while it is open."""
+    goal_title: TextRef | None
+    """From the prompt that says what is wanted, once it has settled."""
+    summary: TextRef | None
+    edited_title: TextRef | None
+    edited_summary: TextRef | None
+    judge_status: JudgeStatus
+    confidence: float
+    outcome: OutcomeVerdict
+    latest_score: float | None
+    """The standing score of its latest classified prompt, 0-100."""
+
+
+class PromptBody(msgspec.Struct, frozen=True, array_like=True):
+    """What is shown of a prompt but never searched or summed."""
+
+    prompt: TextRef | None
+    response_position: int | None
+    elapsed_ms: int | None
+    rubric: Rubric
+    usage: tuple[ModelUsage, ...]
+
+
+def mask(names: Iterable[BooleanName]) -> int:
+    """A set of booleans as bits, the first boolean lowest."""
+    wanted = frozenset(names)
+    return sum(1 << bit for bit, name in enumerate(BOOLEANS) if name in wanted)
+
+
+@cache
+def unmask(bits: int) -> tuple[BooleanName, ...]:
+    """The booleans a mask names, in rubric order; there are 128 masks."""
+    return tuple(name for bit, name in enumerate(BOOLEANS) if bits >> bit & 1)
+
+
+def delete_sub_session(db: sqlite3.Connection, sub_session_id: str) -> None:
+    """Take every row of a sub-session away; its arcs and turns stay."""
+    for table in ("sub_sessions", "sub_session_files", "prompts"):
+        db.execute(f"DELETE FROM {table} WHERE sub_session_id = ?", (sub_session_id,))
+
+
+def insert_sub_session(db: sqlite3.Connection, scope: Scope, concluded: SubSession) -> None:
+    """Write every row of a sub-session. Whether it is rework is settled afterwards, by `reworks.py`."""
+    name = str(concluded.sub_session_id)
+    owner = (str(scope.organization_id), str(scope.developer_id))
+    totals, said, detail = concluded.totals, concluded.said, _detail(db, concluded)
+    turns = [judged.turn for judged in concluded.prompts]
+    row: dict[str, object] = {
+        "sub_session_id": name,
+        "organization_id": owner[0],
+        "developer_id": owner[1],
+        "agent_session_id": concluded.agent_session_ids[0],
+        "last_agent_session_id": concluded.agent_session_ids[-1],
+        "started_us": concluded.started_us,
+        "last_activity_us": concluded.last_activity_us,
+        "settles_at_us": concluded.settles_at_us,
+        "turns": len(concluded.prompts),
+        "floor_passed": int(concluded.floor.passed),
+        "trivia_reason": concluded.floor.reason,
+        "intent": concluded.intent,
+        "earned": mask(concluded.earned),
+        "goal_complete": int(concluded.goal_complete),
+        "reverts": int(concluded.reverts),
+        "rework_of": None,
+        "judged_intent": concluded.judged_intent,
+        "judged_goal_complete": int(concluded.judged_complete),
+        "judged_rework_of": None,
+        "said_rework": None if said.rework is None else int(said.rework),
+        "overridden": _overridden(said, detail),
+        **{field: getattr(totals, field) for field in totals.__struct_fields__},
+        "active_us": active_by_turns_us([(turn.started_us, turn.last_activity_us) for turn in turns]),
+        "models": pack(model_totals(turns)),
+        "rework_view": pack(_rework_view(concluded)),
+        "detail": pack(detail),
+    }
+    columns = ", ".join(row)
+    marks = ", ".join("?" * len(row))
+    db.execute(f"INSERT INTO sub_sessions ({columns}) VALUES ({marks})", tuple(row.values()))
+    _insert_files(db, name, turns)
+    _insert_prompts(db, name, owner, concluded)
+
+
+def _overridden(said: Said, detail: Detail) -> int:
+    """What people overrode of it, as bits, the first field lowest; a title of one's own is an override of the label."""
+    holds: dict[OverrideField, bool] = {
+        "boundary": said.boundary,
+        "completion": said.complete is not None,
+        "rollback": said.rework is not None,
+        "label": said.intent is not None or detail.edited_title is not None,
+    }
+    return sum(1 << bit for bit, field in enumerate(OVERRIDE_FIELDS) if holds[field])
+
+
+def _insert_files(db: sqlite3.Connection, name: str, turns: Sequence[Turn]) -> None:
+    rows = [
+        (
+            name,
+            file.digest,
+            int(file.edits > 0),
+            file.edits,
+            file.lines_added,
+            file.lines_removed,
+            file.edits_without_lines,
+            file.seen_us,
+            file.position,
+            file.path.start,
+            file.path.end,
+        )
+        for file in file_totals(turns)
+    ]
+    db.executemany("INSERT INTO sub_session_files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+
+
+def _insert_prompts(db: sqlite3.Connection, name: str, owner: tuple[str, str], concluded: SubSession) -> None:
+    applies = 0 if concluded.intent is None else mask(applicable(concluded.intent))
+    rows = []
+    for judged in concluded.prompts:
+        counted = concluded.qualifies and judged.rubric.status == "ok"
+        rows.append(
+            (
+                str(judged.turn.turn_id),
+                name,
+                *owner,
+                judged.turn.started_us,
+                judged.rubric.status,
+                int(counted),
+                applies,
+                mask(judged.standing_earned),
+                judged.standing_score,
+                pack(_prompt_body(judged)),
+            )
+        )
+    db.executemany("INSERT INTO prompts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+
+
+def _prompt_body(judged: JudgedPrompt) -> PromptBody:
+    turn = judged.turn
+    return PromptBody(
+        prompt=_text_ref(turn, None),
+        response_position=turn.response_position,
+        elapsed_ms=turn.elapsed_ms,
+        rubric=judged.rubric,
+        usage=turn.work.usage,
+    )
+
+
+def _rework_view(concluded: SubSession) -> ReworkView:
+    reading = None if concluded.goal is None else concluded.goal.prompt
+    touched = frozenset().union(*(judged.turn.work.touched_files for judged in concluded.prompts))
+    return ReworkView(
+        sub_session_id=concluded.sub_session_id,
+        agent_session_id=concluded.agent_session_ids[-1],
+        started_us=concluded.started_us,
+        ended_us=concluded.last_activity_us,
+        goal_complete=concluded.goal_complete,
+        changed_files=tuple(sorted(concluded.changed_files)),
+        touched_files=tuple(sorted(touched)),
+        goal_tokens=() if reading is None else reading.tokens,
+        reverts=concluded.reverts,
+        corrects=reading is not None and (reading.corrects or reading.reports_failure),
+    )
+
+
+# --- titles ---------------------------------------------------------------------------------------------------
+
+
+def _detail(db: sqlite3.Connection, concluded: SubSession) -> Detail:
+    first = next((j.turn for j in concluded.prompts if _speaks(j.turn)), concluded.prompts[0].turn)
+    goal = concluded.goal or first
+    title, summary = _edited(db, [judged.turn.turn_id for judged in concluded.prompts])
+    scores = [judged.standing_score for judged in concluded.prompts if judged.standing_score is not None]
+    return Detail(
+        agent_session_ids=concluded.agent_session_ids,
+        opened_by=concluded.opened_by,
+        closed_by=concluded.closed_by,
+        floor=concluded.floor,
+        first_title=_text_ref(first, None if first.prompt is None else first.prompt.title),
+        goal_title=_text_ref(goal, None if goal.prompt is None else goal.prompt.title),
+        summary=_text_ref(goal, None if goal.prompt is None else goal.prompt.summary),
+        edited_title=title,
+        edited_summary=summary,
+        judge_status=_status(concluded),
+        confidence=_confidence(concluded),
+        outcome=concluded.outcome,
+        latest_score=scores[-1] if scores else None,
+    )
+
+
+def _speaks(turn: Turn) -> bool:
+    return turn.prompt is not None and turn.prompt.navigational is None
+
+
+def _text_ref(turn: Turn, span: Span | None) -> TextRef | None:
+    """Where a turn's prompt, or a part of it, stands in the log; None where its text was not captured."""
+    if turn.prompt is None:
+        return None
+    if not turn.from_log:
+        return TextRef(turn.position, "prompt", span)
+    whole = Span(0, turn.prompt.characters) if span is None else span
+    return TextRef(turn.position, "words", Span(whole.start + turn.words_start, whole.end + turn.words_start))
+
+
+def _edited(db: sqlite3.Connection, turn_ids: list[UUID]) -> tuple[TextRef | None, TextRef | None]:
+    """A person's latest title, and latest summary, for the sub-session that holds any of these turns."""
+    query = (
+        "SELECT max(t.position), max(CASE WHEN t.has_summary THEN t.position END) FROM json_each(?) i "
+        "JOIN turn_alias a ON a.turn_id = i.value JOIN titles t ON t.turn_id = a.alias_id"
+    )
+    title, summary = db.execute(query, (msgspec.json.encode(turn_ids).decode(),)).fetchone()
+    return (
+        None if title is None else TextRef(title, "title"),
+        None if summary is None else TextRef(summary, "summary"),
+    )
+
+
+def _status(concluded: SubSession) -> JudgeStatus:
+    statuses = {judged.rubric.status for judged in concluded.prompts}
+    order: tuple[JudgeStatus, ...] = ("ok", "pending", "failed", "unclassified")
+    return next((status for status in order if status in statuses), "skipped")
+
+
+def _confidence(concluded: SubSession) -> float:
+    """That of the intent; a person who named it is sure."""
+    if concluded.said.intent is not None:
+        return 1.0
+    goal = concluded.goal
+    return next((j.rubric.confidence for j in concluded.prompts if goal is not None and j.turn is goal), 0.0)

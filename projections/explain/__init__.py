@@ -1,0 +1,1 @@
+"""Explain one sub-session: every verdict with its evidence."""

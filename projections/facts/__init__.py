@@ -1,0 +1,1 @@
+"""Facts: each event becomes rows."""

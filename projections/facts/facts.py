@@ -1,0 +1,228 @@
+"""Stage 1: each fact becomes rows keyed by session, time and id, and says what it touched.
+
+Readings are made here, outside any transaction, so that a fact that cannot be read spoils nothing else.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+import msgspec
+
+from aggregates.capture.commands import TRANSCRIPT_SUFFIX
+from aggregates.capture.events import (
+    MetricsCaptured,
+    PromptAnswered,
+    PromptCaptured,
+    RecordsCaptured,
+    SessionClaimed,
+    SetupCompleted,
+)
+from aggregates.event import Digester, Event
+from aggregates.judging.answers import JudgeAnswered
+from aggregates.prices.events import CatalogPublished, RequestsRepriced
+from aggregates.prices.prices import PriceBook, price_book
+from aggregates.reports.events import BackfillAdvanced, ReportEvent
+from aggregates.retained import Standing, of_prompt, of_response
+from aggregates.sub_sessions.events import GapCorrected, GoalCorrected, IntentCorrected, ReworkCorrected, TitleEdited
+from aggregates.sub_sessions.overrides import CorrectionEvent
+from aggregates.turns.turns import Answer, Capture
+from projections.facts.answers import add_answer, add_correction
+from projections.facts.flags import add_flags
+from projections.facts.prices import answer_price
+from projections.facts.reports import add_report
+from projections.facts.repricing import add_rejudging
+from projections.facts.rows import BEGINNING_US, Digesters, Reprice, Rows, add_capture, host_name, trusted
+from projections.facts.telemetry import add_points, add_records
+from projections.reader import pack
+
+
+def add_fact(rows: Rows, position: int, event: Event, digesters: Digesters, prices: PriceBook | None) -> None:
+    """The rows one fact stands for; none for facts that concern no session.
+
+    `prices`: the newest valid catalog at the fact's place in the log, None before there was one.
+    """
+    add_flags(rows, position, event)
+    match event:
+        case SessionClaimed():
+            owner = (event.agent_session_id, str(event.organization_id), str(event.developer_id))
+            rows.sessions.append(owner)
+            # Captures may have been waiting for the claim: derive the session from its beginning.
+            rows.touched_times.append((event.agent_session_id, BEGINNING_US))
+        case PromptCaptured():
+            _add_prompt(rows, position, event, digesters(event.developer_id))
+        case PromptAnswered():
+            _add_answer(rows, position, event, digesters(event.developer_id), prices)
+        case RecordsCaptured():
+            add_records(rows, position, event, digesters(event.developer_id), prices)
+        case MetricsCaptured():
+            add_points(rows, position, event)
+        case CatalogPublished():
+            snapshot = event.snapshot
+            rows.catalogs.append((snapshot.catalog_revision, snapshot.checksum_sha256, position, pack(snapshot)))
+        case RequestsRepriced() | BackfillAdvanced() | ReportEvent():
+            _add_order(rows, position, event)
+        case SetupCompleted():
+            rows.setups.append((str(event.developer_id),))
+        case TitleEdited() | GapCorrected() | GoalCorrected() | ReworkCorrected() | IntentCorrected() | JudgeAnswered():
+            _add_saying(rows, position, event)
+
+
+def _add_saying(rows: Rows, position: int, event: TitleEdited | CorrectionEvent | JudgeAnswered) -> None:
+    """What a person, or a text model, said about a sub-session."""
+    if isinstance(event, TitleEdited):
+        rows.titles.append((str(event.turn_id), position, int(event.summary is not None)))
+        rows.touched_turns.append(str(event.turn_id))
+    elif isinstance(event, JudgeAnswered):
+        add_answer(rows, position, event)
+    else:
+        add_correction(rows, position, event)
+
+
+def _add_order(rows: Rows, position: int, event: RequestsRepriced | BackfillAdvanced | ReportEvent) -> None:
+    """Work that was asked for, and how far it has come."""
+    match event:
+        case RequestsRepriced():
+            rows.repricings.append(_repricing(position, event))
+        case BackfillAdvanced():
+            add_rejudging(rows, event)
+        case ReportEvent():
+            add_report(rows, position, event)
+
+
+def _add_prompt(rows: Rows, position: int, event: PromptCaptured, digester: Digester) -> None:
+    shown = of_prompt(position, event.prompt, digester) or Standing(position)
+    capture = Capture(
+        capture_id=event.prompt_id,
+        kind="transcript" if event.source.endswith(TRANSCRIPT_SUFFIX) else "plugin",
+        at_us=trusted(event.submitted_at_us, event.received_at_us),
+        position=position,
+        host_prompt_id=host_name(event.host_prompt_id, event.agent_session_id),
+        text_digest=shown.text_digest,
+        reading=shown.prompt,
+        cwd_digest=event.cwd_digest,
+    )
+    add_capture(rows, event.agent_session_id, capture)
+
+
+def _repricing(position: int, event: RequestsRepriced) -> Reprice:
+    return Reprice(position, str(event.organization_id), event.catalog_revision, event.from_us, event.to_us)
+
+
+def _add_answer(rows: Rows, position: int, event: PromptAnswered, digester: Digester, prices: PriceBook | None) -> None:
+    shown = of_response(position, event.response, digester)
+    answer = Answer(
+        # Times that hang on the prompt's own time are settled when the turn is built.
+        at_us=trusted(event.responded_at_us, event.received_at_us),
+        timed=event.responded_at_us is not None,
+        position=position,
+        reading=None if shown is None else shown.response,
+        elapsed_ms=event.elapsed_ms,
+        model=event.model,
+        input_tokens=event.input_tokens,
+        output_tokens=event.output_tokens,
+        cache_read_tokens=event.cache_read_tokens,
+        cache_write_tokens=event.cache_creation_tokens,
+        cost_usd_nano=event.cost_usd_nano,
+    )
+    capture_id = str(event.prompt_id)
+    price = answer_price(prices, answer, answer.at_us)
+    rows.answers.append(
+        (
+            capture_id,
+            event.agent_session_id,
+            event.content_digest,
+            event.received_at_us,
+            position,
+            pack(answer),
+            None if price is None else pack(price),
+        )
+    )
+    rows.touched_captures.append(capture_id)
+
+
+# Stage 1 of a batch: what facts say, as rows. It asks no table, so another process can do it ahead of the writer.
+
+
+class Fact(Protocol):
+    """An event with its place in the log."""
+
+    @property
+    def position(self) -> int: ...
+    @property
+    def event(self) -> Event: ...
+
+
+Broken = list[tuple[int, str]]
+"""Positions of facts that break a rule, and how."""
+
+
+class Batch(msgspec.Struct, frozen=True):
+    """Some facts of the log that follow each other, as rows."""
+
+    position: int
+    """Of the last fact."""
+    checksum: bytes
+    """Of the last fact's event."""
+    events: int
+    newest_us: int
+    """The newest time of receipt among them."""
+    rows: Rows
+    broken: Broken
+
+
+Priced = tuple[Fact, PriceBook | None]
+"""A fact with the newest valid catalog at its place in the log."""
+
+
+def read_batch(
+    facts: Sequence[Fact], checksum: bytes, digesters: Digesters, prices: PriceBook | None
+) -> tuple[Batch, PriceBook | None]:
+    """The rows of facts, and the newest valid catalog after them. `prices`: the one before the first of them."""
+    with_prices, prices = priced(facts, prices)
+    rows, broken = _read_facts(with_prices, digesters)
+    newest_us = max([fact.event.received_at_us for fact in facts])
+    return Batch(facts[-1].position, checksum, len(facts), newest_us, rows, broken), prices
+
+
+def _read_facts(facts: Sequence[Priced], digesters: Digesters) -> tuple[Rows, Broken]:
+    rows = Rows()
+    try:
+        for fact, book in facts:
+            add_fact(rows, fact.position, fact.event, digesters, book)
+    except Exception:
+        # One of them breaks a rule, and what it left in the rows may be half of it.
+        return read_singly(facts, digesters)
+    return rows, []
+
+
+def read_singly(facts: Iterable[Priced], digesters: Digesters) -> tuple[Rows, Broken]:
+    """Of a fact that breaks a rule nothing is kept; of the others all is."""
+    rows = Rows()
+    broken: Broken = []
+    for fact, book in facts:
+        own = Rows()
+        try:
+            add_fact(own, fact.position, fact.event, digesters, book)
+            rows.extend(own)
+        except Exception as error:
+            broken.append((fact.position, reason(error)))
+    return rows, broken
+
+
+def priced(facts: Iterable[Fact], prices: PriceBook | None) -> tuple[list[Priced], PriceBook | None]:
+    """The facts with their catalogs, and the newest valid one after them."""
+    found: list[Priced] = []
+    for fact in facts:
+        found.append((fact, prices))
+        if isinstance(fact.event, CatalogPublished):
+            prices = price_book(fact.event.snapshot) or prices
+    return found, prices
+
+
+def reason(error: Exception) -> str:
+    """The kind of error and where it arose; never its text, which may quote a prompt."""
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    place = "" if traceback is None else f" in {traceback.tb_frame.f_code.co_qualname}, line {traceback.tb_lineno}"
+    return f"{type(error).__name__}{place}"

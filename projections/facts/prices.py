@@ -1,0 +1,98 @@
+"""The catalog as stage 1 needs it, and prices as they are stored beside what was observed.
+
+A price is made once, by the newest valid revision at the request's place in the log. Later revisions change nothing;
+only a repricing, itself a fact, prices what has no price yet.
+"""
+
+import sqlite3
+
+import msgspec
+
+from aggregates.prices.catalog import Snapshot
+from aggregates.prices.prices import Price, PriceBook, price_book
+from aggregates.turns.turn import Observation
+from aggregates.turns.turns import Answer
+from projections.reader import unpack
+
+END_POSITION = 2**63 - 1
+"""After every position of the log."""
+_BOOKS_MAX = 4
+_books: dict[tuple[int, str], PriceBook | None] = {}
+"""Books that were read lately, by revision and checksum: a snapshot is large, and asked for in every batch."""
+
+
+def newest_book(db: sqlite3.Connection) -> PriceBook | None:
+    """The prices of the newest valid revision; None before there is one."""
+    revisions = "SELECT revision FROM catalogs ORDER BY revision DESC"
+    books = (book_of(db, revision) for (revision,) in db.execute(revisions).fetchall())
+    return next((book for book in books if book is not None), None)
+
+
+def book_of(db: sqlite3.Connection, revision: int, before_position: int = END_POSITION) -> PriceBook | None:
+    """The prices of one revision; None where there is none before that position, or it is not valid."""
+    query = "SELECT checksum FROM catalogs WHERE revision = ? AND position < ?"
+    row = db.execute(query, (revision, before_position)).fetchone()
+    if row is None:
+        return None
+    key = (revision, row[0])
+    if key not in _books:
+        if len(_books) >= _BOOKS_MAX:
+            _books.clear()
+        body = db.execute("SELECT body FROM catalogs WHERE revision = ?", (revision,)).fetchone()[0]
+        _books[key] = price_book(unpack(body, Snapshot))
+    return _books[key]
+
+
+def price_of(
+    book: PriceBook | None,
+    model: str | None,
+    at_us: int,
+    input_tokens: int | None,
+    output_tokens: int | None,
+    cache_read_tokens: int | None,
+    cache_write_tokens: int | None,
+    cache_write_1h_tokens: int | None = None,
+) -> Price | None:
+    """What the catalog says these tokens cost; None where it does not know, or there is none."""
+    if book is None or model is None:
+        return None
+    found = book.price(
+        model,
+        at_us,
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        cache_read_tokens=cache_read_tokens,
+        cache_write_tokens=cache_write_tokens,
+        cache_write_1h_tokens=cache_write_1h_tokens,
+    )
+    return found if isinstance(found, Price) else None
+
+
+def answer_price(book: PriceBook | None, answer: Answer, at_us: int) -> Price | None:
+    """What a captured response cost by the catalog, where its capture did not say."""
+    if answer.cost_usd_nano is not None:
+        return None
+    counts = (answer.input_tokens, answer.output_tokens, answer.cache_read_tokens, answer.cache_write_tokens)
+    return price_of(book, answer.model, at_us, *counts)
+
+
+def priced_observation(body: bytes, price: bytes | None) -> Observation:
+    """An observation with the cost it was given, where its agent told none."""
+    seen = unpack(body, Observation)
+    if price is None:
+        return seen
+    given = unpack(price, Price)
+    return msgspec.structs.replace(seen, cost_usd_nano=given.cost_usd_nano, lower_bound=_is_lower_bound(given))
+
+
+def priced_answer(body: bytes, price: bytes | None) -> Answer:
+    """A captured response with the cost it was given, where its capture told none."""
+    answer = unpack(body, Answer)
+    if price is None:
+        return answer
+    given = unpack(price, Price)
+    return msgspec.structs.replace(answer, cost_usd_nano=given.cost_usd_nano, lower_bound=_is_lower_bound(given))
+
+
+def _is_lower_bound(price: Price) -> bool:
+    return price.kind == "catalog_lower_bound"

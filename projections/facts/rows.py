@@ -1,0 +1,109 @@
+"""The rows that facts stand for, by table, and what they touched: what stage 1 hands to stage 2."""
+
+from collections.abc import Callable
+from uuid import UUID
+
+import msgspec
+
+from aggregates.event import Digester
+from aggregates.turns.turns import SKEW_US, Capture
+from projections.reader import pack
+
+BEGINNING_US = -(1 << 62)
+END_US = 1 << 62
+"""Before and after every time that can be captured."""
+
+Row = tuple[object, ...]
+Digesters = Callable[[UUID], Digester]
+
+
+class Reprice(msgspec.Struct, frozen=True):
+    """Requests without a price get one, of this revision; only those that stand before it in the log."""
+
+    position: int
+    organization_id: str
+    catalog_revision: int
+    from_us: int
+    to_us: int
+
+
+class Rejudge(msgspec.Struct, frozen=True):
+    """Sub-sessions that started in a range are judged again; of everybody where no developer is named."""
+
+    organization_id: str
+    developer_id: str | None
+    from_us: int
+    to_us: int
+
+
+class Rows(msgspec.Struct):
+    """The rows of a batch of facts, by table, and what they touched."""
+
+    sessions: list[Row] = []
+    captures: list[Row] = []
+    answers: list[Row] = []
+    observations: list[Row] = []
+    edit_details: list[Row] = []
+    telemetry_records: list[Row] = []
+    metric_points: list[Row] = []
+    requests: list[Row] = []
+    titles: list[Row] = []
+    corrections: list[Row] = []
+    judge_answers: list[Row] = []
+    setups: list[Row] = []
+    catalogs: list[Row] = []
+    report_steps: list[Row] = []
+    repricings: list[Reprice] = []
+    rejudgings: list[Rejudge] = []
+    skews: list[Row] = []
+    flags: list[Row] = []
+    """Of those that one fact alone tells of."""
+    touched_times: list[tuple[str, int]] = []
+    """(agent session, time) of everything new in it."""
+    touched_hosts: list[tuple[str, str]] = []
+    """(agent session, host prompt id) that something new belongs to."""
+    touched_texts: list[tuple[str, int, int]] = []
+    """(agent session, text digest, time) of new captures."""
+    touched_captures: list[str] = []
+    """Captures that were answered, or of whose turn a person said something."""
+    touched_turns: list[str] = []
+    """Turns whose sub-session got a new title."""
+    touched_twins: list[tuple[str, str]] = []
+    """(agent session, twin key) of what another capture may have reported as well."""
+
+    def extend(self, other: "Rows") -> None:
+        """Take the rows of further facts."""
+        for name in self.__struct_fields__:
+            getattr(self, name).extend(getattr(other, name))
+
+
+def trusted(said_us: int | None, received_us: int) -> int:
+    """The time that was said; that of receipt where none was, or one too far ahead of the server's."""
+    if said_us is None or said_us > received_us + SKEW_US:
+        return received_us
+    return said_us
+
+
+def host_name(prompt_id: str | None, agent_session_id: str) -> str | None:
+    """Gemini names a prompt like its session; such a name tells prompts apart no more than none."""
+    return None if prompt_id == agent_session_id else prompt_id
+
+
+def add_capture(rows: Rows, session: str, capture: Capture) -> None:
+    """A capture of a prompt, whoever reported it."""
+    rows.captures.append(
+        (
+            str(capture.capture_id),
+            session,
+            capture.at_us,
+            capture.host_prompt_id,
+            capture.text_digest,
+            int(capture.kind == "plugin"),
+            pack(capture),
+        )
+    )
+    rows.touched_times.append((session, capture.at_us))
+    if capture.host_prompt_id is not None:
+        rows.touched_hosts.append((session, capture.host_prompt_id))
+    if capture.text_digest is not None:
+        rows.touched_texts.append((session, capture.text_digest, capture.at_us))

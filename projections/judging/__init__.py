@@ -1,0 +1,1 @@
+"""Read what a text model is to be asked."""

@@ -1,0 +1,1 @@
+"""Read costs: team cost and model usage."""

@@ -1,0 +1,328 @@
+"""What developers spent within a window: how it is summed, and the part of it that is not archived.
+
+Requests are summed alike here and in the archive. A turn that only a plugin's response capture tells about has no
+request; it counts at the time of its prompt.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
+from uuid import UUID
+
+import msgspec
+
+from aggregates.event import Scope
+from aggregates.people.directory import Stay
+from aggregates.times import Window
+from aggregates.turns.turn import ModelUsage
+from projections.derive.sub_session_rows import PromptBody
+from projections.reader import Reader, sum_in_halves, unpack, whole_sums
+
+CoverageReason = Literal["complete", "file_budget", "byte_budget"]
+
+
+class Spent(msgspec.Struct, frozen=True):
+    """Sums over the answered requests of one developer, and how many of them lack a number."""
+
+    requests: int = 0
+    unpriced: int = 0
+    lower_bound: int = 0
+    """Priced, but some of their cache writes may have cost more."""
+    unmeasured: int = 0
+    """Requests whose tokens nobody told."""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    cost_usd_nano: int = 0
+
+    def __add__(self, other: "Spent") -> "Spent":
+        return Spent(*(mine + theirs for mine, theirs in zip(_values(self), _values(other), strict=True)))
+
+    @property
+    def total_tokens(self) -> int:
+        """All four kinds."""
+        return self.input_tokens + self.output_tokens + self.cache_read_tokens + self.cache_write_tokens
+
+
+def _values(spent: Spent) -> tuple[int, ...]:
+    values: tuple[int, ...] = msgspec.structs.astuple(spent)
+    return values
+
+
+_COUNTS = 4
+
+
+_TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+
+
+SUMS = ", ".join(
+    (
+        "count(*)",
+        "count(*) FILTER (WHERE cost_usd_nano IS NULL)",
+        "count(*) FILTER (WHERE cost_kind = 'catalog_lower_bound')",
+        f"count(*) FILTER (WHERE coalesce({', '.join(_TOKENS)}) IS NULL)",
+        *(sum_in_halves(name) for name in (*_TOKENS, "cost_usd_nano")),
+    )
+)
+"""What makes a `Spent` of rows of `requests`, in the SQL that SQLite and DuckDB share."""
+
+
+COUNTS = "NOT failed AND NOT superseded"
+"""Which requests count: answered ones, and each once however many captures told of it."""
+
+
+ByDeveloper = dict[UUID, Spent]
+
+
+RequestKey = tuple[str, int, str]
+"""Developer, time and record id."""
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """A window, and the stays in the team that fall into it."""
+
+    window: Window
+    stays: tuple[Stay, ...]
+
+
+class Coverage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Whether a read of the archive saw all there is."""
+
+    reason: CoverageReason = "complete"
+    """`file_budget` also where files could not be read."""
+    read_batches: int = 0
+    dropped_files: int = 0
+    """Files that were left out, whether for a budget or with a file of their day that could not be read."""
+    unreadable_files: int = 0
+
+
+class LivePart(msgspec.Struct, frozen=True):
+    """What the views say of a window beyond what is archived."""
+
+    spent: ByDeveloper
+    changed: list[RequestKey]
+    """The window's requests that changed since: what the archive says of them is out of date."""
+
+
+class Reading(msgspec.Struct, frozen=True):
+    """What was found of a window."""
+
+    spent: ByDeveloper
+    coverage: Coverage
+
+
+# What changed lately is little, what a window holds is much: the pluses and the materializing keep SQLite to that way.
+_LIVE = (
+    "WITH stays(developer_id, start_us, end_us) AS MATERIALIZED "
+    "(SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(:stays)), "
+    "changed AS MATERIALIZED (SELECT * FROM requests WHERE changed_position > :after "
+    f"AND +organization_id = :organization AND {COUNTS}) "
+    f"SELECT r.developer_id, {SUMS} FROM changed r JOIN stays s ON s.developer_id = r.developer_id "
+    "AND r.at_us >= s.start_us AND r.at_us < s.end_us GROUP BY r.developer_id"
+)
+
+
+_KEYS = (
+    "SELECT developer_id, at_us, record_id FROM requests WHERE changed_position > :after "
+    "AND +organization_id = :organization AND +at_us >= :start AND +at_us < :end"
+)
+
+
+_PROMPTS = (
+    "SELECT body FROM prompts WHERE organization_id = ? AND developer_id = ? AND at_us >= ? AND at_us < ? "
+    "ORDER BY at_us, turn_id"
+)
+
+
+def live_part(db: sqlite3.Connection, organization_id: UUID, asked: Asked, after: int) -> LivePart:
+    """Requests that changed after a position of the log, and turns that only response captures tell about."""
+    spent = dict(_requests(db, organization_id, asked.stays, after))
+    for stay in asked.stays:
+        told = _told_by_responses(db, organization_id, stay)
+        if told.requests:
+            add_spent(spent, {stay.developer_id: told})
+    return LivePart(spent, _changed(db, organization_id, asked.window, after))
+
+
+def spending_in_views(reader: Reader, scope: Scope, asked: Sequence[Asked]) -> list[Reading]:
+    """Every request of the windows from the views alone, as if nothing were archived."""
+    return [Reading(live_part(reader.db, scope.organization_id, each, 0).spent, Coverage()) for each in asked]
+
+
+def add_spent(spent: ByDeveloper, more: ByDeveloper) -> None:
+    """Add one part to another, developer by developer."""
+    for developer_id, sums in more.items():
+        spent[developer_id] = spent.get(developer_id, Spent()) + sums
+
+
+def spent_rows(rows: Iterable[Sequence[Any]]) -> ByDeveloper:
+    """Rows of a developer's id and `SUMS`, as they come from either store."""
+    return {UUID(developer_id): _spent(values) for developer_id, *values in rows}
+
+
+def _spent(values: Sequence[int]) -> Spent:
+    return Spent(*values[:_COUNTS], *whole_sums(values[_COUNTS:]))
+
+
+def _requests(db: sqlite3.Connection, organization_id: UUID, stays: Sequence[Stay], after: int) -> ByDeveloper:
+    listed = msgspec.json.encode([(stay.developer_id, stay.start_us, stay.end_us) for stay in stays]).decode()
+    bound = {"stays": listed, "after": after, "organization": str(organization_id)}
+    return spent_rows(db.execute(_LIVE, bound))
+
+
+def _changed(db: sqlite3.Connection, organization_id: UUID, window: Window, after: int) -> list[RequestKey]:
+    bound = {"after": after, "organization": str(organization_id), "start": window.start_us, "end": window.end_us}
+    return db.execute(_KEYS, bound).fetchall()
+
+
+def _told_by_responses(db: sqlite3.Connection, organization_id: UUID, stay: Stay) -> Spent:
+    bodies = db.execute(_PROMPTS, (str(organization_id), str(stay.developer_id), stay.start_us, stay.end_us))
+    usage = [each for row in bodies for each in unpack(row[0], PromptBody).usage if each.response_requests]
+    return sum(map(_of_usage, usage), Spent())
+
+
+def _of_usage(usage: ModelUsage) -> Spent:
+    tokens = (usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens)
+    unmeasured = 0 if any(tokens) else usage.requests
+    counts = (usage.requests, usage.unpriced_requests, usage.lower_bound_requests, unmeasured)
+    return Spent(*counts, *tokens, usage.cost_usd_nano)
+
+
+# What a team spent in a window: the answer made of what was read, and which amounts it leaves open.
+#
+# An amount is shown only where it is known whole; docs/wire.md says when that is.
+
+NANO = 1_000_000_000
+
+
+class Rollup(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The team's sums. A number that is not known whole is None."""
+
+    cost_usd: float | None
+    lower_bound_cost_usd: float | None
+    """What was spent at the least, where the cost is not known whole or a price is a lower bound; else None."""
+    input_tokens: int | None
+    output_tokens: int | None
+    cache_read_tokens: int | None
+    cache_creation_tokens: int | None
+    request_count: int | None
+    unmeasured_requests: int | None
+    """Requests whose tokens nobody told; where there are any, the token sums are None."""
+    is_estimate: bool = True
+
+
+class Member(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One developer's part, for the days in the team."""
+
+    developer_id: UUID
+    display_name: str
+    cost_usd: float | None
+    total_tokens: int | None
+    request_count: int | None
+    share: float | None
+    """Of the team's cost, 0 to 1."""
+
+
+class PricingCoverage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Whether requests could be priced."""
+
+    priced_requests: int | None
+    unpriced_requests: int | None
+    lower_bound_requests: int | None
+    """Of the priced ones: those whose cache writes may have cost more."""
+    ratio: float | None
+    """Priced of all; None where there are none."""
+
+
+class TeamCost(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What a team spent in a window, and in the one before."""
+
+    is_partial: bool
+    prev_is_partial: bool
+    read_coverage: Coverage
+    prev_read_coverage: Coverage
+    cost_ranking_available: bool
+    rollup: Rollup
+    members: list[Member]
+    """By cost, the highest first, where everybody's is known; else by name."""
+    pricing_coverage: PricingCoverage
+    prev_cost_usd: float | None
+
+
+def team_cost(names: Mapping[UUID, str], current: Reading, previous: Reading) -> TeamCost:
+    """The answer for a window. `names`: everybody who was in the team within it."""
+    partial = current.coverage.reason != "complete"
+    total = sum(current.spent.values(), Spent())
+    members = _members(names, current.spent, _cost_usd(total, partial), partial)
+    ranked = all(member.cost_usd is not None for member in members)
+    return TeamCost(
+        is_partial=partial,
+        prev_is_partial=previous.coverage.reason != "complete",
+        read_coverage=current.coverage,
+        prev_read_coverage=previous.coverage,
+        cost_ranking_available=ranked,
+        rollup=_rollup(total, partial),
+        members=sorted(members, key=_rank) if ranked else members,
+        pricing_coverage=_pricing(total, partial),
+        prev_cost_usd=_previous_usd(previous),
+    )
+
+
+def _cost_usd(spent: Spent, partial: bool) -> float | None:
+    """None where it is not known whole. Requests that all cost nothing are no exact zero: only no request is."""
+    nought_is_doubtful = spent.requests > 0 and spent.cost_usd_nano == 0
+    return None if partial or spent.unpriced or nought_is_doubtful else spent.cost_usd_nano / NANO
+
+
+def _previous_usd(previous: Reading) -> float | None:
+    return _cost_usd(sum(previous.spent.values(), Spent()), previous.coverage.reason != "complete")
+
+
+def _rollup(total: Spent, partial: bool) -> Rollup:
+    below = partial or total.unpriced or total.lower_bound
+    known = not partial and not total.unmeasured
+    return Rollup(
+        cost_usd=_cost_usd(total, partial),
+        lower_bound_cost_usd=total.cost_usd_nano / NANO if below and total.cost_usd_nano > 0 else None,
+        input_tokens=total.input_tokens if known else None,
+        output_tokens=total.output_tokens if known else None,
+        cache_read_tokens=total.cache_read_tokens if known else None,
+        cache_creation_tokens=total.cache_write_tokens if known else None,
+        request_count=None if partial else total.requests,
+        unmeasured_requests=None if partial else total.unmeasured,
+    )
+
+
+def _members(
+    names: Mapping[UUID, str], spent: Mapping[UUID, Spent], total_usd: float | None, partial: bool
+) -> list[Member]:
+    by_name = sorted(names, key=lambda developer_id: (names[developer_id], developer_id))
+    return [_member(each, names[each], spent.get(each, Spent()), total_usd, partial) for each in by_name]
+
+
+def _rank(member: Member) -> float:
+    """The highest cost first; equal ones stay in the order of their names."""
+    return -(member.cost_usd or 0.0)
+
+
+def _member(developer_id: UUID, name: str, spent: Spent, total_usd: float | None, partial: bool) -> Member:
+    cost_usd = _cost_usd(spent, partial)
+    return Member(
+        developer_id=developer_id,
+        display_name=name,
+        cost_usd=cost_usd,
+        total_tokens=None if partial or spent.unmeasured else spent.total_tokens,
+        request_count=None if partial else spent.requests,
+        share=cost_usd / total_usd if cost_usd is not None and total_usd else None,
+    )
+
+
+def _pricing(total: Spent, partial: bool) -> PricingCoverage:
+    priced = total.requests - total.unpriced
+    return PricingCoverage(
+        priced_requests=None if partial else priced,
+        unpriced_requests=None if partial else total.unpriced,
+        lower_bound_requests=None if partial else total.lower_bound,
+        ratio=None if partial or not total.requests else priced / total.requests,
+    )

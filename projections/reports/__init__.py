@@ -1,0 +1,1 @@
+"""Read what reports and days tell."""

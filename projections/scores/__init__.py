@@ -1,0 +1,1 @@
+"""Read scores: score, skill, insights, activity, integrity, throttle, peers."""

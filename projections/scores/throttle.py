@@ -1,0 +1,277 @@
+"""What throttling cost within a range, for one developer or for the members of a team.
+
+The detectors look at the requests of the range only; how long a model usually takes is told by those before it. Reads
+are bounded: a developer's own read is whole or is refused, a team's says that it is partial.
+"""
+
+import sqlite3
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from aggregates.event import Scope
+from aggregates.people.directory import Stay
+from aggregates.scores.throttle import (
+    BASELINE_REQUESTS_MAX,
+    BASELINE_US,
+    SERVER_ERRORS,
+    SPIKE_MIN_MS,
+    ApiRequest,
+    Detector,
+    ThrottleEvent,
+    Timing,
+    throttle_events,
+)
+from aggregates.scores.throttle_advice import Recommendation, recommendations
+from aggregates.times import Window, iso
+from projections.reader import Reader
+
+PERSONAL_REQUESTS_MAX = 200_000
+"""A developer's own read is refused where the range holds more requests: about half a year of heavy work."""
+TEAM_REQUESTS_MAX = 400_000
+"""A team's read looks at the newest of each member; nobody is cut while somebody else may have more."""
+OUTSIDE_FAILURES_MAX = 50_000
+"""How many failures of the provider, anywhere in the organization, are looked at for outages."""
+
+_US_PER_SECOND = 1_000_000
+_US_PER_HOUR = 3600 * _US_PER_SECOND
+
+
+class ShownEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One thing that held requests up; the last three are there for outages alone."""
+
+    detector: Detector
+    timestamp: str
+    session_id: str | None
+    details: str
+    estimated_delay_secs: float
+    confidence: float | UnsetType | None = UNSET
+    incident_name: str | UnsetType | None = UNSET
+    incident_url: str | UnsetType | None = UNSET
+
+
+class DetectorCount(msgspec.Struct, frozen=True):
+    """How many events a detector found."""
+
+    detector: Detector
+    count: int
+
+
+class ThrottleSummary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The events together."""
+
+    total_events: int
+    estimated_hours_lost: float
+    by_detector: list[DetectorCount]
+    total_api_requests: int
+
+
+class ThrottleImpact(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What throttling cost within a range."""
+
+    is_partial: bool
+    events: list[ShownEvent]
+    summary: ThrottleSummary
+    recommendations: list[Recommendation]
+
+
+def personal_throttle(reader: Reader, scope: Scope, window: Window) -> ThrottleImpact | None:
+    """Of one developer, newest event first; None where the range holds more than may be read at once."""
+    requests = _requests(reader.db, scope, window, PERSONAL_REQUESTS_MAX + 1)
+    failures = _server_failures(reader.db, scope, window)
+    if len(requests) > PERSONAL_REQUESTS_MAX or len(failures) > OUTSIDE_FAILURES_MAX:
+        return None
+    events = _events(reader.db, scope, requests, failures)
+    return _impact(events, len(requests), is_partial=False)
+
+
+def team_throttle(reader: Reader, scope: Scope, stays: Sequence[Stay], window: Window) -> ThrottleImpact:
+    """Of the stays in a team of this organization within a window together; no event says whose it is.
+
+    An outage that several of them saw is one event with the delays of all.
+    """
+    failures = _server_failures(reader.db, scope, window)
+    members = [(Scope(scope.organization_id, stay.developer_id), Window(stay.start_us, stay.end_us)) for stay in stays]
+    counts = [_count(reader.db, *each) for each in members]
+    most = _share(counts, TEAM_REQUESTS_MAX)
+    events: list[ThrottleEvent] = []
+    for member, days in members:
+        requests = _requests(reader.db, member, days, most)
+        events += _events(reader.db, member, requests, failures)
+    nameless = (msgspec.structs.replace(event, session_id=None) for event in _joined(events))
+    is_partial = len(failures) > OUTSIDE_FAILURES_MAX or max(counts, default=0) > most
+    return _impact(list(nameless), sum(counts), is_partial=is_partial)
+
+
+def _share(counts: Sequence[int], budget: int) -> int:
+    """How many of each may be taken so that all stay within the budget; who has fewer leaves more to others."""
+    left = budget
+    for taken, count in enumerate(sorted(counts)):
+        share = left // (len(counts) - taken)
+        if count > share:
+            return share
+        left -= count
+    return max(counts, default=0)
+
+
+def _joined(events: Iterable[ThrottleEvent]) -> list[ThrottleEvent]:
+    """With one event for each outage, at the time at which the first of the team saw it."""
+    joined: list[ThrottleEvent] = []
+    outages: dict[int, int] = {}
+    for event in sorted(events, key=lambda event: event.at_us):
+        place = None if event.outage_us is None else outages.setdefault(event.outage_us, len(joined))
+        if place is None or place == len(joined):
+            joined.append(event)
+        else:
+            joined[place] = msgspec.structs.replace(joined[place], waits=(*joined[place].waits, *event.waits))
+    return joined
+
+
+def _impact(events: Sequence[ThrottleEvent], requests: int, *, is_partial: bool) -> ThrottleImpact:
+    counts = Counter(event.detector for event in events)
+    hours: defaultdict[Detector, float] = defaultdict(float)
+    for event in events:
+        hours[event.detector] += event.delay_us / _US_PER_HOUR
+    summary = ThrottleSummary(
+        total_events=len(events),
+        estimated_hours_lost=sum(event.delay_us for event in events) / _US_PER_HOUR,
+        by_detector=[DetectorCount(detector, count) for detector, count in sorted(counts.items())],
+        total_api_requests=requests,
+    )
+    return ThrottleImpact(
+        is_partial=is_partial,
+        events=[_shown(event) for event in sorted(events, key=lambda event: -event.at_us)],
+        summary=summary,
+        recommendations=recommendations(hours),
+    )
+
+
+def _shown(event: ThrottleEvent) -> ShownEvent:
+    shown = ShownEvent(
+        detector=event.detector,
+        timestamp=iso(event.at_us),
+        session_id=event.session_id,
+        details=event.details,
+        estimated_delay_secs=event.delay_us / _US_PER_SECOND,
+    )
+    if event.detector != "service_outage":
+        return shown
+    # There is no status source yet that would name an incident.
+    return msgspec.structs.replace(shown, confidence=event.confidence, incident_name=None, incident_url=None)
+
+
+# --- requests -------------------------------------------------------------------------------------------------
+
+_Row = tuple[Any, ...]
+_MINE = (
+    "FROM requests WHERE developer_id = :developer AND +organization_id = :organization "
+    "AND at_us >= :start AND at_us < :end AND superseded = 0 "
+)
+
+
+def _events(
+    db: sqlite3.Connection, scope: Scope, rows: Sequence[_Row], failures: Sequence[tuple[str, int]]
+) -> list[ThrottleEvent]:
+    turns = _turns(db, scope, {row[2] for row in rows if row[5] and row[2] is not None})
+    requests = [
+        ApiRequest(at_us, record_id, session, turns.of(session, prompt_id, at_us), model, bool(failed), *rest)
+        for at_us, record_id, session, prompt_id, model, failed, *rest in rows
+    ]
+    own_id = str(scope.developer_id)
+    elsewhere = [at_us for developer_id, at_us in failures if developer_id != own_id]
+    return throttle_events(requests, _timings(db, scope, requests), elsewhere)
+
+
+def _requests(db: sqlite3.Connection, scope: Scope, window: Window, most: int) -> list[_Row]:
+    """The newest of a developer's requests in the range."""
+    columns = "at_us, record_id, agent_session_id, prompt_id, model, failed, status_code, retry_after_ms, duration_ms "
+    newest = "ORDER BY at_us DESC, record_id DESC LIMIT :most"
+    return db.execute(f"SELECT {columns}{_MINE}{newest}", _bound(scope, window) | {"most": most}).fetchall()
+
+
+def _count(db: sqlite3.Connection, scope: Scope, window: Window) -> int:
+    count: int = db.execute(f"SELECT count(*) {_MINE}", _bound(scope, window)).fetchone()[0]
+    return count
+
+
+def _server_failures(db: sqlite3.Connection, scope: Scope, window: Window) -> list[tuple[str, int]]:
+    """(developer, time) of what failed by the provider's fault in the organization; one more than may be looked at."""
+    query = (
+        "SELECT developer_id, at_us FROM requests WHERE organization_id = :organization AND failed = 1 "
+        "AND at_us >= :start AND at_us < :end AND superseded = 0 AND status_code BETWEEN :least AND :greatest "
+        "ORDER BY at_us DESC LIMIT :most"
+    )
+    least, greatest = SERVER_ERRORS
+    codes = {"least": least, "greatest": greatest, "most": OUTSIDE_FAILURES_MAX + 1}
+    return db.execute(query, _bound(scope, window) | codes).fetchall()
+
+
+def _timings(db: sqlite3.Connection, scope: Scope, requests: Sequence[ApiRequest]) -> list[Timing]:
+    """The last durations before these requests of each model that might have been slow in them."""
+    slow = {each.model for each in requests if each.model is not None and (each.duration_ms or 0) > SPIKE_MIN_MS}
+    if not slow:
+        return []
+    query = (
+        "SELECT at_us, model, duration_ms FROM (SELECT at_us, model, duration_ms, row_number() OVER "
+        f"(PARTITION BY model ORDER BY at_us DESC, record_id DESC) AS place {_MINE} "
+        "AND failed = 0 AND duration_ms IS NOT NULL AND model IN (SELECT value FROM json_each(:models))) "
+        "WHERE place <= :most"
+    )
+    first_us = min(each.at_us for each in requests)
+    before = Window(first_us - BASELINE_US, first_us)
+    models = {"models": _json(sorted(slow)), "most": BASELINE_REQUESTS_MAX}
+    return [Timing(*row) for row in db.execute(query, _bound(scope, before) | models)]
+
+
+def _bound(scope: Scope, window: Window) -> dict[str, Any]:
+    return {
+        "organization": str(scope.organization_id),
+        "developer": str(scope.developer_id),
+        "start": window.start_us,
+        "end": window.end_us,
+    }
+
+
+def _json(names: Sequence[str]) -> str:
+    return msgspec.json.encode(names).decode()
+
+
+# --- turns ----------------------------------------------------------------------------------------------------
+
+
+class _Turns:
+    """Which turn of its agent session a request belongs to: by the prompt it names, else by its time."""
+
+    def __init__(self, rows: Iterable[tuple[str, int, str | None, str]]) -> None:
+        self._named: dict[tuple[str, str], str] = {}
+        self._starts: defaultdict[str, list[int]] = defaultdict(list)
+        self._ids: defaultdict[str, list[str]] = defaultdict(list)
+        for session, started_us, host_prompt_id, turn_id in rows:
+            self._starts[session].append(started_us)
+            self._ids[session].append(turn_id)
+            if host_prompt_id is not None:
+                self._named[session, host_prompt_id] = turn_id
+
+    def of(self, session: str | None, prompt_id: str | None, at_us: int) -> str | None:
+        """None where it cannot be told."""
+        if session is None:
+            return prompt_id
+        if prompt_id is not None and prompt_id != session:
+            return self._named.get((session, prompt_id), prompt_id)
+        place = bisect_right(self._starts.get(session, ()), at_us)
+        return self._ids[session][place - 1] if place else None
+
+
+def _turns(db: sqlite3.Connection, scope: Scope, sessions: Iterable[str]) -> _Turns:
+    query = (
+        "SELECT t.agent_session_id, t.started_us, t.host_prompt_id, t.turn_id FROM json_each(:sessions) AS asked "
+        "JOIN sessions AS s ON s.agent_session_id = asked.value AND s.organization_id = :organization "
+        "AND s.developer_id = :developer JOIN turns AS t ON t.agent_session_id = s.agent_session_id "
+        "ORDER BY t.started_us"
+    )
+    owner = {"organization": str(scope.organization_id), "developer": str(scope.developer_id)}
+    return _Turns(db.execute(query, owner | {"sessions": _json(sorted(sessions))}))

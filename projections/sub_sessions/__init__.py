@@ -1,0 +1,1 @@
+"""Read sub-sessions: the list, one in detail, overrides."""

@@ -1,0 +1,1 @@
+"""Read telemetry: records and use."""

@@ -1,0 +1,1 @@
+"""Actors: one a developer; each decides, appends and replies."""

@@ -1,0 +1,344 @@
+"""One actor per developer: a task with a bounded mailbox that decides, appends, adopts and replies, in this order.
+
+All commands that wait are decided together, one after the other, and appended as one: the second sees what the
+first will have done, and nothing is adopted before the append has returned. An append that the store refuses, or of
+which nobody knows whether it happened, makes the actor forget all it knew of the streams and look them up again;
+ids are deterministic, so deciding twice never captures twice.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+from uuid import UUID
+
+import structlog
+import trio
+
+from aggregates.command import Context, Decision, Reply
+from aggregates.decide import (
+    AnyCommand,
+    ForgetDeveloper,
+    StreamState,
+    decide,
+    evolve,
+    required_streams,
+    touched_streams,
+)
+from aggregates.event import Digester, Event
+from svc.actors.mailbox import Busy, Letter
+from svc.limits import (
+    ACTOR_BATCH_COMMANDS_MAX,
+    ACTOR_IDLE_SECONDS,
+    ACTOR_RETRIES_MAX,
+    ACTOR_STREAMS_MAX,
+    DECIDE_INLINE_BYTES_MAX,
+    FLIGHT_BYTES_MAX,
+    MAILBOX_COMMANDS_MAX,
+    RESTART_SECONDS_MAX,
+    RESTART_SECONDS_MIN,
+)
+from svc.log.codec import NewEvent
+from svc.log.folder import Clock
+from svc.log.journal import Journal, Saturated, rough_bytes
+from svc.log.store import Conflict, EventStore, KeyUnusable, StoreUnavailable
+from svc.log.vault import Vault
+
+log = structlog.get_logger()
+
+CommandLetter = Letter[AnyCommand, Reply]
+
+
+class Known(NamedTuple):
+    """A stream as far as it was read: how many events it has, and its state."""
+
+    version: int
+    state: StreamState | None
+
+
+EMPTY = Known(0, None)
+
+
+class Streams:
+    """The small streams an actor has seen lately, and on top of them what the batch at hand would make of them."""
+
+    def __init__(self, store: EventStore) -> None:
+        self._store = store
+        self._known: OrderedDict[UUID, Known] = OrderedDict()
+        self._tentative: dict[UUID, Known] = {}
+
+    def states(self, ids: Sequence[UUID]) -> dict[UUID, StreamState]:
+        """The states of those that exist as far as is known."""
+        found = {stream_id: self._look(stream_id).state for stream_id in ids}
+        return {stream_id: state for stream_id, state in found.items() if state is not None}
+
+    def stage(self, events: Sequence[tuple[UUID, Event]]) -> list[NewEvent]:
+        """The events with their versions, as if those staged before them stood in the log already."""
+        staged = []
+        for stream_id, event in events:
+            known = self._look(stream_id)
+            staged.append(NewEvent(stream_id, known.version + 1, event))
+            self._tentative[stream_id] = Known(known.version + 1, evolve(known.state, event))
+        return staged
+
+    def adopt(self) -> None:
+        """What was staged stands in the log."""
+        for stream_id, known in self._tentative.items():
+            self._remember(stream_id, known)
+        self._tentative.clear()
+
+    def discard(self) -> None:
+        """What was staged does not stand in the log."""
+        self._tentative.clear()
+
+    def forget(self) -> None:
+        """Nobody knows what stands in the log."""
+        self._tentative.clear()
+        self._known.clear()
+
+    async def load(self, ids: Sequence[UUID]) -> None:
+        """Read the streams that are not known."""
+        for stream_id in ids:
+            if stream_id not in self._known:
+                self._remember(stream_id, await trio.to_thread.run_sync(self._read, stream_id))
+
+    def _read(self, stream_id: UUID) -> Known:
+        known = EMPTY
+        for recorded in self._store.read_stream(stream_id, open_words=False):
+            known = Known(recorded.version, evolve(known.state, recorded.event))
+        return known
+
+    def _look(self, stream_id: UUID) -> Known:
+        return self._tentative.get(stream_id) or self._known.get(stream_id, EMPTY)
+
+    def _remember(self, stream_id: UUID, known: Known) -> None:
+        self._known[stream_id] = known
+        self._known.move_to_end(stream_id)
+        while len(self._known) > ACTOR_STREAMS_MAX:
+            self._known.popitem(last=False)
+
+
+class Means(NamedTuple):
+    """What every actor works with."""
+
+    store: EventStore
+    journal: Journal
+    vault: Vault
+    clock: Clock
+    redaction: Callable[[UUID], bool]
+    """Whether an organization has secrets taken out of its texts."""
+
+
+class DeveloperActor:
+    """Decides for one developer; the only writer of that developer's streams."""
+
+    def __init__(self, developer_id: UUID, means: Means, acknowledged: Callable[[UUID, int], None]) -> None:
+        self._developer_id = developer_id
+        self._means = means
+        self._acknowledged = acknowledged
+        self._streams = Streams(means.store)
+        self._doubtful = False
+        """Whether an append failed of which nobody knows if it happened, and none went through since."""
+        self._send, self._receive = trio.open_memory_channel[CommandLetter](MAILBOX_COMMANDS_MAX)
+
+    def post(self, letter: CommandLetter) -> None:
+        """Put a letter into the mailbox; `Busy` where that is full."""
+        try:
+            self._send.send_nowait(letter)
+        except trio.WouldBlock:
+            raise Busy(f"{MAILBOX_COMMANDS_MAX} captures of this developer wait already") from None
+
+    @property
+    def letters(self) -> int:
+        """How many wait in the mailbox."""
+        return self._receive.statistics().current_buffer_used
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no letter waits."""
+        return self.letters == 0
+
+    async def run(self) -> None:
+        """Work through the mailbox until it has been empty for a while."""
+        while True:
+            letter = None
+            with trio.move_on_after(ACTOR_IDLE_SECONDS):
+                letter = await self._receive.receive()
+            if letter is None:
+                return
+            await self._handle([letter, *self._waiting()])
+
+    def _waiting(self) -> list[CommandLetter]:
+        letters: list[CommandLetter] = []
+        while len(letters) < ACTOR_BATCH_COMMANDS_MAX:
+            try:
+                letters.append(self._receive.receive_nowait())
+            except trio.WouldBlock:
+                break
+        return letters
+
+    async def _handle(self, letters: list[CommandLetter]) -> None:
+        """Carry out a batch; if the store refuses it, one command at a time."""
+        try:
+            conflict = not await self._attempt(letters, required_streams)
+            for letter in letters if conflict else ():
+                await self._alone(letter)
+        finally:
+            for letter in letters:
+                letter.fail(StoreUnavailable("this developer's actor stopped; send the capture again"))
+
+    async def _alone(self, letter: CommandLetter) -> None:
+        for _ in range(ACTOR_RETRIES_MAX):
+            if await self._attempt([letter], touched_streams):
+                return
+        letter.fail(StoreUnavailable("others wrote to the same streams again and again; send the capture again"))
+
+    async def _attempt(
+        self, letters: Sequence[CommandLetter], streams_of: Callable[[AnyCommand], Sequence[UUID]]
+    ) -> bool:
+        """Decide and append once; False where the store refused the append and it is worth another look."""
+        decided: list[tuple[CommandLetter, Decision]] = []
+        staged: list[NewEvent] = []
+        try:
+            for letter in letters:
+                await self._streams.load(streams_of(letter.command))
+                decision = await self._decide(letter)
+                if decision is not None:
+                    staged += self._streams.stage(decision.events)
+                    decided.append((letter, decision))
+            if staged:
+                positions = await self._means.journal.append(staged)
+                self._streams.adopt()
+                self._acknowledged(self._developer_id, positions[-1])
+                self._doubtful = False
+            elif self._doubtful:
+                self._acknowledged(self._developer_id, await self._found_on_disk())
+                self._doubtful = False
+        except Conflict:
+            self._streams.forget()
+            return False
+        except (StoreUnavailable, Saturated) as error:
+            self._streams.forget()
+            self._doubtful = True
+            for letter in letters:
+                letter.fail(error)
+            return True
+        except BaseException:
+            self._streams.forget()
+            raise
+        for letter, decision in decided:
+            letter.answer(decision.reply)
+        return True
+
+    async def _found_on_disk(self) -> int:
+        """Where the log ends: what is answered from it happened, although it was said that it failed.
+
+        Raises `StoreUnavailable`.
+        """
+        if not await self._means.journal.probe():
+            raise StoreUnavailable("the log cannot be written at present")
+        return self._means.journal.head
+
+    async def _decide(self, letter: CommandLetter) -> Decision | None:
+        """None where deciding itself failed: that is this letter's outcome, and nobody else's."""
+        command = letter.command
+        context = Context(
+            now_us=self._means.clock.now_us(),
+            digester=self._digester(command),
+            redaction=self._means.redaction(command.organization_id),
+        )
+        states = self._streams.states(touched_streams(command))
+        try:
+            if letter.size_bytes <= DECIDE_INLINE_BYTES_MAX:
+                return decide(command, states, context)
+            return await trio.to_thread.run_sync(decide, command, states, context)
+        except Exception as error:
+            log.exception("a command could not be decided", command=type(command).__name__)
+            letter.fail(error)
+            return None
+
+    def _digester(self, command: AnyCommand) -> Digester:
+        """Under the developer's key. Raises `KeyUnusable` where it is missing, or cannot be kept."""
+        if isinstance(command, ForgetDeveloper):  # the way out where no backup has the key
+            return self._means.vault.known_digester(self._developer_id)
+        return usable_digester(self._means.vault, self._developer_id)
+
+
+def usable_digester(vault: Vault, developer_id: UUID) -> Digester:
+    """Under a developer's key. Raises `KeyUnusable`, and tells the log, where it is missing or cannot be kept."""
+    try:
+        return vault.digester(developer_id)
+    except OSError as error:
+        log.error("a developer's key cannot be used", developer_id=str(developer_id), flaw=str(error))
+        raise KeyUnusable(f"the developer's key cannot be used: {error}") from error
+
+
+class Waiting(NamedTuple):
+    """What is on its way to the disk."""
+
+    developers: int
+    """Who has an actor."""
+    commands: int
+    """Those that no actor has begun with."""
+    bytes: int
+
+
+class Actors:
+    """All actors of the process: started on demand, restarted with back-off when they break, gone when idle."""
+
+    def __init__(self, means: Means, acknowledged: Callable[[UUID, int], None]) -> None:
+        self._means = means
+        self._acknowledged = acknowledged
+        self._actors: dict[UUID, DeveloperActor] = {}
+        self._nursery: trio.Nursery | None = None
+        self._flight_bytes = 0
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Own the actors' tasks until cancelled."""
+        async with trio.open_nursery() as nursery:
+            self._nursery = nursery
+            task_status.started()
+            await trio.sleep_forever()
+
+    async def send(self, command: AnyCommand) -> Reply:
+        """Carry a command out; returns once it is on disk.
+
+        `Busy` where too much waits already; `StoreUnavailable` or `Saturated` where the log cannot take it.
+        """
+        letter = CommandLetter(command, rough_bytes(command), self._landed)
+        if self._flight_bytes + letter.size_bytes > FLIGHT_BYTES_MAX:
+            raise Busy(f"{self._flight_bytes} bytes of captures are on their way already")
+        self._actor(command.developer_id).post(letter)
+        self._flight_bytes += letter.size_bytes
+        return await letter.reply()
+
+    def waiting(self) -> Waiting:
+        """As things stand."""
+        return Waiting(len(self._actors), sum(actor.letters for actor in self._actors.values()), self._flight_bytes)
+
+    def _landed(self, size_bytes: int) -> None:
+        """Not when the sender goes, but when the command is settled, its memory is free again."""
+        self._flight_bytes -= size_bytes
+
+    def _actor(self, developer_id: UUID) -> DeveloperActor:
+        actor = self._actors.get(developer_id)
+        if actor is None:
+            assert self._nursery is not None, "actors are sent to only while they run"
+            actor = self._actors[developer_id] = DeveloperActor(developer_id, self._means, self._acknowledged)
+            self._nursery.start_soon(self._supervise, developer_id, actor)
+        return actor
+
+    async def _supervise(self, developer_id: UUID, actor: DeveloperActor) -> None:
+        """Run the actor until it is idle; after a failure, start it again, each time a little later."""
+        pause_seconds = RESTART_SECONDS_MIN
+        while True:
+            try:
+                await actor.run()
+            except Exception:
+                log.exception("an actor broke and is started again", developer_id=str(developer_id))
+                await trio.sleep(pause_seconds)
+                pause_seconds = min(2 * pause_seconds, RESTART_SECONDS_MAX)
+                continue
+            # No checkpoint lies between this look and the removal, so no letter can slip in between.
+            if actor.is_empty:
+                del self._actors[developer_id]
+                return

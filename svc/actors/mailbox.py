@@ -1,0 +1,116 @@
+"""Letters between tasks: a command goes in, a reply comes back, and the sender may go away in between.
+
+A request handler is cancelled when its client hangs up. It only ever posts a letter and waits for the answer; the
+task that owns the mailbox carries the command out whether anybody still waits or not.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Generic, TypeVar
+
+import trio
+
+C = TypeVar("C")
+
+
+R = TypeVar("R")
+
+
+class Busy(Exception):
+    """The mailbox, or the process, holds as much as it may. Try again in a few seconds."""
+
+
+class Letter(Generic[C, R]):
+    """One command on its way, and in the end its reply or the error that became of it."""
+
+    def __init__(
+        self, command: C, size_bytes: int = 0, on_settled: Callable[[int], None] = lambda _size_bytes: None
+    ) -> None:
+        self.command = command
+        self.size_bytes = size_bytes
+        self._on_settled = on_settled
+        self._reply: R | None = None
+        self._error: Exception | None = None
+        self._settled = trio.Event()
+
+    def answer(self, reply: R) -> None:
+        """The command was carried out, or refused."""
+        self._reply = reply
+        self._settle()
+
+    def fail(self, error: Exception) -> None:
+        """The command could not be decided or stored; what was settled before stays so."""
+        if not self.settled:
+            self._error = error
+            self._settle()
+
+    def _settle(self) -> None:
+        self._settled.set()
+        self._on_settled(self.size_bytes)
+
+    @property
+    def settled(self) -> bool:
+        """Whether it has its outcome."""
+        return self._settled.is_set()
+
+    async def reply(self) -> R:
+        """Wait for the outcome; raises the error that became of it."""
+        await self._settled.wait()
+        if self._error is not None:
+            raise self._error
+        assert self._reply is not None, "a letter is settled with a reply or an error"
+        return self._reply
+
+
+class Mailbox(Generic[C, R]):
+    """A bounded mailbox whose one reader carries commands out, one after the other."""
+
+    def __init__(self, commands_max: int, full: str) -> None:
+        """`full`: what somebody is told for whom there is no room."""
+        self._full = full
+        self._send, self._receive = trio.open_memory_channel[Letter[C, R]](commands_max)
+
+    async def send(self, command: C) -> R:
+        """Have a command carried out; returns once it is. Raises `Busy`, or what became of it."""
+        letter = Letter[C, R](command)
+        try:
+            self._send.send_nowait(letter)
+        except trio.WouldBlock:
+            raise Busy(self._full) from None
+        return await letter.reply()
+
+    async def work_through(self, carry_out: Callable[[C], Awaitable[R]]) -> None:
+        """Read until cancelled; an error is the outcome of its own command alone."""
+        async for letter in self._receive:
+            try:
+                letter.answer(await carry_out(letter.command))
+            except Exception as error:
+                letter.fail(error)
+
+
+# Waits that must not outlast the server: whoever asks it to stop ends them all at once.
+
+
+class Waits:
+    """Those who wait for something that may never come."""
+
+    def __init__(self) -> None:
+        self._waiting: set[trio.CancelScope] = set()
+        self._ended = False
+
+    def end(self) -> None:
+        """Let all of them go; nobody waits here from now on."""
+        self._ended = True
+        for scope in self._waiting:
+            scope.cancel()
+
+    async def wait(self, wait: Callable[[], Awaitable[None]]) -> bool:
+        """Whether it came; False once waiting has ended."""
+        if self._ended:
+            return False
+        with trio.CancelScope() as scope:
+            self._waiting.add(scope)
+            try:
+                await wait()
+            finally:
+                self._waiting.discard(scope)
+        return not self._ended

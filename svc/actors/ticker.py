@@ -1,0 +1,50 @@
+"""The passing of time as a fact: appended when the log is quiet and something is due to settle."""
+
+import sqlite3
+
+import trio
+
+from aggregates.ids import clock_stream
+from aggregates.topics import TimePassed
+from projections.derive.changes import next_due_us
+from svc.limits import CLOCK_POLL_SECONDS
+from svc.log.codec import NewEvent
+from svc.log.folder import Clock
+from svc.log.journal import Journal, Saturated
+from svc.log.store import Conflict, StoreUnavailable
+from svc.views.projector import Projector
+
+
+class Ticker:
+    """Looks now and then whether a sub-session has been quiet for long enough, and says so in the log."""
+
+    def __init__(self, journal: Journal, projector: Projector, clock: Clock) -> None:
+        self._journal = journal
+        self._projector = projector
+        self._clock = clock
+
+    async def run(self) -> None:
+        """Look until cancelled. What cannot be written now is due again at the next look."""
+        while True:
+            await trio.sleep(CLOCK_POLL_SECONDS)
+            await self.look()
+
+    async def look(self) -> bool:
+        """Append that time has passed, if that settles something; whether it did."""
+        try:
+            due_us = await trio.to_thread.run_sync(self._due_us)
+        except sqlite3.Error:  # damaged ones are built anew, and what else keeps them from being read may pass
+            return False
+        now_us = self._clock.now_us()
+        if due_us is None or due_us > now_us or not self._projector.is_level:
+            return False
+        passed = NewEvent(clock_stream(due_us), 1, TimePassed(received_at_us=now_us))
+        try:
+            await self._journal.append([passed])
+        except (Conflict, StoreUnavailable, Saturated):
+            return False
+        return True
+
+    def _due_us(self) -> int | None:
+        with self._projector.readers.reading() as db:
+            return next_due_us(db)

@@ -1,0 +1,1 @@
+"""Import the session files that agents keep."""

@@ -1,0 +1,1 @@
+"""Jobs beside the requests: reports, catalog, questions to a text model."""

@@ -1,0 +1,234 @@
+"""The maintained price data of genai-prices, compiled into exact lookups.
+
+The data holds rules (`starts with`, `contains`), a catalog ids. So every id that a rule spells out is a candidate, and
+the data itself is asked what it means: a candidate is listed where its own provider's rules find a model for it. Dated
+and otherwise decorated ids need no entry of their own, see `aggregates/model_names.py`.
+
+Taken in are the makers of models, found by the id alone, and Bedrock, whose ids name it. Resellers are left out: their
+ids say nothing about who serves them, or are those of the maker. What the data charges for other than text tokens
+(searches, sound, pictures) is no part of a rate; where such a charge is bound to every request, or depends on the hour,
+the segment says why it has no rate.
+"""
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+
+from genai_prices.data_snapshot import DataSnapshot, get_snapshot
+from genai_prices.types import (
+    ClauseAnd,
+    ClauseContains,
+    ClauseEndsWith,
+    ClauseEquals,
+    ClauseOr,
+    ClauseStartsWith,
+    ConditionalPrice,
+    MatchLogic,
+    ModelInfo,
+    ModelPrice,
+    Provider,
+    StartDateConstraint,
+    TieredPrices,
+    TimeOfDateConstraint,
+    _providers_from_raw,
+)
+
+from aggregates.prices.catalog import (
+    RATE_FIELDS,
+    TEXT_CHARACTERS_MAX,
+    Band,
+    ExactLookup,
+    InferredProvider,
+    KnownModel,
+    ListRate,
+    ObservedProvider,
+    Rate,
+)
+from aggregates.times import INSTANT_MIN_US, US_PER_SECOND, iso
+
+BEDROCK = "aws"
+BEDROCK_REGIONS = ("us", "eu", "apac", "jp", "au", "in", "ca", "us-gov", "global")
+"""What may stand before a Bedrock id; prices differ between `global` and the others."""
+BEDROCK_AGENT_VENDORS = ("anthropic.", "openai.")
+"""Whose models agents reach through regional profiles; the others are listed by their plain id."""
+EXTRA_IDS = (
+    "gemini-2.5-pro-preview-03-25",
+    "gemini-2.5-pro-preview-05-06",
+    "gemini-2.5-pro-preview-06-05",
+    "gemini-2.5-pro-exp-03-25",
+)
+"""Ids in use that no rule spells out and whose decoration is no mere date."""
+
+_BEDROCK_ID = re.compile(rf"(?:(?:regional|{'|'.join(BEDROCK_REGIONS)})\.)*([a-z]+\.[a-z]\S*?)(?:-v\d+)?(?::\d+)?")
+"""Its plain form is without a region and without the version of its packaging."""
+_UNFINISHED = re.compile(r".*[-_.:@]|.*[-@]20\d{2}(?:-\d{2})?")
+"""The beginning of an id rather than one: a rule for anything dated."""
+_NO_TIME = "the price depends on the hour of the day"
+_PER_REQUEST = "a charge for each request is not counted in tokens"
+_REASONING = "some output tokens have a rate of their own"
+_NOT_TOKENS = "not priced by text tokens"
+_NO_PRICE = "no list price is published"
+_KEYS = ("input_mtok", "output_mtok", "cache_read_mtok", "cache_write_mtok", "cache_write_1h_mtok")
+_DECIMALS = Decimal("1e-9")
+
+
+def packaged() -> DataSnapshot:
+    """The data as installed."""
+    return get_snapshot()
+
+
+def parsed(raw_providers: list[object]) -> DataSnapshot:
+    """The data as published on the network. Raises `ValueError` where it is not of that form."""
+    return DataSnapshot(_providers_from_raw(raw_providers), from_auto_update=False)
+
+
+def data_date_us(data: DataSnapshot, now_us: int) -> int:
+    """The data's own date: that of the newest price change it tells of, coming ones left aside."""
+    days = [_midnight_us(day) for provider in data.providers for model in provider.models for day in _changes(model)]
+    return max((day for day in days if day <= now_us), default=now_us)
+
+
+def compiled(data: DataSnapshot) -> tuple[ExactLookup, ...]:
+    """Every id that the data spells out, with its prices, in the order of the ids."""
+    found: dict[str, ExactLookup] = {}
+    for provider in data.providers:
+        if provider.id == BEDROCK:
+            found.update((each.external_model_id, each) for each in _bedrock(provider))
+        elif provider.model_match is not None:
+            found.update((each.external_model_id, each) for each in _maker(data, provider))
+    return tuple(found[model_id] for model_id in sorted(found))
+
+
+def _maker(data: DataSnapshot, provider: Provider) -> Iterator[ExactLookup]:
+    """The ids that lead to this provider without naming it."""
+    rates: dict[str, tuple[ListRate, ...]] = {}
+    for model_id in _candidates(provider):
+        try:
+            chosen, model = data.find_provider_model(model_id, None, None, None)
+        except LookupError:
+            continue
+        if chosen is provider:
+            its_rates = rates.setdefault(model.id, _list_rates(model))
+            yield _lookup(model_id, model, InferredProvider(provider.id), its_rates)
+
+
+def _bedrock(provider: Provider) -> Iterator[ExactLookup]:
+    """The ids of Bedrock: `anthropic.…`, and the same for a region."""
+    plain = {found[1] for model_id in _candidates(provider) if (found := _BEDROCK_ID.fullmatch(model_id))}
+    by_agents = {model_id for model_id in plain if model_id.startswith(BEDROCK_AGENT_VENDORS)}
+    regional = {f"{region}.{model_id}" for region in BEDROCK_REGIONS for model_id in by_agents}
+    for model_id in plain | regional:
+        model = provider.find_model(model_id)
+        if model is not None:
+            yield _lookup(model_id, model, ObservedProvider(provider.id), _list_rates(model))
+
+
+def _lookup(
+    model_id: str, model: ModelInfo, provider: InferredProvider | ObservedProvider, rates: tuple[ListRate, ...]
+) -> ExactLookup:
+    known = KnownModel(model.id, model.name or model.id)
+    return ExactLookup(external_model_id=model_id, model=known, provider=provider, list_rates=rates)
+
+
+def _candidates(provider: Provider) -> set[str]:
+    """Whatever the provider's rules spell out and could be an id, in lower case: matching ignores case."""
+    texts = {text for model in provider.models for text in (model.id, *_literals(model.match))}
+    plain = {text.lower() for text in (*texts, *EXTRA_IDS)}
+    return {text for text in plain if len(text) <= TEXT_CHARACTERS_MAX and not _UNFINISHED.fullmatch(text)}
+
+
+def _literals(clause: MatchLogic) -> Iterator[str]:
+    match clause:
+        case ClauseEquals(equals=text) | ClauseStartsWith(starts_with=text):
+            yield text
+        case ClauseContains(contains=text) | ClauseEndsWith(ends_with=text):
+            yield text
+        case ClauseOr(or_=clauses) | ClauseAnd(and_=clauses):
+            for each in clauses:
+                yield from _literals(each)
+
+
+def _list_rates(model: ModelInfo) -> tuple[ListRate, ...]:
+    """The model's prices in the order of time; neighbours that say the same are one."""
+    starts = sorted({INSTANT_MIN_US, *map(_midnight_us, _changes(model))})
+    segments: list[tuple[int, Rate | str]] = []
+    for start_us in starts:
+        rate = _rate_on(model, start_us)
+        if not segments or segments[-1][1] != rate:
+            segments.append((start_us, rate))
+    ends = [*(iso(start_us) for start_us, _ in segments[1:]), None]
+    return tuple(
+        ListRate(
+            effective_from=iso(start_us),
+            effective_to=end,
+            rate=rate if isinstance(rate, Rate) else None,
+            unpriced_reason=None if isinstance(rate, Rate) else rate,
+        )
+        for (start_us, rate), end in zip(segments, ends, strict=True)
+    )
+
+
+def _conditions(model: ModelInfo) -> list[ConditionalPrice]:
+    return model.prices if isinstance(model.prices, list) else []
+
+
+def _changes(model: ModelInfo) -> set[date]:
+    """The days from which another price may hold."""
+    constraints = (condition.constraint for condition in _conditions(model))
+    return {each.start_date for each in constraints if isinstance(each, StartDateConstraint)}
+
+
+def _midnight_us(day: date) -> int:
+    return (day - date(1970, 1, 1)) // timedelta(days=1) * 86_400 * US_PER_SECOND
+
+
+def _rate_on(model: ModelInfo, at_us: int) -> Rate | str:
+    """What holds on the day that begins then, or why nothing that a catalog can say does."""
+    day = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=at_us)
+    prices = [model.get_prices(day + timedelta(seconds=offset)) for offset in _hours(model)]
+    if any(price != prices[0] for price in prices):
+        return _NO_TIME
+    return _rate(prices[0])
+
+
+def _hours(model: ModelInfo) -> set[int]:
+    """Seconds of the day at which another price may hold."""
+    constraints = [condition.constraint for condition in _conditions(model)]
+    times = [each for each in constraints if isinstance(each, TimeOfDateConstraint)]
+    return {0, *(_second(moment) for each in times for moment in (each.start_time, each.end_time))}
+
+
+def _second(moment: time) -> int:
+    """Seconds since midnight, UTC."""
+    offset = moment.utcoffset() or timedelta()
+    seconds = moment.hour * 3_600 + moment.minute * 60 + moment.second - int(offset.total_seconds())
+    return seconds % 86_400
+
+
+def _rate(price: ModelPrice) -> Rate | str:
+    known = {key: value for key, value in vars(price).items() if value is not None}
+    if not known:
+        return _NO_PRICE
+    if "requests_kcount" in known:
+        return _PER_REQUEST
+    if known.keys() & {"output_reasoning_mtok", "output_citation_mtok"}:
+        return _REASONING
+    if not known.keys() & {"input_mtok", "output_mtok"}:
+        return _NOT_TOKENS
+    used = {name: known.get(key) for name, key in zip(RATE_FIELDS, _KEYS, strict=True)}
+    starts = sorted({tier.start for value in used.values() if isinstance(value, TieredPrices) for tier in value.tiers})
+    bands = tuple(Band(above_input_tokens=start, **_dollars(used, start + 1)) for start in starts)
+    return Rate(**_dollars(used, 0), long_context=bands)
+
+
+def _dollars(used: dict[str, Decimal | TieredPrices | None], input_tokens: int) -> dict[str, float | None]:
+    """The rates of a request with so much input."""
+    return {name: _dollar(value, input_tokens) for name, value in used.items()}
+
+
+def _dollar(value: Decimal | TieredPrices | None, input_tokens: int) -> float | None:
+    if isinstance(value, TieredPrices):
+        reached = [tier.price for tier in value.tiers if input_tokens > tier.start]
+        value = reached[-1] if reached else value.base
+    return None if value is None else float(value.quantize(_DECIMALS))

@@ -1,0 +1,365 @@
+"""Making reports: supervised workers that take what was asked for from the views, a few at a time.
+
+Nothing of a job lives in memory alone. What is queued or running is read from the views, so a restart finds it again;
+every step is a command to the developer's actor, which decides what may still follow. A job that was cancelled
+meanwhile has worked for nothing, and its result is refused.
+"""
+
+import sqlite3
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, Protocol, TypeVar
+from uuid import UUID
+
+import msgspec
+import structlog
+import trio
+
+from aggregates.command import Done, Reply
+from aggregates.decide import AnyCommand
+from aggregates.event import Scope
+from aggregates.judging.evidence import language_of
+from aggregates.people.directory import Directory, Stay
+from aggregates.people.records import Developer, Membership, Schedule
+from aggregates.reports.commands import (
+    AnyReportCommand,
+    CancelReport,
+    CompleteReport,
+    FailReport,
+    RequestReport,
+    StartReport,
+)
+from aggregates.reports.decide import SOURCE_UNAVAILABLE
+from aggregates.reports.period import ReportPeriod, last_whole_period
+from aggregates.reports.prose import Prose, believed_prose, told_of
+from aggregates.times import zone_named
+from projections.facts.reports import OpenReport, open_reports
+from projections.prices.spending import Asked, Reading
+from projections.reader import Reader
+from projections.reports.sections import Look, report_sections
+from svc.jobs.narratives import LANGUAGES
+from svc.limits import (
+    READ_WAIT_SECONDS,
+    REPORT_JOBS_MAX,
+    REPORT_LOOK_SECONDS,
+    REPORT_RETRY_SECONDS,
+    REPORT_SECONDS_MAX,
+    SCHEDULE_DELAY_SECONDS,
+    SCHEDULE_LOOK_SECONDS,
+)
+from svc.llm.answers import Json, NoAnswer
+from svc.llm.client import Count, Gateway
+from svc.log.codec import CorruptEvent
+from svc.log.folder import Clock
+from svc.log.store import StoreUnavailable
+from svc.log.vault import VaultError
+from svc.views.views import ViewsDamaged
+from svc_http.ports import Unavailable
+
+log = structlog.get_logger()
+
+
+T = TypeVar("T")
+
+
+SOURCE_ERRORS = (sqlite3.Error, OSError, StoreUnavailable, CorruptEvent, VaultError)
+"""What a report is made from cannot be read: the views, the log, the keys."""
+
+
+class SourceUnavailable(Exception):
+    """What a report is made from cannot be read at present."""
+
+
+class Desk(Protocol):
+    """What making reports takes of the running service."""
+
+    async def send(self, command: AnyCommand) -> Reply: ...
+
+    async def read(self, scope: Scope, query: Callable[..., T], /, *args: Any) -> T: ...
+
+    async def read_all(self, query: Callable[[Reader], T]) -> T: ...
+
+
+Send = Callable[[AnyCommand], Awaitable[Reply]]
+"""Carries a command out; raises `Unavailable` where that is not possible now."""
+
+
+Spend = Callable[[UUID, Sequence[Asked]], Awaitable[Sequence[Reading]]]
+"""What developers of an organization spent, from the archive and the views. Raises `Unavailable`, `ViewsDamaged`."""
+
+
+Write = Callable[[OpenReport, str], Awaitable[Prose | None]]
+"""The prose of a report, from its sections; None where there is none."""
+
+
+async def unwritten(_wanted: OpenReport, _sections: str) -> None:
+    """Nobody writes prose."""
+
+
+class ReportJobs:
+    """Makes reports, a few at a time, for as long as it runs."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        spend: Spend,
+        rules_version: int,
+        breathe: Callable[[], None] = trio.from_thread.check_cancelled,
+        write: Write = unwritten,
+    ) -> None:
+        """`breathe`: called between two sections, where a read runs; raises if the job was cancelled. `write`: the
+        prose of a report whose sections are made."""
+        self._desk = desk
+        self._spend = spend
+        self._rules_version = rules_version
+        self._breathe = breathe
+        self._write = write
+        self._jobs: dict[UUID, trio.CancelScope] = {}
+        self._news: set[Scope] = set()
+        """Whose reports changed since the last look: the views must hold that before the next."""
+        self._wanted = trio.Event()
+
+    def note(self, command: AnyCommand) -> None:
+        """A command was carried out: there may be a report to make, or one to let go."""
+        match command:
+            case RequestReport():
+                self._news.add(Scope(command.organization_id, command.developer_id))
+                self._wanted.set()
+            case CancelReport() if command.report_id in self._jobs:
+                self._jobs[command.report_id].cancel()
+
+    async def run(self) -> None:
+        """Look, and make what is there, until cancelled."""
+        async with trio.open_nursery() as nursery:
+            while True:
+                pause_seconds = REPORT_LOOK_SECONDS
+                self._wanted = trio.Event()
+                try:
+                    for found in await self._to_make():
+                        self._jobs[found.report_id] = trio.CancelScope()
+                        nursery.start_soon(self._supervise, found)
+                except Unavailable:
+                    pause_seconds = REPORT_RETRY_SECONDS
+                except Exception:
+                    log.exception("nobody could see which reports are to be made; it is tried again")
+                    pause_seconds = REPORT_RETRY_SECONDS
+                with trio.move_on_after(pause_seconds):
+                    await self._wanted.wait()
+
+    async def _to_make(self) -> list[OpenReport]:
+        """What is queued, or was running when a process ended, as far as there is room; oldest first."""
+        for scope in list(self._news):
+            await self._desk.read(scope, lambda _reader, _scope: None)
+            self._news.discard(scope)
+        room = REPORT_JOBS_MAX - len(self._jobs)
+        if room <= 0:
+            return []
+        found = await self._desk.read_all(lambda reader: open_reports(reader, len(self._jobs) + room))
+        return [each for each in found if each.report_id not in self._jobs][:room]
+
+    async def _supervise(self, wanted: OpenReport) -> None:
+        """One job; whatever becomes of it, the next one gets its place."""
+        try:
+            with self._jobs[wanted.report_id]:
+                await self._make(wanted)
+        except Exception:
+            log.exception("a report's job broke; it is begun again", report_id=str(wanted.report_id))
+            await trio.sleep(REPORT_RETRY_SECONDS)
+        finally:
+            del self._jobs[wanted.report_id]
+            self._news.add(wanted.scope)
+            self._wanted.set()
+
+    async def _make(self, wanted: OpenReport) -> None:
+        await self._patiently(lambda: self._desk.read(wanted.scope, lambda _reader, _scope: None))
+        about: dict[str, Any] = {
+            "organization_id": wanted.scope.organization_id,
+            "developer_id": wanted.scope.developer_id,
+            "report_id": wanted.report_id,
+            "period": wanted.period,
+        }
+        if not isinstance(await self._tell(StartReport(**about)), Done):
+            return
+        try:
+            with trio.fail_after(REPORT_SECONDS_MAX):
+                sections = await self._sections(wanted)
+            prose = await self._prose(wanted, sections)
+            outcome: AnyReportCommand = CompleteReport(
+                **about, rules_version=self._rules_version, sections=sections, prose=prose
+            )
+        except SourceUnavailable as error:
+            log.error("a report's source cannot be read", report_id=str(wanted.report_id), reason=str(error))
+            outcome = FailReport(**about, error_code=SOURCE_UNAVAILABLE)
+        except Exception:
+            log.exception("a report could not be made", report_id=str(wanted.report_id))
+            outcome = FailReport(**about, error_code=None)
+        await self._tell(outcome)
+
+    async def _tell(self, command: AnyReportCommand) -> Reply:
+        """What became of the work is kept, however long the log cannot be written."""
+        return await self._patiently(lambda: self._desk.send(command))
+
+    async def _patiently(self, work: Callable[[], Awaitable[T]], passing: type[Exception] = Unavailable) -> T:
+        """Try until it can be done. Where the time of the job would end before the next try has, `passing` is raised:
+        it says more than that the time was over.
+        """
+        while True:
+            try:
+                return await work()
+            except passing:
+                next_ends = trio.current_time() + REPORT_RETRY_SECONDS + READ_WAIT_SECONDS
+                if next_ends >= trio.current_effective_deadline():
+                    raise
+                await trio.sleep(REPORT_RETRY_SECONDS)
+
+    async def _sections(self, wanted: OpenReport) -> str:
+        """The document; while the views are built anew, once they are. Raises `SourceUnavailable`."""
+        try:
+            spending = await self._spending(wanted)
+            make = partial(_document, wanted=wanted, spending=spending, breathe=self._breathe)
+            return await self._patiently(lambda: self._desk.read(wanted.scope, make))
+        except (*SOURCE_ERRORS, Unavailable) as error:
+            raise SourceUnavailable(f"{type(error).__name__}: {error}") from error
+
+    async def _prose(self, wanted: OpenReport, sections: str) -> Prose | None:
+        """No report fails for want of prose."""
+        try:
+            return await self._write(wanted, sections)
+        except Exception:
+            log.exception("a report's prose could not be asked for", report_id=str(wanted.report_id))
+            return None
+
+    async def _spending(self, wanted: OpenReport) -> Reading:
+        """A budget that was spent is said in the report; a file that cannot be read is no report at all."""
+        window = wanted.period.window
+        whole = Stay(wanted.scope.developer_id, window.start_us, window.end_us)
+        try:
+            asked = partial(self._spend, wanted.scope.organization_id, [Asked(window, (whole,))])
+            (found,) = await self._patiently(asked, passing=ViewsDamaged)
+        except Unavailable as error:
+            raise SourceUnavailable(str(error)) from error
+        if found.coverage.unreadable_files:
+            raise SourceUnavailable(f"files of the archive cannot be read: {found.coverage.unreadable_files}")
+        return found
+
+
+def _document(
+    reader: Reader, scope: Scope, *, wanted: OpenReport, spending: Reading, breathe: Callable[[], None]
+) -> str:
+    look = Look(reader, scope, wanted.period, language_of(wanted.language), spending)
+    return report_sections(look, breathe)
+
+
+# Reports that are made by themselves: for who has switched it on, when a day, week or month of their zone is over.
+#
+# Whatever time passed meanwhile, only the last whole period is asked for; and it is asked for once, since the slot of
+# a period remembers that it was. So what was missed while the process was down is made once, at the start.
+
+_US_PER_SECOND = 1_000_000
+
+
+class ReportSchedules:
+    """Looks now and then whose period is over."""
+
+    def __init__(self, directory: Directory, send: Send, clock: Clock, new_id: Callable[[], UUID]) -> None:
+        self._directory = directory
+        self._send = send
+        self._clock = clock
+        self._new_id = new_id
+        self._asked: dict[tuple[Scope, Schedule], int] = {}
+        """The start of the last period asked for, so that each is asked for once a process."""
+
+    async def run(self) -> None:
+        """Look until cancelled. What cannot be stored now is asked for at the next look."""
+        while True:
+            try:
+                await self.look()
+            except Exception:
+                log.exception("scheduled reports could not be asked for; it is tried again")
+            await trio.sleep(SCHEDULE_LOOK_SECONDS)
+
+    async def look(self) -> None:
+        """Ask for every report that is due and was not asked for."""
+        for scope, name, developer in list(self._schedules()):
+            try:
+                await self._ask(scope, name, developer)
+            except (Unavailable, ValueError) as error:
+                reason = f"{type(error).__name__}: {error}"
+                log.warning("a scheduled report was not asked for; it is tried again", reason=reason)
+
+    async def _ask(self, scope: Scope, name: Schedule, developer: Developer) -> None:
+        period = self._due(name, developer)
+        if self._asked.get((scope, name)) != period.start_us and period.end_us > developer.created_at_us:
+            await self._send(self._request(scope, period, developer))
+            self._asked[scope, name] = period.start_us
+
+    def _schedules(self) -> Iterator[tuple[Scope, Schedule, Developer]]:
+        for membership in self._directory.all(Membership):
+            developer = self._directory.get(Developer, membership.developer_id)
+            if membership.ended_at_us is None and developer is not None:
+                scope = Scope(membership.organization_id, membership.developer_id)
+                yield from ((scope, name, developer) for name in developer.report_schedules)
+
+    def _due(self, name: Schedule, developer: Developer) -> ReportPeriod:
+        """The last period that is over for so long that what was begun in it has settled, as a rule."""
+        settled_us = self._clock.now_us() - int(SCHEDULE_DELAY_SECONDS * _US_PER_SECOND)
+        return last_whole_period(name, zone_named(developer.timezone or "UTC"), settled_us)
+
+    def _request(self, scope: Scope, period: ReportPeriod, developer: Developer) -> RequestReport:
+        return RequestReport(
+            organization_id=scope.organization_id,
+            developer_id=scope.developer_id,
+            report_id=self._new_id(),
+            period=period,
+            language=language_of(developer.language),
+            scheduled=True,
+        )
+
+
+# A report's prose: asked of the text model once the sections are made, where there is a model.
+#
+# No report fails for it. Where no answer comes, or none that is believed, there is no prose; it is not asked for
+# again.
+
+VERSION = 1
+"""Of the prompt text `report`."""
+
+
+_PERIODS = {"daily": "day", "weekly": "week", "monthly": "month"}
+
+
+class ProseAnswer(msgspec.Struct, forbid_unknown_fields=True):
+    """What a model may answer."""
+
+    narrative: str
+
+
+class ReportProse:
+    """Asks for the prose of one report after the other."""
+
+    def __init__(self, gateway: Gateway, count: Count) -> None:
+        self._gateway = gateway
+        self._count = count
+
+    async def write(self, wanted: OpenReport, sections: str) -> Prose | None:
+        """The prose; None where there is none. Never raises for the model's sake."""
+        organization_id: UUID = wanted.scope.organization_id
+        told = told_of(sections) if self._gateway.may_ask(organization_id) else None
+        if told is None:
+            return None
+        payload: dict[str, Json] = {
+            "language": LANGUAGES[language_of(wanted.language)],
+            "period": _PERIODS[wanted.period.name],
+            "figures": dict(told.figures),
+            "weakest_habits": list(told.weakest_habits),
+        }
+        try:
+            answer = await self._gateway.ask(organization_id, "report", VERSION, ProseAnswer, payload)
+        except NoAnswer:
+            return None  # counted by the gateway
+        text = believed_prose(answer.value.narrative, told.figures)
+        if text is None:
+            log.warning("a report's prose is not shown: it says more than the figures", report_id=str(wanted.report_id))
+            self._count("report", "disbelieved", 0)
+            return None
+        return Prose(text, answer.model, answer.version, answer.input_tokens, answer.output_tokens)

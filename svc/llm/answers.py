@@ -1,0 +1,252 @@
+"""What comes back: an answer that fits its schema, or none."""
+
+import re
+from collections import Counter
+from typing import Annotated, Any, Generic, Literal, TypeVar
+
+import msgspec
+
+from aggregates.reading.verdicts import BOOLEANS, BooleanName, Intent, applicable
+from aggregates.redaction.redaction import redact
+from svc.llm.budget import ANSWER_BYTES_MAX
+
+T = TypeVar("T")
+
+
+OFF = "off"
+
+
+WITHHELD = "withheld"
+
+
+BUDGET = "budget"
+
+
+RESTING = "resting"
+
+
+TOO_LARGE = "too-large"
+
+
+TIMEOUT = "timeout"
+
+
+UNREACHABLE = "unreachable"
+
+
+OVERLOADED = "overloaded"
+
+
+FAILING = "failing"
+
+
+REFUSED = "refused"
+
+
+UNREADABLE = "unreadable"
+
+
+MISFIT = "misfit"
+
+
+class NoAnswer(Exception):
+    """There is none; `reason` is one of the words above, never anything that the other side said."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(f"the text model gave no answer: {reason}")
+
+
+class Answer(msgspec.Struct, Generic[T], frozen=True):
+    """An answer that fits."""
+
+    value: T
+    model: str
+    version: int
+    """Of the prompt text."""
+    input_tokens: int
+    output_tokens: int
+
+
+class _Message(msgspec.Struct):
+    content: str | None = None
+
+
+class _Choice(msgspec.Struct):
+    message: _Message
+    finish_reason: str | None = None
+
+
+class Usage(msgspec.Struct):
+    """As the endpoint counted; None where it does not."""
+
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+
+
+class Completion(msgspec.Struct):
+    """The part of a chat completion that is looked at."""
+
+    choices: list[_Choice] = []
+    usage: Usage | None = None
+
+    @property
+    def text(self) -> str:
+        """What the model wrote; empty where it wrote nothing, or was cut off."""
+        if not self.choices or self.choices[0].finish_reason == "length":
+            return ""
+        return self.choices[0].message.content or ""
+
+
+def completion_of(body: bytes) -> Completion:
+    """The body of a response. Raises `NoAnswer`."""
+    if len(body) > ANSWER_BYTES_MAX:
+        raise NoAnswer(TOO_LARGE)
+    try:
+        return msgspec.json.decode(body, type=Completion)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise NoAnswer(UNREADABLE) from error
+
+
+def fitting(text: str, schema: type[T]) -> T:
+    """The one JSON document in the text, where it fits. Raises `NoAnswer`."""
+    try:
+        return msgspec.json.decode(_unfenced(text), type=schema)
+    except msgspec.ValidationError as error:
+        raise NoAnswer(MISFIT) from error
+    except (msgspec.DecodeError, UnicodeError) as error:
+        raise NoAnswer(UNREADABLE) from error
+
+
+def schema_document(schema: type[Any]) -> dict[str, Any]:
+    """The JSON schema of a class, as an object of its own: not every endpoint follows a reference at the top."""
+    _, parts = msgspec.json.schema_components((schema,), ref_template="#/$defs/{name}")
+    top = parts.pop(schema.__name__)
+    return {**top, "$defs": parts} if parts else top
+
+
+def _unfenced(text: str) -> str:
+    """Models of modest size like to put their JSON into a fence."""
+    text = text.strip()
+    if text.startswith("```") and text.endswith("```"):
+        return text[3:-3].removeprefix("json").strip()
+    return text
+
+
+# The answers that judge: their schemas, and what of them is believed.
+#
+# A model that was talked into something gives itself away where it must quote: a habit counts only with words of the
+# prompt's own, and an answer with a quote that is not there, or one quote for nearly everything, is refused as a
+# whole. The embedded verdict stands then.
+
+HABITS_PER_QUOTE_MAX = 3
+
+
+QUOTE_CHARACTERS_MAX = 400
+
+
+Confidence = Annotated[float, msgspec.Meta(ge=0, le=1)]
+
+
+class Disbelieved(Exception):
+    """The answer fits its schema, and not the data it is about."""
+
+
+class Quoted(msgspec.Struct, forbid_unknown_fields=True):
+    """A habit, and the words that show it."""
+
+    habit: BooleanName
+    quote: Annotated[str, msgspec.Meta(min_length=2, max_length=QUOTE_CHARACTERS_MAX)]
+
+
+class RubricAnswer(msgspec.Struct, forbid_unknown_fields=True):
+    """What one prompt wants, and which habits it shows."""
+
+    intent: Intent | Literal["unclassified"]
+    confidence: Confidence
+    quotes: Annotated[list[Quoted], msgspec.Meta(max_length=len(BOOLEANS))]
+
+
+class OutcomeAnswer(msgspec.Struct, forbid_unknown_fields=True):
+    """Whether a sub-session reached its goal."""
+
+    complete: bool
+    confidence: Confidence
+
+
+class BoundaryAnswer(msgspec.Struct, forbid_unknown_fields=True):
+    """Whether a prompt opens another topic."""
+
+    new_topic: bool
+    confidence: Confidence
+    quote: Annotated[str, msgspec.Meta(min_length=2, max_length=QUOTE_CHARACTERS_MAX)]
+
+
+def believed_boundary(answer: BoundaryAnswer, prompt: str) -> bool:
+    """Whether it opens another topic. `prompt`: as it was sent. Raises `Disbelieved`."""
+    quote = _plain(answer.quote)
+    if not quote or quote not in _plain(prompt):
+        raise Disbelieved("it quotes words that are not there")
+    return answer.new_topic
+
+
+def believed_rubric(answer: RubricAnswer, prompt: str) -> tuple[Intent | None, tuple[BooleanName, ...]]:
+    """The intent, and the habits that apply to it and are shown. `prompt`: as it was sent. Raises `Disbelieved`."""
+    said = _plain(prompt)
+    quotes = [_plain(each.quote) for each in answer.quotes]
+    if any(quote not in said or not quote for quote in quotes):
+        raise Disbelieved("it quotes words that are not there")
+    if max(Counter(quotes).values(), default=0) > HABITS_PER_QUOTE_MAX:
+        raise Disbelieved("it rests nearly everything on one quote")
+    if answer.intent == "unclassified":
+        return None, ()
+    shown = {each.habit for each in answer.quotes}
+    return answer.intent, tuple(name for name in applicable(answer.intent) if name in shown)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).casefold()
+
+
+# What may leave: data whose texts hold no secret, and no sentence that speaks to whoever judges them.
+#
+# Texts were redacted when they were captured, unless an organization switched that off; here it cannot be switched
+# off. Taking out sentences that address the judge is the first of three defences; the second is that data travels as
+# strings of one JSON document, the third that an answer has to prove itself (`verdicts.py`).
+
+Json = dict[str, "Json"] | list["Json"] | str | int | float | bool | None
+
+
+_ADDRESSED = re.compile(
+    r"\b(ignor\w*|disregard\w*|forget|overrid\w*|bypass)\b[^.!?\n]{0,60}"
+    r"\b(rubric|instructions?|rules?|prompts?|schema|above|previous|criteria)\b"
+    r"|\b(mark|set|rate|score|grade|judge|label|answer|return|output|give)\b[^.!?\n]{0,40}"
+    r"\b(all|everything|every\w*|each)\b[^.,;!?\n]{0,25}\b(true|complete\w*|earned|pass\w*|a\+|100)\b"
+    r"|\b(you are|act as|as) (the|a|an)\b[^.!?\n]{0,20}\b(judge|grader|evaluator)\b"
+    r"|\bsystem (prompt|message)\b|<\|[^|\n]{1,40}\|>|\b(goal_complete|new_topic)\b"
+    r"|(루브릭|지시|지침|규칙|프롬프트)[^.!?\n]{0,20}무시|모두[^.!?\n]{0,20}(참|true|완료)",
+    re.IGNORECASE,
+)
+
+
+_SENTENCE = re.compile(r"[^.!?\n]*[.!?\n]*")
+
+
+def leaving(value: Json) -> Json:
+    """The same document, its texts cleaned."""
+    match value:
+        case str():
+            return without_addresses(redact(value).text)
+        case list():
+            return [leaving(each) for each in value]
+        case dict():
+            return {name: leaving(each) for name, each in value.items()}
+        case _:
+            return value
+
+
+def without_addresses(text: str) -> str:
+    """The text without the sentences that tell a judge what to say."""
+    if _ADDRESSED.search(text) is None:
+        return text
+    return "".join(found for found in _SENTENCE.findall(text) if not _ADDRESSED.search(found)).rstrip()

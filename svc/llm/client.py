@@ -1,0 +1,236 @@
+"""Asking: one question to an OpenAI-compatible endpoint, within every bound, or `NoAnswer`.
+
+The client library is loaded when somebody first asks: it takes most of a second, and most installations have no model.
+"""
+
+import logging
+import math
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import UUID
+
+import msgspec
+import structlog
+import trio
+
+from svc.llm import answers
+from svc.llm import budget as bounds
+from svc.llm.answers import Answer, Completion, Json, NoAnswer, completion_of, fitting, leaving, schema_document
+from svc.llm.budget import Budget
+
+# Where a text model answers; apart from the client, so that settings need load nothing else.
+
+
+class Endpoint(msgspec.Struct, frozen=True):
+    """Where a model answers."""
+
+    url: str
+    model: str
+    key: str | None = None
+
+    def __repr__(self) -> str:
+        return f"Endpoint({self.url!r}, {self.model!r})"
+
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+
+log = structlog.get_logger()
+
+
+T = TypeVar("T")
+
+
+MayLeave = Callable[[UUID], bool]
+
+
+Count = Callable[[str, str, int], None]
+
+
+_RESTED_AFTER = frozenset(
+    {answers.TIMEOUT, answers.UNREACHABLE, answers.OVERLOADED, answers.FAILING, answers.REFUSED, answers.UNREADABLE}
+)
+"""Failures that the next question would most likely meet as well."""
+
+
+_QUIET = ("openai", "httpx2", "httpcore2")
+
+
+class Gateway:
+    """Asks a text model, where one is configured; for the loop's thread."""
+
+    def __init__(self, endpoint: Endpoint | None, budget: Budget, may_leave: MayLeave, count: Count) -> None:
+        """`may_leave`: whether an organization lets text leave. `count`: is told of every question: its kind, what
+        became of it, and the tokens it took."""
+        self._endpoint = endpoint
+        self._budget = budget
+        self._may_leave = may_leave
+        self._count = count
+        self._turns = trio.CapacityLimiter(bounds.CALLS_MAX)
+        self._loading = trio.Lock()
+        self._client: AsyncOpenAI | None = None
+        self._plain = False
+        """Whether the endpoint refused the newer form of a question."""
+        self._rests_until = -math.inf
+
+    @property
+    def model(self) -> str | None:
+        """Who answers; None where nobody does."""
+        return None if self._endpoint is None else self._endpoint.model
+
+    def may_ask(self, organization_id: UUID) -> bool:
+        """Whether there is a model and the organization lets text leave."""
+        return self._endpoint is not None and self._may_leave(organization_id)
+
+    async def ask(
+        self, organization_id: UUID, kind: str, version: int, schema: type[T], payload: Mapping[str, Json]
+    ) -> Answer[T]:
+        """Put a question: a prompt text by kind and version, and data of an organization. Raises `NoAnswer`."""
+        spent: list[int] = []
+        try:
+            answer = await self._ask(organization_id, kind, version, schema, dict(payload), spent)
+        except NoAnswer as failure:
+            self._count(kind, failure.reason, sum(spent))
+            if failure.reason in _RESTED_AFTER:
+                self._rests_until = trio.current_time() + bounds.REST_SECONDS
+                log.warning("the text model gave no answer", kind=kind, reason=failure.reason)
+            raise
+        self._count(kind, "ok", sum(spent))
+        return answer
+
+    async def close(self) -> None:
+        """Let go of every connection."""
+        if self._client is not None:
+            await self._client.close()
+
+    async def _ask(
+        self, organization_id: UUID, kind: str, version: int, schema: type[T], payload: Json, spent: list[int]
+    ) -> Answer[T]:
+        endpoint = self._endpoint
+        self._check(organization_id)
+        assert endpoint is not None
+        data = msgspec.json.encode(leaving(payload)).decode()
+        if len(data) > bounds.PAYLOAD_CHARACTERS_MAX:
+            raise NoAnswer(answers.TOO_LARGE)
+        messages = [
+            {"role": "system", "content": _instructions(kind, version, schema)},
+            {"role": "user", "content": data},
+        ]
+        reserved = sum(len(each["content"]) for each in messages) // bounds.CHARACTERS_PER_TOKEN_MIN
+        with trio.move_on_after(bounds.ASK_SECONDS):
+            async with self._turns:
+                self._check(organization_id)  # it may have been switched off, or begun to rest, meanwhile
+                completion = await self._paid(messages, kind, schema, reserved + bounds.ANSWER_TOKENS_MAX, spent)
+            value = fitting(completion.text, schema)
+            used = completion.usage
+            tokens = (0, 0) if used is None else (used.prompt_tokens or 0, used.completion_tokens or 0)
+            return Answer(value, endpoint.model, version, *tokens)
+        raise NoAnswer(answers.TIMEOUT)
+
+    def _check(self, organization_id: UUID) -> None:
+        if self._endpoint is None:
+            raise NoAnswer(answers.OFF)
+        if not self._may_leave(organization_id):
+            raise NoAnswer(answers.WITHHELD)
+        if trio.current_time() < self._rests_until:
+            raise NoAnswer(answers.RESTING)
+
+    async def _paid(
+        self, messages: list[dict[str, str]], kind: str, schema: type[Any], tokens: int, spent: list[int]
+    ) -> Completion:
+        """Reserve, send, settle. What was sent and not answered may have cost: it stays reserved."""
+        client = await self._loaded()
+        day = self._budget.reserve(tokens)
+        if day is None:
+            raise NoAnswer(answers.BUDGET)
+        used = tokens
+        try:
+            body = await self._sent(client, messages, kind, schema)
+            completion = completion_of(body)
+            usage = completion.usage
+            if usage is not None and usage.prompt_tokens is not None:
+                used = max(usage.prompt_tokens, 0) + max(usage.completion_tokens or 0, 0)
+        except NoAnswer as failure:
+            if failure.reason in (answers.UNREACHABLE, answers.OVERLOADED, answers.REFUSED):
+                used = 0
+            raise
+        finally:
+            self._budget.settle(day, tokens, used)
+            spent.append(used)
+        return completion
+
+    async def _sent(self, client: "AsyncOpenAI", messages: Any, kind: str, schema: type[Any]) -> bytes:
+        """The body of the answer. An endpoint that does not know the newer form is asked in the older one."""
+        import openai
+
+        try:
+            try:
+                return await self._posted(client, messages, _form(kind, schema, plain=self._plain))
+            except (openai.BadRequestError, openai.UnprocessableEntityError):
+                if self._plain:
+                    raise
+                body = await self._posted(client, messages, _form(kind, schema, plain=True))
+                self._plain = True
+                return body
+        except openai.APITimeoutError as error:
+            raise NoAnswer(answers.TIMEOUT) from error
+        except openai.APIConnectionError as error:
+            raise NoAnswer(answers.UNREACHABLE) from error
+        except openai.RateLimitError as error:
+            raise NoAnswer(answers.OVERLOADED) from error
+        except openai.InternalServerError as error:
+            raise NoAnswer(answers.FAILING) from error
+        except openai.APIStatusError as error:
+            raise NoAnswer(answers.REFUSED) from error
+        except openai.OpenAIError as error:
+            raise NoAnswer(answers.UNREADABLE) from error
+
+    async def _posted(self, client: "AsyncOpenAI", messages: Any, form: dict[str, Any]) -> bytes:
+        raw = await client.chat.completions.with_raw_response.create(model=str(self.model), messages=messages, **form)
+        body: bytes = raw.content
+        return body
+
+    async def _loaded(self) -> "AsyncOpenAI":
+        async with self._loading:
+            if self._client is None:
+                assert self._endpoint is not None
+                self._client = await trio.to_thread.run_sync(_client, self._endpoint)
+            return self._client
+
+
+def _client(endpoint: Endpoint) -> "AsyncOpenAI":
+    """Nothing but the endpoint's own key is sent, whatever the environment holds; redirections are not followed."""
+    import openai
+
+    for name in _QUIET:
+        logging.getLogger(name).setLevel(logging.WARNING)
+    client = openai.AsyncOpenAI(
+        api_key=endpoint.key or "none",
+        base_url=endpoint.url,
+        timeout=bounds.ATTEMPT_SECONDS,
+        max_retries=bounds.RETRIES_MAX,
+        http_client=openai.DefaultAsyncHttpxClient(follow_redirects=False, timeout=bounds.ATTEMPT_SECONDS),
+    )
+    client.organization = client.project = client.admin_api_key = None
+    return client
+
+
+def _form(kind: str, schema: type[Any], *, plain: bool) -> dict[str, Any]:
+    if plain:
+        return {"max_tokens": bounds.ANSWER_TOKENS_MAX, "temperature": 0}
+    form = {"type": "json_schema", "json_schema": {"name": kind, "schema": schema_document(schema)}}
+    return {"max_completion_tokens": bounds.ANSWER_TOKENS_MAX, "response_format": form}
+
+
+def _instructions(kind: str, version: int, schema: type[Any]) -> str:
+    """The system message: the same for every text that is asked about."""
+    wanted = msgspec.json.encode(schema_document(schema), order="sorted").decode()
+    return f"{_text('framing')}\n{_text(f'{kind}.{version}')}\nSchema of the answer: {wanted}\n"
+
+
+@cache
+def _text(name: str) -> str:
+    return files("svc.llm").joinpath("prompts", f"{name}.txt").read_text(encoding="utf-8")

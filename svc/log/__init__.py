@@ -1,0 +1,1 @@
+"""The log: codec, vault, store, journal, and the folder that holds them."""

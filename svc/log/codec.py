@@ -1,0 +1,276 @@
+"""Events to bytes and back: explicit topics, versions, sealed words, a checksum.
+
+The state of a stored event is: format (1 byte), version of the event class (1), checksum (16), length of the
+fact (4, little-endian), the fact, and the words. The fact is msgpack of `[event, digests]`: in `event` every
+`Words` is empty, `digests` maps the name of each such field to the digest of its sealed text. The words are msgpack
+of the same names with the texts, sealed under the developer's key. So an event is decoded straight into its class,
+and whoever needs no words does not even touch them (words within the event, as msgpack extensions, would need a
+second, untyped class for each event).
+
+The checksum covers the stream, the version in it, the topic and the fact: an event that was moved, renamed or changed
+is noticed, and through the digests so is a changed text. What may be done to a stored event is one thing only: a text
+may be taken away (`without_words`), when it has outlived its retention. The fact and its checksum stay as they were.
+"""
+
+from collections.abc import Collection, Mapping
+from functools import cache
+from hashlib import blake2b
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from eventsourcing.domain import DomainEventProtocol
+from eventsourcing.persistence import Mapper, Notification, StoredEvent, Transcoder
+from msgspec import inspect
+from msgspec.structs import replace
+
+from aggregates.event import DeveloperEvent, Event, Words
+from aggregates.topics import TOPICS, UPCASTS, Upcast, upcast
+from svc.log.vault import Vault, VaultError
+
+_FORMAT = 2
+_CHECKSUM_BYTES = 16
+_DIGEST_BYTES = 16
+_LENGTH_BYTES = 4
+_HEADER_BYTES = 2 + _CHECKSUM_BYTES
+_DOES_NOT_FIT = "the checksum does not fit what is stored"
+_NO_WORDS = Words(None)
+_Body = tuple[Event, dict[str, bytes]]
+"""An event and, by the name of each field of words, the digest of its text."""
+
+OpenWords = bool | frozenset[str]
+"""Which words of events are opened: all, none, or those of the fields of these names; the others stay empty."""
+
+_EVENT_BYTES_ROUGHLY = 400
+_RECORD_BYTES_ROUGHLY = 250
+_TEXT_BYTES_PER_CHARACTER_ROUGHLY = 2
+
+
+class NewEvent(msgspec.Struct, frozen=True):
+    """An event that wants to be the given version (from 1) of a stream."""
+
+    stream_id: UUID
+    version: int
+    event: Event
+
+    @property
+    def originator_id(self) -> UUID:
+        """The library's name for the stream."""
+        return self.stream_id
+
+    @property
+    def originator_version(self) -> int:
+        """The library's name for the version."""
+        return self.version
+
+
+class Recorded(NewEvent, frozen=True):
+    """An event that stands in the log, at this position (from 1, growing, with gaps allowed)."""
+
+    position: int
+
+
+class CorruptEvent(Exception):
+    """A stored event is not what was written, or was written by a program this one does not know."""
+
+    def __init__(self, stored: StoredEvent, reason: str) -> None:
+        self.position = stored.id if isinstance(stored, Notification) else None
+        self.stream_id = stored.originator_id
+        self.version = stored.originator_version
+        self.what = (
+            f"event at position {self.position} (stream {self.stream_id}, version {self.version}, "
+            f"topic {stored.topic!r}): {reason}"
+        )
+        super().__init__(f"{self.what}; run `svc verify`, and restore the newest backup that verifies")
+
+
+class UnstorableEvent(Exception):
+    """An event holds a value that its own class would refuse when read back; it was not stored."""
+
+
+class Msgpack(Transcoder):
+    """msgpack, with UUIDs as 16 bytes."""
+
+    def __init__(self) -> None:
+        self._encoder = msgspec.msgpack.Encoder(uuid_format="bytes")
+
+    def encode(self, obj: Any) -> bytes:
+        """Bytes of a value."""
+        return self._encoder.encode(obj)
+
+    def decode(self, data: bytes) -> Any:
+        """The value without types: maps, arrays, numbers, texts, bytes."""
+        return msgspec.msgpack.decode(data)
+
+
+class Codec(Mapper[UUID]):
+    """Maps `NewEvent` to the library's `StoredEvent`, and `Notification` to `Recorded`; for any thread."""
+
+    def __init__(
+        self,
+        vault: Vault,
+        topics: Mapping[str, type[Event]] = TOPICS,
+        upcasts: Mapping[tuple[str, int], Upcast] = UPCASTS,
+    ) -> None:
+        super().__init__(Msgpack())
+        self._vault = vault
+        self._upcasts = upcasts
+        self._words_decoder = msgspec.msgpack.Decoder(dict[str, bytes])
+        self._kinds = {topic: _kind(topic, cls) for topic, cls in topics.items()}
+
+    def to_stored_event(self, domain_event: DomainEventProtocol[UUID]) -> StoredEvent:
+        """The event as it will stand in the log.
+
+        UnstorableEvent: a field holds what its type does not allow. OSError: a new key could not be kept.
+        """
+        assert isinstance(domain_event, NewEvent)
+        new = domain_event
+        kind = self._kinds[new.event.TOPIC]
+        fact, sealed = self._written(kind, new.event)
+        stored = StoredEvent(new.stream_id, new.version, kind.topic, b"")
+        return replace_state(stored, self._state(stored, kind.head, fact, sealed))
+
+    def to_domain_event(self, stored_event: StoredEvent, *, open_words: OpenWords = True) -> Recorded:
+        """The event at its position; its words stay empty where they are not wanted. Raises CorruptEvent."""
+        assert isinstance(stored_event, Notification), "only what stands in the log has a position"
+        kind = self._kinds.get(stored_event.topic)
+        if kind is None:
+            raise CorruptEvent(stored_event, "unknown topic; was it written by a newer program?")
+        head, fact, words = _verified(stored_event)
+        try:
+            event, digests = self._typed(kind, head[1], fact)
+            if digests and open_words:
+                event = self._with_words(event, self._kept(digests, words, open_words))
+        except (msgspec.MsgspecError, UnicodeDecodeError, VaultError, KeyError) as error:
+            raise CorruptEvent(stored_event, str(error)) from error
+        stream_id = stored_event.originator_id
+        assert isinstance(stream_id, UUID)
+        return Recorded(stream_id, stored_event.originator_version, event, stored_event.id)
+
+    def without_words(self, stored: Notification, keep: Collection[str]) -> bytes | None:
+        """The state of an event without its texts but these; None where there is nothing to take away.
+
+        The fact stays as it is, with its checksum. Raises CorruptEvent.
+        """
+        head, fact, words = _verified(stored)
+        try:
+            sealed = self.transcoder.decode(words) if words else {}
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise CorruptEvent(stored, str(error)) from error
+        kept = {name: text for name, text in sealed.items() if name in keep}
+        if len(kept) == len(sealed):
+            return None
+        return self._state(stored, head, fact, kept)
+
+    def rough_bytes(self, event: Event) -> int:
+        """About how much memory an event takes while it waits to be stored; far cheaper than encoding it."""
+        kind = self._kinds[event.TOPIC]
+        size = _EVENT_BYTES_ROUGHLY + _RECORD_BYTES_ROUGHLY * (
+            len(getattr(event, "records", ())) + len(getattr(event, "points", ()))
+        )
+        for name in kind.words:
+            words = getattr(event, name)
+            if words is not None and words.text is not None:
+                size += _TEXT_BYTES_PER_CHARACTER_ROUGHLY * len(words.text)
+        return size
+
+    def _written(self, kind: "_Kind", event: Event) -> tuple[bytes, Mapping[str, bytes]]:
+        emptied, sealed = self._sealed(kind, event) if kind.words else (event, {})
+        try:
+            fact = self.transcoder.encode((emptied, _digests(sealed)))
+            kind.decoder.decode(fact)
+        except (msgspec.MsgspecError, OverflowError, UnicodeEncodeError, TypeError) as error:
+            raise UnstorableEvent(f"{kind.topic}: {error}") from error
+        return fact, sealed
+
+    def _state(self, stored: StoredEvent, head: bytes, fact: bytes, sealed: Mapping[str, bytes]) -> bytes:
+        checksum = _checksum(stored, head, fact)
+        words = self.transcoder.encode(sealed) if sealed else b""
+        return b"".join((head, checksum, len(fact).to_bytes(_LENGTH_BYTES, "little"), fact, words))
+
+    def _kept(self, digests: Mapping[str, bytes], words: bytes, wanted: OpenWords) -> Mapping[str, bytes | None]:
+        """The sealed texts that are wanted, each as it was written; None for one that was taken away."""
+        sealed = self._words_decoder.decode(words) if words else {}
+        names = digests if wanted is True else [name for name in digests if wanted and name in wanted]
+        there = {name: sealed[name] for name in names if name in sealed}
+        if not sealed.keys() <= digests.keys() or _digests(there) != {name: digests[name] for name in there}:
+            raise VaultError(_DOES_NOT_FIT)
+        return {name: there.get(name) for name in names}
+
+    def _sealed(self, kind: "_Kind", event: Event) -> tuple[Event, dict[str, bytes]]:
+        assert isinstance(event, DeveloperEvent)
+        texts = {name: words.text for name in kind.words if (words := getattr(event, name)) is not None}
+        sealed = {name: self._vault.seal(event.developer_id, text) for name, text in texts.items() if text is not None}
+        return replace(event, **dict.fromkeys(texts, _NO_WORDS)), sealed
+
+    def _with_words(self, event: Event, sealed: Mapping[str, bytes | None]) -> Event:
+        texts = {name: None if text is None else self._vault.open(text) for name, text in sealed.items()}
+        return replace(event, **{name: Words(text) for name, text in texts.items()})
+
+    def _typed(self, kind: "_Kind", written: int, body: bytes) -> _Body:
+        if written == kind.version:
+            return kind.decoder.decode(body)
+        fields, sealed = self.transcoder.decode(body)
+        fields = upcast(kind.topic, fields, written=written, wanted=kind.version, steps=self._upcasts)
+        return msgspec.convert((fields, sealed), kind.shape)
+
+
+class _Kind:
+    """What the codec knows of one event class."""
+
+    def __init__(self, topic: str, cls: type[Event]) -> None:
+        assert topic == cls.TOPIC, f"{cls.__name__} stands under a topic that is not its own"
+        self.topic = topic
+        self.version = cls.VERSION
+        self.head = bytes((_FORMAT, cls.VERSION))
+        self.words = _words_fields(cls)
+        self.shape: type[_Body] = tuple[cls, dict[str, bytes]]  # type: ignore[valid-type]
+        self.decoder = msgspec.msgpack.Decoder(self.shape)
+        assert not self.words or issubclass(cls, DeveloperEvent), f"nobody's key seals {topic}"
+
+
+_kind = cache(_Kind)
+"""Looking at a class takes a while, and every codec of a process looks at the same ones."""
+
+
+def _words_fields(cls: type[Event]) -> tuple[str, ...]:
+    """The fields that hold words. Any deeper ones would be stored in the clear, so they are refused."""
+    shape = inspect.type_info(cls)
+    assert isinstance(shape, inspect.StructType)
+    names = tuple(field.name for field in shape.fields if _holds_words(field.type))
+    mentioned = str(msgspec.json.schema(cls)).count(f"$defs/{Words.__name__}'")
+    assert mentioned == len(names), f"{cls.__name__} holds words below its own fields"
+    return names
+
+
+def _holds_words(kind: inspect.Type) -> bool:
+    if isinstance(kind, inspect.UnionType):
+        return any(map(_holds_words, kind.types))
+    return isinstance(kind, inspect.StructType) and kind.cls is Words
+
+
+def replace_state(stored: StoredEvent, state: bytes) -> StoredEvent:
+    """The same event of the same stream, as these bytes."""
+    return StoredEvent(stored.originator_id, stored.originator_version, stored.topic, state)
+
+
+def _digests(sealed: Mapping[str, bytes]) -> dict[str, bytes]:
+    return {name: blake2b(text, digest_size=_DIGEST_BYTES).digest() for name, text in sealed.items()}
+
+
+def _checksum(stored: StoredEvent, head: bytes, fact: bytes) -> bytes:
+    stream_id = stored.originator_id
+    assert isinstance(stream_id, UUID)
+    place = b"%b%d %b\n%b" % (stream_id.bytes, stored.originator_version, stored.topic.encode(), head)
+    return blake2b(place + fact, digest_size=_CHECKSUM_BYTES).digest()
+
+
+def _verified(stored: Notification) -> tuple[bytes, bytes, bytes]:
+    """The two bytes before the checksum, the fact, and its words; CorruptEvent: the fact is not what was written."""
+    state = stored.state
+    head, checksum, rest = state[:2], state[2:_HEADER_BYTES], state[_HEADER_BYTES:]
+    end = _LENGTH_BYTES + int.from_bytes(rest[:_LENGTH_BYTES], "little")
+    fact, words = rest[_LENGTH_BYTES:end], rest[end:]
+    if head[:1] != bytes((_FORMAT,)) or checksum != _checksum(stored, head, fact):
+        raise CorruptEvent(stored, _DOES_NOT_FIT)
+    return head, fact, words

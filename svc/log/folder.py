@@ -1,0 +1,157 @@
+"""The var folder: made where it is missing, held by one process at a time, and where its server can be reached."""
+
+import fcntl
+import os
+import secrets
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+RUNNING = "running.json"
+
+
+LOCK = "lock"
+
+
+class InUse(Exception):
+    """Another process holds the folder."""
+
+
+class Unusable(Exception):
+    """The folder cannot be made or written."""
+
+
+class Running(msgspec.Struct, frozen=True):
+    """Where the server that holds the folder can be reached."""
+
+    pid: int
+    intake: str
+    api: str
+
+
+@contextmanager
+def held(var: Path) -> Iterator[None]:
+    """Hold the folder until the end of the block. Raises `InUse` where another process does, or `Unusable`."""
+    try:
+        var.mkdir(parents=True, exist_ok=True, mode=0o700)
+        lock_file = (var / LOCK).open("a")
+    except OSError as error:
+        raise Unusable(f"{var} cannot be the data folder: {error.strerror}; choose another with --var") from error
+    with lock_file as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InUse(_holder(var)) from None
+        yield
+
+
+def _holder(var: Path) -> str:
+    """Who holds the folder, as far as it says, and what to do."""
+    server = running(var)
+    if server is None or not _runs(server.pid):
+        return f"{var} is in use by another svc process: wait until it is done, or name another folder with --var"
+    where = f"intake={server.intake} api={server.api}"
+    return f"{var} is in use by the server with process id {server.pid} ({where}): stop it first"
+
+
+def _runs(pid: int) -> bool:
+    """A server that was killed has not taken back what it said."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # somebody else's
+        return True
+    return True
+
+
+def note_running(var: Path, intake: str, api: str) -> None:
+    """Say where the server can be reached, for commands that need it."""
+    draft = var / (RUNNING + ".draft")
+    draft.write_bytes(msgspec.json.encode(Running(os.getpid(), intake, api)))
+    draft.replace(var / RUNNING)
+
+
+def forget_running(var: Path) -> None:
+    """The server stops."""
+    (var / RUNNING).unlink(missing_ok=True)
+
+
+def running(var: Path) -> Running | None:
+    """The server that said it holds the folder; None where none did."""
+    try:
+        return msgspec.json.decode((var / RUNNING).read_bytes(), type=Running)
+    except (FileNotFoundError, msgspec.DecodeError):
+        return None
+
+
+# The wall clock, in one place, so that everything else can be handed another one.
+
+_NS_PER_US = 1_000
+
+
+class Clock(Protocol):
+    """Tells the time."""
+
+    def now_us(self) -> int:
+        """Microseconds since 1970, UTC."""
+        ...
+
+
+class SystemClock:
+    """The machine's clock. It may jump; what needs a duration asks trio instead."""
+
+    def now_us(self) -> int:
+        """Microseconds since 1970, UTC."""
+        return time.time_ns() // _NS_PER_US
+
+
+class FixedClock:
+    """A clock that stands still until it is told to move."""
+
+    def __init__(self, now_us: int) -> None:
+        self._now_us = now_us
+
+    def now_us(self) -> int:
+        """Microseconds since 1970, UTC."""
+        return self._now_us
+
+    def advance(self, by_us: int) -> None:
+        """Moves the clock by so many microseconds; back, too, as real clocks do."""
+        self._now_us += by_us
+
+
+# The internal secret: made at the first run, kept in a file that only its owner can read.
+
+NAME = "internal-secret"
+
+
+KEY_BYTES = 32
+
+
+def new_key(prefix: str) -> str:
+    """A key's text: the prefix and 43 URL-safe characters from 32 random bytes."""
+    return f"{prefix}_{secrets.token_urlsafe(KEY_BYTES)}"
+
+
+def internal_secret(var: Path) -> str:
+    """The secret of this installation; made, mode 600, where there is none yet."""
+    path = var / NAME
+    try:
+        return path.read_text(encoding="ascii").strip()
+    except FileNotFoundError:
+        return _make(path)
+
+
+def _make(path: Path) -> str:
+    secret = secrets.token_urlsafe(KEY_BYTES)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="ascii") as handle:
+        handle.write(secret + "\n")
+        handle.flush()
+        os.fsync(handle.fileno())
+    return secret

@@ -1,0 +1,343 @@
+"""The one writer of the log: many appends, one synced transaction.
+
+An fsync costs the same whether it carries one event or a hundred. So while a transaction is on its way to
+the disk, in a worker thread, whatever else wants to be appended waits, and the next transaction takes all
+of it, up to a bound. Nothing waits for company: an append that comes alone is written at once.
+
+Appends in one transaction do not share their fate. When the store refuses the transaction because some
+stream version is taken, the list is halved, the earlier half first, until the refused append stands alone;
+so the outcome is exactly that of one append after another. (Savepoints would do the same within SQLite
+only.)
+
+A caller that is cancelled while it waits loses the answer, not the write. A store that cannot be written
+refuses everything that waits and is tried again by the next append, and by a probe once a second, until it
+answers.
+"""
+
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from itertools import chain
+from typing import NamedTuple, NoReturn, TypeVar
+
+import trio
+
+from aggregates.capture.commands import CaptureMetrics, CapturePrompt, CaptureRecords, CaptureResponse
+from aggregates.decide import AnyCommand
+from aggregates.reports.commands import CompleteReport
+from svc.limits import (
+    COMMIT_APPENDS_MAX,
+    COMMIT_BYTES_MAX,
+    JOURNAL_APPENDS_MAX,
+    JOURNAL_BYTES_MAX,
+    JOURNAL_PROBE_INTERVAL_S,
+)
+from svc.log.codec import NewEvent
+from svc.log.store import Conflict, EventStore, Group, StoreUnavailable
+
+_T = TypeVar("_T")
+
+
+class Saturated(Exception):
+    """So much waits to be written already that nothing more is taken. Try again in a few seconds."""
+
+
+class JournalStatistics(NamedTuple):
+    """What the journal did since it was made, and what it holds now."""
+
+    commits: int
+    """Transactions that became durable; `appends / commits` says how well they are grouped."""
+    appends: int
+    events: int
+    conflicts: int
+    failures: int
+    """Transactions and probes that found the store not writable."""
+    saturated: int
+    waiting_appends: int
+    waiting_bytes: int
+
+
+class _Append:
+    """One append on its way: its events, about how large they are, and in the end its outcome."""
+
+    def __init__(self, events: Sequence[NewEvent], rough_bytes: int) -> None:
+        self.events = events
+        self.rough_bytes = rough_bytes
+        self.group: Group = ()
+        self.positions: list[int] = []
+        self.error: Exception | None = StoreUnavailable("the journal stopped before this was written")
+        self.settled = trio.Event()
+
+    def succeed(self, positions: list[int]) -> None:
+        """It stands in the log."""
+        self.positions, self.error = positions, None
+
+    def fail(self, error: Exception) -> None:
+        """It does not, or nobody knows."""
+        self.error = error
+
+
+class Journal:
+    """Appends to the log for every task of the process. `run` must be running, else nothing is ever written.
+
+    `threaded=False` writes on the caller's thread: for a store in memory, where time is virtual.
+    """
+
+    def __init__(self, store: EventStore, *, threaded: bool = True) -> None:
+        self._store = store
+        self._threaded = threaded
+        self._thread_limit = trio.CapacityLimiter(1)
+        self._waiting: deque[_Append] = deque()
+        self._waiting_bytes = 0
+        self._work = trio.Event()
+        self._advanced = trio.Event()
+        self._tried = trio.Event()
+        self._healthy = True
+        self._head = self._found = store.head()
+        self._committed: Callable[[float], None] = lambda _seconds: None
+        self._commits = self._appends = self._events = 0
+        self._conflicts = self._failures = self._saturated = 0
+
+    @property
+    def head(self) -> int:
+        """The last position that was durable when this process looked."""
+        return self._head
+
+    @property
+    def healthy(self) -> bool:
+        """False from a write that failed until one that went through."""
+        return self._healthy
+
+    def statistics(self) -> JournalStatistics:
+        """The counters as they are now."""
+        return JournalStatistics(
+            commits=self._commits,
+            appends=self._appends,
+            events=self._events,
+            conflicts=self._conflicts,
+            failures=self._failures,
+            saturated=self._saturated,
+            waiting_appends=len(self._waiting),
+            waiting_bytes=self._waiting_bytes,
+        )
+
+    def watch(self, committed: Callable[[float], None]) -> None:
+        """Tell how many seconds each durable transaction took; called in the thread that writes."""
+        self._committed = committed
+
+    async def append(self, events: Sequence[NewEvent]) -> list[int]:
+        """Makes the events durable, all or none, and returns their positions.
+
+        Saturated at once when too much waits; Conflict when a stream version is taken; StoreUnavailable when
+        the store cannot be written (the events may have become durable all the same); UnstorableEvent when an
+        event breaks its own types. When cancelled, the events are written nevertheless.
+        """
+        assert events, "an append holds at least one event"
+        entry = self._enqueue(events)
+        await entry.settled.wait()
+        if entry.error is not None:
+            raise entry.error
+        return entry.positions
+
+    async def between_commits(self, work: Callable[[], _T]) -> _T:
+        """Do something while nothing is written: no event is sealed or stored meanwhile. It is never broken off."""
+        if not self._threaded:
+            return work()
+        return await trio.to_thread.run_sync(work, limiter=self._thread_limit)
+
+    async def probe(self) -> bool:
+        """Whether a durable write goes through just now; one that waits will do, else one that changes nothing."""
+        tried = self._tried
+        self._work.set()
+        await tried.wait()
+        return self._healthy
+
+    async def wait_beyond(self, position: int) -> None:
+        """Returns as soon as the log reaches beyond the position."""
+        while self._head <= position:
+            await self._advanced.wait()
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> NoReturn:
+        """Writes until cancelled. A transaction under way is finished first; what still waits is refused."""
+        task_status.started()
+        try:
+            while True:
+                await self._wait_for_work()
+                if self._waiting:
+                    await self._commit(self._take())
+                else:
+                    await self._probe()
+                self._tried.set()
+                self._tried = trio.Event()
+        finally:
+            self._refuse_waiting("the journal has stopped")
+
+    def _enqueue(self, events: Sequence[NewEvent]) -> _Append:
+        entry = _Append(events, self._store.rough_bytes(events))
+        too_many = len(self._waiting) >= JOURNAL_APPENDS_MAX
+        if too_many or self._waiting_bytes + entry.rough_bytes > JOURNAL_BYTES_MAX:
+            self._saturated += 1
+            raise Saturated(f"{len(self._waiting)} appends, {self._waiting_bytes} bytes wait already")
+        self._waiting.append(entry)
+        self._waiting_bytes += entry.rough_bytes
+        self._work.set()
+        return entry
+
+    async def _wait_for_work(self) -> None:
+        """Returns when something waits, somebody asks or, while the store is unwell, it is time for a probe."""
+        if not self._waiting:
+            self._work = trio.Event()
+            with trio.move_on_after(math.inf if self._healthy else JOURNAL_PROBE_INTERVAL_S):
+                await self._work.wait()
+
+    def _take(self) -> list[_Append]:
+        """The appends of the next transaction: as many as fit, at least one."""
+        batch: list[_Append] = []
+        size_bytes = 0
+        while self._waiting and len(batch) < COMMIT_APPENDS_MAX:
+            size_bytes += self._waiting[0].rough_bytes
+            if batch and size_bytes > COMMIT_BYTES_MAX:
+                break
+            batch.append(self._waiting.popleft())
+        self._waiting_bytes -= sum(entry.rough_bytes for entry in batch)
+        return batch
+
+    async def _commit(self, batch: list[_Append]) -> None:
+        try:
+            await self._in_thread(lambda: self._write(batch))
+        finally:
+            self._settle(batch)
+
+    async def _probe(self) -> None:
+        try:
+            await self._in_thread(self._store.check_writable if self._healthy else self._look)
+        except StoreUnavailable:
+            self._failures += 1
+            self._healthy = False
+        else:
+            self._healthy = True
+            self._advance(max(self._head, self._found))
+
+    def _look(self) -> None:
+        """In the worker thread: a write of which it was said that it failed may stand in the log all the same."""
+        self._store.check_writable()
+        self._found = self._store.head()
+
+    def _advance(self, head: int) -> None:
+        """Wake who waits for the log to grow, if it did."""
+        if head > self._head:
+            self._head = head
+            self._advanced.set()
+            self._advanced = trio.Event()
+
+    async def _in_thread(self, work: Callable[[], None]) -> None:
+        if self._threaded:
+            await trio.to_thread.run_sync(work, limiter=self._thread_limit)
+        else:
+            await trio.lowlevel.checkpoint()
+            work()
+
+    def _write(self, batch: list[_Append]) -> None:
+        """In the worker thread: gives every append of the batch its outcome."""
+        encoded = [entry for entry in batch if self._encode(entry)]
+        parts = [encoded] if encoded else []
+        while parts:
+            part = parts.pop()
+            try:
+                self._insert(part)
+            except Conflict as error:
+                if len(part) == 1:
+                    part[0].fail(error)
+                else:
+                    middle = len(part) // 2
+                    parts += [part[middle:], part[:middle]]
+            except StoreUnavailable as error:
+                for entry in chain(part, *parts):
+                    entry.fail(StoreUnavailable(str(error)))
+                return
+
+    def _encode(self, entry: _Append) -> bool:
+        """Whether the append can be stored. If not, that is its outcome, and nobody else's."""
+        try:
+            entry.group = self._store.encode(entry.events)
+        except Exception as error:
+            entry.fail(error)
+            return False
+        return True
+
+    def _insert(self, part: list[_Append]) -> None:
+        """One transaction."""
+        started = time.perf_counter()
+        positions = self._store.insert([entry.group for entry in part])
+        self._committed(time.perf_counter() - started)
+        for entry, its_positions in zip(part, positions, strict=True):
+            entry.succeed(its_positions)
+        self._commits += 1
+
+    def _settle(self, batch: list[_Append]) -> None:
+        """Counts what became of the batch, wakes who waits for it, and who waits for the log to grow."""
+        durable = [entry for entry in batch if entry.error is None]
+        self._appends += len(durable)
+        self._events += sum(len(entry.positions) for entry in durable)
+        self._conflicts += sum(isinstance(entry.error, Conflict) for entry in batch)
+        if durable:
+            self._healthy = True
+            self._advance(durable[-1].positions[-1])
+        unavailable = [entry.error for entry in batch if isinstance(entry.error, StoreUnavailable)]
+        if unavailable:
+            self._healthy = False
+            self._failures += 1
+            self._refuse_waiting(str(unavailable[-1]))
+        for entry in batch:
+            entry.settled.set()
+
+    def _refuse_waiting(self, reason: str) -> None:
+        """Each attempt may take the whole busy timeout: nobody is kept waiting for a second one."""
+        for entry in self._waiting:
+            entry.fail(StoreUnavailable(reason))
+            entry.settled.set()
+        self._waiting.clear()
+        self._waiting_bytes = 0
+
+
+# About how much memory a command takes while it is on its way.
+
+_COMMAND_BYTES = 500
+
+
+_RECORD_BYTES = 250
+
+
+_BYTES_PER_CHARACTER = 2
+
+
+def rough_bytes(command: AnyCommand) -> int:
+    """An estimate that is cheap, and never far below the truth for what is large."""
+    return _COMMAND_BYTES + _BYTES_PER_CHARACTER * _characters(command) + _record_bytes(command)
+
+
+def _characters(command: AnyCommand) -> int:
+    match command:
+        case CapturePrompt():
+            return len(command.text) + len(command.metadata_json or "")
+        case CaptureResponse():
+            return len(command.content.response_text or "")
+        case CaptureRecords():
+            return len(command.words) + len(command.raw or "")
+        case CaptureMetrics():
+            return len(command.raw)
+        case CompleteReport():
+            return len(command.sections) + (len(command.prose.text) if command.prose is not None else 0)
+        case _:
+            return 0
+
+
+def _record_bytes(command: AnyCommand) -> int:
+    match command:
+        case CaptureRecords():
+            return _RECORD_BYTES * len(command.records)
+        case CaptureMetrics():
+            return _RECORD_BYTES * len(command.points)
+        case _:
+            return 0

@@ -1,0 +1,267 @@
+"""The log in one SQLite file, on the library's recorder.
+
+What differs from the library's own, and why: positions are an AUTOINCREMENT key, since an implicit rowid
+is given out again after the end of the table was deleted; topics are indexed, so that people and keys are
+found without reading every capture; the one connection that writes says itself that each commit is synced;
+all others may only read. Neither a reader nor a backup ever blocks the writer (WAL).
+"""
+
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Lock
+from uuid import UUID
+
+from eventsourcing.domain import EventSourcingError
+from eventsourcing.persistence import IntegrityError, Notification
+from eventsourcing.sqlite import SQLiteApplicationRecorder, SQLiteConnection, SQLiteConnectionPool, SQLiteDatastore
+
+from svc.limits import STORE_BUSY_TIMEOUT_MS, STORE_READERS_MAX
+from svc.log.codec import Codec
+from svc.log.store import EventStore, StoreUnavailable
+from svc.log.vault import FileKeys, Vault
+
+FORM = 2
+"""Of the log, in the file's `user_version`."""
+
+
+WRITER_PRAGMAS = (
+    "PRAGMA synchronous = FULL",
+    # Only macOS looks at this: there a plain fsync leaves the data in the drive's own cache.
+    "PRAGMA fullfsync = ON",
+    # A text that is taken away is overwritten, and does not stay behind in a free page.
+    "PRAGMA secure_delete = ON",
+)
+
+
+_READER_PRAGMAS = ("PRAGMA query_only = ON",)
+
+
+_DAMAGED = (
+    "the log is damaged: put the newest backup into a new folder (`svc restore BACKUP --var NEW`), serve that one, and "
+    "keep this one until that serves"
+)
+
+
+_HINDERED = "see that the disk has room, that this user may write there, and that no other program holds the file"
+
+
+_SELECT = "SELECT originator_id, originator_version, topic, state, rowid FROM stored_events "
+
+
+class _Connections(SQLiteConnectionPool):
+    """A pool of connections that may only read; opens the writer's connection, too."""
+
+    def open(self, pragmas: Sequence[str]) -> SQLiteConnection:
+        """A new connection outside the pool."""
+        connection = super()._create_connection()
+        for pragma in pragmas:
+            connection.cursor().execute(pragma)
+        return connection
+
+    def _create_connection(self) -> SQLiteConnection:
+        return self.open(_READER_PRAGMAS)
+
+
+class SplitDatastore(SQLiteDatastore):
+    """One connection that writes, some that read.
+
+    The writer is not taken from a pool: the library's pool never gives its write lock back once the opening
+    of a connection has failed, and a full disk must not outlive itself.
+    """
+
+    def __init__(self, path: Path, busy_timeout_ms: int, writer_pragmas: Sequence[str] = WRITER_PRAGMAS) -> None:
+        busy_timeout = f"PRAGMA busy_timeout = {busy_timeout_ms}"
+        self._writer_pragmas = (busy_timeout, *writer_pragmas)
+        self._writer: SQLiteConnection | None = None
+        self._write_lock = Lock()
+        super().__init__(str(path))
+        self.pool = self._connections = _Connections(db_name=str(path), pool_size=STORE_READERS_MAX, max_overflow=0)
+
+    @contextmanager
+    def get_connection(self, *, commit: bool) -> Iterator[SQLiteConnection]:
+        """The writer's connection, to one thread at a time, or one that may only read."""
+        if not commit:
+            with super().get_connection(commit=False) as reader:
+                yield reader
+            return
+        with self._write_lock:
+            writer = self._writer = self._writer or self._connections.open(self._writer_pragmas)
+            try:
+                yield writer
+            except IntegrityError:
+                raise
+            except BaseException:
+                # After a failed write the next one starts on a new connection, whatever state this one is in.
+                self._close_writer()
+                raise
+
+    def close(self) -> None:
+        """Closes every connection; the last one to go folds the write-ahead log into the file."""
+        super().close()
+        self._close_writer()
+
+    def _close_writer(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+
+class SqliteRecorder(SQLiteApplicationRecorder):
+    """Events in the table `stored_events`; the position is its key."""
+
+    def __init__(self, datastore: SQLiteDatastore, busy_timeout_ms: int = STORE_BUSY_TIMEOUT_MS) -> None:
+        super().__init__(datastore)
+        self._busy_timeout_ms = busy_timeout_ms
+        self.insert_events_statement = (
+            "INSERT INTO stored_events (originator_id, originator_version, topic, state) VALUES (?, ?, ?, ?)"
+        )
+
+    def construct_create_table_statements(self) -> list[str]:
+        """The table and its index; the library reads the position under the name `rowid`."""
+        return [
+            "CREATE TABLE IF NOT EXISTS stored_events ("
+            "rowid INTEGER PRIMARY KEY AUTOINCREMENT, "
+            "originator_id TEXT NOT NULL, "
+            "originator_version INTEGER NOT NULL, "
+            "topic TEXT NOT NULL, "
+            "state BLOB NOT NULL, "
+            "UNIQUE (originator_id, originator_version)) STRICT",
+            "CREATE INDEX IF NOT EXISTS stored_events_topic ON stored_events (topic)",
+        ]
+
+    def select_stream(self, stream_id: UUID) -> list[Notification]:
+        """All events of a stream in the order of their versions."""
+        return self._select("WHERE originator_id = ? ORDER BY originator_version", [stream_id.hex])
+
+    def select_newest(self, stream_id: UUID, below_version: int) -> Notification | None:
+        """The event of the greatest version below that one."""
+        where = "WHERE originator_id = ? AND originator_version < ? ORDER BY originator_version DESC LIMIT 1"
+        return next(iter(self._select(where, [stream_id.hex, below_version])), None)
+
+    def select_after(self, position: int, limit_events: int, limit_bytes: int) -> list[Notification]:
+        """The events after a position, within both limits, but at least one where there is one."""
+        found: list[Notification] = []
+        size_bytes = 0
+        with self.datastore.transaction(commit=False) as cursor:
+            cursor.execute(_SELECT + "WHERE rowid > ? ORDER BY rowid LIMIT ?", (position, limit_events))
+            # Row by row: a thousand events may hold more than memory does.
+            while (row := cursor.fetchone()) is not None:
+                size_bytes += len(row["state"])
+                if found and size_bytes > limit_bytes:
+                    break
+                found.append(_notification(row))
+        return found
+
+    def select_positions(self, positions: Sequence[int]) -> list[Notification]:
+        """The events at these positions, as far as they exist."""
+        return self._select(f"WHERE rowid IN ({_marks(positions)})", positions)
+
+    def select_topics(self, topics: Sequence[str]) -> list[Notification]:
+        """The events of these topics in the order of their positions."""
+        return self._select(f"INDEXED BY stored_events_topic WHERE topic IN ({_marks(topics)}) ORDER BY rowid", topics)
+
+    def select_topics_after(self, topics: Sequence[str], position: int, limit_events: int) -> list[Notification]:
+        """The next events of these topics after a position."""
+        where = f"INDEXED BY stored_events_topic WHERE topic IN ({_marks(topics)}) AND rowid > ? ORDER BY rowid LIMIT ?"
+        return self._select(where, [*topics, position, limit_events])
+
+    def replace_states(self, states: Mapping[int, bytes]) -> None:
+        """Stores other bytes at these positions, all or none; old pages are overwritten."""
+        with self.datastore.transaction(commit=True) as cursor:
+            rows = [(state, position) for position, state in states.items()]
+            cursor.executemany("UPDATE stored_events SET state = ? WHERE rowid = ?", rows)
+
+    def sweep(self) -> bool:
+        """Empties the write-ahead log, which still holds what was overwritten; False while a reader needs it."""
+        with self.datastore.get_connection(commit=True) as writer:
+            cursor = writer.cursor()
+            # Nobody who wants to write is kept waiting for a reader.
+            cursor.execute("PRAGMA busy_timeout = 0")
+            try:
+                cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                return not cursor.fetchone()[0]
+            finally:
+                cursor.execute(f"PRAGMA busy_timeout = {self._busy_timeout_ms}")
+
+    def check_writable(self) -> None:
+        """Writes one page, the one that holds the version of the table, as it was, and syncs it."""
+        with self.datastore.get_connection(commit=True) as writer:
+            writer.cursor().execute(f"PRAGMA user_version = {self._form(writer) or FORM}")
+
+    def form(self) -> int:
+        """That of the log."""
+        with self.datastore.get_connection(commit=False) as reader:
+            return self._form(reader)
+
+    def close(self) -> None:
+        """Closes every connection."""
+        self.datastore.close()
+
+    def _form(self, connection: SQLiteConnection) -> int:
+        """That of the file; 0 in one that was made just now."""
+        cursor = connection.cursor()
+        cursor.execute("PRAGMA user_version")
+        form: int = cursor.fetchone()[0]
+        return form
+
+    def _select(self, where: str, values: Sequence[object]) -> list[Notification]:
+        with self.datastore.transaction(commit=False) as cursor:
+            cursor.execute(_SELECT + where, values)
+            return [_notification(row) for row in cursor.fetchall()]
+
+
+def open_sqlite_store(path: Path, codec: Codec, *, busy_timeout_ms: int = STORE_BUSY_TIMEOUT_MS) -> EventStore:
+    """The log in this file, which is made where there is none. StoreUnavailable: it cannot be opened."""
+    recorder = SqliteRecorder(SplitDatastore(path, busy_timeout_ms), busy_timeout_ms)
+    try:
+        recorder.create_table()
+        recorder.check_writable()
+        _check_form(recorder.form())
+    except StoreUnavailable as error:
+        recorder.close()
+        raise StoreUnavailable(f"{path}: {error}") from error
+    except (EventSourcingError, sqlite3.Error) as error:
+        recorder.close()
+        raise not_opened(path, error) from error
+    return EventStore(recorder, codec)
+
+
+def not_opened(path: Path, error: Exception) -> StoreUnavailable:
+    """What a log is that SQLite does not open, where it lies, and what to do."""
+    damaged = any(flaw in str(error) for flaw in ("not a database", "malformed"))
+    return StoreUnavailable(f"{path}: {error}; {_DAMAGED if damaged else _HINDERED}")
+
+
+def _check_form(form: int) -> None:
+    """Raises `StoreUnavailable` where a log is of a form that this program does not know."""
+    if form != FORM:
+        other = "a newer" if form > FORM else "an older"
+        raise StoreUnavailable(
+            f"it is of form {form}, and this program knows form {FORM} only: it was written by {other} svc. "
+            "Start that version, or restore a backup of this one"
+        )
+
+
+def _notification(row: sqlite3.Row) -> Notification:
+    stream_id, version, topic, state, position = row
+    return Notification(UUID(stream_id), version, topic, state, position)
+
+
+def _marks(values: Sequence[object]) -> str:
+    return ",".join("?" * len(values))
+
+
+# The log of a var folder: the event store and the keys that seal its words.
+
+EVENTS_FILE = "events.db"
+
+
+KEYS_FOLDER = "keys"
+
+
+def open_log(var: Path) -> tuple[EventStore, Vault]:
+    """The event store and the vault of a var folder."""
+    vault = Vault(FileKeys(var / KEYS_FOLDER))
+    return open_sqlite_store(var / EVENTS_FILE, Codec(vault)), vault

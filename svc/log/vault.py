@@ -1,0 +1,296 @@
+"""Data keys, one per developer, and the sealing of words under them.
+
+The keys lie outside the log, so a person can be forgotten: once their key is destroyed, nothing that was
+sealed under it can be read again, in the log or in any backup of the log. A sealed text names the key it
+needs; a person who comes back after being forgotten gets a new key, and their old words stay closed.
+
+A sealed text is: version (1 byte), developer id (16), key id (8), nonce (12), ciphertext. The first 25
+bytes are authenticated together with the text. The ciphertext (AES-256-GCM) holds one byte that says
+whether the text was compressed, and the text in UTF-8.
+"""
+
+import contextlib
+import os
+import zlib
+from collections.abc import Callable, Iterable
+from hashlib import blake2b
+from pathlib import Path
+from tempfile import mkstemp
+from threading import Lock
+from typing import Protocol
+from uuid import UUID
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from aggregates.event import Digester
+
+KEY_BYTES = 32
+
+
+MADE_FILE = "made.txt"
+
+
+_VERSION = b"\x01"
+
+
+_KEY_ID_BYTES = 8
+
+
+_NONCE_BYTES = 12
+
+
+_HEADER_BYTES = 1 + 16 + _KEY_ID_BYTES
+
+
+_PLAIN, _DEFLATED = b"\x00", b"\x01"
+
+
+_DEFLATE_FROM_BYTES = 128
+"""Shorter texts hardly shrink, and a path or a title is read far more often than it is stored."""
+
+
+_DEFLATE_LEVEL = 1
+"""Level 6 saves 3 % more of a prompt for a third more time."""
+
+
+class VaultError(Exception):
+    """A key or a sealed text is not what the vault once wrote."""
+
+
+class KeyMissing(OSError):
+    """A key was made here once and its file is gone: another one in its place would close the old words for good."""
+
+
+class Keys(Protocol):
+    """Where data keys lie."""
+
+    def load(self, developer_id: UUID) -> bytes | None:
+        """The developer's key, or None where there is none."""
+        ...
+
+    def keep(self, developer_id: UUID, key: bytes) -> bytes:
+        """Keeps the key durably and returns it; a key that is there already stays and is returned instead."""
+        ...
+
+    def destroy(self, developer_id: UUID) -> None:
+        """Removes the key for good; nothing happens where there is none."""
+        ...
+
+
+class MemoryKeys:
+    """Keys that end with the process."""
+
+    def __init__(self) -> None:
+        self._keys: dict[UUID, bytes] = {}
+
+    def load(self, developer_id: UUID) -> bytes | None:
+        """The developer's key, or None where there is none."""
+        return self._keys.get(developer_id)
+
+    def keep(self, developer_id: UUID, key: bytes) -> bytes:
+        """Keeps the key and returns it; a key that is there already stays and is returned instead."""
+        return self._keys.setdefault(developer_id, key)
+
+    def destroy(self, developer_id: UUID) -> None:
+        """Removes the key."""
+        self._keys.pop(developer_id, None)
+
+
+class FileKeys:
+    """One file per key, readable by the server's user only. OSError where the folder cannot be used.
+
+    A list beside them names whose key was made and not destroyed, so that a file that went is missed. Where there is
+    no list (an older folder, a restored one) nothing is known: `svc/keeping/lost_keys.py` makes it from the log.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._list = folder / MADE_FILE
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.chmod(0o700)
+
+    def load(self, developer_id: UUID) -> bytes | None:
+        """The developer's key, or None where there is none."""
+        try:
+            key = self.path_of(developer_id).read_bytes()
+        except FileNotFoundError:
+            return None
+        if len(key) != KEY_BYTES:
+            raise VaultError(f"key file of {developer_id}: {len(key)} bytes, where a key has {KEY_BYTES}")
+        return key
+
+    def keep(self, developer_id: UUID, key: bytes) -> bytes:
+        """Keeps the key durably and returns it; a key that is there already stays and is returned instead."""
+        path = self.path_of(developer_id)
+        if developer_id in (self.listed() or ()) and not path.exists():
+            raise KeyMissing(f"{path} is missing: put it back from a backup; `svc verify` says more")
+        draft = _write_draft(self._folder, key)
+        try:
+            # A link, not a rename: it never replaces a key under which something may have been sealed.
+            os.link(draft, path)
+        except FileExistsError:
+            return self.load(developer_id) or key
+        finally:
+            draft.unlink(missing_ok=True)
+        sync(self._folder)
+        if self._list.exists():  # after the key: a list must never name one that was not made
+            with self._list.open("a", encoding="ascii") as file:
+                file.write(f"{developer_id}\n")
+                file.flush()
+                os.fsync(file.fileno())
+        return key
+
+    def destroy(self, developer_id: UUID) -> None:
+        """Overwrites and removes the key; nothing happens where there is none."""
+        path = self.path_of(developer_id)
+        with contextlib.suppress(FileNotFoundError), path.open("r+b") as file:
+            file.write(bytes(KEY_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
+        path.unlink(missing_ok=True)
+        if developer_id in (listed := self.listed() or frozenset()):
+            self.list_made(listed - {developer_id})
+        sync(self._folder)
+
+    def there(self) -> frozenset[UUID]:
+        """Whose key file is there."""
+        return frozenset(map(UUID, (path.stem for path in self._folder.glob("*.key"))))
+
+    def listed(self) -> frozenset[UUID] | None:
+        """Whose key was made and not destroyed; None where there is no list."""
+        try:
+            return frozenset(map(UUID, self._list.read_text(encoding="ascii").split()))
+        except (FileNotFoundError, ValueError):
+            return None
+
+    def list_made(self, developer_ids: Iterable[UUID]) -> None:
+        """Write the list anew."""
+        text = "".join(f"{each}\n" for each in sorted(developer_ids))
+        _write_draft(self._folder, text.encode("ascii")).replace(self._list)
+        sync(self._folder)
+
+    def path_of(self, developer_id: UUID) -> Path:
+        """Where a developer's key lies, or should."""
+        return self._folder / f"{developer_id}.key"
+
+
+class _Key:
+    """A data key made ready for use."""
+
+    def __init__(self, key: bytes) -> None:
+        self.id = blake2b(b"", key=key, digest_size=_KEY_ID_BYTES, person=b"key-id").digest()
+        self.cipher = AESGCM(key)
+        self.digester = Digester(blake2b(b"", key=key, digest_size=KEY_BYTES, person=b"digests").digest())
+
+
+_NOBODY = Digester(b"nobody")
+
+
+class Vault:
+    """Seals and opens words; may be used from any thread.
+
+    `random` gives so many unpredictable bytes; only a test has a reason to pass another one.
+    """
+
+    def __init__(self, keys: Keys, random: Callable[[int], bytes] = os.urandom) -> None:
+        self._keys = keys
+        self._random = random
+        self._ready: dict[UUID, _Key] = {}
+        self._lock = Lock()
+        self.unopened: dict[UUID, int] = {}
+        """How many sealed texts were met, by developer, for which there is no key, or another one."""
+
+    def seal(self, developer_id: UUID, text: str) -> bytes:
+        """The text, readable only with the developer's key, which is made here if there is none yet.
+
+        OSError: a new key could not be kept.
+        """
+        key = self._key_for(developer_id)
+        header = _VERSION + developer_id.bytes + key.id
+        nonce = self._random(_NONCE_BYTES)
+        return header + nonce + key.cipher.encrypt(nonce, _packed(text), header)
+
+    def open(self, sealed: bytes) -> str | None:
+        """The text, or None once its key has been destroyed. VaultError: not what was sealed."""
+        header, nonce = sealed[:_HEADER_BYTES], sealed[_HEADER_BYTES : _HEADER_BYTES + _NONCE_BYTES]
+        if header[:1] != _VERSION or len(nonce) < _NONCE_BYTES:
+            raise VaultError("a sealed text has an unknown form")
+        developer_id = UUID(bytes=header[1:17])
+        key = self._known_key(developer_id)
+        if key is None or key.id != header[17:]:
+            self.unopened[developer_id] = self.unopened.get(developer_id, 0) + 1
+            return None
+        try:
+            packed = key.cipher.decrypt(nonce, sealed[_HEADER_BYTES + _NONCE_BYTES :], header)
+        except InvalidTag:
+            raise VaultError("a sealed text was changed after it was sealed") from None
+        return _unpacked(packed)
+
+    def digester(self, developer_id: UUID) -> Digester:
+        """Keyed digests under the developer's key, which is made here if there is none yet."""
+        return self._key_for(developer_id).digester
+
+    def known_digester(self, developer_id: UUID) -> Digester:
+        """The same for who only reads the log: a key that was destroyed is not made anew, for there is nothing left
+        that could be digested."""
+        key = self._known_key(developer_id)
+        return _NOBODY if key is None else key.digester
+
+    def destroy(self, developer_id: UUID) -> None:
+        """Destroys the developer's key: their words are gone for good."""
+        with self._lock:
+            self._keys.destroy(developer_id)
+            self._ready.pop(developer_id, None)
+
+    def _key_for(self, developer_id: UUID) -> _Key:
+        key = self._known_key(developer_id)
+        if key is not None:
+            return key
+        with self._lock:
+            kept = self._keys.keep(developer_id, self._random(KEY_BYTES))
+            return self._ready.setdefault(developer_id, _Key(kept))
+
+    def _known_key(self, developer_id: UUID) -> _Key | None:
+        key = self._ready.get(developer_id)
+        if key is not None:
+            return key
+        with self._lock:
+            stored = self._keys.load(developer_id)
+            return None if stored is None else self._ready.setdefault(developer_id, _Key(stored))
+
+
+def _packed(text: str) -> bytes:
+    plain = text.encode("utf-8", "surrogatepass")
+    if len(plain) >= _DEFLATE_FROM_BYTES:
+        deflated = zlib.compress(plain, _DEFLATE_LEVEL)
+        if len(deflated) < len(plain):
+            return _DEFLATED + deflated
+    return _PLAIN + plain
+
+
+def _unpacked(packed: bytes) -> str:
+    plain = packed[1:] if packed[:1] == _PLAIN else zlib.decompress(packed[1:])
+    return plain.decode("utf-8", "surrogatepass")
+
+
+def _write_draft(folder: Path, content: bytes) -> Path:
+    """A synced file of mode 600 with a name of its own, to be given its real name once it is whole."""
+    descriptor, name = mkstemp(suffix=".draft", dir=folder)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(descriptor)
+    return Path(name)
+
+
+# Making what was written survive a loss of power.
+
+
+def sync(path: Path) -> None:
+    """Let a file's content, or the names in a folder, reach the disk. Raises `OSError`."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

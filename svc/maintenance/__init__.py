@@ -1,0 +1,1 @@
+"""Maintenance of the folder: backup, restore, verify, export, forget, retention."""

@@ -1,0 +1,219 @@
+"""Backing a folder up while a server writes it, into a new folder or one tar file.
+
+What is copied, in this order: the keys there are; the archive as its manifest lists it; the log, as of one moment; the
+keys that came meanwhile; the internal secret. So no word in the copy of the log is without its key, and the archive
+never goes further than the log. The views are left out: they are built from the log. A backup counts once it has its
+name: until then it is a draft beside it.
+"""
+
+import hashlib
+import os
+import shutil
+import sqlite3
+import tarfile
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from svc import __version__
+from svc.archive.folder import FOLDER as ARCHIVE
+from svc.archive.folder import MANIFEST as ARCHIVE_MANIFEST
+from svc.limits import BACKUP_PAGES, BACKUP_TRIES
+from svc.log.folder import NAME as SECRET_FILE
+from svc.log.sqlite import EVENTS_FILE, KEYS_FOLDER, not_opened
+from svc.log.vault import sync
+from svc.maintenance.keys import Heard
+
+MANIFEST = "manifest.json"
+FORMAT = 1
+DRAFT = ".draft"
+
+
+class NotKept(Exception):
+    """A backup cannot be made or used; the message says why and what to do."""
+
+
+class KeptFile(msgspec.Struct, frozen=True):
+    """One file of a backup."""
+
+    name: str
+    """Its path within the folder."""
+    bytes: int
+    sha256: str
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """What a backup holds."""
+
+    format: int
+    program: str
+    """The version of svc that made it."""
+    made_at: str
+    head: int
+    """The last position of the log."""
+    head_checksum: str
+    """The checksum of the event at that position, in hex; blank in an empty log."""
+    files: list[KeptFile]
+
+
+def back_up(var: Path, target: Path, heard: Heard) -> Manifest:
+    """Copy a folder to `target`: a tar file where its name ends in `.tar`, else a new folder. Raises `NotKept`."""
+    if not (var / EVENTS_FILE).exists():
+        raise NotKept(f"{var} holds no data; name the folder with --var")
+    if target.exists():
+        raise NotKept(f"{target} is there already; a backup never replaces anything, so choose another name")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    draft = target.with_name(target.name + DRAFT)
+    _remove(draft)
+    try:
+        manifest = _copied(var, draft, heard)
+        if target.suffix == ".tar":
+            _name(_packed(draft), target)
+        else:
+            _name(draft, target)
+    finally:
+        _remove(draft)
+        _remove(_tar_of(draft))
+    return manifest
+
+
+def digest_of(path: Path) -> str:
+    """SHA-256 of a file, in hex."""
+    with path.open("rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
+def _copied(var: Path, draft: Path, heard: Heard) -> Manifest:
+    draft.mkdir(mode=0o700)
+    _copy_keys(var, draft)
+    _copy_archive(var, draft)
+    try:
+        copy_database(var / EVENTS_FILE, draft / EVENTS_FILE, heard)
+    except sqlite3.DatabaseError as error:
+        raise NotKept(f"nothing was backed up: {not_opened(var / EVENTS_FILE, error)}") from error
+    _copy_keys(var, draft)
+    if (var / SECRET_FILE).exists():
+        _copy(var / SECRET_FILE, draft / SECRET_FILE)
+    head, checksum = _head(draft / EVENTS_FILE)
+    manifest = Manifest(
+        format=FORMAT,
+        program=__version__,
+        made_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        head=head,
+        head_checksum=checksum,
+        files=[KeptFile(str(p.relative_to(draft)), p.stat().st_size, digest_of(p)) for p in _files(draft)],
+    )
+    (draft / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest)) + b"\n")
+    for path in (*_files(draft), draft):
+        sync(path)
+    return manifest
+
+
+def copy_database(source: Path, target: Path, heard: Heard) -> None:
+    """A database as it is at one moment, made while others write it; one file, without a write-ahead log.
+
+    One transaction is held on the source for as long as it takes: nobody waits for it, and it sees no later write.
+    """
+    with closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)) as db:
+        db.execute("BEGIN")
+        db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        with closing(sqlite3.connect(target)) as copy:
+            db.backup(copy, pages=BACKUP_PAGES, progress=lambda _status, left, of: heard(of - left, of), sleep=0)
+            copy.execute("PRAGMA journal_mode = DELETE")
+    target.chmod(0o600)
+
+
+def _copy_keys(var: Path, draft: Path) -> None:
+    """A key that goes meanwhile, of somebody who is forgotten just now, stays in the copy: so do their words."""
+    (draft / KEYS_FOLDER).mkdir(mode=0o700, exist_ok=True)
+    for key in sorted((var / KEYS_FOLDER).glob("*.key")):
+        if not (draft / KEYS_FOLDER / key.name).exists():
+            _copy(key, draft / KEYS_FOLDER / key.name, missing_ok=True)
+
+
+def _copy_archive(var: Path, draft: Path) -> None:
+    """The files that the manifest lists. Where some were merged meanwhile, it is copied again."""
+    if not (var / ARCHIVE_MANIFEST).exists():
+        return
+    for _ in range(BACKUP_TRIES):
+        (draft / ARCHIVE_MANIFEST).unlink(missing_ok=True)
+        names = _archived(var / ARCHIVE_MANIFEST, draft / ARCHIVE_MANIFEST)
+        if names is None:
+            break
+        if all(_copy(var / ARCHIVE / name, draft / ARCHIVE / name, missing_ok=True) for name in names):
+            return
+    # It is made from the log: one that cannot be copied as a whole is written anew after a restore.
+    _remove(draft / ARCHIVE)
+    _remove(draft / ARCHIVE_MANIFEST)
+
+
+def _archived(manifest: Path, copy: Path) -> list[str] | None:
+    """Copy the manifest; the files that it lists, or None where it is damaged."""
+    try:
+        copy_database(manifest, copy, lambda _done, _of: None)
+        with closing(sqlite3.connect(copy)) as db:
+            return [row[0] for row in db.execute("SELECT name FROM files")]
+    except sqlite3.DatabaseError:
+        return None
+
+
+def _copy(source: Path, target: Path, *, missing_ok: bool = False) -> bool:
+    """Copy a file for its owner only; whether it was there."""
+    if target.exists():
+        return True
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        with source.open("rb") as incoming, target.open("xb") as outgoing:
+            os.fchmod(outgoing.fileno(), 0o600)
+            shutil.copyfileobj(incoming, outgoing)
+    except FileNotFoundError:
+        if not missing_ok:
+            raise
+        target.unlink(missing_ok=True)
+        return False
+    return True
+
+
+def _head(events: Path) -> tuple[int, str]:
+    with closing(sqlite3.connect(events)) as db:
+        newest = db.execute("SELECT rowid, state FROM stored_events ORDER BY rowid DESC LIMIT 1").fetchone()
+    return (0, "") if newest is None else (newest[0], checksum_of(newest[1]))
+
+
+def checksum_of(state: bytes) -> str:
+    """The checksum in a stored event's state, in hex."""
+    return state[2:18].hex()
+
+
+def _packed(draft: Path) -> Path:
+    tar = _tar_of(draft)
+    descriptor = os.open(tar, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as file, tarfile.open(fileobj=file, mode="w") as packed:
+        # The manifest first: whoever restores reads the file once, and knows what to expect.
+        for path in sorted(_files(draft), key=lambda path: (path.name != MANIFEST, str(path))):
+            packed.add(path, str(path.relative_to(draft)), recursive=False)
+    sync(tar)
+    return tar
+
+
+def _tar_of(draft: Path) -> Path:
+    return draft.with_name(draft.name + ".tar")
+
+
+def _name(draft: Path, target: Path) -> None:
+    draft.rename(target)
+    sync(target.parent)
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    return (path for path in sorted(folder.rglob("*")) if path.is_file())
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

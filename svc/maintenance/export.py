@@ -1,0 +1,207 @@
+"""A developer's own data as files: every event with its words, and what was concluded, as JSON Lines and as Parquet.
+
+Row by row, so that memory stays bounded however much there is. Nothing of anybody else is in it.
+"""
+
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from aggregates.event import Scope, Words
+from aggregates.reading.verdicts import BOOLEANS
+from aggregates.retained import StandingSealed
+from projections.facts.repricing import COLUMNS as REQUEST_COLUMNS
+from projections.reader import Reader
+from projections.sub_sessions.detail import PromptRow, prompt_rows
+from projections.sub_sessions.listing import speed_fields
+from projections.sub_sessions.shown import NEWEST_FIRST, select, with_names
+from svc.archive.reading import PARQUET, connected, literal
+from svc.limits import EXPORT_PAGE, EXPORT_ROW_BYTES_MIN
+from svc.log.codec import Recorded
+from svc.log.store import EventStore
+from svc.maintenance.backup import DRAFT, NotKept
+from svc.maintenance.keys import Heard, pieces
+from svc.views.replay import copy_of
+from svc.views.views import RULES_VERSION, current_file
+
+_Rows = Iterable[Mapping[str, Any]]
+
+_TEXT, _INTEGER, _NUMBER, _FLAG = "VARCHAR", "BIGINT", "DOUBLE", "BOOLEAN"
+_SQL_TYPES = {str: _TEXT, int: _INTEGER, bool: _FLAG}
+
+_SUB_SESSIONS: dict[str, str] = {
+    **dict.fromkeys(("score_v3_sub_session_id", "agent_session_id", "title", "summary", "title_source"), _TEXT),
+    **dict.fromkeys(("intent_class", "letter_grade", "started_at", "ended_at", "trivia_reason", "rework_of"), _TEXT),
+    **dict.fromkeys(("duration_seconds", "cost_usd", "outcome_confidence"), _NUMBER),
+    **dict.fromkeys(("turns", "total_tokens", "unpriced_requests", "lower_bound_requests"), _INTEGER),
+    **dict.fromkeys(("substance_floor_passed", "goal_complete", "rework", "crushed", *BOOLEANS), _FLAG),
+}
+_PROMPTS: dict[str, str] = {
+    **dict.fromkeys(("prompt_id", "score_v3_sub_session_id", "submitted_at", "prompt_text", "response_text"), _TEXT),
+    **dict.fromkeys(("model", "judge_status", "intent_class", "letter_grade"), _TEXT),
+    **dict.fromkeys(("elapsed_ms", "tokens", "unpriced_requests"), _INTEGER),
+    **dict.fromkeys(("cost_usd", "standing_score", "score"), _NUMBER),
+    **dict.fromkeys(BOOLEANS, _FLAG),
+}
+_REQUESTS = {name: _SQL_TYPES[kind] for name, kind in REQUEST_COLUMNS.items()}
+
+
+class Exported(msgspec.Struct, frozen=True, kw_only=True):
+    """How much was written."""
+
+    folder: str
+    events: int
+    sub_sessions: int
+    prompts: int
+    requests: int
+
+
+def export(var: Path, store: EventStore, developer_id: UUID, target: Path, heard: Heard) -> Exported:
+    """Write everything of one developer into a new folder. Raises `NotKept`."""
+    if target.exists():
+        raise NotKept(f"{target} is there already; an export never replaces anything, so choose another folder")
+    views = current_file(var, RULES_VERSION)
+    if views is None:
+        raise NotKept(f"{var} holds no tables to export; start the server once, or run `svc replay`")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    draft = target.with_name(target.name + DRAFT)
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir(mode=0o700)
+    try:
+        exported = _written(store, developer_id, draft, views, heard)
+        draft.rename(target)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return msgspec.structs.replace(exported, folder=str(target))
+
+
+def _written(store: EventStore, developer_id: UUID, folder: Path, views: Path, heard: Heard) -> Exported:
+    copied = folder / "views.db"
+    with closing(copy_of(views, copied)) as db:
+        reader = Reader(db, lambda wanted: {p: each.event for p, each in store.read_positions(wanted).items()})
+        scopes = _scopes(db, developer_id)
+        events, _ = _write(folder / "events.jsonl", _events(store, developer_id, heard))
+        exported = Exported(
+            folder="",
+            events=events,
+            sub_sessions=_write_table(folder, "sub_sessions", _SUB_SESSIONS, _sub_sessions(reader, scopes)),
+            prompts=_write_table(folder, "prompts", _PROMPTS, _prompts(reader, scopes)),
+            requests=_write_table(folder, "requests", _REQUESTS, _requests(db, scopes)),
+        )
+    copied.unlink()
+    return exported
+
+
+def _scopes(db: sqlite3.Connection, developer_id: UUID) -> list[Scope]:
+    query = "SELECT DISTINCT organization_id FROM sessions WHERE developer_id = ? ORDER BY 1"
+    return [Scope(UUID(row[0]), developer_id) for row in db.execute(query, (str(developer_id),))]
+
+
+# --- rows -----------------------------------------------------------------------------------------------------
+
+
+def _events(store: EventStore, developer_id: UUID, heard: Heard) -> Iterator[Mapping[str, Any]]:
+    """Every fact about the developer, in the order of the log; a text that is gone is null."""
+    head = store.head()
+    for some, _, reached in pieces(store, 0, head, open_words=True):
+        for recorded in some:
+            theirs = getattr(recorded.event, "developer_id", None) == developer_id
+            if theirs and not isinstance(recorded.event, StandingSealed):
+                yield _event(recorded)
+        heard(reached, head)
+
+
+def _event(recorded: Recorded) -> Mapping[str, Any]:
+    fields = {
+        name: _plain(value.text) if isinstance(value, Words) else value
+        for name, value in msgspec.structs.asdict(recorded.event).items()
+    }
+    return {"position": recorded.position, "topic": recorded.event.TOPIC, **fields}
+
+
+def _sub_sessions(reader: Reader, scopes: Iterable[Scope]) -> Iterator[Mapping[str, Any]]:
+    for scope in scopes:
+        for page in _pages(partial(_page_of, reader, scope)):
+            for row, named in with_names(reader, page):
+                own = {"substance_floor_passed": row.floor_passed, "trivia_reason": row.trivia_reason}
+                yield {**speed_fields(row), **own, **msgspec.structs.asdict(named)}
+
+
+def _page_of(reader: Reader, scope: Scope, offset: int) -> list[Any]:
+    return select(reader.db, scope, NEWEST_FIRST, limit=EXPORT_PAGE, offset=offset)
+
+
+def _prompts(reader: Reader, scopes: Iterable[Scope]) -> Iterator[Mapping[str, Any]]:
+    query = "SELECT sub_session_id FROM sub_sessions WHERE organization_id = ? AND developer_id = ? ORDER BY started_us"
+    for scope in scopes:
+        names = reader.db.execute(query, (str(scope.organization_id), str(scope.developer_id))).fetchall()
+        for (name,) in names:
+            offset = 0
+            while page := prompt_rows(reader, scope, UUID(name), EXPORT_PAGE, offset):
+                yield from map(_prompt, page)
+                offset += len(page)
+
+
+def _prompt(row: PromptRow) -> Mapping[str, Any]:
+    rubric = {} if row.rubric is None else msgspec.structs.asdict(row.rubric)
+    judged = {name: rubric.get(name) for name in ("intent_class", "score", "letter_grade", *BOOLEANS)}
+    return {**{name: value for name, value in msgspec.structs.asdict(row).items() if name in _PROMPTS}, **judged}
+
+
+def _requests(db: sqlite3.Connection, scopes: Iterable[Scope]) -> Iterator[Mapping[str, Any]]:
+    """As the archive has them; those that another capture tells of as well are marked as superseded."""
+    query = (
+        f"SELECT {', '.join(REQUEST_COLUMNS)} FROM requests WHERE developer_id = ? AND organization_id = ? "
+        "ORDER BY at_us, record_id"
+    )
+    for scope in scopes:
+        for row in db.execute(query, (str(scope.developer_id), str(scope.organization_id))):
+            named = zip(REQUEST_COLUMNS.items(), row, strict=True)
+            yield {name: bool(value) if kind is bool else value for (name, kind), value in named}
+
+
+def _pages(page_at: Callable[[int], list[Any]]) -> Iterator[list[Any]]:
+    offset = 0
+    while page := page_at(offset):
+        yield page
+        offset += len(page)
+
+
+# --- files ----------------------------------------------------------------------------------------------------
+
+
+def _write(path: Path, rows: _Rows) -> tuple[int, int]:
+    """One JSON object a line; how many, and the bytes of the longest."""
+    count = longest = 0
+    with path.open("xb") as file:
+        for row in rows:
+            longest = max(longest, file.write(msgspec.json.encode(row) + b"\n"))
+            count += 1
+    return count, longest
+
+
+def _write_table(folder: Path, name: str, columns: Mapping[str, str], rows: _Rows) -> int:
+    """The rows as JSON Lines and as Parquet, with the same columns."""
+    lines, parquet = folder / f"{name}.jsonl", folder / f"{name}.parquet"
+    count, longest = _write(lines, ({column: _plain(row.get(column)) for column in columns} for row in rows))
+    size = max(longest, EXPORT_ROW_BYTES_MIN)
+    types = ", ".join(f"{column}: '{kind}'" for column, kind in columns.items())
+    options = f"format = 'newline_delimited', columns = {{{types}}}, maximum_object_size = {size}"
+    with connected(folder, folder / "spill") as duck:
+        duck.execute(f"COPY (SELECT * FROM read_json({literal(lines)}, {options})) TO {literal(parquet)} ({PARQUET})")
+    shutil.rmtree(folder / "spill", ignore_errors=True)
+    return count
+
+
+def _plain(value: Any) -> Any:
+    """A text that has a form in UTF-8: halves of characters, which a client may send, are replaced."""
+    if not isinstance(value, str):
+        return value
+    return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -1,0 +1,149 @@
+"""Keys that were made once and whose files are gone: damage that no part of the log shows by itself.
+
+Whose key was made is listed beside the keys (`svc/vault.py`). A folder that has no such list (an older one, a restored
+one, one whose keys all went) gets it from the log: whoever claimed a session had a key, unless forgotten since.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+from uuid import UUID
+
+import structlog
+
+from aggregates.capture.events import SessionClaimed
+from aggregates.event import DeveloperEvent, Event
+from aggregates.retained import DeveloperForgotten, ForgetOrdered
+from svc.actors.administration import load_directory
+from svc.limits import KEEP_EVENTS, LOST_KEYS_NAMED_MAX
+from svc.log.codec import CorruptEvent, Recorded
+from svc.log.sqlite import KEYS_FOLDER
+from svc.log.store import EventStore
+from svc.log.vault import FileKeys
+
+log = structlog.get_logger()
+
+
+ADVICE = (
+    "put the file back from a backup (`svc restore BACKUP --var NEW` unpacks one), and run no `svc replay` before: "
+    "without it the scores of this developer are lost; where no backup has it, `svc forget` accepts that"
+)
+
+
+_FORGETTING = (ForgetOrdered, DeveloperForgotten)
+
+
+class LostKey(NamedTuple):
+    """A developer whose key file is gone."""
+
+    developer_id: UUID
+    name: str
+    """As shown; blank where the log cannot tell."""
+    path: Path
+
+    @property
+    def who(self) -> str:
+        """Name and id."""
+        return f"{self.name} ({self.developer_id})" if self.name else str(self.developer_id)
+
+
+def lost_keys(var: Path, store: EventStore) -> list[LostKey]:
+    """Who has no key file though one was made, in the order of their ids; changes nothing."""
+    keys = FileKeys(var / KEYS_FOLDER)
+    made = keys.listed()
+    if made is None:
+        made = _made_by(store)
+    missing = made - keys.there()
+    if missing:  # that of somebody who is being forgotten goes rightly, before the list says so
+        missing -= forgotten(store)
+    names = names_of(store) if missing else {}
+    return [LostKey(each, names.get(each, ""), keys.path_of(each)) for each in sorted(missing)]
+
+
+def settle(var: Path, store: EventStore) -> None:
+    """Bring the list up to the keys there are, and make it where there is none."""
+    keys = FileKeys(var / KEYS_FOLDER)
+    listed, there = keys.listed(), keys.there()
+    if listed is None:
+        keys.list_made(_made_by(store) | there)
+    elif not there <= listed:
+        keys.list_made(listed | there)
+
+
+def tell(lost: Iterable[LostKey]) -> None:
+    """Say at a start whose keys are gone."""
+    lost = list(lost)
+    for each in lost[:LOST_KEYS_NAMED_MAX]:
+        log.error("a developer's key file is missing", developer=each.who, file=str(each.path), do=ADVICE)
+    if len(lost) > LOST_KEYS_NAMED_MAX:
+        log.error("more key files are missing; `svc verify` names them", more=len(lost) - LOST_KEYS_NAMED_MAX)
+
+
+def forgotten(store: EventStore) -> frozenset[UUID]:
+    """Who was forgotten, or is to be."""
+    return frozenset(event.developer_id for event in _events(store, _FORGETTING) if isinstance(event, _FORGETTING))
+
+
+def names_of(store: EventStore) -> dict[UUID, str]:
+    """How developers are shown; nobody where that is damaged in the log, which others say."""
+    try:
+        return {UUID(each.developer_id): each.display_name for each in load_directory(store).developers()}
+    except CorruptEvent:
+        return {}
+
+
+def _made_by(store: EventStore) -> frozenset[UUID]:
+    """Whose key there must be, as the log tells."""
+    events = _events(store, (SessionClaimed, *_FORGETTING))
+    claimed, gone = set[UUID](), set[UUID]()
+    for event in events:
+        if isinstance(event, DeveloperEvent):
+            (claimed if isinstance(event, SessionClaimed) else gone).add(event.developer_id)
+    return frozenset(claimed - gone)
+
+
+def _events(store: EventStore, kinds: tuple[type[Event], ...]) -> Iterator[Event]:
+    """By the index of topics; where one of them is corrupt, whatever else the log holds of them."""
+    try:
+        found = store.read_topics([kind.TOPIC for kind in kinds], open_words=False)
+    except CorruptEvent:
+        found = [each for piece in pieces(store, 0, store.head()) for each in piece[0]]
+    return (each.event for each in found if isinstance(each.event, kinds))
+
+
+# Going through the log in pieces: what can be read, and what cannot, one event at a time.
+
+Piece = tuple[list[Recorded], list[CorruptEvent], int]
+"""Events in the order of the log, those that cannot be read, and the position that is reached with them."""
+
+
+Heard = Callable[[int, int], None]
+"""Called with how much is done, and how much there is."""
+
+
+def unheard(_done: int, _of: int) -> None:
+    """For who does not want to know."""
+
+
+def piece_after(store: EventStore, position: int, *, open_words: bool = False) -> Piece | None:
+    """The next events after a position; None at the end of the log. A corrupt one is named, and passed over."""
+    try:
+        events = store.read_after(position, KEEP_EVENTS, open_words=open_words)
+    except CorruptEvent:
+        return _one_after(store, position, open_words=open_words)
+    return (events, [], events[-1].position) if events else None
+
+
+def _one_after(store: EventStore, position: int, *, open_words: bool) -> Piece | None:
+    try:
+        events = store.read_after(position, 1, open_words=open_words)
+    except CorruptEvent as error:
+        return [], [error], error.position or position + 1
+    return (events, [], events[-1].position) if events else None
+
+
+def pieces(store: EventStore, after: int, up_to: int, *, open_words: bool = False) -> Iterator[Piece]:
+    """The log from one position to another, piece by piece."""
+    while after < up_to and (piece := piece_after(store, after, open_words=open_words)) is not None:
+        events, corrupt, after = piece
+        yield [event for event in events if event.position <= up_to], corrupt, after

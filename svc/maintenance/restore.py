@@ -1,0 +1,111 @@
+"""Restoring a backup into an empty folder: every byte is checked before anything gets its place, the log comes last."""
+
+import shutil
+import sqlite3
+import tarfile
+from contextlib import closing
+from pathlib import Path, PurePosixPath
+
+import msgspec
+
+from svc.archive.folder import FOLDER as ARCHIVE
+from svc.archive.folder import MANIFEST as ARCHIVE_MANIFEST
+from svc.log.folder import LOCK
+from svc.log.folder import NAME as SECRET_FILE
+from svc.log.sqlite import EVENTS_FILE, KEYS_FOLDER
+from svc.maintenance.backup import FORMAT, MANIFEST, Manifest, NotKept, checksum_of, digest_of
+from svc.maintenance.keys import Heard
+
+WORK = "restoring"
+_PARTS = (KEYS_FOLDER, ARCHIVE, ARCHIVE_MANIFEST, SECRET_FILE, EVENTS_FILE)
+"""In the order in which they get their places: a folder with a log is complete."""
+
+
+def restore(source: Path, var: Path, heard: Heard) -> Manifest:
+    """Put a backup into a folder that holds nothing, and that this process holds. Raises `NotKept`.
+
+    One that was broken off is begun again by calling it again.
+    """
+    _check_empty(var)
+    work = var / WORK
+    work.mkdir(mode=0o700)
+    try:
+        manifest = _unpacked(source, work)
+        _check(work, manifest, heard)
+    except BaseException:  # nothing has its place yet
+        shutil.rmtree(work, ignore_errors=True)
+        raise
+    for part in _PARTS:
+        if (work / part).exists():
+            (work / part).rename(var / part)
+    shutil.rmtree(work)
+    return manifest
+
+
+def _check_empty(var: Path) -> None:
+    """What a restore left that was broken off goes; anything else that is there stays, and is a reason to stop."""
+    broken_off = (var / WORK).exists() and not (var / EVENTS_FILE).exists()
+    for name in (*_PARTS, WORK) if broken_off else ():
+        path = var / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    held = sorted(path.name for path in var.iterdir() if path.name != LOCK)
+    if held:
+        shown = ", ".join(held[:3])
+        raise NotKept(f"{var} is not empty ({shown}); restore into a new folder, then start svc with --var on that one")
+
+
+def _unpacked(source: Path, work: Path) -> Manifest:
+    if source.is_dir():
+        manifest = _manifest(source / MANIFEST, source)
+        for file in manifest.files:
+            target = work / _safe(file.name)
+            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if (source / file.name).is_file():
+                shutil.copyfile(source / file.name, target)
+        return manifest
+    try:
+        with tarfile.open(source) as packed:
+            packed.extractall(work, filter="data")
+    except FileNotFoundError:
+        raise NotKept(f"{source} is not there") from None
+    except tarfile.ReadError as error:
+        raise NotKept(f"{source} is no backup: neither a folder nor a whole .tar file; use another one") from error
+    except tarfile.TarError as error:
+        raise NotKept(f"{source} is no backup that can be read: {error}; use another one") from error
+    return _manifest(work / MANIFEST, source)
+
+
+def _manifest(path: Path, source: Path) -> Manifest:
+    try:
+        manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
+    except FileNotFoundError:
+        raise NotKept(f"{source} is no backup: it has no {MANIFEST}; `svc backup` makes one") from None
+    except msgspec.DecodeError as error:
+        raise NotKept(f"{source}: its {MANIFEST} is damaged ({error}); use another backup") from error
+    if manifest.format > FORMAT:
+        raise NotKept(f"{source} was made by svc {manifest.program}, which is newer; restore it with that version")
+    return manifest
+
+
+def _safe(name: str) -> str:
+    parts = PurePosixPath(name).parts
+    if not parts or parts[0] not in _PARTS or ".." in parts:
+        raise NotKept(f"the backup names {name!r}, which is no part of a folder of svc; use another backup")
+    return name
+
+
+def _check(work: Path, manifest: Manifest, heard: Heard) -> None:
+    """Each file as it was when it was copied, and the log as far as the manifest says."""
+    for number, file in enumerate(manifest.files):
+        path = work / _safe(file.name)
+        heard(number, len(manifest.files))
+        if not path.is_file():
+            raise NotKept(f"{file.name} is missing in the backup; use another one")
+        if digest_of(path) != file.sha256:
+            raise NotKept(f"{file.name} is not what was backed up: its bytes changed since; use another backup")
+        path.chmod(0o600)
+    with closing(sqlite3.connect(work / EVENTS_FILE)) as db:
+        newest = db.execute("SELECT rowid, state FROM stored_events ORDER BY rowid DESC LIMIT 1").fetchone()
+    head = (0, "") if newest is None else (newest[0], checksum_of(newest[1]))
+    if head != (manifest.head, manifest.head_checksum):
+        raise NotKept(f"the log ends at {head[0]}, not at {manifest.head} as the backup says; use another one")

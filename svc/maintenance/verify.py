@@ -1,0 +1,379 @@
+"""Verifying a folder, also under a running server: the log, the keys, the tables against a replay, the archive
+against its list.
+
+Nothing is changed. Each finding says what is wrong, where, and what to do.
+"""
+
+import fcntl
+import os
+import re
+import shutil
+import sqlite3
+import subprocess
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import msgspec
+import structlog
+import trio
+
+from projections.apply import bookmark
+from projections.schema import key_of
+from svc.archive.folder import FOLDER as ARCHIVE
+from svc.archive.folder import MANIFEST as ARCHIVE_MANIFEST
+from svc.limits import FINDINGS_MAX
+from svc.log.sqlite import EVENTS_FILE, KEYS_FOLDER, open_log
+from svc.log.store import EventStore, StoreUnavailable
+from svc.log.vault import Vault
+from svc.maintenance.backup import digest_of
+from svc.maintenance.keys import ADVICE, Heard, forgotten, lost_keys, names_of, pieces
+from svc.views.projecting import belongs_to_log
+from svc.views.rebuilding import build_in_child
+from svc.views.replay import copy_of, digests
+from svc.views.views import RULES_VERSION, current_file
+
+_RESTORE = (
+    "restore the newest backup that verifies (`svc restore`), or go on: it is passed over, and what it told is lost"
+)
+
+
+_REBUILD = "build the tables anew with `svc replay`; the log is whole"
+
+
+_LOG_FIRST = "see the log first: what it lost is missing in a replay"
+
+
+_KEYS_FIRST = "put the missing keys back first (see there): a replay without them would lose scores"
+
+
+_OTHER_KEY = "put the key file of a backup back that was made before; keep the one that is there until then"
+
+
+_DELETE_ARCHIVE = f"stop the server, delete {ARCHIVE}/ and {ARCHIVE_MANIFEST}, start it: the archive is written anew"
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """Something that is not as it should be."""
+
+    part: str
+    """`log`, `keys`, `views` or `archive`."""
+    where: str
+    what: str
+    do: str
+
+
+class Verified(msgspec.Struct, frozen=True, kw_only=True):
+    """What a verification found. Findings beyond a bound are only counted."""
+
+    clean: bool
+    events: int
+    """In the log."""
+    position: int
+    """The tables were compared with a replay up to here; 0 where they could not be."""
+    archive_files: int
+    findings: list[Finding]
+    more: int = 0
+
+
+async def verify(var: Path, heard: Heard) -> Verified:
+    """Look at everything. Raises `StoreUnavailable` where the log cannot even be opened."""
+    store, vault = open_log(var)
+    try:
+        found, events = await trio.to_thread.run_sync(_log, var, store, heard, abandon_on_cancel=True)
+        of_keys = await trio.to_thread.run_sync(_keys, var, store, vault)
+        in_views, position = await _views(var, store, heard)
+        in_archive, files = await trio.to_thread.run_sync(_archive, var, store, heard, abandon_on_cancel=True)
+    finally:
+        store.close()
+    if found:  # then a replay gives something else, and rightly
+        in_views = [msgspec.structs.replace(each, do=_LOG_FIRST) for each in in_views]
+    elif of_keys:
+        in_views = [msgspec.structs.replace(each, do=_KEYS_FIRST) for each in in_views]
+    findings = [*found, *of_keys, *in_views, *in_archive]
+    return Verified(
+        clean=not findings,
+        events=events,
+        position=position,
+        archive_files=files,
+        findings=findings[:FINDINGS_MAX],
+        more=max(0, len(findings) - FINDINGS_MAX),
+    )
+
+
+# --- the log --------------------------------------------------------------------------------------------------
+
+
+def _log(var: Path, store: EventStore, heard: Heard) -> tuple[list[Finding], int]:
+    """Every event and every text in it, and whether any is missing; how many events there are."""
+    findings = [Finding("log", EVENTS_FILE, flaw, _RESTORE) for flaw in _file_flaws(var / EVENTS_FILE)]
+    head, events, before = store.head(), 0, 0
+    try:
+        for some, corrupt, reached in pieces(store, 0, head, open_words=True):
+            findings += [Finding("log", f"position {each.position}", each.what, _RESTORE) for each in corrupt]
+            events += len(some) + len(corrupt)
+            findings += _missing([*(each.position for each in some), *(each.position or 0 for each in corrupt)], before)
+            before = reached
+            heard(reached, head)
+    except StoreUnavailable as error:
+        findings.append(Finding("log", f"after position {before}", f"cannot be read: {error}", _RESTORE))
+    return findings, events
+
+
+def _missing(positions: Iterable[int], before: int) -> Iterator[Finding]:
+    """Positions are given out without a gap: where there is one, somebody deleted an event."""
+    for position in sorted(positions):
+        if position != before + 1:
+            gap = f"position {before + 1}" if position == before + 2 else f"positions {before + 1} to {position - 1}"
+            yield Finding("log", gap, "an event was deleted", _RESTORE)
+        before = position
+
+
+def _file_flaws(path: Path) -> list[str]:
+    """What SQLite finds wrong with a file, and whether events are missing at the end of the log."""
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as db:
+            flaws = [str(row[0]) for row in db.execute("PRAGMA integrity_check(20)") if row[0] != "ok"]
+            last = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'stored_events'").fetchone()
+            newest = db.execute("SELECT max(rowid) FROM stored_events").fetchone()[0]
+            if last is not None and last[0] != newest:
+                flaws.append(
+                    f"events were deleted at the end: it once held position {last[0]}, now {newest or 0} is last"
+                )
+            return flaws
+    except sqlite3.Error as error:
+        return [str(error)]
+
+
+# --- the keys -------------------------------------------------------------------------------------------------
+
+
+def _keys(var: Path, store: EventStore, vault: Vault) -> list[Finding]:
+    """Whose key is gone, or another one than their words were sealed with, now that every text was to be opened."""
+    lost = {each.developer_id: each for each in lost_keys(var, store)}
+    closed = {name: vault.unopened[name] for name in vault.unopened.keys() - forgotten(store)}
+    findings = [
+        Finding("keys", _place(name), f"the key of {each.who} is missing; {_texts(closed.get(name, 0))}", ADVICE)
+        for name, each in lost.items()
+    ]
+    names = names_of(store) if closed.keys() - lost.keys() else {}
+    for name in sorted(closed.keys() - lost.keys()):
+        who = f"{names[name]} ({name})" if name in names else str(name)
+        there = (var / _place(name)).exists()
+        flaw = f"the key of {who} is {'not the one that sealed their texts' if there else 'missing'}"
+        findings.append(
+            Finding("keys", _place(name), f"{flaw}; {_texts(closed[name])}", _OTHER_KEY if there else ADVICE)
+        )
+    return findings
+
+
+def _place(developer_id: UUID) -> str:
+    return f"{KEYS_FOLDER}/{developer_id}.key"
+
+
+def _texts(count: int) -> str:
+    return f"{count} {'text' if count == 1 else 'texts'} in the log cannot be read"
+
+
+# --- the views ------------------------------------------------------------------------------------------------
+
+
+async def _views(var: Path, store: EventStore, heard: Heard) -> tuple[list[Finding], int]:
+    """The serving tables against those that a replay gives; the position up to which both go."""
+    path = current_file(var, RULES_VERSION)
+    if path is None:
+        return [], 0
+    with scratch(var, "verify") as folder:
+        try:
+            live = await trio.to_thread.run_sync(copy_of, path, folder / "live.db")
+        except sqlite3.DatabaseError as error:
+            return [Finding("views", path.name, f"cannot be read: {error}", _REBUILD)], 0
+        with closing(live):
+            try:
+                return await _compared(var, store, live, folder / "replayed.db", path.name, heard)
+            except sqlite3.DatabaseError as error:
+                return [Finding("views", path.name, f"cannot be read: {error}", _REBUILD)], 0
+
+
+async def _compared(
+    var: Path, store: EventStore, live: sqlite3.Connection, build: Path, name: str, heard: Heard
+) -> tuple[list[Finding], int]:
+    flaws = [str(row[0]) for row in live.execute("PRAGMA integrity_check(20)") if row[0] != "ok"]
+    findings = [Finding("views", name, flaw, _REBUILD) for flaw in flaws]
+    mark = bookmark(live)
+    if not belongs_to_log(mark, store):
+        return [*findings, Finding("views", name, "was built from another log", _REBUILD)], 0
+    try:
+        await build_in_child(heard, {"--var": var, "--build": build, "--up-to": mark.position})
+    except subprocess.CalledProcessError as error:
+        again = "`svc replay --check` shows why"
+        return [*findings, Finding("views", name, f"a replay ended with code {error.returncode}", again)], 0
+    with closing(sqlite3.connect(build, check_same_thread=False)) as replayed:
+        findings += await trio.to_thread.run_sync(_differences, name, live, replayed)
+    return findings, mark.position
+
+
+def _differences(name: str, live: sqlite3.Connection, replayed: sqlite3.Connection) -> list[Finding]:
+    of_live, of_replay = digests(live), digests(replayed)
+    return [
+        Finding("views", f"{name}, table {table}, {where}", "differs from what the log gives", _REBUILD)
+        for table in of_live
+        if of_live[table] != of_replay[table]
+        for where in islice(_rows_that_differ(table, live, replayed), 5)
+    ]
+
+
+def _rows_that_differ(table: str, live: sqlite3.Connection, replayed: sqlite3.Connection) -> Iterator[str]:
+    """The keys of rows that are in one and not, or not so, in the other."""
+    key = key_of(table)
+    columns = [row[1] for row in live.execute(f"PRAGMA table_info({table})")]
+    places = [columns.index(name) for name in key]
+    query = f"SELECT * FROM {table} ORDER BY {', '.join(key)}"
+    ones, others = iter(live.execute(query)), iter(replayed.execute(query))
+    one, other = next(ones, None), next(others, None)
+    while one is not None or other is not None:
+        if one == other:
+            one, other = next(ones, None), next(others, None)
+            continue
+        mine, its = _key(one, places), _key(other, places)
+        first = mine if its is None or (mine is not None and mine <= its) else its
+        yield "row " + ", ".join(f"{name} {value}" for name, value in zip(key, first or (), strict=False))
+        one = next(ones, None) if mine == first else one
+        other = next(others, None) if its == first else other
+
+
+def _key(row: Sequence[Any] | None, places: Sequence[int]) -> tuple[Any, ...] | None:
+    return None if row is None else tuple(row[place] for place in places)
+
+
+# --- the archive ----------------------------------------------------------------------------------------------
+
+
+def _archive(var: Path, store: EventStore, heard: Heard) -> tuple[list[Finding], int]:
+    """Every file that the manifest lists, byte for byte, and that the manifest tells of this log."""
+    manifest = var / ARCHIVE_MANIFEST
+    if not manifest.exists():
+        return [], 0
+    try:
+        with closing(sqlite3.connect(f"{manifest.absolute().as_uri()}?mode=ro", uri=True)) as db:
+            flaws = [str(row[0]) for row in db.execute("PRAGMA integrity_check(20)") if row[0] != "ok"]
+            position, checksum = db.execute("SELECT position, checksum FROM state").fetchone()
+            files = db.execute("SELECT name, byte_count, digest FROM files ORDER BY name").fetchall()
+            findings = [Finding("archive", manifest.name, flaw, _DELETE_ARCHIVE) for flaw in flaws]
+            if position and store.fingerprint(position) != checksum:
+                findings.append(Finding("archive", manifest.name, "was made from another log", _DELETE_ARCHIVE))
+            for number, (name, size, digest) in enumerate(files):
+                heard(number, len(files))
+                flaw = _file_flaw(var / ARCHIVE / name, size, digest)
+                if flaw is not None and _still_listed(db, name):
+                    findings.append(Finding("archive", f"{ARCHIVE}/{name}", flaw, _DELETE_ARCHIVE))
+    except sqlite3.Error as error:
+        return [Finding("archive", manifest.name, f"cannot be read: {error}", _DELETE_ARCHIVE)], 0
+    return findings, len(files)
+
+
+def _file_flaw(path: Path, size: int, digest: bytes) -> str | None:
+    try:
+        if path.stat().st_size != size:
+            return "its size is not what it was when it was written"
+        return None if digest_of(path) == digest.hex() else "its bytes are not what was written"
+    except OSError as error:
+        return error.strerror or type(error).__name__
+
+
+def _still_listed(db: sqlite3.Connection, name: str) -> bool:
+    """A file that a running server merged meanwhile is gone rightly."""
+    return db.execute("SELECT 1 FROM files WHERE name = ?", (name,)).fetchone() is not None
+
+
+# A folder inside the data folder for what a command compares, and what a killed command left of one.
+#
+# A command's folder is locked for as long as the command lives, however it ends; one that nobody locks is left over.
+# Locked are files, as folders cannot be on every file system.
+
+log = structlog.get_logger()
+
+
+LOCK = "scratch.lock"
+"""Held while somebody makes or removes such a folder; in each of them, while its command lives."""
+
+
+_NAME = re.compile(r"(verify|check)-[a-z0-9_]{8}")
+
+
+@contextmanager
+def scratch(var: Path, name: str) -> Iterator[Path]:
+    """A new folder, gone after the block; `name` is `verify` or `check`. Left over ones go before."""
+    remove_left_over(var)
+    with _alone(var):
+        folder = Path(tempfile.mkdtemp(dir=var, prefix=f"{name}-"))
+        lock = _locked(folder)
+    assert _NAME.fullmatch(folder.name), "it would be left behind for ever"
+    try:
+        yield folder
+    finally:
+        _remove(folder, lock)
+
+
+def remove_left_over(var: Path) -> None:
+    """Delete the folders of commands that were killed; where nothing can be locked, say so and delete none."""
+    if not var.exists():
+        return
+    with _alone(var) as can_lock:
+        folders = [path for path in var.iterdir() if _NAME.fullmatch(path.name) and path.is_dir()]
+        if folders and not can_lock:
+            log.warning(
+                "files cannot be locked here, so nobody knows whether these are in use; delete those that are not",
+                folders=[str(folder) for folder in folders],
+            )
+            return
+        for folder in folders:
+            lock = _locked(folder)
+            if lock is not None:
+                _remove(folder, lock)
+
+
+@contextmanager
+def _alone(var: Path) -> Iterator[bool]:
+    """While no other command makes or removes one; whether anything can be locked."""
+    handle = _opened(var)
+    try:
+        yield _lock(handle, fcntl.LOCK_EX)
+    finally:
+        os.close(handle)
+
+
+def _locked(folder: Path) -> int | None:
+    """A handle that holds the folder until it is closed; None where somebody else holds it, or owns it."""
+    try:
+        handle = _opened(folder)
+    except OSError:
+        return None
+    if not _lock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB):
+        os.close(handle)
+        return None
+    return handle
+
+
+def _opened(folder: Path) -> int:
+    """Its lock file, to be written: some network file systems lock no other."""
+    return os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+
+def _lock(handle: int, how: int) -> bool:
+    try:
+        fcntl.flock(handle, how)
+    except OSError:  # somebody holds it, or the file system cannot
+        return False
+    return True
+
+
+def _remove(folder: Path, lock: int | None) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    if lock is not None:
+        os.close(lock)
+        shutil.rmtree(folder, ignore_errors=True)  # a network file system keeps an open file until it is closed

@@ -1,0 +1,95 @@
+"""Structured logs on standard error: one JSON object a line, or readable lines on a terminal.
+
+No key, no prompt and no other text of a person is ever logged. What this program says in a log line is written by us;
+what an exception says is not, since those of Python and of libraries quote the value they choke on. So an exception is
+shown by its type and its places in the code, and its message only where it is one of ours or speaks of a file.
+"""
+
+import contextlib
+import logging
+import sqlite3
+import sys
+import traceback
+from collections import Counter
+from collections.abc import Iterator
+
+import structlog
+from structlog.typing import EventDict, ExcInfo, WrappedLogger
+
+from svc_http.listener import REQUEST_ID
+
+OWN_PACKAGES = ("svc", "svc_http", "aggregates", "projections")
+SPEAKING = (OSError, sqlite3.Error, AssertionError)
+"""Exceptions of others whose messages never hold what was sent: they name files, tables or our own sentences."""
+CHAIN_MAX = 10
+
+_errors: Counter[str] = Counter()
+
+
+class _Lines(structlog.PrintLogger):
+    """Writes lines. One that cannot be written is lost: the log's disk may be full, and its reader may be gone, and
+    that is no reason to stop serving."""
+
+    def msg(self, message: str) -> None:
+        """Write a line, if that can be done."""
+        with contextlib.suppress(OSError):
+            super().msg(message)
+
+    log = debug = info = warn = warning = fatal = failure = err = error = critical = exception = msg
+
+
+def set_up_logs(level: str) -> None:
+    """Log from this level up."""
+    number = logging.getLevelNamesMapping()[level.upper()]
+    rendered = structlog.dev.ConsoleRenderer() if sys.stderr.isatty() else structlog.processors.JSONRenderer()
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            _request_id,
+            _counted,
+            structlog.processors.ExceptionRenderer(_exception),
+            rendered,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(number),
+        logger_factory=lambda *_: _Lines(sys.stderr),
+    )
+
+
+def count_errors(into: Counter[str]) -> None:
+    """From now on, add every line at level error to these, by its message; the messages are all written in the code."""
+    global _errors
+    _errors = into
+
+
+def _request_id(_logger: WrappedLogger, _name: str, line: EventDict) -> EventDict:
+    request_id = REQUEST_ID.get()
+    return line if request_id is None else {**line, "request_id": request_id}
+
+
+def _counted(_logger: WrappedLogger, _name: str, line: EventDict) -> EventDict:
+    if line.get("level") in ("error", "critical"):
+        _errors[str(line.get("event"))] += 1
+    return line
+
+
+def _exception(exc_info: ExcInfo) -> str:
+    """The types, and where it happened; the innermost cause first, as in any traceback."""
+    return "\n".join(_told(exc_info[1]))
+
+
+def _told(error: BaseException, depth: int = 0) -> Iterator[str]:
+    cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    if cause is not None and depth < CHAIN_MAX:
+        yield from _told(cause, depth + 1)
+    for frame in traceback.extract_tb(error.__traceback__):
+        yield f"  {frame.filename}:{frame.lineno} in {frame.name}"
+    yield f"{type(error).__module__}.{type(error).__qualname__}{_message(error)}"
+    if isinstance(error, BaseExceptionGroup) and depth < CHAIN_MAX:
+        for each in error.exceptions:
+            yield from _told(each, depth + 1)
+
+
+def _message(error: BaseException) -> str:
+    ours = type(error).__module__.partition(".")[0] in OWN_PACKAGES
+    return f": {error}" if ours or isinstance(error, SPEAKING) else ""

@@ -1,0 +1,47 @@
+"""How this very program is started again, as a child of itself."""
+
+import gc
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+from svc.limits import GC_ALLOCATIONS
+
+
+def program() -> list[str]:
+    """The command that runs it: the one-file binary, or the package under Python."""
+    return [sys.executable] if getattr(sys, "frozen", False) else [sys.executable, "-m", "svc"]
+
+
+def typed(*arguments: str) -> str:
+    """A command line that runs it in the shell from which it was started, wherever it lies."""
+    began = Path(sys.argv[0])
+    on_path = shutil.which("svc")
+    if began.name == "__main__.py":
+        command = [sys.executable, "-m", "svc"]
+    elif on_path is not None and began.exists() and Path(on_path).samefile(began):
+        command = ["svc"]
+    else:
+        command = [sys.argv[0]]
+    return shlex.join([*command, *arguments])
+
+
+# How often Python's collector of garbage looks: seldom, in a process that makes much and lets go of it at once.
+
+
+def look_seldom() -> None:
+    """For a process that has started: what it holds now stays for good, and need not be looked at again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(GC_ALLOCATIONS, *gc.get_threshold()[1:])
+
+
+# Errors out of tasks: what went wrong inside nested groups.
+
+
+def single(error: BaseException) -> BaseException:
+    """The one error inside nested groups of one; a group of several stays as it is."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error

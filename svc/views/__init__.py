@@ -1,0 +1,1 @@
+"""Views: the files, who writes them, and how they are built again."""

@@ -1,0 +1,158 @@
+"""The one projector: pulls facts from the log, applies them to the views and says how far it has come."""
+
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+
+import structlog
+import trio
+
+from projections.apply import bookmark
+from projections.reader import is_damage
+from svc.limits import PROJECT_INTERVAL_SECONDS, RESTART_SECONDS_MAX
+from svc.log.journal import Journal
+from svc.views.views import ReadPool, ViewsDamaged, point_to, remove_others
+from svc.views.worker import Worker
+
+log = structlog.get_logger()
+
+
+class Projector:
+    """Keeps one views file level with the log. It runs at intervals, and at once when a reader waits."""
+
+    def __init__(self, path: Path, journal: Journal, worker_for: Callable[[Path], Worker]) -> None:
+        """`path`: a views file that exists. `worker_for`: who writes a given one."""
+        self._journal = journal
+        self._worker_for = worker_for
+        self._waiting = 0
+        self._wanted = trio.Event()
+        self._advanced = trio.Event()
+        self._begun = trio.Event()
+        self._exclusive = trio.Lock()
+        self._worker = worker_for(path)
+        self._token: trio.lowlevel.TrioToken | None = None
+        self._readers = ReadPool(path, self._unreadable)
+        with self._readers.reading() as db:
+            self._position = bookmark(db).position
+        self._level_at = journal.head
+        self.damaged: Callable[[str], None] = lambda _flaw: None
+        """Called, again and again, while a step or a reader meets a damaged page; it must not fail, nor take long."""
+        self.steps = 0
+        """Batches that were applied."""
+        self.failures = 0
+        """Batches that were not, and tried again."""
+
+    @property
+    def position(self) -> int:
+        """The last position that the views hold."""
+        return self._position
+
+    @property
+    def is_level(self) -> bool:
+        """Whether the views have ever caught up with the log as it was at the start; before, they show too little."""
+        return self._position >= self._level_at
+
+    @property
+    def readers(self) -> ReadPool:
+        """Connections to the file that serves now."""
+        return self._readers
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Project until cancelled; after a failure, go on a little later."""
+        self._token = trio.lowlevel.current_trio_token()
+        task_status.started()
+        pause_seconds = PROJECT_INTERVAL_SECONDS
+        while True:
+            try:
+                async with self._exclusive:  # an exchange lets go of a worker that has started, or of none
+                    await self._worker.start()
+                self._begun.set()
+                await self._round()
+                pause_seconds = PROJECT_INTERVAL_SECONDS
+            except Exception as error:
+                self.failures += 1
+                if is_damage(error) or isinstance(error, ViewsDamaged):
+                    self.damaged(str(error))
+                else:
+                    log.exception("the views could not be brought up to the log", position=self._position)
+                pause_seconds = min(2 * pause_seconds, RESTART_SECONDS_MAX)
+                await trio.sleep(pause_seconds)
+
+    async def begun(self) -> None:
+        """Return once the next facts will be projected without delay."""
+        await self._begun.wait()
+
+    async def wait_for(self, position: int) -> None:
+        """Return once the views hold this position; while anybody waits, nothing is put off."""
+        self._waiting += 1
+        self._wanted.set()
+        try:
+            while self._position < position:
+                await self._advanced.wait()
+        finally:
+            self._waiting -= 1
+
+    async def wait_beyond(self, position: int) -> None:
+        """Return once the views hold more than this position; nothing is done sooner for it."""
+        while self._position <= position:
+            await self._advanced.wait()
+
+    async def exchange(self, path: Path) -> None:
+        """Serve from another views file: bring it up to the log, move the pointer, let go of the old one.
+
+        Where any of this fails, the old file goes on serving.
+        """
+        async with self._exclusive:
+            worker = self._worker_for(path)
+            try:
+                position = await _level(worker)
+                await trio.to_thread.run_sync(point_to, path)
+            except BaseException:
+                await worker.close()
+                raise
+            old_worker, old_readers = self._worker, self._readers
+            self._worker, self._readers = worker, ReadPool(path, self._unreadable)
+            self._note(position)
+        old_readers.close()
+        await old_worker.close()
+        remove_others(path.parent, path)
+
+    async def close(self) -> None:
+        """Let go of every connection."""
+        self._readers.close()
+        await self._worker.close()
+
+    async def _round(self) -> None:
+        """Wait until there is something to do, do what is there now, and then leave the others some time.
+
+        What arrives meanwhile waits for the next round: facts are cheaper by the hundred.
+        """
+        await self._journal.wait_beyond(self._position)
+        end = self._journal.head
+        async with self._exclusive:
+            while self._position < end and (reached := await self._worker.step()) > self._position:
+                self._note(reached)
+        if not self._waiting:
+            self._wanted = trio.Event()
+            with trio.move_on_after(PROJECT_INTERVAL_SECONDS):
+                await self._wanted.wait()
+
+    def _unreadable(self, flaw: str) -> None:
+        """What a reader met, in whatever thread it runs; whoever reads need not know who mends."""
+        if self._token is not None:
+            with contextlib.suppress(trio.RunFinishedError):
+                self._token.run_sync_soon(self.damaged, flaw)
+
+    def _note(self, position: int) -> None:
+        self._position = position
+        self.steps += 1
+        self._advanced.set()
+        self._advanced = trio.Event()
+
+
+async def _level(worker: Worker) -> int:
+    """Step until nothing is left; the position reached."""
+    position = -1
+    while position < (reached := await worker.step()):
+        position = reached
+    return position

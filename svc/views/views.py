@@ -1,0 +1,169 @@
+"""The views on disk: which file serves, and connections to it.
+
+A file is called `views-<schema>-r<rules>-<n>.db`; `views.current` names the one that serves. A database file is never
+renamed or replaced under an open connection: a new one is built beside it and the pointer is moved.
+"""
+
+import contextlib
+import re
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from threading import Lock
+
+from projections.reader import BodyDamaged, is_damage
+from projections.schema import SCHEMA_VERSION, create
+from svc.limits import READERS_MAX, STORE_BUSY_TIMEOUT_MS
+from svc.log.vault import sync
+from svc_http.ports import UnknownRules
+
+POINTER = "views.current"
+
+
+_NAME = re.compile(r"views-(\d+)-r(\d+)-(\d+)\.db")
+
+
+def current_file(folder: Path, rules_version: int) -> Path | None:
+    """The file that serves, where it is there and was built for these tables and these rules."""
+    try:
+        name = (folder / POINTER).read_text(encoding="ascii").strip()
+    except (FileNotFoundError, UnicodeDecodeError):
+        return None
+    match = _NAME.fullmatch(name)
+    if match is None or (int(match[1]), int(match[2])) != (SCHEMA_VERSION, rules_version):
+        return None
+    path = folder / name
+    return path if path.exists() else None
+
+
+def new_file(folder: Path, rules_version: int) -> Path:
+    """A path for views that are yet to be built."""
+    numbers = [int(match[3]) for path in folder.iterdir() if (match := _NAME.fullmatch(path.name))]
+    return folder / f"views-{SCHEMA_VERSION}-r{rules_version}-{max(numbers, default=0) + 1}.db"
+
+
+def point_to(path: Path) -> None:
+    """Make a file the one that serves, atomically and durably; what a replay wrote of it was not synced before."""
+    draft = path.with_name(POINTER + ".draft")
+    draft.write_text(path.name + "\n", encoding="ascii")
+    for written in (path, draft):
+        sync(written)
+    draft.replace(path.with_name(POINTER))
+
+
+def remove(path: Path) -> None:
+    """Delete a views file; connections that are still open keep what they see until they are closed."""
+    for suffix in ("", "-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
+def remove_others(folder: Path, keep: Path) -> None:
+    """Delete every views file but one: left over from builds that were broken off or replaced, or deleted by hand."""
+    for path in list(folder.iterdir()):
+        views = path.with_name(path.name.removesuffix("-wal").removesuffix("-shm"))
+        if _NAME.fullmatch(views.name) and views != keep:
+            remove(views)
+
+
+def open_writer(path: Path | str) -> sqlite3.Connection:
+    """The one connection that writes; the tables are made where they are missing. For any one thread at a time."""
+    db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    db.execute("PRAGMA journal_mode=WAL")
+    # A crash may cost the last transactions: they are projected again from the log, which is synced in full.
+    db.execute("PRAGMA synchronous=NORMAL")
+    db.execute(f"PRAGMA busy_timeout={STORE_BUSY_TIMEOUT_MS}")
+    db.execute("PRAGMA cache_size=-32768")
+    create(db)
+    return db
+
+
+def damaged(path: Path, error: Exception) -> "ViewsDamaged":
+    """The error for a file of which a page or a row cannot be read; what the row holds is not repeated."""
+    what = (
+        str(error)
+        if is_damage(error) and "with text" not in str(error)
+        else "a row holds what is no value of its column"
+    )
+    return ViewsDamaged(f"{path.name}: {what}")
+
+
+class ViewsDamaged(sqlite3.DatabaseError):
+    """A page or a row of the views cannot be read, whoever asks; the message names the file. Only new ones help."""
+
+
+class ReadPool:
+    """Read-only connections to one views file, for any thread."""
+
+    def __init__(self, path: Path, unreadable: Callable[[str], None] = lambda _flaw: None) -> None:
+        """`unreadable`: called with each flaw that a reader meets, in the reader's thread; it must not fail."""
+        self.path = path
+        self._unreadable = unreadable
+        self._idle: list[sqlite3.Connection] = []
+        self._lock = Lock()
+        self._closed = False
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """A connection within a read transaction: everything read through it belongs to one moment.
+
+        Raises `ViewsDamaged` where that cannot be read.
+        """
+        db = self._take()
+        try:
+            db.execute("BEGIN")
+            try:
+                yield db
+            finally:
+                if db.in_transaction:  # some errors end it, and another one here would hide them
+                    db.execute("ROLLBACK")
+        except (sqlite3.Error, BodyDamaged) as error:  # any other is the fault of the query, or of who asked
+            if not is_damage(error) and not isinstance(error, BodyDamaged):
+                raise
+            flaw = damaged(self.path, error)
+            self._unreadable(str(flaw))
+            raise flaw from error
+        finally:
+            self._give_back(db)
+
+    def close(self) -> None:
+        """Close what is idle now, and the rest as it comes back."""
+        with self._lock:
+            self._closed = True
+            idle, self._idle = self._idle, []
+        for db in idle:
+            db.close()
+
+    def _take(self) -> sqlite3.Connection:
+        with self._lock:
+            if self._idle:
+                return self._idle.pop()
+        uri = f"{self.path.absolute().as_uri()}?mode=ro"
+        db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+        db.execute(f"PRAGMA busy_timeout={STORE_BUSY_TIMEOUT_MS}")
+        return db
+
+    def _give_back(self, db: sqlite3.Connection) -> None:
+        with self._lock:
+            if not self._closed and len(self._idle) < READERS_MAX:
+                self._idle.append(db)
+                return
+        db.close()
+
+
+# The rule sets there are. A verdict names the set that made it; a replay under another set is another file.
+
+RULES_VERSION = 1
+"""The set that serves unless another one is asked for."""
+
+
+RULE_SETS: frozenset[int] = frozenset({RULES_VERSION})
+"""Every set that this program can apply."""
+
+
+def checked(rules_version: int | None) -> int:
+    """The rule set asked for, or the serving one. Raises `UnknownRules`."""
+    wanted = RULES_VERSION if rules_version is None else rules_version
+    if wanted not in RULE_SETS:
+        known = ", ".join(map(str, sorted(RULE_SETS)))
+        raise UnknownRules(f"there is no rule set {wanted}; this version of svc has {known}")
+    return wanted

@@ -1,0 +1,176 @@
+"""Who brings a views file up to the log for the projector: a thread of this process, or a child process beside it.
+
+Reading a kilobyte of prompt and concluding from it takes as long as taking it in, and Python runs one thread of a
+process at a time. So a server lets a child do it: the same program, which holds nothing but the two files and ends with
+the server. A command that runs for a moment takes a thread. Both run the same steps, and so does a replay.
+"""
+
+import contextlib
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+from typing import Protocol
+
+import trio
+
+from projections.apply import bookmark
+from projections.derive.changes import start_feed
+from projections.facts.rows import Digesters
+from svc.limits import CHILD_LINE_BYTES_MAX, CHILD_STOP_SECONDS, PROJECT_EVENTS_MAX
+from svc.log.sqlite import open_log
+from svc.log.store import EventStore
+from svc.process import program
+from svc.views.projecting import step
+from svc.views.views import ViewsDamaged, open_writer
+
+
+class WorkerGone(Exception):
+    """The child process ended, or answered what no worker answers; the next step starts another one."""
+
+
+class Worker(Protocol):
+    """Writes one views file; for one task at a time."""
+
+    async def start(self) -> None:
+        """Be able to take a step at once; nothing where it is already."""
+
+    async def step(self) -> int:
+        """Apply the next facts, if there are any; the position that the views hold then."""
+
+    async def close(self) -> None:
+        """Let go of the file."""
+
+
+class ThreadWorker:
+    """Applies facts in a thread of this process."""
+
+    def __init__(self, path: Path, store: EventStore, digesters: Digesters) -> None:
+        self._store = store
+        self._digesters = digesters
+        self._thread_limit = trio.CapacityLimiter(1)
+        self._db: sqlite3.Connection = open_writer(path)
+        start_feed(self._db, store.head())
+
+    async def start(self) -> None:
+        """Nothing: it is there."""
+
+    async def step(self) -> int:
+        """Apply the next facts; the position that the views hold then."""
+        return await trio.to_thread.run_sync(self._step, limiter=self._thread_limit)
+
+    async def close(self) -> None:
+        """Let go of the file."""
+        self._db.close()
+
+    def _step(self) -> int:
+        return step(self._db, self._store, self._digesters, PROJECT_EVENTS_MAX)
+
+
+class ChildWorker:
+    """Has a child process apply facts. One that ended is started again by the next call."""
+
+    def __init__(self, var: Path, path: Path) -> None:
+        self._path = path
+        self._command = [*program(), "project", "--var", str(var), "--views", str(path)]
+        self.process: trio.Process | None = None
+        """The child, while there is one."""
+
+    async def start(self) -> None:
+        """Start the child and wait until it has opened its files. Raises `WorkerGone`, `OSError`."""
+        if self.process is None:
+            self.process = await trio.lowlevel.open_process(
+                self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            )
+            await self._answer_to(b"")
+
+    async def step(self) -> int:
+        """Apply the next facts; the position that the views hold then.
+
+        Raises `WorkerGone`, `ViewsDamaged`, `OSError`.
+        """
+        await self.start()
+        return await self._answer_to(b"\n")
+
+    async def close(self) -> None:
+        """End the child. What it was at is rolled back, and applied again by the next one."""
+        process, self.process = self.process, None
+        if process is not None:
+            with trio.CancelScope(shield=True):
+                process.terminate()
+                with trio.move_on_after(CHILD_STOP_SECONDS):
+                    await process.wait()
+                process.kill()  # one that is frozen would not hear of the first
+                await process.wait()
+                for stream in (process.stdin, process.stdout):
+                    if stream is not None:
+                        await stream.aclose()
+
+    async def _answer_to(self, request: bytes) -> int:
+        """The position in the child's next line. A child that was not heard out is of no more use."""
+        process = self.process
+        assert process is not None
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            with contextlib.suppress(trio.BrokenResourceError):  # then there is no answer either
+                await process.stdin.send_all(request)
+            return int(await _line(process.stdout))
+        except EOFError:
+            raise await self._ended(process) from None
+        except BaseException:
+            await self.close()
+            raise
+
+    async def _ended(self, process: trio.Process) -> Exception:
+        """Why the child is not there any more."""
+        with trio.move_on_after(CHILD_STOP_SECONDS):
+            await process.wait()
+        code = process.returncode
+        await self.close()
+        if code == DAMAGED:
+            return ViewsDamaged(f"{self._path.name}: the process that keeps the views cannot read a page of it")
+        why = "it cannot open the log, or the views" if code == NOT_OPENED else "its own message says why"
+        return WorkerGone(f"the process that keeps the views has ended with code {code}: {why}")
+
+
+async def _line(stream: trio.abc.ReceiveStream) -> bytes:
+    line = b""
+    while not line.endswith(b"\n"):
+        chunk = await stream.receive_some()
+        if not chunk:
+            raise EOFError
+        if len(line) > CHILD_LINE_BYTES_MAX:
+            raise WorkerGone("the process that keeps the views answers what is no position")
+        line += chunk
+    return line
+
+
+# The child process that writes the views for a server. It waits for its server alone, so it imports no trio.
+
+DAMAGED, NOT_OPENED = 65, 69
+"""With these codes it ends where the views cannot be read, and where it gets at nothing at all."""
+
+
+def work(var: Path, path: Path) -> None:
+    """A line with its views' position; then, for each line that comes in, a step and another line.
+
+    It ends with its standard input, and so with its server, however that ended. Ctrl-C is meant for the server.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    store, vault = open_log(var)
+    db = open_writer(path)
+    try:
+        start_feed(db, store.head())
+        _tell(bookmark(db).position)
+        for _ in sys.stdin.buffer:
+            _tell(step(db, store, vault.known_digester, PROJECT_EVENTS_MAX))
+    finally:
+        db.close()
+        store.close()
+
+
+def _tell(position: int) -> None:
+    sys.stdout.write(f"{position}\n")
+    sys.stdout.flush()

@@ -1,0 +1,343 @@
+"""Decisions about people and keys, and what the directory makes of them."""
+
+from hashlib import sha256
+
+import msgspec
+import pytest
+
+from aggregates.command import Reason
+from aggregates.event import Scope
+from aggregates.ids import credential_stream, membership_stream
+from aggregates.people.commands import (
+    KEPT_FOR_GOOD,
+    AddTeamMember,
+    ChangeDeveloper,
+    ChangeMembership,
+    ChangeOrganization,
+    CreateDeveloper,
+    CreateOrganization,
+    CreateTeam,
+    EndMembership,
+    EndTeam,
+    PeopleCommand,
+    RemoveTeamMember,
+    RevokeKey,
+    StartMembership,
+)
+from aggregates.people.decide import PeopleRefused, decide_people
+from aggregates.people.directory import Directory, KeyRefusal, Principal, authenticate, principal
+from aggregates.people.shown import (
+    DeveloperRecord,
+    KeyRecord,
+    MembershipRecord,
+    OrganizationRecord,
+    TeamMembershipRecord,
+)
+from tests.support.log import named
+from tests.support.people import (
+    ACME,
+    ANA,
+    ANA_KEY,
+    ANA_SCOPE,
+    BEN,
+    EVE,
+    NOW_US,
+    OTHER,
+    carry_out,
+    company,
+    issue,
+    key_of,
+)
+
+_TEAM, _STAY = named("team"), named("stay")
+_ANA_MEMBERSHIP = membership_stream(ACME, ANA)
+_BEN_MEMBERSHIP = membership_stream(ACME, BEN)
+
+
+def _two_owners() -> Directory:
+    """Ben owns Acme as well, so that Ana can leave."""
+    directory = company()
+    carry_out(directory, ChangeMembership(membership_id=_BEN_MEMBERSHIP, role="owner"))
+    return directory
+
+
+def _opens(directory: Directory, key: str, now_us: int = NOW_US) -> Principal | KeyRefusal:
+    return authenticate(directory, sha256(key.encode()).hexdigest(), now_us)
+
+
+# --- keys ---------------------------------------------------------------------------------------------------
+
+
+def test_a_key_opens_its_developers_scope_with_the_role_of_the_membership() -> None:
+    """Identity comes from the key, the role from the membership as it stands."""
+    directory = _two_owners()
+    assert _opens(directory, ANA_KEY) == Principal(ANA_SCOPE, "owner")
+    carry_out(directory, ChangeMembership(membership_id=_ANA_MEMBERSHIP, role="member"))
+    assert _opens(directory, ANA_KEY) == Principal(ANA_SCOPE, "member")
+
+
+def test_a_key_nobody_issued_is_unknown() -> None:
+    """However well formed it is."""
+    assert _opens(company(), key_of("nobody")) is KeyRefusal.UNKNOWN
+
+
+def test_a_revoked_key_is_void_at_once_and_stays_so() -> None:
+    """Revoking again changes nothing; the record keeps the first time."""
+    directory = company()
+    first = carry_out(directory, RevokeKey(credential_id=named(ANA_KEY)))
+    assert _opens(directory, ANA_KEY) is KeyRefusal.VOID
+    again = carry_out(directory, RevokeKey(credential_id=named(ANA_KEY)), NOW_US + 1_000_000)
+    assert again == first
+    assert isinstance(first, KeyRecord)
+    assert first.revoked_at == "2026-08-01T12:00:00Z"
+
+
+def test_a_key_opens_until_the_moment_it_expires() -> None:
+    """The expiry itself is no longer included."""
+    directory = company()
+    carry_out(directory, issue(key_of("brief"), ACME, ANA, expires_at_us=NOW_US + 10))
+    assert isinstance(_opens(directory, key_of("brief"), NOW_US + 9), Principal)
+    assert _opens(directory, key_of("brief"), NOW_US + 10) is KeyRefusal.VOID
+
+
+def test_the_keys_of_a_former_member_open_nothing_until_the_membership_starts_again() -> None:
+    """A membership can end and begin again on the same stream."""
+    directory = _two_owners()
+    carry_out(directory, EndMembership(membership_id=_ANA_MEMBERSHIP))
+    assert _opens(directory, ANA_KEY) is KeyRefusal.NOT_A_MEMBER
+    assert principal(directory, ANA_SCOPE) is None
+    carry_out(directory, StartMembership(organization_id=ACME, developer_id=ANA))
+    assert _opens(directory, ANA_KEY) == Principal(ANA_SCOPE, "member")
+    assert directory.version(_ANA_MEMBERSHIP) == 3
+
+
+def test_a_key_is_found_on_the_stream_of_its_digest() -> None:
+    """So that the store itself would refuse the same key twice."""
+    command = issue(key_of("new"), ACME, BEN)
+    events, reply = decide_people(command, company(), NOW_US)
+    assert [stream for stream, _ in events] == [credential_stream(command.key_digest)]
+    assert isinstance(reply, KeyRecord)
+    assert reply.key_start == key_of("new")[:12]
+
+
+# --- refusals -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        (CreateOrganization(organization_id=ACME, name="again"), Reason.CONFLICT),
+        (ChangeOrganization(organization_id=named("none"), name="x"), Reason.NOT_FOUND),
+        (CreateDeveloper(developer_id=ANA, display_name="again"), Reason.CONFLICT),
+        (ChangeDeveloper(developer_id=named("none"), language="ko"), Reason.NOT_FOUND),
+        (StartMembership(organization_id=ACME, developer_id=ANA), Reason.CONFLICT),
+        (StartMembership(organization_id=named("none"), developer_id=ANA), Reason.NOT_FOUND),
+        (StartMembership(organization_id=ACME, developer_id=named("none")), Reason.NOT_FOUND),
+        (ChangeMembership(membership_id=named("none"), role="owner"), Reason.NOT_FOUND),
+        (EndMembership(membership_id=named("none")), Reason.NOT_FOUND),
+        (CreateTeam(team_id=named("t"), organization_id=named("none"), name="x"), Reason.NOT_FOUND),
+        (EndTeam(team_id=named("none")), Reason.NOT_FOUND),
+        (AddTeamMember(team_membership_id=_STAY, team_id=named("none"), developer_id=ANA), Reason.NOT_FOUND),
+        (RemoveTeamMember(team_membership_id=named("none")), Reason.NOT_FOUND),
+        (issue(key_of("x"), OTHER, ANA), Reason.CONFLICT),
+        (issue(key_of("x"), ACME, ANA, expires_at_us=NOW_US), Reason.INVALID),
+        (issue(ANA_KEY, ACME, ANA), Reason.CONFLICT),
+        (RevokeKey(credential_id=named("none")), Reason.NOT_FOUND),
+    ],
+)
+def test_what_cannot_be_is_refused_with_a_reason_and_without_events(command: PeopleCommand, reason: Reason) -> None:
+    """Refusals are values: nothing is appended."""
+    events, reply = decide_people(command, company(), NOW_US)
+    assert events == ()
+    assert isinstance(reply, PeopleRefused)
+    assert reply.reason is reason
+
+
+def test_an_ended_membership_has_no_role_to_change() -> None:
+    """It must start again first."""
+    directory = _two_owners()
+    carry_out(directory, EndMembership(membership_id=_ANA_MEMBERSHIP))
+    refused = carry_out(directory, ChangeMembership(membership_id=_ANA_MEMBERSHIP, role="member"))
+    assert isinstance(refused, PeopleRefused)
+
+
+def test_even_the_last_owner_can_leave_and_come_back() -> None:
+    """The internal secret looks after organizations, so nobody is locked out by it."""
+    directory = company()
+    assert isinstance(carry_out(directory, EndMembership(membership_id=_ANA_MEMBERSHIP)), MembershipRecord)
+    again = carry_out(directory, StartMembership(organization_id=ACME, developer_id=ANA, role="owner"))
+    assert isinstance(again, MembershipRecord)
+    assert again.active
+
+
+# --- fields -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("command", "field"),
+    [
+        (CreateOrganization(organization_id=named("o"), name=" \t "), "name"),
+        (ChangeOrganization(organization_id=ACME, name="x" * 201), "name"),
+        (ChangeOrganization(organization_id=ACME, retention_days_telemetry=36_501), "retention_days_telemetry"),
+        (ChangeOrganization(organization_id=ACME, retention_days_text=-1), "retention_days_text"),
+        (CreateDeveloper(developer_id=named("d"), display_name=""), "display_name"),
+        (CreateDeveloper(developer_id=named("d"), display_name="a\0b"), "display_name"),
+        (ChangeDeveloper(developer_id=ANA, display_name="a\ud800"), "display_name"),
+        (ChangeDeveloper(developer_id=ANA, timezone="../../etc/passwd"), "timezone"),
+        (ChangeDeveloper(developer_id=ANA, timezone=""), "timezone"),
+        (ChangeDeveloper(developer_id=ANA, language="no language"), "language"),
+        (CreateTeam(team_id=_TEAM, organization_id=ACME, name="\u3000"), "name"),
+        (msgspec.structs.replace(issue(key_of("x"), ACME, ANA), name=""), "name"),
+    ],
+)
+def test_a_field_that_cannot_be_taken_is_named(command: PeopleCommand, field: str) -> None:
+    """Blank and endless names, what nobody can read, and what is no zone, language or number of days."""
+    events, refused = decide_people(command, company(), NOW_US)
+    assert events == ()
+    assert isinstance(refused, PeopleRefused)
+    assert refused.reason is Reason.INVALID
+    assert refused.message.startswith(field)
+
+
+def test_names_may_be_of_any_script_and_up_to_their_bound() -> None:
+    """Joined emoji and right-to-left names are names."""
+    for name in ("x" * 200, "김민준", "عائشة", "👩‍💻 Ada"):
+        changed = carry_out(company(), ChangeDeveloper(developer_id=ANA, display_name=name))
+        assert isinstance(changed, DeveloperRecord)
+        assert changed.display_name == name
+
+
+# --- profiles and settings ----------------------------------------------------------------------------------
+
+
+def test_settings_that_are_not_named_stay_as_they_were() -> None:
+    """Secrets are redacted and texts may leave unless somebody says otherwise."""
+    directory = company()
+    assert directory.redaction_of(ACME)
+    changed = carry_out(directory, ChangeOrganization(organization_id=ACME, redaction=False, retention_days_text=30))
+    assert isinstance(changed, OrganizationRecord)
+    assert (changed.name, changed.text_leaves, changed.redaction) == ("Acme", True, False)
+    assert (changed.retention_days_text, changed.retention_days_telemetry) == (30, None)
+    kept = carry_out(directory, ChangeOrganization(organization_id=ACME, retention_days_text=KEPT_FOR_GOOD))
+    assert isinstance(kept, OrganizationRecord)
+    assert kept.retention_days_text is None
+    assert not directory.redaction_of(ACME)
+    assert directory.redaction_of(OTHER)
+
+
+def test_setting_what_is_set_appends_nothing() -> None:
+    """The log holds changes only."""
+    events, reply = decide_people(ChangeDeveloper(developer_id=ANA, display_name="Ana"), company(), NOW_US)
+    assert events == ()
+    assert isinstance(reply, DeveloperRecord)
+
+
+def test_a_developer_may_be_entered_with_a_profile() -> None:
+    """Both events belong to the developer's own stream, and follow each other in version."""
+    directory = Directory()
+    reply = carry_out(
+        directory,
+        CreateDeveloper(developer_id=ANA, display_name="Ana", timezone="Asia/Seoul", report_schedules=("weekly",)),
+    )
+    assert isinstance(reply, DeveloperRecord)
+    assert (reply.timezone, reply.language, reply.report_schedules) == ("Asia/Seoul", None, ("weekly",))
+    assert directory.timezone(ANA) == "Asia/Seoul"
+    assert directory.version(ANA) == 2
+
+
+# --- teams --------------------------------------------------------------------------------------------------
+
+
+def _with_team() -> Directory:
+    directory = company()
+    carry_out(directory, CreateTeam(team_id=_TEAM, organization_id=ACME, name="Core"))
+    carry_out(directory, AddTeamMember(team_membership_id=_STAY, team_id=_TEAM, developer_id=ANA))
+    return directory
+
+
+def test_a_team_member_belongs_to_the_team_until_removed_and_may_come_back() -> None:
+    """Every stay has its own record, so that history stays."""
+    directory = _with_team()
+    assert [team.name for team in directory.teams_of(ANA_SCOPE)] == ["Core"]
+    removed = carry_out(directory, RemoveTeamMember(team_membership_id=_STAY))
+    assert isinstance(removed, TeamMembershipRecord)
+    assert not removed.active
+    assert directory.teams_of(ANA_SCOPE) == []
+    carry_out(directory, AddTeamMember(team_membership_id=named("2"), team_id=_TEAM, developer_id=ANA))
+    assert [stay.active for stay in directory.team_memberships()] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        (AddTeamMember(team_membership_id=named("2"), team_id=_TEAM, developer_id=ANA), Reason.CONFLICT),
+        (AddTeamMember(team_membership_id=_STAY, team_id=_TEAM, developer_id=BEN), Reason.CONFLICT),
+        (AddTeamMember(team_membership_id=named("2"), team_id=_TEAM, developer_id=EVE), Reason.CONFLICT),
+        (CreateTeam(team_id=_TEAM, organization_id=ACME, name="x"), Reason.CONFLICT),
+    ],
+)
+def test_only_members_of_the_organization_join_a_team_and_only_once(command: PeopleCommand, reason: Reason) -> None:
+    """A stranger, a second stay at once, and a taken id are refused."""
+    refused = carry_out(_with_team(), command)
+    assert isinstance(refused, PeopleRefused)
+    assert refused.reason is reason
+
+
+def test_a_developer_of_two_organizations_has_in_each_the_teams_of_that_one() -> None:
+    """One person, two scopes."""
+    directory = _with_team()
+    for command in (
+        StartMembership(organization_id=OTHER, developer_id=ANA),
+        CreateTeam(team_id=named("t2"), organization_id=OTHER, name="Elsewhere"),
+        AddTeamMember(team_membership_id=named("2"), team_id=named("t2"), developer_id=ANA),
+    ):
+        carry_out(directory, command)
+    assert [team.name for team in directory.teams_of(ANA_SCOPE)] == ["Core"]
+    assert [team.name for team in directory.teams_of(Scope(OTHER, ANA))] == ["Elsewhere"]
+
+
+def test_an_ended_team_has_no_members_and_takes_none() -> None:
+    """History stays in the records."""
+    directory = _with_team()
+    carry_out(directory, EndTeam(team_id=_TEAM))
+    assert directory.teams_of(ANA_SCOPE) == []
+    refused = carry_out(directory, AddTeamMember(team_membership_id=named("2"), team_id=_TEAM, developer_id=BEN))
+    assert isinstance(refused, PeopleRefused)
+    assert [team.active for team in directory.teams()] == [False]
+
+
+# --- the directory ------------------------------------------------------------------------------------------
+
+
+def test_a_scope_is_an_organization_and_a_developer() -> None:
+    """Belonging somewhere opens nothing elsewhere."""
+    directory = company()
+    assert principal(directory, Scope(OTHER, ANA)) is None
+    assert isinstance(principal(directory, Scope(OTHER, EVE)), Principal)
+
+
+def test_lists_keep_the_order_of_events_and_what_has_ended() -> None:
+    """Records are shown with ids and times as text."""
+    directory = _two_owners()
+    carry_out(directory, EndMembership(membership_id=_ANA_MEMBERSHIP))
+    memberships = directory.memberships()
+    assert [m.developer_id for m in memberships] == [str(ANA), str(BEN), str(EVE)]
+    assert memberships[0] == MembershipRecord(
+        id=str(_ANA_MEMBERSHIP),
+        membership_id=str(_ANA_MEMBERSHIP),
+        organization_id=str(ACME),
+        developer_id=str(ANA),
+        role="owner",
+        active=False,
+        started_at="2026-08-01T12:00:00Z",
+        ended_at="2026-08-01T12:00:00Z",
+    )
+    assert [o.name for o in directory.organizations()] == ["Acme", "Other"]
+    assert [d.timezone for d in directory.developers()] == ["UTC", "Europe/Berlin", "UTC"]
+    assert directory.keys()[0].key_start == ANA_KEY[:12]
+
+
+def test_a_stream_nobody_wrote_is_at_version_zero() -> None:
+    """The next event of a stream gets the version after this one."""
+    assert Directory().version(ACME) == 0
+    assert company().version(ACME) == 1

@@ -1,0 +1,152 @@
+"""Reading a text once: bounded, total, wordless."""
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from aggregates.event import Words, cut
+from aggregates.reading.reading import SUMMARY_CHARS_MAX, TITLE_CHARS_MAX, TOKENS_MAX, read_prompt, read_response
+from tests.support.judging import DIGESTER
+
+ANY_TEXT = st.text(st.characters(), max_size=400)
+
+
+@given(ANY_TEXT)
+def test_any_string_is_read_and_its_spans_lie_within_it(text: str) -> None:
+    """Lone surrogates, NUL bytes, fences that never close."""
+    reading = read_prompt(text, DIGESTER)
+    read_response(text, DIGESTER)
+    for span in (reading.title, reading.summary):
+        assert 0 <= span.start <= span.end <= len(text)
+    assert reading.title.end - reading.title.start <= TITLE_CHARS_MAX
+    assert reading.summary.end - reading.summary.start <= SUMMARY_CHARS_MAX
+    assert list(reading.tokens) == sorted(set(reading.tokens))
+
+
+@example("*")
+@example("# \n")
+@given(st.text(st.characters(codec="utf-8"), max_size=400).filter(lambda text: text.strip() != ""))
+def test_a_prompt_that_is_not_blank_has_a_title(text: str) -> None:
+    """And a summary."""
+    reading = read_prompt(text, DIGESTER)
+    assert reading.title.end > reading.title.start
+    assert reading.summary.end > reading.summary.start
+
+
+@pytest.mark.parametrize("piece", ["word ", "a", "\n", "```\n", "| ", "<a", " ", "x.y/", "at f (", "?" * 7, "`", "界"])
+def test_four_mebibytes_of_anything_are_read_within_bounds(piece: str) -> None:
+    """Only a bounded head and tail are looked at, so no text is quadratic."""
+    text = piece * (4 * 1024 * 1024 // len(piece))
+    reading = read_prompt(text, DIGESTER)
+    assert len(reading.tokens) <= TOKENS_MAX
+    assert reading.characters == len(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("fix tests", "short"),
+        ("修复错误", None),
+        ("修复吧", "short"),
+        ("/compact", "command"),
+        ("/clear", "command"),
+        ("/src/main.py is wrong, fix the import", None),
+        ("!git status", "shell"),
+        ("yes, go ahead", "acknowledgement"),
+        ("Yes please, do it now", "acknowledgement"),
+        ("yes, and rename the class to Order", None),
+        ("<command-name>/clear</command-name>", "command"),
+        ("ok, but why is the build red?", None),
+    ],
+)
+def test_a_prompt_that_only_navigates_says_why(text: str, why: str | None) -> None:
+    """Under ten characters, commands, shell pass-through, bare acknowledgements."""
+    assert read_prompt(text, DIGESTER).navigational == why
+
+
+def test_a_clear_is_told_from_other_commands() -> None:
+    """With or without what the agent wraps around it."""
+    assert read_prompt(" /clear ", DIGESTER).clears
+    assert read_prompt("<command-name>/clear</command-name>", DIGESTER).clears
+    assert not read_prompt("/clearance", DIGESTER).clears
+
+
+def test_the_title_of_a_handed_plan_is_its_heading() -> None:
+    """The line before it says nothing."""
+    text = "Implement the following plan:\n\n# Move the parser into its own package\n\nSteps follow."
+    assert cut(Words(text), read_prompt(text, DIGESTER).title) == "Move the parser into its own package"
+
+
+def test_a_long_first_line_is_cut_between_words() -> None:
+    """The span itself holds no ellipsis."""
+    text = "Please rename every function of the parser module that begins with an underscore and is used elsewhere"
+    title = cut(Words(text), read_prompt(text, DIGESTER).title)
+    assert title is not None
+    assert text.startswith(title)
+    assert text[len(title)] == " "
+
+
+def test_pasted_lines_are_counted_apart_from_own_words() -> None:
+    """Fenced blocks, logs and stack traces weigh nothing."""
+    text = 'It fails:\n```\nsome output\n```\nTraceback (most recent call last):\n  File "a.py", line 1, in <module>'
+    reading = read_prompt(text, DIGESTER)
+    assert reading.weight == len("It fails:")
+    assert reading.pasted_characters > 50
+
+
+def test_the_same_word_has_the_same_digest_and_no_words_are_kept() -> None:
+    """The reading of a text is numbers, flags and spans."""
+    one, two = read_prompt("Rename the parser", DIGESTER), read_prompt("the PARSER is slow today", DIGESTER)
+    assert len(set(one.tokens) & set(two.tokens)) == 2
+    assert "parser" not in repr(one).lower()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Kannst du bitte den Fehler im Login beheben und einen Test dafür schreiben?",
+        "给登录页面添加一个按钮，点击后跳转到首页，并且写测试",
+        "Peux-tu corriger le bug dans la page de connexion et ajouter un test pour ça ?",
+        "ログインページにボタンを追加してテストを書いてください",
+    ],
+)
+def test_another_language_is_noticed(text: str) -> None:
+    """The judges abstain rather than guess."""
+    assert read_prompt(text, DIGESTER).foreign
+
+
+@pytest.mark.parametrize(
+    "text", ["Fix the login bug in auth.py", "refactor parseOrder()", "Rename Größe to Size in the table", "Add OAuth"]
+)
+def test_english_is_not_taken_for_another_language(text: str) -> None:
+    """However short, and with a foreign name in it."""
+    assert not read_prompt(text, DIGESTER).foreign
+
+
+@pytest.mark.parametrize(
+    ("text", "accepts", "corrects", "fails", "undoes"),
+    [
+        ("Great, it works now. Thank you!", True, False, False, False),
+        ("No, that's not what I meant", False, True, False, False),
+        ("It still fails with the same error", False, False, True, False),
+        ("Please undo the last change", False, False, False, True),
+        ("Add a button to the page", False, False, False, False),
+    ],
+)
+def test_reactions_to_the_work_before_are_told_apart(
+    text: str, accepts: bool, corrects: bool, fails: bool, undoes: bool
+) -> None:
+    """What the outcome, boundary and rework rules go by."""
+    reading = read_prompt(text, DIGESTER)
+    said = (reading.accepts, reading.corrects, reading.reports_failure, reading.asks_to_revert)
+    assert said == (accepts, corrects, fails, undoes)
+
+
+def test_a_response_says_whether_it_is_done_fails_or_asks() -> None:
+    """Its end decides."""
+    done = read_response("I changed the parser. All tests pass.", DIGESTER)
+    failing = read_response("I could not find the file.", DIGESTER)
+    asking = read_response("There are two ways. Which one would you like?", DIGESTER)
+    assert (done.reports_done, done.asks) == (True, False)
+    assert failing.reports_failure
+    assert asking.asks

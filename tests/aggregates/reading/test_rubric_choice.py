@@ -1,0 +1,120 @@
+"""The choice among what a model holds likely: the least expected cost, checked against trying everything."""
+
+from itertools import combinations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aggregates.reading.rubric_model import (
+    LEAST_CHANCE,
+    LEAST_OF_LIKELIEST,
+    LESS_LIKELY_POINTS,
+    WRONG_BOOLEAN_POINTS,
+    Leaning,
+    boolean_chance,
+    choose,
+    class_chances,
+)
+from aggregates.reading.verdicts import BOOLEANS, INTENTS, BooleanName, applicable
+
+
+def test_what_is_certain_is_said() -> None:
+    certain: dict[BooleanName, float] = dict.fromkeys(applicable("small_change"), 0.0)
+    certain |= {"goal_explicit": 1.0, "references_concrete": 1.0}
+
+    assert choose([Leaning("small_change", 1.0, certain)]) == (
+        "small_change",
+        ("goal_explicit", "references_concrete"),
+    )
+
+
+def test_a_question_that_might_be_a_bug_report_is_not_given_every_point_of_a_question() -> None:
+    """By itself each boolean of the question is likelier true; but should it be a bug report, 100 would be far off."""
+    question: dict[BooleanName, float] = {"goal_explicit": 0.8, "context_sufficient": 0.7}
+    report: dict[BooleanName, float] = dict.fromkeys(applicable("bug_fix"), 0.1)
+
+    alone = choose([Leaning("question", 1.0, question)])
+    doubtful = choose([Leaning("question", 0.5, question), Leaning("bug_fix", 0.5, report)])
+
+    assert alone == ("question", ("goal_explicit", "context_sufficient"))
+    assert doubtful[1] != alone[1]
+
+
+def test_a_class_that_is_much_less_likely_is_never_said() -> None:
+    even: dict[BooleanName, float] = dict.fromkeys(applicable("feature"), 0.5)
+    sure: dict[BooleanName, float] = dict.fromkeys(applicable("question"), 1.0)
+
+    assert choose([Leaning("question", 0.37, sure), Leaning("feature", 0.63, even)])[0] == "feature"
+
+
+def test_of_equal_costs_the_earlier_class_is_said() -> None:
+    nothing: dict[BooleanName, float] = {}
+
+    assert choose([Leaning("plan", 0.5, nothing), Leaning("review", 0.5, nothing)]) == ("plan", ())
+
+
+@pytest.mark.parametrize("logit", [-(2**31), -1_000, 0, 1_000, 2**31 - 1])
+def test_a_chance_lies_between_none_and_all_for_the_widest_logit(logit: int) -> None:
+    assert 0 <= boolean_chance(logit) <= 1
+    assert boolean_chance(logit) == pytest.approx(1 - boolean_chance(-logit))
+
+
+@given(st.lists(st.integers(-20_000, 20_000), min_size=2, max_size=8))
+def test_chances_of_classes_follow_their_logits(logits: list[int]) -> None:
+    chances = class_chances(logits)
+
+    assert chances[logits.index(max(logits))] == max(chances) > 0
+    assert all(chance == 0 or chance >= LEAST_CHANCE for chance in chances)
+    assert sum(chances) <= 1 + 1e-9
+
+
+_chance = st.floats(0, 1)
+
+
+@st.composite
+def _leanings(draw: st.DrawFn) -> list[Leaning]:
+    intents = draw(st.lists(st.sampled_from(INTENTS), min_size=1, max_size=4, unique=True))
+    return [
+        Leaning(intent, draw(st.floats(0.05, 1)), {name: draw(_chance) for name in applicable(intent)})
+        for intent in intents
+    ]
+
+
+@given(_leanings())
+def test_nothing_else_that_could_be_said_costs_less(leanings: list[Leaning]) -> None:
+    top = max(leaning.chance for leaning in leanings)
+    intent, earned = choose(leanings)
+
+    costs = {
+        (leaning.intent, said): _cost(leaning, said, leanings, top)
+        for leaning in leanings
+        if leaning.chance >= LEAST_OF_LIKELIEST * top
+        for size in range(len(leaning.booleans) + 1)
+        for said in combinations(applicable(leaning.intent), size)
+    }
+    assert costs[intent, earned] <= min(costs.values()) + 1e-5
+
+
+def _cost(leaning: Leaning, said: tuple[BooleanName, ...], leanings: list[Leaning], top: float) -> float:
+    """The sum over every class and every set of booleans that may be the truth."""
+    points = 100 * len(said) / len(applicable(leaning.intent))
+    missed = 0.0
+    for truth in leanings:
+        names = applicable(truth.intent)
+        for size in range(len(names) + 1):
+            for true in combinations(names, size):
+                chance = truth.chance
+                for name in names:
+                    chance *= truth.booleans[name] if name in true else 1 - truth.booleans[name]
+                missed += chance * abs(points - 100 * size / len(names))
+    wrong = sum(1 - leaning.booleans[name] if name in said else leaning.booleans[name] for name in leaning.booleans)
+    return missed + WRONG_BOOLEAN_POINTS * wrong + LESS_LIKELY_POINTS * (top - leaning.chance)
+
+
+def test_booleans_are_said_in_rubric_order() -> None:
+    likely: dict[BooleanName, float] = {name: 0.9 + place / 100 for place, name in enumerate(applicable("feature"))}
+
+    _, earned = choose([Leaning("feature", 1.0, likely)])
+
+    assert list(earned) == [name for name in BOOLEANS if name in likely]

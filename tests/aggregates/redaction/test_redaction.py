@@ -1,0 +1,287 @@
+"""Secrets leave a text, everything else stays, and the time grows with the text only."""
+
+import base64
+import hashlib
+from uuid import uuid5
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aggregates.redaction.redaction import redact
+from tests.support.log import ANA
+
+# Built from pieces and hashes, so that no tool that guards repositories takes this file for a leak.
+_HEX = hashlib.sha256(b"not a real secret").hexdigest()
+_MIXED = base64.b64encode(hashlib.sha512(b"nor is this").digest()).decode().translate({43: "A", 47: "b", 61: "C"})
+_AWS_ID = "AKIA" + "IOSFODNN7EXAMPLE"
+_AWS_SECRET = "wJalrXUtnFEMI/K7MDENG/" + "bPxRfiCYEXAMPLEKEY"
+_JWT = ".".join(("eyJhbGciOiJIUzI1NiJ9", "eyJzdWIiOiIxMjM0NTY3ODkwIn0", _MIXED[:43]))
+_PEM = "-----BEGIN RSA PRIVATE KEY-----\n" + f"{_MIXED}\n" * 3 + "-----END RSA PRIVATE KEY-----"
+
+_TOKENS = [
+    ("anthropic-key", "sk-ant-" + "api03-" + _MIXED),
+    ("openai-key", "sk-" + _MIXED[:48]),
+    ("openai-key", "sk-proj-" + _MIXED),
+    ("openai-key", "sk-or-v1-" + _HEX),
+    ("github-token", "ghp_" + _MIXED[:36]),
+    ("github-token", "gho_" + _MIXED[:36]),
+    ("github-token", "ghs_" + _MIXED[:36]),
+    ("github-token", "github_pat_" + _MIXED[:22] + "_" + _MIXED[:59]),
+    ("gitlab-token", "glpat-" + _MIXED[:20]),
+    ("aws-key", _AWS_ID),
+    ("google-key", "AIza" + _MIXED[:35]),
+    ("slack-token", "xoxb-" + "123456789012-123456789012-" + _MIXED[:24]),
+    ("slack-webhook", "hooks.slack.com/services/" + "T01234567/B01234567/" + _MIXED[:24]),
+    ("stripe-key", "sk_live_" + _MIXED[:24]),
+    ("stripe-key", "rk_live_" + _MIXED[:24]),
+    ("npm-token", "npm_" + _MIXED[:36]),
+    ("pypi-token", "pypi-" + "AgEIcHlwaS5vcmc" + _MIXED),
+    ("jwt", _JWT),
+    ("svc-key", "svc_" + _MIXED[:43]),
+    ("svc-key", "gck_" + _MIXED[:43]),
+    ("huggingface-token", "hf_" + _MIXED[:34]),
+    ("sendgrid-key", "SG." + _MIXED[:22] + "." + _MIXED[:43]),
+    ("private-key", _PEM),
+    ("private-key", _PEM.replace("RSA ", "")),
+    ("private-key", _PEM.replace("\n", "\\n")),
+    ("email", "ana.example+work@mail.example.org"),
+]
+
+
+@pytest.mark.parametrize(("kind", "token"), _TOKENS, ids=[f"{kind}-{i}" for i, (kind, _) in enumerate(_TOKENS)])
+@pytest.mark.parametrize(
+    "around",
+    [
+        "{}",
+        "use {} here",
+        "({})",
+        "x={}",
+        '"{}"',
+        "`{}`,",
+        "{}\n",
+        "키는 {}를 써",
+        "https://example.org/{}?a=b",
+    ],
+)
+def test_a_token_is_replaced_wherever_it_stands(kind: str, token: str, around: str) -> None:
+    """Only the token goes; the words around it stay."""
+    assert redact(around.format(token)) == (around.format(f"[REDACTED:{kind}]"), {kind: 1})
+
+
+@pytest.mark.parametrize(
+    ("text", "secret", "kind"),
+    [
+        ("password = hunter2", "hunter2", "password"),
+        ("password=hunter2", "hunter2", "password"),
+        ("password: hunter2", "hunter2", "password"),
+        ('password = "letmein"', "letmein", "password"),
+        ("password = 'tr0ub4dor&3'", "tr0ub4dor&3", "password"),
+        ('{"password": "hunter2", "user": "ana"}', "hunter2", "password"),
+        ('{\\"password\\": \\"hunter2\\"}', "hunter2", "password"),
+        ("'password' => 'hunter2',", "hunter2", "password"),
+        ('password := "hunter2"', "hunter2", "password"),
+        ('password: str = "hunter2"', "hunter2", "password"),
+        ('String dbPassword = "hunter2";', "hunter2", "password"),
+        ('let db_password: &str = "hunter2";', "hunter2", "password"),
+        ('config["password"] = "hunter2"', "hunter2", "password"),
+        ("DB_PASSWORD=hunter2!", "hunter2!", "password"),
+        ("export PGPASSWORD='s3cr3t!'", "s3cr3t!", "password"),
+        ("DB_PASS=hunter22", "hunter22", "password"),
+        ("spring.datasource.password=hunter2", "hunter2", "password"),
+        ("mysql --password hunter2 -h db", "hunter2", "password"),
+        ("mysql --password=hunter2 -h db", "hunter2", "password"),
+        ("CREATE USER ana WITH PASSWORD 'hunter2'", "hunter2", "password"),
+        ('user.setPassword("hunter2")', "hunter2", "password"),
+        ("Server=db;User Id=sa;Password=Hunter2!x;Encrypt=true", "Hunter2!x", "password"),
+        ("my password is hunter2, do not tell", "hunter2", "password"),
+        ('passphrase: "correct horse battery staple"', "correct horse battery staple", "password"),
+        ("Passwort: hunter2", "hunter2", "password"),
+        ("mot de passe : hunter2", "hunter2", "password"),
+        ("contraseña = hunter2", "hunter2", "password"),
+        ("senha: hunter2", "hunter2", "password"),
+        ("пароль: hunter2", "hunter2", "password"),
+        ("비밀번호는 hunter2", "hunter2", "password"),
+        ("비밀번호: hunter2", "hunter2", "password"),
+        ("密码：hunter2", "hunter2", "password"),
+        ("パスワードは hunter2", "hunter2", "password"),
+        ('api_key: "a1b2c3d4e5f6"', "a1b2c3d4e5f6", "secret"),
+        ("API_KEY=" + _MIXED[:32], _MIXED[:32], "secret"),
+        ('"x-api-key": "' + _MIXED[:32] + '"', _MIXED[:32], "secret"),
+        ("apiKey: '" + _HEX[:32] + "',", _HEX[:32], "secret"),
+        ('const clientSecret = "' + _MIXED[:40] + '";', _MIXED[:40], "secret"),
+        ("SECRET_KEY_BASE=" + _HEX, _HEX, "secret"),
+        ("access_token=" + _MIXED[:40] + "&state=1", _MIXED[:40], "secret"),
+        ("aws_secret_access_key = " + _AWS_SECRET, _AWS_SECRET, "secret"),
+        ("AccountKey=" + _MIXED[:86] + "==;EndpointSuffix=x", _MIXED[:86] + "==", "secret"),
+        ("deploy --token " + _MIXED[:32], _MIXED[:32], "secret"),
+        ("Authorization: Bearer " + _MIXED[:40], _MIXED[:40], "authorization"),
+        ("-H 'authorization: bearer " + _HEX + "'", _HEX, "authorization"),
+        ('"Authorization": "Basic ' + "YW5hOmh1bnRlcjI=" + '"', "YW5hOmh1bnRlcjI=", "authorization"),
+        ("https://ana:hunter2@example.org/x", "hunter2", "url-password"),
+        ("postgresql://svc:p-4_ss@db:5432/main", "p-4_ss", "url-password"),
+        ("redis://:hunter2@cache:6379/0", "hunter2", "url-password"),
+        ("mongodb+srv://ana:p%40ss@cluster0.example.net", "p%40ss", "url-password"),
+    ],
+)
+def test_a_secret_is_replaced_by_what_it_is(text: str, secret: str, kind: str) -> None:
+    """Names, quotes, users and hosts stay readable."""
+    assert redact(text) == (text.replace(secret, f"[REDACTED:{kind}]"), {kind: 1})
+
+
+def test_the_secret_that_follows_an_aws_key_goes_with_it() -> None:
+    """As in the table the console shows, without a name that would give it away."""
+    text = f"{_AWS_ID}\n{_AWS_SECRET}\n"
+    assert redact(text) == ("[REDACTED:aws-key]\n[REDACTED:aws-secret]\n", {"aws-key": 1, "aws-secret": 1})
+
+
+def test_a_private_key_that_was_cut_off_is_replaced_to_its_end() -> None:
+    """The END line need not be there; what follows the body stays."""
+    text = _PEM[: _PEM.index("-----END")] + "... and so on"
+    assert redact(text).text == "[REDACTED:private-key]... and so on"
+
+
+def test_every_secret_of_a_text_is_replaced_and_counted() -> None:
+    """By kind, in alphabetical order, so that equal texts give equal events."""
+    text = "mail a@example.org and b@example.org, password=hunter2, key " + _AWS_ID
+    assert redact(text).counts == {"aws-key": 1, "email": 2, "password": 1}
+    assert list(redact(text).counts) == ["aws-key", "email", "password"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "password = get_password()",
+        "password = getpass.getpass('Password: ')",
+        'api_key = os.environ["API_KEY"]',
+        "apiKey: process.env.OPENAI_API_KEY,",
+        "token: str",
+        "token: string | null;",
+        "password: string;",
+        "password: Optional[str] = None",
+        "password = None",
+        "password = user1.password",
+        "password = self.password2",
+        "password = args.password",
+        "password=$DB_PASSWORD",
+        "password=${DB_PASSWORD}",
+        'password: "{{ vault_password1 }}"',
+        "password: <your-password-1>",
+        'password = "your_password_here1"',
+        'password: "********"',
+        'password = ""',
+        'password: "Please enter your password"',
+        '"password": "Passwort"',
+        '"password": "비밀번호"',
+        'type: "password", name: "login"',
+        '<input type="password" name="pass1" autocomplete="new-password">',
+        "password_hash = bcrypt2.hash(x)",
+        "password is at least 8 characters",
+        "The password is sha256-hashed before it is stored",
+        "if password == expected1password:",
+        "test_password_reset_flow_2()",
+        "max_tokens: 4096, total_tokens=123456789012345678",
+        'token = "csrf_token"',
+        'secret: "my-secret-name-2"',
+        'secretName: "db-credentials-v2"',
+        'api_key="OPENAI_API_KEY"',
+        "token = tokens_by_user_id_and_year_2024",
+        "const token = await fetchAccessToken2FromCache",
+        "private_key=/etc/ssl/private/key1.pem",
+        "the api key is not set for user 12345678901234567890",
+        "keyboard: k3y5tr0k3s-are-logged-0123456789",
+        "Authorization: Bearer $TOKEN",
+        "Authorization: Bearer <token>",
+        "bearer authentication-is-required-here",
+        "Authorization: Basic authentication",
+        "https://${USER}:${PASSWORD}@example.org",
+        "http://localhost:8080/@scope/package",
+        "http://localhost:3000?next=a,b@c",
+        "git@github.com:acme/app.git",
+        "npm install @types/node@18.0.0 left-pad@1.3.0-rc.next",
+        "uses: actions/checkout@v4.1",
+        "logo@2x.png",
+        "@app.route('/x')",
+        "y = self.a@self.b.weight",
+        "user@localhost",
+        "risk-based task-oriented disk-usage-report-for-2024-01-01",
+        "sk-learn-pipeline-for-the-long-names",
+        "eyJ is how every JWT begins",
+        "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",
+        "-----BEGIN PUBLIC KEY-----\nMIIB\n-----END PUBLIC KEY-----",
+        f"commit {_HEX[:40]}",
+        f"sha256:{_HEX}",
+        f"session {uuid5(ANA, 'x')}",
+        f"data:image/png;base64,iVBORw0KGgo{_MIXED}AKIA{_MIXED}AIza{_MIXED}",
+        "The AKIA prefix and the ghp_ prefix name kinds of keys",
+        "[REDACTED:password] and password = [REDACTED:password]",
+        "",
+    ],
+)
+def test_ordinary_text_stays(text: str) -> None:
+    """Code, placeholders, labels, hashes and ids are no secrets."""
+    assert redact(text) == (text, {})
+
+
+_PIECES = st.sampled_from(
+    [token for _, token in _TOKENS]
+    + [
+        "password",
+        "=",
+        ":",
+        " ",
+        '"',
+        "'",
+        "hunter2",
+        "token",
+        "api_key",
+        "@",
+        "://",
+        "a",
+        ".",
+        "-",
+        "_",
+        "\n",
+    ]
+    + [
+        "sk-",
+        "AKIA",
+        "eyJ",
+        "bearer ",
+        "authorization",
+        "-----BEGIN ",
+        "\u0130",
+        "비밀번호는",
+        "\ud800",
+        "[",
+        "]",
+    ]
+)
+
+
+@given(st.lists(_PIECES, max_size=12).map("".join))
+def test_redacting_twice_is_redacting_once(text: str) -> None:
+    """Whatever stands beside whatever."""
+    once = redact(text)
+    assert redact(once.text) == (once.text, {})
+
+
+@given(st.text(max_size=200))
+def test_any_text_can_be_redacted(text: str) -> None:
+    """No text is an error, and what holds no sign of a secret stays as it is."""
+    result = redact(text)
+    assert (result.text == text) == (result.counts == {})
+
+
+_HOSTILE = (
+    "sk-|eyJ-|eyJ-abcdefgh.|AKIA|AKIAABCDEFGHIJKLMNOP |password=|password='password=\"|password: a b=|_pass|"
+    "비밀번호는|token: |key|bearer a|authorization:    |@|a@a|a.b@c.de |://a:|-----BEGIN |"
+    "-----BEGIN PRIVATE KEY-----"
+)
+
+
+@pytest.mark.parametrize("piece", [*_HOSTILE.split("|"), "a" * 63 + "@", "|", " "])
+def test_a_hostile_text_takes_no_more_than_its_length(piece: str) -> None:
+    """A quarter of a megabyte that begins a secret at every turn; quadratic time would take minutes."""
+    text = piece * (2**18 // len(piece))
+    assert len(redact(text).text) > 0

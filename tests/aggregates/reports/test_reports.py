@@ -1,0 +1,208 @@
+"""Decisions about reports: given what happened to one, when this is wanted, then that is logged and answered."""
+
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from aggregates.command import Context, Decision, Done, Reason, Refused
+from aggregates.decide import AnyCommand, StreamState, decide, evolve, required_streams, touched_streams
+from aggregates.event import Digester, Words
+from aggregates.reports.commands import (
+    CancelReport,
+    CompleteReport,
+    DeleteReport,
+    FailReport,
+    RequestReport,
+    StartReport,
+)
+from aggregates.reports.decide import ATTEMPTS_MAX
+from aggregates.reports.events import ReportCompleted, ReportRequested, ReportStarted
+from aggregates.reports.period import ReportPeriod, last_whole_period, period_of
+from aggregates.times import bare_date, iso, parse_instant
+from tests.support.log import named
+
+ACME, OTHER, ANA, BEN = named("acme"), named("other"), named("ana"), named("ben")
+FIRST, SECOND = named("first report"), named("second report")
+NOW_US = 1_785_585_600_000_000
+MONDAY = ReportPeriod(name="daily", start_us=0, end_us=86_400_000_000, timezone="UTC")
+TUESDAY = ReportPeriod(name="daily", start_us=86_400_000_000, end_us=2 * 86_400_000_000, timezone="UTC")
+CONTEXT = Context(now_us=NOW_US, digester=Digester(b"a fixed key"), redaction=True)
+
+Streams = dict[UUID, StreamState]
+
+
+def of(report_id: UUID = FIRST, **fields: Any) -> dict[str, Any]:
+    """The fields that every command has."""
+    owner = {"organization_id": ACME, "developer_id": ANA, "report_id": report_id, "period": MONDAY}
+    return owner | fields
+
+
+ASK = RequestReport(**of(), language="en")
+ASK_AGAIN = RequestReport(**of(SECOND), language="ko")
+SCHEDULE = RequestReport(**of(SECOND), language="en", scheduled=True)
+START = StartReport(**of())
+COMPLETE = CompleteReport(**of(), rules_version=1, sections="{}")
+FAIL = FailReport(**of(), error_code="source_unavailable")
+CANCEL = CancelReport(**of())
+DELETE = DeleteReport(**of())
+
+
+def after(*commands: AnyCommand) -> Streams:
+    """The streams as these commands leave them."""
+    streams: Streams = {}
+    for command in commands:
+        adopt(streams, decide(command, streams, CONTEXT))
+    return streams
+
+
+def adopt(streams: Streams, decision: Decision) -> None:
+    """What was decided stands in the log."""
+    for stream, event in decision.events:
+        streams[stream] = evolve(streams.get(stream), event)
+
+
+def topics(decision: Decision) -> list[str]:
+    """What was logged, by its names."""
+    return [event.TOPIC for _, event in decision.events]
+
+
+QUEUED, RUNNING = (ASK,), (ASK, START)
+COMPLETED, FAILED, CANCELLED = (*RUNNING, COMPLETE), (*RUNNING, FAIL), (*RUNNING, CANCEL)
+DELETED = (*COMPLETED, DELETE)
+NOTHING: tuple[str, ...] = ()
+
+TABLE: list[tuple[tuple[AnyCommand, ...], AnyCommand, tuple[str, ...], Done | Reason]] = [
+    ((), ASK, ("report.requested", "report-slot.taken"), Done(True, FIRST)),
+    (QUEUED, ASK_AGAIN, NOTHING, Done(False, FIRST)),
+    (RUNNING, ASK_AGAIN, NOTHING, Done(False, FIRST)),
+    (COMPLETED, ASK_AGAIN, ("report.requested", "report-slot.taken"), Done(True, SECOND)),
+    (FAILED, ASK_AGAIN, ("report.requested", "report-slot.taken"), Done(True, SECOND)),
+    (CANCELLED, ASK_AGAIN, ("report.requested", "report-slot.taken"), Done(True, SECOND)),
+    (DELETED, ASK_AGAIN, ("report.requested", "report-slot.taken"), Done(True, SECOND)),
+    ((), SCHEDULE, ("report.requested", "report-slot.taken"), Done(True, SECOND)),
+    (RUNNING, SCHEDULE, NOTHING, Done(False, FIRST)),
+    (COMPLETED, SCHEDULE, NOTHING, Done(False, FIRST)),
+    (FAILED, SCHEDULE, NOTHING, Done(False, FIRST)),
+    (DELETED, SCHEDULE, NOTHING, Done(False, FIRST)),
+    (QUEUED, START, ("report.started",), Done(True, FIRST)),
+    (RUNNING, START, ("report.started",), Done(True, FIRST)),
+    (COMPLETED, START, NOTHING, Reason.CONFLICT),
+    (CANCELLED, START, NOTHING, Reason.CONFLICT),
+    ((), START, NOTHING, Reason.NOT_FOUND),
+    (RUNNING, COMPLETE, ("report.completed", "report-slot.freed"), Done(True, FIRST)),
+    (QUEUED, COMPLETE, NOTHING, Reason.CONFLICT),
+    (COMPLETED, COMPLETE, NOTHING, Reason.CONFLICT),
+    (CANCELLED, COMPLETE, NOTHING, Reason.CONFLICT),
+    (QUEUED, FAIL, ("report.failed", "report-slot.freed"), Done(True, FIRST)),
+    (RUNNING, FAIL, ("report.failed", "report-slot.freed"), Done(True, FIRST)),
+    (CANCELLED, FAIL, NOTHING, Reason.CONFLICT),
+    (QUEUED, CANCEL, ("report.cancelled", "report-slot.freed"), Done(True, FIRST)),
+    (RUNNING, CANCEL, ("report.cancelled", "report-slot.freed"), Done(True, FIRST)),
+    (COMPLETED, CANCEL, NOTHING, Done(False, FIRST)),
+    (FAILED, CANCEL, NOTHING, Done(False, FIRST)),
+    (CANCELLED, CANCEL, NOTHING, Done(False, FIRST)),
+    (DELETED, CANCEL, NOTHING, Reason.NOT_FOUND),
+    ((), CANCEL, NOTHING, Reason.NOT_FOUND),
+    (QUEUED, DELETE, NOTHING, Reason.CONFLICT),
+    (RUNNING, DELETE, NOTHING, Reason.CONFLICT),
+    (COMPLETED, DELETE, ("report.deleted",), Done(True, FIRST)),
+    (FAILED, DELETE, ("report.deleted",), Done(True, FIRST)),
+    (CANCELLED, DELETE, ("report.deleted",), Done(True, FIRST)),
+    (DELETED, DELETE, NOTHING, Reason.NOT_FOUND),
+]
+
+
+@pytest.mark.parametrize(("given", "when", "then", "reply"), TABLE)
+def test_a_report_goes_through_its_states(
+    given: tuple[AnyCommand, ...], when: AnyCommand, then: tuple[str, ...], reply: Done | Reason
+) -> None:
+    """Every command in every state."""
+    decision = decide(when, after(*given), CONTEXT)
+    assert tuple(topics(decision)) == then
+    found = decision.reply
+    assert (found.reason if isinstance(found, Refused) else found) == reply
+
+
+def test_both_streams_are_looked_at_before_anything_is_decided() -> None:
+    """So a second one of the same period is refused by what stands there, not by luck."""
+    streams = touched_streams(ASK)
+    assert streams == required_streams(ASK)
+    assert streams[0] == FIRST
+    assert touched_streams(ASK_AGAIN)[1] == streams[1], "the same period, the same slot"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"period": TUESDAY}, {"developer_id": BEN}, {"organization_id": OTHER}],
+)
+def test_another_period_or_developer_has_a_slot_of_its_own(other: dict[str, Any]) -> None:
+    """Two developers, or two days, are reported on at once."""
+    wanted = RequestReport(**of(SECOND, **other), language="en")
+    assert decide(wanted, after(*RUNNING), CONTEXT).reply == Done(True, SECOND)
+
+
+@pytest.mark.parametrize("other", [{"developer_id": BEN}, {"organization_id": OTHER}])
+def test_somebody_elses_report_is_not_there(other: dict[str, Any]) -> None:
+    """Whatever they want of it."""
+    for kind in (StartReport, CancelReport, DeleteReport):
+        decision = decide(kind(**of(**other)), after(*COMPLETED), CONTEXT)
+        assert decision.events == ()
+        assert isinstance(decision.reply, Refused)
+        assert decision.reply.reason is Reason.NOT_FOUND
+
+
+def test_one_that_is_begun_again_and_again_is_given_up() -> None:
+    """Whatever ends the process each time may be the report itself."""
+    streams = after(ASK, *[START] * ATTEMPTS_MAX)
+    decision = decide(START, streams, CONTEXT)
+    assert topics(decision) == ["report.failed", "report-slot.freed"]
+    assert isinstance(decision.reply, Refused)
+    adopt(streams, decision)
+    assert decide(ASK_AGAIN, streams, CONTEXT).reply == Done(True, SECOND)
+
+
+def test_the_facts_say_what_was_asked_for_and_what_came_of_it() -> None:
+    """Times, attempts and words enter as they were given."""
+    streams = after(ASK, START)
+    (_, requested), _ = decide(ASK, {}, CONTEXT).events
+    ((_, second),) = decide(START, streams, CONTEXT).events
+    (_, completed), _ = decide(COMPLETE, streams, CONTEXT).events
+    assert isinstance(requested, ReportRequested)
+    assert (requested.period, requested.language, requested.received_at_us) == (MONDAY, "en", NOW_US)
+    assert isinstance(second, ReportStarted)
+    assert second.attempt == 2
+    assert isinstance(completed, ReportCompleted)
+    assert (completed.rules_version, completed.sections) == (1, Words("{}"))
+
+
+PERIODS = [
+    # name, zone, now, start, end
+    ("daily", "UTC", "2026-08-01T12:00:00Z", "2026-07-31T00:00:00Z", "2026-08-01T00:00:00Z"),
+    ("daily", "Asia/Seoul", "2026-08-01T14:59:59Z", "2026-07-30T15:00:00Z", "2026-07-31T15:00:00Z"),
+    ("daily", "Asia/Seoul", "2026-08-01T15:00:00Z", "2026-07-31T15:00:00Z", "2026-08-01T15:00:00Z"),
+    ("weekly", "UTC", "2026-08-01T12:00:00Z", "2026-07-20T00:00:00Z", "2026-07-27T00:00:00Z"),
+    ("monthly", "UTC", "2026-08-01T12:00:00Z", "2026-07-01T00:00:00Z", "2026-08-01T00:00:00Z"),
+    ("daily", "Europe/Berlin", "2026-03-30T12:00:00Z", "2026-03-28T23:00:00Z", "2026-03-29T22:00:00Z"),
+]
+
+
+@pytest.mark.parametrize(("name", "zone", "now", "start", "end"), PERIODS)
+def test_the_last_whole_period_is_over_in_its_own_zone(name: Any, zone: str, now: str, start: str, end: str) -> None:
+    """Days are as long as the zone makes them."""
+    period = last_whole_period(name, ZoneInfo(zone), parse_instant(now))
+    assert (iso(period.start_us), iso(period.end_us), period.timezone) == (start, end, zone)
+    assert period.windows(4)[-1] == period.window
+
+
+def test_a_period_holds_the_day_it_is_named_by() -> None:
+    """A Sunday belongs to the week of the Monday before."""
+    sunday = bare_date("2026-08-02")
+    assert sunday is not None
+    found = {name: period_of(name, ZoneInfo("UTC"), sunday) for name in ("daily", "weekly", "monthly")}
+    assert {name: iso(each.start_us)[:10] for name, each in found.items()} == {
+        "daily": "2026-08-02",
+        "weekly": "2026-07-27",
+        "monthly": "2026-08-01",
+    }

@@ -1,0 +1,86 @@
+"""The rules behind the insights: sessions at once, friction, and a word for every kind of trouble."""
+
+import pytest
+
+from aggregates.judging import outcome
+from aggregates.judging.evidence import HABITS, NOT_ENOUGH, NOTHING_MISSED, language_of, weakest
+from aggregates.judging.outcome import NO_SIGN, REACHED, REWORKED, TROUBLES, leading_against
+from aggregates.reading.verdicts import BOOLEANS, INTENTS, Evidence, OutcomeVerdict
+from aggregates.scores.insights import corrected, had_friction, times_at_once
+from tests.support.judging import turn
+
+AT_ONCE = [
+    # turns as (session, start, end), how often a second session became active beside another
+    ([], 0),
+    ([("a", 0, 10)], 0),
+    ([("a", 0, 10), ("a", 5, 15)], 0),
+    ([("a", 0, 10), ("b", 10, 20)], 0),
+    ([("a", 0, 10), ("b", 9, 20)], 1),
+    ([("a", 0, 10), ("b", 2, 3), ("b", 5, 6)], 2),
+    ([("a", 0, 10), ("b", 2, 8), ("c", 3, 4)], 1),
+    ([("a", 0, 10), ("b", 5, 5)], 0),
+    ([("b", 9, 20), ("a", 0, 10), ("a", 30, 40), ("b", 35, 36)], 2),
+]
+
+
+@pytest.mark.parametrize(("turns", "times"), AT_ONCE)
+def test_sessions_at_once_are_counted_as_they_begin(turns: list[tuple[str, int, int]], times: int) -> None:
+    """Each time that one session joins another; a third one beside two is no new time."""
+    assert times_at_once(turns) == times
+    assert times_at_once(reversed(turns)) == times
+
+
+def test_there_is_a_word_for_everything_in_both_languages() -> None:
+    """Whatever the outcome judge can hold against a sub-session, whatever can be reached, every habit."""
+    against = {NO_SIGN, REWORKED, *outcome._AGAINST}
+    assert set(TROUBLES["en"]) == set(TROUBLES["ko"]) == against
+    assert set(REACHED["en"]) == set(REACHED["ko"]) == set(INTENTS)
+    assert set(HABITS["en"]) == set(HABITS["ko"]) == set(BOOLEANS)
+    assert set(NOT_ENOUGH) == set(NOTHING_MISSED) == {"en", "ko"}
+    for english, korean in zip(TROUBLES["en"].values(), TROUBLES["ko"].values(), strict=True):
+        assert english.label.isascii()
+        assert not korean.label.isascii()
+
+
+def test_the_weightiest_piece_leads() -> None:
+    """Of equal ones the first; an unknown phrase of another judge does not count."""
+
+    def verdict(*whats: str) -> OutcomeVerdict:
+        return OutcomeVerdict(False, 0.9, (), tuple(Evidence(what) for what in whats))
+
+    assert leading_against(verdict()) is None
+    assert leading_against(verdict("something a model said")) is None
+    assert leading_against(verdict(outcome.NO_CHANGE, outcome.UNANSWERED)) == outcome.UNANSWERED
+    assert leading_against(verdict(outcome.CHECK_FAILS, outcome.CORRECTED)) == outcome.CHECK_FAILS
+
+
+def test_a_habit_is_weak_only_where_it_was_called_for_often_enough() -> None:
+    """Three prompts at least, and one of them missed it; rubric order breaks ties."""
+    shares = dict.fromkeys(BOOLEANS, 0.5) | {"plan_first": 0.0, "goal_explicit": 1.0, "scope_bounded": 0.2}
+    counts = dict.fromkeys(BOOLEANS, 3) | {"plan_first": 2}
+    assert weakest(shares, counts, 2) == ["scope_bounded", "references_concrete"]
+    assert weakest(dict.fromkeys(BOOLEANS, 0.0), dict.fromkeys(BOOLEANS, 0), 2) == []
+
+
+@pytest.mark.parametrize(("asked", "found"), [(None, "en"), ("", "en"), ("de", "en"), ("ko", "ko"), ("KO-kr", "ko")])
+def test_korean_is_whatever_begins_with_ko(asked: str | None, found: str) -> None:
+    """English is for everybody else."""
+    assert language_of(asked) == found
+
+
+COMPLAINT = "no, that is wrong, it still fails"
+
+
+def test_a_correction_is_said_in_a_later_prompt() -> None:
+    """A goal that opens with a complaint is a new goal."""
+    assert corrected([turn(), turn(COMPLAINT)])
+    assert not corrected([turn(COMPLAINT), turn()])
+    assert had_friction([turn(), turn(COMPLAINT)])
+
+
+@pytest.mark.parametrize(
+    ("marks", "friction"), [("Ca", False), ("aE", True), ("Ia", True), ("CkKa", False), ("CKka", True), ("", False)]
+)
+def test_friction_is_an_error_an_interruption_or_a_failed_last_check(marks: str, friction: bool) -> None:
+    """A check that passes in the end was no friction."""
+    assert had_friction([turn(marks=marks)]) == friction

@@ -1,0 +1,67 @@
+"""What people say against the judges: when a correction comes, then this fact; and what stands of many."""
+
+from itertools import permutations
+from typing import Any
+
+import pytest
+
+from aggregates.command import Context, Done
+from aggregates.decide import decide, evolve, required_streams, touched_streams
+from aggregates.event import Digester
+from aggregates.ids import corrections_stream
+from aggregates.sub_sessions.commands import AnyCorrection, CorrectGap, CorrectGoal, CorrectIntent, CorrectRework
+from aggregates.sub_sessions.events import GapCorrected, GoalCorrected, IntentCorrected, ReworkCorrected
+from aggregates.sub_sessions.overrides import CorrectionEvent, Said, Word, gaps, said, word_of
+from tests.support.log import named
+
+_ANA, _CAPTURE, _TURN = named("ana"), named("capture"), named("turn")
+_OWNED: dict[str, Any] = {"organization_id": named("acme"), "developer_id": _ANA, "agent_session_id": "s1"}
+_CONTEXT = Context(now_us=7, digester=Digester(b"a fixed key"), redaction=True)
+
+_ABOUT: dict[str, Any] = _OWNED | {"capture_id": _CAPTURE}
+_GAP = CorrectGap(**_ABOUT, boundary=True)
+_GOAL = CorrectGoal(**_ABOUT, complete=False)
+_REWORK = CorrectRework(**_ABOUT, rework=True)
+_INTENT = CorrectIntent(**_ABOUT, intent_class="refactor")
+_FACT: dict[str, Any] = _OWNED | {"received_at_us": 7}
+
+DECIDED: dict[str, tuple[AnyCorrection, CorrectionEvent, str]] = {
+    "a boundary": (_GAP, GapCorrected(**_FACT, before_capture=_CAPTURE, boundary=True), "yes"),
+    "a goal": (_GOAL, GoalCorrected(**_FACT, capture_id=_CAPTURE, complete=False), "no"),
+    "rework": (_REWORK, ReworkCorrected(**_FACT, capture_id=_CAPTURE, rework=True), "yes"),
+    "an intent": (_INTENT, IntentCorrected(**_FACT, capture_id=_CAPTURE, intent_class="refactor"), "refactor"),
+}
+
+
+@pytest.mark.parametrize("case", DECIDED)
+def test_a_correction_is_a_fact_about_a_capture(case: str) -> None:
+    """In the developer's stream of corrections; said again, it is a fact again."""
+    command, fact, word = DECIDED[case]
+    stream = corrections_stream(_ANA)
+    for known in ({}, {stream: evolve(None, fact)}):
+        decision = decide(command, known, _CONTEXT)
+        assert decision.events == ((stream, fact),)
+        assert decision.reply == Done(True, _CAPTURE)
+    assert word_of(fact)[0] == _CAPTURE
+    assert word_of(fact)[2] == word
+    assert touched_streams(command) == required_streams(command) == (stream,)
+
+
+def test_nothing_said_leaves_everything_as_judged() -> None:
+    """No word is no verdict."""
+    assert said([]) == Said(boundary=False, complete=None, rework=None, intent=None)
+    assert gaps([]) == {}
+
+
+@pytest.mark.parametrize("order", list(permutations(range(4))))
+def test_the_later_word_in_the_log_wins_in_whatever_order_they_are_read(order: tuple[int, ...]) -> None:
+    """Each topic by itself, even where two captures of one turn were spoken of."""
+    words = [
+        Word(_TURN, "goal", "no", 3),
+        Word(_TURN, "goal", "yes", 9),
+        Word(_TURN, "intent", "plan", 5),
+        Word(_TURN, "gap", "no", 6),
+    ]
+    shuffled = [words[index] for index in order]
+    assert said(shuffled) == Said(boundary=True, complete=True, rework=None, intent="plan")
+    assert gaps(shuffled) == {_TURN: False}

@@ -1,0 +1,286 @@
+"""The same set of facts gives the same tables."""
+
+from itertools import pairwise
+from typing import Any
+from uuid import UUID
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aggregates.event import Scope
+from aggregates.ids import record_capture_id
+from aggregates.sub_sessions.arcs import Arc
+from projections.reader import unpack
+from tests.support.facts import (
+    ANA,
+    HOUR,
+    MINUTE,
+    MONDAY,
+    SECOND,
+    Log,
+    Placed,
+    edit,
+    project,
+    prompt_name,
+    request,
+    shell,
+    tables,
+)
+
+PROMPTS = (
+    "Fix the crash in src/parser.py when the input is empty, add a test and run pytest",
+    "thanks, that works",
+    "no, that is still wrong, it fails again",
+    "Now write a README section about the new export command",
+    "/clear",
+    "undo that",
+    "Add a --json flag to the list command in src/cli.py",
+)
+SESSIONS = ("s1", "s2")
+TIMES = st.integers(0, 90).map(lambda steps: MONDAY + steps * 30 * SECOND + steps % 7)
+
+_prompt = st.tuples(st.just("prompt"), st.sampled_from(SESSIONS), st.sampled_from(PROMPTS), TIMES, st.booleans())
+_log_prompt = st.tuples(st.just("log"), st.sampled_from(SESSIONS), st.sampled_from(PROMPTS), TIMES, st.booleans())
+_work = st.tuples(
+    st.just("work"),
+    st.sampled_from(SESSIONS),
+    st.sampled_from(("edit", "check", "commit", "request", "error", "end", "clear", "stop", "again", "call", "lines")),
+    TIMES,
+    st.booleans(),
+)
+STORIES = st.lists(st.one_of(_prompt, _log_prompt, _work), min_size=1, max_size=25)
+_said = st.tuples(
+    st.just("said"),
+    st.sampled_from(SESSIONS),
+    st.sampled_from(("gap", "gap", "goal", "rework", "intent", "title")),
+    st.integers(0, 24),
+    st.booleans(),
+)
+_judged = st.tuples(st.just("judged"), st.just(""), st.just(""), st.integers(0, 24), st.booleans())
+CORRECTED = st.lists(st.one_of(_prompt, _log_prompt, _work, _said, _judged), min_size=2, max_size=30)
+"""The same, and what people, and text models, say about some prompt of the story."""
+
+
+def told(story: list[tuple[str, str, str, int, bool]], scope: Scope = ANA) -> list[Placed]:
+    """The facts of a story."""
+    log = Log(scope)
+    # Once and first, as a server does it: a claim has its whole session derived anew, and would hide what was missed.
+    for session in SESSIONS:
+        log.claim(session)
+    captures, neighbours = _captures(story), _neighbours(story)
+    for number, (what, session, detail, at_us, named) in enumerate(story):
+        # Now and then the same name twice, and a name that telemetry knows before the prompt is there.
+        host = f"host-{at_us if number % 3 else at_us % 7}" if named else None
+        cwd = {"cwd_digest": 7}
+        if what == "prompt":
+            prompt_id = log.prompt(session, detail, at_us, name=f"{detail}{number}", host_prompt_id=host, **cwd)
+            if named:
+                log.answer(session, prompt_id, "Done. All tests pass.", at_us + 20 * SECOND)
+        elif what == "log":
+            fields: dict[str, Any] = {"kind": "prompt", "at_us": at_us, "text": detail, "prompt_id": host}
+            log.records(session, fields | {"record_id": f"log-{number}"})
+        elif what == "said" and captures:
+            _say(log, *captures[at_us % len(captures)], detail, named)
+        elif what == "judged" and neighbours:
+            log.answers_gap(*neighbours[at_us % len(neighbours)], named)
+        elif what == "work" and detail == "lines":
+            log.lines(session, at_us, number, temporality="cumulative" if named else "delta", start_us=MONDAY)
+        elif what == "work":
+            log.records(session, _work_record(detail, at_us) | {"record_id": f"work-{number}", "prompt_id": host})
+    return log.facts
+
+
+def _captures(story: list[tuple[str, str, str, int, bool]]) -> list[tuple[str, UUID]]:
+    """Every prompt of a story: its session and its capture; in the same words as they are told."""
+    captures = []
+    for number, (what, session, detail, at_us, _) in enumerate(story):
+        if what == "prompt":
+            captures.append((session, prompt_name(session, f"{detail}{number}", at_us)))
+        elif what == "log":
+            captures.append((session, record_capture_id(session, f"log-{number}")))
+    return captures
+
+
+def _neighbours(story: list[tuple[str, str, str, int, bool]]) -> list[tuple[str, UUID, UUID]]:
+    """Every two prompts of a session that follow each other in time: the gaps that a model may be asked about."""
+    times = [(at_us, number) for number, (_, _, _, at_us, _) in enumerate(each for each in story if _asks(each))]
+    captures = _captures(story)
+    ordered = [captures[number] for _, number in sorted(times)]
+    by_session = [[capture for session, capture in ordered if session == name] for name in SESSIONS]
+    return [(name, *two) for name, own in zip(SESSIONS, by_session, strict=True) for two in pairwise(own)]
+
+
+def _asks(step: tuple[str, str, str, int, bool]) -> bool:
+    return step[0] in ("prompt", "log")
+
+
+def _say(log: Log, session: str, capture_id: UUID, topic: str, holds: bool) -> None:
+    match topic:
+        case "gap":
+            log.corrects_gap(session, capture_id, holds)
+        case "goal":
+            log.corrects_goal(session, capture_id, holds)
+        case "rework":
+            log.corrects_rework(session, capture_id, holds)
+        case "intent":
+            log.corrects_intent(session, capture_id, "question" if holds else "feature")
+        case _:
+            log.renames(capture_id, "Mine")
+
+
+def _work_record(kind: str, at_us: int) -> dict[str, Any]:
+    match kind:
+        case "edit":
+            return edit(at_us)
+        case "check":
+            return shell(at_us, "pytest -q")
+        case "commit":
+            return shell(at_us, "git commit -am done")
+        case "request":
+            return request(at_us)
+        case "end":
+            return {"kind": "session_end", "source": "exit", "at_us": at_us}
+        case "clear":
+            return {"kind": "session_start", "source": "clear", "at_us": at_us}
+        case "again":
+            # The agent's log and its transcript tell of one request, each at a time of its own.
+            told = {"origin": 0} if at_us % 2 else {}
+            return request(at_us, request_id=f"req-{at_us % 3}", output_tokens=at_us % 5, **told)
+        case "call":
+            details = {} if at_us % 2 else {"lines_added": None}
+            return edit(at_us, call_id=f"call-{at_us % 3}") | details
+        case "stop":
+            return {"kind": "interruption", "at_us": at_us}
+        case _:
+            return {"kind": "error", "at_us": at_us, "status_code": 529}
+
+
+@settings(max_examples=200)
+@given(STORIES, st.randoms(use_true_random=False), st.lists(st.integers(0, 60), max_size=12))
+def test_any_order_any_batches_and_duplicates_give_the_same_tables(story: Any, random: Any, cuts: Any) -> None:
+    """Late, shuffled, doubled and cut anywhere: the tables are those of the facts in order, applied at once."""
+    facts = told(story)
+    at_once = project(facts)
+    assert tables(at_once)["failed"] == []
+    shuffled = list(facts) + [fact for fact in facts if random.random() < 0.2]
+    random.shuffle(shuffled)
+    assert tables(project(shuffled, cuts)) == tables(at_once)
+
+
+@settings(max_examples=150)
+@given(CORRECTED, st.randoms(use_true_random=False), st.lists(st.integers(0, 60), max_size=12))
+def test_what_people_and_models_say_counts_whenever_it_is_read(story: Any, random: Any, cuts: Any) -> None:
+    """Before the capture it is about, long after it, twice: the tables are those of the facts in order."""
+    facts = told(story)
+    at_once = project(facts)
+    assert tables(at_once)["failed"] == []
+    shuffled = list(facts) + [fact for fact in facts if random.random() < 0.2]
+    random.shuffle(shuffled)
+    assert tables(project(shuffled, cuts)) == tables(at_once)
+    assert tables(project(facts, range(len(facts)))) == tables(at_once)
+
+
+@settings(max_examples=60)
+@given(STORIES)
+def test_one_fact_at_a_time_gives_the_tables_of_all_at_once(story: Any) -> None:
+    """Batches of one are the live case, one batch the replay."""
+    facts = told(story)
+    assert tables(project(facts, range(len(facts)))) == tables(project(facts))
+
+
+def test_no_fact_of_the_stories_fails() -> None:
+    """A fact that cannot be derived would make every comparison above an empty one."""
+    story = [
+        ("prompt", "s1", PROMPTS[0], MONDAY, True),
+        ("work", "s1", "edit", MONDAY + MINUTE, False),
+        ("work", "s1", "check", MONDAY + 2 * MINUTE, False),
+        ("log", "s1", PROMPTS[0], MONDAY + SECOND, False),
+        ("prompt", "s1", PROMPTS[3], MONDAY + 3 * MINUTE, False),
+    ]
+    rows = tables(project(told(story)))
+    assert rows["failed"] == []
+    assert len(rows["turns"]) == 2
+    assert rows["sub_sessions"]
+
+
+def test_a_prompt_that_was_captured_three_ways_is_one_turn() -> None:
+    """A plugin, the agent's own log and an imported transcript each saw the same prompt."""
+    log = Log()
+    log.prompt("s1", PROMPTS[0], MONDAY)
+    log.prompt("s1", PROMPTS[0], MONDAY + SECOND, name="read later", source="claude-code-transcript")
+    log.records("s1", {"kind": "prompt", "at_us": MONDAY + 2 * SECOND, "text": PROMPTS[0]})
+    assert len(tables(project(log.facts))["turns"]) == 1
+
+
+# --- late facts, each of which once left the tables of a live server unlike those of a replay ---------------------
+
+
+def _live_and_replayed(log: Log) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
+    """The tables after one fact at a time, in the order told, and after all at once."""
+    return tables(project(log.facts, range(len(log.facts)))), tables(project(log.facts))
+
+
+def test_a_late_first_prompt_takes_its_session_out_of_a_merged_sub_session() -> None:
+    """The arc that was merged is gone, so what is left of the sub-session must be concluded again."""
+    log = Log()
+    log.prompt("s1", PROMPTS[0], MONDAY, cwd_digest=7)
+    log.records("s1", edit(MONDAY + MINUTE), {"kind": "session_end", "source": "exit", "at_us": MONDAY + 2 * MINUTE})
+    log.prompt("s2", PROMPTS[1], MONDAY + 5 * MINUTE, cwd_digest=7)
+    log.records("s2", edit(MONDAY + 6 * MINUTE))
+    assert len(tables(project(log.facts))["sub_sessions"]) == 1
+    log.prompt("s2", PROMPTS[5], MONDAY - MINUTE, cwd_digest=7)
+    live, replayed = _live_and_replayed(log)
+    assert live["failed"] == []
+    assert live == replayed
+    assert len(live["sub_sessions"]) == 2
+
+
+def test_work_that_named_a_prompt_not_yet_captured_leaves_the_turn_it_was_put_to() -> None:
+    """Telemetry overtakes the plugin: until the prompt is there, its work lies with the turn before it by time."""
+    log = Log()
+    for number, text in enumerate((PROMPTS[0], PROMPTS[3], PROMPTS[6])):
+        log.prompt("s1", text, MONDAY + number * HOUR, cwd_digest=7)
+    log.records("s1", edit(MONDAY + 10 * MINUTE, prompt_id="later"))
+    log.prompt("s1", PROMPTS[1], MONDAY + 4 * HOUR, host_prompt_id="later", cwd_digest=7)
+    live, replayed = _live_and_replayed(log)
+    assert live == replayed
+
+
+def test_a_sessions_end_counts_by_its_time_whatever_prompt_it_names() -> None:
+    """A hook may name the last prompt it knew of; the session ended after the last prompt there was."""
+    log = Log()
+    log.prompt("s1", PROMPTS[0], MONDAY, host_prompt_id="first", cwd_digest=7)
+    log.prompt("s1", PROMPTS[3], MONDAY + HOUR, cwd_digest=7)
+    log.prompt("s1", PROMPTS[6], MONDAY + 2 * HOUR, cwd_digest=7)
+    end = {"kind": "session_end", "source": "exit", "at_us": MONDAY + 4 * HOUR, "prompt_id": "first"}
+    log.records("s1", end)
+    log.prompt("s1", PROMPTS[1], MONDAY + 3 * HOUR, cwd_digest=7)
+    live, replayed = _live_and_replayed(log)
+    assert live == replayed
+    assert "end" in [unpack(row[6], Arc).closed_by for row in live["arcs"]]
+
+
+def test_work_stays_with_the_first_of_two_prompts_of_one_name() -> None:
+    """A name that is used again, much later, takes nothing away from the turn that bore it first."""
+    log = Log()
+    log.prompt("s1", PROMPTS[0], MONDAY, host_prompt_id="twice", cwd_digest=7)
+    log.records("s1", edit(MONDAY + MINUTE, prompt_id="twice"))
+    log.prompt("s1", PROMPTS[3], MONDAY + HOUR, cwd_digest=7)
+    log.prompt("s1", PROMPTS[6], MONDAY + 2 * HOUR, cwd_digest=7)
+    log.prompt("s1", PROMPTS[1], MONDAY + 3 * HOUR, host_prompt_id="twice", cwd_digest=7)
+    log.records("s1", request(MONDAY + 4 * HOUR))
+    live, replayed = _live_and_replayed(log)
+    assert live == replayed
+
+
+def test_an_answer_reaches_the_turn_that_its_prompt_was_joined_to() -> None:
+    """The log saw the prompt long before the plugin sent it: the turn that is answered lies further back."""
+    log = Log()
+    log.records("s1", {"kind": "prompt", "at_us": MONDAY, "text": PROMPTS[0], "prompt_id": "one"})
+    log.prompt("s1", PROMPTS[3], MONDAY + HOUR, cwd_digest=7)
+    log.prompt("s1", PROMPTS[6], MONDAY + 2 * HOUR, cwd_digest=7)
+    late = log.prompt("s1", PROMPTS[0], MONDAY + 3 * HOUR, host_prompt_id="one", cwd_digest=7)
+    log.answer("s1", late, "Done. All tests pass.", MONDAY + 3 * HOUR + MINUTE, input_tokens=5)
+    live, replayed = _live_and_replayed(log)
+    assert live == replayed
+    assert sum(row[16] for row in live["sub_sessions"]) == 5

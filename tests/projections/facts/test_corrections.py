@@ -1,0 +1,138 @@
+"""What people say, in the tables: what follows from it, what stands beside it, and what late facts do to it."""
+
+import sqlite3
+from typing import Any
+from uuid import UUID
+
+from projections.sub_sessions.listing import rubric_items
+from tests.support.facts import (
+    ANA,
+    DAY,
+    HOUR,
+    MINUTE,
+    MONDAY,
+    SECOND,
+    Log,
+    edit,
+    project,
+    reader,
+    request,
+    shell,
+    tables,
+)
+
+ASK = "Fix the crash in src/parser.py when the input is empty: return an empty list. Run pytest before you stop."
+FLAG = "Add a --json flag to the list command in src/cli.py and a test for it"
+
+
+def worked(log: Log, session: str, at_us: int, ask: str = ASK, path: str = "src/parser.py") -> UUID:
+    """One goal: asked, edited, checked. Its capture."""
+    capture_id = log.prompt(session, ask, at_us, cwd_digest=7)
+    log.records(session, request(at_us + 10 * SECOND), edit(at_us + 20 * SECOND, path=path))
+    log.records(session, shell(at_us + MINUTE, "pytest -q"))
+    return capture_id
+
+
+def select(log: Log, columns: str) -> list[tuple[Any, ...]]:
+    """Of every sub-session in time order, from views that were kept up fact by fact; they are those of a replay."""
+    live: sqlite3.Connection = project(log.facts, range(len(log.facts)))
+    assert tables(live) == tables(project(log.facts))
+    return live.execute(f"SELECT {columns} FROM sub_sessions ORDER BY started_us").fetchall()
+
+
+def test_whether_a_later_one_is_rework_follows_what_is_said_of_the_earlier() -> None:
+    """An earlier goal that was not reached after all is not worked over again; what was judged stays beside it."""
+    log = Log()
+    first = worked(log, "a", MONDAY)
+    log.records("a", {"kind": "session_end", "source": "exit", "at_us": MONDAY + 2 * MINUTE})
+    log.prompt("b", "Undo the change to the parser, please revert that again", MONDAY + DAY)
+    log.records("b", shell(MONDAY + DAY + SECOND, "git revert --no-edit HEAD"))
+    log.records("b", edit(MONDAY + DAY + 2 * SECOND, path="src/parser.py"))
+    columns = "goal_complete, judged_goal_complete, rework_of IS NOT NULL, judged_rework_of IS NOT NULL"
+    assert [row[2:] for row in select(log, columns)] == [(0, 0), (1, 1)]
+    log.corrects_goal("a", first, complete=False)
+    assert select(log, columns)[0] == (0, 1, 0, 0)
+    assert select(log, columns)[1][2:] == (0, 1)
+    log.corrects_goal("a", first, complete=True)
+    assert select(log, columns)[1][2:] == (1, 1)
+
+
+def test_a_word_about_rework_names_the_earlier_one_that_the_rule_finds() -> None:
+    """Said to be none, it is none; said to be one, it is of the one that was found."""
+    log = Log()
+    worked(log, "a", MONDAY)
+    log.records("a", {"kind": "session_end", "source": "exit", "at_us": MONDAY + 2 * MINUTE})
+    again = worked(log, "b", MONDAY + DAY)
+    found, judged = select(log, "rework_of, judged_rework_of")[1]
+    assert found == judged is not None
+    log.corrects_rework("b", again, rework=False)
+    assert select(log, "rework_of, judged_rework_of")[1] == (None, judged)
+    log.corrects_rework("b", again, rework=True)
+    assert select(log, "rework_of, judged_rework_of")[1] == (judged, judged)
+
+
+def test_two_sessions_at_once_are_merged_in_the_order_of_their_prompts() -> None:
+    """It goes on for as long as either does, and the prompts of both are one row of turns."""
+    log = Log()
+    worked(log, "a", MONDAY)
+    other = worked(log, "b", MONDAY + 5 * MINUTE, FLAG, "src/cli.py")
+    log.records("b", {"kind": "session_end", "source": "exit", "at_us": MONDAY + 7 * MINUTE})
+    log.prompt("a", "Also return an empty list in src/parser.py when the file is missing", MONDAY + 10 * MINUTE)
+    log.corrects_gap("b", other, boundary=False)
+    ((turns, settles_at_us, sessions),) = select(log, "turns, settles_at_us, last_agent_session_id")
+    assert (turns, sessions) == (3, "b")
+    assert settles_at_us == MONDAY + 40 * MINUTE
+    live = project(log.facts)
+    ordered = live.execute(
+        "SELECT t.agent_session_id FROM prompts p JOIN turns t ON t.turn_id = p.turn_id ORDER BY p.at_us"
+    ).fetchall()
+    assert [row[0] for row in ordered] == ["a", "b", "a"]
+
+
+def test_a_late_session_between_takes_the_place_of_the_one_before() -> None:
+    """What was said is that there is no boundary before this prompt, whatever comes before it."""
+    log = Log()
+    worked(log, "a", MONDAY)
+    last = worked(log, "c", MONDAY + 2 * HOUR, FLAG, "src/cli.py")
+    log.corrects_gap("c", last, boundary=False)
+    assert select(log, "turns, agent_session_id") == [(2, "a")]
+    worked(log, "b", MONDAY + HOUR, "Write a README section about the new export command", "README.md")
+    assert select(log, "turns, agent_session_id") == [(1, "a"), (2, "b")]
+
+
+def test_a_split_stands_where_the_merge_rule_would_join_again() -> None:
+    """Same folder, same files, within ten minutes: a person's word goes before it."""
+    log = Log()
+    worked(log, "a", MONDAY)
+    log.records("a", {"kind": "session_end", "source": "exit", "at_us": MONDAY + 2 * MINUTE})
+    second = worked(log, "a2", MONDAY + 5 * MINUTE, "Now also handle a header without rows in src/parser.py")
+    assert select(log, "turns") == [(2,)]
+    log.corrects_gap("a2", second, boundary=True)
+    assert select(log, "turns, overridden") == [(1, 0), (1, 1)]
+
+
+def test_what_was_said_of_a_log_record_holds_for_the_plugins_capture_of_the_same_prompt() -> None:
+    """The plugin delivers later; the turn is one, under another id, and the word is about it."""
+    log = Log().claim("a")
+    worked(log, "z", MONDAY - DAY, FLAG, "src/cli.py")
+    log.records("a", {"kind": "prompt", "at_us": MONDAY + 2 * SECOND, "text": ASK, "record_id": "r1"})
+    log.records("a", edit(MONDAY + MINUTE))
+    seen = UUID(project(log.facts).execute("SELECT capture_id FROM captures WHERE by_plugin = 0").fetchone()[0])
+    log.corrects_goal("a", seen, complete=True).corrects_intent("a", seen, "feature").renames(seen, "Mine")
+    log.prompt("a", ASK, MONDAY, host_prompt_id="p1", cwd_digest=7)
+    assert select(log, "goal_complete, intent, overridden")[1] == (1, "feature", 2 + 8)
+
+
+def test_a_sub_session_without_a_classified_prompt_is_classified_by_a_person() -> None:
+    """It counts from then on; its prompts are still not graded."""
+    log = Log().claim("a")
+    log.records("a", {"kind": "prompt", "at_us": MONDAY, "record_id": "r1"}, edit(MONDAY + MINUTE))
+    assert select(log, "intent, judged_intent, floor_passed") == [(None, None, 1)]
+    seen = UUID(project(log.facts).execute("SELECT capture_id FROM captures").fetchone()[0])
+    log.corrects_intent("a", seen, "bug_fix")
+    assert select(log, "intent, judged_intent, earned") == [("bug_fix", None, 0)]
+    log.passes(MONDAY + HOUR)
+    read = reader(project(log.facts), log.facts)
+    assert read.db.execute("SELECT sum(counted) FROM prompts").fetchone() == (0,)
+    (item,) = rubric_items(read, ANA, 10, 0)
+    assert (item.intent_class, item.letter_grade, item.goal_explicit) == ("bug_fix", None, None)

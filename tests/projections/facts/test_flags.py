@@ -1,0 +1,318 @@
+"""Flags of facts: which occur, to which turns they belong, and that the same facts give the same flags."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from aggregates.capture.events import ForeignSessionAttempted, PromptCaptured
+from aggregates.event import Event, Words
+from aggregates.scores.integrity import KINDS
+from projections.apply import apply, bookmark
+from projections.derive.integrity import TextsUnavailable
+from projections.scores.integrity import FlagRow, recent_flags
+from tests.support.facts import (
+    BEN,
+    DAY,
+    DIGESTER,
+    HOUR,
+    MINUTE,
+    MONDAY,
+    SECOND,
+    Log,
+    Placed,
+    edit,
+    empty_views,
+    project,
+    reader,
+    tables,
+)
+
+ASK = "Fix the crash in src/parser.py when the input is empty, please"
+LOGGED = "2026-01-05 09:00:00 ERROR could not read the configuration file of the export\n"
+SESSIONS = ("s1", "s2", "s3")
+
+
+def attempt(log: Log, session: str, at_us: int) -> None:
+    """The log's developer names a session of somebody else."""
+    fact = ForeignSessionAttempted(
+        received_at_us=at_us,
+        organization_id=log.scope.organization_id,
+        developer_id=log.scope.developer_id,
+        agent_session_id=session,
+    )
+    log.facts.append(Placed(len(log.facts) + 1, fact))
+
+
+def fast_clock(log: Log, by_us: int) -> None:
+    """The newest fact was received so much earlier than it says that it happened."""
+    fact = log.facts[-1]
+    received_us = fact.event.received_at_us - by_us
+    log.facts[-1] = Placed(fact.position, msgspec.structs.replace(fact.event, received_at_us=received_us))
+
+
+def cleared(log: Log, session: str, at_us: int, path: str = "src/app.py", name: str = "") -> None:
+    """A file is changed, and the session cleared."""
+    log.prompt(session, f"{ASK} in {path}", at_us, name=f"cleared {name}")
+    log.records(session, edit(at_us + 5 * SECOND, path=path, record_id=f"edit {at_us} {name}"))
+    end_us = at_us + 10 * SECOND
+    log.records(session, {"kind": "session_end", "source": "clear", "at_us": end_us, "record_id": f"{end_us} {name}"})
+
+
+def recent(log: Log) -> list[FlagRow]:
+    """The flags of the log's developer, newest first."""
+    return recent_flags(reader(project(log.facts), log.facts), log.scope, 0, 500, 0)
+
+
+# --- each kind ------------------------------------------------------------------------------------------------
+
+
+def test_a_storm_of_retries_is_read_from_the_texts() -> None:
+    """Four times nearly the same, then something else of the same length."""
+    log = Log()
+    for number in range(4):
+        log.prompt("s1", f"{ASK} {number}", MONDAY + number * 30 * SECOND)
+    log.prompt("s1", "".join(reversed(ASK)), MONDAY + 4 * 30 * SECOND)
+    (found,) = recent(log)
+    assert (found.kind, found.count, found.window_seconds) == ("auto_retry_storm", 4, 90)
+    assert (found.detected_at, found.agent_session_id) == ("2026-01-05T09:01:00Z", "s1")
+    assert found.details == {"first_at": "2026-01-05T09:00:00Z", "last_at": "2026-01-05T09:01:30Z"}
+
+
+def test_prompts_of_telemetry_are_compared_too() -> None:
+    """Their texts lie among others of one batch, and those of a plugin beside them."""
+    log = Log()
+    log.claim("s1")
+    drafts = [{"kind": "prompt", "at_us": MONDAY + n * 20 * SECOND, "text": f"{ASK} {n}"} for n in range(2)]
+    log.records("s1", *drafts)
+    log.prompt("s1", f"{ASK} 2", MONDAY + 40 * SECOND)
+    assert [(found.kind, found.count) for found in recent(log)] == [("auto_retry_storm", 3)]
+
+
+def test_forgotten_texts_are_not_alike() -> None:
+    """What cannot be read any more is not compared; the lengths alone say nothing."""
+    log = Log()
+    for number in range(3):
+        log.prompt("s1", ASK, MONDAY + number * 30 * SECOND, name=f"{number}")
+    events = {fact.position: fact.event for fact in log.facts}
+    forgotten = {p: _forgotten(each) for p, each in events.items()}
+    db = empty_views()
+    for fact in log.facts:
+        apply(db, [fact], b"", lambda _: DIGESTER, lambda wanted: {p: forgotten[p] for p in wanted})
+    assert tables(db)["flags"] == []
+
+
+def _forgotten(each: Event) -> Event:
+    return msgspec.structs.replace(each, prompt=Words(None)) if isinstance(each, PromptCaptured) else each
+
+
+def test_nothing_is_concluded_while_the_log_cannot_be_read() -> None:
+    """The batch is applied as a whole later; it is no failure of the facts. Texts within a batch are at hand."""
+    log = Log()
+    for number in range(3):
+        log.prompt("s1", ASK, MONDAY + number * 30 * SECOND, name=f"{number}")
+
+    def unreadable(_: object) -> Mapping[int, Event]:
+        raise TextsUnavailable("the disk is away")
+
+    db = empty_views()
+    apply(db, log.facts[:2], b"", lambda _: DIGESTER, unreadable)
+    before = tables(db)
+    with pytest.raises(TextsUnavailable):
+        apply(db, log.facts[2:], b"", lambda _: DIGESTER, unreadable)
+    assert bookmark(db).position == 2
+    assert tables(db) == before
+
+
+def test_a_burst_of_tiny_prompts() -> None:
+    """Five within five minutes; a long one in between is not counted."""
+    log = Log()
+    for number, text in enumerate(("go", "on", ASK, "yes", "ok", "next")):
+        log.prompt("s1", text, MONDAY + number * 50 * SECOND)
+    (found,) = recent(log)
+    assert (found.kind, found.count, found.window_seconds) == ("tiny_prompt_burst", 5, 250)
+
+
+def test_a_pasted_prompt_names_its_sub_session() -> None:
+    """Forty lines of a log and a short question."""
+    log = Log()
+    log.prompt("s1", LOGGED * 40 + "why?", MONDAY)
+    (found,) = recent(log)
+    assert (found.kind, found.count, found.window_seconds) == ("pasted_inflation", 1, 0)
+    assert found.details["characters"] == len(LOGGED * 40 + "why?")
+    rows = tables(project(log.facts))
+    assert found.score_v3_sub_session_id == rows["sub_sessions"][0][0]
+
+
+def test_clears_are_counted_across_sessions() -> None:
+    """An agent goes on under a new id after each clear; the file stays the same."""
+    log = Log()
+    for number in range(5):
+        cleared(log, f"s{number}", MONDAY + number * 5 * MINUTE)
+    (found,) = recent(log)
+    assert (found.kind, found.count, found.agent_session_id) == ("session_splitting", 5, "s4")
+    assert found.details["agent_sessions"] == 5
+
+
+def test_clears_by_prompt() -> None:
+    """`/clear` within one session ends the work before it."""
+    log = Log()
+    for number in range(5):
+        at_us = MONDAY + number * 5 * MINUTE
+        log.prompt("s1", ASK, at_us)
+        log.records("s1", edit(at_us + SECOND))
+        log.prompt("s1", "/clear", at_us + 10 * SECOND)
+    assert [(found.kind, found.count) for found in recent(log)] == [("session_splitting", 5)]
+
+
+def test_clears_of_somebody_else_are_another_matter() -> None:
+    """Three of Ana's and three of Ben's over the same file are nobody's splitting."""
+    ana, ben = Log(), Log(BEN)
+    for number in range(3):
+        cleared(ana, f"a{number}", MONDAY + number * MINUTE)
+        cleared(ben, f"b{number}", MONDAY + number * MINUTE)
+    ben_facts = [Placed(len(ana.facts) + fact.position, fact.event) for fact in ben.facts]
+    assert tables(project([*ana.facts, *ben_facts]))["flags"] == []
+
+
+@pytest.mark.parametrize(("ahead_us", "expected"), [(10 * MINUTE, []), (10 * MINUTE + 1, ["clock_skew"])])
+def test_a_time_ahead_of_the_servers(ahead_us: int, expected: list[str]) -> None:
+    """Ten minutes are forgiven."""
+    log = Log()
+    log.prompt("s1", ASK, MONDAY + HOUR)
+    fast_clock(log, ahead_us)
+    assert [found.kind for found in recent(log)] == expected
+
+
+def test_a_day_of_wrong_times_is_one_flag() -> None:
+    """For each session, and for what names none; counted by facts, an hour ahead at the most."""
+    log = Log()
+    for number, (session, hours) in enumerate((("s1", 1), ("s1", 1), ("s2", 1), (None, 1), ("s1", 25))):
+        log.now_us = MONDAY
+        log.records(session, {"kind": "request", "at_us": MONDAY + hours * HOUR + number * MINUTE})
+        fast_clock(log, HOUR - number * MINUTE)
+    found = recent(log)
+    assert [(f.agent_session_id, f.count) for f in found] == [("s1", 1), (None, 1), ("s2", 1), ("s1", 2)]
+    assert [f.details["ahead_seconds"] for f in found] == [3360, 3420, 3480, 3600]
+    assert {f.score_v3_sub_session_id for f in found} == {None}
+
+
+def test_a_session_of_somebody_else() -> None:
+    """Flagged for whoever tried, under the name that was tried."""
+    log = Log()
+    attempt(log, "bens", MONDAY)
+    (found,) = recent(log)
+    assert (found.kind, found.agent_session_id, found.score_v3_sub_session_id) == ("foreign_session", "bens", None)
+    assert recent_flags(reader(project(log.facts), log.facts), BEN, 0, 500, 0) == []
+
+
+# --- the same facts, the same flags ---------------------------------------------------------------------------
+
+_crowd = st.tuples(
+    st.sampled_from(("again", "again", "tiny", "cleared", "cleared", "/clear", "pasted", "fast", "foreign", "log")),
+    st.sampled_from(SESSIONS),
+    st.integers(0, 120).map(lambda steps: MONDAY + steps * 30 * SECOND),
+    st.integers(1, 7),
+    st.sampled_from((7 * SECOND, 25 * SECOND, 59 * SECOND, 61 * SECOND, 4 * MINUTE, 11 * MINUTE)),
+)
+STORIES = st.lists(_crowd, min_size=1, max_size=6)
+
+
+def _told(story: list[tuple[str, str, int, int, int]]) -> list[Placed]:
+    """Each crowd is so many like facts, each so long after the one before; the claims stand first."""
+    log = Log()
+    for session in SESSIONS:
+        log.claim(session)
+    for number, (what, session, start_us, count, gap_us) in enumerate(story):
+        for index in range(count):
+            _tell(log, what, session, start_us + index * gap_us, f"{number}.{index}")
+    return log.facts
+
+
+def _tell(log: Log, what: str, session: str, at_us: int, name: str) -> None:
+    match what:
+        case "again":
+            log.prompt(session, f"{ASK} {name}", at_us)
+        case "log":
+            record = {"kind": "prompt", "at_us": at_us, "text": f"{ASK} {name}", "record_id": f"log-{name}"}
+            log.records(session, record)
+        case "tiny":
+            log.prompt(session, f"go {name}", at_us)
+        case "cleared":
+            cleared(log, session, at_us, path=f"src/module{at_us % 2}.py", name=name)
+        case "/clear":
+            log.prompt(session, "/clear", at_us, name=name)
+        case "pasted":
+            log.prompt(session, LOGGED * 30 + name, at_us)
+        case "fast":
+            log.now_us = at_us
+            log.prompt(session, f"{ASK} {name}", at_us)
+            fast_clock(log, 9 * MINUTE + at_us % MINUTE * 4)
+        case _:
+            attempt(log, f"{session}-of-ben", at_us)
+
+
+def _differing(facts: list[Placed], cuts: Iterable[int], expected: dict[str, list[Any]]) -> list[str]:
+    """The tables that are not as expected when these facts are applied in this order, cut there."""
+    found = tables(project(facts, cuts))
+    return [name for name in expected if found[name] != expected[name]]
+
+
+@settings(max_examples=30)
+@given(STORIES, st.randoms(use_true_random=False), st.lists(st.integers(0, 60), max_size=12))
+def test_any_order_any_batches_and_duplicates_give_the_same_flags(story: Any, random: Any, cuts: Any) -> None:
+    """Late, shuffled, doubled, cut anywhere, claims before or among them: the tables are those of all at once."""
+    facts = _told(story)
+    at_once = tables(project(facts))
+    for row in at_once["flags"]:
+        event(row[3])
+    assert at_once["failed"] == []
+    assert _differing(facts, range(len(facts)), at_once) == []
+    claims, others = facts[: len(SESSIONS)], facts[len(SESSIONS) :]
+    others += [fact for fact in others if random.random() < 0.2]
+    random.shuffle(others)
+    assert _differing([*claims, *others], cuts, at_once) == []
+    anywhere = [*claims, *others]
+    random.shuffle(anywhere)
+    assert _differing(anywhere, cuts, at_once) == []
+
+
+def _every_kind() -> Iterator[tuple[str, str, int, int, int]]:
+    yield ("again", "s1", MONDAY, 4, 25 * SECOND)
+    yield ("tiny", "s2", MONDAY, 6, 25 * SECOND)
+    yield ("cleared", "s3", MONDAY, 6, 4 * MINUTE)
+    yield ("pasted", "s1", MONDAY + HOUR, 1, SECOND)
+    yield ("fast", "s2", MONDAY + DAY + 59 * SECOND, 2, SECOND)
+    yield ("foreign", "s1", MONDAY, 2, SECOND)
+
+
+def test_a_story_in_which_every_kind_occurs() -> None:
+    """Without it the property above might hold of nothing."""
+    found = Counter(row[3] for row in tables(project(_told(list(_every_kind()))))["flags"])
+    assert set(found) == set(KINDS)
+
+
+def test_a_late_prompt_ends_a_storm_and_takes_its_flag_away() -> None:
+    """Something else was said in between, and is heard of only now."""
+    log = Log()
+    for number in range(3):
+        log.prompt("s1", f"{ASK} {number}", MONDAY + number * 50 * SECOND)
+    assert [found.kind for found in recent(log)] == ["auto_retry_storm"]
+    log.prompt("s1", "Now write the README section about exports, with an example", MONDAY + 70 * SECOND)
+    assert recent(log) == []
+    assert tables(project(log.facts, range(len(log.facts))))["flags"] == []
+
+
+def test_a_late_clear_joins_two_halves() -> None:
+    """Four clears are none too many; the fifth, heard of late, lies between them."""
+    log = Log()
+    for minute in (0, 5, 15, 20, 10):
+        if minute == 10:
+            assert recent(log) == []
+        cleared(log, f"s{minute}", MONDAY + minute * MINUTE)
+    assert [(found.kind, found.count) for found in recent(log)] == [("session_splitting", 5)]
+    assert _differing(log.facts, range(len(log.facts)), tables(project(log.facts))) == []

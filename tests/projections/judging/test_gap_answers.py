@@ -1,0 +1,151 @@
+"""A text model's word on a boundary is a fact: it counts in place of the embedded judge's, and below every person's."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+import pytest
+
+from aggregates.sub_sessions import arcs as unsure_gaps
+from aggregates.sub_sessions.arcs import Arc
+from projections.judging.unjudged import unsure_of
+from projections.reader import unpack
+from tests.support.facts import HOUR, MINUTE, MONDAY, SECOND, Log, Placed, edit, project, request, shell, tables
+
+FIX = "Fix the crash in src/parser.py when the input is empty, add a test and run pytest"
+MORE = "Also return an empty list in src/parser.py when the file is missing"
+OTHER = "New task: write a README section about the export command and its flags, then list the open tickets"
+
+
+def worked(log: Log, text: str, minute: int, path: str = "src/parser.py", session: str = "s") -> UUID:
+    """A prompt, a request and an edit."""
+    at_us = MONDAY + minute * MINUTE
+    capture_id = log.prompt(session, text, at_us)
+    log.records(session, request(at_us + SECOND), edit(at_us + 2 * SECOND, path=path))
+    return capture_id
+
+
+def arcs(log: Log) -> list[Arc]:
+    """As they are after all facts."""
+    db = project(log.facts)
+    assert db.execute("SELECT * FROM failed").fetchall() == []
+    return [unpack(row[0], Arc) for row in db.execute("SELECT body FROM arcs ORDER BY started_us")]
+
+
+def openings(log: Log) -> list[str]:
+    """Why each arc opened."""
+    return [arc.opened_by for arc in arcs(log)]
+
+
+def test_a_model_sees_a_boundary() -> None:
+    """Where the embedded judge saw none; the verdict names it, and the place of the answer in the log."""
+    log = Log()
+    first, second = worked(log, FIX, 0), worked(log, MORE, 2)
+    assert openings(log) == ["start"]
+    log.answers_gap("s", first, second, boundary=True)
+    _, opened = arcs(log)
+    assert opened.opened_by == "topic"
+    assert opened.shift is not None
+    assert (opened.shift.judge, opened.shift.confidence) == ("model:m", 0.9)
+    assert opened.shift.evidence[0].position == len(log.facts)
+
+
+def test_a_model_sees_none() -> None:
+    """Where the embedded judge saw one; the arc keeps what was said."""
+    log = Log()
+    first, second = worked(log, FIX, 0), worked(log, OTHER, 2, "README.md")
+    assert openings(log) == ["start", "topic"]
+    log.answers_gap("s", first, second, boundary=False)
+    (arc,) = arcs(log)
+    assert [(each.judge, each.shift) for each in arc.kept] == [("model:m", False)]
+
+
+@pytest.mark.parametrize(("boundary", "opened"), [(True, ["start", "commit"]), (False, ["start"])])
+def test_a_model_is_asked_after_a_commit_too(boundary: bool, opened: list[str]) -> None:
+    """Whether the next prompt goes on with what was committed is the same question."""
+    log = Log()
+    first = worked(log, FIX, 0)
+    log.records("s", shell(MONDAY + MINUTE, "git commit -am done"))
+    second = worked(log, OTHER, 2, "README.md")
+    log.answers_gap("s", first, second, boundary=boundary)
+    assert openings(log) == opened
+
+
+def test_an_answer_holds_for_the_gap_that_was_asked_about() -> None:
+    """A prompt that comes to light between the two makes another gap of it."""
+    log = Log()
+    first, second = worked(log, FIX, 0), worked(log, MORE, 4)
+    log.answers_gap("s", first, second, boundary=True)
+    assert openings(log) == ["start", "topic"]
+    worked(log, "Also mention the empty file in src/parser.py in the docstring", 2)
+    assert openings(log) == ["start"]
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("said", [True, False])
+def test_a_person_wins(said: bool, late: bool) -> None:
+    """Over a model, whoever speaks last."""
+    log = Log()
+    first, second = worked(log, FIX, 0), worked(log, MORE, 2)
+    if not late:
+        log.corrects_gap("s", second, said)
+    log.answers_gap("s", first, second, boundary=not said)
+    if late:
+        log.corrects_gap("s", second, said)
+    count = project(log.facts).execute("SELECT count(*) FROM sub_sessions").fetchone()[0]
+    assert count == (2 if said else 1)
+
+
+@pytest.mark.parametrize("text", ["/compact", "no, still wrong", FIX])
+def test_what_cannot_shift_stays(text: str) -> None:
+    """A command, a short correction, the same once more: whatever a model makes of it."""
+    log = Log()
+    first, second = worked(log, FIX, 0), worked(log, text, 2)
+    log.answers_gap("s", first, second, boundary=True)
+    assert openings(log) == ["start"]
+
+
+def test_a_clear_is_no_matter_of_opinion() -> None:
+    """What was said goes before what is judged."""
+    log = Log()
+    first = worked(log, FIX, 0)
+    log.records("s", {"kind": "session_start", "source": "clear", "at_us": MONDAY + MINUTE})
+    second = worked(log, MORE, 2)
+    log.answers_gap("s", first, second, boundary=False)
+    assert openings(log) == ["start", "clear"]
+
+
+def test_the_order_of_arrival_is_no_matter() -> None:
+    """An answer before its prompts, between them, long after them, twice: the same tables."""
+    log = Log()
+    first, second, third = worked(log, FIX, 0), worked(log, MORE, 2), worked(log, OTHER, 4, "README.md")
+    log.answers_gap("s", first, second, boundary=True)
+    log.answers_gap("s", second, third, boundary=False)
+    log.passes(MONDAY + 2 * HOUR)
+    facts: Sequence[Placed] = log.facts
+    wanted = tables(project(facts))
+    assert len(wanted["sub_sessions"]) == 2
+    for order in (facts, facts[::-1], [*facts[8:], *facts[:8]], [*facts, *facts]):
+        assert tables(project(order, range(1, len(order)))) == wanted
+
+
+def test_only_what_is_unsure_is_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The least sure first; not what a person spoke of, nor what cannot shift."""
+    monkeypatch.setattr(unsure_gaps, "UNSURE_LOGIT", 20.0)
+    log = Log()
+    worked(log, FIX, 0)
+    second = worked(log, "Then look at how the export command reads its flags", 2, "src/export.py")
+    worked(log, "/compact", 3)
+    third = worked(log, "Make the list command print totals and sort by name", 30, "src/export.py")
+    db = project(log.facts)
+    found = {gap.turn.capture_id: gap for (name,) in db.execute("SELECT sub_session_id FROM sub_sessions") for gap in
+             unsure_of(db, name)[0]}  # fmt: skip
+    assert set(found) == {second, third}
+    monkeypatch.setattr(unsure_gaps, "UNSURE_LOGIT", min(abs(gap.logit) for gap in found.values()))
+    names = db.execute("SELECT sub_session_id FROM sub_sessions").fetchall()
+    assert len([gap for (name,) in names for gap in unsure_of(db, name)[0]]) == 1
+    monkeypatch.setattr(unsure_gaps, "UNSURE_LOGIT", 20.0)
+    for capture_id in found:
+        log.corrects_gap("s", capture_id, boundary=False)
+    spoken = project(log.facts)
+    names = spoken.execute("SELECT sub_session_id FROM sub_sessions").fetchall()
+    assert [gap for (name,) in names for gap in unsure_of(spoken, name)[0]] == []

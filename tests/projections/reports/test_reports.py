@@ -1,0 +1,153 @@
+"""Reports as rows: what happened to each is shown the same whatever the order, and nobody sees another's."""
+
+from itertools import permutations
+from typing import Any
+
+import msgspec
+
+from aggregates.event import Event, Words
+from aggregates.reports.events import (
+    ReportCancelled,
+    ReportCompleted,
+    ReportDeleted,
+    ReportFailed,
+    ReportRequested,
+    ReportSlotFreed,
+    ReportStarted,
+)
+from aggregates.reports.period import ReportPeriod
+from projections.facts.reports import (
+    latest_report,
+    open_reports,
+    pending_report,
+    report,
+    report_state,
+    reports,
+    waiting_reports,
+)
+from tests.support.facts import ANA, BEN, DAY, MONDAY, Placed, empty_views, project, reader, tables
+from tests.support.log import named
+
+PERIOD = ReportPeriod(name="daily", start_us=MONDAY, end_us=MONDAY + DAY, timezone="UTC")
+SECTIONS = '{"score":{"svc_score":50.0}}'
+
+
+def fact(position: int, kind: type[Event], name: str, scope: Any = ANA, **fields: Any) -> Placed:
+    """What happened to the report of that name, a second later for each position."""
+    about = {"organization_id": scope.organization_id, "developer_id": scope.developer_id, "report_id": named(name)}
+    return Placed(position, kind(received_at_us=MONDAY + position * 1_000_000, **about, **fields))
+
+
+def asked(position: int, name: str, scope: Any = ANA) -> Placed:
+    """It was asked for."""
+    return fact(position, ReportRequested, name, scope, period=PERIOD, language="en")
+
+
+MADE = [
+    asked(1, "made"),
+    fact(2, ReportStarted, "made", attempt=1),
+    fact(3, ReportStarted, "made", attempt=2),
+    fact(4, ReportCompleted, "made", rules_version=1, sections=Words(SECTIONS)),
+    fact(5, ReportSlotFreed, "made"),
+]
+
+
+def test_a_report_that_was_made_is_shown_with_what_it_says() -> None:
+    """From when it was first begun, though it was begun twice."""
+    found = report(reader(project(MADE), MADE), ANA, named("made"))
+    assert found is not None
+    shown = msgspec.json.decode(msgspec.json.encode(found))
+    assert shown == {
+        "report_id": str(named("made")),
+        "status": "completed",
+        "error_code": None,
+        "error_message": None,
+        "created_at": "2026-01-05T09:00:01Z",
+        "started_at": "2026-01-05T09:00:02Z",
+        "finished_at": "2026-01-05T09:00:04Z",
+        "meta": {
+            "period": "daily",
+            "periodStart": "2026-01-05T09:00:00Z",
+            "periodEnd": "2026-01-06T09:00:00Z",
+            "timezone": "UTC",
+            "language": "en",
+            "rulesVersion": 1,
+        },
+        "sections": {"score": {"svc_score": 50.0}},
+        "narrative": None,
+        "narrative_source": None,
+    }
+
+
+def test_the_order_of_the_facts_is_no_matter() -> None:
+    """Every order gives the same rows."""
+    wanted = tables(project(MADE))["report_steps"]
+    assert len(wanted) == 3
+    for order in permutations(MADE):
+        assert tables(project(order))["report_steps"] == wanted
+
+
+def test_what_was_forgotten_is_not_there_and_the_rest_stays() -> None:
+    """The words are gone with the key; that there was a report is no secret."""
+    forgotten = [*MADE[:3], fact(4, ReportCompleted, "made", rules_version=1, sections=Words(None))]
+    found = report(reader(project(forgotten), forgotten), ANA, named("made"))
+    assert found is not None
+    assert (found.status, found.sections) == ("completed", None)
+
+
+def test_each_list_shows_what_it_is_for() -> None:
+    """Latest is completed, pending is not over, the history has all but the deleted."""
+    facts = [
+        *MADE,
+        asked(10, "deleted"),
+        fact(11, ReportCancelled, "deleted"),
+        fact(12, ReportDeleted, "deleted"),
+        asked(13, "failed"),
+        fact(14, ReportFailed, "failed", error_code="source_unavailable"),
+        asked(15, "broken"),
+        fact(16, ReportFailed, "broken"),
+        asked(17, "running"),
+        fact(18, ReportStarted, "running", attempt=1),
+        asked(19, "queued"),
+        asked(20, "hers", BEN),
+    ]
+    look = reader(project(facts), facts)
+    latest, pending = latest_report(look, ANA), pending_report(look, ANA)
+    assert latest is not None
+    assert pending is not None
+    assert (latest.report_id, pending.report_id) == (str(named("made")), str(named("queued")))
+    listed = [(each.report_id, each.status) for each in reports(look, ANA, 50, 0)]
+    names = ("queued", "queued"), ("running", "running"), ("broken", "failed"), ("failed", "failed")
+    assert listed == [(str(named(name)), status) for name, status in (*names, ("made", "completed"))]
+    assert [each.report_id for each in reports(look, ANA, 2, 1)] == [id_ for id_, _ in listed[1:3]]
+    assert [each.report_id for each in open_reports(look, 9)] == [named(name) for name in ("running", "queued", "hers")]
+    assert waiting_reports(look, ANA) == 2
+    assert report(look, ANA, named("deleted")) is None
+
+
+def test_a_failure_says_no_more_than_it_may() -> None:
+    """The exact shape of the contract, for a source that cannot be read and for anything else."""
+    facts = [
+        asked(1, "source"),
+        fact(2, ReportFailed, "source", error_code="source_unavailable"),
+        asked(3, "bug"),
+        fact(4, ReportFailed, "bug"),
+    ]
+    look = reader(project(facts), facts)
+    message = "The report could not be generated. Please try again."
+    for name, code in (("source", "source_unavailable"), ("bug", None)):
+        shown = msgspec.to_builtins(report_state(look, ANA, named(name)))
+        wanted = {"report_id": str(named(name)), "status": "failed", "error_code": code, "error_message": message}
+        assert shown == wanted
+
+
+def test_nobody_sees_another_ones_report() -> None:
+    """Not by its id, not in a list."""
+    look = reader(project(MADE), MADE)
+    assert report(look, BEN, named("made")) is None
+    assert report_state(look, BEN, named("made")) is None
+    assert latest_report(look, BEN) is None
+    assert reports(look, BEN, 50, 0) == []
+    empty = reader(empty_views(), [])
+    assert latest_report(empty, ANA) is None
+    assert pending_report(empty, ANA) is None

@@ -1,0 +1,189 @@
+"""What throttling cost, out of the rows of real facts: turns, baselines, outages of others, teams, budgets."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from aggregates.event import Scope
+from aggregates.people.directory import Stay
+from aggregates.times import Window
+from projections.reader import Reader
+from projections.scores import throttle
+from projections.scores.throttle import ThrottleImpact, personal_throttle, team_throttle
+from tests.support.facts import ANA, BEN, DAY, HOUR, MINUTE, MONDAY, SECOND, Log, Placed, project, reader, request
+
+WEEK = Window(MONDAY - DAY, MONDAY + 6 * DAY)
+
+
+def stays(*scopes: Scope) -> list[Stay]:
+    """In the team all week."""
+    return [Stay(scope.developer_id, WEEK.start_us, WEEK.end_us) for scope in scopes]
+
+
+def failed(at_us: int, status_code: int | None = 529, **fields: Any) -> dict[str, Any]:
+    """A request that failed."""
+    return {"kind": "error", "at_us": at_us, "model": "opus", "status_code": status_code, **fields}
+
+
+def views(*logs: Log) -> Reader:
+    """Views of several developers' facts."""
+    facts = [Placed(place, fact.event) for place, fact in enumerate((f for log in logs for f in log.facts), 1)]
+    return reader(project(facts), facts)
+
+
+def personal(read: Reader, scope: Scope = ANA, window: Window = WEEK) -> ThrottleImpact:
+    """What a developer is shown."""
+    found = personal_throttle(read, scope, window)
+    assert found is not None
+    return found
+
+
+def fired(impact: ThrottleImpact) -> list[tuple[str, float]]:
+    """What fired, and how many seconds each cost."""
+    return [(event.detector, event.estimated_delay_secs) for event in impact.events]
+
+
+def test_a_developer_without_requests_lost_nothing() -> None:
+    """Zeros that are exact, and nothing to recommend."""
+    impact = personal(views(Log()))
+    assert msgspec.to_builtins(impact) == {
+        "isPartial": False,
+        "events": [],
+        "summary": {"totalEvents": 0, "estimatedHoursLost": 0.0, "byDetector": [], "totalApiRequests": 0},
+        "recommendations": [],
+    }
+
+
+def test_events_are_shown_newest_first_and_summed() -> None:
+    """A refusal of half an hour and one of a minute: what they cost together is what could be saved."""
+    log = Log().claim("s1")
+    log.records("s1", failed(MONDAY, 429), request(MONDAY + 30 * MINUTE))
+    log.records("s1", failed(MONDAY + HOUR, 429, retry_after_ms=5000), request(MONDAY + HOUR + MINUTE))
+    impact = personal(views(log))
+    assert fired(impact) == [("rate_limit", 60), ("retry_after", 0), ("rate_limit", 1800)]
+    assert impact.summary.total_api_requests == 4
+    assert impact.summary.estimated_hours_lost == pytest.approx(31 / 60)
+    assert [(each.detector, each.count) for each in impact.summary.by_detector] == [
+        ("rate_limit", 2),
+        ("retry_after", 1),
+    ]
+    (advice,) = impact.recommendations
+    assert advice.priority == "medium"
+    assert advice.estimated_savings_hours == pytest.approx(31 / 60)
+    assert impact.events[-1].session_id == "s1"
+    assert impact.events[-1].timestamp == "2026-01-05T09:00:00Z"
+
+
+def test_a_request_told_twice_is_one() -> None:
+    """By the agent's log and by its transcript."""
+    log = Log().claim("s1")
+    log.records("s1", failed(MONDAY, 429, request_id="r", origin=0), failed(MONDAY + SECOND, 429, request_id="r"))
+    impact = personal(views(log))
+    assert (impact.summary.total_events, impact.summary.total_api_requests) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("names", "gap"),
+    [
+        ((None, None), True),  # by time: both lie in the first turn
+        (("p1", "p1"), True),
+        (("p1", "p2"), False),  # by name, whatever the time says
+        (("unseen", "unseen"), True),
+        (("s1", "s1"), True),  # named like the session: no name at all
+    ],
+)
+def test_a_pause_counts_inside_one_turn(names: tuple[str | None, str | None], gap: bool) -> None:
+    """By the prompt that both requests name, else by the turn they lie in."""
+    log = Log()
+    log.prompt("s1", "Fix the crash in src/parser.py", MONDAY, host_prompt_id="p1")
+    log.prompt("s1", "Now add a flag to src/cli.py", MONDAY + HOUR, host_prompt_id="p2")
+    before, after = names
+    log.records("s1", failed(MONDAY + MINUTE, 400, prompt_id=before), request(MONDAY + 6 * MINUTE, prompt_id=after))
+    assert fired(personal(views(log))) == ([("request_gap", 300)] if gap else [])
+
+
+def test_a_pause_between_two_turns_is_the_developers_own() -> None:
+    """Somebody thought before asking anew."""
+    log = Log()
+    log.prompt("s1", "Fix the crash in src/parser.py", MONDAY)
+    log.prompt("s1", "Now add a flag to src/cli.py", MONDAY + 5 * MINUTE)
+    log.records("s1", failed(MONDAY + MINUTE, 400), request(MONDAY + 6 * MINUTE))
+    assert fired(personal(views(log))) == []
+
+
+def test_a_slow_answer_is_held_against_those_before_the_range() -> None:
+    """The same model's, answered, within 28 days."""
+    log = Log().claim("s1")
+    log.records("s1", *(request(MONDAY - 2 * DAY + n, model="opus", duration_ms=2000) for n in range(20)))
+    log.records("s1", *(request(MONDAY - 2 * DAY + n, model="haiku", duration_ms=90_000) for n in range(50)))
+    log.records("s1", *(failed(MONDAY - 2 * DAY + n, duration_ms=90_000) for n in range(50)))
+    log.records("s1", request(MONDAY, model="opus", duration_ms=32_000))
+    assert fired(personal(views(log))) == [("latency_spike", 30)]
+    late = Window(MONDAY - 2 * DAY + 10, MONDAY + DAY)
+    assert ("latency_spike", 30) in fired(personal(views(log), window=late))
+
+
+def test_an_outage_that_a_colleague_saw_too() -> None:
+    """Named by nothing; a developer of another organization does not count, nor does one who saw something else."""
+    mine = Log(ANA).claim("a").records("a", failed(MONDAY), request(MONDAY + MINUTE))
+    colleague = Log(BEN).claim("b").records("b", failed(MONDAY + SECOND), failed(MONDAY + 2 * SECOND))
+    impact = personal(views(mine, colleague))
+    assert fired(impact) == [("service_outage", 60)]
+    shown = msgspec.to_builtins(impact.events[0])
+    assert (shown["confidence"], shown["incidentName"], shown["incidentUrl"]) == (1.0, None, None)
+    assert "b" not in {shown["sessionId"]}
+    stranger = Scope(BEN.developer_id, BEN.developer_id)
+    elsewhere = Log(stranger).claim("b").records("b", failed(MONDAY + SECOND), failed(MONDAY + 2 * SECOND))
+    assert fired(personal(views(mine, elsewhere))) == []
+    refused = Log(BEN).claim("b").records("b", failed(MONDAY + SECOND, 400), failed(MONDAY + 2 * SECOND, 400))
+    assert fired(personal(views(mine, refused))) == []
+
+
+def test_only_outages_carry_what_belongs_to_outages() -> None:
+    """The three fields are absent elsewhere."""
+    log = Log().claim("s1").records("s1", failed(MONDAY, 429))
+    (shown,) = msgspec.to_builtins(personal(views(log)).events)
+    assert set(shown) == {"detector", "timestamp", "sessionId", "details", "estimatedDelaySecs"}
+
+
+def test_a_team_sees_the_delays_of_its_members_and_no_names() -> None:
+    """One event for the outage that both saw, with both delays; sessions are not shown."""
+    ana = Log(ANA).claim("a").records("a", failed(MONDAY), failed(MONDAY + SECOND), request(MONDAY + MINUTE))
+    ben = Log(BEN).claim("b").records("b", failed(MONDAY + SECOND), request(MONDAY + 31 * SECOND))
+    ben.records("b", failed(MONDAY + HOUR, 429), request(MONDAY + HOUR + SECOND))
+    impact = team_throttle(views(ana, ben), ANA, stays(ANA, BEN), WEEK)
+    assert fired(impact) == [("rate_limit", 1), ("service_outage", 90)]
+    assert (impact.is_partial, impact.summary.total_api_requests) == (False, 7)
+    assert {event.session_id for event in impact.events} == {None}
+    assert impact.events[1].timestamp == "2026-01-05T09:00:00Z"
+    alone = team_throttle(views(ana, ben), ANA, stays(ANA), WEEK)
+    assert fired(alone) == [("service_outage", 60)]
+
+
+def test_a_read_over_its_budget_is_refused_or_says_that_it_is_partial(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A developer's own is never a part; a team's looks at the newest requests of each, and still counts all."""
+    log = Log().claim("s1")
+    log.records("s1", failed(MONDAY, 429), request(MONDAY + MINUTE), request(MONDAY + 2 * MINUTE))
+    read = views(log)
+    monkeypatch.setattr(throttle, "PERSONAL_REQUESTS_MAX", 2)
+    monkeypatch.setattr(throttle, "TEAM_REQUESTS_MAX", 2)
+    assert personal_throttle(read, ANA, WEEK) is None
+    impact = team_throttle(read, ANA, stays(ANA, BEN), WEEK)
+    assert (impact.is_partial, fired(impact), impact.summary.total_api_requests) == (True, [], 3)
+    monkeypatch.setattr(throttle, "TEAM_REQUESTS_MAX", 3)
+    assert team_throttle(read, ANA, stays(ANA, BEN), WEEK).is_partial is False
+    monkeypatch.setattr(throttle, "PERSONAL_REQUESTS_MAX", 4)
+    monkeypatch.setattr(throttle, "OUTSIDE_FAILURES_MAX", 0)
+    assert personal_throttle(read, ANA, WEEK) is not None
+    assert personal_throttle(views(log.records("s1", failed(MONDAY + 1))), ANA, WEEK) is None
+
+
+def test_only_requests_of_the_range_and_of_the_scope_count() -> None:
+    """Half-open; neither another developer's nor another organization's."""
+    log = Log().claim("s1").records("s1", failed(MONDAY, 429), request(MONDAY + MINUTE))
+    read = views(log)
+    assert fired(personal(read, window=Window(MONDAY, MONDAY + MINUTE))) == [("rate_limit", 0)]
+    assert fired(personal(read, window=Window(MONDAY + 1, MONDAY + HOUR))) == []
+    for scope in (BEN, Scope(ANA.developer_id, ANA.developer_id)):
+        assert personal(read, scope).summary.total_api_requests == 0

@@ -1,0 +1,354 @@
+"""Telemetry read back: records with their attributes, pages, sums however counters are told, use of tools and turns."""
+
+from collections.abc import Iterable
+from itertools import permutations
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import msgspec
+import pytest
+
+from aggregates.event import Event, Scope
+from aggregates.times import Window
+from projections.reader import Reader
+from projections.telemetry import records as telemetry
+from projections.telemetry.records import Asked, LogRecord, MetricPoint, Page, Span
+from projections.telemetry.usage import Group, GroupBy, TurnTokens, analytics, per_turn, stats
+from tests.support.exports import add_logs, add_points, add_spans
+from tests.support.facts import ANA, BEN, DAY, HOUR, MINUTE, MONDAY, SECOND, Log, project, reader, request
+
+UTC = ZoneInfo("UTC")
+WEEK = Window(MONDAY - DAY, MONDAY + 6 * DAY)
+
+
+def read(log: Log) -> Reader:
+    """The views of these facts."""
+    return reader(project(log.facts), log.facts)
+
+
+def asked(limit: int = 100, offset: int = 0, session_id: str | None = None, window: Window = WEEK) -> Asked:
+    """All of the week, if nothing else is said."""
+    return Asked(window=window, session_id=session_id, limit=limit, offset=offset)
+
+
+def ids(page: Page[Any]) -> list[str]:
+    """What the page holds."""
+    return [record.source_event_id for record in page.records]
+
+
+def answered(at_us: int, **fields: Any) -> dict[str, Any]:
+    """The log record of a request."""
+    return request(at_us, name="api_request", **fields)
+
+
+def tool(at_us: int, name: str = "Bash", **fields: Any) -> dict[str, Any]:
+    """The log record of a tool call."""
+    return {"kind": "tool", "name": "tool_result", "tool": name, "at_us": at_us, **fields}
+
+
+def counter(minute: int, value: float, temporality: str | None = "delta", **fields: Any) -> dict[str, Any]:
+    """A point of a token counter."""
+    usual = {"meaning": "input_tokens", "series": "s", "start_us": MONDAY, "value": value, "temporality": temporality}
+    return {"at_us": MONDAY + minute * MINUTE, **(usual | fields)}
+
+
+# --- records --------------------------------------------------------------------------------------------------
+
+
+def test_a_log_record_as_it_was_received() -> None:
+    """With the tokens of the request it reported, and its attributes out of the export."""
+    log = Log().claim("s1")
+    attributes = {"event.name": "api_request", "input_tokens": 100}
+    add_logs(
+        log, "s1", {"at_us": MONDAY, "name": "note"}, answered(MONDAY + SECOND, duration_ms=7, attributes=attributes)
+    )
+    shown, note = telemetry.logs(read(log), ANA, asked()).records
+    assert shown == LogRecord(
+        timestamp="2026-01-05T09:00:01Z",
+        source_event_id=f"r-{MONDAY + SECOND}-1",
+        event_name="api_request",
+        session_id="s1",
+        model="claude-sonnet-4-5",
+        input_tokens=100,
+        output_tokens=20,
+        cache_read_tokens=None,
+        cache_creation_tokens=None,
+        cost_usd=0.01,
+        cost_kind="reported",
+        duration_ms=7,
+        attributes_json='{"event.name":"api_request","input_tokens":100}',
+    )
+    assert isinstance(note, LogRecord)
+    assert (note.event_name, note.input_tokens, note.cost_usd, note.attributes_json) == ("note", None, None, "{}")
+
+
+def test_logs_and_spans_are_read_apart() -> None:
+    """Each of its own kind."""
+    log = Log().claim("s1")
+    add_logs(log, "s1", {"at_us": MONDAY, "name": "note"})
+    add_spans(log, "s1", {"at_us": MONDAY, "record_id": "span", "name": "llm_request", "attributes": {"x": 1}})
+    (span,) = telemetry.traces(read(log), ANA, asked()).records
+    assert isinstance(span, Span)
+    assert (span.name, span.source_event_id, span.attributes_json) == ("llm_request", "span", '{"x":1}')
+    assert len(telemetry.logs(read(log), ANA, asked()).records) == 1
+
+
+def test_forgotten_words_leave_the_numbers() -> None:
+    """The attributes are gone with the export."""
+    log = add_logs(Log().claim("s1"), "s1", answered(MONDAY, attributes={"x": 1}), forgotten=True)
+    (shown,) = telemetry.logs(read(log), ANA, asked()).records
+    assert (shown.attributes_json, shown.input_tokens) == (None, 100)
+
+
+def test_a_metric_point_as_it_was_received() -> None:
+    """A value, or the numbers of a distribution; a cumulative one is not differenced."""
+    log = Log().claim("s1")
+    histogram = {"count": "2", "sum": 3, "bucketCounts": ["1", "1"], "explicitBounds": [1]}
+    add_points(
+        log,
+        "s1",
+        counter(0, 5, "cumulative", unit="tokens", attributes={"type": "input"}),
+        counter(1, 9, "cumulative"),
+        {"at_us": MONDAY + 2 * MINUTE, "kind": "histogram", "body": histogram},
+    )
+    distributed, later, first = telemetry.metrics(read(log), ANA, asked()).records
+    assert isinstance(first, MetricPoint)
+    assert isinstance(later, MetricPoint)
+    assert isinstance(distributed, MetricPoint)
+    assert (first.name, first.kind, first.unit, first.temporality) == ("tokens", "sum", "tokens", "cumulative")
+    assert (first.value, later.value, first.distribution, first.attributes_json) == (5, 9, None, '{"type":"input"}')
+    assert distributed.value is None
+    assert distributed.distribution is not None
+    assert (distributed.distribution.count, distributed.distribution.bucket_counts) == (2, [1, 1])
+
+
+def test_pages_are_newest_first_and_do_not_overlap() -> None:
+    """`has_more` is exact."""
+    log = add_logs(Log().claim("s1"), "s1", *({"at_us": MONDAY + n} for n in range(5)))
+    views = read(log)
+    pages = [telemetry.logs(views, ANA, asked(limit=2, offset=offset)) for offset in (0, 2, 4)]
+    assert [ids(page) for page in pages] == [
+        [f"r-{MONDAY + 4}-4", f"r-{MONDAY + 3}-3"],
+        [f"r-{MONDAY + 2}-2", f"r-{MONDAY + 1}-1"],
+        [f"r-{MONDAY}-0"],
+    ]
+    assert [page.has_more for page in pages] == [True, True, False]
+    assert telemetry.logs(views, ANA, asked(limit=5)).has_more is False
+
+
+def test_a_page_ends_early_where_its_attributes_are_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that one answer stays bounded; the next page goes on behind it."""
+    log = Log().claim("s1")
+    for number in range(3):
+        add_logs(log, "s1", {"at_us": MONDAY + number, "attributes": {"text": "x" * 100}})
+    monkeypatch.setattr(telemetry, "PAGE_CHARACTERS_MAX", 150)
+    first = telemetry.logs(read(log), ANA, asked())
+    assert (ids(first), first.has_more) == ([f"r-{MONDAY + 2}-0", f"r-{MONDAY + 1}-0"], True)
+    second = telemetry.logs(read(log), ANA, asked(offset=2))
+    assert (ids(second), second.has_more) == ([f"r-{MONDAY}-0"], False)
+
+
+def test_an_export_is_fetched_once_for_all_its_records() -> None:
+    """However many of them a page shows."""
+    log = add_logs(Log().claim("s1"), "s1", *({"at_us": MONDAY + n} for n in range(5)))
+    events = {fact.position: fact.event for fact in log.facts}
+    fetched: list[int] = []
+
+    def fetch(positions: Iterable[int]) -> dict[int, Event]:
+        wanted = list(positions)
+        fetched.extend(wanted)
+        return {position: events[position] for position in wanted}
+
+    views = Reader(project(log.facts), fetch)
+    assert len(telemetry.logs(views, ANA, asked()).records) == 5
+    assert fetched == [2]
+
+
+def test_only_the_range_the_session_and_the_scope_are_shown() -> None:
+    """Half-open; records without a session are the developer's all the same; nobody else sees any."""
+    log = Log().claim("s1").claim("s2")
+    add_logs(log, "s1", {"at_us": MONDAY})
+    add_logs(log, "s2", {"at_us": MONDAY + MINUTE})
+    add_logs(log, None, {"at_us": MONDAY + 2 * MINUTE})
+    views = read(log)
+    assert [row.session_id for row in telemetry.logs(views, ANA, asked()).records] == [None, "s2", "s1"]
+    assert [row.session_id for row in telemetry.logs(views, ANA, asked(session_id="s1")).records] == ["s1"]
+    assert telemetry.logs(views, ANA, asked(session_id="s3")).records == []
+    half = Window(MONDAY, MONDAY + MINUTE)
+    assert [row.session_id for row in telemetry.logs(views, ANA, asked(window=half)).records] == ["s1"]
+    for scope in (BEN, Scope(ANA.developer_id, ANA.developer_id)):
+        assert telemetry.logs(views, scope, asked()).records == []
+        assert telemetry.logs(views, scope, asked(session_id="s1")).records == []
+        assert telemetry.metrics(views, scope, asked(session_id="s1")).records == []
+
+
+# --- sums -----------------------------------------------------------------------------------------------------
+
+
+def sums(log: Log, signal: telemetry.Signal, group_by: GroupBy = "day", window: Window = WEEK) -> list[Group]:
+    """The groups of the week."""
+    return stats(read(log), ANA, window, signal, group_by, UTC)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        [counter(1, 5), counter(2, 4), counter(3, 0)],
+        [counter(1, 5, "cumulative"), counter(2, 9, "cumulative"), counter(3, 9, "cumulative")],
+        [counter(1, 5, "cumulative"), counter(2, 4, "cumulative", start_us=MONDAY + 90 * SECOND)],
+        [counter(1, 5, "cumulative"), counter(2, 4, "cumulative")],  # it fell: it was started anew
+        [counter(1, 5, "cumulative"), counter(2, 4, "cumulative", series="another")],
+        [counter(1, 5, "cumulative", start_us=None), counter(2, 9, "cumulative", start_us=None)],
+        [counter(1, 5, None), counter(2, 4, None)],
+    ],
+)
+def test_a_counter_gives_the_same_tokens_whether_told_as_deltas_or_as_a_running_total(
+    told: list[dict[str, Any]],
+) -> None:
+    """Nine, in whatever order its points arrive."""
+    for order in permutations(told):
+        log = Log().claim("s1")
+        for draft in order:
+            add_points(log, "s1", dict(draft))
+        (group,) = sums(log, "metrics")
+        assert (group.input_tokens, group.records) == (9, len(told))
+        assert (group.output_tokens, group.cost_usd) == (None, None)
+
+
+def test_a_running_total_counts_from_where_it_stood_before_the_range() -> None:
+    """Only what it gained within."""
+    log = add_points(Log().claim("s1"), "s1", counter(0, 50, "cumulative"), counter(10, 57, "cumulative"))
+    (group,) = sums(log, "metrics", window=Window(MONDAY + MINUTE, MONDAY + HOUR))
+    assert (group.input_tokens, group.records) == (7, 1)
+
+
+def test_counters_of_other_things_are_counted_as_records_alone() -> None:
+    """Cost is summed in dollars, tokens in whole ones."""
+    log = Log().claim("s1")
+    add_points(log, "s1", counter(1, 0.25, meaning="cost_usd"), counter(2, 3, meaning="commits", series="c"))
+    add_points(log, "s1", counter(3, 2.0, meaning="output_tokens", series="o"))
+    (group,) = sums(log, "metrics")
+    assert (group.records, group.input_tokens, group.output_tokens, group.cost_usd) == (3, None, 2, 0.25)
+
+
+def test_logs_bring_the_tokens_of_their_requests_once() -> None:
+    """Not those of one that a span tells of, too; not those of failed ones."""
+    log = Log().claim("s1")
+    add_logs(log, "s1", answered(MONDAY, request_id="r"), tool(MONDAY + 1), {"kind": "error", "at_us": MONDAY + 2})
+    add_spans(log, "s1", answered(MONDAY + 3, request_id="r"))
+    (of_logs,) = sums(log, "logs")
+    (of_spans,) = sums(log, "traces")
+    assert (of_logs.records, of_spans.records) == (3, 1)
+    assert (of_logs.input_tokens or 0) + (of_spans.input_tokens or 0) == 100
+
+
+def test_sums_with_something_unknown_in_them_say_so() -> None:
+    """An unpriced request makes the cost unknown; tokens are unknown where no request told any, or there was none."""
+    log = Log().claim("s1").claim("s2")
+    nothing = {"input_tokens": None, "output_tokens": None, "cost_usd_nano": None}
+    add_logs(log, "s1", answered(MONDAY), answered(MONDAY + 1, cost_usd_nano=None), answered(MONDAY + 2, **nothing))
+    add_logs(log, "s2", answered(MONDAY + 3, **nothing))
+    add_logs(log, None, tool(MONDAY + 4))
+    first, second, third = sums(log, "logs", "session_id")
+    assert (third.records, third.input_tokens, third.cost_usd) == (1, None, None)
+    assert (first.key, first.input_tokens, first.cost_usd) == ("s1", 200, None)
+    assert (first.unpriced_requests, first.unmeasured_requests) == (2, 1)
+    assert (second.input_tokens, second.output_tokens, second.unmeasured_requests) == (None, None, 1)
+
+
+@pytest.mark.parametrize(
+    ("group_by", "zone", "keys"),
+    [
+        ("day", "UTC", ["2026-01-05", "2026-01-06"]),
+        ("day", "Asia/Kolkata", ["2026-01-05", "2026-01-06"]),
+        ("day", "Pacific/Auckland", ["2026-01-05", "2026-01-06"]),
+        ("hour", "UTC", ["2026-01-05T09:00:00Z", "2026-01-06T00:00:00Z"]),
+        ("hour", "Asia/Kolkata", ["2026-01-05T08:30:00Z", "2026-01-05T23:30:00Z"]),
+        ("session_id", "UTC", ["s1", None]),
+    ],
+)
+def test_groups(group_by: GroupBy, zone: str, keys: list[str | None]) -> None:
+    """In order; only where there was a record; days and hours are those of the zone."""
+    log = Log().claim("s1")
+    add_logs(log, "s1", {"at_us": MONDAY}, {"at_us": MONDAY + MINUTE})
+    add_logs(log, None, {"at_us": MONDAY + 15 * HOUR})
+    groups = stats(read(log), ANA, WEEK, "logs", group_by, ZoneInfo(zone))
+    assert [(group.key, group.records) for group in groups] == list(zip(keys, [2, 1], strict=True))
+    assert stats(read(log), BEN, WEEK, "logs", group_by, ZoneInfo(zone)) == []
+
+
+# --- use ------------------------------------------------------------------------------------------------------
+
+
+def test_tools_failures_models_and_hours_of_a_range() -> None:
+    """A call told by a log record and by a span is one call."""
+    log = Log().claim("s1")
+    add_logs(
+        log,
+        "s1",
+        tool(MONDAY, ok=True, duration_ms=10, call_id="c"),
+        tool(MONDAY + 1, ok=False, duration_ms=40),
+        tool(MONDAY + 2),
+        tool(MONDAY + 3, "Read"),
+        answered(MONDAY + HOUR),
+        answered(MONDAY + 2 * HOUR, model="haiku", cost_usd_nano=None),
+        {"kind": "error", "at_us": MONDAY, "status_code": 529, "model": "haiku"},
+        {"kind": "error", "at_us": MONDAY + 1, "status_code": 529, "model": "haiku"},
+        {"kind": "error", "at_us": MONDAY + 2},
+    )
+    add_spans(log, "s1", tool(MONDAY + 4, ok=True, duration_ms=20, call_id="c"))
+    add_logs(log, None, tool(MONDAY + 5, "Read"))
+    found = analytics(read(log), ANA, WEEK, ZoneInfo("Europe/Berlin"))
+    tools = [(each.name, each.calls, each.errors, each.median_ms) for each in found.tools]
+    assert tools == [("Bash", 3, 1, 30.0), ("Read", 2, 0, None)]
+    assert [(each.status_code, each.model, each.count) for each in found.errors] == [(529, "haiku", 2), (None, None, 1)]
+    models = [(each.model, each.requests, each.input_tokens, each.cost_usd) for each in found.models]
+    assert models == [("claude-sonnet-4-5", 1, 100, 0.01), ("haiku", 1, 100, None)]
+    assert [each.hour for each in found.active_hours] == list(range(24))
+    assert [each.hour for each in found.active_hours if each.requests] == [11, 12]
+    nobodys = analytics(read(log), BEN, WEEK, UTC)
+    assert (nobodys.tools, nobodys.errors, nobodys.models) == ([], [], [])
+
+
+def test_single_turns_by_the_prompt_that_they_name() -> None:
+    """In the order asked for, each once; a prompt that nothing named has zeros and nulls."""
+    log = Log().claim("s1")
+    add_logs(
+        log,
+        "s1",
+        answered(MONDAY, prompt_id="p1", cache_read_tokens=3),
+        answered(MONDAY + 1, prompt_id="p1"),
+        tool(MONDAY + 2, prompt_id="p1", ok=False),
+        tool(MONDAY + 3, prompt_id="p1"),
+        {"kind": "error", "at_us": MONDAY + 4, "prompt_id": "p1"},
+        answered(MONDAY + 5, prompt_id="p2", cost_usd_nano=None),
+        answered(MONDAY + 6),
+    )
+    views = read(log)
+    unknown, second, first = per_turn(views, ANA, "s1", ["nobody's", "p2", "p1", "p2"])
+    assert msgspec.to_builtins(first) == {
+        "prompt_id": "p1",
+        "requests": 2,
+        "tools": 2,
+        "tokens": {"input": 200, "output": 40, "cache_read": 3, "cache_write": 0},
+        "cost_usd": 0.02,
+        "errors": 1,
+        "tool_errors": 1,
+        "unpriced_requests": 0,
+    }
+    assert (second.tokens, second.cost_usd) == (TurnTokens(input=100, output=20, cache_read=0, cache_write=0), None)
+    assert second.unpriced_requests == 1
+    assert msgspec.structs.astuple(unknown) == ("nobody's", 0, 0, None, None, 0, 0, 0)
+    for scope, session in ((BEN, "s1"), (ANA, "s2")):
+        (nothing,) = per_turn(views, scope, session, ["p1"])
+        assert (nothing.requests, nothing.tools, nothing.errors) == (0, 0, 0)
+
+
+def test_a_request_told_by_log_and_transcript_counts_once_in_its_turn() -> None:
+    """The one that the log told."""
+    log = Log().claim("s1")
+    add_logs(log, "s1", answered(MONDAY, prompt_id="p1", request_id="r"))
+    log.records("s1", request(MONDAY + SECOND, prompt_id="p1", request_id="r", output_tokens=1))
+    (turn,) = per_turn(read(log), ANA, "s1", ["p1"])
+    assert turn.tokens is not None
+    assert (turn.requests, turn.tokens.output) == (1, 20)

@@ -1,0 +1,260 @@
+"""Actors decide, append, adopt and reply; nobody else writes, and nothing acknowledged is lost or doubled."""
+
+from collections.abc import Sequence
+from uuid import UUID, uuid4, uuid5
+
+import pytest
+import trio
+from eventsourcing.persistence import OperationalError, StoredEvent
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from aggregates.capture.commands import CapturePrompt, CaptureResponse, ResponseContent
+from aggregates.capture.events import ForeignSessionAttempted, PromptCaptured, SessionClaimed
+from aggregates.command import Done, Reason, Refused
+from aggregates.decide import AnyCommand
+from aggregates.ids import prompt_stream
+from svc.actors.actors import Actors, Means
+from svc.actors.mailbox import Busy
+from svc.limits import ACTOR_IDLE_SECONDS, FLIGHT_BYTES_MAX, MAILBOX_COMMANDS_MAX
+from svc.log.codec import Codec, NewEvent
+from svc.log.folder import FixedClock
+from svc.log.journal import Journal
+from svc.log.memory import MemoryRecorder, open_memory_store
+from svc.log.store import EventStore, StoreUnavailable
+from svc.log.vault import MemoryKeys, Vault
+from tests.support.facts import ANA, BEN
+
+EVENT = UUID(int=7)
+
+
+class House:
+    """Actors over a log in memory; time and threads are the test's own."""
+
+    def __init__(self, nursery: trio.Nursery, recorder: MemoryRecorder | None = None) -> None:
+        vault = Vault(MemoryKeys())
+        self.store: EventStore = open_memory_store(Codec(vault), recorder)
+        self.journal = Journal(self.store, threaded=False)
+        means = Means(self.store, self.journal, vault, FixedClock(1), lambda _organization: True)
+        self.acknowledged: list[tuple[UUID, int]] = []
+        self.actors = Actors(means, lambda developer, position: self.acknowledged.append((developer, position)))
+        self._nursery = nursery
+
+    async def open(self) -> "House":
+        await self._nursery.start(self.journal.run)
+        await self._nursery.start(self.actors.run)
+        return self
+
+    def events(self, kind: type) -> list[object]:
+        everything = self.store.read_after(0, limit_events=10_000)
+        return [recorded.event for recorded in everything if isinstance(recorded.event, kind)]
+
+
+def prompt(text: str = "add a test", event: UUID = EVENT, session: str = "s1", scope: object = ANA) -> CapturePrompt:
+    """A capture with a client's event id, so that it can be retried."""
+    owner = ANA if scope is ANA else BEN
+    return CapturePrompt(
+        organization_id=owner.organization_id,
+        developer_id=owner.developer_id,
+        prompt_id=prompt_stream(owner.developer_id, event),
+        agent_session_id=session,
+        source="claude-code",
+        text=text,
+        client_event_id=event,
+    )
+
+
+def response(prompt_id: UUID, text: str = "done", operation: str = "op-1") -> CaptureResponse:
+    """The answer to a prompt."""
+    return CaptureResponse(
+        organization_id=ANA.organization_id,
+        developer_id=ANA.developer_id,
+        prompt_id=prompt_id,
+        content=ResponseContent(response_text=text),
+        response_operation_id=operation,
+    )
+
+
+async def all_replies(house: House, commands: Sequence[AnyCommand]) -> list[object]:
+    """Send all at once; the replies in the order of the commands."""
+    replies: dict[int, object] = {}
+
+    async def send(number: int, command: AnyCommand) -> None:
+        replies[number] = await house.actors.send(command)
+
+    async with trio.open_nursery() as nursery:
+        for number, command in enumerate(commands):
+            nursery.start_soon(send, number, command)
+    return [replies[number] for number in range(len(commands))]
+
+
+async def test_a_retry_finds_what_is_there(nursery: trio.Nursery) -> None:
+    """The same capture twice is one event and the same id."""
+    house = await House(nursery).open()
+    first = await house.actors.send(prompt())
+    second = await house.actors.send(prompt())
+    assert first == Done(True, prompt_stream(ANA.developer_id, EVENT))
+    assert second == Done(False, prompt_stream(ANA.developer_id, EVENT))
+    assert len(house.events(PromptCaptured)) == 1
+
+
+async def test_a_retry_after_a_restart_finds_what_is_there(nursery: trio.Nursery) -> None:
+    """An actor that knows nothing inserts first, is refused by the log, looks, and answers."""
+    house = await House(nursery).open()
+    await house.actors.send(prompt())
+    fresh = Actors(house.actors._means, lambda _developer, _position: None)
+    await nursery.start(fresh.run)
+    assert await fresh.send(prompt()) == Done(False, prompt_stream(ANA.developer_id, EVENT))
+    changed = await fresh.send(prompt(text="something else"))
+    assert isinstance(changed, Refused)
+    assert changed.reason is Reason.CONFLICT
+
+
+async def test_a_burst_with_a_conflict_inside_lands_all_the_others(nursery: trio.Nursery) -> None:
+    """One capture that must be looked up again does not take its batch with it."""
+    house = await House(nursery).open()
+    await house.actors.send(prompt(event=UUID(int=3)))
+    fresh = Actors(house.actors._means, lambda _developer, _position: None)
+    await nursery.start(fresh.run)
+    house.actors = fresh
+    replies = await all_replies(house, [prompt(event=UUID(int=number)) for number in range(1, 6)])
+    assert sorted(isinstance(reply, Done) and reply.created for reply in replies) == [False, True, True, True, True]
+    assert len(house.events(PromptCaptured)) == 5
+    assert len(house.events(SessionClaimed)) == 1
+
+
+async def test_a_session_of_another_developer_is_refused_and_flagged_once(nursery: trio.Nursery) -> None:
+    """The other's capture is not kept, however often it is tried; the attempt is, once."""
+    house = await House(nursery).open()
+    await house.actors.send(prompt())
+    for number in (1, 2):
+        reply = await house.actors.send(prompt(event=UUID(int=number), scope=BEN))
+        assert isinstance(reply, Refused)
+        assert reply.reason is Reason.FOREIGN_SESSION
+    assert len(house.events(PromptCaptured)) == 1
+    assert len(house.events(ForeignSessionAttempted)) == 1
+
+
+async def test_a_response_finds_its_prompt_in_the_log(nursery: trio.Nursery) -> None:
+    """Answering loads the prompt's stream; a different answer later is a conflict."""
+    house = await House(nursery).open()
+    await house.actors.send(prompt())
+    prompt_id = prompt_stream(ANA.developer_id, EVENT)
+    assert await house.actors.send(response(prompt_id)) == Done(True, prompt_id)
+    assert await house.actors.send(response(prompt_id)) == Done(False, prompt_id)
+    different = await house.actors.send(response(prompt_id, text="other", operation="op-2"))
+    assert isinstance(different, Refused)
+    unknown = await house.actors.send(response(uuid4(), operation="op-3"))
+    assert isinstance(unknown, Refused)
+    assert unknown.reason is Reason.NOT_FOUND
+
+
+async def test_the_sender_may_go_and_the_capture_stays(nursery: trio.Nursery) -> None:
+    """A handler that is cancelled while it waits does not take the write with it."""
+    house = await House(nursery).open()
+    with trio.CancelScope() as scope:
+        scope.cancel()
+        await house.actors.send(prompt())
+    assert scope.cancelled_caught
+    await house.actors.send(prompt(event=UUID(int=8)))
+    assert len(house.events(PromptCaptured)) == 2
+
+
+async def test_a_full_mailbox_is_refused_at_once(nursery: trio.Nursery) -> None:
+    """More commands than a mailbox holds: the rest hears so immediately, and nothing is half done."""
+    house = await House(nursery).open()
+    busy = 0
+
+    async def send(number: int) -> None:
+        nonlocal busy
+        try:
+            await house.actors.send(prompt(event=UUID(int=number)))
+        except Busy:
+            busy += 1
+
+    async with trio.open_nursery() as senders:
+        for number in range(MAILBOX_COMMANDS_MAX + 50):
+            senders.start_soon(send, number)
+    captured = len(house.events(PromptCaptured))
+    assert busy > 0
+    assert captured + busy == MAILBOX_COMMANDS_MAX + 50
+
+
+async def test_too_many_bytes_on_their_way_are_refused_and_freed_again(nursery: trio.Nursery) -> None:
+    """The bound is on what is in flight, not on what was ever sent."""
+    house = await House(nursery).open()
+    large = "x " * (FLIGHT_BYTES_MAX // 4)
+    with pytest.raises(Busy):
+        await house.actors.send(prompt(text=large))
+    for number in range(20):
+        await house.actors.send(prompt(text="y" * 1_000_000, event=UUID(int=number)))
+    assert len(house.events(PromptCaptured)) == 20
+
+
+class Unwritable:
+    """A journal whose store cannot be written for a while."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self.broken = True
+
+    async def append(self, events: Sequence[NewEvent]) -> list[int]:
+        """Refuse while broken."""
+        if self.broken:
+            raise StoreUnavailable("disk full")
+        return await self._journal.append(events)
+
+
+async def test_an_unwritable_store_is_said_so_and_works_again(nursery: trio.Nursery) -> None:
+    """The actor adopts nothing it could not append, and needs no restart."""
+    house = await House(nursery).open()
+    unwritable = Unwritable(house.journal)
+    means = house.actors._means._replace(journal=unwritable)  # type: ignore[arg-type]
+    actors = Actors(means, lambda _developer, _position: None)
+    await nursery.start(actors.run)
+    with pytest.raises(StoreUnavailable):
+        await actors.send(prompt())
+    unwritable.broken = False
+    assert await actors.send(prompt()) == Done(True, prompt_stream(ANA.developer_id, EVENT))
+
+
+class Lying(MemoryRecorder):
+    """Stores what it is given, and says once that this failed."""
+
+    lies = True
+
+    def insert_events(self, stored_events: Sequence[StoredEvent], **kwargs: object) -> Sequence[int] | None:
+        """Like any recorder, but for what it says."""
+        positions = super().insert_events(stored_events)
+        if self.lies:
+            self.lies = False
+            raise OperationalError("disk I/O error")
+        return positions
+
+
+async def test_a_retry_of_what_was_written_after_all_says_where_it_stands(nursery: trio.Nursery) -> None:
+    """The retry writes nothing, and yet its sender's next read must show the capture."""
+    house = await House(nursery, Lying()).open()
+    with pytest.raises(StoreUnavailable):
+        await house.actors.send(prompt())
+    assert house.acknowledged == []
+    assert await house.actors.send(prompt()) == Done(False, prompt_stream(ANA.developer_id, EVENT))
+    assert house.acknowledged == [(ANA.developer_id, house.store.head())]
+    assert house.journal.head == house.store.head() > 0
+
+
+async def test_an_idle_actor_goes_and_comes_back(nursery: trio.Nursery, mock_clock: MockClock) -> None:
+    """Passivation loses nothing: the next command starts a new actor that looks its streams up."""
+    house = await House(nursery).open()
+    await house.actors.send(prompt())
+    assert len(house.actors._actors) == 1
+    mock_clock.jump(ACTOR_IDLE_SECONDS + 1)
+    await wait_all_tasks_blocked()
+    assert len(house.actors._actors) == 0
+    assert await house.actors.send(prompt()) == Done(False, prompt_stream(ANA.developer_id, EVENT))
+
+
+async def test_what_is_acknowledged_says_where_it_stands(nursery: trio.Nursery) -> None:
+    """The position is that of the command's last event, for reads that must not be behind it."""
+    house = await House(nursery).open()
+    await house.actors.send(prompt(event=uuid5(EVENT, "one")))
+    assert house.acknowledged == [(ANA.developer_id, house.store.head())]

@@ -1,0 +1,365 @@
+"""The archive: what is written, what counts after any crash, and what other tools find in its files."""
+
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from structlog.testing import capture_logs
+
+from projections.facts.repricing import COLUMNS
+from svc.archive.folder import Archive
+from svc.archive.lane import compact_one_day
+from svc.archive.manifest import ArchiveFile, Disk
+from svc.archive.reading import connected
+from svc.limits import ARCHIVE_COMPACT_FILES_MIN
+from tests.support.archives import archive_all, fingerprint, listed, newest, on_disk, shown, stored
+from tests.support.facts import DAY, HOUR, MONDAY, empty_views
+from tests.support.process import environment
+from tests.support.requests import ACME, put, request_row
+
+Opened = Callable[..., Archive]
+OTHER = "ffffffff-2222-4333-8444-555555555555"
+
+
+@pytest.fixture
+def views() -> Iterator[sqlite3.Connection]:
+    """Views without a row."""
+    db = empty_views()
+    yield db
+    db.close()
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Opened]:
+    """Opens the archive of one var folder; what was open before is closed."""
+    archives: list[Archive] = []
+
+    def open_again(log: Callable[[int], bytes] = fingerprint, disk: Disk | None = None) -> Archive:
+        for archive in archives:
+            archive.close()
+        archives.append(Archive(tmp_path, log, disk))
+        return archives[-1]
+
+    yield open_again
+    for archive in archives:
+        archive.close()
+
+
+# --- what is written ------------------------------------------------------------------------------------------
+
+
+def test_the_archive_takes_every_column_there_is(views: sqlite3.Connection) -> None:
+    """A new column of the table is a decision: archive it, and count the archive's version up."""
+    assert {row[1] for row in views.execute("PRAGMA table_info(requests)")} == set(COLUMNS)
+
+
+def test_a_file_for_each_organization_and_day(opened: Opened, views: sqlite3.Connection) -> None:
+    """Days are those of UTC; nothing else lies in the folder."""
+    put(
+        views,
+        request_row(1),
+        request_row(2, at_us=MONDAY + HOUR),
+        request_row(3, at_us=MONDAY + 15 * HOUR),
+        request_row(4, organization_id=OTHER),
+    )
+    archive = opened()
+    assert archive_all(archive, views) == 3
+    assert sorted(on_disk(archive)) == [
+        f"org={ACME}/day=2026-01-05/requests-000000001.parquet",
+        f"org={ACME}/day=2026-01-06/requests-000000002.parquet",
+        f"org={OTHER}/day=2026-01-05/requests-000000003.parquet",
+    ]
+    assert newest(stored(archive.root)) == shown(views)
+
+
+def test_a_plain_connection_reads_the_files(opened: Opened, views: sqlite3.Connection) -> None:
+    """Numbers are numbers, flags are booleans, unknown is null, and the folders' names are columns."""
+    put(views, request_row(1, sidechain=1, cost_usd_nano=None, cost_kind=None))
+    archive = opened()
+    archive_all(archive, views)
+    with duckdb.connect() as plain:
+        found = plain.execute(
+            "SELECT org, day, typeof(at_us), input_tokens, sidechain, failed, cost_usd_nano, model "
+            f"FROM read_parquet('{archive.root}/*/*/*.parquet')"
+        ).fetchall()
+        kinds = plain.execute(f"SELECT DISTINCT compression FROM parquet_metadata('{archive.root}/*/*/*')").fetchall()
+    (row,) = found
+    assert (str(row[0]), str(row[1])) == (str(ACME), "2026-01-05")
+    assert row[2:] == ("BIGINT", 100, True, False, None, "claude-sonnet-4-5")
+    assert kinds == [("ZSTD",)]
+
+
+INTEGERS = st.none() | st.integers(-(2**63), 2**63 - 1)
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
+
+
+@settings(max_examples=20)
+@given(
+    st.lists(
+        st.fixed_dictionaries(
+            {"model": st.none() | TEXTS, "agent_session_id": TEXTS, "input_tokens": INTEGERS, "duration_ms": INTEGERS}
+        ),
+        min_size=1,
+        max_size=5,
+    )
+)
+def test_every_value_comes_back_as_it_was(
+    tmp_path_factory: pytest.TempPathFactory, drafts: list[dict[str, Any]]
+) -> None:
+    """NUL, quotes, words that look like dates or numbers, and the largest integers."""
+    views = empty_views()
+    put(views, *(request_row(number, **draft) for number, draft in enumerate(drafts)))
+    archive = Archive(tmp_path_factory.mktemp("var"), fingerprint)
+    archive_all(archive, views)
+    assert newest(stored(archive.root)) == shown(views)
+    archive.close()
+
+
+@pytest.mark.parametrize("name", ["it's [a] *very* {odd} name?", "~", "~root", "var"])
+def test_a_folder_of_any_name(
+    tmp_path: Path, views: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Quotes, wildcards and tildes in its path are nothing but characters; it may be relative."""
+    monkeypatch.chdir(tmp_path)
+    Path(name).mkdir()
+    put(views, request_row(1))
+    archive = Archive(Path(name), fingerprint)
+    assert archive_all(archive, views) == 1
+    assert on_disk(archive) == listed(archive)
+    archive.close()
+
+
+def test_times_that_no_calendar_knows_are_kept(opened: Opened, views: sqlite3.Connection) -> None:
+    """They stand on the first or the last day."""
+    put(views, request_row(1, at_us=-5), request_row(2, at_us=2**62))
+    archive = opened()
+    assert archive_all(archive, views) == 2
+    assert [file.day for file in archive.manifest.files()] == ["1970-01-01", "9999-01-01"]
+
+
+@pytest.mark.parametrize("rows_max", [1, 2, 3, 7, 100])
+def test_batches_are_bounded(opened: Opened, views: sqlite3.Connection, rows_max: int) -> None:
+    """No file is larger than a batch, though all rows of one position are taken together."""
+    put(views, *(request_row(number, position=1 + number // 4) for number in range(10)))
+    archive = opened()
+    archive_all(archive, views, rows_max)
+    files = archive.manifest.files()
+    assert sum(file.row_count for file in files) == 10
+    assert max(file.row_count for file in files) <= rows_max
+    assert archive.manifest.mark.position == 3
+    assert newest(stored(archive.root)) == shown(views)
+
+
+def test_what_is_archived_is_not_archived_again(opened: Opened, views: sqlite3.Connection) -> None:
+    """Not by another look, not after a restart, and not when the views were rebuilt from the same log."""
+    put(views, request_row(1, position=3), request_row(2, position=7))
+    assert archive_all(opened(), views) == 1
+    assert archive_all(opened(), views) == 0
+    rebuilt = empty_views()
+    put(rebuilt, request_row(2, position=7), request_row(1, position=3))
+    archive = opened()
+    assert archive_all(archive, rebuilt) == 0
+    put(rebuilt, request_row(3, position=8))
+    assert archive_all(archive, rebuilt) == 1
+    assert len(stored(archive.root)) == 3
+
+
+def test_a_row_that_changed_is_written_again(opened: Opened, views: sqlite3.Connection) -> None:
+    """Its older version stays, in an older file; the newest is what the views say."""
+    put(views, request_row(1), request_row(2))
+    archive = opened()
+    archive_all(archive, views)
+    put(views, request_row(1, position=2, superseded=1), request_row(3, position=2))
+    archive_all(archive, views)
+    assert len(stored(archive.root)) == 4
+    assert newest(stored(archive.root)) == shown(views)
+
+
+def test_a_failed_write_is_taken_up_again(opened: Opened, views: sqlite3.Connection) -> None:
+    """The disk was full for a while: the archive is opened again and goes on."""
+
+    class FullDisk(Disk):
+        def sync(self, path: Path) -> None:
+            raise OSError(28, "No space left on device")
+
+    put(views, request_row(1))
+    archive = opened(disk=FullDisk())
+    with pytest.raises(OSError, match="No space"):
+        archive_all(archive, views)
+    archive = opened()
+    assert on_disk(archive) == set()
+    assert archive_all(archive, views) == 1
+
+
+# --- merging --------------------------------------------------------------------------------------------------
+
+
+def test_small_files_of_a_day_become_one(opened: Opened, views: sqlite3.Connection) -> None:
+    """Of every row the newest version stays, a superseded one too: older ones may stand in larger files."""
+    archive = opened()
+    for position in range(1, ARCHIVE_COMPACT_FILES_MIN + 1):
+        put(views, request_row(position, position), request_row(0, position, superseded=1))
+        archive_all(archive, views)
+    put(views, request_row(99, position + 1, at_us=MONDAY + DAY))
+    archive_all(archive, views)
+    assert compact_one_day(archive) == ARCHIVE_COMPACT_FILES_MIN
+    assert compact_one_day(archive) == 0
+    assert on_disk(archive) == listed(archive)
+    assert sorted(file.row_count for file in archive.manifest.files()) == [1, ARCHIVE_COMPACT_FILES_MIN + 1]
+    assert len(stored(archive.root)) == len(shown(views))
+    assert newest(stored(archive.root)) == shown(views)
+
+
+def test_few_files_are_left_alone(opened: Opened, views: sqlite3.Connection) -> None:
+    """One less than too many."""
+    archive = opened()
+    for position in range(1, ARCHIVE_COMPACT_FILES_MIN):
+        put(views, request_row(position, position))
+        archive_all(archive, views)
+    assert compact_one_day(archive) == 0
+
+
+# --- what cannot be trusted -----------------------------------------------------------------------------------
+
+
+def tear(path: Path) -> None:
+    """The end is missing."""
+    path.write_bytes(path.read_bytes()[:-10])
+
+
+def flip(path: Path) -> None:
+    """One bit is another."""
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+DAMAGES = pytest.mark.parametrize("damage", [tear, flip, Path.unlink, lambda path: path.write_bytes(b"")])
+
+
+@DAMAGES
+def test_a_damaged_file_is_named_and_left_out(
+    opened: Opened, views: sqlite3.Connection, damage: Callable[[Path], None]
+) -> None:
+    """Once in the log; the others are merged as ever, and the file stays where it is."""
+    archive = opened()
+    for position in range(1, ARCHIVE_COMPACT_FILES_MIN + 2):
+        put(views, request_row(position, position))
+        archive_all(archive, views)
+    broken: ArchiveFile = archive.manifest.files()[3]
+    damage(archive.path(broken))
+    with capture_logs() as logs:
+        assert not archive.is_readable(broken)
+        assert not archive.is_readable(broken)
+        assert compact_one_day(archive) == ARCHIVE_COMPACT_FILES_MIN
+    assert [entry["file"] for entry in logs] == [broken.name]
+    assert broken in archive.manifest.files()
+
+
+def test_a_file_that_is_whole_again_counts_again(opened: Opened, views: sqlite3.Connection) -> None:
+    """Somebody copied it back from a backup."""
+    put(views, request_row(1))
+    archive = opened()
+    archive_all(archive, views)
+    (file,) = archive.manifest.files()
+    kept = archive.path(file).read_bytes()
+    flip(archive.path(file))
+    assert not archive.is_readable(file)
+    archive.path(file).write_bytes(kept)
+    assert archive.is_readable(file)
+
+
+def test_an_archive_of_another_log_is_written_anew(opened: Opened, views: sqlite3.Connection) -> None:
+    """A backup was restored: what the archive knows need not have happened."""
+    put(views, request_row(1))
+    archive_all(opened(), views)
+    archive = opened(lambda position: b"another log's event %d" % position)
+    assert on_disk(archive) == set()
+    assert archive_all(archive, views) == 1
+
+
+@pytest.mark.parametrize("data", [b"no database at all, but long enough to be one" * 20, b"SQLite format 3\0" * 100])
+def test_a_damaged_manifest_is_made_anew(
+    tmp_path: Path, opened: Opened, views: sqlite3.Connection, data: bytes
+) -> None:
+    """And the archive with it, from the views."""
+    put(views, request_row(1))
+    archive = opened()
+    archive_all(archive, views)
+    archive.close()
+    (tmp_path / "archive.db").write_bytes(data)
+    archive = opened()
+    assert on_disk(archive) == set()
+    assert archive_all(archive, views) == 1
+
+
+def test_an_archive_of_other_columns_is_made_anew(tmp_path: Path, opened: Opened, views: sqlite3.Connection) -> None:
+    """Another version wrote it."""
+    put(views, request_row(1))
+    archive = opened()
+    archive_all(archive, views)
+    archive.close()
+    with sqlite3.connect(tmp_path / "archive.db") as other:
+        other.execute("PRAGMA user_version=99")
+    other.close()
+    archive = opened()
+    assert archive_all(archive, views) == 1
+    assert on_disk(archive) == listed(archive)
+
+
+def test_a_deleted_folder_is_made_anew(opened: Opened, views: sqlite3.Connection) -> None:
+    """Deleting it is the way to begin again."""
+    put(views, request_row(1))
+    archive = opened()
+    archive_all(archive, views)
+    archive.close()
+    shutil.rmtree(archive.root)
+    archive = opened()
+    assert archive_all(archive, views) == 1
+    assert newest(stored(archive.root)) == shown(views)
+
+
+def test_what_others_put_into_the_folder_stays(opened: Opened, views: sqlite3.Connection) -> None:
+    """Only our own names are ever removed."""
+    put(views, request_row(1))
+    archive = opened()
+    archive_all(archive, views)
+    note = archive.path(archive.manifest.files()[0]).with_name("notes.txt")
+    note.write_text("mine")
+    opened()
+    assert note.read_text() == "mine"
+
+
+# --- the library ----------------------------------------------------------------------------------------------
+
+
+def test_the_library_is_imported_when_it_is_needed() -> None:
+    """A server that archives nothing does not pay for it."""
+    code = "import sys, svc.app; sys.exit('duckdb' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], env=environment(), check=False).returncode == 0
+
+
+def test_the_library_sees_the_archive_and_nothing_else(tmp_path: Path) -> None:
+    """No file outside, no extension, no change of that."""
+    root, outside = tmp_path / "archive", tmp_path / "secret.csv"
+    root.mkdir()
+    outside.write_text("a\n1\n")
+    with connected(root, root / "spill") as duck:
+        for statement in (
+            f"SELECT * FROM read_csv('{outside}')",
+            f"COPY (SELECT 1) TO '{outside}'",
+            "INSTALL httpfs",
+            "SET enable_external_access = true",
+            "SET memory_limit = '10GB'",
+        ):
+            with pytest.raises(duckdb.Error):
+                duck.execute(statement)
+    assert outside.read_text() == "a\n1\n"

@@ -1,0 +1,245 @@
+"""Spending read from files and views together is what the views alone would tell, or the read says that it is not."""
+
+import random
+import sqlite3
+from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import duckdb
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from structlog.testing import capture_logs
+
+from aggregates.people.directory import Stay
+from aggregates.times import Window
+from projections.prices.spending import Asked, Reading, live_part
+from svc.archive import reading
+from svc.archive.folder import Archive
+from svc.archive.lane import compact_one_day
+from svc.archive.reading import Budget, spending
+from tests.support.archives import archive_all, fingerprint
+from tests.support.facts import ANA, BEN, DAY, HOUR, MONDAY, empty_views
+from tests.support.requests import ACME, put, request_row
+
+MIDNIGHT = MONDAY - 9 * HOUR
+WEEK = Window(MIDNIGHT, MIDNIGHT + 7 * DAY)
+PLENTY = Budget(files_max=1_000, bytes_max=1_000_000_000)
+ALL_WEEK = Asked(WEEK, (Stay(ANA.developer_id, WEEK.start_us, WEEK.end_us),))
+
+
+@pytest.fixture
+def views() -> Iterator[sqlite3.Connection]:
+    """Views without a row."""
+    db = empty_views()
+    yield db
+    db.close()
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Iterator[Archive]:
+    """An empty archive."""
+    opened = Archive(tmp_path, fingerprint)
+    yield opened
+    opened.close()
+
+
+def read(
+    archive: Archive, views: sqlite3.Connection, asked: Asked = ALL_WEEK, budget: Budget = PLENTY, acme: UUID = ACME
+) -> Reading:
+    """From both."""
+    return spending(archive, acme, asked, live_part(views, acme, asked, archive.manifest.mark.position), budget)
+
+
+def four_days(archive: Archive, views: sqlite3.Connection) -> None:
+    """A request a day from Monday on, two files each: a row of every day changed later, and got another price."""
+    for day in range(4):
+        put(views, request_row(day, 1 + day, at_us=MONDAY + day * DAY))
+    archive_all(archive, views)
+    for day in range(4):
+        put(views, request_row(day, 5 + day, at_us=MONDAY + day * DAY, cost_usd_nano=20_000_000))
+    archive_all(archive, views)
+
+
+def requests(found: Reading) -> int:
+    """How many of Ana's count."""
+    return found.spent[ANA.developer_id].requests if ANA.developer_id in found.spent else 0
+
+
+# --- the same as the views alone ------------------------------------------------------------------------------
+
+
+CHANGES = st.lists(
+    st.tuples(
+        st.integers(0, 9),  # which request
+        st.fixed_dictionaries(
+            {
+                "superseded": st.integers(0, 1),
+                "failed": st.sampled_from([0, 0, 0, 1]),
+                "cost_usd_nano": st.none() | st.integers(0, 2**62),
+                "input_tokens": st.none() | st.integers(0, 2**62),
+            }
+        ),
+        st.sampled_from(["wait", "wait", "archive", "archive and merge"]),
+    ),
+    max_size=15,
+)
+
+
+@settings(max_examples=25)
+@given(CHANGES)
+def test_wherever_a_row_lies_it_counts_once(
+    tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[int, dict[str, Any], str]]
+) -> None:
+    """Rows come and change, are archived or not yet, in small files or merged ones: the sums are the views' own."""
+    with pytest.MonkeyPatch.context() as patch, duckdb.connect() as shared:
+        patch.setattr("svc.archive.manifest.ARCHIVE_COMPACT_FILES_MIN", 2)
+        for module in ("writing", "compacting", "reading"):  # making a connection takes longer than a file
+            patch.setattr(f"svc.archive.{module}.connected", lambda root, spill: nullcontext(shared))
+        views, archive = empty_views(), Archive(tmp_path_factory.mktemp("var"), fingerprint)
+        developers = (ANA.developer_id, BEN.developer_id, UUID(int=1))
+        for position, (number, fields, then) in enumerate(changes, 1):
+            own: dict[str, Any] = {"at_us": MONDAY + number % 5 * DAY, "developer_id": developers[number % 3]}
+            put(views, request_row(number, position, **own, **fields))
+            if then != "wait":
+                archive_all(archive, views, rows_max=2)
+            while then == "archive and merge" and compact_one_day(archive):
+                pass
+        stays = (Stay(developers[0], MIDNIGHT, MIDNIGHT + 3 * DAY), Stay(developers[1], MIDNIGHT + DAY, WEEK.end_us))
+        asked = Asked(WEEK, stays)
+        found = read(archive, views, asked)
+        assert found.coverage.reason == "complete"
+        assert found.spent == live_part(views, ACME, asked, 0).spent
+        archive.close()
+        views.close()
+
+
+def test_a_row_that_changed_since_counts_as_it_is_now(archive: Archive, views: sqlite3.Connection) -> None:
+    """Though the archive has it as it was."""
+    put(views, request_row(1, 1), request_row(2, 1))
+    archive_all(archive, views)
+    put(views, request_row(1, 2, superseded=1), request_row(2, 2, cost_usd_nano=50_000_000))
+    found = read(archive, views)
+    assert (requests(found), found.spent[ANA.developer_id].cost_usd_nano) == (1, 50_000_000)
+
+
+def test_another_organization_is_never_looked_at(archive: Archive, views: sqlite3.Connection) -> None:
+    """Though the developer is the same."""
+    put(views, request_row(1))
+    archive_all(archive, views)
+    found = read(archive, views, acme=UUID(int=7))
+    assert (found.spent, found.coverage.read_batches) == ({}, 0)
+
+
+def test_days_outside_the_window_are_not_opened(archive: Archive, views: sqlite3.Connection) -> None:
+    """A day's read costs a day's files."""
+    four_days(archive, views)
+    monday = Window(MIDNIGHT, MIDNIGHT + DAY)
+    asked = Asked(monday, (Stay(ANA.developer_id, monday.start_us, monday.end_us),))
+    found = read(archive, views, asked, Budget(files_max=2, bytes_max=1_000_000))
+    assert (found.coverage.reason, requests(found)) == ("complete", 1)
+
+
+def test_a_team_without_members_needs_no_file(archive: Archive, views: sqlite3.Connection) -> None:
+    """Nor does a day on which nobody was in the team."""
+    four_days(archive, views)
+    nothing = Budget(files_max=0, bytes_max=0)
+    assert read(archive, views, Asked(WEEK, ()), nothing).coverage.reason == "complete"
+    later = Stay(ANA.developer_id, MIDNIGHT + 4 * DAY, WEEK.end_us)
+    assert read(archive, views, Asked(WEEK, (later,)), nothing).coverage.reason == "complete"
+
+
+def test_a_large_window_is_read_in_batches(
+    archive: Archive, views: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of whole days; between them a read can be given up."""
+    four_days(archive, views)
+    monkeypatch.setattr(reading, "ARCHIVE_READ_ROWS_MAX", 4)
+    found = read(archive, views)
+    assert (found.coverage.read_batches, requests(found)) == (2, 4)
+
+
+# --- budgets and damage ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("files_max", "counted", "dropped"), [(8, 4, 0), (7, 3, 2), (4, 2, 4), (1, 0, 8), (0, 0, 8)])
+def test_a_budget_of_files(
+    archive: Archive, views: sqlite3.Connection, files_max: int, counted: int, dropped: int
+) -> None:
+    """The newest days are read, each whole; the rest is dropped, and the read says so."""
+    four_days(archive, views)
+    found = read(archive, views, budget=Budget(files_max, 1_000_000))
+    assert (requests(found), found.coverage.dropped_files) == (counted, dropped)
+    assert found.coverage.reason == ("complete" if counted == 4 else "file_budget")
+    assert found.coverage.unreadable_files == 0
+
+
+def test_a_budget_of_bytes(archive: Archive, views: sqlite3.Connection) -> None:
+    """One byte less than all four days need."""
+    four_days(archive, views)
+    size = sum(file.byte_count for file in archive.manifest.files())
+    assert read(archive, views, budget=Budget(100, size)).coverage.reason == "complete"
+    found = read(archive, views, budget=Budget(100, size - 1))
+    assert (found.coverage.reason, found.coverage.dropped_files, requests(found)) == ("byte_budget", 2, 3)
+
+
+def test_what_is_not_archived_needs_no_budget(archive: Archive, views: sqlite3.Connection) -> None:
+    """It is in the views."""
+    four_days(archive, views)
+    put(views, request_row(9, 99))
+    found = read(archive, views, budget=Budget(0, 0))
+    assert (requests(found), found.coverage.reason) == (1, "file_budget")
+
+
+def test_nothing_archived_is_a_complete_read(archive: Archive, views: sqlite3.Connection) -> None:
+    """Also with no budget at all."""
+    put(views, request_row(1))
+    found = read(archive, views, budget=Budget(0, 0))
+    assert (requests(found), found.coverage.reason, found.coverage.read_batches) == (1, "complete", 0)
+
+
+def test_a_damaged_file_takes_its_day_with_it(archive: Archive, views: sqlite3.Connection) -> None:
+    """The other files of that day may tell what the damaged one takes back: less than was spent, never more."""
+    four_days(archive, views)
+    broken = archive.manifest.files()[1]
+    archive.path(broken).write_bytes(b"PAR1 and so on")
+    with capture_logs() as logs:
+        found = read(archive, views)
+    assert (found.coverage.reason, found.coverage.dropped_files, found.coverage.unreadable_files) == (
+        "file_budget",
+        2,
+        1,
+    )
+    assert requests(found) == 3
+    assert [entry["file"] for entry in logs] == [broken.name]
+
+
+def test_files_that_the_library_refuses_are_dropped(archive: Archive, views: sqlite3.Connection) -> None:
+    """Should their bytes be as written and yet no Parquet: a read never fails for it."""
+    four_days(archive, views)
+    file = archive.manifest.files()[0]
+    archive.path(file).write_bytes(b"no parquet at all")
+    forged = archive.sealed(archive.path(file), file.organization_id, file.day, file.number, file.row_count)
+    archive.manifest.change([forged], [file], None)
+    found = read(archive, views)
+    assert (found.coverage.reason, requests(found)) == ("file_budget", 0)
+    assert found.coverage.unreadable_files == found.coverage.dropped_files == 8
+
+
+@settings(max_examples=10)
+@given(st.randoms(use_true_random=False))
+def test_no_damage_makes_a_read_fail(tmp_path_factory: pytest.TempPathFactory, chance: random.Random) -> None:
+    """Bytes that somebody changed: what is told is never more than there was."""
+    views, archive = empty_views(), Archive(tmp_path_factory.mktemp("var"), fingerprint)
+    four_days(archive, views)
+    for file in chance.sample(archive.manifest.files(), 3):
+        data = bytearray(archive.path(file).read_bytes())
+        for _ in range(chance.randint(1, 5)):
+            data[chance.randrange(len(data))] = chance.randrange(256)
+        archive.path(file).write_bytes(data[: chance.randint(0, len(data))])
+    assert requests(read(archive, views)) <= 4
+    archive.close()
+    views.close()

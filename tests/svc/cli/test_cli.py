@@ -1,0 +1,192 @@
+"""Commands as a person types them."""
+
+import json
+import socket
+from pathlib import Path
+
+import click
+import msgspec
+import pytest
+from click.testing import CliRunner
+
+from svc import __version__
+from svc.cli.group import main
+from tests.support import chats, rollouts
+from tests.support.process import init, serving, svc
+from tests.support.transcripts import said, user
+
+PROMPT = "Fix the crash in src/parser.py when the input is empty: return an empty list. Run pytest before you stop."
+
+
+def run(*arguments: str, stdin: str | None = None) -> str:
+    """Run a command that must succeed; what it prints."""
+    result = CliRunner().invoke(main, arguments, input=stdin)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    """`svc --version`."""
+    assert __version__ in run("--version")
+
+
+def _commands(command: click.Command, path: tuple[str, ...]) -> list[tuple[str, ...]]:
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        found = {name: command.get_command(context, name) for name in command.list_commands(context)}
+        return [each for name, sub in found.items() if sub is not None for each in _commands(sub, (*path, name))]
+    return [path]
+
+
+HELP_COLUMNS = 80
+
+
+@pytest.mark.parametrize("path", _commands(main, ()), ids=" ".join)
+def test_every_command_has_help_with_an_example(path: tuple[str, ...]) -> None:
+    """Help fits a narrow terminal, and shows one way to type it in a line of its own, which can be copied."""
+    lines = run(*path, "--help").splitlines()
+    assert max(map(len, lines)) <= HELP_COLUMNS
+    assert [line for line in lines if line.startswith("  Example: ")]
+
+
+@pytest.mark.parametrize("path", [(), *sorted({path[:-1] for path in _commands(main, ())} - {()})], ids=" ".join)
+def test_a_list_of_commands_says_of_each_what_it_does(path: tuple[str, ...]) -> None:
+    """No sentence is cut off."""
+    assert "..." not in run(*path, "--help").partition("Commands:")[2]
+
+
+def test_grade_reads_standard_input_and_quotes_what_it_found() -> None:
+    """JSON for scripts: status, intent, score, letter, and each habit with its why."""
+    graded = json.loads(run("grade", "--json", stdin=PROMPT))
+    assert graded["status"] == "ok"
+    assert graded["score"] > 50
+    concrete = next(habit for habit in graded["habits"] if habit["boolean"] == "references_concrete")
+    assert (concrete["earned"], concrete["quoted"]) == (True, "src/parser.py")
+    assert all(habit["why"] for habit in graded["habits"])
+
+
+def test_grade_reads_a_file_for_a_person(tmp_path: Path) -> None:
+    """A letter, a number, and advice for what was missed."""
+    (tmp_path / "prompt.txt").write_text(PROMPT)
+    shown = run("grade", str(tmp_path / "prompt.txt"))
+    assert "of 100" in shown
+    assert "src/parser.py" in shown
+
+
+@pytest.mark.parametrize("stdin", ["", "   \n"])
+def test_grade_of_nothing_says_so(stdin: str) -> None:
+    """One sentence and exit code 1, no traceback."""
+    result = CliRunner().invoke(main, ["grade"], input=stdin)
+    assert result.exit_code == 1
+    assert "no prompt" in result.stderr
+
+
+def test_grade_of_bytes_that_are_no_text_does_not_break() -> None:
+    """Whatever comes in, something comes out."""
+    result = CliRunner().invoke(main, ["grade", "--json"], input=bytes(range(256)))
+    assert result.exit_code == 0
+
+
+def test_judge_answers_in_the_shape_of_labels(tmp_path: Path) -> None:
+    """One JSON line an item: prompts with status, intent and booleans; sessions with their arcs."""
+    prompts = tmp_path / "prompts.jsonl"
+    prompts.write_text(json.dumps({"id": "p1", "earlier_turns": [], "prompt": PROMPT}) + "\n")
+    label = json.loads(run("judge", "prompts", str(prompts), "--json"))
+    assert label["id"] == "p1"
+    assert label["label"]["status"] == "ok"
+    assert set(label["label"]) == {"status", "intent", *_BOOLEANS}
+    sessions = tmp_path / "sessions.jsonl"
+    sessions.write_text(json.dumps({"session": "s1", "turns": [{"turn": 1, "prompt": PROMPT}]}) + "\n")
+    judged = json.loads(run("judge", "sessions", str(sessions), "--json"))
+    assert [(arc["start"], arc["end"]) for arc in judged["arcs"]] == [(1, 1)]
+
+
+_BOOLEANS = (
+    "goal_explicit",
+    "scope_bounded",
+    "references_concrete",
+    "context_sufficient",
+    "verification_requested",
+    "root_cause_oriented",
+    "plan_first",
+)
+
+
+def test_judge_names_the_line_it_cannot_read(tmp_path: Path) -> None:
+    """What came before is answered; then one sentence and exit code 1."""
+    prompts = tmp_path / "prompts.jsonl"
+    prompts.write_text(json.dumps({"id": "p1", "prompt": PROMPT}) + "\n{torn\n")
+    result = CliRunner().invoke(main, ["judge", "prompts", str(prompts)])
+    assert result.exit_code == 1
+    assert '"p1"' in result.stdout
+    assert "2" in result.stderr
+
+
+def test_a_folder_without_data_is_said_so(tmp_path: Path) -> None:
+    """Commands that need data say what to run first."""
+    result = CliRunner().invoke(main, ["key", "list", "--var", str(tmp_path / "none")])
+    assert result.exit_code == 1
+    assert "svc init" in result.stderr
+
+
+@pytest.mark.process
+def test_importing_under_a_running_server_and_again_without_it(tmp_path: Path) -> None:
+    """Both ways reach the same log; the second time everything is known."""
+    made = init(tmp_path / "var")
+    folder = tmp_path / "projects"
+    folder.mkdir()
+    lines = (
+        user("u1", 0, PROMPT),
+        said("a1", 20, "Done, all tests pass.", stop_reason="end_turn"),
+        user("u2", 120, "thanks, now add a changelog entry"),
+    )
+    (folder / "session.jsonl").write_text("".join(json.dumps(each) + "\n" for each in lines) + "{torn\n")
+    arguments = ("import", "claude-code", folder, "--var", tmp_path / "var", "--json")
+    with serving(tmp_path / "var", made["key"]) as server:
+        first = msgspec.json.decode(svc(*arguments).stdout)
+        assert (first["prompts"], first["known"], len(first["torn"])) == (2, 0, 1)
+        assert len(server.api.get("/v1/score_v3/realtime/sub-sessions").json()) >= 1
+        assert server.stop() == 0
+    second = msgspec.json.decode(svc(*arguments).stdout)
+    assert (second["created"], second["known"]) == (0, first["created"])
+
+
+@pytest.mark.process
+def test_a_start_that_cannot_be_is_one_sentence_that_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A port that is taken, a file where the folder should be, a certificate that is not there or is none."""
+    plain = tmp_path / "plain"
+    plain.write_text("no folder, no certificate")
+    free = ("--intake", "127.0.0.1:0", "--api", "127.0.0.1:0")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        busy = f"127.0.0.1:{taken.getsockname()[1]}"
+        cases = (
+            (("--var", "a", "--intake", "127.0.0.1:0", "--api", busy), f"cannot listen on {busy}"),
+            (("--var", "plain", *free), "choose another with --var"),
+            (("--var", "plain/sub", *free), "choose another with --var"),
+            (("--var", "b", *free, "--tls-certificate", "none", "--tls-key", "none"), "no file none"),
+            (("--var", "c", *free, "--tls-certificate", "plain", "--tls-key", "plain"), "cannot be used together"),
+        )
+        monkeypatch.chdir(tmp_path)
+        for arguments, sentence in cases:
+            done = svc("serve", *arguments, check=False)
+            assert done.returncode == 1
+            assert sentence in done.stderr
+            assert "Traceback" not in done.stderr
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("agent", ["codex", "gemini"])
+def test_importing_another_agents_sessions_twice(tmp_path: Path, agent: str) -> None:
+    """As Claude Code's: the second time everything is known."""
+    init(tmp_path / "var")
+    if agent == "codex":
+        rollouts.write(tmp_path / "kept", [rollouts.meta(), *rollouts.turn(10), b"{torn\n"])
+    else:
+        chats.write(tmp_path / "kept", chats.lines(*chats.exchange(10), b"{torn\n"))
+    arguments = ("import", agent, tmp_path / "kept", "--var", tmp_path / "var", "--json")
+    first = msgspec.json.decode(svc(*arguments).stdout)
+    assert (first["prompts"], first["requests"], first["tool_calls"], len(first["torn"])) == (1, 3, 2, 1)
+    second = msgspec.json.decode(svc(*arguments).stdout)
+    assert (second["created"], second["known"]) == (0, first["created"])

@@ -1,0 +1,106 @@
+"""What commands show fits whoever looks: a terminal, a pipe; and they take people by name or by id."""
+
+from collections.abc import Sequence
+from uuid import uuid4
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+
+from svc.cli.access import NotFound, chosen
+from svc.cli.common import counted, minute, show_fields, show_table
+from svc.cli.group import main
+
+ID = "5f0c1a52-9d1e-4c0b-8f0e-2f6f0a3c7b11"
+HEAD = ("developer", "id", "note")
+ROW = ("kim@example.org", ID, "a long note that goes on and on, far beyond the last column of a terminal [/b]")
+
+
+def shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], columns: int, terminal: bool) -> str:
+    """A table on something of so many columns."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("TTY_COMPATIBLE", "1" if terminal else "0")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: terminal)
+    show_table(HEAD, [ROW])
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("columns", "terminal"), [(80, True), (200, True), (80, False), (20, False)])
+def test_no_field_is_ever_cut_or_broken(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], columns: int, terminal: bool
+) -> None:
+    """Each can be copied as a whole, brackets in it too; on a narrow terminal a record is a list."""
+    out = shown(monkeypatch, capsys, columns, terminal)
+    assert all(field in out for field in ROW)
+    assert ("│" in out) is not (terminal and columns == 80)
+
+
+def test_fields_without_a_value_are_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    """And the others stand below each other."""
+    show_fields([("name", "Kim"), ("left", ""), ("language", "ko")])
+    assert capsys.readouterr().out == "name      Kim\nlanguage  ko\n"
+
+
+def test_times_are_shown_to_the_minute() -> None:
+    """In UTC; none where there is none."""
+    assert minute("2026-11-22T07:44:54.664405Z") == "2026-11-22 07:44Z"
+    assert minute(None) == ""
+
+
+class Somebody(msgspec.Struct):
+    """Who may be named."""
+
+    id: str
+    name: str
+
+
+KIM, ANA, SECOND = Somebody(ID, "Kim"), Somebody(str(uuid4()), "ana@example.org"), Somebody(str(uuid4()), "Kim")
+
+
+@pytest.mark.parametrize(
+    ("known", "named", "found"),
+    [
+        ([KIM, ANA], ID, KIM),
+        ([KIM, ANA], ID.upper(), KIM),
+        ([KIM, ANA], "Kim", KIM),
+        ([KIM, ANA], "kim", KIM),
+        ([KIM, ANA], "Ana@example.org", ANA),
+        ([KIM, SECOND], ID, KIM),
+        ([KIM], None, KIM),
+    ],
+)
+def test_a_person_is_found_by_id_or_name(known: Sequence[Somebody], named: str | None, found: Somebody) -> None:
+    """An e-mail address is a name like any other; the only one need not be named."""
+    assert chosen("developer", known, [each.name for each in known], named) is found
+
+
+@pytest.mark.parametrize(
+    ("known", "named", "told"),
+    [
+        ([KIM, ANA], "Bo", "there is no developer 'Bo'; there is Kim, ana@example.org (`svc developer list`"),
+        ([KIM, SECOND], "Kim", f"2 developers are called 'Kim'; use the id: {KIM.id}, {SECOND.id}"),
+        ([KIM, ANA], None, "say which one (--developer), by its name or id: Kim, ana@example.org"),
+        ([Somebody(str(number), f"n{number}") for number in range(12)], "Bo", "n9 and 2 more"),
+        ([], "Bo", "there is none"),
+    ],
+)
+def test_who_is_not_found_is_said_with_whom_there_is(known: Sequence[Somebody], named: str | None, told: str) -> None:
+    """What to type instead stands in the sentence."""
+    with pytest.raises(NotFound) as error:
+        chosen("developer", known, [each.name for each in known], named)
+    assert told in str(error.value)
+
+
+@pytest.mark.parametrize("agent", ["claude-code", "codex", "gemini"])
+def test_an_import_of_a_folder_that_is_not_there_says_where_it_looked_and_what_to_do(agent: str) -> None:
+    """Before anything is opened."""
+    result = CliRunner().invoke(main, ["import", agent], env={"HOME": "/nowhere", "CLAUDE_CONFIG_DIR": ""})
+    assert result.exit_code == 1
+    assert "/nowhere/." in result.stderr
+    assert f"svc connect {agent}" in result.stderr
+
+
+def test_things_are_counted_as_they_are_spoken_of() -> None:
+    """One is no plural."""
+    assert [counted(number, "file") for number in (0, 1, 2, 1_000)] == ["0 files", "1 file", "2 files", "1,000 files"]

@@ -1,0 +1,203 @@
+"""The bundled sample transcripts."""
+
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from io import StringIO
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from aggregates.capture.events import PromptCaptured, RecordsCaptured
+from aggregates.event import Digester, Scope
+from aggregates.records.record import Record
+from svc.cli.common import drawn
+from svc.cli.demo import headline
+from svc.demo.demo import write_transcripts
+from svc.importing.claude_code import Seen, TranscriptReader
+from svc.importing.exchange import Exchange
+from svc.importing.importer import ImportReport, import_claude_code
+from tests.support.captures import Actor
+from tests.support.log import ANA, named
+
+WEDNESDAY_NOON = datetime(2026, 11, 18, 12, 0, tzinfo=UTC)
+MONDAY = datetime(2026, 11, 16, tzinfo=UTC)
+
+
+def microseconds(moment: datetime) -> int:
+    """Since 1970."""
+    return round(moment.timestamp() * 1_000_000)
+
+
+def written(folder: Path, now: datetime = WEDNESDAY_NOON) -> dict[str, Path]:
+    """The sample as of a moment."""
+    return write_transcripts(folder, now_us=microseconds(now))
+
+
+def exchanges(folder: Path) -> list[Exchange]:
+    """Every exchange under a folder; no line is torn."""
+    seen, found = Seen(), []
+    for file in sorted(folder.rglob("*.jsonl"), key=lambda file: file.name.startswith("agent-")):
+        reader = TranscriptReader(file.name, file.stem, seen)
+        with file.open("rb") as lines:
+            found += list(reader.read(lines))
+        assert reader.torn == []
+    return found
+
+
+def in_time(found: list[Exchange]) -> list[str]:
+    """The sessions of exchanges as they follow each other."""
+    ordered = sorted(found, key=lambda each: each.last_us)
+    return [session for session, _ in groupby(ordered, lambda each: each.agent_session_id)]
+
+
+def records(folder: Path) -> list[Record]:
+    """Every record under a folder."""
+    return [draft.record for exchange in exchanges(folder) for draft in exchange.drafts]
+
+
+async def imported(folder: Path, actor: Actor) -> ImportReport:
+    """The sample through the import."""
+    scope, now_us = Scope(named("acme"), ANA), microseconds(WEDNESDAY_NOON)
+    digester = Digester(b"key")
+    return await import_claude_code(
+        folder, actor.send, lambda progress: None, scope=scope, digester=digester, now_us=now_us
+    )
+
+
+def test_it_is_a_few_weeks_of_two_developers(tmp_path: Path) -> None:
+    """Twenty to thirty sessions over four weeks, in two projects, with two models."""
+    folders = written(tmp_path)
+    assert list(folders) == ["Ana", "Ben"]
+    found = exchanges(tmp_path)
+    sessions = {exchange.agent_session_id for exchange in found}
+    assert 20 <= len(sessions) <= 30
+    weeks = {(microseconds(MONDAY) - exchange.last_us) // (7 * 86_400_000_000) for exchange in found}
+    assert weeks == {-1, 0, 1, 2}
+    assert len({record.model for record in records(tmp_path)} - {None}) == 2
+    assert len({exchange.prompt.cwd for exchange in found if exchange.prompt}) == 4
+
+
+def test_it_holds_everything_that_can_happen(tmp_path: Path) -> None:
+    """Failed and passed checks, commits, a refusal, an interruption, an API error, a sub-agent, a clear."""
+    written(tmp_path)
+    kinds = Counter(record.kind for record in records(tmp_path))
+    assert {"request", "error", "tool", "rejection", "interruption", "session_start", "subagent"} <= set(kinds)
+    commands = [draft.command or "" for exchange in exchanges(tmp_path) for draft in exchange.drafts]
+    for expected in ("pytest", "npm test", "git commit", "gh pr create", "git revert", "git checkout --"):
+        assert any(expected in command for command in commands)
+    outcomes = {record.ok for record in records(tmp_path) if record.tool == "Bash"}
+    assert outcomes == {True, False, None}
+    assert {record.source for record in records(tmp_path) if record.kind == "session_start"} == {
+        "startup",
+        "clear",
+    }
+    prompts = [exchange.prompt.text for exchange in exchanges(tmp_path) if exchange.prompt]
+    assert {"/clear", "! git status"} <= set(prompts)
+    assert all(exchange.finished for exchange in exchanges(tmp_path))
+
+
+def test_the_same_moment_gives_the_same_bytes(tmp_path: Path) -> None:
+    """No chance, no clock."""
+    for name in ("one", "two"):
+        written(tmp_path / name)
+    files = sorted(path.relative_to(tmp_path / "one") for path in (tmp_path / "one").rglob("*.jsonl"))
+    assert files
+    for file in files:
+        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        MONDAY + timedelta(hours=2),
+        MONDAY + timedelta(hours=8),
+        MONDAY + timedelta(days=1, hours=10, minutes=6),
+        MONDAY + timedelta(days=2, hours=12),
+        MONDAY + timedelta(days=6, hours=23),
+    ],
+    ids=["monday night", "monday morning", "tuesday", "wednesday", "sunday"],
+)
+def test_each_developer_has_three_sessions_in_a_week_of_two_hours(tmp_path: Path, now: datetime) -> None:
+    """They end long enough before now to be judged."""
+    for folder in written(tmp_path, now).values():
+        found = exchanges(folder)
+        assert len({each.agent_session_id for each in found if each.last_us >= microseconds(MONDAY)}) == 3
+        assert microseconds(now) - max(each.last_us for each in found) >= 30 * 60 * 1_000_000
+
+
+def test_sessions_that_are_moved_stay_apart_and_in_their_order(tmp_path: Path) -> None:
+    """Just after midnight all of the last week lies in the week before."""
+    moved = exchanges(written(tmp_path / "moved", MONDAY + timedelta(minutes=1))["Ben"])
+    planned = exchanges(written(tmp_path / "planned", MONDAY + timedelta(days=6))["Ben"])
+    assert max(each.last_us for each in moved) < microseconds(MONDAY)
+    assert in_time(moved) == in_time(planned)
+
+
+async def test_it_imports_without_a_word(tmp_path: Path) -> None:
+    """Nothing is refused, torn or left; a second import adds nothing."""
+    actor = Actor()
+    folder = written(tmp_path)["Ana"]
+    report = await imported(folder, actor)
+    assert (report.refused, report.torn, report.unfinished) == ([], [], 0)
+    prompts = [event for event in actor.events if isinstance(event, PromptCaptured)]
+    assert report.prompts == len(prompts) == 27
+    assert report.responses > 20
+    side = [each for event in actor.events if isinstance(event, RecordsCaptured) for each in event.records]
+    assert {record.prompt_id is not None for record in side if record.sidechain} == {True}
+    again = await imported(folder, actor)
+    assert again.created == 0
+
+
+def test_what_is_finished_stays_as_it_is_however_far_a_file_is_read(tmp_path: Path) -> None:
+    """Every prefix of a sample gives the exchanges of the whole file, as far as they are finished."""
+    written(tmp_path)
+    for file in tmp_path.rglob("*.jsonl"):
+        lines = file.read_bytes().splitlines(keepends=True)
+        whole = list(TranscriptReader("", "", Seen()).read(lines))
+        for length in range(0, len(lines), 3):
+            part = list(TranscriptReader("", "", Seen()).read(lines[:length]))
+            done = [exchange for exchange in part if exchange.finished]
+            assert done == whole[: len(done)]
+
+
+def test_a_figure_over_nothing_is_none() -> None:
+    """A month without any work has no rate, a goal of which no cost is known none of nought; a real nought is one."""
+    score = {
+        "svc_score": 0.0,
+        "letter_grade": "F",
+        "personal_tier": "starting",
+        "crushed_count": 0,
+        "total_count": 2,
+        "sparkline": [0.0, 50.0, 0.0, 0.0],
+        "sparkline_counts": [0, 4, 3, 2],
+    }
+    tokens = {"crush_weight": 0.0, "crush_weight_count": 0, "tpt": 0.0, "request_count": 0}
+    figures = {
+        "score": score,
+        "speed": {"ttc_median_seconds": 0.0, "cspw": 0},
+        "tokens": tokens | {"cpcs_estimate": 0.0, "cpcs_count": 0},
+        "insight/summary": {"apg_current": None, "sample_count": 0},
+    }
+    console = Console(record=True, width=100, file=StringIO())
+    console.print(headline(figures))
+    lines = [" ".join(line.split()) for line in console.export_text().splitlines()]
+    assert lines == [
+        "Average prompt grade not known over 0 prompts",
+        "Completion rate 0 % F, 0 of 2 goals reached",
+        "Tier starting last four months – 50 0 0",
+        "Median time to goal not known 0 this month",
+        "Tokens per goal not known not known",
+        "Cost per goal not known over 0 of 0 goals",
+    ]
+
+
+def test_a_picture_fetches_nothing() -> None:
+    """No font, no style; who looks at it tells nobody."""
+    console = Console(record=True, width=40, file=StringIO())
+    console.print("[bold]shown[/bold]")
+    picture = drawn(console, "svc demo")
+    assert "shown" in picture
+    assert "@font-face" not in picture
+    assert "cdnjs" not in picture

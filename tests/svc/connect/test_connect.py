@@ -1,0 +1,371 @@
+"""`svc connect` and `svc disconnect` in a home folder of their own, without a server."""
+
+import errno
+import json
+import os
+import stat
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from svc.cli.group import main
+from svc.connect.agents import Target, plans
+from svc.connect.changes import Append
+from svc.hook.captures import Captured
+from svc.hook.machine import connection_folder
+from svc.hook.outbox import Outbox
+
+KEY = "svc_" + "k" * 43
+URL = "http://127.0.0.1:9"
+CLAUDE = '{\n  "model": "opus",\n  "hooks": {\n    "Stop": []\n  }\n}'
+CODEX = '# mine\nmodel = "gpt"  # large\n'
+HOOKS = '{"hooks": {"Stop": []}}\n'
+GEMINI = '{\n\t"ui": {"theme": "dark"}\n}\n'
+ENV = "GEMINI_API_KEY=abc"
+BEFORE = {
+    "claude-code": {".claude/settings.json": CLAUDE},
+    "codex": {".codex/config.toml": CODEX, ".codex/hooks.json": HOOKS},
+    "gemini": {".gemini/settings.json": GEMINI, ".gemini/.env": ENV},
+}
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home folder that nobody else knows."""
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "SVC_KEY", "SVC_URL"):
+        monkeypatch.delenv(name, raising=False)
+    folder = tmp_path / "home"
+    folder.mkdir()
+    monkeypatch.setenv("HOME", str(folder))
+    return folder
+
+
+def run(*arguments: str) -> Result:
+    """Run a command, whatever comes of it."""
+    return CliRunner().invoke(main, arguments)
+
+
+def connect(agent: str, *more: str, key: str = KEY) -> Result:
+    """Connect without asking a server; it must succeed."""
+    result = run("connect", agent, "--url", URL, "--key", key, "--offline", *more)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def disconnect(agent: str, *more: str) -> Result:
+    """It must succeed."""
+    result = run("disconnect", agent, *more)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def lay_out(home: Path, agent: str, mode: int = 0o644) -> dict[Path, str]:
+    """An agent's files as they were."""
+    files = {home / name: text for name, text in BEFORE[agent].items()}
+    for path, text in files.items():
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+        path.chmod(mode)
+    return files
+
+
+def settings(path: Path) -> Any:
+    """What stands in a JSON file."""
+    return json.loads(path.read_text())
+
+
+def mode_of(path: Path) -> int:
+    """Its rights."""
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.mark.parametrize("agent", BEFORE)
+@pytest.mark.parametrize("mode", [0o644, 0o600])
+def test_files_come_back_byte_for_byte_with_their_rights(home: Path, agent: str, mode: int) -> None:
+    """Whatever was in them."""
+    files = lay_out(home, agent, mode)
+    connect(agent)
+    assert all(path.read_text() != text for path, text in files.items())
+    disconnect(agent)
+    assert {path: path.read_text() for path in files} == files
+    assert {mode_of(path) for path in files} == {mode}
+
+
+@pytest.mark.parametrize("agent", BEFORE)
+def test_files_that_were_not_there_go_again(home: Path, agent: str) -> None:
+    """What stays are folders and copies."""
+    connect(agent)
+    files = [home / name for name in BEFORE[agent]]
+    assert all(path.exists() for path in files)
+    disconnect(agent)
+    assert [path for path in files if path.exists()] == []
+
+
+@pytest.mark.parametrize("agent", BEFORE)
+def test_connecting_twice_is_connecting_once(home: Path, agent: str) -> None:
+    """The same bytes, and the first state is still what comes back."""
+    files = lay_out(home, agent)
+    connect(agent)
+    once = {path: path.read_text() for path in files}
+    assert "nothing changes" in connect(agent).output
+    assert {path: path.read_text() for path in files} == once
+    disconnect(agent)
+    assert {path: path.read_text() for path in files} == files
+
+
+def test_claude_code_gets_its_telemetry_and_hooks(home: Path) -> None:
+    """Prompt text and tool details are on; what was there stays."""
+    lay_out(home, "claude-code")
+    connect("claude-code")
+    known = settings(home / ".claude/settings.json")
+    assert known["model"] == "opus"
+    assert known["env"] == {
+        "CLAUDE_CODE_ENABLE_TELEMETRY": "1",
+        "OTEL_LOGS_EXPORTER": "otlp",
+        "OTEL_METRICS_EXPORTER": "otlp",
+        "OTEL_EXPORTER_OTLP_PROTOCOL": "http/json",
+        "OTEL_EXPORTER_OTLP_ENDPOINT": URL,
+        "OTEL_EXPORTER_OTLP_HEADERS": f"Authorization=Bearer {KEY}",
+        "OTEL_LOG_USER_PROMPTS": "1",
+        "OTEL_LOG_TOOL_DETAILS": "1",
+    }
+    events = ("Stop", "SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure", "SessionEnd")
+    assert tuple(known["hooks"]) == events
+    (command,) = known["hooks"]["UserPromptSubmit"][0]["hooks"]
+    assert command["command"].endswith("hook claude-code || true")
+
+
+def test_codex_gets_its_telemetry_and_hooks(home: Path) -> None:
+    """Each endpoint is a whole URL; comments stay."""
+    lay_out(home, "codex")
+    connect("codex")
+    text = (home / ".codex/config.toml").read_text()
+    assert text.startswith(CODEX)
+    otel = tomllib.loads(text)["otel"]
+    assert otel["log_user_prompt"] is True
+    assert otel["exporter"]["otlp-http"] == {
+        "endpoint": f"{URL}/v1/logs",
+        "protocol": "json",
+        "headers": {"authorization": f"Bearer {KEY}"},
+    }
+    hooks = settings(home / ".codex/hooks.json")
+    assert set(hooks) == {"hooks"}
+    assert set(hooks["hooks"]) == {"Stop", "SessionStart", "UserPromptSubmit", "SessionEnd"}
+
+
+def test_gemini_gets_its_telemetry_and_hooks(home: Path) -> None:
+    """The key goes into its .env file, for it has no setting for a header; hooks have milliseconds."""
+    lay_out(home, "gemini")
+    connect("gemini")
+    known = settings(home / ".gemini/settings.json")
+    assert (known["ui"], known["telemetry"]["otlpEndpoint"]) == ({"theme": "dark"}, URL)
+    assert known["hooks"]["BeforeAgent"][0]["hooks"][0]["timeout"] == 5000
+    header = f"OTEL_EXPORTER_OTLP_HEADERS=Authorization=Bearer%20{KEY}"
+    assert (home / ".gemini/.env").read_text() == f"{ENV}\n{header}\n"
+
+
+def test_hooks_stand_alike_in_a_file_of_one_line(home: Path) -> None:
+    """The first that is put in is no measure for the others but as deep as it stands."""
+    (home / ".gemini").mkdir()
+    path = home / ".gemini/settings.json"
+    path.write_text('{"hooks":{}}\n')
+    connect("gemini")
+    events = settings(path)["hooks"]
+    indents = {
+        line[: len(line) - len(line.lstrip())]
+        for line in path.read_text().splitlines()
+        if line.strip().partition('":')[0][1:] in events
+    }
+    assert (len(events) > 2, indents) == (True, {"    "})
+
+
+def test_a_disconnect_names_the_folder_in_which_the_copies_lie(home: Path) -> None:
+    """Not the one above it, which holds the outbox."""
+    lay_out(home, "claude-code")
+    connect("claude-code")
+    folder = home / ".local/state/svc/claude-code/backups"
+    assert f"copies of the files lie in {folder}\n" in disconnect("claude-code").output
+    assert list(folder.iterdir())
+
+
+def test_a_reader_that_is_gone_is_no_error_of_a_file(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As behind `| head -1`: nothing is said."""
+
+    def gone(*_: object, **__: object) -> None:
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+    monkeypatch.setattr("svc.cli.connecting._tell", gone)
+    result = run("connect", "codex", "--key", KEY, "--offline", "--dry-run")
+    assert (result.exit_code, result.output) == (1, "")
+
+
+def test_what_was_edited_since_keeps_the_edit(home: Path) -> None:
+    """As Claude Code writes its settings anew: only what is ours goes."""
+    lay_out(home, "claude-code")
+    connect("claude-code")
+    path = home / ".claude/settings.json"
+    known = settings(path)
+    known["model"] = "sonnet"
+    known["env"]["OTEL_LOG_TOOL_DETAILS"] = "0"
+    path.write_text(json.dumps(known))
+    assert "env.OTEL_LOG_TOOL_DETAILS was changed since" in disconnect("claude-code").output
+    assert settings(path) == {"model": "sonnet", "hooks": {"Stop": []}, "env": {"OTEL_LOG_TOOL_DETAILS": "0"}}
+
+
+def test_another_key_takes_the_place_of_the_first(home: Path) -> None:
+    """And what comes back is what there was before both."""
+    files = lay_out(home, "claude-code")
+    connect("claude-code")
+    connect("claude-code", key="gck_" + "n" * 43)
+    text = (home / ".claude/settings.json").read_text()
+    assert KEY not in text
+    assert text.count("hook claude-code") == 6
+    disconnect("claude-code")
+    assert {path: path.read_text() for path in files} == files
+
+
+def test_without_hooks_the_plugin_brings_them(home: Path) -> None:
+    """Those that an earlier connect wrote go."""
+    lay_out(home, "codex")
+    connect("codex")
+    connect("codex", "--no-hooks")
+    assert (home / ".codex/hooks.json").read_text() == HOOKS
+    disconnect("codex")
+    assert (home / ".codex/config.toml").read_text() == CODEX
+
+
+def test_only_the_owner_reads_a_file_with_a_key(home: Path) -> None:
+    """Nor the copy, nor what svc remembers."""
+    files = lay_out(home, "gemini")
+    connect("gemini")
+    assert {path.name: oct(mode_of(path)) for path in files} == {"settings.json": "0o644", ".env": "0o600"}
+    own = [path for folder in (".config/svc", ".local/state/svc") for path in (home / folder).rglob("*")]
+    assert {mode_of(path) for path in own if path.is_file()} == {0o600}
+    assert {mode_of(path) for path in own if path.is_dir()} == {0o700}
+
+
+def test_a_link_stays_a_link(home: Path, tmp_path: Path) -> None:
+    """What it leads to is changed and given back."""
+    real = tmp_path / "dotfiles.json"
+    real.write_text(CLAUDE)
+    (home / ".claude").mkdir()
+    link = home / ".claude/settings.json"
+    link.symlink_to(real)
+    connect("claude-code")
+    assert link.is_symlink()
+    assert KEY in real.read_text()
+    disconnect("claude-code")
+    assert (link.is_symlink(), real.read_text()) == (True, CLAUDE)
+
+
+def test_a_dry_run_changes_nothing(home: Path) -> None:
+    """It shows the change, and never a key."""
+    files = lay_out(home, "claude-code")
+    shown = connect("claude-code", "--dry-run").output
+    assert '+    "OTEL_LOG_USER_PROMPTS": "1"' in shown
+    assert "text of your prompts" in shown
+    assert KEY not in shown
+    assert {path: path.read_text() for path in files} == files
+    assert not (home / ".config").exists()
+
+
+def test_the_folders_that_agents_know_are_respected(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CLAUDE_CONFIG_DIR and CODEX_HOME."""
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex"))
+    connect("claude-code")
+    connect("codex")
+    assert (tmp_path / "claude/settings.json").exists()
+    assert (tmp_path / "codex/config.toml").exists()
+    assert [path.name for path in home.iterdir() if path.name in (".claude", ".codex")] == []
+
+
+def test_a_project_has_a_connection_of_its_own(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the file that is not shared with others, beside that of the user."""
+    project = tmp_path / "shop"
+    project.mkdir()
+    monkeypatch.chdir(project)
+    connect("claude-code", "--scope", "project")
+    connect("claude-code")
+    command = settings(project / ".claude/settings.local.json")["hooks"]["Stop"][0]["hooks"][0]["command"]
+    assert "--connection claude-code-" in command
+    disconnect("claude-code", "--scope", "project")
+    assert not (project / ".claude/settings.local.json").exists()
+    assert (home / ".claude/settings.json").exists()
+    result = run("connect", "codex", "--scope", "project", "--key", KEY, "--offline")
+    assert "--scope user" in result.output
+
+
+def test_doctor_says_what_to_do_for_each_finding(home: Path) -> None:
+    """Settings that were lost, a hook command that is gone, a file that others may read, a server that is down."""
+    connect("claude-code")
+    path = home / ".claude/settings.json"
+    known = settings(path)
+    del known["env"]["OTEL_LOG_USER_PROMPTS"]
+    known["disableAllHooks"] = True
+    path.write_text(json.dumps(known))
+    path.chmod(0o644)
+    result = run("doctor", "--json")
+    assert result.exit_code == 1
+    findings = [each for each in json.loads(result.output)[0]["findings"] if each["level"] != "ok"]
+    assert all(each["to_do"] for each in findings)
+    texts = " / ".join(each["text"] for each in findings)
+    for part in ("lost or changed: env.OTEL_LOG_USER_PROMPTS", "others may read", "switched off", "cannot be reached"):
+        assert part in texts
+    assert KEY not in result.output
+
+
+def test_a_folder_that_takes_no_new_file_still_has_its_file_written(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A settings file that is mounted by itself cannot be replaced, only overwritten."""
+    lay_out(home, "claude-code")
+
+    def busy(*_: object) -> None:
+        raise OSError(16, os.strerror(16))
+
+    monkeypatch.setattr("svc.connect.changes._replace", busy)
+    connect("claude-code")
+    assert KEY in (home / ".claude/settings.json").read_text()
+    disconnect("claude-code")
+    assert (home / ".claude/settings.json").read_text() == CLAUDE
+
+
+def test_what_waits_for_one_server_goes_to_another_only_with_a_word(home: Path) -> None:
+    """It is somebody's text; nor does it lie around unsaid."""
+    connect("claude-code")
+    Outbox(connection_folder("claude-code")).accept(Captured("/v1/prompts", {}))
+    assert "captures wait" not in connect("claude-code").output
+    other = run("connect", "claude-code", "--url", "http://127.0.0.1:10", "--key", KEY, "--offline")
+    assert "1 captures wait" in other.output
+    assert "will be sent to http://127.0.0.1:10" in other.output
+    assert "1 captures wait" in disconnect("claude-code").output
+
+
+def test_a_hook_whose_program_is_gone_disturbs_nobody(home: Path, tmp_path: Path) -> None:
+    """Its command ends well all the same."""
+    (plan,) = plans(Target("claude-code", URL, KEY, (str(tmp_path / "gone"), "hook")), "user", home)
+    lines = {each.value["hooks"][0]["command"] for each in plan.changes if isinstance(each, Append)}
+    assert [subprocess.run(line, shell=True, capture_output=True).returncode for line in lines] == [0]
+
+
+def test_the_one_file_binary_lays_down_a_small_program_for_hooks(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unpacking all of itself takes longer than a hook may."""
+    (tmp_path / "svc-hook").write_text("#!/bin/sh\n")
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    monkeypatch.setattr(sys, "_MEIPASS", str(tmp_path), raising=False)
+    connect("claude-code")
+    laid_down = home / ".local/state/svc/bin/svc-hook"
+    assert mode_of(laid_down) == 0o700
+    command = settings(home / ".claude/settings.json")["hooks"]["Stop"][0]["hooks"][0]["command"]
+    assert command == f"{laid_down} hook claude-code || true"
+    assert (home / ".config/svc/program").read_text() == f"{laid_down}\n"

@@ -1,0 +1,91 @@
+"""What `svc connect` refuses, in one sentence and with every file as it was."""
+
+from pathlib import Path
+
+import pytest
+
+from svc.connect.agents import FilePlan
+from svc.connect.changes import FileRefused, Put
+from svc.connect.connecting import connected, write
+from tests.svc.connect.test_connect import KEY, URL, home, lay_out, run
+
+__all__ = ["home"]
+
+
+@pytest.mark.parametrize(
+    ("agent", "name", "text", "reason"),
+    [
+        ("claude-code", ".claude/settings.json", '{\n  // mine\n  "a": 1\n}', "line 2"),
+        ("claude-code", ".claude/settings.json", '{"hooks": []}', "hooks is no object"),
+        ("gemini", ".gemini/settings.json", '{"a": 1', "not plain JSON"),
+        ("codex", ".codex/config.toml", "a = = 1", "not TOML"),
+        ("gemini", ".gemini/settings.json", "\ufeff{}", "byte order mark; save it as UTF-8"),
+        ("codex", ".codex/hooks.json", "{} {}", "not plain JSON"),
+    ],
+)
+def test_a_file_that_cannot_be_read_surely_is_refused(
+    home: Path, agent: str, name: str, text: str, reason: str
+) -> None:
+    """One plain sentence; no file of the agent is changed."""
+    (home / name).parent.mkdir()
+    (home / name).write_text(text)
+    result = run("connect", agent, "--key", KEY, "--offline")
+    assert result.exit_code == 1
+    assert (home / name).read_text() == text
+    assert reason in result.output
+    assert "Traceback" not in result.output
+    assert [path.name for path in (home / name).parent.iterdir()] == [Path(name).name]
+
+
+def test_bytes_that_are_no_text_are_refused(home: Path) -> None:
+    """They stay as they are."""
+    (home / ".claude").mkdir()
+    (home / ".claude/settings.json").write_bytes(b'{"a": "\xff"}')
+    assert "not UTF-8" in run("connect", "claude-code", "--key", KEY, "--offline").output
+
+
+def test_a_folder_where_the_file_should_be_is_refused(home: Path) -> None:
+    """So is a link that leads to itself."""
+    (home / ".claude/settings.json").mkdir(parents=True)
+    assert "is no file" in run("connect", "claude-code", "--key", KEY, "--offline").output
+    (home / ".gemini").mkdir()
+    (home / ".gemini/settings.json").symlink_to(home / ".gemini/settings.json")
+    assert run("connect", "gemini", "--key", KEY, "--offline").exit_code == 1
+
+
+def test_a_server_that_is_not_there_changes_nothing(home: Path) -> None:
+    """The sentence says how to go on."""
+    files = lay_out(home, "claude-code")
+    result = run("connect", "claude-code", "--url", URL, "--key", KEY)
+    assert (result.exit_code, "--offline" in result.output) == (1, True)
+    assert {path: path.read_text() for path in files} == files
+    assert not (home / ".config").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("connect", "claude-code"), "a key is needed"),
+        (("connect", "claude-code", "--key", "two words"), "a key is needed"),
+        (("connect", "claude-code", "--key", KEY, "--url", "localhost:4318"), "no address of an intake"),
+        (("connect", "claude-code", "--key", KEY, "--url", "http://h:99999"), "no address of an intake"),
+        (("connect", "claude-code", "--key", KEY, "--url", "http://me:pw@h"), "no address of an intake"),
+        (("disconnect", "claude-code"), "not connected"),
+        (("doctor",), "no agent is connected"),
+    ],
+)
+def test_what_is_missing_is_said(arguments: tuple[str, ...], sentence: str) -> None:
+    """One sentence, exit code 1."""
+    result = run(*arguments)
+    assert (result.exit_code, sentence in result.output) == (1, True), result.output
+
+
+def test_a_file_that_another_program_writes_meanwhile_is_not_overwritten(home: Path) -> None:
+    """What was read is looked at again right before it is written."""
+    path = home / "settings.json"
+    path.write_text("{}")
+    rewrite = connected(FilePlan(path, "json", (Put(("a",), 1),), secret=False), None)
+    path.write_text('{"b": 2}')
+    with pytest.raises(FileRefused, match="just now"):
+        write("claude-code", rewrite)
+    assert path.read_text() == '{"b": 2}'

@@ -1,0 +1,202 @@
+"""Settings texts, changed in single places: what is put in comes out again, and nothing else moves."""
+
+import json
+import tomllib
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svc.connect.changes import Append, Change, Put, apply, undo
+from svc.connect.texts import MISSING, Document, EnvText, JsonText, TomlText, Unreadable
+
+HOOK = {"hooks": [{"type": "command", "command": "svc hook claude-code", "timeout": 5}]}
+JSON_CHANGES: tuple[Change, ...] = (
+    Put(("env", "OTEL_LOGS_EXPORTER"), "otlp"),
+    Put(("env", "OTEL_LOG_USER_PROMPTS"), "1"),
+    Append(("hooks", "Stop"), HOOK),
+    Append(("hooks", "SessionStart"), HOOK),
+)
+EXPORTER = {"otlp-http": {"endpoint": "http://h/v1/logs", "protocol": "json", "headers": {"authorization": "Bearer k"}}}
+TOML_CHANGES = (Put(("otel", "log_user_prompt"), True), Put(("otel", "exporter"), EXPORTER))
+ENV_CHANGES = (Put(("OTEL_EXPORTER_OTLP_HEADERS",), "Authorization=Bearer%20k"),)
+
+JSON_TEXTS = {
+    "empty object": "{}",
+    "with a line end": "{}\n",
+    "two blanks": '{\n  "model": "opus",\n  "env": {\n    "A": "1"\n  }\n}\n',
+    "tabs and no line end": '{\n\t"env": {},\n\t"hooks": {\n\t\t"Stop": []\n\t}\n}',
+    "carriage returns": '{\r\n  "model": "opus"\r\n}\r\n',
+    "one line": '{"model": "opus", "hooks": {"Stop": [{"hooks": []}]}}',
+    "odd numbers": '{"n": 1.50e+05, "big": 123456789012345678901234567890}\n',
+    "odd escapes and blanks": '{"u": "\\u00e9\\/", "é": [1,2 ,3]}\n',
+    "another's telemetry": '{"env": {"OTEL_LOGS_EXPORTER": "console", "OTEL_LOG_USER_PROMPTS": "1"}}\n',
+    "others' hooks": json.dumps(
+        {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say done"}]}]}}, indent=4
+    ),
+}
+TOML_TEXTS = {
+    "empty": "",
+    "comments": '# mine\nmodel = "gpt"   # the big one\n\n[tui]\n# loud\nnotifications = true\n',
+    "no line end": 'model = "gpt"',
+    "otel of another": '[otel]\nenvironment = "prod" # keep\nexporter = "none"\n\n[tui]\nx = 1\n',
+    "otel as keys with dots": 'otel.environment = "prod"\nmodel = "gpt"\n',
+    "a table below otel": '[otel]\nlog_user_prompt = false\n\n[otel.exporter.otlp-http]\nendpoint = "http://o"\n',
+    "lists of tables": '[[skills]]\npath = "a"\n\n[[skills]]\npath = "b"\n\n[projects."/home/ana"]\nx = 1\n',
+    "carriage returns": 'model = "gpt"\r\n\r\n[tui]\r\nx = 1\r\n',
+}
+ENV_TEXTS = {
+    "empty": "",
+    "others": "# keys\nGEMINI_API_KEY=abc\nexport FOO='a b'\n",
+    "no line end": "A=1",
+    "another's header": "A=1\nOTEL_EXPORTER_OTLP_HEADERS=x=y\nB=2\n",
+}
+
+
+def _cases() -> list[Any]:
+    tables: list[tuple[Document, dict[str, str], tuple[Change, ...]]] = [
+        (JsonText(), JSON_TEXTS, JSON_CHANGES),
+        (TomlText(), TOML_TEXTS, TOML_CHANGES),
+        (EnvText(), ENV_TEXTS, ENV_CHANGES),
+    ]
+    return [
+        pytest.param(document, text, changes, id=f"{type(document).__name__}, {name}")
+        for document, texts, changes in tables
+        for name, text in texts.items()
+    ]
+
+
+@pytest.mark.parametrize(("document", "text", "changes"), _cases())
+def test_every_change_stands_in_the_text_afterwards(document: Document, text: str, changes: tuple[Change, ...]) -> None:
+    """And a second time there is nothing to do."""
+    new, _ = apply(document, text, changes)
+    for change in changes:
+        found = document.get(new, change.path)
+        assert change.value in found if isinstance(change, Append) else found == change.value
+    assert apply(document, new, changes) == (new, ())
+
+
+@pytest.mark.parametrize(("document", "text", "changes"), _cases())
+def test_undone_the_values_are_what_they_were(document: Document, text: str, changes: tuple[Change, ...]) -> None:
+    """By keys, as in a file that was edited since; an untouched one gets its bytes back from its copy."""
+    new, done = apply(document, text, changes)
+    back, left = undo(document, new, done)
+    assert left == []
+    assert _values(document, back) == _values(document, text)
+
+
+@pytest.mark.parametrize("text", JSON_TEXTS.values(), ids=JSON_TEXTS.keys())
+def test_json_keeps_every_byte_around_what_was_put_in(text: str) -> None:
+    """Undone by keys alone, a JSON text is the same to the byte, unless a list or object lost its blanks."""
+    new, done = apply(JsonText(), text, JSON_CHANGES)
+    assert undo(JsonText(), new, done)[0] == text
+
+
+def test_toml_keeps_comments() -> None:
+    """In place, with the blanks before them."""
+    new, _ = apply(TomlText(), TOML_TEXTS["otel of another"], TOML_CHANGES)
+    assert 'environment = "prod" # keep\n' in new
+    new, _ = apply(TomlText(), TOML_TEXTS["comments"], TOML_CHANGES)
+    assert new.startswith(TOML_TEXTS["comments"])
+
+
+@pytest.mark.parametrize(
+    ("document", "text", "reason"),
+    [
+        (JsonText(), '{\n  // mine\n  "a": 1\n}', "line 2"),
+        (JsonText(), '{"a": 1,}', "not plain JSON"),
+        (JsonText(), '{"a": 1', "not plain JSON"),
+        (JsonText(), "\ufeff{}", "not plain JSON"),
+        (JsonText(), "[]", "no JSON object"),
+        (JsonText(), '{"a": 1, "a": 2}', "twice"),
+        (JsonText(), '{"a": NaN}', "NaN"),
+        (JsonText(), "[" * 100_000, "nested too deeply"),
+        (JsonText(), '{"env": "no object"}', "env is no object"),
+        (JsonText(), '{"hooks": {"Stop": {}}}', "hooks.Stop is no list"),
+        (TomlText(), "a = ", "not TOML"),
+        (TomlText(), "otel = 1", "otel is no table"),
+        (EnvText(), "OTEL_EXPORTER_OTLP_HEADERS=a\nOTEL_EXPORTER_OTLP_HEADERS=b", "2 times"),
+    ],
+)
+def test_what_cannot_be_read_surely_is_not_touched(document: Document, text: str, reason: str) -> None:
+    """The message says where and why."""
+    changes = {"JsonText": JSON_CHANGES, "TomlText": TOML_CHANGES, "EnvText": ENV_CHANGES}[type(document).__name__]
+    with pytest.raises(Unreadable, match=reason):
+        apply(document, text, changes)
+
+
+def test_what_a_person_changed_since_stays() -> None:
+    """And is named; the rest goes."""
+    new, done = apply(JsonText(), "{}", JSON_CHANGES)
+    edited = new.replace('"OTEL_LOGS_EXPORTER": "otlp"', '"OTEL_LOGS_EXPORTER": "console"')
+    back, left = undo(JsonText(), edited, done)
+    assert left == ["env.OTEL_LOGS_EXPORTER"]
+    assert json.loads(back) == {"env": {"OTEL_LOGS_EXPORTER": "console"}}
+
+
+def test_what_a_person_took_out_since_is_not_missed() -> None:
+    """Nothing is left of ours then either."""
+    new, done = apply(JsonText(), '{"a": 1}', JSON_CHANGES)
+    known = json.loads(new)
+    del known["env"]["OTEL_LOGS_EXPORTER"], known["hooks"]["Stop"]
+    assert json.loads(undo(JsonText(), json.dumps(known), done)[0]) == {"a": 1}
+
+
+def test_a_value_that_was_there_before_is_given_back() -> None:
+    """Another collector's settings return."""
+    text = JSON_TEXTS["another's telemetry"]
+    new, done = apply(JsonText(), text, JSON_CHANGES)
+    assert JsonText().get(new, ("env", "OTEL_LOGS_EXPORTER")) == "otlp"
+    assert undo(JsonText(), new, done)[0] == text
+
+
+# --- anything at all --------------------------------------------------------------------------------------
+
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=12,
+)
+_STRINGS = st.dictionaries(st.text(max_size=5), st.text(max_size=5), max_size=3)
+_GROUPS = st.dictionaries(st.sampled_from(["Stop", "SessionStart", "Other"]), st.lists(_VALUES, max_size=2), max_size=3)
+_SETTINGS = st.builds(
+    lambda free, env, hooks: {**free, **({"env": env} if env else {}), **({"hooks": hooks} if hooks else {})},
+    st.dictionaries(st.text(max_size=5), _VALUES, max_size=4),
+    _STRINGS,
+    _GROUPS,
+)
+
+
+@given(_SETTINGS, st.sampled_from([None, 1, 2, 4, "\t"]), st.booleans())
+def test_whatever_the_settings_hold_they_come_back_byte_for_byte(
+    settings: dict[str, Any], indent: int | str | None, ascii_only: bool
+) -> None:
+    """Connect, then disconnect by keys alone."""
+    text = json.dumps(settings, indent=indent, ensure_ascii=ascii_only)
+    new, done = apply(JsonText(), text, JSON_CHANGES)
+    assert undo(JsonText(), new, done) == (text, [])
+
+
+@given(_SETTINGS, st.dictionaries(st.text(min_size=1, max_size=5), _VALUES, max_size=3))
+def test_edited_in_between_only_our_own_keys_go(settings: dict[str, Any], added: dict[str, Any]) -> None:
+    """As an agent does that writes its settings anew."""
+    added = {key: value for key, value in added.items() if key not in ("env", "hooks")}
+    new, done = apply(JsonText(), json.dumps(settings), JSON_CHANGES)
+    edited = {**json.loads(new), **added}
+    back, left = undo(JsonText(), json.dumps(edited), done)
+    assert (json.loads(back), left) == ({**settings, **added}, [])
+
+
+def _values(document: Document, text: str) -> Any:
+    if isinstance(document, JsonText):
+        return json.loads(text)
+    if isinstance(document, TomlText):
+        return tomllib.loads(text)
+    return text if text.endswith("\n") or not text else text + "\n"
+
+
+def test_missing_is_not_null() -> None:
+    """A null is somebody's value."""
+    assert JsonText().get('{"a": null}', ("a",)) is None
+    assert JsonText().get('{"a": null}', ("b",)) is MISSING

@@ -1,0 +1,270 @@
+"""What a hook makes of what it is told: in this process."""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svc.hook.captures import Captured, OpenPrompt, Sessions, captured
+from svc.hook.inputs import happening, last_message
+from svc.hook.machine import TEXT_BYTES_MAX, TOOL_INPUT_BYTES_MAX, Connection, load_connection
+from svc.hook.main import keep
+from svc.hook.outbox import Outbox
+
+AT = 1_790_000_000.25
+CONNECTION = Connection("claude-code", "http://127.0.0.1:9", "svc_key")
+
+
+@pytest.fixture(autouse=True)
+def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Folders that nobody else knows."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    return tmp_path
+
+
+def told(event: str, **fields: Any) -> dict[str, Any]:
+    """What an agent tells its hooks."""
+    return {"hook_event_name": event, "session_id": "s1", "cwd": "/home/ana/shop", **fields}
+
+
+def capture(agent: str, last: OpenPrompt | None = None, /, **input_fields: Any) -> Captured:
+    """What comes of it; there must be something."""
+    found = happening(agent, input_fields)
+    assert found is not None
+    letter, _ = captured(CONNECTION, found, last, AT)
+    assert letter is not None
+    return letter
+
+
+def attributes(letter: Captured) -> dict[str, str]:
+    """Those of the only record of a log export."""
+    (record,) = letter.body["resourceLogs"][0]["scopeLogs"][0]["logRecords"]
+    return {each["key"]: each["value"]["stringValue"] for each in record["attributes"]}
+
+
+# --- captures ---------------------------------------------------------------------------------------------
+
+
+def test_a_prompt_is_named_as_the_agents_telemetry_names_it() -> None:
+    """So that the two are joined."""
+    letter = capture("claude-code", **told("UserPromptSubmit", prompt="fix it", prompt_id="p1"))
+    assert letter.path == "/v1/prompts"
+    assert UUID(letter.body.pop("client_event_id"))
+    assert letter.body == {
+        "prompt_text": "fix it",
+        "tool_session_id": "s1",
+        "source": "claude-code",
+        "host_prompt_id": "p1",
+        "submitted_at": "2026-09-21T14:13:20.250Z",
+        "cwd": "/home/ana/shop",
+    }
+
+
+@pytest.mark.parametrize(
+    ("agent", "fields"),
+    [
+        ("codex", {"hook_event_name": "UserPromptSubmit", "turn_id": "t1"}),
+        ("gemini", {"hook_event_name": "BeforeAgent"}),
+    ],
+)
+def test_codex_and_gemini_prompts_have_no_name_in_telemetry(agent: str, fields: dict[str, str]) -> None:
+    """By text and time they are joined."""
+    letter = capture(agent, **{**told("x"), "prompt": "fix it", "timestamp": "2026-09-21T14:13:20Z", **fields})
+    assert (letter.body["source"], letter.body["host_prompt_id"]) == (agent, None)
+
+
+def test_two_hooks_that_tell_of_one_prompt_tell_of_the_same() -> None:
+    """As where a plugin and the settings both have them; an equal text later is another prompt."""
+    fields = told("UserPromptSubmit", prompt="fix it")
+    ids = [capture("claude-code", **fields, prompt_id=name).body["client_event_id"] for name in ("p1", "p1", "p2")]
+    assert ids[0] == ids[1] != ids[2]
+    assert (
+        capture("claude-code", **fields).body["client_event_id"]
+        != capture("claude-code", **fields).body["client_event_id"]
+    )
+
+
+def test_a_long_prompt_is_cut_and_says_so() -> None:
+    """Never in the middle of a character."""
+    text = "é" * TEXT_BYTES_MAX
+    body = capture("claude-code", **told("UserPromptSubmit", prompt=text)).body
+    assert len(body["prompt_text"].encode()) <= TEXT_BYTES_MAX
+    assert (body["truncated"], body["original_char_count"]) == (True, len(text))
+
+
+@pytest.mark.parametrize(("event", "field"), [("Stop", "last_assistant_message"), ("AfterAgent", "prompt_response")])
+def test_an_answer_goes_to_the_prompt_before_it(event: str, field: str) -> None:
+    """With how long it took; its operation is the same however often it is sent."""
+    last = OpenPrompt("7d0c1c0e-6c0b-4b53-9a55-0f6f7b1f2a11", AT - 2.5)
+    letter = capture("claude-code", last, **told(event, **{field: "done"}))
+    assert letter.path == "/v1/prompts/response"
+    assert letter.body["client_event_id"] == last.event_id
+    assert (letter.body["response_text"], letter.body["elapsed_ms"]) == ("done", 2500)
+    assert letter == capture("claude-code", last, **told(event, **{field: "done"}))
+
+
+@pytest.mark.parametrize(
+    ("last", "fields"),
+    [
+        (None, {"last_assistant_message": "done"}),
+        (OpenPrompt("7d0c1c0e-6c0b-4b53-9a55-0f6f7b1f2a11", AT, answered=True), {"last_assistant_message": "more"}),
+        (
+            OpenPrompt("7d0c1c0e-6c0b-4b53-9a55-0f6f7b1f2a11", AT, "p1"),
+            {"last_assistant_message": "x", "prompt_id": "p2"},
+        ),
+        (OpenPrompt("7d0c1c0e-6c0b-4b53-9a55-0f6f7b1f2a11", AT), {}),
+    ],
+    ids=["no prompt known", "answered already", "another prompt's", "no text"],
+)
+def test_an_answer_that_belongs_to_no_open_prompt_is_not_sent(last: OpenPrompt | None, fields: dict[str, str]) -> None:
+    """Better none than another prompt's."""
+    found = happening("claude-code", told("Stop", **fields))
+    assert found is not None
+    assert captured(CONNECTION, found, last, AT) == (None, None)
+
+
+def test_what_the_server_does_not_ask_for_is_not_sent() -> None:
+    """Its configuration says so."""
+    prompt = happening("claude-code", told("UserPromptSubmit", prompt="fix it"))
+    assert prompt is not None
+    assert captured(CONNECTION._replace(prompts=False), prompt, None, AT) == (None, None)
+
+
+def test_a_sessions_start_and_end_are_log_records() -> None:
+    """In the vocabulary of the intake."""
+    start = capture("claude-code", **told("SessionStart", source="clear", model="opus"))
+    assert start.path == "/v1/logs"
+    expected = {"event.name": "svc.session_start", "session.id": "s1", "source": "clear", "model": "opus"}
+    assert attributes(start) == expected
+    end = capture("codex", **told("SessionEnd", reason="logout"))
+    assert attributes(end) == {"event.name": "svc.session_end", "session.id": "s1", "reason": "logout"}
+
+
+def test_a_tool_call_is_told_in_claude_codes_words() -> None:
+    """Whether it succeeded stands in the event's name."""
+    call = {"tool_name": "Bash", "tool_use_id": "c1", "tool_input": {"command": "ls"}, "duration_ms": 12.4}
+    letter = capture(
+        "claude-code", **told("PostToolUseFailure", prompt_id="p1", agent_id="a", agent_type="helper", **call)
+    )
+    assert attributes(letter) == {
+        "event.name": "svc.tool_result",
+        "session.id": "s1",
+        "prompt.id": "p1",
+        "tool_name": "Bash",
+        "tool_use_id": "c1",
+        "success": "false",
+        "duration_ms": "12",
+        "query_source": "helper",
+        "tool_input": '{"command": "ls"}',
+    }
+
+
+def test_a_tools_large_input_is_cut_and_marked() -> None:
+    """What is wrong when cut, the server then does not count."""
+    written = {"file_path": "/a.py", "content": "x" * TOOL_INPUT_BYTES_MAX}
+    sent = json.loads(
+        attributes(capture("claude-code", **told("PostToolUse", tool_name="Write", tool_input=written)))["tool_input"]
+    )
+    assert sent["file_path"] == "/a.py"
+    assert sent["content"].endswith("…[cut]")
+
+
+_ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=6),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=4), inner, max_size=2),
+    max_leaves=6,
+)
+_NAMES = st.sampled_from(
+    ["session_id", "prompt", "prompt_id", "cwd", "tool_input", "duration_ms", "source", "reason", "timestamp"]
+)
+_EVENTS = st.sampled_from(["UserPromptSubmit", "Stop", "SessionStart", "SessionEnd", "PostToolUse", "Nothing", ""])
+
+
+@given(_EVENTS, st.dictionaries(_NAMES, _ANYTHING))
+def test_whatever_an_agent_tells_what_is_sent_is_text(event: str, fields: dict[str, Any]) -> None:
+    """Nothing breaks, and no half of a character or NUL leaves."""
+    found = happening("claude-code", {"session_id": "s", **fields, "hook_event_name": event})
+    if found is not None:
+        letter, _ = captured(CONNECTION, found, OpenPrompt(str(UUID(int=1)), AT), AT)
+        if letter is not None:
+            assert all("\0" not in text and text.encode() is not None for text in strings(letter.body))
+
+
+def strings(value: Any) -> Iterator[str]:
+    """Every text in a JSON value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from strings(each)
+
+
+# --- transcripts ------------------------------------------------------------------------------------------
+
+
+def test_the_last_message_is_read_from_the_transcripts_end(tmp_path: Path) -> None:
+    """Over several lines of one message, past tool results; not the one before it, not a sub-agent's."""
+    lines: list[Any] = [
+        {"type": "assistant", "message": {"id": "m1", "content": [{"type": "text", "text": "first"}]}},
+        {"type": "user", "message": {"content": [{"type": "tool_result", "content": "ok"}]}},
+        {"type": "assistant", "message": {"id": "m2", "content": [{"type": "text", "text": "All "}]}},
+        {"type": "assistant", "message": {"id": "m2", "content": [{"type": "text", "text": "done"}]}},
+        {"type": "assistant", "isSidechain": True, "message": {"id": "m3", "content": "aside"}},
+        {"type": "system"},
+    ]
+    path = tmp_path / "t.jsonl"
+    path.write_text("".join(json.dumps(each) + "\n" for each in lines) + '{"torn')
+    assert last_message(str(path)) == "All done"
+
+
+@pytest.mark.parametrize("text", ["", "no json\n", '{"type": "user", "message": {"content": "hi"}}\n', "[1]\n"])
+def test_a_transcript_without_an_answer_gives_none(tmp_path: Path, text: str) -> None:
+    """Nor does one that is not there."""
+    (tmp_path / "t.jsonl").write_text(text)
+    assert last_message(str(tmp_path / "t.jsonl")) is None
+    assert last_message(str(tmp_path / "gone.jsonl")) is None
+
+
+# --- a session --------------------------------------------------------------------------------------------
+
+
+def test_a_session_is_kept_in_the_outbox_in_order() -> None:
+    """Start, prompt, answer, end; a second answer of the same prompt is none."""
+    outbox = Outbox(Path(os.environ["XDG_STATE_HOME"]) / "svc" / "claude-code")
+    for each in (
+        told("SessionStart", source="startup"),
+        told("UserPromptSubmit", prompt="fix it", prompt_id="p1"),
+        told("Stop", last_assistant_message="done", prompt_id="p1"),
+        told("Stop", last_assistant_message="really done", prompt_id="p1", stop_hook_active=True),
+        told("SessionEnd", reason="other"),
+    ):
+        keep(CONNECTION, outbox, "claude-code", each)
+    waiting = [json.loads(path.read_bytes()) for path in outbox.waiting()]
+    assert [each["path"] for each in waiting] == ["/v1/logs", "/v1/prompts", "/v1/prompts/response", "/v1/logs"]
+    assert waiting[1]["body"]["client_event_id"] == waiting[2]["body"]["client_event_id"]
+
+
+def test_sessions_that_nobody_goes_on_with_are_forgotten(tmp_path: Path) -> None:
+    """Their files are small, and would stay for ever."""
+    sessions = Sessions(tmp_path)
+    sessions.remember("old", OpenPrompt("1", AT))
+    for path in (tmp_path / "sessions").iterdir():
+        os.utime(path, (0, 0))
+    sessions.remember("new", OpenPrompt("2", AT))
+    sessions.forget_old()
+    assert (sessions.last("old"), sessions.last("new")) == (None, OpenPrompt("2", AT))
+
+
+def test_a_plugins_options_make_a_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where `svc connect` made none."""
+    assert load_connection("claude-code") is None
+    monkeypatch.setenv("CLAUDE_PLUGIN_OPTION_URL", "http://h:1/")
+    monkeypatch.setenv("CLAUDE_PLUGIN_OPTION_KEY", "svc_k")
+    assert load_connection("claude-code") == Connection("claude-code", "http://h:1", "svc_k")

@@ -1,0 +1,285 @@
+"""The real hook command: against a real server, against servers that are none, killed, and many at once."""
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from svc.hook.machine import connection_file, connection_folder
+from svc.hook.outbox import Outbox
+from tests.support.intakes import closed, dripping, intake, silent
+from tests.support.process import environment, init, serving
+
+pytestmark = pytest.mark.process
+
+SECONDS_MAX = 2.0
+"""What the contract gives a hook, whatever the server does; beside it what a busy machine takes to start anything."""
+KEY = "svc_" + "k" * 43
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home folder that nobody else knows."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+def connect(url: str, key: str = KEY) -> Outbox:
+    """A connection as `svc connect` leaves one; its outbox."""
+    path = connection_file("claude-code")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"url": url, "key": key}))
+    return Outbox(connection_folder("claude-code"))
+
+
+def prompt(number: int) -> str:
+    """What the agent tells its hook."""
+    fields = {"hook_event_name": "UserPromptSubmit", "session_id": "s1", "prompt_id": f"p{number}", "cwd": "/shop"}
+    return json.dumps({**fields, "prompt": f"Fix the bug {number} in src/app.py"})
+
+
+PATIENT = """
+import sys
+import svc.hook.bounds as bounds
+bounds.EXIT_SECONDS = bounds.DELIVER_SECONDS = bounds.DELIVER_AT_END_SECONDS = 60.0
+sys.argv = ["svc", "hook", "claude-code"]
+from svc.entry import main
+main()
+"""
+"""A hook with time enough, for what is not about time: ten at once on a busy machine take longer than one may."""
+
+
+def start(text: str | bytes, *arguments: str, patient: bool = False) -> subprocess.Popen[bytes]:
+    """Start a hook; it has all of its input."""
+    command = [sys.executable, "-m", "svc", "hook", *(arguments or ("claude-code",))]
+    command = [sys.executable, "-c", PATIENT] if patient else command
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment())
+    assert process.stdin is not None
+    process.stdin.write(text.encode() if isinstance(text, str) else text)
+    process.stdin.close()
+    process.stdin = None
+    return process
+
+
+def finish(process: subprocess.Popen[bytes]) -> None:
+    """It must end well, and have said nothing."""
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, out, err) == (0, b"", b"")
+
+
+def call(text: str | bytes, *arguments: str, patient: bool = False) -> float:
+    """Call the hook; the seconds it took."""
+    began = time.monotonic()
+    finish(start(text, *arguments, patient=patient))
+    return time.monotonic() - began
+
+
+def texts(outbox: Outbox) -> list[str]:
+    """The prompts that wait, in order."""
+    return [json.loads(path.read_bytes())["body"]["prompt_text"] for path in outbox.waiting()]
+
+
+def received(bodies: list[dict[str, Any]]) -> list[str]:
+    """The prompts of what a server took, each once, in order."""
+    return list(dict.fromkeys(body["prompt_text"] for body in bodies))
+
+
+# --- bounded ----------------------------------------------------------------------------------------------
+
+
+def test_a_hook_never_takes_longer_than_it_may(home: Path) -> None:
+    """Refusing, hanging, dripping, busy: it ends in time with 0, says nothing, and has kept the prompt."""
+    started = call(b"")
+    with silent() as hanging, dripping() as slow, intake(503) as busy:
+        for number, url in enumerate((closed(), hanging, slow, busy.url, "https" + busy.url.removeprefix("http"))):
+            outbox = connect(url)
+            outbox.note(pause_until=0) if outbox.waiting() else None
+            assert call(prompt(number)) < SECONDS_MAX + started, url
+            assert len(outbox.waiting()) == number + 1, url
+
+
+@pytest.mark.parametrize(
+    "text", [b"", b"no json", b"[]", b"{}", b"\xff", b'{"hook_event_name": 1, "session_id": []}', b"[" * 200_000]
+)
+def test_whatever_stands_on_its_input_a_hook_ends_well(text: bytes) -> None:
+    """Also without a connection, for an agent that nobody knows, and with words too many."""
+    call(text)
+    connect(closed())
+    assert call(text) < SECONDS_MAX
+    call(prompt(1), "nobody", "--connection")
+
+
+def test_an_input_that_never_ends_is_not_waited_for(home: Path) -> None:
+    """An agent that forgets to close it."""
+    command = [sys.executable, "-m", "svc", "hook", "claude-code"]
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment())
+    began = time.monotonic()
+    assert process.wait(30) == 0
+    assert time.monotonic() - began < SECONDS_MAX + 0.5
+    process.communicate()
+
+
+def test_where_nothing_can_be_kept_a_hook_ends_well(home: Path) -> None:
+    """A state folder that is a file, as a disk that is full."""
+    connect(closed())
+    (home / ".local").write_text("no folder")
+    assert call(prompt(1)) < SECONDS_MAX
+
+
+# --- in order, once ---------------------------------------------------------------------------------------
+
+
+def test_what_was_told_while_the_server_was_down_is_delivered_once_and_in_order(home: Path) -> None:
+    """By the next call after it is back, to a real server."""
+    made = init(home / "var")
+    outbox = connect(closed(), made["key"])
+    for number in range(3):
+        call(prompt(number))
+    assert len(outbox.waiting()) == 3
+    with serving(home / "var", made["key"]) as server:
+        connect(server.intake_url, made["key"])
+        call(prompt(3))
+        assert outbox.waiting() == []
+        shown = [row["prompt_text"] for row in _prompts(server)]
+        assert shown == [json.loads(prompt(number))["prompt"] for number in range(4)]
+        call(prompt(3))
+        assert len(_prompts(server)) == 4
+
+
+def _prompts(server: Any) -> list[dict[str, Any]]:
+    rows = server.api.get("/v1/score_v3/realtime/sub-sessions").json()
+    found = [server.api.get(f"/v1/score_v3/sub-sessions/{row['sub_session_id']}/prompts").json() for row in rows]
+    return sorted((each for rows in found for each in rows), key=lambda row: str(row["submitted_at"]))
+
+
+def test_ten_hooks_at_once_keep_the_outbox_whole(home: Path) -> None:
+    """With the server down all ten wait; with it back, ten more at once deliver twenty, each once."""
+    with intake(503) as server:
+        outbox = connect(server.url)
+        for process in [start(prompt(number), patient=True) for number in range(10)]:
+            finish(process)
+        waiting = texts(outbox)
+        assert len(set(waiting)) == 10
+        server.status, server.received = 204, []
+        for process in [start(prompt(number), patient=True) for number in range(10, 20)]:
+            finish(process)
+        finish(start(prompt(20), patient=True))
+        assert outbox.waiting() == []
+        assert len(server.received) == len(set(received(server.received))) == 21
+        assert received(server.received)[:10] == waiting
+
+
+def test_a_killed_hook_loses_nothing_that_was_accepted_and_doubles_nothing(home: Path) -> None:
+    """kill -9 at any moment, while it keeps and while it sends."""
+    chance = random.Random(7)
+    accepted: list[str] = []
+    with intake(503) as server:
+        outbox = connect(server.url)
+        usual = call(prompt(0), patient=True)
+        for number in range(1, 14):
+            _killed(start(prompt(number), patient=True), usual * chance.uniform(0.4, 1.2))
+            waiting = texts(outbox)
+            assert waiting[: len(accepted)] == accepted
+            accepted = waiting
+        assert accepted
+        server.status, server.received = 204, []
+        number = 100
+        while outbox.waiting():
+            number += 1
+            _killed(start(prompt(number), patient=True), usual * chance.uniform(0.4, 1.2))
+            if number % 5 == 0:
+                call(json.dumps({"hook_event_name": "SessionStart", "session_id": "s2"}), patient=True)
+    prompts = [body for body in server.received if "prompt_text" in body]
+    assert received(prompts)[: len(accepted)] == accepted
+    ids: dict[str, str] = {}
+    for body in prompts:
+        assert ids.setdefault(body["prompt_text"], body["client_event_id"]) == body["client_event_id"]
+
+
+@pytest.mark.parametrize(
+    ("moment", "nth", "accepted"),
+    [
+        ("os.fsync", 1, False),
+        ("os.fsync", 2, False),
+        ("pathlib.Path.rename", 1, False),
+        ("os.fsync", 3, True),
+        ("http.client.HTTPConnection.request", 1, True),
+        ("http.client.HTTPConnection.getresponse", 1, True),
+        ("pathlib.Path.unlink", 1, True),
+    ],
+)
+def test_killed_at_any_step_a_hook_leaves_an_outbox_that_goes_on(moment: str, nth: int, accepted: bool) -> None:
+    """Before its name, after it, while it is sent, and between the server's answer and the end of the file."""
+    place, _, name = moment.rpartition(".")
+    code = f"""
+import http.client, os, pathlib, signal, sys
+calls, real = [], {moment}
+def last(*arguments, **options):
+    calls.append(1)
+    if len(calls) == {nth}:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return real(*arguments, **options)
+setattr({place}, {name!r}, last)
+sys.argv = ["svc", "hook", "claude-code"]
+from svc.entry import main
+main()
+"""
+    with intake() as server:
+        outbox = connect(server.url)
+        done = subprocess.run([sys.executable, "-c", code], input=prompt(1).encode(), env=environment(), timeout=30)
+        assert done.returncode == -signal.SIGKILL
+        assert len(outbox.waiting()) == accepted
+        call(prompt(2))
+        first, second = (json.loads(prompt(number))["prompt"] for number in (1, 2))
+        assert received(server.received) == ([first, second] if accepted else [second])
+        assert len({body["client_event_id"] for body in server.received}) == 1 + accepted
+        assert outbox.waiting() == []
+
+
+def _killed(process: subprocess.Popen[bytes], seconds: float) -> None:
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+    process.communicate()
+
+
+# --- light ------------------------------------------------------------------------------------------------
+
+
+def test_a_hook_imports_the_standard_library_only(home: Path) -> None:
+    """An agent waits for it at every prompt."""
+    connect(closed())
+    code = (
+        "import sys, os, atexit; sys.argv = ['svc', 'hook', 'claude-code']\n"
+        "os._exit = lambda code: sys.exit(','.join(sorted({name.split('.')[0] for name in sys.modules})))\n"
+        "from svc.entry import main; main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=prompt(1), text=True, capture_output=True, env=environment()
+    )
+    names = set(done.stderr.strip().split(","))
+    assert "http" in names
+    assert names & {"click", "msgspec", "trio", "httpx", "aggregates", "projections", "rich", "structlog"} == set()
+    assert {name for name in names if name not in sys.stdlib_module_names and not name.startswith("_")} <= {
+        "svc",
+        "sitecustomize",
+        "usercustomize",
+    }
+
+
+def test_the_entry_leaves_help_to_the_command_line() -> None:
+    """Somebody who asks is no agent."""
+    command = [sys.executable, "-m", "svc", "hook", "--help"]
+    shown = subprocess.run(command, capture_output=True, text=True, env=environment(), check=True)
+    assert "outbox" in shown.stdout

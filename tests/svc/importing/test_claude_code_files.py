@@ -1,0 +1,195 @@
+"""Transcripts of Claude Code as files: sessions that go on, fork or are compacted, and lines that cannot be read."""
+
+import json
+from typing import Any
+
+import pytest
+
+from svc.importing.claude_code import Seen, TranscriptReader
+from tests.support.transcripts import SESSION, call, line, raw, result, said, user
+from tests.svc.importing.test_claude_code import TEN_O_CLOCK_US, read, records
+
+# --- sessions ----------------------------------------------------------------------------------------------
+
+
+def test_a_session_start_names_its_source_where_a_hook_tells() -> None:
+    """Two hooks of one start are one start; a plain file starts with its first line."""
+    hook = {"hookEvent": "SessionStart", "hookName": "SessionStart:clear", "type": "hook_progress"}
+    hooked = read(line("progress", "h1", 0, data=hook), line("progress", "h2", 0.1, data=hook), user("u1", 1, "go"))
+    assert [record.source for each in hooked for record in records(each, "session_start")] == ["clear"]
+    attached = read(line("attachment", "h1", 0, attachment=hook), user("u1", 1, "go"))
+    assert [record.source for each in attached for record in records(each, "session_start")] == ["clear"]
+    (plain,) = read(user("u1", 1, "go"))
+    assert [record.source for record in records(plain, "session_start")] == [None]
+
+
+def test_a_resumed_session_leaves_what_was_finished_as_it_was() -> None:
+    """The start that a hook reports stands apart from the exchange before it."""
+    hook = {"hookEvent": "SessionStart", "hookName": "SessionStart:resume"}
+    lines = [user("u1", 0, "one"), said("a1", 1, "1", stop_reason="end_turn")]
+    (earlier,) = read(*lines)
+    later, start = read(*lines, line("progress", "h1", 900, data=hook))
+    assert later == earlier
+    assert [record.source for record in records(start, "session_start")] == ["resume"]
+
+
+def test_leaving_ends_the_session() -> None:
+    """`/exit` is a prompt, and the session's end follows it."""
+    (exchange,) = read(user("u1", 0, "<command-name>/exit</command-name>"))
+    (end,) = records(exchange, "session_end")
+    assert end.at_us > TEN_O_CLOCK_US
+    assert exchange.finished
+
+
+def test_a_compaction_is_one_record() -> None:
+    """Newer versions write a boundary and a summary, older ones only the summary."""
+    boundary = line("system", "s1", 1, subtype="compact_boundary", compactMetadata={"trigger": "auto"})
+    summary = user("u2", 2, "This session is being continued from a previous conversation …", isCompactSummary=True)
+    (newer,) = read(user("u1", 0, "go"), boundary, summary)
+    assert [record.source for record in records(newer, "compaction")] == ["auto"]
+    (older,) = read(user("u1", 0, "go"), summary)
+    assert [record.source for record in records(older, "compaction")] == [None]
+
+
+def test_a_sub_agents_requests_belong_to_the_prompt_that_spawned_it() -> None:
+    """In the same file, and in a file of its own by the prompt's id."""
+    seen = Seen()
+    (main,) = read(
+        user("u1", 0, "go", promptId="p1"),
+        said("a1", 1, call("t1", "Task", prompt="look")),
+        user("s1", 2, "look", isSidechain=True),
+        said("s2", 3, "Looked.", isSidechain=True, stop_reason="end_turn"),
+        result("u2", 4, "t1"),
+        said("a2", 5, "Done."),
+        seen=seen,
+    )
+    assert [(r.prompt_id, r.sidechain) for r in records(main, "request")] == [
+        ("p1", False),
+        ("p1", True),
+        ("p1", False),
+    ]
+    assert main.answer is not None
+    assert main.answer.text == "Done."
+    (apart,) = read(
+        user("s3", 2, "look", isSidechain=True, promptId="p1"),
+        said("s4", 3, "Looked.", isSidechain=True, stop_reason="end_turn"),
+        seen=seen,
+    )
+    assert apart.prompt is None
+    assert apart.agent_session_id == SESSION
+    assert [record.prompt_id for record in records(apart, "request")] == ["p1"]
+    assert apart.finished
+
+
+@pytest.mark.parametrize("prefix", ["", "new-"])
+def test_lines_that_a_fork_repeats_count_once(prefix: str) -> None:
+    """By line id, or, where these are new, by message, call, and time with text."""
+    original = [
+        user("u1", 0, "go"),
+        said("a1", 1, "x", call("t1", "Read")),
+        result("u2", 2, "t1"),
+        user("u3", 3, "on"),
+    ]
+    seen = Seen()
+    assert len(read(*original, seen=seen)) == 2
+    copied = [{**each, "sessionId": "fork", "uuid": prefix + each["uuid"]} for each in original]
+    again = read(*copied, user("own", 9, "other way", sessionId="fork"), seen=seen)
+    assert [exchange.prompt.text for exchange in again if exchange.prompt] == ["other way"]
+    assert not [draft for exchange in again for draft in exchange.drafts if draft.record.kind != "session_start"]
+
+
+def test_a_fork_that_says_where_it_comes_from_counts_for_the_original() -> None:
+    """Its lines keep the first session and the first id, whichever file is read."""
+    fork = {"sessionId": "first", "messageUuid": "u1"}
+    (exchange,) = read(user("copy", 0, "go", forkedFrom=fork))
+    assert exchange.prompt is not None
+    assert (exchange.agent_session_id, exchange.prompt.line_id) == ("first", "u1")
+
+
+def test_a_file_that_changes_its_session_is_cut_there() -> None:
+    """Each exchange belongs to the session that its lines name; a line that names none to the file's."""
+    nameless = {key: value for key, value in user("u3", 5, "three").items() if key != "sessionId"}
+    found = read(user("u1", 0, "one"), user("u2", 1, "two", sessionId="other"), nameless)
+    assert [exchange.agent_session_id for exchange in found] == [SESSION, "other", "stem"]
+
+
+def test_reading_further_keeps_every_id() -> None:
+    """A transcript that has grown gives the same ids for what was there before."""
+    lines = [
+        user("u1", 0, "one"),
+        said("a1", 1, "x", call("t1", "Read")),
+        result("u2", 2, "t1"),
+        said("a2", 3, "1", stop_reason="end_turn"),
+        user("u3", 4, "two"),
+        said("a3", 5, "2"),
+    ]
+    earlier, later = read(*lines[:4]), read(*lines)
+    assert earlier[0] == later[0]
+
+
+# --- lines that cannot be read -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("torn", "reason"),
+    [
+        (b'{"type":"user","mess', "truncated"),
+        (b"not json\n", "malformed"),
+        (b"[1,2]\n", "Expected `object`"),
+        (b"\xff\xfe\n", ""),
+        (
+            json.dumps({"type": "user", "uuid": "x", "timestamp": "2026-03-02T10:00:00Z", "message": 5}).encode(),
+            "$.message",
+        ),
+        (
+            json.dumps({"type": "user", "uuid": "x", "timestamp": "soon", "message": {"content": "x"}}).encode(),
+            "soon",
+        ),
+        (json.dumps({"type": "user", "uuid": "x", "message": {"content": "x"}}).encode(), "no timestamp"),
+        (json.dumps({"type": 7}).encode(), "$.type"),
+        (json.dumps(said("a", 1, usage={"input_tokens": -4})).encode(), "$.message.usage.input_tokens"),
+        (b"[" * 100_000, ""),
+    ],
+)
+def test_a_torn_line_is_named_and_skipped(torn: bytes, reason: str) -> None:
+    """The report says which line of which file, and why; the lines around it are used."""
+    reader = TranscriptReader("p/s.jsonl", "stem", Seen())
+    found = list(reader.read(raw(user("u1", 0, "one"), torn, b"  \n", user("u2", 1, "two"))))
+    assert [exchange.prompt.text for exchange in found if exchange.prompt] == ["one", "two"]
+    (named,) = reader.torn
+    assert (named.file, named.line) == ("p/s.jsonl", 2)
+    assert reason in named.reason
+    assert reader.lines == 3
+
+
+def test_half_an_emoji_does_not_tear_a_line() -> None:
+    """Tools cut their output anywhere; most JSON readers take what then stands there."""
+    half = b'{"type":"user","uuid":"u","timestamp":"2026-03-02T10:00:00Z","message":{"content":"see \\ud83d"}}'
+    (exchange,) = read(half)
+    assert exchange.prompt is not None
+    assert exchange.prompt.text == "see �"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"type": "summary", "summary": "Login", "leafUuid": "x"},
+        {"type": "file-history-snapshot", "messageId": "x", "snapshot": {"timestamp": 5}},
+        {
+            "type": "queue-operation",
+            "operation": "enqueue",
+            "content": "typed ahead",
+            "timestamp": "2026-03-02T10:00:00Z",
+        },
+        {"type": "ai-title", "aiTitle": "Login", "sessionId": SESSION},
+        {"type": "kind-of-tomorrow", "uuid": "x", "timestamp": "2026-03-02T10:00:00Z", "message": 5},
+        line("progress", "x", 1, data={"type": "bash_progress", "output": "x"}),
+        line("system", "x", 1, subtype="api_error", error={"status": 529}, retryAttempt=2),
+        {},
+    ],
+)
+def test_lines_without_meaning_here_are_read_and_left(other: dict[str, Any]) -> None:
+    """Titles, snapshots, queues, retries and kinds that are yet to come are neither torn nor counted."""
+    reader = TranscriptReader("s.jsonl", "stem", Seen())
+    assert list(reader.read(raw(other))) == []
+    assert (reader.lines, reader.torn) == (1, [])

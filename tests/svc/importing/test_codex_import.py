@@ -1,0 +1,386 @@
+"""Importing Codex's session files: what they say, what forks repeat, and the same figures counted another way."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aggregates.capture.events import PromptAnswered, PromptCaptured, RecordsCaptured
+from aggregates.event import Digester, Scope, cut
+from aggregates.records.record import Record
+from svc.importing.codex import RolloutReader, Seen
+from svc.importing.exchange import Exchange
+from svc.importing.importer import FORMATS, QUIET_US, ImportReport, import_transcripts
+from tests.support.captures import Actor
+from tests.support.log import ANA, named
+from tests.support.rollouts import (
+    CHILD,
+    MODEL,
+    THREAD,
+    bare,
+    call,
+    event,
+    item,
+    line,
+    message,
+    meta,
+    output,
+    prompted,
+    raw,
+    tokens,
+    turn,
+    usage,
+    write,
+)
+
+TEN_O_CLOCK_US = 1_772_445_600_000_000
+NEXT_DAY_US = TEN_O_CLOCK_US + 86_400_000_000
+SECOND = 1_000_000
+STEM = f"rollout-2026-03-02T10-00-00-{THREAD}"
+
+
+async def run(path: Path, actor: Actor, *, now_us: int = NEXT_DAY_US) -> ImportReport:
+    """An import by Ana."""
+    scope = Scope(named("acme"), ANA)
+    return await import_transcripts(
+        FORMATS["codex"], path, actor.send, lambda _: None, scope=scope, digester=Digester(b"key"), now_us=now_us
+    )
+
+
+def read(*lines: dict[str, Any] | bytes, seen: Seen | None = None, stem: str = STEM) -> list[Exchange]:
+    """The exchanges of one file."""
+    return list(RolloutReader("r.jsonl", stem, seen or Seen()).read(raw(lines).splitlines(keepends=True)))
+
+
+def records(exchanges: list[Exchange], *kinds: str) -> list[Record]:
+    """The records of some kinds."""
+    return [draft.record for each in exchanges for draft in each.drafts if draft.record.kind in kinds]
+
+
+def captured(actor: Actor) -> dict[str, Record]:
+    """Every record that was taken, by its session and id."""
+    batches = [event for event in actor.events if isinstance(event, RecordsCaptured)]
+    return {f"{batch.agent_session_id} {each.record_id}": each for batch in batches for each in batch.records}
+
+
+async def test_a_turn_becomes_prompt_response_and_records(tmp_path: Path) -> None:
+    """The same facts that a plugin and telemetry leave, each at its own time."""
+    actor = Actor()
+    write(tmp_path, [meta(), *turn(10)])
+    report = await run(tmp_path, actor)
+    (prompt,) = (each for each in actor.events if isinstance(each, PromptCaptured))
+    assert (prompt.prompt.text, prompt.agent_session_id, prompt.source) == ("fix the login", THREAD, "codex-transcript")
+    assert prompt.submitted_at_us == TEN_O_CLOCK_US + 10 * SECOND
+    (answer,) = (each for each in actor.events if isinstance(each, PromptAnswered))
+    assert answer.response is not None
+    assert (answer.response.text, answer.elapsed_ms) == ("Fixed 1.", 7000)
+    _, batch = (each for each in actor.events if isinstance(each, RecordsCaptured))
+    edit, shell = (record for record in batch.records if record.kind == "tool")
+    assert (cut(batch.words, edit.path), edit.ok, edit.lines_added, edit.lines_removed) == ("src/login.py", True, 2, 1)
+    assert (cut(batch.words, shell.command), shell.ok, shell.duration_ms) == ("pytest -q", False, 2000)
+    requests = [record for record in batch.records if record.kind == "request"]
+    assert {(r.model, r.input_tokens, r.cache_read_tokens, r.output_tokens, r.cost_usd_nano) for r in requests} == {
+        (MODEL, 400, 600, 50, None)
+    }
+    assert (report.prompts, report.responses, report.requests, report.tool_calls) == (1, 1, 3, 2)
+    assert (report.torn, report.refused, report.unfinished) == ([], [], 0)
+
+
+async def test_running_it_twice_adds_nothing_and_a_resumed_session_only_what_is_new(tmp_path: Path) -> None:
+    """A resumed session goes on in its file."""
+    actor = Actor()
+    write(tmp_path, [meta(), *turn(10)])
+    first = await run(tmp_path, actor)
+    second = await run(tmp_path, actor)
+    assert (second.created, second.known, second.prompts) == (0, first.created, 1)
+    write(tmp_path, [meta(), *turn(10), *turn(100, "thanks", 2, spent=3)])
+    third = await run(tmp_path, actor)
+    assert (third.created, third.known, third.requests, third.tool_calls) == (3, first.created, 6, 4)
+
+
+async def test_a_turn_that_still_runs_is_left_for_the_next_run(tmp_path: Path) -> None:
+    """Unless nothing was heard of it for long; one whose end is told is taken at once."""
+    actor = Actor()
+    write(tmp_path, [meta(), *turn(10)[:-1]])
+    just_then = TEN_O_CLOCK_US + 16 * SECOND
+    early = await run(tmp_path, actor, now_us=just_then + 2 * SECOND)
+    assert (early.prompts, early.responses, early.unfinished) == (1, 0, 1)
+    assert (await run(tmp_path, actor, now_us=just_then + 2 * QUIET_US)).responses == 1
+    write(tmp_path, [meta(), *turn(10)])
+    assert (await run(tmp_path, Actor(), now_us=just_then)).unfinished == 0
+
+
+def test_tokens_told_again_count_once_and_a_sum_alone_counts_by_its_difference() -> None:
+    """The totals say whether anything was asked since."""
+    one, two = usage(100, 0, 10), usage(300, 100, 25)
+    sums = [event("token_count", s, info={"total_token_usage": t}) for s, t in ((2, one), (3, two), (4, two))]
+    limits = event("token_count", 5, info=None, rate_limits={"primary": {}})
+    found = records(read(meta(), *prompted(1, "go"), *sums, limits), "request")
+    assert [(r.input_tokens, r.cache_read_tokens, r.output_tokens) for r in found] == [(100, 0, 10), (100, 100, 15)]
+
+
+@pytest.mark.parametrize("count_first", [True, False])
+def test_a_response_told_by_a_count_and_by_a_record_is_one_request(count_first: bool) -> None:
+    """Newer versions write both; of a remote compaction the record alone."""
+    used = usage(100, 0, 10)
+    told = [tokens(2, used), line("token_usage_record", 2, {"usage": used, "response_id": "r"})]
+    compaction = line("token_usage_record", 3, {"usage": usage(50, 0, 5), "response_id": "c"})
+    found = read(meta(), *prompted(1, "go"), *(told if count_first else reversed(told)), compaction)
+    assert [r.output_tokens for r in records(found, "request")] == [10, 5]
+
+
+@pytest.mark.parametrize(
+    ("told", "ok"),
+    [
+        ('{"output":"fine","metadata":{"exit_code":0,"duration_seconds":0.1}}', True),
+        ('{"output":"broken","metadata":{"exit_code":2,"duration_seconds":0.1}}', False),
+        ("Exit code: 0\nWall time: 0.1 seconds\nOutput:\nfine", True),
+        ("Exit code: 1\nWall time: 0.1 seconds\nOutput:\n", False),
+        ("Wall time: 5.0 seconds\nProcess running with session ID 7\nOutput:\n", None),
+        ([{"type": "input_text", "text": "Exit code: 0\nOutput:\n"}], True),
+        ({"content": "broken", "success": False}, False),
+        ("aborted", None),
+        ("", None),
+    ],
+)
+def test_a_commands_outcome_is_what_its_result_says(told: Any, ok: bool | None) -> None:
+    """Where it says nothing, nothing is known."""
+    found = read(
+        meta(), *prompted(1, "go"), call(2, "c1", "shell", command=["bash", "-lc", "ls"]), output(3, "c1", told)
+    )
+    (tool,) = records(found, "tool")
+    assert tool.ok is ok
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [
+        output(3, "c1", "exec command rejected by user"),
+        event("exec_command_end", 3, call_id="c1", status="declined", exit_code=-1, command=["ls"]),
+    ],
+)
+def test_a_call_that_the_user_refused_is_a_rejection(ending: dict[str, Any]) -> None:
+    """By its result, or by its event."""
+    found = read(meta(), *prompted(1, "go"), call(2, "c1", "shell", command=["ls"]), ending)
+    assert [(r.tool, r.ok) for r in records(found, "rejection")] == [("shell", None)]
+
+
+def test_an_aborted_turn_is_an_interruption_and_is_finished() -> None:
+    """One that the user replaced by another prompt is none."""
+    _, found, after = read(
+        meta(),
+        *prompted(1, "go"),
+        call(2, "c1", "exec_command", cmd="sleep 90"),
+        output(5, "c1", "aborted by user after 3.0s"),
+        item("message", 5, **message("user", "<turn_aborted>\nThe user interrupted\n</turn_aborted>")),
+        event("turn_aborted", 5, turn_id="t1", reason="interrupted"),
+        *prompted(9, "rather this", "t2"),
+        event("turn_aborted", 10, turn_id="t2", reason="replaced"),
+    )
+    assert [len(records([each], "interruption")) for each in (found, after)] == [1, 0]
+    assert (found.finished, after.finished) == (True, True)
+
+
+def test_a_compaction_told_by_a_line_and_by_an_event_is_one() -> None:
+    """Each of two counts."""
+    told = [line("compacted", 2, {"message": "so far"}), event("context_compacted", 2)]
+    again = [line("compacted", 8, {"message": "so far"}), event("context_compacted", 8)]
+    found = read(meta(), *prompted(1, "go"), *told, tokens(3, usage(9, 0, 1)), *again)
+    assert len(records(found, "compaction")) == 2
+
+
+def test_what_comes_after_a_finished_turn_stands_apart() -> None:
+    """So that what was taken stays as it was."""
+    _, before, after = read(meta(), *turn(10), line("compacted", 60, {"message": ""}))
+    assert (before.finished, after.prompt) == (True, None)
+    assert read(meta(), *turn(10))[1] == before
+
+
+def test_a_prompt_told_as_event_and_as_item_is_one() -> None:
+    """Newer versions write either or both; an equal one later is another."""
+    as_item = event("item_completed", 1, item={"type": "UserMessage", "content": [{"type": "text", "text": "go"}]})
+    found = read(meta(), as_item, event("user_message", 1, message="go"), event("user_message", 60, message="go"))
+    assert [each.prompt.text for each in found if each.prompt] == ["go", "go"]
+
+
+def test_an_older_file_has_prompts_answers_and_calls_but_no_times_and_no_tokens() -> None:
+    """They stand at the session's beginning, in their order, and no duration is made up."""
+    found = read(
+        *bare(
+            item("message", 0, **message("user", "<environment_context>cwd</environment_context>")),
+            item("message", 0, **message("user", "fix the login")),
+            call(0, "c1", "shell", command=["bash", "-lc", "pytest -q"]),
+            output(0, "c1", '{"output":"","metadata":{"exit_code":0}}'),
+            item("message", 0, **message("assistant", "Done.")),
+        )
+    )
+    (exchange,) = (each for each in found if each.prompt)
+    assert exchange.prompt is not None
+    assert exchange.answer is not None
+    assert (exchange.answer.text, exchange.answer.elapsed_ms) == ("Done.", None)
+    assert 0 < exchange.prompt.at_us - TEN_O_CLOCK_US < 100
+    assert [(r.ok, r.duration_ms) for r in records(found, "tool")] == [(True, None)]
+    assert records(found, "request") == []
+
+
+# --- forks and sub-agents ----------------------------------------------------------------------------------
+
+
+def restamped(lines: list[dict[str, Any]], seconds: float) -> list[dict[str, Any]]:
+    """A copy as it is written in one go."""
+    return [{**each, "timestamp": meta(seconds)["timestamp"]} for each in lines]
+
+
+@pytest.mark.parametrize("parent_there", [True, False])
+@pytest.mark.parametrize("stamped_anew", [True, False])
+async def test_what_a_fork_repeats_counts_for_the_original_only(
+    tmp_path: Path, parent_there: bool, stamped_anew: bool
+) -> None:
+    """By content where the original is there, else by the times."""
+    actor = Actor()
+    original = [meta(), *turn(10)]
+    if parent_there:
+        write(tmp_path, [*original, *turn(50, "and the logout", 3, spent=3)])
+    copy = restamped(original, 200) if stamped_anew else original
+    own = turn(230, "another way", 2, spent=3)
+    write(tmp_path, [meta(200, CHILD, forked_from_id=THREAD), *copy, *own], CHILD)
+    await run(tmp_path, actor)
+    of_child = [record for key, record in captured(actor).items() if key.startswith(CHILD)]
+    assert [r.kind for r in of_child].count("request") == 3
+    assert [r.kind for r in of_child].count("tool") == 2
+    texts = [e.prompt.text for e in actor.events if isinstance(e, PromptCaptured) and e.agent_session_id == CHILD]
+    assert texts == ["another way"]
+
+
+def test_a_sub_agents_file_has_requests_and_calls_but_no_prompts() -> None:
+    """Its session is its own, as in telemetry; where its own lines begin, it says itself."""
+    source = {"subagent": {"thread_spawn": {"parent_thread_id": THREAD, "depth": 1}}}
+    copied = [{**each, "ordinal": number} for number, each in enumerate(turn(10), 1)]
+    own = [{**each, "ordinal": 100 + number} for number, each in enumerate(turn(60, "look", 2))]
+    head = meta(60, CHILD, source=source, subagent_history_start_ordinal=100)
+    found = read(head, *copied, *own, stem=f"rollout-x-{CHILD}")
+    assert [each.prompt for each in found] == [None]
+    assert {each.agent_session_id for each in found} == {CHILD}
+    assert [r.sidechain for r in records(found, "request")] == [True] * 3
+    assert records(found, "session_start") == []
+
+
+def test_a_fork_whose_own_head_is_torn_is_named_by_its_file() -> None:
+    """The head that follows is its parent's."""
+    copy = restamped([meta(), *turn(10)], 200)
+    found = read(b'{"timestamp":"2026-03-02T10:03:2\n', *copy, *turn(230, "another way", 2), stem=f"r-{CHILD}")
+    assert {each.agent_session_id for each in found} == {CHILD}
+    assert [each.prompt.text for each in found if each.prompt] == ["another way"]
+
+
+# --- lines that cannot be read, cuts, an independent count -------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("torn", "reason"),
+    [
+        (b'{"timestamp":"2026-03-02T10:00:00Z","type":"event_', "truncated"),
+        (b"not json\n", "malformed"),
+        (b"[1]\n", "object"),
+        (b'{"type":"event_msg","payload":{"type":"user_message","message":"x"}}\n', "no timestamp"),
+        (b'{"timestamp":"soon","type":"event_msg","payload":{}}\n', "soon"),
+        (raw([event("user_message", 1, message=5)]), "$.message"),
+        (raw([tokens(1, usage(-4, 0, 0))]), "input_tokens"),
+        (b"[" * 100_000 + b"\n", ""),
+    ],
+)
+def test_a_torn_line_is_named_and_skipped(torn: bytes, reason: str) -> None:
+    """The lines around it are used."""
+    reader = RolloutReader("r.jsonl", STEM, Seen())
+    after = [] if not torn.endswith(b"\n") else [raw([event("user_message", 9, message="two")])]
+    found = list(reader.read([raw([meta()]), raw([event("user_message", 1, message="one")]), torn, b" \n", *after]))
+    assert [each.prompt.text for each in found if each.prompt] == ["one", "two"][: 1 + len(after)]
+    (told,) = reader.torn
+    assert (told.file, told.line) == ("r.jsonl", 3)
+    assert reason in told.reason
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        line("world_state", 1, {"x": 1}),
+        line("inter_agent_communication", 1, {"author": "/root"}),
+        event("kind_of_tomorrow", 1, message=5),
+        item("web_search_call", 1, status="completed"),
+        {"timestamp": "2026-03-02T10:00:00Z", "type": "tomorrow"},
+        {},
+    ],
+)
+def test_lines_without_meaning_here_are_read_and_left(other: dict[str, Any]) -> None:
+    """They are neither torn nor counted as anything."""
+    reader = RolloutReader("r.jsonl", STEM, Seen())
+    assert list(reader.read([raw([other])])) == []
+    assert (reader.lines, reader.torn) == (1, [])
+
+
+async def test_a_packed_file_is_named_as_one_that_was_not_read(tmp_path: Path) -> None:
+    """Nothing is left out in silence."""
+    file = write(tmp_path, [meta()])
+    file.rename(file.with_name(file.name + ".zst"))
+    report = await run(tmp_path, Actor())
+    assert [(each.line, "zstd" in each.reason) for each in report.torn] == [(0, True)]
+
+
+WHOLE = raw([meta(), *turn(10), *turn(100, "and the logout", 2, spent=3)])
+
+
+@settings(max_examples=60)
+@given(st.integers(0, len(WHOLE)))
+def test_a_file_cut_anywhere_says_nothing_false_and_the_next_run_completes_it(
+    tmp_path_factory: pytest.TempPathFactory, place: int
+) -> None:
+    """While its session runs, as the agent writes it."""
+    folder = tmp_path_factory.mktemp("cut")
+    file = write(folder, [WHOLE])
+
+    async def import_both() -> None:
+        at_once, in_two = Actor(), Actor()
+        await run(folder, at_once)
+        file.write_bytes(WHOLE[:place])
+        await run(folder, in_two, now_us=TEN_O_CLOCK_US + 110 * SECOND)
+        partly = captured(in_two)
+        assert partly.items() <= captured(at_once).items()
+        file.write_bytes(WHOLE)
+        report = await run(folder, in_two)
+        assert captured(in_two) == captured(at_once)
+        assert told(in_two) == told(at_once)
+        assert report.refused == []
+
+    trio.run(import_both)
+
+
+def told(actor: Actor) -> list[tuple[Any, ...]]:
+    """Prompts and answers, whenever they were taken."""
+    prompts = [(e.prompt_id, e.prompt.text) for e in actor.events if isinstance(e, PromptCaptured)]
+    answers = [(e.prompt_id, e.response and e.response.text) for e in actor.events if isinstance(e, PromptAnswered)]
+    return sorted(prompts, key=str) + sorted(answers, key=str)
+
+
+async def test_an_independent_count_agrees(tmp_path: Path) -> None:
+    """Prompts, calls and tokens as plain loops over the files find them."""
+    actor = Actor()
+    turns = [each for n in range(1, 6) for each in turn(100 * n, f"do {n}", n, spent=3 * n - 3)]
+    written: list[dict[str, Any] | bytes] = [meta(), *turns[:20], b'{"torn\n', *turns[20:]]
+    write(tmp_path, written)
+    report = await run(tmp_path, actor)
+    values = [json.loads(text) for text in raw(written).splitlines() if b"torn" not in text]
+    payloads = [value["payload"] for value in values]
+    prompts = sum(each.get("type") == "user_message" for each in payloads)
+    calls = {each["call_id"] for each in payloads if str(each.get("type")).endswith("_call")}
+    last = [each["info"]["total_token_usage"] for each in payloads if each.get("type") == "token_count"][-1]
+    assert (report.prompts, report.tool_calls) == (prompts, len(calls))
+    assert (report.tokens.input_tokens, report.tokens.cache_read_tokens, report.tokens.output_tokens) == (
+        last["input_tokens"] - last["cached_input_tokens"],
+        last["cached_input_tokens"],
+        last["output_tokens"],
+    )
+    assert (report.lines, [each.line for each in report.torn]) == (len(values) + 1, [22])

@@ -1,0 +1,316 @@
+"""Importing folders of transcripts, and the same figures counted another way over real ones."""
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aggregates.capture.events import OperationClaimed, PromptAnswered, PromptCaptured, RecordsCaptured, SessionClaimed
+from aggregates.event import Digester, Scope, cut
+from aggregates.records.record import Record
+from svc.importing import exchange as transcript_lines
+from svc.importing.importer import BATCH_RECORDS_MAX, QUIET_US, ImportReport, Progress, import_claude_code
+from tests.support.captures import Actor
+from tests.support.log import ANA, BEN, named
+from tests.support.transcripts import SESSION, call, raw, result, said, user
+
+NEXT_DAY_US = 1_772_532_000_000_000
+REAL_DATA = os.environ.get("SVC_REAL_DATA")
+
+EXCHANGE = [
+    user("u1", 0, "fix the login"),
+    said("a1", 1, call("t1", "Edit", file_path="/a.py", old_string="x", new_string="y")),
+    result("u2", 2, "t1"),
+    said("a2", 3, call("t2", "Bash", command="pytest -q")),
+    result("u3", 4, "t2"),
+    said("a3", 5, "Fixed."),
+]
+
+
+def write(folder: Path, name: str, *lines: dict[str, Any] | bytes) -> Path:
+    """A transcript file."""
+    file = folder / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(b"".join(raw(*lines)))
+    return file
+
+
+async def run(path: Path, actor: Actor, *, now_us: int = NEXT_DAY_US, developer: Any = ANA) -> ImportReport:
+    """An import by one developer."""
+    scope = Scope(named("acme"), developer)
+    return await import_claude_code(
+        path, actor.send, lambda progress: None, scope=scope, digester=Digester(b"key"), now_us=now_us
+    )
+
+
+def captured(actor: Actor) -> list[Record]:
+    """Every record that was taken."""
+    return [record for event in actor.events if isinstance(event, RecordsCaptured) for record in event.records]
+
+
+async def test_an_exchange_becomes_prompt_response_and_records(tmp_path: Path) -> None:
+    """The same facts that a plugin and telemetry leave, each at its own time."""
+    actor = Actor()
+    write(tmp_path, "proj/s.jsonl", *EXCHANGE)
+    report = await run(tmp_path, actor)
+    claim, prompt, answer, operation, batch = actor.events
+    assert isinstance(claim, SessionClaimed)
+    assert isinstance(prompt, PromptCaptured)
+    assert prompt.prompt.text == "fix the login"
+    assert (prompt.agent_session_id, prompt.source) == (SESSION, "claude-code-transcript")
+    assert isinstance(answer, PromptAnswered)
+    assert answer.response is not None
+    assert (answer.response.text, answer.elapsed_ms, answer.input_tokens) == ("Fixed.", 5000, None)
+    assert isinstance(operation, OperationClaimed)
+    assert isinstance(batch, RecordsCaptured)
+    edit, shell = (record for record in batch.records if record.kind == "tool")
+    assert (cut(batch.words, edit.path), edit.lines_added, edit.lines_removed) == ("/a.py", 1, 1)
+    assert cut(batch.words, shell.command) == "pytest -q"
+    assert edit.input_digest != shell.input_digest
+    assert (report.prompts, report.responses, report.requests, report.tool_calls) == (1, 1, 3, 2)
+    assert (report.files, report.lines, report.created, report.known) == (1, 6, 3, 0)
+    assert report.tokens.cache_read_tokens == 300
+
+
+async def test_running_it_twice_adds_nothing(tmp_path: Path) -> None:
+    """Every id comes from the lines' own ids."""
+    actor = Actor()
+    write(tmp_path, "s.jsonl", *EXCHANGE)
+    first = await run(tmp_path, actor)
+    events = len(actor.events)
+    second = await run(tmp_path, actor)
+    assert len(actor.events) == events
+    assert (second.created, second.known, second.refused) == (0, first.created, [])
+    assert second.prompts == first.prompts
+
+
+async def test_what_was_added_since_is_all_that_is_new(tmp_path: Path) -> None:
+    """A grown transcript gives its finished exchanges the same batches."""
+    actor = Actor()
+    write(tmp_path, "s.jsonl", *EXCHANGE)
+    await run(tmp_path, actor)
+    write(tmp_path, "s.jsonl", *EXCHANGE, user("u4", 60, "thanks"), said("a4", 61, "Welcome."))
+    report = await run(tmp_path, actor)
+    assert (report.created, report.known, report.refused) == (3, 3, [])
+    assert len({record.record_id for record in captured(actor)}) == len(captured(actor))
+
+
+async def test_an_exchange_that_still_runs_is_left_for_the_next_run(tmp_path: Path) -> None:
+    """Its prompt is taken at once; its answer and records when it is quiet."""
+    actor = Actor()
+    write(tmp_path, "s.jsonl", *EXCHANGE)
+    just_then = 1_772_445_605_000_000
+    early = await run(tmp_path, actor, now_us=just_then + QUIET_US - 1)
+    assert (early.prompts, early.responses, early.unfinished, early.records) == (1, 0, 1, 0)
+    late = await run(tmp_path, actor, now_us=just_then + QUIET_US)
+    assert (late.responses, late.unfinished) == (1, 0)
+
+
+async def test_a_long_exchange_is_cut_into_bounded_batches(tmp_path: Path) -> None:
+    """No event grows without bound."""
+    actor = Actor()
+    work = [said(f"a{n}", n, call(f"t{n}", "Read", file_path=f"/{n}")) for n in range(150)]
+    write(tmp_path, "s.jsonl", user("u1", 0, "go"), *work)
+    await run(tmp_path, actor)
+    sizes = [len(event.records) for event in actor.events if isinstance(event, RecordsCaptured)]
+    assert sizes == [BATCH_RECORDS_MAX, 101]
+
+
+async def test_secrets_in_commands_are_taken_out(tmp_path: Path) -> None:
+    """Each text is redacted before it is put among the others."""
+    actor = Actor()
+    key = "ghp_" + "a1B2c3D4e5F6" * 3
+    shell = call("t1", "Bash", command=f"curl -H 'Authorization: Bearer {key}' example.test")
+    write(tmp_path, "s.jsonl", user("u1", 0, "go"), said("a1", 1, shell, call("t2", "Read", file_path="/b.py")))
+    await run(tmp_path, actor)
+    batch = actor.events[-1]
+    assert isinstance(batch, RecordsCaptured)
+    assert key not in (batch.words.text or "")
+    assert sum(batch.redactions.values()) >= 1
+    assert cut(batch.words, batch.records[-1].path) == "/b.py"
+
+
+async def test_a_fork_in_another_file_counts_once(tmp_path: Path) -> None:
+    """Whichever name sorts first, the shorter original is read first."""
+    actor = Actor()
+    write(tmp_path, "z-original.jsonl", *EXCHANGE)
+    fork = [{**each, "sessionId": "fork"} for each in EXCHANGE]
+    write(tmp_path, "a-fork.jsonl", *fork, user("f1", 90, "another way", sessionId="fork"))
+    report = await run(tmp_path, actor)
+    assert (report.prompts, report.requests, report.tool_calls) == (2, 3, 2)
+    assert {event.agent_session_id for event in actor.events if isinstance(event, RecordsCaptured)} == {
+        SESSION,
+        "fork",
+    }
+
+
+async def test_a_fork_that_was_imported_first_keeps_what_it_brought(tmp_path: Path) -> None:
+    """When the original turns up later, its prompt is known and nothing is counted twice."""
+    actor = Actor()
+    fork = [{**each, "sessionId": "fork"} for each in EXCHANGE]
+    await run(write(tmp_path, "fork.jsonl", *fork), actor)
+    before = len(captured(actor))
+    report = await run(write(tmp_path, "original.jsonl", *EXCHANGE), actor)
+    assert report.repeated == 1
+    assert len(captured(actor)) == before
+
+
+async def test_sub_agents_files_are_read_after_the_sessions(tmp_path: Path) -> None:
+    """So that the prompt which spawned them is known."""
+    actor = Actor()
+    side = {"isSidechain": True, "agentId": "a1"}
+    write(
+        tmp_path,
+        f"p/{SESSION}/subagents/agent-a1.jsonl",
+        user("s1", 1, "look", promptId="p1", **side),
+        said("s2", 2, "Looked.", **side),
+    )
+    write(tmp_path, f"p/{SESSION}.jsonl", user("u1", 0, "go", promptId="p1"), said("a1", 5, "Done."))
+    report = await run(tmp_path, actor)
+    assert (report.files, report.prompts, report.requests) == (2, 1, 2)
+    assert [record.prompt_id for record in captured(actor) if record.kind == "request"] == ["p1", "p1"]
+
+
+async def test_torn_lines_and_unreadable_files_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rest is used."""
+    actor = Actor()
+    write(tmp_path, "p/s.jsonl", b'{"type":"user"\n', *EXCHANGE)
+    locked = write(tmp_path, "locked.jsonl", *EXCHANGE)
+    opens = Path.open
+
+    def refuse(path: Path, mode: str = "r") -> Any:
+        if path == locked:
+            raise PermissionError(13, "Permission denied")
+        return opens(path, mode)
+
+    monkeypatch.setattr(Path, "open", refuse)
+    report = await run(tmp_path, actor)
+    named = [(torn.file, torn.line) for torn in report.torn]
+    assert named == [("locked.jsonl", 0), ("p/s.jsonl", 1)]
+    assert report.torn[0].reason == "Permission denied"
+    assert (report.lines, report.prompts) == (7, 1)
+
+
+async def test_a_line_beyond_the_bound_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is never held whole, and the next line is read as a line."""
+    monkeypatch.setattr(transcript_lines, "LINE_BYTES_MAX", 1000)
+    actor = Actor()
+    write(tmp_path, "s.jsonl", user("u0", 0, "x" * 5000), *EXCHANGE)
+    report = await run(tmp_path, actor)
+    assert [(torn.line, torn.reason) for torn in report.torn] == [(1, "longer than 1000 bytes")]
+    assert report.prompts == 1
+
+
+async def test_another_developers_session_is_refused_and_named(tmp_path: Path) -> None:
+    """Nothing of it is kept, and the import goes on."""
+    actor = Actor()
+    write(tmp_path, "s.jsonl", *EXCHANGE)
+    await run(tmp_path, actor)
+    other = write(tmp_path, "t.jsonl", user("v1", 0, "mine", sessionId="mine"), said("b1", 1, "ok", sessionId="mine"))
+    report = await run(tmp_path, actor, developer=BEN)
+    assert {refusal.file for refusal in report.refused} == {"s.jsonl"}
+    assert all(SESSION in refusal.what for refusal in report.refused)
+    assert report.created == 3
+    assert other.exists()
+
+
+async def test_progress_ends_with_every_file(tmp_path: Path) -> None:
+    """It can be drawn as it goes."""
+    write(tmp_path, "s.jsonl", *EXCHANGE)
+    write(tmp_path, "t.jsonl", user("v1", 0, "mine", sessionId="t"))
+    seen: list[Progress] = []
+    scope = Scope(named("acme"), ANA)
+    await import_claude_code(
+        tmp_path, Actor().send, seen.append, scope=scope, digester=Digester(b"k"), now_us=NEXT_DAY_US
+    )
+    assert seen == sorted(seen)
+    assert seen[-1] == Progress(2, 2, 7, 2)
+
+
+async def test_a_path_that_is_not_there_is_said(tmp_path: Path) -> None:
+    """A mistyped folder is no empty one."""
+    with pytest.raises(FileNotFoundError, match="nothing-here"):
+        await run(tmp_path / "nothing-here", Actor())
+
+
+# --- real transcripts, counted by plain loops --------------------------------------------------------------
+
+
+def real_folders() -> list[Path]:
+    """Folders of real transcripts."""
+    root = Path(REAL_DATA or "")
+    return [root / "entire-checkpoints" / "transcripts", root / "sniffly-mock-data"]
+
+
+def real_lines(folder: Path) -> Iterator[Any]:
+    """Every JSON value of every line."""
+    for file in sorted(folder.rglob("*.jsonl")):
+        for text in file.read_text(encoding="utf-8").split("\n"):
+            if text.strip():
+                yield json.loads(text)
+
+
+def counted_prompts(folder: Path) -> Counter[str]:
+    """Prompts by text as it stands in the file, told by exclusion."""
+    texts: Counter[str] = Counter()
+    for value in real_lines(folder):
+        if value.get("type") != "user" or value.get("isMeta") or value.get("isSidechain"):
+            continue
+        content = value["message"]["content"]
+        text = content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content)
+        if not text.strip() or text.startswith(("[Request interrupted", "<local-command-stdout", "Operation stopped")):
+            continue
+        texts[text.split("<command-name>")[-1].split("</command-name>")[0] if "<command-name>" in text else text] += 1
+    return texts
+
+
+def counted_tokens(folder: Path) -> list[int]:
+    """Token sums, the last usage of each message and request."""
+    last: dict[tuple[str, str], dict[str, int]] = {}
+    for value in real_lines(folder):
+        if value.get("type") == "assistant" and value["message"]["model"] != "<synthetic>":
+            last[value["message"]["id"], value.get("requestId", "")] = value["message"]["usage"]
+    kinds = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+    return [len(last), *(sum(usage[kind] for usage in last.values()) for kind in kinds)]
+
+
+def counted_calls(folder: Path) -> Counter[str]:
+    """Tool calls by tool, each id once."""
+    calls: dict[str, str] = {}
+    for value in real_lines(folder):
+        for part in value.get("message", {}).get("content", []) if value.get("type") == "assistant" else []:
+            if part["type"] == "tool_use":
+                calls[part["id"]] = part["name"]
+    return Counter(calls.values())
+
+
+@pytest.mark.real_data
+@pytest.mark.skipif(REAL_DATA is None, reason="SVC_REAL_DATA names no folder of real captures")
+@pytest.mark.parametrize("index", [0, 1], ids=["entire-checkpoints", "sniffly-mock-data"])
+async def test_an_independent_count_over_real_transcripts_agrees(index: int) -> None:
+    """Prompts, tool calls and token sums are those of plain loops over the files, and every line is used."""
+    folder = real_folders()[index]
+    actor = Actor()
+    report = await run(folder, actor)
+    taken = [event.prompt.text or "" for event in actor.events if isinstance(event, PromptCaptured)]
+    in_files = counted_prompts(folder)
+    assert report.prompts == len(taken) == in_files.total()
+    assert Counter(text.strip("/")[:4] for text in taken) == _starts(in_files)
+    tokens = report.tokens
+    sums = [tokens.input_tokens, tokens.output_tokens, tokens.cache_read_tokens, tokens.cache_write_tokens]
+    assert [report.requests, *sums] == counted_tokens(folder)
+    calls = Counter(record.tool for record in captured(actor) if record.kind in ("tool", "rejection"))
+    assert calls == counted_calls(folder)
+    assert report.tool_calls == calls.total()
+    assert (report.lines, report.torn, report.refused) == (len(list(real_lines(folder))), [], [])
+
+
+def _starts(texts: Counter[str]) -> Counter[str]:
+    starts: Counter[str] = Counter()
+    for text, number in texts.items():
+        starts[text.strip("/")[:4]] += number
+    return starts

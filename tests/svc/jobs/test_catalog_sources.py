@@ -1,0 +1,191 @@
+"""Where prices come from: bounded in bytes and time, and whatever is wrong there becomes a sentence."""
+
+import gzip
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from aggregates.times import parse_instant
+from svc.jobs import sources as catalog_sources
+from svc.jobs.sources import PACKAGE, CatalogSource, CatalogUnusable, fetch, packaged_source, read_file
+from tests.support.catalogs import document, lookup
+
+NOW_US = parse_instant("2026-11-20")
+GOOD = msgspec.json.encode(document(lookup("served")))
+RAW: list[dict[str, Any]] = [
+    {
+        "id": "maker",
+        "name": "Maker",
+        "api_pattern": "x",
+        "model_match": {"starts_with": "m-"},
+        "models": [{"id": "m-1", "match": {"equals": "m-1"}, "prices": {"input_mtok": 1, "output_mtok": 2}}],
+    }
+]
+
+
+class Web(ThreadingHTTPServer):
+    """A web server with some pages, good and bad."""
+
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Pages)
+        self.ends = threading.Event()
+        self.asked: list[str] = []
+
+    def url(self, path: str) -> str:
+        """An address here."""
+        return f"http://user:pass@127.0.0.1:{self.server_address[1]}{path}"
+
+
+class Pages(BaseHTTPRequestHandler):
+    """What the web server answers."""
+
+    server: Web
+
+    def do_GET(self) -> None:
+        """By the path."""
+        path = self.path.partition("?")[0]
+        self.server.asked.append(self.path)
+        if path == "/slow":
+            self.server.ends.wait(60)
+            return
+        pages = {
+            "/good": GOOD,
+            "/raw": json.dumps(RAW).encode(),
+            "/bomb": gzip.compress(b" " * 100_000),
+            "/text": b"hello",
+        }
+        self.send_response({"/moved": 302, "/gone": 500}.get(path, 200))
+        if path == "/moved":
+            self.send_header("Location", "/good")
+        if path == "/bomb":
+            self.send_header("Content-Encoding", "gzip")
+        content = pages.get(path, b"")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing."""
+
+
+@pytest.fixture
+def web() -> Iterator[Web]:
+    """A web server on a free port."""
+    with Web() as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield server
+        server.ends.set()
+        server.shutdown()
+        thread.join()
+
+
+async def test_a_catalog_is_fetched(web: Web) -> None:
+    """Over a redirect, too; no credentials and no query are kept with it."""
+    for path in ("/good?token=secret", "/moved?token=secret"):
+        found = await fetch(web.url(path))
+        assert found.document.exact_lookups[0].external_model_id == "served"
+        assert found.source == f"http://127.0.0.1:{web.server_address[1]}{path.partition('?')[0]}"
+
+
+async def test_the_form_of_the_maintained_data_is_understood(web: Web) -> None:
+    """So a mirror of them will do."""
+    found = await fetch(web.url("/raw"))
+    assert [each.external_model_id for each in found.document.exact_lookups] == ["m-1"]
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [("/gone", "answered 500"), ("/text", "holds no usable catalog"), ("/bomb", "larger than 50000 bytes")],
+)
+async def test_a_fetch_that_fails_says_why(web: Web, path: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the credentials of the address; what is packed is counted unpacked."""
+    monkeypatch.setattr(catalog_sources, "CATALOG_SOURCE_BYTES_MAX", 50_000)
+    with pytest.raises(CatalogUnusable, match=why) as caught:
+        await fetch(web.url(path))
+    assert "pass" not in str(caught.value)
+
+
+async def test_a_fetch_takes_no_longer_than_it_may(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever answers slowly answers not at all."""
+    monkeypatch.setattr(catalog_sources, "CATALOG_FETCH_SECONDS", 0.05)
+    with pytest.raises(CatalogUnusable, match="no answer within"):
+        await fetch(web.url("/slow"))
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1/none", "http://[::1", "https://"])
+async def test_an_address_that_leads_nowhere_says_so(url: str) -> None:
+    """Nobody there, or no address at all."""
+    with pytest.raises(CatalogUnusable):
+        await fetch(url)
+
+
+async def test_a_file_is_read(tmp_path: Path) -> None:
+    """Its name alone is kept with it."""
+    (tmp_path / "prices.json").write_bytes(GOOD)
+    found = await read_file(tmp_path / "prices.json")
+    assert (found.source, found.document.exact_lookups[0].external_model_id) == ("prices.json", "served")
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", "no usable catalog"),
+        (b"{}", "missing required field `exact_lookups`"),
+        (b'{"exact_lookups": [{"external_model_id": 1}]}', r"at `\$.exact_lookups\[0\]"),
+        (b"[[[", "no usable catalog"),
+        (b"\xff\xfe", "no usable catalog"),
+        (b" " * 60_000, "larger than 50000 bytes"),
+    ],
+)
+async def test_a_file_that_is_no_catalog_says_so(
+    tmp_path: Path, content: bytes, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which file, and where in it."""
+    monkeypatch.setattr(catalog_sources, "CATALOG_SOURCE_BYTES_MAX", 50_000)
+    (tmp_path / "prices.json").write_bytes(content)
+    with pytest.raises(CatalogUnusable, match=why) as caught:
+        await read_file(tmp_path / "prices.json")
+    assert "prices.json" in str(caught.value)
+
+
+async def test_a_file_that_is_not_there_says_so(tmp_path: Path) -> None:
+    """No traceback."""
+    with pytest.raises(CatalogUnusable, match="No such file"):
+        await read_file(tmp_path / "none.json")
+
+
+async def test_a_start_needs_no_network_and_does_not_undo_what_is_newer(tmp_path: Path) -> None:
+    """Installed data where nothing is held, or another edition of them; a file always; an address never."""
+    installed = CatalogSource(PACKAGE, network=True)
+    first = await installed.at_start(None, NOW_US)
+    assert first is not None
+    assert first.source == packaged_source()
+    assert first.document.published_at is not None
+    assert first.document.published_at < "2026-11-20"
+    assert await installed.at_start(packaged_source(), NOW_US) is None
+    assert await installed.at_start("my-prices.json", NOW_US) is None
+    assert await installed.at_start(f"{PACKAGE} 0.0.1", NOW_US) == first
+    (tmp_path / "prices.json").write_bytes(GOOD)
+    assert await CatalogSource(str(tmp_path / "prices.json"), network=True).at_start("anything", NOW_US) is not None
+    assert await CatalogSource("https://prices.example/", network=True).at_start(None, NOW_US) is None
+
+
+async def test_a_refresh_asks_the_network_only_where_it_may(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The maintained data have a newest edition; without the network the installed one is the newest."""
+    monkeypatch.setattr(catalog_sources, "_package_url", lambda: web.url("/raw"))
+    newest = await CatalogSource(PACKAGE, network=True).newest(NOW_US)
+    assert len(newest.document.exact_lookups) == 1
+    offline = await CatalogSource(PACKAGE, network=False).newest(NOW_US)
+    assert offline.source == packaged_source()
+    assert web.asked == ["/raw"]
+    assert len((await CatalogSource(web.url("/good"), network=False).newest(NOW_US)).document.exact_lookups) == 1

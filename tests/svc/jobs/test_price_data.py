@@ -1,0 +1,266 @@
+"""The maintained price data as a catalog: the same prices to the nano-dollar, by the same names."""
+
+from datetime import UTC, date, datetime
+from typing import Any, NamedTuple
+
+import msgspec
+import pytest
+from genai_prices import Usage, calc_price
+
+from aggregates.prices.catalog import ExactLookup, InferredProvider, KnownModel, ObservedProvider, Rate, content_fault
+from aggregates.prices.prices import Price, PriceBook, Unpriced
+from aggregates.times import parse_instant
+from svc.jobs.price_data import compiled, data_date_us, packaged, parsed
+from tests.support.catalogs import snapshot
+
+NOW_US = parse_instant("2026-11-20")
+PACKAGED = compiled(packaged())
+
+
+def book_of(lookups: tuple[ExactLookup, ...]) -> PriceBook:
+    """The prices of lookups, in whatever snapshot."""
+    return PriceBook(msgspec.structs.replace(snapshot(), exact_lookups=lookups))
+
+
+BOOK = book_of(PACKAGED)
+
+
+class Asked(NamedTuple):
+    """A request: the id as reported, its provider where the id alone does not lead there, a day, and its tokens."""
+
+    model: str
+    day: str = "2026-11-01"
+    input: int = 1_000
+    output: int = 700
+    read: int = 0
+    write: int = 0
+    hour: int = 0
+    provider: str | None = None
+
+
+REQUESTS = [
+    Asked("claude-sonnet-4-5-20250929"),
+    Asked("claude-sonnet-4-5", read=50_000, write=3_000),
+    Asked("claude-sonnet-4-5", write=3_000, hour=3_000),
+    Asked("claude-sonnet-4-5", write=3_000, hour=1_234),
+    Asked("claude-haiku-4-5-20251001", read=123_457, write=89, hour=13),
+    # The long context of these two cost more up to the day before, and a request moves band as a whole.
+    *(
+        Asked(model, day, input=whole - 120_000, read=100_000, write=20_000, hour=hour)
+        for model in ("claude-opus-4-6", "claude-sonnet-4-6")
+        for day in ("2026-03-12", "2026-03-13")
+        for whole in (199_999, 200_000, 200_001)
+        for hour in (0, 7_000)
+    ),
+    Asked("claude-sonnet-4-5", input=200_000),
+    Asked("claude-sonnet-4-5", input=200_001),
+    Asked("claude-sonnet-4-5", input=1, read=200_000),
+    Asked("claude-opus-4-1-20250805", read=1_000, write=1_000, hour=1),
+    Asked("claude-3-5-haiku-20241022", read=17),
+    Asked("gpt-5-codex", read=90_000),
+    Asked("gpt-5-2025-08-07", read=90_000),
+    Asked("gpt-5.1-codex-max", output=33),
+    Asked("gpt-4o-2024-05-13"),
+    Asked("o3", "2025-06-09", read=77),
+    Asked("o3", "2025-06-10", read=77),
+    Asked("gemini-2.5-pro", input=200_000, read=1_000),
+    Asked("gemini-2.5-pro", input=100_000, read=100_001),
+    Asked("gemini-2.5-flash", read=4_711),
+    Asked("grok-code-fast-1", read=1),
+    Asked("us.anthropic.claude-sonnet-4-5-20250929-v1:0", read=10, write=10, hour=3, provider="aws"),
+    Asked("global.anthropic.claude-opus-4-6-v1:0", read=10, write=10, provider="aws"),
+    Asked("anthropic.claude-3-5-sonnet-20240620-v1:0", provider="aws"),
+]
+
+
+@pytest.mark.parametrize("asked", REQUESTS)
+def test_a_request_costs_what_the_data_themselves_make_of_it(asked: Asked) -> None:
+    """On both sides of price changes and of long-context bounds, with writes of both durations."""
+    when = datetime.combine(date.fromisoformat(asked.day), datetime.min.time(), UTC)
+    usage: dict[str, Any] = {
+        "input_tokens": asked.input + asked.read + asked.write,
+        "output_tokens": asked.output,
+        "cache_read_tokens": asked.read,
+        "cache_write_tokens": asked.write,
+        "cache_write_1h_tokens": asked.hour,
+    }
+    theirs = calc_price(Usage(**usage), asked.model, provider_id=asked.provider, genai_request_timestamp=when)
+    ours = _ours(asked)
+    assert isinstance(ours, Price)
+    assert ours.cost_usd_nano == int((theirs.total_price * 10**9).to_integral_value())
+    assert ours.kind == "catalog_estimate"
+
+
+def _ours(asked: Asked, *, hour_is_known: bool = True) -> Price | Unpriced:
+    return BOOK.price(
+        asked.model,
+        parse_instant(asked.day),
+        input_tokens=asked.input,
+        output_tokens=asked.output,
+        cache_read_tokens=asked.read,
+        cache_write_tokens=asked.write,
+        cache_write_1h_tokens=asked.hour if hour_is_known else None,
+    )
+
+
+def test_writes_of_unknown_duration_cost_as_much_as_short_ones_at_least() -> None:
+    """The five-minute rate, marked as a lower bound."""
+    short = _ours(Asked("claude-sonnet-4-5", write=3_000))
+    unknown = _ours(Asked("claude-sonnet-4-5", write=3_000), hour_is_known=False)
+    assert isinstance(short, Price)
+    assert unknown == Price(short.cost_usd_nano, "catalog_lower_bound", short.catalog_revision)
+
+
+def test_every_listed_id_is_what_the_data_say_it_is() -> None:
+    """No id was made up on the way, and all that is listed is valid."""
+    data = packaged()
+    for each in PACKAGED:
+        match each.provider:
+            case InferredProvider(provider=name):
+                provider, model = data.find_provider_model(each.external_model_id, None, None, None)
+                assert provider.id == name
+            case ObservedProvider(provider=name):
+                _, model = data.find_provider_model(each.external_model_id, None, name, None)
+        assert isinstance(each.model, KnownModel)
+        assert model.id == each.model.canonical_model_id
+    assert content_fault(PACKAGED) is None
+    assert len(PACKAGED) > 500
+
+
+@pytest.mark.parametrize("suffix", ["-20260101", "-2026-01-01", "-latest"])
+def test_a_date_taken_off_an_id_leads_where_the_data_lead_with_it(suffix: str) -> None:
+    """Whatever maker's id it is hung on: where the data know the dated id, the catalog says the same, or nothing."""
+    data = packaged()
+    for each in PACKAGED:
+        dated = each.external_model_id + suffix
+        ours = BOOK.lookup(dated)
+        try:
+            _, theirs = data.find_provider_model(dated, None, None, None)
+        except LookupError:
+            continue
+        if ours is not None and isinstance(ours.provider, InferredProvider):
+            assert isinstance(ours.model, KnownModel)
+            assert theirs.id == ours.model.canonical_model_id, dated
+
+
+@pytest.mark.parametrize("model", ["qwen-nobody-knows", "claude-next-99", "gpt-99", "<synthetic>", "default"])
+def test_an_unknown_model_has_no_price(model: str) -> None:
+    """And no price of a similar one."""
+    assert _ours(Asked(model)) == Unpriced("unknown_model")
+
+
+def test_the_data_date_is_that_of_the_newest_change_that_has_come() -> None:
+    """A price announced for later makes no catalog newer."""
+    dated = data_date_us(packaged(), NOW_US)
+    assert parse_instant("2026-01-01") < dated <= NOW_US
+    assert data_date_us(packaged(), dated - 1) < dated
+    assert data_date_us(parsed(RAW[:1]), NOW_US) == NOW_US
+
+
+def model(model_id: str, prices: Any, **match: Any) -> dict[str, Any]:
+    """A model as published on the network."""
+    return {"id": model_id, "match": match or {"equals": model_id}, "prices": prices}
+
+
+def _provider(provider_id: str, *models: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    return {"id": provider_id, "name": provider_id, "api_pattern": "x", "models": list(models), **fields}
+
+
+STEADY = {"input_mtok": 1, "output_mtok": 2}
+RAW: list[Any] = [
+    _provider(
+        "maker",
+        model("m-1", STEADY, starts_with="m-1"),
+        model("m-2", STEADY, **{"or": [{"equals": "m-2"}, {"starts_with": "m-2-"}, {"regex": "^m-2x"}]}),
+        model("m-asked", {**STEADY, "requests_kcount": 5}),
+        model("m-thinks", {**STEADY, "output_reasoning_mtok": 3}),
+        model("m-hears", {"audio_hours": 3}),
+        model("m-mute", {}),
+        model_match={"starts_with": "m-"},
+    ),
+    _provider("reseller", model("m-1", {"input_mtok": 9, "output_mtok": 9})),
+    _provider(
+        "clocks",
+        model(
+            "c-night",
+            [
+                {"prices": STEADY},
+                {"constraint": {"start_date": "2026-05-01"}, "prices": {"input_mtok": 2, "output_mtok": 2}},
+                {
+                    "constraint": {"start_time": "00:30:00Z", "end_time": "16:30:00Z"},
+                    "prices": {"input_mtok": 3, "output_mtok": 3},
+                },
+            ],
+        ),
+        model(
+            "c-same",
+            [
+                {"prices": STEADY},
+                {"constraint": {"start_date": "2026-05-01"}, "prices": {**STEADY, "web_searches_kcount": 9}},
+            ],
+        ),
+        model(
+            "c-bands",
+            {
+                "input_mtok": {"base": 1, "tiers": [{"start": 100, "price": 2}]},
+                "output_mtok": {"base": 5, "tiers": [{"start": 200, "price": 6}]},
+                "cache_read_mtok": 0.041666666666666664,
+            },
+        ),
+        model_match={"starts_with": "c-"},
+    ),
+]
+
+
+def _raw() -> dict[str, ExactLookup]:
+    return {each.external_model_id: each for each in compiled(parsed(RAW))}
+
+
+def test_only_makers_are_listed_and_only_what_a_rule_spells_out() -> None:
+    """Beginnings of ids are none, and a reseller's price for a maker's id is no list price."""
+    found = _raw()
+    assert set(found) == {"m-1", "m-2", "m-asked", "m-thinks", "m-hears", "m-mute", "c-night", "c-same", "c-bands"}
+    rate = found["m-1"].list_rates[0].rate
+    assert isinstance(rate, Rate)
+    assert (rate.input, rate.output, rate.cache_read, rate.cache_write_5m) == (1.0, 2.0, None, None)
+
+
+@pytest.mark.parametrize(
+    ("model_id", "reason"),
+    [
+        ("m-asked", "a charge for each request"),
+        ("m-thinks", "a rate of their own"),
+        ("m-hears", "not priced by text tokens"),
+        ("m-mute", "no list price"),
+        ("c-night", "the hour of the day"),
+    ],
+)
+def test_what_a_rate_cannot_say_is_said(model_id: str, reason: str) -> None:
+    """A model whose cost is not a matter of tokens alone has a reason in the place of a rate."""
+    (only,) = _raw()[model_id].list_rates
+    assert only.rate is None
+    assert reason in (only.unpriced_reason or "")
+
+
+def test_changes_that_change_nothing_are_no_segments() -> None:
+    """What searches cost from some day on is no part of a rate."""
+    (only,) = _raw()["c-same"].list_rates
+    assert (only.effective_from, only.effective_to) == ("1970-01-01T00:00:00Z", None)
+
+
+def test_bands_of_single_rates_become_bands_of_the_whole_request() -> None:
+    """At every length at which any of them changes, all of them are given."""
+    rate = _raw()["c-bands"].list_rates[0].rate
+    assert rate is not None
+    bands = [(each.above_input_tokens, each.input, each.output, each.cache_read) for each in rate.long_context]
+    assert bands == [(100, 2.0, 5.0, 0.041666667), (200, 2.0, 6.0, 0.041666667)]
+
+
+BROKEN: list[list[object]] = [[{"id": "x"}], ["text"], [{**_provider("x"), "models": [{"id": 1}]}]]
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+def test_data_of_another_form_are_refused(broken: list[object]) -> None:
+    """Whatever they are, they become no catalog."""
+    with pytest.raises((ValueError, TypeError)):
+        compiled(parsed(broken))

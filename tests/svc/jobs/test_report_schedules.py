@@ -1,0 +1,160 @@
+"""Scheduled reports: off by default, in the developer's own zone, each period once, and what was missed once."""
+
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from aggregates.command import Done, Reply
+from aggregates.decide import AnyCommand
+from aggregates.ids import membership_stream
+from aggregates.people.commands import ChangeDeveloper, EndMembership
+from aggregates.reports.commands import RequestReport
+from aggregates.times import iso, parse_instant
+from svc.jobs.reports import ReportSchedules
+from svc.limits import SCHEDULE_DELAY_SECONDS, SCHEDULE_LOOK_SECONDS
+from svc.log.folder import FixedClock
+from svc_http.ports import Unavailable
+from tests.support.people import ACME, ANA, BEN, carry_out, company
+from tests.svc_http.house import House
+
+SECOND_US = 1_000_000
+LATE = int(SCHEDULE_DELAY_SECONDS) * SECOND_US
+MIDNIGHT_UTC = parse_instant("2026-08-11T00:00:00Z")
+"""A Tuesday; the people of these tests are there since the first of August."""
+
+
+class Office:
+    """Schedules over a company, and what they asked for."""
+
+    def __init__(self) -> None:
+        self.house = House()
+        self.house.directory = company()
+        self.clock = FixedClock(MIDNIGHT_UTC + LATE)
+        self.asked: list[RequestReport] = []
+        self.refuses = False
+        self.schedules = self.started()
+
+    def started(self) -> ReportSchedules:
+        """As a process begins."""
+        return ReportSchedules(self.house.directory, self.send, self.clock, uuid4)
+
+    async def send(self, command: AnyCommand) -> Reply:
+        """To the log, if that can be written; only what was taken counts."""
+        if self.refuses:
+            raise Unavailable("the event store cannot be written at present")
+        self.house.clock_us = self.clock.now_us()
+        reply = await self.house.send(command)
+        assert isinstance(command, RequestReport)
+        assert isinstance(reply, Done)
+        if reply.created:
+            self.asked.append(command)
+        return reply
+
+    def change(self, developer_id: UUID = ANA, **profile: Any) -> None:
+        """Somebody sets their profile."""
+        carry_out(self.house.directory, ChangeDeveloper(developer_id=developer_id, **profile))
+
+    async def at(self, time: str) -> list[tuple[str, str]]:
+        """What is asked for at that time: the name of each period, and its first instant."""
+        self.clock.advance(parse_instant(time) - self.clock.now_us())
+        self.asked.clear()
+        await self.schedules.look()
+        return [(each.period.name, iso(each.period.start_us)) for each in self.asked]
+
+
+@pytest.fixture
+def office() -> Office:
+    """Nobody has a schedule."""
+    return Office()
+
+
+async def test_nobody_gets_a_report_who_has_not_asked_for_any(office: Office) -> None:
+    """Schedules are off by default."""
+    assert await office.at("2026-08-11T01:00:00Z") == []
+
+
+YESTERDAY = ("daily", "2026-08-31T00:00:00Z")
+TABLE = [
+    # schedules, zone, now, what is asked for
+    (("daily",), "UTC", "2026-08-11T00:59:59Z", [("daily", "2026-08-09T00:00:00Z")]),
+    (("daily",), "UTC", "2026-08-11T01:00:00Z", [("daily", "2026-08-10T00:00:00Z")]),
+    (("daily",), "Asia/Seoul", "2026-08-11T15:59:59Z", [("daily", "2026-08-09T15:00:00Z")]),
+    (("daily",), "Asia/Seoul", "2026-08-11T16:00:00Z", [("daily", "2026-08-10T15:00:00Z")]),
+    (("weekly",), "UTC", "2026-08-11T01:00:00Z", [("weekly", "2026-08-03T00:00:00Z")]),
+    (("monthly",), "UTC", "2026-09-01T01:00:00Z", [("monthly", "2026-08-01T00:00:00Z")]),
+    (("daily", "monthly"), "UTC", "2026-09-01T01:00:00Z", [YESTERDAY, ("monthly", "2026-08-01T00:00:00Z")]),
+    (("monthly",), "UTC", "2026-08-11T01:00:00Z", []),
+]
+
+
+@pytest.mark.parametrize(("schedules", "zone", "now", "wanted"), TABLE)
+async def test_the_last_whole_period_of_ones_own_zone_is_asked_for(
+    office: Office, schedules: tuple[str, ...], zone: str, now: str, wanted: list[tuple[str, str]]
+) -> None:
+    """An hour after it is over; none that was over before the developer was there."""
+    office.change(report_schedules=schedules, timezone=zone)
+    assert await office.at(now) == wanted
+
+
+async def test_each_period_is_asked_for_once(office: Office) -> None:
+    """In one process, and in the next one."""
+    office.change(report_schedules=("daily",))
+    assert await office.at("2026-08-11T01:00:00Z") == [("daily", "2026-08-10T00:00:00Z")]
+    assert await office.at("2026-08-11T09:00:00Z") == []
+    office.schedules = office.started()
+    assert await office.at("2026-08-11T10:00:00Z") == []
+    assert await office.at("2026-08-12T01:00:00Z") == [("daily", "2026-08-11T00:00:00Z")]
+
+
+async def test_what_was_missed_is_made_once_at_the_start(office: Office) -> None:
+    """A week of silence is one report, of the day before; not seven."""
+    office.change(report_schedules=("daily", "weekly"))
+    await office.at("2026-08-11T01:00:00Z")
+    office.schedules = office.started()
+    found = await office.at("2026-08-18T07:00:00Z")
+    assert found == [("daily", "2026-08-17T00:00:00Z"), ("weekly", "2026-08-10T00:00:00Z")]
+    assert await office.at("2026-08-18T08:00:00Z") == []
+
+
+async def test_what_a_person_asked_for_is_not_made_again(office: Office) -> None:
+    """Whatever became of it: a schedule only fills in."""
+    office.change(report_schedules=("daily",))
+    await office.schedules.look()
+    by_hand = office.asked[0]
+    assert by_hand.scheduled
+    assert (await office.house.send(by_hand)) == Done(False, by_hand.report_id)
+
+
+async def test_everybody_has_their_own_zone_and_language(office: Office) -> None:
+    """Ana and Ben, each in theirs."""
+    office.change(report_schedules=("daily",), language="ko-KR")
+    office.change(BEN, report_schedules=("daily",))
+    assert await office.at("2026-08-11T01:00:00Z") == [
+        ("daily", "2026-08-10T00:00:00Z"),
+        ("daily", "2026-08-09T22:00:00Z"),
+    ]
+    assert [each.language for each in office.asked] == ["ko", "en"]
+
+
+async def test_who_left_gets_no_more(office: Office) -> None:
+    """Nobody could read it."""
+    office.change(BEN, report_schedules=("daily",))
+    carry_out(office.house.directory, EndMembership(membership_id=membership_stream(ACME, BEN)))
+    assert await office.at("2026-08-12T01:00:00Z") == []
+
+
+async def test_what_cannot_be_stored_is_asked_for_at_the_next_look(
+    office: Office, nursery: trio.Nursery, autojump_clock: MockClock
+) -> None:
+    """The schedule goes on, whatever happens."""
+    office.change(report_schedules=("daily",))
+    office.refuses = True
+    nursery.start_soon(office.schedules.run)
+    await trio.sleep(3 * SCHEDULE_LOOK_SECONDS)
+    assert office.asked == []
+    office.refuses = False
+    await trio.sleep(3 * SCHEDULE_LOOK_SECONDS)
+    assert len(office.asked) == 1

@@ -1,0 +1,295 @@
+"""The workers that make reports: a few at a time, found again after a restart, stopped by a cancel, never stuck."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+from uuid import UUID
+
+import pytest
+import structlog
+import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from aggregates.command import Done, Reply
+from aggregates.decide import AnyCommand
+from aggregates.event import Event, Scope
+from aggregates.reports.commands import CancelReport, CompleteReport, RequestReport, StartReport
+from aggregates.reports.decide import SOURCE_UNAVAILABLE
+from aggregates.reports.period import ReportPeriod
+from projections.facts.reports import report_state
+from projections.prices.spending import Asked, Coverage, Reading
+from projections.reader import Reader
+from svc.jobs.reports import ReportJobs
+from svc.limits import REPORT_JOBS_MAX, REPORT_LOOK_SECONDS, REPORT_RETRY_SECONDS, REPORT_SECONDS_MAX
+from svc.views.views import ViewsDamaged
+from svc_http.ports import Unavailable
+from tests.support.log import named
+from tests.support.people import ANA_SCOPE
+from tests.svc_http.house import DAY_US, House
+
+T = TypeVar("T")
+
+
+class Desk(House):
+    """The service in memory, where work takes as long as the test wants."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open = trio.Event()
+        self.open.set()
+        """While it is not set, nothing can be read."""
+        self.damage: Exception | None = None
+        """What the views raise where spending is read from them."""
+        self.level = True
+        self.refusals = 0
+        """How many of the next commands cannot be stored."""
+        self.working = 0
+        self.most = 0
+        self.jobs = self.hired()
+
+    def hired(self) -> ReportJobs:
+        """Whoever makes the reports of a process."""
+        return ReportJobs(self, self._spend, 1, lambda: None)
+
+    async def send(self, command: AnyCommand) -> Reply:
+        """As the house does, if it can."""
+        if self.refusals:
+            self.refusals -= 1
+            raise Unavailable("the event store cannot be written at present")
+        reply = await super().send(command)
+        self.jobs.note(command)
+        return reply
+
+    async def read_all(self, query: Callable[[Reader], T]) -> T:
+        """Once the views are level."""
+        if not self.level:
+            raise Unavailable("the views are being built from the log: 1 of 2 events")
+        return query(Reader(self._views, self._fetch))
+
+    async def _spend(self, organization_id: UUID, asked: Sequence[Asked]) -> Sequence[Reading]:
+        self.working += 1
+        self.most = max(self.most, self.working)
+        try:
+            await self.open.wait()
+            if self.damage is not None:
+                raise self.damage
+        finally:
+            self.working -= 1
+        return [Reading({}, Coverage())]
+
+    async def asks(self, name: str, day: int = 0) -> UUID:
+        """Somebody wants a report of a day."""
+        reply = await self.send(RequestReport(**about(name, day), language="en"))
+        assert isinstance(reply, Done)
+        assert reply.id is not None
+        return reply.id
+
+    async def state(self, name: str) -> str | None:
+        """How far one has come."""
+        found = await self.read(ANA_SCOPE, report_state, named(name))
+        return None if found is None else found.status
+
+    def happened(self, name: str) -> list[str]:
+        """What the log says of one."""
+        return [event.TOPIC for event in self.events if _of(event) == named(name) and "slot" not in event.TOPIC]
+
+
+def _of(event: Event) -> UUID | None:
+    return getattr(event, "report_id", None)
+
+
+def about(name: str, day: int = 0, scope: Scope = ANA_SCOPE) -> dict[str, Any]:
+    """The fields of every command about that report."""
+    period = ReportPeriod(name="daily", start_us=day * DAY_US, end_us=(day + 1) * DAY_US, timezone="UTC")
+    return {
+        "organization_id": scope.organization_id,
+        "developer_id": scope.developer_id,
+        "report_id": named(name),
+        "period": period,
+    }
+
+
+@pytest.fixture
+def desk() -> Desk:
+    """Nothing is asked for yet."""
+    return Desk()
+
+
+async def test_what_is_asked_for_is_made_at_once(desk: Desk, nursery: trio.Nursery, autojump_clock: MockClock) -> None:
+    """Without waiting for the next look."""
+    nursery.start_soon(desk.jobs.run)
+    await wait_all_tasks_blocked()
+    started = trio.current_time()
+    await desk.asks("one")
+    await wait_all_tasks_blocked()
+    assert await desk.state("one") == "completed"
+    assert trio.current_time() == started
+
+
+async def test_no_more_are_made_at_once_than_there_is_room(desk: Desk, nursery: trio.Nursery) -> None:
+    """The others wait, and get their turn in the order in which they were asked for."""
+    desk.open = trio.Event()
+    nursery.start_soon(desk.jobs.run)
+    for day in range(5):
+        await desk.asks(f"day {day}", day)
+    await wait_all_tasks_blocked()
+    states = [await desk.state(f"day {day}") for day in range(5)]
+    assert states == ["running"] * REPORT_JOBS_MAX + ["queued"] * (5 - REPORT_JOBS_MAX)
+    desk.open.set()
+    await wait_all_tasks_blocked()
+    assert {await desk.state(f"day {day}") for day in range(5)} == {"completed"}
+    assert desk.most == REPORT_JOBS_MAX
+
+
+async def test_a_cancel_takes_effect_while_it_is_being_made(desk: Desk, nursery: trio.Nursery) -> None:
+    """The work stops there and then, and its place is free."""
+    desk.open = trio.Event()
+    nursery.start_soon(desk.jobs.run)
+    await desk.asks("one")
+    await wait_all_tasks_blocked()
+    assert (await desk.state("one"), desk.working) == ("running", 1)
+    await desk.send(CancelReport(**about("one")))
+    await wait_all_tasks_blocked()
+    assert (await desk.state("one"), desk.working) == ("cancelled", 0)
+    await desk.asks("two")
+    desk.open.set()
+    await wait_all_tasks_blocked()
+    assert desk.happened("one") == ["report.requested", "report.started", "report.cancelled"]
+    assert await desk.state("two") == "completed"
+
+
+async def test_a_cancel_that_comes_with_the_result_wins_or_is_too_late(desk: Desk) -> None:
+    """Whichever stands in the log first; there is never both."""
+    await desk.asks("one")
+    await desk.send(StartReport(**about("one")))
+    await desk.send(CancelReport(**about("one")))
+    await desk.send(CompleteReport(**about("one"), rules_version=1, sections="{}"))
+    assert desk.happened("one") == ["report.requested", "report.started", "report.cancelled"]
+
+
+async def test_a_restart_makes_what_was_being_made_and_makes_it_once(desk: Desk) -> None:
+    """Queued or running when the process ended: the next one finds both."""
+    desk.open = trio.Event()
+    async with trio.open_nursery() as first_life:
+        first_life.start_soon(desk.jobs.run)
+        for day in range(3):
+            await desk.asks(f"day {day}", day)
+        await wait_all_tasks_blocked()
+        first_life.cancel_scope.cancel()
+    desk.jobs = desk.hired()
+    desk.open.set()
+    async with trio.open_nursery() as second_life:
+        second_life.start_soon(desk.jobs.run)
+        await wait_all_tasks_blocked()
+        second_life.cancel_scope.cancel()
+    begun_twice = ["report.requested", "report.started", "report.started", "report.completed"]
+    assert [desk.happened(f"day {day}") for day in range(2)] == [begun_twice] * 2
+    assert desk.happened("day 2") == ["report.requested", "report.started", "report.completed"]
+
+
+async def test_one_that_ends_every_process_is_given_up(desk: Desk) -> None:
+    """After some attempts it has failed, and the others are made."""
+    desk.open = trio.Event()
+    await desk.asks("one")
+    for _ in range(8):
+        async with trio.open_nursery() as life:
+            desk.jobs = desk.hired()
+            life.start_soon(desk.jobs.run)
+            await wait_all_tasks_blocked()
+            life.cancel_scope.cancel()
+    assert await desk.state("one") == "failed"
+    assert desk.happened("one").count("report.started") == 5
+
+
+async def test_what_became_of_it_is_kept_however_long_the_log_cannot_be_written(
+    desk: Desk, nursery: trio.Nursery, autojump_clock: MockClock
+) -> None:
+    """The work is done once; only its outcome is sent again and again."""
+    desk.open = trio.Event()
+    nursery.start_soon(desk.jobs.run)
+    await desk.asks("one")
+    await wait_all_tasks_blocked()
+    desk.refusals = 7
+    desk.open.set()
+    await trio.sleep(60)
+    assert desk.happened("one") == ["report.requested", "report.started", "report.completed"]
+
+
+async def test_nothing_is_begun_while_the_views_are_being_built(
+    desk: Desk, nursery: trio.Nursery, autojump_clock: MockClock
+) -> None:
+    """A report over half of the log would be wrong; it waits, and no attempt is counted."""
+    desk.level = False
+    nursery.start_soon(desk.jobs.run)
+    await desk.asks("one")
+    await trio.sleep(600)
+    assert await desk.state("one") == "queued"
+    desk.level = True
+    await trio.sleep(REPORT_LOOK_SECONDS)
+    assert await desk.state("one") == "completed"
+
+
+async def test_one_that_takes_too_long_fails(desk: Desk, nursery: trio.Nursery, autojump_clock: MockClock) -> None:
+    """With the safe sentence and no code; its place is free again."""
+    desk.open = trio.Event()
+    nursery.start_soon(desk.jobs.run)
+    await desk.asks("one")
+    await trio.sleep(REPORT_SECONDS_MAX + 1)
+    assert await desk.state("one") == "failed"
+    found = await desk.read(ANA_SCOPE, report_state, named("one"))
+    assert found is not None
+    assert found.error_code is None
+    assert desk.working == 0
+
+
+@pytest.mark.parametrize("where", ["spending", "sections"])
+async def test_one_that_meets_damaged_views_waits_for_the_mended_ones(
+    desk: Desk, nursery: trio.Nursery, autojump_clock: MockClock, where: str
+) -> None:
+    """It is begun once, and complete."""
+    await damages(desk, nursery, where)
+    await trio.sleep(REPORT_SECONDS_MAX / 2)
+    assert desk.happened("one") == ["report.requested", "report.started"]
+    desk.damage = desk.breaks = None
+    await trio.sleep(2 * REPORT_RETRY_SECONDS)
+    assert desk.happened("one") == ["report.requested", "report.started", "report.completed"]
+
+
+@pytest.mark.parametrize("where", ["spending", "sections"])
+async def test_one_whose_views_are_not_mended_in_time_fails_and_says_why(
+    desk: Desk, nursery: trio.Nursery, autojump_clock: MockClock, where: str
+) -> None:
+    """A source that cannot be read, and no time-out: the log names the damage."""
+    with structlog.testing.capture_logs() as logs:
+        await damages(desk, nursery, where)
+        await trio.sleep(REPORT_SECONDS_MAX)
+        desk.breaks = None
+        await trio.sleep(2 * REPORT_RETRY_SECONDS)
+    found = await desk.read(ANA_SCOPE, report_state, named("one"))
+    assert found is not None
+    assert (found.status, found.error_code) == ("failed", SOURCE_UNAVAILABLE)
+    assert [line["reason"].split(": ")[1] for line in logs if line["log_level"] == "error"] == ["views.db is damaged"]
+
+
+async def damages(desk: Desk, nursery: trio.Nursery, where: str) -> None:
+    """A report is begun, and then the views are damaged."""
+    desk.open = trio.Event()
+    nursery.start_soon(desk.jobs.run)
+    await desk.asks("one")
+    await wait_all_tasks_blocked()
+    if where == "spending":
+        desk.damage = ViewsDamaged("views.db is damaged")
+    else:
+        desk.breaks = Unavailable("views.db is damaged")
+    desk.open.set()
+
+
+async def test_a_look_that_breaks_is_no_end(desk: Desk, nursery: trio.Nursery, autojump_clock: MockClock) -> None:
+    """A bug there is logged, and looked past."""
+    desk.breaks = ValueError("a bug")
+    nursery.start_soon(desk.jobs.run)
+    desk.jobs.note(RequestReport(**about("one"), language="en"))
+    await trio.sleep(10)
+    desk.breaks = None
+    await desk.asks("one")
+    await trio.sleep(10)
+    assert await desk.state("one") == "completed"

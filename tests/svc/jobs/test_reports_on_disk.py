@@ -1,0 +1,184 @@
+"""Reports over the real store, archive and threads: a source that breaks and is repaired, a cancel within a read."""
+
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+import trio
+
+from aggregates.capture.commands import CapturePrompt, CaptureRecords
+from aggregates.event import Scope
+from aggregates.records.record import Record
+from projections.reports import sections as report_sections
+from svc.app import open_service
+from svc.log.folder import FixedClock
+from svc.service import RunningService
+from svc.serving import initialize
+from svc.settings import Settings
+from svc_http.app import build_api
+from tests.support.facts import MONDAY
+from tests.svc_http.house import Caller, bearer
+
+REPORT = "/v1/score_v3/report"
+TODAY = {"period": "daily", "date": "2026-01-05"}
+SAFE = "The report could not be generated. Please try again."
+SECONDS_MAX = 30
+
+
+class Office:
+    """A service with its one developer at the private listener."""
+
+    def __init__(self, service: RunningService, scope: Scope, api: Caller) -> None:
+        self.service = service
+        self.scope = scope
+        self.api = api
+
+    async def works(self) -> None:
+        """A prompt, and one request for a cent; both stand in the archive then."""
+        owner: dict[str, Any] = {
+            "organization_id": self.scope.organization_id,
+            "developer_id": self.scope.developer_id,
+            "agent_session_id": "session-1",
+            "source": "claude-code",
+        }
+        record = Record(
+            record_id="r1", at_us=MONDAY, kind="request", model="m", input_tokens=5, cost_usd_nano=10_000_000
+        )
+        await self.service.send(CapturePrompt(**owner, prompt_id=UUID(int=1), text="Fix src/a.py and run pytest"))
+        await self.service.send(CaptureRecords(**owner, decoder_version=1, records=(record,), words=""))
+        await self.service.projector.wait_for(self.service.store.head())
+        await self.service.archive.look()
+
+    async def asks(self) -> str:
+        """For a report of today."""
+        answer = await self.api.post(f"{REPORT}/generate", TODAY)
+        assert answer.status == 202, answer.body
+        report_id: str = answer.json["report_id"]
+        return report_id
+
+    async def comes_to(self, report_id: str, *states: str) -> dict[str, Any]:
+        """Its status, once it is one of these."""
+        while True:
+            found: dict[str, Any] = (await self.api.get(f"{REPORT}/status/{report_id}")).json
+            if found["status"] in states:
+                return found
+            await trio.lowlevel.checkpoint()
+
+    async def fails(self) -> None:
+        """Exactly the failed shape of the contract."""
+        report_id = await self.asks()
+        assert await self.comes_to(report_id, "failed", "completed") == {
+            "report_id": report_id,
+            "status": "failed",
+            "error_code": "source_unavailable",
+            "error_message": SAFE,
+        }
+
+    async def succeeds(self) -> None:
+        """With the cent in it."""
+        report_id = await self.asks()
+        assert (await self.comes_to(report_id, "failed", "completed"))["status"] == "completed"
+        usage = (await self.api.get(f"{REPORT}/{report_id}")).json["sections"]["modelUsage"]
+        assert usage["spending"]["rollup"]["costUsd"] == usage["modelUsage"][0]["totalCostUsd"] == 0.01
+        assert usage["spending"]["readCoverage"]["reason"] == "complete"
+
+
+@asynccontextmanager
+async def office(var: Path) -> AsyncIterator[Office]:
+    """A service that makes reports, on a folder."""
+    with trio.fail_after(SECONDS_MAX):
+        async with open_service(Settings(var=str(var)), clock=FixedClock(MONDAY), reporting=True) as service:
+            made = await initialize(service, var)
+            assert made is not None
+            api = Caller(build_api(service), bearer(made.key))
+            found = Office(service, Scope(made.organization_id, made.developer_id), api)
+            await found.works()
+            yield found
+
+
+async def test_a_damaged_file_of_the_archive_fails_the_report_until_it_is_repaired(tmp_path: Path) -> None:
+    """A report without it would be wrong, and would not say so."""
+    async with office(tmp_path / "var") as house:
+        await house.succeeds()
+        (file,) = (tmp_path / "var" / "archive").rglob("*.parquet")
+        content = file.read_bytes()
+        file.write_bytes(content[:-8] + b"garbage!")
+        await house.fails()
+        file.unlink()
+        await house.fails()
+        file.write_bytes(content)
+        await house.succeeds()
+
+
+async def test_a_file_in_the_place_of_the_archive_fails_the_report_until_it_is_gone(tmp_path: Path) -> None:
+    """Again and again, whether the archive was open before or not."""
+    archive, aside = tmp_path / "var" / "archive", tmp_path / "var" / "aside"
+    async with office(tmp_path / "var") as house:
+        archive.rename(aside)
+        archive.write_text("somebody put a file here")
+        await house.fails()
+        await house.fails()
+        archive.unlink()
+        aside.rename(archive)
+        await house.succeeds()
+
+
+async def test_a_file_there_is_seen_before_anything_was_archived(tmp_path: Path) -> None:
+    """Nothing would be missing yet; but nobody could tell."""
+    async with office(tmp_path / "var") as house:
+        for each in (tmp_path / "var" / "archive").rglob("*.parquet"):
+            each.unlink()
+        house.service.archive.close()
+        (tmp_path / "var" / "archive.db").unlink()
+        await house.succeeds()
+        (tmp_path / "var" / "archive").rename(tmp_path / "var" / "aside")
+        (tmp_path / "var" / "archive").write_text("somebody put a file here")
+        await house.fails()
+
+
+async def test_a_cancel_takes_effect_between_two_sections(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The thread that reads gives up; what it had found is kept nowhere."""
+    reading, told = threading.Event(), threading.Event()
+    reached: list[str] = []
+
+    def slow(look: report_sections.Look) -> object:
+        reading.set()
+        assert told.wait(SECONDS_MAX)
+        return None
+
+    def later(look: report_sections.Look) -> object:
+        reached.append("later")
+        return None
+
+    monkeypatch.setattr(report_sections, "SECTIONS", {"score": slow, "speed": later})
+    async with office(tmp_path / "var") as house:
+        report_id = await house.asks()
+        await house.comes_to(report_id, "running")
+        await trio.to_thread.run_sync(reading.wait)
+        answer = await house.api.call("POST", f"{REPORT}/cancel/{report_id}")
+        assert answer.json == {"report_id": report_id, "status": "cancelled"}
+        told.set()
+        reached_before = list(reached)
+        await house.comes_to(report_id, "cancelled")
+        assert (await house.api.get(f"{REPORT}/pending")).json == {"report_id": None}
+        again = await house.asks()
+        assert (await house.comes_to(again, "completed"))["status"] == "completed"
+        assert (reached_before, reached) == ([], ["later"])
+
+
+async def test_what_a_report_quotes_lies_in_no_file_in_the_clear(tmp_path: Path) -> None:
+    """It is sealed under the developer's key; once that is destroyed, the report says nothing."""
+    async with office(tmp_path / "var") as house:
+        report_id = await house.asks()
+        await house.comes_to(report_id, "completed")
+        shown = await house.api.get(f"{REPORT}/{report_id}")
+        assert "Fix src/a.py" in shown.body.decode()
+        content = b"".join(path.read_bytes() for path in (tmp_path / "var").rglob("*") if path.is_file())
+        assert b"Fix src/a.py" not in content
+        house.service.vault.destroy(house.scope.developer_id)
+        forgotten = (await house.api.get(f"{REPORT}/{report_id}")).json
+        assert (forgotten["status"], forgotten["sections"]) == ("completed", None)

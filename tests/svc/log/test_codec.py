@@ -1,0 +1,266 @@
+"""Events come back from bytes as they were, and bytes that are not what was written are refused."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from typing import Any, ClassVar
+from uuid import UUID
+
+import msgspec
+import pytest
+from eventsourcing.persistence import Notification
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec import inspect
+
+from aggregates.event import DeveloperEvent, Event, Words
+from aggregates.topics import TOPICS, UPCASTS, TimePassed
+from svc.log.codec import Codec, CorruptEvent, NewEvent, Recorded, UnstorableEvent
+from svc.log.vault import MemoryKeys, Vault
+from tests.support.log import ANA, named, new, passed, prompt
+
+_LEAVES: dict[type[inspect.Type], st.SearchStrategy[Any]] = {
+    inspect.BoolType: st.booleans(),
+    inspect.BytesType: st.binary(max_size=40),
+    inspect.FloatType: st.floats(allow_nan=False),
+    inspect.IntType: st.integers(-(2**63), 2**63 - 1),
+    inspect.NoneType: st.none(),
+    inspect.StrType: st.text(max_size=40),
+    inspect.UUIDType: st.uuids(),
+}
+
+
+def _values(kind: inspect.Type) -> st.SearchStrategy[Any]:
+    """Any value of a type, as the type itself describes it."""
+    match kind:
+        case inspect.LiteralType():
+            return st.sampled_from(kind.values)
+        case inspect.UnionType():
+            return st.one_of(*map(_values, kind.types))
+        case inspect.VarTupleType():
+            return st.lists(_values(kind.item_type), max_size=3).map(tuple)
+        case inspect.DictType():
+            return st.dictionaries(_values(kind.key_type), _values(kind.value_type), max_size=3)
+        case inspect.StructType():
+            required = {field.name: _values(field.type) for field in kind.fields if field.required}
+            optional = {field.name: _values(field.type) for field in kind.fields if not field.required}
+            return st.fixed_dictionaries(required, optional=optional).map(lambda fields: kind.cls(**fields))
+    return _LEAVES[type(kind)]
+
+
+@cache
+def _events(topic: str) -> st.SearchStrategy[Any]:
+    """Made once: each of its parts is checked when it is used for the first time."""
+    return _values(inspect.type_info(TOPICS[topic]))
+
+
+def _codec(**changes: Any) -> Codec:
+    return Codec(Vault(MemoryKeys()), **changes)
+
+
+def _stored(codec: Codec, event: NewEvent, position: int = 7) -> Notification:
+    stored = codec.to_stored_event(event)
+    return Notification(stored.originator_id, stored.originator_version, stored.topic, stored.state, id=position)
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+@given(data=st.data(), version=st.integers(1, 2**40), stream_id=st.uuids(), position=st.integers(1, 2**62))
+@settings(max_examples=25)
+def test_every_event_comes_back_as_it_was(
+    topic: str, data: st.DataObject, version: int, stream_id: UUID, position: int
+) -> None:
+    """Whatever the types of its class allow survives the log, words included."""
+    codec = _codec()
+    event = data.draw(_events(topic))
+    stored = _stored(codec, NewEvent(stream_id, version, event), position)
+    assert codec.to_domain_event(stored) == Recorded(stream_id, version, event, position)
+
+
+def test_words_stay_closed_where_they_are_not_wanted() -> None:
+    """A scan that needs no words gets them empty, without asking for a key."""
+    codec = _codec()
+    event = codec.to_domain_event(_stored(codec, new("s", event=prompt("hello"))), open_words=False).event
+    assert event == msgspec.structs.replace(prompt("hello"), prompt=Words(None))
+
+
+def test_only_the_wanted_words_are_opened() -> None:
+    """Whoever concludes from a prompt alone is spared the rest, and what was done to the rest."""
+    codec = _codec()
+    event = msgspec.structs.replace(prompt("hello"), cwd=Words("/home/ana"))
+    stored = _stored(codec, new("s", event=event))
+    spoiled = replace(stored, state=stored.state[:-1] + b"?")
+    read = codec.to_domain_event(spoiled, open_words=frozenset({"prompt"})).event
+    assert read == msgspec.structs.replace(event, cwd=Words(None))
+
+
+def test_words_do_not_lie_in_the_state() -> None:
+    """The log holds no readable word."""
+    assert b"hello" not in _codec().to_stored_event(new("s", event=prompt("hello"))).state
+
+
+def test_an_event_outlives_its_words() -> None:
+    """Once the key is destroyed the event is still there, its words are None."""
+    vault = Vault(MemoryKeys())
+    codec = Codec(vault)
+    stored = _stored(codec, new("s", event=prompt("hello")))
+    vault.destroy(ANA)
+    event = codec.to_domain_event(stored).event
+    assert event == msgspec.structs.replace(prompt("hello"), prompt=Words(None))
+
+
+def test_a_changed_byte_anywhere_is_noticed() -> None:
+    """Format, version, checksum, fields and sealed words: none can change unseen."""
+    codec = _codec()
+    stored = _stored(codec, new("s", event=prompt("hello")))
+    for place in range(len(stored.state)):
+        state = bytearray(stored.state)
+        state[place] ^= 1
+        with pytest.raises(CorruptEvent):
+            codec.to_domain_event(replace(stored, state=bytes(state)))
+
+
+@pytest.mark.parametrize(
+    "move",
+    [
+        lambda stored: replace(stored, originator_id=named("another stream")),
+        lambda stored: replace(stored, originator_version=2),
+        lambda stored: replace(stored, topic="session.claimed"),
+        lambda stored: replace(stored, state=stored.state[:-1]),
+        lambda stored: replace(stored, state=b""),
+    ],
+    ids=["stream", "version", "topic", "cut", "empty"],
+)
+def test_an_event_that_was_moved_or_cut_is_noticed(move: Callable[[Notification], Notification]) -> None:
+    """The checksum covers where an event stands, not only what it says."""
+    codec = _codec()
+    with pytest.raises(CorruptEvent, match="checksum"):
+        codec.to_domain_event(move(_stored(codec, new("s"))))
+
+
+def test_a_corrupt_event_is_named() -> None:
+    """The error says position, stream and version, in words and as values."""
+    codec = _codec()
+    stored = replace(_stored(codec, new("s", 3), position=41), state=b"x" * 30)
+    with pytest.raises(CorruptEvent, match=rf"position 41 \(stream {named('s')}, version 3") as caught:
+        codec.to_domain_event(stored)
+    assert (caught.value.position, caught.value.stream_id, caught.value.version) == (41, named("s"), 3)
+
+
+def test_words_sealed_for_another_event_are_noticed() -> None:
+    """A whole state copied over another event's does not pass, although each part of it is genuine."""
+    codec = _codec()
+    one, other = (_stored(codec, new(name, event=prompt(name))) for name in ("one", "other"))
+    with pytest.raises(CorruptEvent):
+        codec.to_domain_event(replace(one, state=other.state))
+
+
+def test_an_unknown_topic_is_named() -> None:
+    """An older program that meets a newer log says so."""
+    stored = _stored(_codec(), new("s"))
+    with pytest.raises(CorruptEvent, match=r"time\.passed.*newer"):
+        _codec(topics={}).to_domain_event(stored)
+
+
+@pytest.mark.parametrize("at_us", ["noon", 1.5, None, 2**64, -(2**64)])
+def test_an_event_that_breaks_its_types_is_not_stored(at_us: Any) -> None:
+    """What could not be read back is refused while somebody can still be told."""
+    with pytest.raises(UnstorableEvent, match=r"time\.passed"):
+        _codec().to_stored_event(new("s", event=passed(at_us)))
+
+
+def test_a_lone_surrogate_outside_words_is_not_stored() -> None:
+    """It has no UTF-8 form; inside words it is harmless."""
+    broken = msgspec.structs.replace(prompt("x"), source="\ud800")
+    with pytest.raises(UnstorableEvent):
+        _codec().to_stored_event(new("s", event=broken))
+
+
+class _First(Event, frozen=True, kw_only=True, omit_defaults=True):
+    TOPIC: ClassVar[str] = "thing.happened"
+    minutes: int
+
+
+class _Third(Event, frozen=True, kw_only=True, omit_defaults=True):
+    TOPIC: ClassVar[str] = "thing.happened"
+    VERSION: ClassVar[int] = 3
+    duration_us: int
+    owner: str
+
+
+_STEPS = {
+    ("thing.happened", 1): lambda fields: fields | {"seconds": fields.pop("minutes") * 60},
+    ("thing.happened", 2): lambda fields: fields | {"duration_us": fields.pop("seconds") * 1_000_000, "owner": "x"},
+}
+
+
+def test_an_old_event_is_brought_up_step_by_step() -> None:
+    """Version 1 in the log is version 3 in the program, through both steps."""
+    written = _stored(_codec(topics={"thing.happened": _First}), new("s", event=_First(received_at_us=5, minutes=2)))
+    read = _codec(topics={"thing.happened": _Third}, upcasts=_STEPS).to_domain_event(written)
+    assert read.event == _Third(received_at_us=5, duration_us=120_000_000, owner="x")
+
+
+def test_an_event_of_a_newer_version_is_named() -> None:
+    """There is no way down; an older program says which version it met."""
+    event = _Third(received_at_us=5, duration_us=1, owner="x")
+    written = _stored(_codec(topics={"thing.happened": _Third}), new("s", event=event))
+    with pytest.raises(CorruptEvent, match="version 3"):
+        _codec(topics={"thing.happened": _First}).to_domain_event(written)
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_every_version_can_be_reached_from_the_first(topic: str) -> None:
+    """Whoever raises a VERSION writes the upcast with it."""
+    assert all((topic, version) in UPCASTS for version in range(1, TOPICS[topic].VERSION))
+
+
+class _Nested(DeveloperEvent, frozen=True, kw_only=True):
+    TOPIC: ClassVar[str] = "nested.words"
+    texts: tuple[Words, ...]
+
+
+class _Ownerless(Event, frozen=True, kw_only=True):
+    TOPIC: ClassVar[str] = "ownerless.words"
+    text: Words
+
+
+@pytest.mark.parametrize("cls", [_Nested, _Ownerless])
+def test_words_that_would_lie_in_the_clear_are_refused_at_the_start(cls: type[Event]) -> None:
+    """Words deeper than a field, or with nobody whose key could seal them, stop the program."""
+    with pytest.raises(AssertionError, match=r"words|nobody"):
+        _codec(topics={cls.TOPIC: cls})
+
+
+def test_longer_texts_and_more_records_weigh_more() -> None:
+    """The estimate that bounds what waits follows what really takes room."""
+    codec = _codec()
+    small, large = codec.rough_bytes(prompt("x")), codec.rough_bytes(prompt("x" * 100_000))
+    assert codec.rough_bytes(TimePassed(received_at_us=1)) <= small < large - 90_000
+
+
+def test_a_text_is_taken_away_without_touching_the_fact() -> None:
+    """The checksum stays, the text is None, and nobody can read it, key or no key; a second time there is nothing."""
+    codec = _codec()
+    event = msgspec.structs.replace(prompt("hello"), cwd=Words("/home"))
+    stored = _stored(codec, new("s", event=event))
+    state = codec.without_words(stored, keep=("cwd",))
+    assert state is not None
+    taken = replace(stored, state=state)
+    assert state[:32] == stored.state[:32]
+    assert len(state) < len(stored.state)
+    assert codec.to_domain_event(taken).event == msgspec.structs.replace(event, prompt=Words(None))
+    assert codec.without_words(taken, keep=("cwd",)) is None
+
+
+def test_a_changed_byte_is_noticed_after_a_text_was_taken_away_too() -> None:
+    """What is left is guarded as before."""
+    codec = _codec()
+    event = msgspec.structs.replace(prompt("hello"), cwd=Words("/home"))
+    stored = _stored(codec, new("s", event=event))
+    whole = codec.without_words(stored, keep=("cwd",))
+    assert whole is not None
+    for place in range(len(whole)):
+        state = bytearray(whole)
+        state[place] ^= 1
+        with pytest.raises(CorruptEvent):
+            codec.to_domain_event(replace(stored, state=bytes(state)))

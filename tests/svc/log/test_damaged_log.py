@@ -1,0 +1,60 @@
+"""A log that is no database: every command says so in one sentence, names the file, and says what to do."""
+
+import os
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from svc import __main__ as entry
+from svc.cli import group as cli
+from svc.cli.group import main
+from svc.log.sqlite import EVENTS_FILE
+from svc.maintenance.backup import back_up
+from svc.maintenance.keys import unheard
+from tests.support.household import household
+
+COMMANDS = (
+    "backup B.tar,forget Owner --yes,export Owner E,verify,status,serve,replay,replay --check,retention,"
+    "catalog list,key list"
+)
+
+
+@pytest.mark.parametrize("command", COMMANDS.split(","))
+def test_every_command_names_the_file_and_leads_to_a_backup(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No traceback, nothing left, and no command that only names another one."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "var").mkdir()
+    log = Path("var") / EVENTS_FILE
+    log.write_bytes(os.urandom(5_000))
+    done = CliRunner().invoke(main, [*command.split(), "--var", "var"])
+    assert done.exit_code == 1
+    assert isinstance(done.exception, SystemExit)
+    assert f"{log}: file is not a database" in done.output
+    assert "svc restore" in done.output
+    assert [each.name for each in tmp_path.iterdir()] == ["var"]
+
+
+async def test_a_damaged_list_of_the_archive_keeps_nobody_from_a_backup(tmp_path: Path) -> None:
+    """It is made from the log: a restore writes it anew."""
+    var = tmp_path / "var"
+    async with household(var):
+        pass
+    (var / "archive.db").write_bytes(os.urandom(5_000))
+    kept = {file.name for file in back_up(var, tmp_path / "b", unheard).files}
+    assert EVENTS_FILE in kept
+    assert "archive.db" not in kept
+
+
+def test_an_interrupt_while_modules_are_imported_is_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Ctrl-C right after the return key."""
+
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "main", interrupted)
+    monkeypatch.setattr("sys.argv", ["svc", "grade"])
+    with pytest.raises(SystemExit, match="Aborted!"):
+        entry.main()

@@ -1,0 +1,28 @@
+"""Who holds a folder is said by name, and what to do about it."""
+
+import os
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from svc.log.folder import RUNNING, InUse, Running, held, note_running
+
+
+def test_a_folder_that_a_server_holds_names_the_server(tmp_path: Path) -> None:
+    """Process and addresses: with several folders nobody knows which one it is."""
+    with held(tmp_path):
+        note_running(tmp_path, "http://127.0.0.1:4318", "http://127.0.0.1:8318")
+        said = rf"process id {os.getpid()} \(intake=http://127.0.0.1:4318 api=http://127.0.0.1:8318\): stop it first"
+        with pytest.raises(InUse, match=said), held(tmp_path):
+            pass
+
+
+@pytest.mark.parametrize("left", [True, False])
+def test_a_folder_that_a_command_holds_is_waited_for(tmp_path: Path, left: bool) -> None:
+    """Also where a server that was killed once said that it serves."""
+    with held(tmp_path):
+        if left:
+            (tmp_path / RUNNING).write_bytes(msgspec.json.encode(Running(2**22 + 1, "http://a", "http://b")))
+        with pytest.raises(InUse, match="another svc process: wait until it is done"), held(tmp_path):
+            pass

@@ -1,0 +1,380 @@
+"""Many appends, one transaction: each gets what it would have got alone, whoever comes with it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import trio
+import trio.testing
+from eventsourcing.persistence import OperationalError, StoredEvent
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svc import limits
+from svc.log.codec import Codec, NewEvent, UnstorableEvent
+from svc.log.journal import Journal, Saturated
+from svc.log.memory import MemoryRecorder
+from svc.log.sqlite import open_sqlite_store
+from svc.log.store import Conflict, EventStore, Group, StoreUnavailable
+from svc.log.vault import FileKeys, MemoryKeys, Vault
+from tests.support.log import named, new, passed, prompt
+
+
+class Disk(MemoryRecorder):
+    """A store whose disk can be taken away and given back; it counts what reaches it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gone = False
+        self.lies = False
+        """Writes, and says that it failed."""
+        self.transactions: list[int] = []
+
+    def insert_events(self, stored_events: Sequence[StoredEvent], **kwargs: object) -> Sequence[int] | None:
+        """Like any recorder, as long as there is a disk."""
+        self.check_writable()
+        positions = super().insert_events(stored_events)
+        self.transactions.append(len(stored_events))
+        if self.lies:
+            raise OperationalError("disk I/O error")
+        return positions
+
+    def check_writable(self) -> None:
+        """Fails as SQLite does."""
+        if self.gone:
+            raise OperationalError("disk I/O error")
+
+
+@pytest.fixture
+def disk() -> Disk:
+    """An empty log in memory."""
+    return Disk()
+
+
+@pytest.fixture
+def journal(disk: Disk) -> Journal:
+    """A journal that writes without a thread; each test runs it when it likes."""
+    return _journal(disk)
+
+
+def _journal(disk: Disk) -> Journal:
+    return Journal(EventStore(disk, Codec(Vault(MemoryKeys()))), threaded=False)
+
+
+class Outcomes:
+    """Starts appends and keeps what becomes of each."""
+
+    def __init__(self, journal: Journal, nursery: trio.Nursery) -> None:
+        self._journal = journal
+        self._nursery = nursery
+        self.of: dict[str, list[int] | Exception] = {}
+
+    async def start(self, name: str, *events: NewEvent) -> None:
+        """Returns once the append waits for its turn."""
+        self._nursery.start_soon(self._append, name, events)
+        await trio.testing.wait_all_tasks_blocked()
+
+    async def _append(self, name: str, events: Sequence[NewEvent]) -> None:
+        try:
+            self.of[name] = await self._journal.append(events)
+        except Exception as error:
+            self.of[name] = error
+
+
+async def test_an_append_answers_with_its_positions(journal: Journal, nursery: trio.Nursery) -> None:
+    """And the head of the log is the last of them."""
+    await nursery.start(journal.run)
+    assert await journal.append([new("a"), new("a", 2)]) == [1, 2]
+    assert await journal.append([new("b")]) == [3]
+    assert journal.head == 3
+
+
+async def test_a_journal_knows_the_head_of_an_old_log(disk: Disk) -> None:
+    """It starts where the log ended."""
+    EventStore(disk, Codec(Vault(MemoryKeys()))).append([new("a"), new("b")])
+    assert _journal(disk).head == 2
+
+
+async def test_what_waits_together_goes_into_one_transaction(disk: Disk, nursery: trio.Nursery) -> None:
+    """One sync for all, positions in the order of asking."""
+    journal = _journal(disk)
+    outcomes = Outcomes(journal, nursery)
+    for name in "abc":
+        await outcomes.start(name, new(name), new(name, 2))
+    await nursery.start(journal.run)
+    await trio.testing.wait_all_tasks_blocked()
+    assert outcomes.of == {"a": [1, 2], "b": [3, 4], "c": [5, 6]}
+    assert disk.transactions == [6]
+
+
+async def test_a_transaction_is_bounded_in_number(disk: Disk, nursery: trio.Nursery) -> None:
+    """What does not fit goes into the next one."""
+    journal = _journal(disk)
+    for count in range(limits.COMMIT_APPENDS_MAX + 1):
+        nursery.start_soon(journal.append, [new(str(count))])
+    await trio.testing.wait_all_tasks_blocked()
+    await nursery.start(journal.run)
+    await trio.testing.wait_all_tasks_blocked()
+    assert disk.transactions == [limits.COMMIT_APPENDS_MAX, 1]
+
+
+async def test_a_transaction_is_bounded_in_bytes(disk: Disk, nursery: trio.Nursery) -> None:
+    """Large captures are not piled into one commit, and a single one always fits."""
+    journal = _journal(disk)
+    large = "x" * (limits.COMMIT_BYTES_MAX * 2 // 5)
+    for name in "ab":
+        nursery.start_soon(journal.append, [new(name, event=prompt(large))])
+    await trio.testing.wait_all_tasks_blocked()
+    await nursery.start(journal.run)
+    await trio.testing.wait_all_tasks_blocked()
+    assert disk.transactions == [1, 1]
+
+
+async def test_a_conflict_refuses_nobody_else(disk: Disk, nursery: trio.Nursery) -> None:
+    """The append that stands in the way is found by halving; its neighbours land."""
+    journal = _journal(disk)
+    outcomes = Outcomes(journal, nursery)
+    for name, stream in zip("abcde", ("s", "t", "s", "u", "v"), strict=True):
+        await outcomes.start(name, new(stream))
+    await nursery.start(journal.run)
+    await trio.testing.wait_all_tasks_blocked()
+    assert isinstance(outcomes.of.pop("c"), Conflict)
+    assert outcomes.of == {"a": [1], "b": [2], "d": [3], "e": [4]}
+    assert (journal.statistics().conflicts, journal.statistics().appends) == (1, 4)
+
+
+_APPENDS = st.lists(st.lists(st.tuples(st.sampled_from("stu"), st.integers(1, 3)), min_size=1, max_size=3), max_size=12)
+
+
+@given(appends=_APPENDS)
+async def test_together_or_one_by_one_is_the_same(appends: list[list[tuple[str, int]]]) -> None:
+    """For any mix of appends, exactly those land that would have landed one after another."""
+    alone = EventStore(MemoryRecorder(), Codec(Vault(MemoryKeys())))
+    expected: dict[str, list[int] | type[Exception]] = {}
+    disk = Disk()
+    async with trio.open_nursery() as nursery:
+        journal = _journal(disk)
+        outcomes = Outcomes(journal, nursery)
+        for index, append in enumerate(appends):
+            events = [new(stream, version, passed(index)) for stream, version in append]
+            try:
+                expected[str(index)] = alone.append(events)
+            except Conflict:
+                expected[str(index)] = Conflict
+            await outcomes.start(str(index), *events)
+        await nursery.start(journal.run)
+        await trio.testing.wait_all_tasks_blocked()
+        nursery.cancel_scope.cancel()
+    seen = {name: type(of) if isinstance(of, Exception) else of for name, of in outcomes.of.items()}
+    assert seen == expected
+    assert disk.select_after(0, 100, 10**6) == alone._recorder.select_after(0, 100, 10**6)
+
+
+async def test_an_event_that_cannot_be_stored_refuses_nobody_else(journal: Journal, nursery: trio.Nursery) -> None:
+    """The one who sent it is told why; the store counts as well."""
+    outcomes = Outcomes(journal, nursery)
+    await outcomes.start("good", new("a"))
+    await outcomes.start("bad", new("b", event=passed("noon")))  # type: ignore[arg-type]
+    await nursery.start(journal.run)
+    await trio.testing.wait_all_tasks_blocked()
+    assert outcomes.of["good"] == [1]
+    assert isinstance(outcomes.of["bad"], UnstorableEvent)
+    assert journal.healthy
+
+
+async def test_a_cancelled_caller_loses_the_answer_not_the_write(disk: Disk, nursery: trio.Nursery) -> None:
+    """A client that hangs up leaves no half-open door behind."""
+    journal = _journal(disk)
+    with trio.move_on_after(0) as impatient:
+        await journal.append([new("a")])
+    assert impatient.cancelled_caught
+    await nursery.start(journal.run)
+    assert await journal.append([new("b")]) == [2]
+    assert [recorded.originator_id for recorded in disk.select_after(0, 9, 9_999)] == [named("a"), named("b")]
+
+
+async def test_a_full_queue_refuses_at_once(
+    journal: Journal, nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody waits behind more than the bound; when it is written, there is room again."""
+    monkeypatch.setattr("svc.log.journal.JOURNAL_APPENDS_MAX", 2)
+    outcomes = Outcomes(journal, nursery)
+    for name in "ab":
+        await outcomes.start(name, new(name))
+    with pytest.raises(Saturated, match="2 appends"):
+        await journal.append([new("c")])
+    assert (journal.statistics().saturated, journal.statistics().waiting_appends) == (1, 2)
+    await nursery.start(journal.run)
+    assert await journal.append([new("c")]) == [3]
+    assert journal.statistics().waiting_appends == 0
+
+
+async def test_a_queue_full_of_bytes_refuses_at_once(
+    journal: Journal, nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A few large captures can be too much as well; the bytes are given back when they are written."""
+    monkeypatch.setattr("svc.log.journal.JOURNAL_BYTES_MAX", 10_000)
+    nursery.start_soon(journal.append, [new("a", event=prompt("x" * 4_000))])
+    await trio.testing.wait_all_tasks_blocked()
+    with pytest.raises(Saturated):
+        await journal.append([new("b", event=prompt("x" * 4_000))])
+    await nursery.start(journal.run)
+    await journal.append([new("c", event=prompt("x" * 4_000))])
+    assert journal.statistics().waiting_bytes == 0
+
+
+async def test_a_store_that_cannot_be_written_refuses_all_that_wait(
+    disk: Disk, nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also those who were not part of the transaction that failed, so nobody waits for a second time-out."""
+    monkeypatch.setattr("svc.log.journal.COMMIT_APPENDS_MAX", 1)
+    journal = _journal(disk)
+    outcomes = Outcomes(journal, nursery)
+    for name in "abc":
+        await outcomes.start(name, new(name))
+    disk.gone = True
+    await nursery.start(journal.run)
+    await trio.testing.wait_all_tasks_blocked()
+    assert [str(outcomes.of[name]) for name in "abc"] == ["disk I/O error"] * 3
+    assert all(isinstance(of, StoreUnavailable) for of in outcomes.of.values())
+    assert (journal.healthy, journal.head, journal.statistics().failures) == (False, 0, 1)
+
+
+async def test_the_next_write_that_goes_through_heals(disk: Disk, journal: Journal, nursery: trio.Nursery) -> None:
+    """The same append, sent again, lands; nothing was restarted."""
+    await nursery.start(journal.run)
+    disk.gone = True
+    with pytest.raises(StoreUnavailable):
+        await journal.append([new("a")])
+    disk.gone = False
+    assert await journal.append([new("a")]) == [1]
+    assert journal.healthy
+
+
+async def test_a_store_that_comes_back_is_noticed_without_a_write(
+    disk: Disk, journal: Journal, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    """While intake is closed nobody writes, so the journal looks for itself, once a second."""
+    await nursery.start(journal.run)
+    disk.gone = True
+    with pytest.raises(StoreUnavailable):
+        await journal.append([new("a")])
+    await trio.sleep(10 * limits.JOURNAL_PROBE_INTERVAL_S)
+    assert not journal.healthy
+    assert 9 <= journal.statistics().failures <= 11
+    disk.gone = False
+    await trio.sleep(1.5 * limits.JOURNAL_PROBE_INTERVAL_S)
+    assert journal.healthy
+
+
+async def test_what_was_written_although_it_was_said_to_have_failed_is_seen_once_the_store_answers(
+    disk: Disk, journal: Journal, nursery: trio.Nursery
+) -> None:
+    """Else the views would stop before it, and show it only once something else is written."""
+    await nursery.start(journal.run)
+    disk.lies = True
+    with pytest.raises(StoreUnavailable):
+        await journal.append([new("a")])
+    assert journal.head == 0
+    assert await journal.probe()
+    assert journal.head == 1
+    with trio.fail_after(1):
+        await journal.wait_beyond(0)
+
+
+async def test_a_key_that_cannot_be_kept_counts_as_a_store_that_cannot_be_written(
+    disk: Disk, tmp_path: Path, nursery: trio.Nursery
+) -> None:
+    """Words that cannot be sealed cannot be stored; when the folder is back, they are."""
+    folder = tmp_path / "keys"
+    journal = Journal(EventStore(disk, Codec(Vault(FileKeys(folder)))), threaded=False)
+    await nursery.start(journal.run)
+    folder.rmdir()
+    with pytest.raises(StoreUnavailable, match="key"):
+        await journal.append([new("a", event=prompt("hello"))])
+    assert not journal.healthy
+    folder.mkdir()
+    assert await journal.append([new("a", event=prompt("hello"))]) == [1]
+    assert journal.healthy
+
+
+async def test_a_reader_waits_for_the_log_to_grow(journal: Journal, nursery: trio.Nursery) -> None:
+    """It returns at once where the log is there already, and wakes when it gets there."""
+    reached: list[int] = []
+
+    async def read_beyond(position: int) -> None:
+        await journal.wait_beyond(position)
+        reached.append(position)
+
+    await nursery.start(journal.run)
+    nursery.start_soon(read_beyond, 0)
+    nursery.start_soon(read_beyond, 1)
+    await trio.testing.wait_all_tasks_blocked()
+    assert reached == []
+    await journal.append([new("a")])
+    await trio.testing.wait_all_tasks_blocked()
+    assert reached == [0]
+    await journal.append([new("b")])
+    await journal.wait_beyond(0)
+    await trio.testing.wait_all_tasks_blocked()
+    assert reached == [0, 1]
+
+
+async def test_a_journal_that_stops_leaves_nobody_waiting(journal: Journal, nursery: trio.Nursery) -> None:
+    """Whoever is still in the queue is told that nothing was written."""
+    outcomes = Outcomes(journal, nursery)
+    await outcomes.start("late", new("a"))
+    with trio.CancelScope() as running:
+        running.cancel()
+        await journal.run()
+    await trio.testing.wait_all_tasks_blocked()
+    assert isinstance(outcomes.of["late"], StoreUnavailable)
+
+
+async def test_real_files_and_threads_lose_nothing(tmp_path: Path) -> None:
+    """Fifty tasks, four appends each, half of them twice: every stream stands once, where it was told."""
+    store = open_sqlite_store(tmp_path / "events.db", Codec(Vault(FileKeys(tmp_path / "keys"))))
+    journal = Journal(store)
+    told: dict[str, int] = {}
+    refused = 0
+
+    async def work(worker: int) -> None:
+        nonlocal refused
+        for turn in range(4):
+            stream = f"{worker // 2 if turn % 2 else worker}-{turn}-{turn % 2}"
+            try:
+                (told[stream],) = await journal.append([new(stream, event=prompt(stream))])
+            except Conflict:
+                refused += 1
+
+    async with trio.open_nursery() as nursery:
+        await nursery.start(journal.run)
+        async with trio.open_nursery() as workers:
+            for worker in range(50):
+                workers.start_soon(work, worker)
+        nursery.cancel_scope.cancel()
+    stored = {recorded.stream_id: recorded.position for recorded in store.read_after(0)}
+    assert stored == {named(stream): position for stream, position in told.items()}
+    assert (len(told), refused, journal.head) == (150, 50, store.head())
+    store.close()
+
+
+async def test_a_write_under_way_is_finished_when_the_journal_is_stopped() -> None:
+    """The caller of a transaction that already runs gets its answer, not an error."""
+    running = trio.CancelScope()
+
+    class StoppedInTheMiddle(EventStore):
+        """A store whose journal is cancelled while a transaction runs."""
+
+        def insert(self, groups: Sequence[Group]) -> list[list[int]]:
+            """Like any store, after the cancellation."""
+            trio.from_thread.run_sync(running.cancel)
+            return super().insert(groups)
+
+    journal = Journal(StoppedInTheMiddle(MemoryRecorder(), Codec(Vault(MemoryKeys()))))
+    async with trio.open_nursery() as nursery:
+        outcomes = Outcomes(journal, nursery)
+        await outcomes.start("a", new("a"))
+        with running:
+            await journal.run()
+    assert outcomes.of == {"a": [1]}

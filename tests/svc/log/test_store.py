@@ -1,0 +1,360 @@
+"""One contract for every store: what is appended is there once, whole, in order, and for good."""
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+from msgspec.structs import replace
+
+from aggregates.event import Words
+from svc.log.codec import Codec, CorruptEvent
+from svc.log.memory import MemoryRecorder, open_memory_store
+from svc.log.sqlite import WRITER_PRAGMAS, SplitDatastore, SqliteRecorder, open_sqlite_store
+from svc.log.store import Conflict, EventStore, StoreUnavailable
+from svc.log.vault import MemoryKeys, Vault
+from tests.support.log import created, named, new, prompt
+
+
+class Home(Protocol):
+    """A place for one log, which can be opened more than once, and damaged."""
+
+    def open(self) -> EventStore:
+        """The log at this place."""
+        ...
+
+    def damage(self, position: int) -> None:
+        """Changes the state of the event at a position behind the store's back."""
+        ...
+
+
+class MemoryHome:
+    """A recorder that outlives the stores over it."""
+
+    def __init__(self, codec: Codec) -> None:
+        self._codec = codec
+        self._recorder = MemoryRecorder()
+
+    def open(self) -> EventStore:
+        """The log in the recorder."""
+        return open_memory_store(self._codec, self._recorder)
+
+    def damage(self, position: int) -> None:
+        """Replaces the state by other bytes."""
+        object.__setattr__(self._recorder._stored_events[position - 1], "state", b"other bytes")
+
+
+class SqliteHome:
+    """A file."""
+
+    def __init__(self, codec: Codec, path: Path) -> None:
+        self._codec = codec
+        self.path = path
+
+    def open(self, busy_timeout_ms: int = 5_000) -> EventStore:
+        """The log in the file."""
+        return open_sqlite_store(self.path, self._codec, busy_timeout_ms=busy_timeout_ms)
+
+    def damage(self, position: int) -> None:
+        """Replaces the state by other bytes."""
+        self.execute(f"UPDATE stored_events SET state = x'0102' WHERE rowid = {position}")
+
+    def execute(self, statement: str) -> list[tuple[object, ...]]:
+        """Runs a statement as an operator would, with a shell."""
+        connection = sqlite3.connect(self.path)
+        with connection:
+            rows = connection.execute(statement).fetchall()
+        connection.close()
+        return rows
+
+
+@pytest.fixture
+def codec() -> Codec:
+    """One vault for the whole test, as var/keys outlives the process."""
+    return Codec(Vault(MemoryKeys()))
+
+
+@pytest.fixture
+def sqlite_home(codec: Codec, tmp_path: Path) -> SqliteHome:
+    """A file that does not exist yet."""
+    return SqliteHome(codec, tmp_path / "events.db")
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def home(request: pytest.FixtureRequest, codec: Codec, sqlite_home: SqliteHome) -> Home:
+    """Every store."""
+    return MemoryHome(codec) if request.param == "memory" else sqlite_home
+
+
+@pytest.fixture
+def store(home: Home) -> Iterator[EventStore]:
+    """An empty log."""
+    store = home.open()
+    yield store
+    store.close()
+
+
+def test_an_empty_log_has_nothing(store: EventStore) -> None:
+    """Position 0 stands before the first event."""
+    assert store.head() == 0
+    assert store.read_after(0) == []
+    assert store.read_stream(named("nobody")) == []
+    assert store.read_positions([1, 2]) == {}
+    assert store.read_topics(["developer.created"]) == []
+
+
+def test_an_appended_event_is_read_back(store: EventStore) -> None:
+    """With its stream, version, position and words."""
+    appended = new("p", event=prompt("hello"))
+    (position,) = store.append([appended])
+    (recorded,) = store.read_stream(appended.stream_id)
+    assert recorded.event == appended.event
+    assert (recorded.stream_id, recorded.version) == (appended.stream_id, appended.version)
+    assert recorded.position == position == store.head()
+
+
+def test_positions_grow_in_the_order_of_appending(store: EventStore) -> None:
+    """Across appends and within one."""
+    positions = [position for name in "abc" for position in store.append([new(name), new(name, 2)])]
+    assert positions == sorted(set(positions))
+    assert [recorded.position for recorded in store.read_after(0)] == positions
+
+
+def test_a_stream_is_read_in_the_order_of_its_versions(store: EventStore) -> None:
+    """Even where a later version was stored first."""
+    store.append([new("s", 2), new("t"), new("s", 1)])
+    assert [recorded.version for recorded in store.read_stream(named("s"))] == [1, 2]
+
+
+def test_a_stream_can_be_read_backwards(store: EventStore) -> None:
+    """The newest event of a stream, then the one before it, and None before the first."""
+    store.append([new("s"), new("t"), new("s", 2)])
+    newest = store.read_newest(named("s"))
+    assert newest is not None
+    before = store.read_newest(named("s"), newest.version)
+    assert before is not None
+    assert (newest.version, before.version) == (2, 1)
+    assert store.read_newest(named("s"), before.version) is None
+
+
+def test_a_version_that_is_taken_is_a_conflict(store: EventStore) -> None:
+    """The first one stays, the second changes nothing."""
+    store.append([new("s", event=created("ana"))])
+    with pytest.raises(Conflict):
+        store.append([new("s", event=created("ben"))])
+    assert [recorded.event for recorded in store.read_stream(named("s"))] == [created("ana")]
+
+
+def test_a_version_twice_in_one_append_is_a_conflict(store: EventStore) -> None:
+    """The store does not choose between them."""
+    with pytest.raises(Conflict):
+        store.append([new("s"), new("s")])
+    assert store.head() == 0
+
+
+def test_an_append_lands_whole_or_not_at_all(store: EventStore) -> None:
+    """A conflict of the last event takes the first ones back."""
+    store.append([new("s")])
+    with pytest.raises(Conflict):
+        store.append([new("t"), new("u"), new("s")])
+    assert [recorded.stream_id for recorded in store.read_after(0)] == [named("s")]
+
+
+def test_the_log_can_be_written_after_a_conflict(store: EventStore) -> None:
+    """A refusal leaves no lock and no half-open transaction behind."""
+    store.append([new("s")])
+    with pytest.raises(Conflict):
+        store.append([new("s")])
+    store.append([new("s", 2)])
+    assert [recorded.version for recorded in store.read_stream(named("s"))] == [1, 2]
+
+
+def test_several_groups_go_into_one_transaction(store: EventStore) -> None:
+    """Each gets its own positions back, in order."""
+    groups = [store.encode([new("a"), new("a", 2)]), store.encode([new("b")])]
+    (first, second), (third,) = store.insert(groups)
+    assert [recorded.position for recorded in store.read_after(0)] == [first, second, third]
+
+
+def test_reading_on_from_a_position_leaves_it_out(store: EventStore) -> None:
+    """A reader that remembers the last position it saw misses nothing and sees nothing twice."""
+    positions = store.append([new("s", version) for version in range(1, 8)])
+    seen: list[int] = []
+    while batch := store.read_after(seen[-1] if seen else 0, limit_events=3):
+        seen += [recorded.position for recorded in batch]
+    assert seen == positions
+
+
+def test_a_read_is_bounded_in_bytes(store: EventStore) -> None:
+    """It stops before the event that would exceed the bound; a single larger one is returned all the same."""
+    store.append([new(text[:1], event=prompt(text)) for text in ("a", "b", "c" * 50)])
+    two_small = 2 * 350
+    assert [recorded.version for recorded in store.read_after(0, limit_bytes=1)] == [1]
+    assert len(store.read_after(0, limit_bytes=two_small)) == 2
+    assert len(store.read_after(0)) == 3
+
+
+def test_events_are_fetched_by_position(store: EventStore) -> None:
+    """In any number and order; what does not exist is left out."""
+    positions = store.append([new("s", version) for version in range(1, 1_203)])
+    found = store.read_positions([*reversed(positions), positions[0], positions[-1] + 1, 0, -1])
+    assert sorted(found) == positions
+    assert all(found[position].version == version for version, position in enumerate(positions, 1))
+
+
+def test_events_are_found_by_topic(store: EventStore) -> None:
+    """In the order of the log, whatever lies between them."""
+    store.append([new("a", event=created("a")), new("t"), new("p", event=prompt("x")), new("b", 1, created("b"))])
+    found = store.read_topics(["developer.created", "prompt.captured", "developer.created"])
+    assert [recorded.event.TOPIC for recorded in found] == [
+        "developer.created",
+        "prompt.captured",
+        "developer.created",
+    ]
+    assert store.read_topics([]) == []
+
+
+def test_words_can_be_left_closed_in_every_read(store: EventStore) -> None:
+    """A reader that needs none does not pay for them."""
+    (position,) = store.append([new("p", event=prompt("hello"))])
+    reads = [
+        store.read_stream(named("p"), open_words=False),
+        store.read_after(0, open_words=False),
+        list(store.read_positions([position], open_words=False).values()),
+        store.read_topics(["prompt.captured"], open_words=False),
+    ]
+    for (recorded,) in reads:
+        assert recorded.event == replace(prompt("hello"), prompt=Words(None))
+
+
+def test_a_log_opened_again_holds_what_it_held(home: Home) -> None:
+    """And goes on where it ended."""
+    first = home.open()
+    (position,) = first.append([new("s", event=prompt("hello"))])
+    first.close()
+    second = home.open()
+    assert [recorded.event for recorded in second.read_after(0)] == [prompt("hello")]
+    assert second.append([new("s", 2)]) > [position]
+    second.close()
+
+
+def test_a_damaged_event_is_named_by_every_read(home: Home, store: EventStore) -> None:
+    """The others can still be read."""
+    positions = store.append([new("s"), new("t"), new("u")])
+    home.damage(positions[1])
+    reads: tuple[Callable[[], object], ...] = (
+        lambda: store.read_after(0),
+        lambda: store.read_stream(named("t")),
+        lambda: store.read_positions(positions),
+    )
+    for read in reads:
+        with pytest.raises(CorruptEvent) as caught:
+            read()
+        assert caught.value.position == positions[1]
+    assert len(store.read_after(positions[1])) == 1
+
+
+def test_a_healthy_store_is_writable(store: EventStore) -> None:
+    """The check changes nothing that can be read."""
+    store.append([new("s")])
+    store.check_writable()
+    assert store.head() == 1
+
+
+def test_a_position_is_never_used_twice(sqlite_home: SqliteHome) -> None:
+    """Not even after the end of the log was cut off: views may still hold those positions."""
+    store = sqlite_home.open()
+    positions = store.append([new("s"), new("t"), new("u")])
+    store.close()
+    sqlite_home.execute(f"DELETE FROM stored_events WHERE rowid > {positions[0]}")
+    store = sqlite_home.open()
+    assert store.head() == positions[0]
+    assert store.append([new("v")]) > [positions[-1]]
+    store.close()
+
+
+def test_a_locked_file_is_unavailable_until_it_is_let_go(sqlite_home: SqliteHome) -> None:
+    """Appends and checks are refused, reads go on, and nothing has to be opened again."""
+    store = sqlite_home.open(busy_timeout_ms=0)
+    store.append([new("s")])
+    shell = sqlite3.connect(sqlite_home.path, isolation_level=None)
+    shell.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StoreUnavailable, match="locked"):
+        store.append([new("t")])
+    with pytest.raises(StoreUnavailable, match="locked"):
+        store.check_writable()
+    assert len(store.read_after(0)) == 1
+    shell.execute("ROLLBACK")
+    shell.close()
+    store.check_writable()
+    store.append([new("t")])
+    assert len(store.read_after(0)) == 2
+    store.close()
+
+
+def test_a_full_disk_is_unavailable_until_there_is_room(sqlite_home: SqliteHome, codec: Codec) -> None:
+    """SQLite's own error for a full database; the log is whole before, during and after."""
+    sqlite_home.open().close()
+    small_disk = SplitDatastore(sqlite_home.path, 0, (*WRITER_PRAGMAS, "PRAGMA max_page_count = 8"))
+    store = EventStore(SqliteRecorder(small_disk), codec)
+    store.append([new("s")])
+    with pytest.raises(StoreUnavailable, match="full"):
+        store.append([new("t", event=prompt("".join(map(chr, range(33, 40_000)))))])
+    assert len(store.read_after(0)) == 1
+    store.append([new("t")])
+    assert len(store.read_after(0)) == 2
+    store.close()
+
+
+def test_a_file_that_is_no_database_is_unavailable(sqlite_home: SqliteHome) -> None:
+    """It is named and left as it is."""
+    sqlite_home.path.write_bytes(b"not a database, but long enough to look like one" * 100)
+    with pytest.raises(StoreUnavailable, match=r"events\.db"):
+        sqlite_home.open()
+    assert sqlite_home.path.read_bytes().startswith(b"not a database")
+
+
+def test_the_file_is_written_as_the_house_asks(sqlite_home: SqliteHome) -> None:
+    """WAL, and a writing connection that says itself that every commit is synced."""
+    datastore = SplitDatastore(sqlite_home.path, busy_timeout_ms=0)
+    SqliteRecorder(datastore).create_table()
+    with datastore.get_connection(commit=True) as writer:
+        cursor = writer.cursor()
+        cursor.execute("PRAGMA synchronous")
+        assert cursor.fetchone()[0] == 2
+        cursor.execute("PRAGMA journal_mode")
+        assert cursor.fetchone()[0] == "wal"
+    with datastore.get_connection(commit=False) as reader, pytest.raises(sqlite3.OperationalError):
+        reader.cursor().execute("DELETE FROM stored_events")
+    datastore.close()
+
+
+def test_a_check_writes_to_the_disk(sqlite_home: SqliteHome) -> None:
+    """The probe is a real write: the write-ahead log grows."""
+    store = sqlite_home.open()
+    store.append([new("s")])
+    log = sqlite_home.path.with_name("events.db-wal")
+    before_bytes = log.stat().st_size
+    store.check_writable()
+    assert log.stat().st_size > before_bytes
+    store.close()
+
+
+def test_topics_are_found_without_reading_the_log(sqlite_home: SqliteHome) -> None:
+    """People and keys among a million captures cost what people and keys cost."""
+    sqlite_home.open().close()
+    plan = sqlite_home.execute(
+        "EXPLAIN QUERY PLAN SELECT state FROM stored_events INDEXED BY stored_events_topic "
+        "WHERE topic IN ('a', 'b') ORDER BY rowid"
+    )
+    assert any("stored_events_topic" in str(row) for row in plan)
+
+
+def test_what_is_on_the_disk_holds_no_words(sqlite_home: SqliteHome) -> None:
+    """Neither the file nor its write-ahead log."""
+    store = sqlite_home.open()
+    store.append([new("p", event=prompt("a planted secret"))])
+    for file in sqlite_home.path.parent.iterdir():
+        assert b"planted" not in file.read_bytes()
+    store.close()

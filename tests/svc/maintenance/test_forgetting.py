@@ -1,0 +1,185 @@
+"""Forgetting a developer: the words are gone from every file, whatever was concluded from them stands."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import cast
+from uuid import UUID
+
+import click
+import pytest
+import trio
+
+from aggregates.capture.events import PromptCaptured
+from aggregates.decide import ForgetDeveloper
+from aggregates.event import Scope
+from aggregates.sub_sessions.events import TitleEdited
+from svc.cli.access import Access, NotReached
+from svc.cli.maintenance import Waiting, carried_out
+from svc.log.store import EventStore
+from svc.maintenance.forget import open_orders
+from svc.settings import Settings
+from svc.views.replay import Progress
+from svc_http.ports import ReplayStatus
+from tests.support.household import PLANTED, Household, holding, household, rebuilt
+
+SECONDS = 60
+
+
+async def forget(house: Household, scope: Scope) -> None:
+    """Order it, and wait until it is done."""
+    order = ForgetDeveloper(organization_id=scope.organization_id, developer_id=scope.developer_id)
+    await house.service.send(order)
+    with trio.fail_after(SECONDS):
+        while open_orders(house.service.store):
+            await house.service.journal.wait_beyond(house.service.journal.head)
+    await house.level()
+
+
+async def test_whatever_was_concluded_stands_and_every_word_is_gone(tmp_path: Path) -> None:
+    """Equal tables before, after, and built from the log without the words; neither text nor key in any file."""
+    var = tmp_path / "var"
+    async with household(var, demo=True) as house:
+        await house.work()
+        await house.work(house.other, "s2")
+        await house.level()
+        key = (var / "keys" / f"{house.owner.developer_id}.key").read_bytes()
+        others_key = (var / "keys" / f"{house.other.developer_id}.key").read_bytes()
+        before = house.tables()
+        await forget(house, house.owner)
+        assert house.tables() == before
+        texts = [
+            words
+            for recorded in house.service.store.read_after(0, 10_000)
+            for words in (getattr(recorded.event, "prompt", None), getattr(recorded.event, "title", None))
+            if isinstance(recorded.event, PromptCaptured | TitleEdited) and words is not None
+            if recorded.event.developer_id == house.owner.developer_id
+        ]
+        assert texts
+        assert {words.text for words in texts} == {None}
+    assert rebuilt(var, tmp_path / "again.db") == before
+    assert holding(var, PLANTED.encode(), key) == []
+    assert holding(var, others_key) == [f"keys/{house.other.developer_id}.key"]
+
+
+async def test_the_flags_that_rest_on_texts_stand_as_well(tmp_path: Path) -> None:
+    """Five prompts alike within a minute are a storm; it is still one when nobody can compare them any more."""
+    async with household(tmp_path / "var") as house:
+        await house.work()
+        await house.level()
+        with house.service.projector.readers.reading() as db:
+            flags = db.execute("SELECT kind FROM flags").fetchall()
+        assert ("auto_retry_storm",) in flags
+        await forget(house, house.owner)
+        with house.service.projector.readers.reading() as db:
+            assert db.execute("SELECT kind FROM flags").fetchall() == flags
+
+
+async def test_nothing_more_is_taken_from_who_was_forgotten(tmp_path: Path) -> None:
+    """Keys void, membership ended, name gone; others go on as before, and so may the person, from the beginning."""
+    async with household(tmp_path / "var") as house:
+        await house.work()
+        await house.work(house.other, "s2")
+        await forget(house, house.owner)
+        directory = house.service.directory
+        mine = str(house.owner.developer_id)
+        keys = directory.keys()
+        assert {key.revoked for key in keys if key.developer_id == mine} == {True}
+        assert {each.active for each in directory.memberships() if each.developer_id == mine} == {False}
+        assert [each.display_name for each in directory.developers() if each.developer_id == mine] == ["Forgotten"]
+        await house.prompt("Begin anew with src/b.py", house.owner, "s3")
+        await house.prompt("Go on with src/c.py", house.other, "s2")
+        await house.level()
+        newest = house.service.store.read_after(0, 10_000)
+        texts = [each.event.prompt.text for each in newest if isinstance(each.event, PromptCaptured)]
+        assert texts[-2:] == ["Begin anew with src/b.py", "Go on with src/c.py"]
+        await forget(house, house.owner)
+        before = house.tables()
+    assert rebuilt(tmp_path / "var", tmp_path / "again.db") == before
+
+
+async def test_forgetting_twice_changes_nothing(tmp_path: Path) -> None:
+    """What stands is told once."""
+    async with household(tmp_path / "var") as house:
+        await house.work()
+        await forget(house, house.owner)
+        before, told = house.tables(), _told(house)
+        await forget(house, house.owner)
+        assert (house.tables(), _told(house)) == (before, told)
+
+
+async def test_no_key_is_made_for_who_was_forgotten(tmp_path: Path) -> None:
+    """Building the tables anew needs none."""
+    var = tmp_path / "var"
+    async with household(var) as house:
+        await house.work()
+        await forget(house, house.owner)
+    rebuilt(var, tmp_path / "again.db")
+    assert list((var / "keys").glob("*.key")) == []
+
+
+class Folder:
+    """Whoever holds the folder, as a command sees it."""
+
+    def __init__(self, house: Household) -> None:
+        self.send = house.service.send
+        self._service = house.service
+
+    async def replay_status(self) -> ReplayStatus:
+        """Of the service."""
+        return self._service.replay_status()
+
+
+async def waited(house: Household, said: list[str]) -> Waiting:
+    """Once `svc forget` has ended its wait for the owner, one way or the other; what it says goes into a list."""
+    waiting = Waiting(said.append, lambda _line: None)
+    order = ForgetDeveloper(organization_id=house.owner.organization_id, developer_id=house.owner.developer_id)
+    with trio.fail_after(SECONDS):
+        await waiting.for_order(cast(Access, Folder(house)), house.service.store, order)
+    return waiting
+
+
+async def test_who_waits_is_told_that_the_scores_cannot_be_built_and_that_the_order_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a sentence, after some tries; the service goes on with it, and the next who asks sees it done."""
+    said: list[str] = []
+    with monkeypatch.context() as patched:
+        patched.setattr("svc.maintenance.worker.RESTART_SECONDS_MAX", 0.02)
+        patched.setattr("svc.cli.maintenance.POLL_SECONDS", 0.01)
+        patched.setattr("svc.cli.maintenance.FORGET_FAILED_SECONDS", 0.03)
+        async with household(tmp_path / "var") as house:
+            await house.prompt("Fix src/a.py")
+            patched.setattr("svc.views.rebuilding.build_in_child", failing)
+            with pytest.raises(NotReached, match=r"could not be built anew.*the order stands"):
+                await waited(house, said)
+            assert open_orders(house.service.store) != []
+    async with household(tmp_path / "var") as house:
+        assert (await waited(house, [])).ordered
+    assert len(said) == 1
+    assert "tries again" in said[0]
+
+
+async def failing(_progress: Progress, _options: Mapping[str, object]) -> None:
+    """A build on a full disk."""
+    raise OSError(28, "No space left on device")
+
+
+def test_who_interrupts_the_wait_is_told_that_the_order_stands(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Before the order was given, nothing was done."""
+
+    def interrupted(_main: object, _settings: Settings, _store: object, _developer_id: UUID, waiting: Waiting) -> None:
+        waiting.ordered = ordered
+        raise click.Abort
+
+    monkeypatch.setattr("svc.cli.maintenance.run", interrupted)
+    asked = Settings(var=str(tmp_path)), cast(EventStore, None), UUID(int=1)
+    ordered = True
+    with pytest.raises(click.ClickException, match="the order stands"):
+        carried_out(*asked)
+    ordered = False
+    with pytest.raises(click.Abort):
+        carried_out(*asked)
+
+
+def _told(house: Household) -> list[int]:
+    return [each.position for each in house.service.store.read_topics_after(["standing.sealed"], 0, 1_000)]

@@ -1,0 +1,106 @@
+"""Backups, upgrades and the archive, looked at closely."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from svc.archive.folder import Archive
+from svc.log.sqlite import FORM, open_log
+from svc.log.store import StoreUnavailable
+from svc.maintenance.backup import back_up
+from svc.maintenance.keys import unheard
+from svc.maintenance.restore import restore
+from svc.maintenance.verify import verify
+from tests.support.household import household, tables_of
+
+
+async def a_folder(var: Path) -> None:
+    """With captures of two, and an archive."""
+    async with household(var) as house:
+        await house.work()
+        await house.work(house.other, "s2")
+        await house.level()
+        await house.service.archive.look()
+
+
+async def test_one_byte_of_a_parquet_page_is_named(tmp_path: Path) -> None:
+    """By the file's name; deleting the archive, as the finding says, mends it."""
+    var = tmp_path / "var"
+    await a_folder(var)
+    assert (await verify(var, unheard)).findings == []
+    (file, *_) = sorted((var / "archive").rglob("*.parquet"))
+    changed = bytearray(file.read_bytes())
+    changed[len(changed) // 2] ^= 1
+    file.write_bytes(changed)
+    (found,) = (await verify(var, unheard)).findings
+    assert (found.part, found.where) == ("archive", str(file.relative_to(var)))
+    assert "bytes are not what was written" in found.what
+
+
+async def test_a_backup_brings_the_archive_along(tmp_path: Path) -> None:
+    """Restored, it counts: nothing has to be written anew."""
+    var, other = tmp_path / "var", tmp_path / "other"
+    await a_folder(var)
+    manifest = back_up(var, tmp_path / "b", unheard)
+    assert any(file.name.endswith(".parquet") for file in manifest.files)
+    other.mkdir()
+    restore(tmp_path / "b", other, unheard)
+    store, _ = open_log(other)
+    archive = Archive(other, store.fingerprint)
+    assert archive.manifest.mark.position > 0
+    archive.close()
+    store.close()
+    async with household(other) as house:
+        await house.level()
+    assert tables_of(other) == tables_of(var)
+
+
+async def test_a_backup_that_is_broken_off_leaves_nothing(tmp_path: Path) -> None:
+    """Ctrl-C in the middle: no backup, no draft."""
+    await a_folder(tmp_path / "var")
+
+    def interrupt(_done: int, _of: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        back_up(tmp_path / "var", tmp_path / "out" / "b.tar", interrupt)
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+async def test_a_restore_that_is_broken_off_is_begun_again(tmp_path: Path) -> None:
+    """Wherever it stopped: the log comes last."""
+    await a_folder(tmp_path / "var")
+    back_up(tmp_path / "var", tmp_path / "b", unheard)
+    new = tmp_path / "new"
+    (new / "restoring").mkdir(parents=True)
+    (new / "keys").mkdir()
+    restore(tmp_path / "b", new, unheard)
+    assert not (new / "restoring").exists()
+    assert (await verify(new, unheard)).findings == []
+
+
+# --- upgrades -------------------------------------------------------------------------------------------------
+
+
+def form_of(var: Path) -> int:
+    """Of the log."""
+    with closing(sqlite3.connect(var / "events.db")) as db:
+        form: int = db.execute("PRAGMA user_version").fetchone()[0]
+        return form
+
+
+@pytest.mark.parametrize(("form", "whose"), [(FORM + 1, "a newer svc"), (FORM - 1, "an older svc")])
+async def test_a_log_of_another_form_is_refused_and_left_alone(form: int, whose: str, tmp_path: Path) -> None:
+    """In a sentence that says what to do, by the server and by what only reads."""
+    var = tmp_path / "var"
+    await a_folder(var)
+    with closing(sqlite3.connect(var / "events.db")) as db:
+        db.execute(f"PRAGMA user_version = {form}")
+    with pytest.raises(StoreUnavailable, match=whose):
+        async with household(var):
+            pass
+    with pytest.raises(StoreUnavailable, match=whose):
+        open_log(var)
+    assert form_of(var) == form

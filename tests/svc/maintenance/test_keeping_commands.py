@@ -1,0 +1,121 @@
+"""What the commands that keep data say: whom they mean, and what to do next."""
+
+import errno
+from pathlib import Path
+
+import click
+import pytest
+import trio
+from click.testing import CliRunner, Result
+
+from svc.cli.common import run
+from svc.cli.group import main
+from svc.cli.maintenance import forget_, restore_
+from svc.log.sqlite import EVENTS_FILE
+from tests.support.household import build_here, household
+
+
+async def said(command: click.Command, *arguments: str | Path, typed: str | None = None) -> Result:
+    """What a command says, which runs an event loop of its own."""
+    texts = [str(each) for each in arguments]
+    return await trio.to_thread.run_sync(lambda: CliRunner().invoke(command, texts, input=typed))
+
+
+@pytest.fixture(autouse=True)
+def built_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A replay is no process of its own."""
+    monkeypatch.setattr("svc.views.rebuilding.build_in_child", build_here)
+
+
+@pytest.fixture
+async def var(tmp_path: Path) -> Path:
+    """A folder of two, with the work of one."""
+    async with household(tmp_path / "var") as house:
+        await house.work(house.other)
+        await house.level()
+    return tmp_path / "var"
+
+
+async def test_forgetting_names_the_person_before_and_after(var: Path) -> None:
+    """By name, and by id, since two may have one name."""
+    asked = await said(forget_, "Second", "--var", var, typed="n\n")
+    assert asked.exit_code == 1
+    question = asked.output.partition("Destroy all texts of ")[2]
+    assert question.startswith("Second (")
+    developer_id = question[len("Second (") :].partition(")")[0]
+    assert f"Second ({developer_id}) for good? [y/N]" in asked.output
+    done = await said(forget_, developer_id, "--yes", "--var", var)
+    assert done.exit_code == 0, done.output
+    assert f"the texts of Second ({developer_id}) are gone" in done.output
+
+
+def test_a_restore_of_no_backup_is_one_sentence_and_leaves_nothing(tmp_path: Path) -> None:
+    """A folder that was there stays, and stays empty but for its lock."""
+    (tmp_path / "README.md").write_text("# no backup\n" * 100)
+    for name in ("new", "old"):
+        if name == "old":
+            (tmp_path / name).mkdir()
+        arguments = [str(tmp_path / "README.md"), "--var", str(tmp_path / name)]
+        done = CliRunner().invoke(restore_, arguments)
+        assert done.exit_code == 1
+        assert "neither a folder nor a whole .tar file" in done.output
+        assert len(done.output.splitlines()) == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["README.md", "old"]
+    assert [path.name for path in (tmp_path / "old").iterdir()] == ["lock"]
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments", "place", "said"),
+    [
+        (main, ["backup", "B"], "svc.cli.maintenance.back_up", "nothing was backed up"),
+        (main, ["verify"], "svc.cli.maintenance.verify", "nothing was changed"),
+        (main, ["replay", "--without-keys"], "svc.cli.replaying._replay", "Under a running server the build goes on"),
+        (main, ["import", "claude-code", "."], "svc.cli.importing._import", "nothing counts twice"),
+    ],
+)
+def test_whoever_interrupts_is_told_what_holds(
+    command: click.Command,
+    arguments: list[str],
+    place: str,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """And what to do."""
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "var").mkdir()
+    (tmp_path / "var" / EVENTS_FILE).touch()
+    monkeypatch.setattr(place, interrupted)
+    done = CliRunner().invoke(command, [*arguments, "--var", "var"])
+    assert (done.exit_code, said in done.output) == (1, True), done.output
+
+
+def test_what_this_user_may_not_do_is_said_with_whose_it_is(tmp_path: Path) -> None:
+    """A file that cannot be made has no owner: its folder has."""
+
+    async def refused() -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(tmp_path / "ro" / "x.tar.draft"))
+
+    with pytest.raises(click.ClickException) as told:
+        run(refused)
+    assert told.value.message.endswith(
+        f"Permission denied; {tmp_path} belongs to {tmp_path.owner()}: run this as that user, or name another place"
+    )
+
+
+def test_a_file_of_no_items_is_named_once(tmp_path: Path) -> None:
+    """With the line."""
+    (tmp_path / "README.md").write_text("# no items\n")
+    said = CliRunner().invoke(main, ["judge", "prompts", str(tmp_path / "README.md")]).output
+    assert said.count("README.md") == 1
+    assert "line 1" in said
+
+
+async def test_a_range_that_is_none_is_refused_without_the_place_in_a_body(var: Path) -> None:
+    """Nobody who types a command knows what `$` is."""
+    said_ = await said(main, "backfill", "--from", "2026-13-01", "--to", "2026-12-31", "--var", var)
+    assert "refused: from must be" in said_.output

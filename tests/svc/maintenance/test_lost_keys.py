@@ -1,0 +1,198 @@
+"""A key file that went is damage: it is named, nothing is built or made in its place, and putting it back mends all."""
+
+import shutil
+from pathlib import Path
+from uuid import uuid4
+
+import click
+import pytest
+import structlog
+import trio
+from click.testing import CliRunner, Result
+
+from aggregates.decide import ForgetDeveloper
+from svc.app import open_service
+from svc.cli.group import main
+from svc.cli.replaying import replay
+from svc.cli.serving import status
+from svc.limits import LOST_KEYS_NAMED_MAX
+from svc.log.sqlite import KEYS_FOLDER, open_log
+from svc.log.vault import MADE_FILE, FileKeys, KeyMissing
+from svc.maintenance.backup import back_up
+from svc.maintenance.keys import ADVICE, LostKey, lost_keys, settle, tell, unheard
+from svc.maintenance.restore import restore
+from svc.maintenance.verify import Finding, verify
+from svc.settings import Settings
+from svc_http.ports import Unavailable
+from tests.support.household import Household, build_here, household, tables_of
+
+ANEW = "build the tables anew"
+
+
+class Folder:
+    """A stopped folder with the work of two, of whom the owner's key went."""
+
+    def __init__(self, var: Path, house: Household) -> None:
+        self.var = var
+        self.owner = house.owner
+        self.key = var / KEYS_FOLDER / f"{house.owner.developer_id}.key"
+        self.aside = var.parent / "aside.key"
+        shutil.move(self.key, self.aside)
+
+    def lost(self) -> list[LostKey]:
+        """Whose key is gone, to the one who looks."""
+        store, _ = open_log(self.var)
+        try:
+            return lost_keys(self.var, store)
+        finally:
+            store.close()
+
+    async def findings(self) -> list[Finding]:
+        """Of a verification."""
+        return (await verify(self.var, unheard)).findings
+
+
+@pytest.fixture(autouse=True)
+def built_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A replay is no process of its own."""
+    for place in ("svc.cli.access", "svc.views.rebuilding", "svc.maintenance.verify"):
+        monkeypatch.setattr(f"{place}.build_in_child", build_here)
+
+
+async def said(command: click.Command, arguments: list[str]) -> Result:
+    """What a command says, which runs an event loop of its own."""
+    return await trio.to_thread.run_sync(CliRunner().invoke, command, arguments)
+
+
+@pytest.fixture
+async def folder(tmp_path: Path) -> Folder:
+    """See `Folder`."""
+    var = tmp_path / "var"
+    async with household(var) as house:
+        await house.work()
+        await house.work(house.other, "s2")
+        await house.level()
+    return Folder(var, house)
+
+
+async def test_verify_names_whose_key_is_missing_and_warns_of_a_replay(folder: Folder) -> None:
+    """Name, id, file, what to do; no other finding says that the tables are to be built anew."""
+    found = await folder.findings()
+    (of_key,) = [each for each in found if each.part == "keys"]
+    assert of_key.where == f"{KEYS_FOLDER}/{folder.owner.developer_id}.key"
+    assert of_key.what.startswith(f"the key of Owner ({folder.owner.developer_id}) is missing; ")
+    assert "restore" in of_key.do
+    assert "no `svc replay` before" in of_key.do
+    assert [each for each in found if ANEW in each.do] == []
+    assert len([each for each in found if each.part == "views"]) > 0
+
+
+async def test_verify_still_says_so_once_the_tables_were_built_without_it(folder: Folder) -> None:
+    """Then tables and log agree, and the words are closed all the same."""
+    done = await said(replay, ["--var", str(folder.var), "--without-keys"])
+    assert done.exit_code == 0, done.output
+    assert [each.part for each in await folder.findings()] == ["keys"]
+
+
+async def test_another_key_under_the_same_name_is_found(folder: Folder) -> None:
+    """As an older svc made one, without a word."""
+    folder.key.write_bytes(bytes(32))
+    (of_key,) = [each for each in await folder.findings() if each.part == "keys"]
+    assert "not the one that sealed their texts" in of_key.what
+
+
+async def test_a_replay_is_refused_and_the_file_put_back_mends_all(folder: Folder) -> None:
+    """Nothing was built: the tables are those there were."""
+    before = tables_of(folder.var)
+    done = await said(replay, ["--var", str(folder.var)])
+    assert done.exit_code == 1
+    assert all(part in done.output for part in ("nothing was built", "Owner", str(folder.key), "--without-keys"))
+    assert tables_of(folder.var) == before
+    shutil.move(folder.aside, folder.key)
+    assert await folder.findings() == []
+
+
+@pytest.mark.parametrize("listed", [True, False])
+async def test_a_start_says_so_and_no_other_key_is_made(folder: Folder, listed: bool) -> None:
+    """Also in a folder of an older svc, or a restored one, which has no list; others are captured as ever."""
+    if not listed:
+        (folder.var / KEYS_FOLDER / MADE_FILE).unlink()
+    settings = Settings(var=str(folder.var), catalog_refresh=False, projector_process=False)
+    async with open_service(settings) as service:
+        house = Household(folder.var, service, folder.owner, folder.owner, service._clock)  # type: ignore[arg-type]
+        with structlog.testing.capture_logs() as logs:
+            tell(folder.lost())
+            with pytest.raises(Unavailable, match="key cannot be used"):
+                await house.prompt("Please fix it in src/a.py")
+            with pytest.raises(Unavailable):
+                service.digester(folder.owner)
+        assert [str(folder.key) in str(line) and line["log_level"] == "error" for line in logs] == [True] * 3
+        assert not folder.key.exists()
+        shutil.move(folder.aside, folder.key)
+        await house.prompt("Please fix it in src/a.py")
+
+
+async def test_where_no_backup_has_the_key_forgetting_is_the_way_out(folder: Folder) -> None:
+    """What it told is lost; from then on nothing is wrong with the folder."""
+    done = await said(main, ["forget", "Owner", "--yes", "--var", str(folder.var)])
+    assert done.exit_code == 0, done.output
+    assert folder.lost() == []
+    assert await folder.findings() == []
+
+
+async def test_status_names_whose_key_is_missing(folder: Folder) -> None:
+    """And says who knows more."""
+    shown = (await said(status, ["--var", str(folder.var)])).output
+    assert f"missing: Owner ({folder.owner.developer_id})" in shown
+    assert "svc verify" in shown
+
+
+async def test_who_was_forgotten_is_not_missed(tmp_path: Path) -> None:
+    """With the list, and with one that is made from the log; nor is who never captured anything."""
+    var = tmp_path / "var"
+    async with household(var) as house:
+        await house.work()
+        await house.level()
+        order = ForgetDeveloper(organization_id=house.owner.organization_id, developer_id=house.owner.developer_id)
+        await house.service.send(order)
+        (order_fact,) = [each.event for each in house.service.keeper._house.store.read_topics(["forget.ordered"])]
+        house.service.vault.destroy(order_fact.developer_id)  # type: ignore[attr-defined]
+    store, _ = open_log(var)
+    assert lost_keys(var, store) == []
+    (var / KEYS_FOLDER / MADE_FILE).unlink()
+    settle(var, store)
+    assert lost_keys(var, store) == []
+    store.close()
+
+
+async def test_a_restored_folder_knows_again_whose_keys_there_are(folder: Folder, tmp_path: Path) -> None:
+    """A backup brings keys and no list: one that is missing in it is missed at once."""
+    back_up(folder.var, tmp_path / "b", unheard)
+    (tmp_path / "new").mkdir()
+    restore(tmp_path / "b", tmp_path / "new", unheard)
+    store, _ = open_log(tmp_path / "new")
+    assert [each.developer_id for each in lost_keys(tmp_path / "new", store)] == [folder.owner.developer_id]
+    store.close()
+
+
+def test_a_start_names_only_so_many() -> None:
+    """The rest is counted."""
+    with structlog.testing.capture_logs() as logs:
+        tell(LostKey(uuid4(), "", Path("k")) for _ in range(LOST_KEYS_NAMED_MAX + 3))
+    assert len(logs) == LOST_KEYS_NAMED_MAX + 1
+    assert logs[-1]["more"] == 3
+    assert logs[0]["do"] == ADVICE
+
+
+def test_a_listed_key_is_not_made_again_unless_it_was_destroyed(tmp_path: Path) -> None:
+    """The list follows what is made and destroyed."""
+    keys, who = FileKeys(tmp_path), uuid4()
+    assert keys.listed() is None
+    keys.list_made([])
+    keys.keep(who, bytes(32))
+    assert keys.listed() == frozenset({who})
+    keys.path_of(who).unlink()
+    with pytest.raises(KeyMissing, match=str(who)):
+        keys.keep(who, bytes(32))
+    keys.destroy(who)
+    assert keys.keep(who, bytes(32)) == bytes(32)

@@ -1,0 +1,218 @@
+"""Retention: what is too old is gone from the log for good, and no figure, checksum or position changes for it."""
+
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from aggregates.capture.events import PromptCaptured, RecordsCaptured
+from aggregates.event import Words
+from aggregates.people.commands import ChangeOrganization
+from aggregates.topics import EVENTS
+from svc.maintenance.keys import unheard
+from svc.maintenance.retention import EXPORT, TEXTS
+from svc.maintenance.verify import verify
+from tests.support.household import PLANTED, Household, holding, household, rebuilt
+
+DAY_US = 86_400_000_000
+NEWER = "marigold-0815"
+
+
+async def set_days(house: Household, *, telemetry: int | None = None, text: int | None = None) -> None:
+    """A retention of the organization."""
+    command = ChangeOrganization(
+        organization_id=house.owner.organization_id, retention_days_telemetry=telemetry, retention_days_text=text
+    )
+    await house.service.administer(command)
+
+
+def states(var: Path) -> list[tuple[int, str, bytes]]:
+    """Where each event stands, and its checksum."""
+    with closing(sqlite3.connect(var / "events.db")) as db:
+        return [
+            (p, s, state[2:18]) for p, s, state in db.execute("SELECT rowid, originator_id, state FROM stored_events")
+        ]
+
+
+def kept(house: Household) -> Sequence[tuple[str, bool, bool]]:
+    """Of each capture of words: its kind, whether its text is there, and whether its export is."""
+    return [
+        (each.event.TOPIC, _there(each.event), isinstance(each.event, RecordsCaptured) and _export_there(each.event))
+        for each in house.service.store.read_after(0, 10_000)
+        if isinstance(each.event, PromptCaptured | RecordsCaptured)
+    ]
+
+
+def _export_there(event: RecordsCaptured) -> bool:
+    return event.raw is not None and event.raw.text is not None
+
+
+def _there(event: PromptCaptured | RecordsCaptured) -> bool:
+    return (event.prompt if isinstance(event, PromptCaptured) else event.words).text is not None
+
+
+@pytest.mark.parametrize("days", [1, 30])
+async def test_old_texts_go_and_every_figure_stands(tmp_path: Path, days: int) -> None:
+    """Equal tables before and after, and from the log alone; the words are in no file; younger ones stay."""
+    var = tmp_path / "var"
+    async with household(var) as house:
+        await house.work()
+        await house.work(house.other, "s2")
+        house.clock.advance(days * DAY_US + 1)
+        await house.prompt(f"Write about {NEWER} in docs/a.md", session="s3")
+        await house.level()
+        before, stood = house.tables(), states(var)
+        await set_days(house, text=days)
+        assert await house.service.keeper.keep_terms_once() > 0
+        await house.level()
+        assert house.tables() == before
+        assert states(var)[: len(stood)] == stood
+        assert kept(house)[-1] == ("prompt.captured", True, False)
+        assert {(text, export) for _, text, export in kept(house)[:-1]} == {(False, False)}
+        assert await house.service.keeper.keep_terms_once() == 0
+    assert rebuilt(var, tmp_path / "again.db") == before
+    assert holding(var, PLANTED.encode()) == []
+
+
+async def with_a_clock_ahead(house: Household, days: int) -> None:
+    """Work, a prompt while the clock is ahead by so many days, and a prompt when it is right again."""
+    await house.work()
+    house.clock.advance(days * DAY_US)
+    await house.prompt(f"Write about {NEWER} in docs/a.md")
+    house.clock.advance(-days * DAY_US)
+    await house.prompt(f"Then describe {PLANTED} in docs/b.md")
+    await house.level()
+
+
+async def test_a_clock_that_ran_ahead_keeps_nothing_that_came_later(tmp_path: Path) -> None:
+    """What it stamped goes when that time is old, and whatever was concluded stands, however texts alternate."""
+    var = tmp_path / "var"
+    async with household(var) as house:
+        await with_a_clock_ahead(house, 40)
+        before = house.tables()
+        await set_days(house, text=30)
+        house.clock.advance(31 * DAY_US)
+        assert await house.service.keeper.keep_terms_once() > 0
+        await house.level()
+        assert [text for _, text, _ in kept(house)[-2:]] == [True, False]
+        assert {text for _, text, _ in kept(house)[:-2]} == {False}
+        assert house.tables() == before == rebuilt(var, tmp_path / "again.db")
+        house.clock.advance(40 * DAY_US)
+        assert await house.service.keeper.keep_terms_once() == 1
+        assert await house.service.keeper.keep_terms_once() == 0
+        assert {text for _, text, _ in kept(house)} == {False}
+    assert rebuilt(var, tmp_path / "at-last.db") == before
+    assert holding(var, PLANTED.encode(), NEWER.encode()) == []
+
+
+async def test_a_process_that_begins_anew_finds_what_was_too_young(tmp_path: Path) -> None:
+    """What one has looked at is remembered in no file."""
+    var = tmp_path / "var"
+    async with household(var) as house:
+        await with_a_clock_ahead(house, 40)
+        await set_days(house, text=30)
+        house.clock.advance(31 * DAY_US)
+        await house.service.keeper.keep_terms_once()
+    async with household(var) as house:
+        house.clock.advance(80 * DAY_US)
+        assert await house.service.keeper.keep_terms_once() == 1
+        assert {text for _, text, _ in kept(house)} == {False}
+
+
+async def test_a_server_looks_through_young_texts_a_part_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It reads no more than it may in one round, begins where it ended, and so comes to what is old behind them."""
+    monkeypatch.setattr("svc.maintenance.keys.KEEP_EVENTS", 1)
+    async with household(tmp_path / "var") as house:
+        house.clock.advance(40 * DAY_US)
+        await house.work()
+        house.clock.advance(-40 * DAY_US)
+        await house.prompt(f"Then describe {PLANTED} in docs/b.md")
+        await house.level()
+        await set_days(house, text=30)
+        house.clock.advance(31 * DAY_US)
+        taken = [await house.service.keeper.keep_terms_once(young_max=4) for _ in range(4)]
+    assert taken == [0, 0, 1, 0]
+
+
+async def test_not_even_the_sealed_bytes_of_an_old_text_are_left(tmp_path: Path) -> None:
+    """Its key still lives, for younger texts: so no page, no free page and no write-ahead log may hold it."""
+    var = tmp_path / "var"
+    async with household(var) as house:
+        await house.prompt(f"{PLANTED} " + " ".join(str(number**3) for number in range(5_000)))
+        with closing(sqlite3.connect(var / "events.db")) as db:
+            states = db.execute("SELECT state FROM stored_events WHERE topic = 'prompt.captured'").fetchall()
+        sealed = states[0][0][-10_000:]
+        pieces = [sealed[start : start + 64] for start in range(0, len(sealed) - 64, 997)]
+        assert len(holding(var, *pieces)) > 0
+        house.clock.advance(2 * DAY_US)
+        await set_days(house, text=1)
+        assert await house.service.keeper.keep_terms_once() == 1
+        assert holding(var, *pieces) == []
+
+
+async def test_exports_go_and_the_texts_stay(tmp_path: Path) -> None:
+    """The retention of telemetry takes exports as received, nothing else."""
+    async with household(tmp_path / "var") as house:
+        await house.work()
+        house.clock.advance(8 * DAY_US)
+        await set_days(house, telemetry=7)
+        before = kept(house)
+        assert ("telemetry.logs-captured", True, True) in before
+        assert await house.service.keeper.keep_terms_once() == 1
+        assert kept(house) == [(topic, text, False) for topic, text, _ in before]
+
+
+async def test_what_nobody_limited_is_kept(tmp_path: Path) -> None:
+    """Without a setting nothing goes; a setting taken back takes nothing more."""
+    async with household(tmp_path / "var") as house:
+        await house.work()
+        house.clock.advance(5_000 * DAY_US)
+        assert await house.service.keeper.keep_terms_once() == 0
+        await set_days(house, text=1)
+        await set_days(house, text=0)
+        assert await house.service.keeper.keep_terms_once() == 0
+
+
+async def test_who_is_forgotten_after_a_retention_keeps_their_figures(tmp_path: Path) -> None:
+    """What was told of old texts, and what is told of the younger ones, stand side by side."""
+    from tests.svc.maintenance.test_forgetting import forget
+
+    var = tmp_path / "var"
+    async with household(var) as house:
+        await house.work()
+        house.clock.advance(2 * DAY_US)
+        await house.work(session="s9")
+        await house.level()
+        await set_days(house, text=1)
+        assert await house.service.keeper.keep_terms_once() > 0
+        before = house.tables()
+        await forget(house, house.owner)
+        assert house.tables() == before
+    assert rebuilt(var, tmp_path / "again.db") == before
+    assert holding(var, PLANTED.encode()) == []
+
+
+async def test_a_folder_verifies_after_a_retention(tmp_path: Path) -> None:
+    """Texts that went rightly are no damage."""
+    var = tmp_path / "var"
+    async with household(var) as house:
+        await house.work()
+        house.clock.advance(2 * DAY_US)
+        await set_days(house, text=1)
+        await house.service.keeper.keep_terms_once()
+        await house.level()
+    found = await verify(var, unheard)
+    assert found.findings == []
+    assert found.position > 0
+
+
+def test_whatever_holds_words_has_a_term() -> None:
+    """A new field of words belongs to the texts, or to the exports."""
+    fields = [field for event in EVENTS for field in msgspec.structs.fields(event)]
+    words = {field.name for field in fields if Words in (field.type, *getattr(field.type, "__args__", ()))}
+    assert words == {*TEXTS, EXPORT}

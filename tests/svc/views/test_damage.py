@@ -1,0 +1,274 @@
+"""Damage on the disk, met while the service runs: it is named, what can be built anew is, and nothing else falls."""
+
+import sqlite3
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from pathlib import Path
+from uuid import UUID
+
+import msgspec
+import pytest
+import structlog
+import trio
+
+from aggregates.event import Scope
+from aggregates.people.directory import Stay
+from aggregates.people.events import MembershipStarted
+from aggregates.times import Window
+from projections.prices.spending import Asked
+from projections.reader import is_damage, is_passing, unpack
+from projections.sub_sessions.detail import prompt_rows
+from svc.app import open_service
+from svc.cli.common import EXPECTED
+from svc.log.codec import CorruptEvent
+from svc.log.sqlite import EVENTS_FILE, open_log
+from svc.log.store import StoreUnavailable
+from svc.serving import initialize
+from svc.settings import Settings
+from svc.views import rebuilding
+from svc.views.projecting import serving_file
+from svc.views.replay import Progress
+from svc.views.views import RULES_VERSION, ReadPool, ViewsDamaged, current_file, new_file, open_writer, point_to
+from svc.views.worker import DAMAGED, NOT_OPENED, ChildWorker, WorkerGone
+from svc_http.ports import Unavailable
+from tests.svc.test_service import MINUTE_US, NOW_US, Running, running
+
+__all__ = ["running"]
+
+
+def shatter(path: Path, table: str) -> None:
+    """Overwrite the root page of a table, or of an index."""
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        (page,) = db.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (table,)).fetchone()
+        (size,) = db.execute("PRAGMA page_size").fetchone()
+    with path.open("r+b") as file:
+        file.seek((page - 1) * size)
+        file.write(b"\xa5" * size)
+
+
+def flip_a_bit(var: Path, position: int) -> None:
+    """Of a stored event."""
+    with closing(sqlite3.connect(var / EVENTS_FILE)) as db:
+        query = "SELECT state FROM stored_events WHERE rowid = ?"
+        state = bytearray(db.execute(query, (position,)).fetchone()[0])
+        state[40] ^= 1
+        db.execute("UPDATE stored_events SET state = ? WHERE rowid = ?", (bytes(state), position))
+        db.commit()
+
+
+def views_of(service: Running) -> Path:
+    """The file that serves."""
+    return service.service.projector.readers.path
+
+
+@pytest.fixture(autouse=True)
+def built_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The build is an empty file, which is brought up to the log when it is exchanged: no process."""
+
+    async def build(_progress: Progress, options: Mapping[str, object]) -> None:
+        open_writer(str(options["--build"])).close()
+
+    monkeypatch.setattr(rebuilding, "build_in_child", build)
+
+
+async def mended(service: Running, old: Path) -> None:
+    """Return once another file serves."""
+    with trio.fail_after(10):
+        while views_of(service) == old or service.service.replay_status().state == "running":
+            await trio.lowlevel.checkpoint()
+
+
+async def test_a_read_of_damaged_views_is_put_off_and_they_are_built_anew_once(running: Running) -> None:
+    """503 that says so; a disk that damages them again is not mended by building on and on."""
+    await running.prompt()
+    (before,) = await running.rows()
+    old = views_of(running)
+    shatter(old, "sub_sessions")
+    with structlog.testing.capture_logs() as logs:
+        with pytest.raises(Unavailable, match="damaged"):
+            await running.rows()
+        await mended(running, old)
+        assert await running.rows() == [before]
+        shatter(views_of(running), "sub_sessions")
+        with pytest.raises(Unavailable, match="damaged"):
+            await running.rows()
+    assert [line["flaw"] for line in logs if "anew" in line["event"]] == [
+        f"{old.name}: database disk image is malformed"
+    ]
+    assert running.service.replay_status().state == "completed"
+
+
+async def test_a_step_that_meets_a_damaged_page_has_the_views_built_anew(running: Running) -> None:
+    """The facts are not to blame: none is passed over."""
+    await running.prompt()
+    assert len(await running.rows()) == 1
+    old = views_of(running)
+    shatter(old, "turns")
+    await running.prompt(session="s2")
+    await mended(running, old)
+    assert len(await running.rows()) == 2
+    with running.service.projector.readers.reading() as db:
+        assert db.execute("SELECT count(*) FROM failed").fetchone() == (0,)
+
+
+async def test_a_quiet_server_has_damaged_views_built_anew(running: Running) -> None:
+    """The clock looks into them every few seconds: nobody else need meet the page that it needs."""
+    await running.prompt()
+    await running.rows()
+    old = views_of(running)
+    shatter(old, "idx_sub_sessions_settles_at_us")
+    assert await running.ticker().look() is False
+    await mended(running, old)
+    assert len(await running.rows()) == 1
+
+
+async def test_damage_that_only_a_teams_costs_meet_is_mended_as_well(running: Running) -> None:
+    """They are read by the archive, which knows nothing of rebuilding."""
+    await running.prompt()
+    await running.rows()
+    old = views_of(running)
+    shatter(old, "prompts")
+    window = Window(0, NOW_US + MINUTE_US)
+    asked = Asked(window, (Stay(running.scope.developer_id, window.start_us, window.end_us),))
+    with pytest.raises(Unavailable):
+        await running.service.team_spending(running.scope, [asked])
+    await mended(running, old)
+    assert len(await running.service.team_spending(running.scope, [asked])) == 1
+
+
+def test_views_that_somebody_holds_are_no_damaged_views(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are kept, and the start says who must let go."""
+    monkeypatch.setattr("svc.views.views.STORE_BUSY_TIMEOUT_MS", 0)
+    store, _ = open_log(tmp_path)
+    path = new_file(tmp_path, RULES_VERSION)
+    open_writer(path).close()
+    point_to(path)
+    with closing(sqlite3.connect(path, isolation_level=None)) as holder:
+        holder.execute("PRAGMA locking_mode = EXCLUSIVE")
+        holder.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(StoreUnavailable, match="locked"):
+            serving_file(tmp_path, RULES_VERSION, store)
+        with pytest.raises(sqlite3.OperationalError, match="locked"), ReadPool(path).reading() as db:
+            db.execute("SELECT * FROM bookmark")
+    store.close()
+    assert current_file(tmp_path, RULES_VERSION) == path
+
+
+def test_a_row_whose_text_is_none_is_damage(tmp_path: Path) -> None:
+    """What it holds is not repeated."""
+    path = tmp_path / "views.db"
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("CREATE TABLE t (a TEXT)")
+        db.execute("INSERT INTO t VALUES (CAST(x'6d79ff' AS TEXT))")
+        db.commit()
+    with pytest.raises(ViewsDamaged, match="no value of its column") as caught, ReadPool(path).reading() as db:
+        db.execute("SELECT a FROM t").fetchall()
+    assert "my" not in str(caught.value)
+    with pytest.raises(ViewsDamaged, match="no value of its column"), ReadPool(path).reading():
+        unpack(b"\xc1", Scope)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda db: msgspec.json.decode(b"{"),
+        lambda db: msgspec.convert("no number", int),
+        lambda db: db.execute("SELECT a FROM nowhere"),
+        lambda db: db.execute("SELECT ?", (b"\xff", 1)),
+        lambda db: int("no number"),
+    ],
+)
+def test_a_wrong_query_or_bad_input_is_no_damage(tmp_path: Path, wrong: Callable[[sqlite3.Connection], object]) -> None:
+    """Nobody is told of a flaw, so nothing is built anew for it, and whoever asked gets the error itself."""
+    path, flaws = tmp_path / "views.db", list[str]()
+    sqlite3.connect(path).close()
+    expected = pytest.raises((msgspec.MsgspecError, sqlite3.Error, ValueError))
+    with expected as caught, ReadPool(path, flaws.append).reading() as db:
+        wrong(db)
+    assert not isinstance(caught.value, ViewsDamaged)
+    assert flaws == []
+
+
+async def test_a_read_of_a_row_that_does_not_decode_has_the_views_built_anew(running: Running) -> None:
+    """As one of a page that cannot be read."""
+    await running.prompt()
+    (before,) = await running.rows()
+    old = views_of(running)
+    with closing(sqlite3.connect(old)) as db:
+        db.execute("UPDATE sub_sessions SET detail = x'c1'")
+        db.commit()
+    with pytest.raises(Unavailable, match="damaged"):
+        await running.rows()
+    await mended(running, old)
+    assert await running.rows() == [before]
+
+
+@pytest.mark.parametrize(
+    ("code", "damage", "passing"),
+    [
+        (sqlite3.SQLITE_CORRUPT_INDEX, True, False),
+        (sqlite3.SQLITE_NOTADB, True, False),
+        (sqlite3.SQLITE_BUSY_SNAPSHOT, False, True),
+        (sqlite3.SQLITE_IOERR_READ, False, True),
+        (sqlite3.SQLITE_ERROR, False, False),
+        (None, False, False),
+    ],
+)
+def test_what_an_error_of_a_file_means(code: int | None, damage: bool, passing: bool) -> None:
+    """By SQLite's code; a wrong query is neither."""
+    error = sqlite3.OperationalError("any words")
+    if code is not None:
+        error.sqlite_errorcode = code
+    assert (is_damage(error), is_passing(error)) == (damage, passing)
+    assert not is_damage(ValueError())
+
+
+async def test_a_corrupt_event_is_named_to_whoever_needs_it(running: Running) -> None:
+    """By stream and place, with what to do next; its texts are shown as none."""
+    await running.prompt()
+    (row,) = await running.rows()
+    (position,) = [each.position for each in running.service.store.read_after(0, 99) if "prompt" in each.event.TOPIC]
+    flip_a_bit(views_of(running).parent, position)
+    with structlog.testing.capture_logs() as logs:
+        found = await running.service.read(running.scope, prompt_rows, UUID(row.sub_session_id), 50, 0)
+    assert found is not None
+    assert found[0].prompt_text is None
+    (line,) = [line for line in logs if line["log_level"] == "error"]
+    assert line["position"] == position
+    for word in (f"position {position} (stream ", "svc verify", "restore"):
+        assert word in line["reason"]
+
+
+async def test_a_start_that_needs_a_corrupt_event_ends_with_its_place_and_what_to_do(tmp_path: Path) -> None:
+    """Who belongs to what cannot be guessed, so nothing is served."""
+    settings = Settings(var=str(tmp_path))
+    async with open_service(settings) as service:
+        await initialize(service, tmp_path)
+        (position,) = [
+            each.position for each in service.store.read_after(0, 99) if isinstance(each.event, MembershipStarted)
+        ]
+    flip_a_bit(tmp_path, position)
+    with pytest.raises(CorruptEvent, match=rf"position {position} \(stream .*svc verify.*restore"):
+        async with open_service(settings):
+            pass
+    assert CorruptEvent in EXPECTED, "shown as one sentence"
+
+
+@pytest.mark.parametrize(("which", "code"), [("log", NOT_OPENED), ("views", DAMAGED)])
+async def test_a_child_that_cannot_read_its_files_says_so_in_one_sentence(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], which: str, code: int
+) -> None:
+    """And its server knows which it was."""
+    store, _ = open_log(tmp_path)
+    store.close()
+    views = new_file(tmp_path, RULES_VERSION)
+    open_writer(views).close()
+    (tmp_path / EVENTS_FILE if which == "log" else views).write_bytes(b"no database at all" * 400)
+    worker = ChildWorker(tmp_path, views)
+    with pytest.raises(WorkerGone if code == NOT_OPENED else ViewsDamaged) as caught:
+        await worker.start()
+    assert ("open the log" if which == "log" else views.name) in str(caught.value)
+    said = capfd.readouterr().err.strip()
+    assert said.startswith("Error: ")
+    assert "\n" not in said

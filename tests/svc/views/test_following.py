@@ -1,0 +1,105 @@
+"""Following the views of a service over a real folder: from a start on, as they move, and until it is asked to stop."""
+
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+import trio
+import trio.testing
+
+from aggregates.capture.commands import CapturePrompt
+from aggregates.event import Scope
+from projections.derive.changes import Changes, changes_since, latest
+from svc.actors.mailbox import Waits
+from svc.app import open_service
+from svc.log.folder import FixedClock
+from svc.service import RunningService
+from svc.serving import initialize
+from svc.settings import Settings
+from svc.views.views import POINTER
+
+NOW_US = 1_780_000_000 * 1_000_000
+LIMIT = 100
+
+
+def settings(folder: Path) -> Settings:
+    """For a service on this folder."""
+    return Settings(var=str(folder / "var"))
+
+
+async def prompt(service: RunningService, scope: Scope, number: int) -> None:
+    """A prompt in a session of its own."""
+    command = CapturePrompt(
+        organization_id=scope.organization_id,
+        developer_id=scope.developer_id,
+        prompt_id=uuid4(),
+        agent_session_id=f"s{number}",
+        source="claude-code",
+        text="Fix src/a.py and run pytest",
+    )
+    await service.send(command)
+
+
+async def filled(folder: Path) -> Scope:
+    """A folder with one prompt in its log; its one developer."""
+    async with open_service(settings(folder), clock=FixedClock(NOW_US)) as service:
+        made = await initialize(service, folder / "var")
+        assert made is not None
+        scope = Scope(made.organization_id, made.developer_id)
+        await prompt(service, scope, 1)
+    return scope
+
+
+async def kinds(service: RunningService, scope: Scope, position: int) -> list[str] | None:
+    """What is told from a position on."""
+    told = (await service.look(scope, changes_since, position, LIMIT)).told
+    return None if told is None else [change.kind for change in told]
+
+
+async def test_a_look_just_after_a_start_waits_for_views_that_are_nearly_there(tmp_path: Path) -> None:
+    """They are built from the log; whoever looks at once sees all of it, and no earlier place counts."""
+    scope = await filled(tmp_path)
+    (tmp_path / "var" / POINTER).unlink()
+    async with open_service(settings(tmp_path), clock=FixedClock(NOW_US)) as service:
+        head = service.store.head()
+        assert await service.look(scope, latest) == Changes(head, ())
+        assert await kinds(service, scope, head) is None
+
+
+async def test_what_is_followed_moves_with_the_log_and_ends_with_the_server(tmp_path: Path) -> None:
+    """A change wakes who waits for it, the same position again does not; after the end nobody waits."""
+    scope = await filled(tmp_path)
+    async with open_service(settings(tmp_path), clock=FixedClock(NOW_US)) as service:
+        position = (await service.look(scope, latest)).position
+        with trio.move_on_after(0.05) as waited:
+            await service.moved(position)
+        assert waited.cancelled_caught
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(prompt, service, scope, 2)
+            with trio.fail_after(5):
+                assert await service.moved(position)
+        assert await kinds(service, scope, position) == ["opened"]
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(_stopped_soon, service)
+            with trio.fail_after(5):
+                assert not await service.moved(10**6)
+        assert not await service.moved(0)
+
+
+async def _stopped_soon(service: RunningService) -> None:
+    await trio.testing.wait_all_tasks_blocked(0.01)
+    service.stop_following()
+
+
+async def test_who_is_cancelled_waits_no_longer() -> None:
+    """And is not kept in mind."""
+    waits = Waits()
+    with trio.move_on_after(0.01) as scope:
+        await waits.wait(trio.sleep_forever)
+    assert scope.cancelled_caught
+    waits.end()
+    assert not await waits.wait(_never)
+
+
+async def _never() -> None:
+    pytest.fail("nobody waits after the end")

@@ -1,0 +1,163 @@
+"""A replay under a running server that fails: whatever broke, the server goes on and serves from the old views."""
+
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+
+import pytest
+import trio
+
+from projections.apply import bookmark
+from svc.log.journal import Journal
+from svc.log.sqlite import open_log
+from svc.views import rebuilding as module
+from svc.views.projector import Projector
+from svc.views.rebuilding import NotRebuilt, Rebuilding
+from svc.views.replay import Progress
+from svc.views.views import RULES_VERSION, current_file, new_file, open_writer, point_to, remove_others
+from svc.views.worker import Worker, WorkerGone
+
+
+class Hand:
+    """A worker that finds nothing to do, or one whose process has ended."""
+
+    def __init__(self, *, gone: bool) -> None:
+        self._gone = gone
+        self.closed = False
+
+    async def start(self) -> None:
+        """Nothing."""
+
+    async def step(self) -> int:
+        """There are no facts."""
+        if self._gone:
+            raise WorkerGone("killed")
+        return 0
+
+    async def close(self) -> None:
+        """Noted."""
+        self.closed = True
+
+
+class Kept:
+    """Views of an empty log, and who keeps each file: all but the first are kept by a process that has ended."""
+
+    def __init__(self, var: Path, *, gone: bool) -> None:
+        self.var = var
+        self.hands: list[Hand] = []
+        self._gone = gone
+        self.store, _ = open_log(var)
+        self.first = new_file(var, RULES_VERSION)
+        open_writer(self.first).close()
+        point_to(self.first)
+        self.projector = Projector(self.first, Journal(self.store), self._hand)
+        self.rebuilding = Rebuilding(var, self.projector)
+
+    def _hand(self, _path: Path) -> Worker:
+        self.hands.append(Hand(gone=self._gone and bool(self.hands)))
+        return self.hands[-1]
+
+    async def replayed(self) -> str:
+        """How a replay ended."""
+        async with trio.open_nursery() as nursery:
+            await nursery.start(self.rebuilding.run)
+            self.rebuilding.start(None)
+            while self.rebuilding.status.state == "running":
+                await trio.lowlevel.checkpoint()
+            nursery.cancel_scope.cancel()
+        return self.rebuilding.status.state
+
+
+@pytest.fixture(autouse=True)
+def built_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The build itself is tested on the real program."""
+
+    async def build(_progress: Progress, options: Mapping[str, object]) -> None:
+        open_writer(str(options["--build"])).close()
+
+    monkeypatch.setattr(module, "build_in_child", build)
+
+
+@pytest.fixture
+async def kept(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Kept]:
+    """See `Kept`."""
+    found = Kept(tmp_path, gone=getattr(request, "param", False))
+    yield found
+    await found.projector.close()
+    found.store.close()
+
+
+def serves(kept: Kept) -> bool:
+    """Whether the old file is there, pointed to, and read; and nothing is left of another one."""
+    with kept.projector.readers.reading() as db:
+        assert bookmark(db).position == 0
+    assert {path.name.partition("-wal")[0].partition("-shm")[0] for path in kept.var.glob("views-*")} == {
+        kept.first.name
+    }
+    return current_file(kept.var, RULES_VERSION) == kept.first == kept.projector.readers.path
+
+
+@pytest.mark.parametrize("kept", [True], indirect=True)
+async def test_a_replay_whose_new_keeper_is_killed_ends_nothing_but_itself(kept: Kept) -> None:
+    """The new child ended while it caught up with what came during the build."""
+    assert await kept.replayed() == "failed"
+    assert serves(kept)
+    assert [hand.closed for hand in kept.hands] == [False, True]
+
+
+async def test_a_pointer_that_cannot_be_written_leaves_the_old_views(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk that is full just then: memory and disk still name the same file, and the new worker is let go."""
+
+    def full(_path: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("svc.views.projector.point_to", full)
+    assert await kept.replayed() == "failed"
+    assert serves(kept)
+    assert [hand.closed for hand in kept.hands] == [False, True]
+
+
+@pytest.mark.parametrize("kept", [True], indirect=True)
+async def test_who_needs_new_views_hears_that_there_are_none(kept: Kept) -> None:
+    """Nobody is told to be forgotten while the tables of before go on serving."""
+    async with trio.open_nursery() as nursery:
+        await nursery.start(kept.rebuilding.run)
+        with trio.fail_after(10), pytest.raises(NotRebuilt):
+            await kept.rebuilding.anew()
+        nursery.cancel_scope.cancel()
+
+
+async def test_damage_that_is_met_before_or_after_the_service_runs_starts_nothing(kept: Kept) -> None:
+    """It is met again while it runs, and mended then."""
+    kept.rebuilding.mend("a page")
+    async with trio.open_nursery() as nursery:
+        await nursery.start(kept.rebuilding.run)
+        kept.rebuilding.mend("a page")
+        assert kept.rebuilding.status.state == "running"
+        while kept.rebuilding.status.state == "running":
+            await trio.lowlevel.checkpoint()
+        nursery.cancel_scope.cancel()
+    kept.rebuilding.mend("a page")
+    assert kept.rebuilding.status.state == "completed"
+
+
+async def test_a_replay_that_succeeds_lets_go_of_the_old_views(kept: Kept) -> None:
+    """The file, and who kept it."""
+    assert await kept.replayed() == "completed"
+    assert not kept.first.exists()
+    assert [hand.closed for hand in kept.hands] == [True, False]
+
+
+def test_what_sqlite_kept_beside_views_that_somebody_deleted_goes_too(tmp_path: Path) -> None:
+    """Only the file that serves keeps its companions, and nothing else is touched."""
+    for name in (
+        "views-1-r1-1.db-wal",
+        "views-1-r1-1.db-shm",
+        "views-1-r1-2.db",
+        "views-1-r1-2.db-wal",
+        "events.db-wal",
+    ):
+        (tmp_path / name).touch()
+    remove_others(tmp_path, tmp_path / "views-1-r1-2.db")
+    assert {path.name for path in tmp_path.iterdir()} == {"views-1-r1-2.db", "views-1-r1-2.db-wal", "events.db-wal"}

@@ -1,0 +1,220 @@
+"""`/openapi.json` and `/docs`: the description is valid, complete, and true."""
+
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from openapi_spec_validator import OpenAPIV31SpecValidator
+from werkzeug.datastructures import ImmutableMultiDict
+
+from svc_http.bodies import Request
+from svc_http.openapi.document import OPERATIONS
+from tests.support.described import described, escaped, faults, validator
+from tests.svc_http.house import Caller, House, prompt
+from tests.svc_http.openapi.test_shapes import HISTORIES, OF_ONE, READS
+from tests.svc_http.routes.test_reads import V3
+from tests.svc_http.test_routes import listed
+
+ID = "00000000-0000-4000-8000-000000000000"
+
+
+def operations() -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Method, path and what is said of it."""
+    for path, methods in described()["paths"].items():
+        for method, operation in methods.items():
+            yield method, path, operation
+
+
+async def test_the_document_is_valid_and_needs_no_key(api: Caller) -> None:
+    """OpenAPI 3.1, by the validator of its makers."""
+    answer = await api.using({}).get("/openapi.json")
+    assert answer.status == 200
+    OpenAPIV31SpecValidator(answer.json).validate()
+    urls = [server["url"] for server in answer.json["servers"]]
+    assert urls == ["https://ingest.example", "/"]
+
+
+def test_it_describes_just_the_routes_that_are_served() -> None:
+    """Those of the contract that are built, by the listeners that serve them."""
+    names = {"i": "intake", "a": "API"}
+    expected = {(route.method.lower(), route.path, names[route.listener]) for route in listed()}
+    found = {
+        (method, re.sub(r"\{[^}]+\}", "<id>", path), server["description"].partition(":")[0])
+        for method, path, operation in operations()
+        for server in operation["servers"]
+    }
+    assert found == expected
+
+
+def test_every_route_is_told_of_in_words_and_types() -> None:
+    """Whoever builds a route adds its entry to a table of `svc_http/openapi`."""
+    assert [(method, path) for method, path, operation in operations() if operation["tags"] == ["Other"]] == []
+    told = {(method.upper(), re.sub(r"\{([^}]+)\}", r"<\1>", path)) for method, path, _ in operations()}
+    assert set(OPERATIONS) - told == set(), "an entry for a route that nobody serves"
+
+
+def examples() -> Iterator[tuple[str, str, Any]]:
+    """Name, pointer to the schema, and the example, of every JSON body and answer that is described."""
+    for method, path, operation in operations():
+        place = f"/paths/{escaped(path)}/{method}"
+        bodies = {f"{place}/requestBody": operation.get("requestBody", {})}
+        bodies |= {
+            f"{place}/responses/{status}": answer
+            for status, answer in operation["responses"].items()
+            if status.startswith("2")
+        }
+        for pointer, body in bodies.items():
+            if "application/json" in body.get("content", {}):
+                content = body["content"]["application/json"]
+                yield f"{method} {path}", f"{pointer}/content/application~1json/schema", content.get("example")
+
+
+WITHOUT_EXAMPLE = {"get /openapi.json"}
+
+
+def test_every_json_body_has_an_example() -> None:
+    """Of what is sent and of what is answered; in `svc_http/openapi/examples.json`."""
+    missing = {name for name, _, example in examples() if example is None}
+    assert missing <= WITHOUT_EXAMPLE
+
+
+def test_every_example_fits_its_schema() -> None:
+    """Formats and closed lists too."""
+    shown = [(name, pointer, example) for name, pointer, example in examples() if example is not None]
+    wrong = {
+        name: [error.message for error in validator(pointer).iter_errors(example)] for name, pointer, example in shown
+    }
+    assert {name: found for name, found in wrong.items() if found} == {}
+
+
+@pytest.mark.parametrize("history", HISTORIES)
+async def test_real_answers_are_as_described(
+    house: House, intake: Caller, api: Caller, tmp_path: Path, history: Any
+) -> None:
+    """Every scoring read of every history: nothing that is not named, nothing of another type."""
+    await history(house, intake, tmp_path)
+    rows = (await api.get(f"{V3}/realtime/sub-sessions?limit=500")).json
+    paths = [f"{V3}/{path}" for path in READS]
+    paths += [f"{V3}/sub-sessions/{row['sub_session_id']}{path}" for row in rows[:10] for path in OF_ONE]
+    for path in paths:
+        answer = await api.get(path)
+        assert faults("GET", path, answer.status, answer.headers["Content-Type"], answer.body) == [], path
+
+
+class Watched(ImmutableMultiDict[str, str]):
+    """A query that notes what a route looks for in it."""
+
+    asked: ClassVar[set[str]] = set()
+
+    def __getitem__(self, key: str) -> str:
+        self.asked.add(key)
+        return super().__getitem__(key)
+
+    def get(self, key: str, *arguments: Any, **more: Any) -> Any:
+        self.asked.add(key)
+        return super().get(key, *arguments, **more)
+
+    def __contains__(self, key: object) -> bool:
+        self.asked.add(str(key))
+        return super().__contains__(key)
+
+
+def _a_query(operation: dict[str, Any]) -> str:
+    needed = [each["name"] for each in operation.get("parameters", []) if each["in"] == "query" and each["required"]]
+    return "?" + "&".join(f"{name}={ID}" for name in needed)
+
+
+async def test_the_query_parameters_are_those_that_a_route_looks_at(
+    api: Caller, admin: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No route reads one that is not described."""
+    monkeypatch.setattr(Request, "args", property(lambda self: Watched(self.query_args())), raising=False)
+    monkeypatch.setattr(Request, "query_args", lambda self: _parsed(self.query_string), raising=False)
+    wrong = {}
+    for method, path, operation in operations():
+        if method == "get" and any("API" in server["description"] for server in operation["servers"]):
+            caller = admin if {"internalSecret": []} in operation["security"] else api
+            Watched.asked = set()
+            await caller.get(re.sub(r"\{[^}]+\}", ID, path) + _a_query(operation))
+            told = {each["name"] for each in operation.get("parameters", []) if each["in"] == "query"}
+            if Watched.asked - told:
+                wrong[path] = Watched.asked - told
+    assert wrong == {}
+
+
+def _parsed(query_string: bytes) -> list[tuple[str, str]]:
+    pairs = (each.partition("=") for each in query_string.decode().split("&") if each)
+    return [(name, value) for name, _, value in pairs]
+
+
+def _wrong_values() -> Iterator[tuple[str, str, str]]:
+    for method, path, operation in operations():
+        for each in operation.get("parameters", []) if method == "get" else []:
+            if each["in"] == "query" and each["schema"] != {"type": "string"}:
+                yield path, each["name"], f"{_a_query(operation)}&{each['name']}=%21nonsense"
+
+
+async def test_a_parameter_of_the_wrong_kind_is_refused(api: Caller, admin: Caller) -> None:
+    """400 that names it: what is described as an integer, a time or a word of a list is checked."""
+    for path, name, query in _wrong_values():
+        caller = admin if path.startswith("/v1/admin") else api
+        query = query.replace(f"{name}={ID}&", "")
+        answer = await caller.get(re.sub(r"\{[^}]+\}", ID, path) + query)
+        assert (answer.status in (400, 404), path, name) == (True, path, name)
+        if answer.status == 400:
+            assert name in answer.message, (path, name)
+
+
+class Page(HTMLParser):
+    """What is in the page, and whether it asks for anything from elsewhere."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.text = ""
+        self.outside: list[str] = []
+        self.anchors: set[str] = set()
+        self.links: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if tag in ("script", "img", "link", "iframe") or (value or "").startswith(("http", "//")):
+                self.outside.append(f"{tag} {name}={value}")
+            if name == "id":
+                self.anchors.add(value or "")
+            if name == "href" and (value or "").startswith("#"):
+                self.links.add((value or "")[1:])
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+async def test_the_page_shows_every_route_and_asks_nobody_else(api: Caller) -> None:
+    """One file without scripts; every link in it leads somewhere."""
+    answer = await api.using({}).get("/docs")
+    assert (answer.status, answer.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
+    page = Page()
+    page.feed(answer.body.decode())
+    assert page.outside == []
+    assert page.links <= page.anchors
+    assert [path for _, path, _ in operations() if path not in page.text] == []
+
+
+async def test_other_answers_of_the_api_are_as_described(house: House, intake: Caller, api: Caller) -> None:
+    """Refusals of every kind, by the shape of errors."""
+    for caller, method, path, body in (
+        (api, "GET", f"{V3}/score?window=yearly", None),
+        (api, "GET", f"{V3}/sub-sessions/{ID}", None),
+        (api.using({}), "GET", f"{V3}/score", None),
+        (api, "PATCH", f"{V3}/sub-sessions/{ID}", {"title": " "}),
+        (intake, "POST", "/v1/prompts", {}),
+        (intake, "POST", "/v1/prompts", prompt()),
+        (intake, "GET", "/health", None),
+        (api, "GET", "/health", None),
+        (api, "GET", "/health/ready", None),
+        (api, "GET", "/v1/admin/keys", None),
+    ):
+        answer = await caller.call(method, path, body)
+        assert faults(method, path, answer.status, answer.headers.get("Content-Type", ""), answer.body) == [], path

@@ -1,0 +1,226 @@
+"""`/v1/admin/*`: people, teams and keys by the internal secret."""
+
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from aggregates.ids import membership_stream
+from aggregates.times import iso
+from svc_http.app import API
+from tests.support.log import named
+from tests.support.people import ACME, ANA, ANA_KEY, BEN, EVE, NOW_US, OTHER
+from tests.svc_http.house import Caller, House, bearer
+
+A = "/v1/admin"
+NOBODY = "00000000-0000-4000-8000-000000000000"
+KINDS = ("organizations", "developers", "memberships", "teams", "team-memberships", "keys")
+
+
+async def created(admin: Caller, kind: str, **fields: object) -> Any:
+    """The record of something new; asserts 201 and that the list shows it."""
+    answer = await admin.post(f"{A}/{kind}", fields)
+    assert answer.status == 201, answer
+    record = answer.json
+    assert UUID(record["id"])
+    listed = (await admin.get(f"{A}/{kind}?limit=500")).json
+    assert record["id"] in [each["id"] for each in listed]
+    return record
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_lists(admin: Caller, kind: str) -> None:
+    """Arrays of records, with limit and offset."""
+    everything = (await admin.get(f"{A}/{kind}")).json
+    assert isinstance(everything, list)
+    assert (await admin.get(f"{A}/{kind}?limit=1&offset=1")).json == everything[1:2]
+    assert (await admin.get(f"{A}/{kind}?limit=x")).status == 400
+
+
+async def test_an_organization(admin: Caller) -> None:
+    """Created with its defaults, then set; what is absent or null stays."""
+    record = await created(admin, "organizations", name="New")
+    assert record == {
+        "id": record["id"],
+        "organization_id": record["id"],
+        "name": "New",
+        "text_leaves": True,
+        "redaction": True,
+        "retention_days_telemetry": None,
+        "retention_days_text": None,
+        "created_at": iso(NOW_US),
+    }
+    change = {"text_leaves": False, "redaction": False, "retention_days_text": 30, "retention_days_telemetry": 90}
+    answer = await admin.call("PATCH", f"{A}/organizations/{record['id']}", change | {"name": None})
+    assert (answer.status, answer.json) == (200, record | change)
+    kept = await admin.call("PATCH", f"{A}/organizations/{record['id']}", {"retention_days_text": None})
+    assert kept.json == record | change | {"retention_days_text": None}, "null keeps for good; what is absent stays"
+
+
+async def test_a_developer(admin: Caller) -> None:
+    """With a profile from the start, or set later."""
+    record = await created(admin, "developers", display_name="Kim", timezone="Asia/Seoul")
+    assert record == {
+        "id": record["id"],
+        "developer_id": record["id"],
+        "display_name": "Kim",
+        "timezone": "Asia/Seoul",
+        "language": None,
+        "report_schedules": [],
+        "created_at": iso(NOW_US),
+    }
+    change = {"language": "ko", "report_schedules": ["daily", "weekly"], "timezone": "Europe/Berlin"}
+    answer = await admin.call("PATCH", f"{A}/developers/{record['id']}", change)
+    assert (answer.status, answer.json) == (200, record | change)
+
+
+async def test_activation(house: House, admin: Caller) -> None:
+    """The list of developers shows how far each has come."""
+    house.states = {BEN: "key_configured", EVE: "first_prompt"}
+    shown = {each["id"]: each["activation"] for each in (await admin.get(f"{A}/developers")).json}
+    assert shown == {str(ANA): "waiting", str(BEN): "key_configured", str(EVE): "first_prompt"}
+
+
+async def test_a_membership(admin: Caller) -> None:
+    """Started, changed, ended, and started again under the same id; history stays in the list."""
+    record = await created(admin, "memberships", organization_id=str(OTHER), developer_id=str(ANA))
+    assert (record["role"], record["active"], record["ended_at"]) == ("member", True, None)
+    path = f"{A}/memberships/{record['id']}"
+    answer = await admin.call("PATCH", path, {"role": "owner"})
+    assert (answer.status, answer.json["role"]) == (200, "owner")
+    for _ in range(2):
+        ended = await admin.call("DELETE", path)
+        assert (ended.status, ended.body) == (204, b"")
+    (former,) = (await admin.get(f"{A}/memberships?organization_id={OTHER}&developer_id={ANA}")).json
+    assert (former["active"], former["ended_at"]) == (False, iso(NOW_US))
+    again = await created(admin, "memberships", organization_id=str(OTHER), developer_id=str(ANA))
+    assert again["id"] == record["id"]
+
+
+async def test_a_team(admin: Caller) -> None:
+    """Formed, joined, left, ended."""
+    team = await created(admin, "teams", organization_id=str(ACME), name="Core")
+    assert team["active"] is True
+    stay = await created(admin, "team-memberships", team_id=team["id"], developer_id=str(BEN))
+    assert (stay["team_id"], stay["developer_id"], stay["active"]) == (team["id"], str(BEN), True)
+    assert (await admin.call("DELETE", f"{A}/team-memberships/{stay['id']}")).status == 204
+    assert (await admin.call("DELETE", f"{A}/teams/{team['id']}")).status == 204
+    (listed,) = (await admin.get(f"{A}/teams")).json
+    assert listed["active"] is False
+
+
+async def test_a_key(admin: Caller) -> None:
+    """Its text is answered once and opens the developer's data until it is revoked."""
+    record = await created(
+        admin, "keys", organization_id=str(ACME), developer_id=str(BEN), name="laptop", expires_at="2027-01-01"
+    )
+    key = record.pop("key")
+    assert (len(key), key[:4], record["key_start"]) == (47, "svc_", key[:12])
+    assert record["expires_at"] == "2027-01-01T00:00:00Z"
+    listed = (await admin.get(f"{A}/keys")).json
+    assert listed[-1] == record
+    assert key not in repr(listed)
+    ben = admin.using(bearer(key))
+    assert (await ben.get("/v1/score_v3/score")).status == 200
+    assert (await admin.call("DELETE", f"{A}/keys/{record['id']}")).status == 204
+    assert (await ben.get("/v1/score_v3/score")).status == 401
+    assert (await admin.get(f"{A}/keys")).json[-1]["revoked"] is True
+
+
+async def test_the_prefix_of_a_key(admin: Caller) -> None:
+    """gck on request; of keys of the only organization, the developer is enough."""
+    record = await created(admin, "keys", developer_id=str(BEN), prefix="gck")
+    assert record["key"].startswith("gck_")
+    assert record["organization_id"] == str(ACME)
+
+
+async def test_no_two_keys_are_alike(admin: Caller) -> None:
+    """32 random bytes each."""
+    keys = {(await created(admin, "keys", developer_id=str(BEN)))["key"] for _ in range(5)}
+    assert len(keys) == 5
+
+
+async def test_listed_keys_show_no_digest(admin: Caller) -> None:
+    """Enough to recognise a key, not enough to use or to find it."""
+    (record,) = (await admin.get(f"{A}/keys?developer_id={ANA}")).json
+    assert set(record) == {
+        "id", "key_id", "organization_id", "developer_id", "key_start", "name", "issued_at", "expires_at",
+        "revoked", "revoked_at",
+    }  # fmt: skip
+    assert record["key_start"] == ANA_KEY[:12]
+
+
+BAD: list[tuple[str, str, object, int, str]] = [
+    ("POST", "organizations", {}, 400, "name"),
+    ("POST", "organizations", {"name": " "}, 400, "name"),
+    ("POST", "organizations", {"name": "x" * 201}, 400, "name"),
+    ("POST", "organizations", {"name": "a\0"}, 400, "name"),
+    ("PATCH", f"organizations/{ACME}", {"redaction": "no"}, 400, "redaction"),
+    ("PATCH", f"organizations/{ACME}", {"retention_days_text": 0}, 400, "retention_days_text"),
+    ("PATCH", f"organizations/{ACME}", {"retention_days_telemetry": 36_501}, 400, "retention_days_telemetry"),
+    ("PATCH", f"organizations/{NOBODY}", {"name": "x"}, 404, "organization"),
+    ("PATCH", "organizations/1", {"name": "x"}, 404, "organization"),
+    ("POST", "developers", {}, 400, "display_name"),
+    ("POST", "developers", {"display_name": "x", "timezone": "Mars/Base"}, 400, "timezone"),
+    ("PATCH", f"developers/{ANA}", {"timezone": "../etc/passwd"}, 400, "time zone"),
+    ("PATCH", f"developers/{ANA}", {"report_schedules": ["hourly"]}, 400, "report_schedules"),
+    ("PATCH", f"developers/{NOBODY}", {"display_name": "x"}, 404, "developer"),
+    ("POST", "memberships", {"organization_id": str(ACME)}, 400, "developer_id"),
+    ("POST", "memberships", {"organization_id": str(ACME), "developer_id": str(ANA)}, 409, "already"),
+    ("POST", "memberships", {"organization_id": NOBODY, "developer_id": str(ANA)}, 404, "organization"),
+    ("POST", "memberships", {"organization_id": str(OTHER), "developer_id": NOBODY}, 404, "developer"),
+    ("POST", "memberships", {"organization_id": str(OTHER), "developer_id": str(ANA), "role": "king"}, 400, "role"),
+    ("PATCH", f"memberships/{NOBODY}", {"role": "owner"}, 404, "membership"),
+    ("PATCH", f"memberships/{membership_stream(ACME, BEN)}", {}, 400, "role"),
+    ("DELETE", f"memberships/{NOBODY}", None, 404, "membership"),
+    ("POST", "teams", {"organization_id": NOBODY, "name": "x"}, 404, "organization"),
+    ("DELETE", f"teams/{NOBODY}", None, 404, "team"),
+    ("POST", "team-memberships", {"team_id": NOBODY, "developer_id": str(BEN)}, 404, "team"),
+    ("DELETE", f"team-memberships/{NOBODY}", None, 404, "team membership"),
+    ("POST", "keys", {"organization_id": str(OTHER), "developer_id": str(BEN)}, 409, "membership"),
+    ("POST", "keys", {"organization_id": str(OTHER), "developer_id": NOBODY}, 404, "developer"),
+    ("POST", "keys", {"developer_id": NOBODY}, 404, "developer"),
+    ("POST", "keys", {"developer_id": str(BEN), "prefix": "sk"}, 400, "prefix"),
+    ("POST", "keys", {"developer_id": str(BEN), "expires_at": "soon"}, 400, "expires_at"),
+    ("POST", "keys", {"developer_id": str(BEN), "expires_at": "2020-01-01"}, 400, "expires_at"),
+    ("DELETE", f"keys/{NOBODY}", None, 404, "key"),
+    ("DELETE", "keys/first", None, 404, "key"),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "body", "status", "told"), BAD)
+async def test_what_cannot_be_done(admin: Caller, method: str, path: str, body: object, status: int, told: str) -> None:
+    """The right 4xx, and its message says what is wrong; nobody changed."""
+    before = [(await admin.get(f"{A}/{kind}")).json for kind in KINDS]
+    answer = await admin.call(method, f"{A}/{path}", body)
+    assert answer.status == status
+    assert told in answer.message
+    assert [(await admin.get(f"{A}/{kind}")).json for kind in KINDS] == before
+
+
+async def test_organizations_and_developers_are_not_deleted(admin: Caller) -> None:
+    """405: there is no such route."""
+    for path in (f"organizations/{ACME}", f"developers/{ANA}"):
+        assert (await admin.call("DELETE", f"{A}/{path}")).status == 405
+
+
+async def test_an_unwritable_store(house: House, admin: Caller) -> None:
+    """503 with Retry-After."""
+    house.refuses = "the event store cannot be written at present"
+    answer = await admin.post(f"{A}/organizations", {"name": "x"})
+    assert (answer.status, answer.headers["Retry-After"]) == (503, "5")
+
+
+async def test_filters(admin: Caller) -> None:
+    """Lists narrow by the ids that their records carry."""
+    assert len((await admin.get(f"{A}/keys?organization_id={ACME}")).json) == 2
+    assert (await admin.get(f"{A}/keys?developer_id={named('nobody')}")).json == []
+
+
+async def test_every_admin_route_is_documented() -> None:
+    """`docs/wire.md` is the contract where the specification is silent."""
+    text = (Path(__file__).parents[3] / "docs" / "wire.md").read_text(encoding="utf-8")
+    kinds = {route.path.split("/")[3] for route in API if route.path.startswith(f"{A}/")} - {"control"}
+    assert kinds == set(KINDS)
+    assert all(f"| `{kind}` |" in text for kind in kinds)

@@ -1,0 +1,153 @@
+"""The model catalog on both listeners, and its administration."""
+
+import json
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+import pytest
+import rfc8785
+
+from aggregates.prices.catalog import Served
+from aggregates.prices.decide import PublishCatalog
+from aggregates.prices.events import RequestsRepriced
+from tests.support.catalogs import changing_lookup, document, lookup, snapshot
+from tests.support.people import ACME
+from tests.svc_http.house import Caller, House, internal
+
+PATH = "/v1/model-catalog"
+CONTROL = "/v1/admin/control/catalog"
+
+
+def body(*entries: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    """A document to publish."""
+    return {"document": {"exact_lookups": list(entries or (lookup(),)), **fields}, "source": "prices.json"}
+
+
+async def test_the_snapshot_is_served_with_what_is_known_of_it(house: House, admin: Caller, intake: Caller) -> None:
+    """The contract's fields, the same for an internal service and through intake for a developer."""
+    house.prices = Served(snapshot(changing_lookup(), revision=3), house.clock_us, True)
+    answer = await admin.get(PATH)
+    shown = answer.json
+    assert answer.status == 200
+    assert set(shown) == {
+        "schema_version",
+        "catalog_revision",
+        "checksum_sha256",
+        "published_at",
+        "refreshed_at",
+        "stale",
+        "exact_lookups",
+    }
+    assert (shown["schema_version"], shown["catalog_revision"], shown["stale"]) == (1, 3, True)
+    assert shown["published_at"] == "1970-01-01T00:00:00Z"
+    assert (await intake.get(PATH)).json == shown
+
+
+async def test_the_checksum_can_be_verified_by_whoever_is_served(house: House, admin: Caller) -> None:
+    """Over the body as it came, with RFC 8785 and nothing else."""
+    house.prices = Served(snapshot(changing_lookup(), lookup("b")), house.clock_us, False)
+    shown = json.loads((await admin.get(PATH)).body)
+    covered = {name: shown[name] for name in ("schema_version", "catalog_revision", "exact_lookups")}
+    assert sha256(rfc8785.dumps(covered)).hexdigest() == shown["checksum_sha256"]
+
+
+async def test_without_a_snapshot_there_is_no_catalog(admin: Caller, intake: Caller) -> None:
+    """503 in the contract's own shape, on both listeners."""
+    for caller in (admin, intake):
+        answer = await caller.get(PATH)
+        assert answer.status == 503
+        assert answer.json == {"status": "unavailable", "reason": "no validated catalog snapshot"}
+
+
+async def test_who_may_see_it(house: House, api: Caller, intake: Caller) -> None:
+    """On the API the internal secret only; through intake a key, and the secret means nothing."""
+    house.prices = Served(snapshot(), house.clock_us, False)
+    delegated = internal() | {"X-Org-Id": str(ACME), "X-Developer-Id": str(ACME)}
+    assert (await api.get(PATH)).status == 403
+    assert (await api.using({}).get(PATH)).status == 401
+    assert (await api.using({"X-Internal-Secret": "wrong"}).get(PATH)).status == 401
+    assert (await api.using(delegated).get(PATH)).status == 403
+    assert (await intake.using({}).get(PATH)).status == 401
+    assert (await intake.using(internal()).get(PATH)).status == 401
+
+
+async def test_publishing(house: House, admin: Caller) -> None:
+    """201 with the revision; the same again is 200, and nothing new."""
+    answer = await admin.post(CONTROL, body())
+    assert (answer.status, answer.json["catalog_revision"], answer.json["changed"]) == (201, 1, True)
+    answer = await admin.post(CONTROL, body())
+    assert (answer.status, answer.json["catalog_revision"], answer.json["changed"]) == (200, 1, False)
+    assert (await admin.get(PATH)).json["catalog_revision"] == 1
+    assert [each["catalog_revision"] for each in (await admin.get(CONTROL)).json] == [1]
+    assert len(house.events) == 1
+
+
+REFUSED: list[tuple[object, str]] = [
+    ({}, "`document`"),
+    ({"document": {}}, "`exact_lookups`"),
+    (
+        body(lookup(list_rates=[{"effective_from": 5, "effective_to": None}])),
+        "$.document.exact_lookups[0].list_rates[0]",
+    ),
+    (body(lookup("a"), lookup("a")), "exact_lookups[1].external_model_id repeats"),
+    (body(lookup(model={"status": "guessed"})), "$.document.exact_lookups[0].model"),
+    (body(schema_version=2), "schema_version is 2"),
+]
+
+
+@pytest.mark.parametrize(("sent", "why"), REFUSED)
+async def test_a_faulty_document_is_refused_with_its_place(admin: Caller, sent: object, why: str) -> None:
+    """400, and nothing is published."""
+    answer = await admin.post(CONTROL, sent)
+    assert answer.status == 400
+    assert why in answer.message
+    assert (await admin.get(PATH)).status == 503
+
+
+async def test_refreshing(house: House, admin: Caller) -> None:
+    """502 with the source's own fault, else the revision that holds its prices."""
+    answer = await admin.post(f"{CONTROL}/refresh", {})
+    assert (answer.status, answer.message) == (502, "prices.example: answered 500")
+    house.newest_prices = PublishCatalog(document=document(), source="prices.example")
+    answer = await admin.post(f"{CONTROL}/refresh", {})
+    assert (answer.status, answer.json["catalog_revision"]) == (200, 1)
+
+
+async def test_repricing(house: House, admin: Caller) -> None:
+    """201 with the revision that prices; the order stands in the log."""
+    order = {"organization_id": str(ACME), "from": "2026-08-01", "to": "2026-09-01T02:00:00+02:00"}
+    assert (await admin.post(f"{CONTROL}/reprice", order)).status == 400
+    await admin.post(CONTROL, body())
+    answer = await admin.post(f"{CONTROL}/reprice", order)
+    assert (answer.status, answer.json["catalog_revision"]) == (201, 1)
+    event = house.events[-1]
+    assert isinstance(event, RequestsRepriced)
+    assert (event.organization_id, event.to_us - event.from_us) == (ACME, 31 * 86_400_000_000)
+
+
+@pytest.mark.parametrize(
+    ("fields", "status", "why"),
+    [
+        ({"from": "once"}, 400, "$.from"),
+        ({"to": None}, 400, "$.to"),
+        ({"to": "2026-01-01"}, 400, "from must come before to"),
+        ({"organization_id": "acme"}, 400, "$.organization_id"),
+        ({"organization_id": "00000000-0000-0000-0000-000000000009"}, 404, "no organization"),
+    ],
+)
+async def test_an_order_to_reprice_that_makes_no_sense(
+    admin: Caller, fields: dict[str, Any], status: int, why: str
+) -> None:
+    """The field is named."""
+    await admin.post(CONTROL, body())
+    order = {"organization_id": str(ACME), "from": "2026-08-01", "to": "2026-09-01", **fields}
+    answer = await admin.post(f"{CONTROL}/reprice", order)
+    assert answer.status == status
+    assert why in answer.message
+
+
+@pytest.mark.parametrize("path", [CONTROL, f"{CONTROL}/refresh", f"{CONTROL}/reprice"])
+async def test_administration_is_not_for_developers(api: Caller, path: str) -> None:
+    """403 with a key."""
+    assert (await api.post(path, msgspec.json.encode({}))).status == 403

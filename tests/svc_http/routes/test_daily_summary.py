@@ -1,0 +1,158 @@
+"""`/v1/team/daily-summary`: counts whatever happens, and a narrative where there is one."""
+
+import msgspec
+import pytest
+
+from aggregates.event import Scope
+from aggregates.people.commands import AddTeamMember, ChangeDeveloper, CreateTeam, PeopleCommand
+from aggregates.people.decide import PeopleRefused
+from aggregates.reports.prose import Narrative
+from aggregates.scores.insights import NO_WORK
+from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, SECOND, Log, edit, request, shell
+from tests.support.log import named
+from tests.support.people import ACME, ANA, ANA_KEY, ANA_SCOPE, BEN, BEN_KEY, EVE_KEY, NOW_US, carry_out
+from tests.svc_http.house import Caller, House, bearer
+from tests.svc_http.shapes import Count, Exact, Id, Time
+
+TEAM = named("core")
+BEN_SCOPE = Scope(ACME, BEN)
+SUMMARY = f"/v1/team/daily-summary?team_id={TEAM}&date=2026-01-05"
+WRITTEN = Narrative("The team fixed a bug.", MONDAY + 10 * HOUR, True, NO_WORK)
+
+
+class ByIntent(Exact):
+    question: Count
+    investigation: Count
+    review: Count
+    plan: Count
+    small_change: Count
+    bug_fix: Count
+    feature: Count
+    refactor: Count
+    unclassified: Count
+
+
+class Summary(Exact, rename="camel"):
+    """As the contract has it."""
+
+    team_id: Id
+    date: str
+    timezone: str
+    language: str
+    members_active: Count
+    sub_sessions: Count
+    crushed: Count
+    trivia: Count
+    by_intent: ByIntent
+    narrative: str | None
+    structured_narrative: None
+    narrative_source: str | None
+    generated_at: Time | None
+    narrative_input_clipped: bool
+
+
+@pytest.fixture(autouse=True)
+def _team(house: House) -> None:
+    """Ana and Ben are in Core since before that Monday."""
+    members = [
+        AddTeamMember(team_membership_id=named(f"{who} in core"), team_id=TEAM, developer_id=who) for who in (ANA, BEN)
+    ]
+    commands: list[PeopleCommand] = [CreateTeam(team_id=TEAM, organization_id=ACME, name="Core"), *members]
+    for command in commands:
+        assert not isinstance(carry_out(house.directory, command, MONDAY - DAY), PeopleRefused)
+
+
+def works(house: House, scope: Scope, session: str, text: str, at_us: int = MONDAY + 9 * HOUR) -> None:
+    """A prompt, an edit, a check that passes, and the end of the day."""
+    log = Log(scope)
+    log.prompt(session, text, at_us)
+    log.records(session, request(at_us + SECOND), edit(at_us + MINUTE), shell(at_us + 2 * MINUTE, "pytest -q"))
+    house.has_seen(log)
+    house.passes(MONDAY + 20 * HOUR)
+
+
+async def asked(caller: Caller, path: str = SUMMARY) -> Summary:
+    """The summary, of the exact shape."""
+    answer = await caller.get(path)
+    assert answer.status == 200, answer.message
+    return msgspec.convert(answer.json, Summary)
+
+
+async def test_counts_without_a_model(house: House, api: Caller) -> None:
+    """They are those of every member; the narrative is null, and so is all that is about it."""
+    works(house, ANA_SCOPE, "a", "Fix the failing login test in auth.py, the session cookie is lost")
+    works(house, BEN_SCOPE, "b", "Fix the rounding in invoice.py, totals are off by a cent", MONDAY + 11 * HOUR)
+    works(house, BEN_SCOPE, "c", "/clear", MONDAY + 12 * HOUR)
+    found = await asked(api)
+    assert (found.members_active, found.sub_sessions) == (2, 3)
+    assert found.by_intent.bug_fix == 2
+    assert (found.narrative, found.structured_narrative, found.narrative_source, found.generated_at) == (None,) * 4
+    assert found.narrative_input_clipped is False
+    assert house.narrations[-1].work == NO_WORK, "nothing is prepared for nobody"
+
+
+async def test_counts_agree_with_the_pages_of_the_members(house: House, api: Caller) -> None:
+    """Crushed and trivia are the sums of what each sees of the day."""
+    works(house, ANA_SCOPE, "a", "Fix the failing login test in auth.py, the session cookie is lost")
+    works(house, BEN_SCOPE, "c", "/clear", MONDAY + 12 * HOUR)
+    days = [
+        (await api.using(key).get("/v1/score_v3/today-summary?date=2026-01-05")).json
+        for key in (bearer(ANA_KEY), bearer(BEN_KEY))
+    ]
+    found = await asked(api)
+    assert (found.crushed, found.trivia) == tuple(
+        sum(day[name] for day in days) for name in ("crushed_count", "trivia_count")
+    )
+
+
+async def test_a_day_without_work(api: Caller) -> None:
+    """Zeros are exact."""
+    found = await asked(api)
+    assert (found.members_active, found.sub_sessions, found.crushed, found.trivia) == (0, 0, 0, 0)
+
+
+async def test_a_narrative(house: House, api: Caller) -> None:
+    """It is shown with its source, its time, and whether it saw everything."""
+    house.narrative = WRITTEN
+    works(house, ANA_SCOPE, "a", "Fix the failing login test in auth.py, the session cookie is lost")
+    found = await asked(api)
+    assert (found.narrative, found.narrative_source) == ("The team fixed a bug.", "llm")
+    assert (found.generated_at, found.narrative_input_clipped) == ("2026-01-05T19:00:00Z", True)
+    assert house.narrations[-1].work.members == (
+        ("fixing a bug in signing in and permissions and tests with checks run",),
+    )
+
+
+async def test_the_language(house: House, api: Caller) -> None:
+    """As asked, else as in the profile."""
+    assert [(await asked(api, f"{SUMMARY}&lang={lang}")).language for lang in ("ko", "ko-KR", "en", "fr")] == [
+        *("ko", "ko", "en", "en")
+    ]
+    carry_out(house.directory, ChangeDeveloper(developer_id=ANA, language="ko"), NOW_US)
+    assert (await asked(api)).language == "ko"
+
+
+@pytest.mark.parametrize(
+    "query", ["", "?team_id=core", f"?team_id={TEAM}&date=monday", f"?team_id={TEAM}&tz=Mars/Base"]
+)
+async def test_what_cannot_be_read(api: Caller, query: str) -> None:
+    """400 that says which."""
+    answer = await api.get(f"/v1/team/daily-summary{query}")
+    assert answer.status == 400
+
+
+async def test_members_only(api: Caller) -> None:
+    """404 for whoever is in no such team."""
+    assert (await api.using(bearer(EVE_KEY)).get(SUMMARY)).status == 404
+
+
+async def test_the_day_of_a_developer(house: House, api: Caller) -> None:
+    """The same model, for one's own day only."""
+    house.narrative = msgspec.structs.replace(WRITTEN, text="You fixed a bug.")
+    works(house, ANA_SCOPE, "a", "Fix the failing login test in auth.py, the session cookie is lost")
+    works(house, BEN_SCOPE, "b", "Add a payment page", MONDAY + 11 * HOUR)
+    shown = (await api.get("/v1/score_v3/today-summary?date=2026-01-05")).json
+    assert shown["narrative"] == "You fixed a bug."
+    (wanted,) = house.narrations
+    assert (wanted.kind, wanted.about, len(wanted.work.members)) == ("today", str(ANA), 1)
+    assert "payments" not in str(wanted.work)

@@ -1,0 +1,291 @@
+"""`GET /v1/score_v3/events` as a stream: when things are told, when it ends, and how many there may be."""
+
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+from uuid import UUID
+
+import pytest
+import structlog
+import trio
+import trio.testing
+from hypercorn.typing import ASGIReceiveEvent, ASGISendEvent, ConnectionState, HTTPScope
+from trio.testing import MockClock
+
+from aggregates.ids import membership_stream
+from aggregates.people.commands import EndMembership, RevokeKey
+from svc_http.app import build_api
+from svc_http.errors import HttpError
+from svc_http.routes.events import HEARTBEAT_SECONDS, LOOK_SECONDS, STREAMS_MAX, STREAMS_PER_DEVELOPER_MAX, OpenStreams
+from svc_http.server import WRITE_SECONDS_MAX
+from tests.support.event_streams import Stream
+from tests.support.facts import HOUR, MINUTE, SECOND, Log, edit
+from tests.support.log import named
+from tests.support.people import ACME, ANA, ANA_KEY, ANA_SCOPE, BEN_KEY, NOW_US, carry_out
+from tests.svc_http.house import Caller, House
+from tests.svc_http.routes.test_events import ASK, PATH, START, busy, worked
+
+__all__ = ["busy"]
+
+Opened = Callable[..., "Client"]
+
+
+# --- for how long ---------------------------------------------------------------------------------------------
+
+
+class Client:
+    """One stream of a listener, without a connection: what a server would call, and what it would have to send."""
+
+    def __init__(self, house: House, key: str = ANA_KEY, last_id: str | None = None) -> None:
+        self.app = build_api(house)
+        self._headers = [(b"x-api-key", key.encode())]
+        if last_id is not None:
+            self._headers.append((b"last-event-id", last_id.encode()))
+        self._put, self._take = trio.open_memory_channel[ASGIReceiveEvent](10)
+        self.stream = Stream()
+        self.writes: list[float] = []
+        """When a piece of the body was sent."""
+        self.status = 0
+        self.ended = False
+        """Whether the answer was brought to its end."""
+        self.reads = True
+        self.over = trio.Event()
+
+    async def run(self) -> None:
+        """Until the application is done."""
+        scope: HTTPScope = {
+            "type": "http",
+            "asgi": {"spec_version": "2.1", "version": "3.0"},
+            "http_version": "2",
+            "method": "GET",
+            "scheme": "https",
+            "path": PATH,
+            "raw_path": PATH.encode(),
+            "query_string": b"",
+            "root_path": "",
+            "headers": self._headers,
+            "client": None,
+            "server": None,
+            "state": ConnectionState({}),
+            "extensions": {},
+        }
+        self._put.send_nowait({"type": "http.request", "body": b"", "more_body": False})
+        await self.app(scope, self._take.receive, self._send)
+        self.over.set()
+
+    def hang_up(self) -> None:
+        """As a closed tab does."""
+        self._put.send_nowait({"type": "http.disconnect"})
+
+    async def _send(self, message: ASGISendEvent) -> None:
+        if not self.reads:
+            await trio.sleep_forever()
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+        elif message["type"] == "http.response.body" and self.status == 200:
+            self.stream.feed(message["body"])
+            self.writes.append(trio.current_time())
+            self.ended = not message["more_body"]
+
+
+@pytest.fixture
+async def opened(house: House, nursery: trio.Nursery) -> AsyncIterator[Callable[..., Client]]:
+    """Opens streams of events that go on."""
+    house.followed = True
+
+    def open_one(**options: Any) -> Client:
+        client = Client(house, **options)
+        nursery.start_soon(client.run)
+        return client
+
+    yield open_one
+    house.stop_following()
+
+
+async def test_what_happens_is_told_at_once_and_a_burst_as_one(
+    house: House, autojump_clock: MockClock, opened: Opened, api: Caller
+) -> None:
+    """The first of many changes waits for nothing, the others for a second; then each kind of them is told once."""
+    client = opened()
+    await trio.sleep(1)
+    log = Log(ANA_SCOPE)
+    began = trio.current_time()
+    log.prompt("s1", ASK, START)
+    house.has_seen(log)
+    await trio.testing.wait_all_tasks_blocked()
+    assert client.stream.kinds == ["opened"]
+    for second in range(50):
+        later = Log(ANA_SCOPE)
+        later.records("s1", edit(START + second * SECOND))
+        house.has_seen(later)
+        await trio.sleep(0.01)
+    await trio.sleep(1)
+    assert client.stream.kinds == ["opened", "updated"]
+    assert [at - began for at in client.writes[1:]] == [0, LOOK_SECONDS]
+    assert client.stream.last_id == str(len(house.events))
+
+
+async def test_a_comment_comes_every_fifteen_seconds(house: House, autojump_clock: MockClock, opened: Opened) -> None:
+    """Whether anything happens or not; with the place to go on from, so that quiet days are no absence."""
+    client = opened()
+    await trio.sleep(100)
+    assert [at - client.writes[0] for at in client.writes] == [HEARTBEAT_SECONDS * number for number in range(7)]
+    assert client.stream.told == []
+    for second in range(60):
+        log = Log(ANA_SCOPE)
+        if not second:
+            log.claim("s1")
+        log.prompt("s1", f"{ASK} {second}", START + second * SECOND)
+        house.has_seen(log)
+        await trio.sleep(0.9)
+    assert len(client.stream.comments) == 2 + 6 + 4
+    house.passes(NOW_US)
+    await trio.sleep(HEARTBEAT_SECONDS + LOOK_SECONDS)
+    assert client.stream.last_id == str(len(house.events))
+
+
+async def test_a_stream_ends_with_its_key(house: House, autojump_clock: MockClock, opened: Opened) -> None:
+    """Within a heartbeat, and not at all for anybody else; it says why, and the answer is brought to its end."""
+    hers, his = opened(), opened(key=BEN_KEY)
+    await trio.sleep(1)
+    carry_out(house.directory, RevokeKey(credential_id=named(ANA_KEY)))
+    revoked_at = trio.current_time()
+    await hers.over.wait()
+    assert trio.current_time() - revoked_at <= HEARTBEAT_SECONDS
+    assert hers.ended
+    assert "revoked" in hers.stream.comments[-1]
+    assert not his.over.is_set()
+    carry_out(house.directory, EndMembership(membership_id=membership_stream(ACME, named("ben"))))
+    with trio.fail_after(HEARTBEAT_SECONDS + LOOK_SECONDS):
+        await his.over.wait()
+    assert "no longer a member" in his.stream.comments[-1]
+
+
+async def test_nothing_is_told_once_a_key_is_revoked(busy: House, autojump_clock: MockClock, opened: Opened) -> None:
+    """What happens between two heartbeats is looked up after the key is."""
+    client = opened()
+    await trio.sleep(1)
+    carry_out(busy.directory, RevokeKey(credential_id=named(ANA_KEY)))
+    log = Log(ANA_SCOPE)
+    worked(log, "s2", START + HOUR)
+    busy.has_seen(log)
+    await client.over.wait()
+    assert client.stream.told == []
+
+
+async def test_streams_end_when_the_server_stops(house: House, autojump_clock: MockClock, opened: Opened) -> None:
+    """All of them, within a second, and their answers are whole."""
+    clients = [opened() for _ in range(3)]
+    await trio.sleep(1)
+    stopped_at = trio.current_time()
+    house.stop_following()
+    for client in clients:
+        await client.over.wait()
+        assert client.ended
+    assert trio.current_time() - stopped_at <= LOOK_SECONDS
+
+
+async def test_who_hangs_up_leaves_nothing_behind(house: House, autojump_clock: MockClock, opened: Opened) -> None:
+    """At once; its place is free for another one."""
+    client = opened()
+    await trio.sleep(1)
+    with structlog.testing.capture_logs() as lines:
+        client.hang_up()
+        with trio.fail_after(0.01):
+            await client.over.wait()
+    assert [line["event"] for line in lines] == ["event stream ended"]
+    assert not client.ended
+
+
+async def test_a_fault_ends_its_stream_and_the_next_one_works(
+    house: House, autojump_clock: MockClock, opened: Opened
+) -> None:
+    """The log knows why, the client only that it is to come again."""
+    client = opened()
+    await trio.sleep(1)
+    with structlog.testing.capture_logs() as lines:
+        house.breaks = RuntimeError("database at /var/lib/svc holds 'Fix the crash'")
+        house.passes(NOW_US)
+        await client.over.wait()
+    assert client.ended
+    assert [line["log_level"] for line in lines] == ["error", "info"]
+    assert "database" not in str(client.stream.comments)
+    house.breaks = None
+    again = opened(last_id=client.stream.last_id)
+    await trio.sleep(1)
+    assert not again.over.is_set()
+
+
+async def test_a_client_that_does_not_read_is_dropped_and_the_others_are_told(
+    house: House, autojump_clock: MockClock, opened: Opened
+) -> None:
+    """While it does not read, nothing more is looked up for it than the one piece that it does not take."""
+    stuck, reading = opened(), opened()
+    await trio.sleep(1)
+    stuck.reads = False
+    for number in range(60):
+        log = Log(ANA_SCOPE)
+        worked(log, f"s{number}", START + number * MINUTE, f"src/{number}.py")
+        house.has_seen(log)
+        await trio.sleep(1)
+    assert stuck.over.is_set()
+    assert not stuck.ended
+    assert len(stuck.writes) == 1, "what it was sent at the beginning"
+    assert reading.stream.kinds.count("opened") == 60
+    assert not reading.over.is_set()
+
+
+async def test_it_is_dropped_in_time(house: House, autojump_clock: MockClock, opened: Opened) -> None:
+    """Counted from the first piece that it does not take."""
+    client = opened()
+    await trio.sleep(1)
+    client.reads = False
+    began = trio.current_time()
+    house.has_seen(Log(ANA_SCOPE).claim("s1"))
+    log = Log(ANA_SCOPE)
+    log.prompt("s1", ASK, START)
+    house.has_seen(log)
+    await client.over.wait()
+    assert trio.current_time() - began <= WRITE_SECONDS_MAX + LOOK_SECONDS
+
+
+# --- how many -------------------------------------------------------------------------------------------------
+
+
+def test_a_developer_has_so_many_streams_and_the_process_so_many() -> None:
+    """429 for one's own, 503 for all; and each that ends makes room."""
+    opened = OpenStreams()
+    for _ in range(STREAMS_PER_DEVELOPER_MAX):
+        opened.enter(ANA)
+    with pytest.raises(HttpError) as refused:
+        opened.enter(ANA)
+    assert (refused.value.status, refused.value.headers) == (429, {"Retry-After": "5"})
+    opened.leave(ANA)
+    opened.enter(ANA)
+    for number in range(STREAMS_MAX - STREAMS_PER_DEVELOPER_MAX):
+        opened.enter(UUID(int=number))
+    with pytest.raises(HttpError) as refused:
+        opened.enter(UUID(int=STREAMS_MAX))
+    assert (refused.value.status, refused.value.headers) == (503, {"Retry-After": "5"})
+    opened.leave(ANA)
+    opened.enter(UUID(int=STREAMS_MAX))
+
+
+async def test_one_stream_too_many_is_refused_until_another_ends(
+    house: House, autojump_clock: MockClock, nursery: trio.Nursery
+) -> None:
+    """On one listener; the refusal has the shape of every error."""
+    house.followed = True
+    clients = [Client(house) for _ in range(STREAMS_PER_DEVELOPER_MAX + 2)]
+    for client in clients:
+        client.app = clients[0].app
+    for client in clients[:-2]:
+        nursery.start_soon(client.run)
+    await trio.sleep(1)
+    await clients[-2].run()
+    assert clients[-2].status == 429
+    clients[0].hang_up()
+    await trio.testing.wait_all_tasks_blocked()
+    nursery.start_soon(clients[-1].run)
+    await trio.sleep(1)
+    assert clients[-1].status == 200
+    house.stop_following()

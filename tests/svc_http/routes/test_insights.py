@@ -1,0 +1,181 @@
+"""The insights payload: its exact shape, its figures against the live pages, and nothing where nothing was seen."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aggregates.people.commands import ChangeDeveloper
+from tests.support.facts import HOUR, MINUTE, MONDAY, Log, edit, request, shell
+from tests.support.people import ANA, ANA_SCOPE, BEN_KEY
+from tests.svc_http import report_shapes as shapes
+from tests.svc_http.house import Caller, House, bearer
+from tests.svc_http.openapi.test_shapes import HISTORIES, a_month_of_work, check
+
+INSIGHTS = "/v1/insights/report"
+WEEK = "from=2026-01-05&to=2026-01-11"
+CENT = 0.01
+
+
+async def payload(caller: Caller, query: str = WEEK) -> Any:
+    """The payload, in its exact shape."""
+    answer = await caller.get(f"{INSIGHTS}?{query}")
+    assert answer.status == 200, answer.body
+    check(answer.body, shapes.Insights, query)
+    return answer.json
+
+
+@pytest.mark.parametrize("history", HISTORIES)
+async def test_every_history_fits_the_shape(
+    house: House, intake: Caller, api: Caller, tmp_path: Path, history: Any
+) -> None:
+    """By all three routes, on both listeners, the same; `scope` changes nothing."""
+    await history(house, intake, tmp_path)
+    wanted = await payload(api, "from=2026-07-01&to=2026-08-31")
+    for caller in (api, intake):
+        for method, path in (("GET", ""), ("POST", "/generate"), ("POST", "/quick")):
+            query = "from=2026-07-01&to=2026-08-31&scope=team"
+            answer = await caller.call(method, f"{INSIGHTS}{path}?{query}")
+            assert (answer.status, answer.json) == (200, wanted)
+
+
+async def test_it_says_what_the_live_pages_say(house: House, intake: Caller, api: Caller, tmp_path: Path) -> None:
+    """Over a whole month: the counts, the skill, the tokens."""
+    await a_month_of_work(house, intake, tmp_path)
+    month = await payload(api, "from=2026-08-01&to=2026-08-31")
+    score = (await api.get("/v1/score_v3/score?window=monthly")).json
+    skill = (await api.get("/v1/score_v3/skill?window=monthly")).json
+    spent = (await api.get("/v1/score_v3/tokens?window=monthly")).json["breakdown"]
+    time = (await api.get("/v1/score_v3/task-time?from_date=2026-08-01&to_date=2026-08-31")).json
+    assert month["impressiveThings"]["totalWinSessions"] == score["crushed_count"] > 0
+    assert month["impressiveThings"]["winRate"] == pytest.approx(score["svc_score"] / 100)
+    lost = sum(each["count"] for each in month["whereThingsGoWrong"]["categories"])
+    assert lost == score["total_count"] - score["crushed_count"]
+    assert month["skillSnapshot"]["skillIndex"] == skill["skill_index"]
+    assert month["skillSnapshot"]["perBoolean"] == skill["per_boolean"]
+    assert month["activity"]["totalActiveSeconds"] == time["totalActiveSeconds"]
+    assert month["totalInputTokens"] in (None, spent["input"])
+    assert len(month["activity"]["points"]) == 31
+    assert len(month["trends"]["points"]) == len(month["skillTrend"]) == 6
+    assert month["worstPrompts"][0]["promptPreview"]
+    wins = sum(each["sessionCount"] for each in month["impressiveThings"]["highlights"])
+    assert wins == score["crushed_count"]
+
+
+async def test_without_work_there_are_nulls_and_empty_lists(api: Caller) -> None:
+    """No rate of nothing, no advice out of nothing; but every day of the range is there."""
+    said = await payload(api)
+    assert said["meta"]["totalSessions"] == 0
+    assert said["skillSnapshot"]["skillIndex"] is None
+    assert said["atAGlance"] == {"quickWins": []}
+    assert said["impressiveThings"] == {"winRate": None, "totalWinSessions": 0, "highlights": []}
+    assert said["whereThingsGoWrong"] == {"categories": []}
+    assert said["costOptimization"]["totalCostUsd"] is None
+    assert said["worstPrompts"] == []
+    assert [point["sessions"] for point in said["activity"]["points"]] == [0] * 7
+    assert [point["costUsd"] for point in said["trends"]["points"]] == [None]
+
+
+FIX = "Fix the crash in src/parser.py when the input is empty; it must return an empty list, and pytest must pass."
+
+
+def worked() -> Log:
+    """One fixed, checked and committed; one beside it whose last check failed."""
+    log = Log(ANA_SCOPE)
+    log.prompt("one", FIX, MONDAY)
+    log.records(
+        "one",
+        request(MONDAY + 1),
+        edit(MONDAY + 2),
+        shell(MONDAY + MINUTE, "pytest"),
+        shell(MONDAY + 2 * MINUTE, "git commit -am x"),
+    )
+    log.prompt("two", "Fix the login in src/login.py, the session is lost", MONDAY + MINUTE)
+    failed = shell(MONDAY + 6 * MINUTE, "pytest", ok=False)
+    log.records("two", request(MONDAY + MINUTE + 1), edit(MONDAY + MINUTE + 2, "src/login.py"), failed)
+    return log.passes(MONDAY + 2 * HOUR)
+
+
+async def test_the_formulas_hold_on_work_that_can_be_counted_by_hand(house: House, api: Caller) -> None:
+    """Two sub-sessions, one crushed at the first try, one whose last check failed."""
+    house.has_seen(worked())
+    said = await payload(api)
+    assert said["meta"] == {
+        "periodStart": "2026-01-05T00:00:00Z",
+        "periodEnd": "2026-01-12T00:00:00Z",
+        "timezone": "UTC",
+        "language": "en",
+        "totalSessions": 2,
+        "totalMessages": 2,
+        "activeDays": 1,
+    }
+    assert said["howYouUseCc"]["stats"] == {
+        "avgTurnsPerSession": 1.0,
+        "medianResponseTimeSecs": None,
+        "sessions": 2,
+        "firstTryRate": 0.5,
+        "multiClaudingEvents": 1,
+    }
+    assert said["impressiveThings"] == {
+        "winRate": 0.5,
+        "totalWinSessions": 1,
+        "highlights": [{"label": "Bugs fixed", "sessionCount": 1}],
+    }
+    (category,) = said["whereThingsGoWrong"]["categories"]
+    assert (category["label"], category["count"]) == ("The last check failed", 1)
+    assert said["costOptimization"] == {
+        "totalCostUsd": pytest.approx(2 * CENT),
+        "wastedCostUsd": pytest.approx(CENT),
+        "wasteRatio": pytest.approx(0.5),
+        "potentialSavingsUsd": 0.0,
+        "modelRightsizing": [],
+        "wasteActions": [{"action": category["mitigation"], "savingsUsd": pytest.approx(CENT)}],
+        "unpricedRequests": 0,
+    }
+    assert said["trends"]["points"] == [
+        {
+            "periodStart": "2026-01-05T00:00:00Z",
+            "firstTryRate": 0.5,
+            "frictionRate": 0.5,
+            "costUsd": pytest.approx(2 * CENT),
+        }
+    ]
+    assert (said["totalInputTokens"], said["totalOutputTokens"]) == (200, 40)
+    assert said["activity"]["points"][0] == {"date": "2026-01-05", "sessions": 2, "messages": 2}
+
+
+async def test_what_has_no_price_is_not_summed_up(house: House, api: Caller) -> None:
+    """Null beside how many requests it is about; what is whole is told."""
+    log = worked()
+    log.prompt("three", "Explain how src/cache.py decides what to evict", MONDAY + 3 * HOUR)
+    log.records("three", request(MONDAY + 3 * HOUR + 1, cost_usd_nano=None, model="nobody-knows"))
+    house.has_seen(log.passes(MONDAY + 5 * HOUR))
+    costs = (await payload(api))["costOptimization"]
+    assert (costs["totalCostUsd"], costs["wasteRatio"], costs["unpricedRequests"]) == (None, None, 1)
+    assert costs["wastedCostUsd"] in (None, pytest.approx(CENT))
+
+
+async def test_it_speaks_the_language_of_the_profile(house: House, api: Caller) -> None:
+    """Korean for a Korean."""
+    await house.administer(ChangeDeveloper(developer_id=ANA, language="ko"))
+    house.has_seen(worked())
+    said = await payload(api)
+    assert said["meta"]["language"] == "ko"
+    assert said["whereThingsGoWrong"]["categories"][0]["label"] == "마지막 확인이 실패함"
+
+
+async def test_only_ones_own_work_is_in_it(house: House, api: Caller) -> None:
+    """Ben's is empty."""
+    house.has_seen(worked())
+    assert (await payload(api.using(bearer(BEN_KEY))))["meta"]["totalSessions"] == 0
+
+
+@pytest.mark.parametrize("query", ["from=2026-01-05", "from=x&to=y", "from=2026-02-01&to=2026-01-01"])
+async def test_a_range_that_makes_no_sense_is_refused(api: Caller, query: str) -> None:
+    """400, with what to send."""
+    assert (await api.get(f"{INSIGHTS}?{query}")).status == 400
+
+
+async def test_a_range_may_not_be_longer_than_a_year(api: Caller) -> None:
+    """Every prompt of it would be looked at."""
+    assert "366" in (await api.get(f"{INSIGHTS}?from=2020-01-01&to=2026-01-01")).message

@@ -1,0 +1,160 @@
+"""`/v1/score_v3/integrity`, its trend and its rows: one's own flags, and nobody else's."""
+
+import pytest
+
+from aggregates.people.commands import ChangeDeveloper
+from aggregates.times import iso
+from tests.support.facts import DAY, HOUR, MINUTE, SECOND, Log
+from tests.support.people import ANA, ANA_SCOPE, BEN_KEY, EVE_KEY, NOW_US, carry_out
+from tests.svc_http.house import Caller, House, bearer, prompt
+
+ROUTE = "/v1/score_v3/integrity"
+KINDS = [
+    "auto_retry_storm", "tiny_prompt_burst", "session_splitting", "pasted_inflation", "clock_skew", "foreign_session",
+]  # fmt: skip
+ROW = {
+    "flag_id", "kind", "detected_at", "agent_session_id", "score_v3_sub_session_id", "count", "window_seconds",
+    "details",
+}  # fmt: skip
+ASK = "Fix the crash in src/parser.py when the input is empty, please"
+
+
+def retries(house: House, at_us: int) -> None:
+    """Three prompts that are nearly the same, half a minute apart."""
+    log = Log(ANA_SCOPE)
+    log.now_us = at_us
+    for number in range(3):
+        log.prompt(f"storm-{at_us}", f"{ASK} {number}", at_us + number * 30 * SECOND)
+    house.has_seen(log)
+
+
+def tiny_prompts(house: House, at_us: int) -> None:
+    """Five of them within two minutes."""
+    log = Log(ANA_SCOPE)
+    log.now_us = at_us
+    for number, text in enumerate(("go", "on", "yes", "well", "next")):
+        log.prompt(f"tiny-{at_us}", text, at_us + number * 30 * SECOND)
+    house.has_seen(log)
+
+
+async def test_nothing_flagged(api: Caller) -> None:
+    """Empty, in the exact shape."""
+    assert (await api.get(ROUTE)).json == {"by_kind": []}
+    assert (await api.get(f"{ROUTE}/recent")).json == []
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("", [("auto_retry_storm", 2), ("tiny_prompt_burst", 1)]),
+        ("?window=weekly", [("auto_retry_storm", 2), ("tiny_prompt_burst", 1)]),
+        ("?window=daily", [("auto_retry_storm", 1)]),
+        ("?window=monthly", [("auto_retry_storm", 1)]),
+    ],
+)
+async def test_flags_of_a_window(house: House, api: Caller, query: str, expected: list[tuple[str, int]]) -> None:
+    """By kind; today is the first day of the month, and a Saturday."""
+    retries(house, NOW_US - HOUR)
+    retries(house, NOW_US - 2 * DAY)
+    tiny_prompts(house, NOW_US - DAY)
+    retries(house, NOW_US - 7 * DAY)
+    found = (await api.get(ROUTE + query)).json
+    assert found == {"by_kind": [{"kind": kind, "count": count} for kind, count in expected]}
+
+
+async def test_a_row(house: House, api: Caller) -> None:
+    """The storm fired at its third prompt, in the sub-session that holds it."""
+    retries(house, NOW_US - HOUR)
+    (row,) = (await api.get(f"{ROUTE}/recent")).json
+    assert set(row) == ROW
+    (shown,) = (await api.get("/v1/score_v3/realtime/sub-sessions")).json
+    assert row["score_v3_sub_session_id"] == shown["score_v3_sub_session_id"]
+    assert row["agent_session_id"] == f"storm-{NOW_US - HOUR}"
+    assert (row["kind"], row["count"], row["window_seconds"]) == ("auto_retry_storm", 3, 60)
+    assert row["detected_at"] == iso(NOW_US - HOUR + MINUTE)
+    assert row["details"] == {"first_at": iso(NOW_US - HOUR), "last_at": iso(NOW_US - HOUR + MINUTE)}
+    assert (await api.get(f"{ROUTE}/recent")).json == [row]
+
+
+async def test_rows_page_by_page(house: House, api: Caller) -> None:
+    """Newest first, of the last 28 days unless a time is named."""
+    for days in (1, 3, 30):
+        retries(house, NOW_US - days * DAY)
+    tiny_prompts(house, NOW_US - 2 * DAY)
+    rows = (await api.get(f"{ROUTE}/recent")).json
+    assert [row["kind"] for row in rows] == ["auto_retry_storm", "tiny_prompt_burst", "auto_retry_storm"]
+    assert (await api.get(f"{ROUTE}/recent?limit=1")).json == rows[:1]
+    assert (await api.get(f"{ROUTE}/recent?limit=2&offset=1")).json == rows[1:]
+    assert (await api.get(f"{ROUTE}/recent?from=2026-07-31")).json == rows[:1]
+    assert len((await api.get(f"{ROUTE}/recent?from=2026-07-01")).json) == 4
+
+
+async def test_a_foreign_session_is_flagged_for_who_tried(intake: Caller, api: Caller) -> None:
+    """Refused, and flagged once however often it is tried; whose session it is sees nothing of it."""
+    assert (await intake.post("/v1/prompts", prompt(tool_session_id="anas"))).status == 201
+    for _ in range(2):
+        refused = await intake.using(bearer(BEN_KEY)).post("/v1/prompts", prompt(tool_session_id="anas"))
+        assert refused.status == 409
+    (row,) = (await api.using(bearer(BEN_KEY)).get(f"{ROUTE}/recent")).json
+    assert (row["kind"], row["agent_session_id"], row["count"]) == ("foreign_session", "anas", 1)
+    assert (row["detected_at"], row["score_v3_sub_session_id"]) == (iso(NOW_US), None)
+    assert (await api.get(f"{ROUTE}/recent")).json == []
+
+
+async def test_a_trend_has_every_period(house: House, api: Caller) -> None:
+    """Empty ones too, with every kind at 0; the last is cut by nothing."""
+    retries(house, NOW_US - HOUR)
+    tiny_prompts(house, NOW_US - 2 * DAY)
+    found = (await api.get(f"{ROUTE}/trend?from=2026-07-30&to=2026-08-01")).json
+    assert set(found) == {"from", "to", "period", "points"}
+    assert (found["from"], found["to"], found["period"]) == ("2026-07-30T00:00:00Z", "2026-08-02T00:00:00Z", "day")
+    starts = [point["period_start"] for point in found["points"]]
+    assert starts == [f"2026-{day}T00:00:00Z" for day in ("07-30", "07-31", "08-01")]
+    assert [point["total"] for point in found["points"]] == [1, 0, 1]
+    assert [[each["kind"] for each in point["by_kind"]] for point in found["points"]] == [KINDS] * 3
+    assert [[each["count"] for each in point["by_kind"]] for point in found["points"]] == [
+        [0, 1, 0, 0, 0, 0],
+        [0, 0, 0, 0, 0, 0],
+        [1, 0, 0, 0, 0, 0],
+    ]
+
+
+async def test_periods_are_those_of_the_callers_zone(house: House, api: Caller) -> None:
+    """An evening in UTC is the next day, and the next month, in Tokyo."""
+    carry_out(house.directory, ChangeDeveloper(developer_id=ANA, timezone="Asia/Tokyo"))
+    retries(house, NOW_US - 20 * HOUR)
+    found = (await api.get(f"{ROUTE}/trend?from=2026-07-31&to=2026-08-01")).json
+    assert [(point["period_start"], point["total"]) for point in found["points"]] == [
+        ("2026-07-30T15:00:00Z", 0),
+        ("2026-07-31T15:00:00Z", 1),
+    ]
+    months = (await api.get(f"{ROUTE}/trend?from=2026-07-31&to=2026-08-01&period=month")).json["points"]
+    assert [point["total"] for point in months] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("?window=yearly", "window must be one of daily, weekly, monthly"),
+        ("/trend?period=hour", "period must be one of day, week, month"),
+        ("/trend?from=2026-07-01", "from and to go together"),
+        ("/trend?from=1970-01-01&to=2026-01-01", "the range has more than"),
+        ("/recent?from=yesterday", "from must be an ISO 8601 time or date"),
+        ("/recent?limit=many", "limit must be an integer"),
+    ],
+)
+async def test_a_wrong_query(api: Caller, path: str, said: str) -> None:
+    """400 that says which parameter."""
+    answer = await api.get(ROUTE + path)
+    assert answer.status == 400
+    assert answer.message.startswith(said)
+
+
+@pytest.mark.parametrize("path", ["", "/trend", "/recent"])
+async def test_only_ones_own(house: House, api: Caller, path: str) -> None:
+    """Neither a colleague's nor a stranger's; and none without a key."""
+    nothing = {key: (await api.using(bearer(key)).get(ROUTE + path)).body for key in (BEN_KEY, EVE_KEY)}
+    retries(house, NOW_US - HOUR)
+    for key, before in nothing.items():
+        assert (await api.using(bearer(key)).get(ROUTE + path)).body == before
+    assert (await api.using({}).get(ROUTE + path)).status == 401

@@ -1,0 +1,261 @@
+"""What throttling cost and what models were used for, over HTTP: shapes, ranges, scope, teams."""
+
+from uuid import UUID
+
+import pytest
+
+from aggregates.event import Scope
+from aggregates.people.commands import AddTeamMember, CreateTeam, EndMembership, EndTeam, RemoveTeamMember
+from projections.scores import throttle
+from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, Log, request
+from tests.support.log import named
+from tests.support.people import ACME, ANA, ANA_SCOPE, BEN, BEN_KEY, EVE_KEY, OTHER, carry_out
+from tests.svc_http.house import Caller, House, bearer
+
+THROTTLE = "/v1/intelligence/throttle"
+TEAM = named("team")
+OF_TEAM = f"{THROTTLE}/team?team_id={TEAM}"
+RIGHTSIZING = "/v1/intelligence/rightsizing"
+
+
+def refused(log: Log, session: str, at_us: int = MONDAY) -> Log:
+    """A request met a rate limit; the next one, a minute later, was answered."""
+    log.claim(session)
+    return log.records(
+        session, {"kind": "error", "at_us": at_us, "status_code": 429, "model": "opus"}, request(at_us + MINUTE)
+    )
+
+
+def joining(member: UUID, stay: str = "first") -> AddTeamMember:
+    """The command by which somebody joins the team."""
+    return AddTeamMember(team_membership_id=named(f"{stay} stay of {member}"), team_id=TEAM, developer_id=member)
+
+
+def a_team(house: House, *members: UUID) -> None:
+    """A team of Acme, since Monday."""
+    carry_out(house.directory, CreateTeam(team_id=TEAM, organization_id=ACME, name="Core"), MONDAY)
+    for member in members:
+        carry_out(house.directory, joining(member), MONDAY)
+
+
+@pytest.fixture
+def monday(house: House) -> House:
+    """Ana was held up on Monday morning; it is Monday noon."""
+    house.has_seen(refused(Log(ANA_SCOPE), "a"))
+    house.passes(MONDAY + 3 * HOUR)
+    return house
+
+
+async def test_the_shape_of_what_throttling_cost(monday: House, api: Caller) -> None:
+    """Exactly the contract's fields."""
+    answer = await api.get(THROTTLE)
+    assert answer.status == 200
+    assert answer.json == {
+        "isPartial": False,
+        "events": [
+            {
+                "detector": "rate_limit",
+                "timestamp": "2026-01-05T09:00:00Z",
+                "sessionId": "a",
+                "details": "A request to opus was answered 429.",
+                "estimatedDelaySecs": 60.0,
+            }
+        ],
+        "summary": {
+            "totalEvents": 1,
+            "estimatedHoursLost": pytest.approx(1 / 60),
+            "byDetector": [{"detector": "rate_limit", "count": 1}],
+            "totalApiRequests": 2,
+        },
+        "recommendations": [
+            {
+                "priority": "low",
+                "action": "Run fewer agents at once, or ask for a higher rate limit: requests were refused for being "
+                "too many.",
+                "estimatedSavingsHours": pytest.approx(1 / 60),
+            }
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    ("query", "events"),
+    [
+        ("", 1),
+        ("from=2026-01-05T09:00:00Z&to=2026-01-05T09:00:01Z", 1),
+        ("from=2026-01-05T10:00:00+01:00&to=2026-01-05T10:00:01+01:00", 1),
+        ("from=2026-01-05T09:00:01Z&to=2026-01-06T00:00:00Z", 0),
+        ("from=2026-01-05&to=2026-01-05", 1),
+        ("from=2026-01-05&to=2026-01-05&tz_offset=-540", 1),  # nine in the morning is midnight there
+        ("from=2026-01-05&to=2026-01-05&tz_offset=-541", 0),
+        ("from=2026-01-04&to=2026-01-04&tz_offset=-541", 1),
+        ("from=2026-01-06&to=2026-01-06&tz_offset=840", 0),
+        ("from=2026-01-05&to=2026-01-05&tz_offset=%2B840", 1),
+    ],
+)
+async def test_the_range_of_throttling(monday: House, api: Caller, query: str, events: int) -> None:
+    """28 days by default, half-open; a bare date is a day of the zone that the offset names."""
+    assert len((await api.get(f"{THROTTLE}?{query}")).json["events"]) == events
+
+
+async def test_the_default_range_of_throttling(monday: House, api: Caller) -> None:
+    """The last 28 days."""
+    monday.clock_us = MONDAY + 28 * DAY
+    assert len((await api.get(THROTTLE)).json["events"]) == 1
+    monday.clock_us += 1
+    assert (await api.get(THROTTLE)).json["events"] == []
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("tz_offset=x", "tz_offset must be an integer"),
+        ("tz_offset=1.5", "tz_offset must be an integer"),
+        ("tz_offset=", "tz_offset must be an integer"),
+        ("tz_offset=841", "tz_offset must be minutes east of UTC, from -720 to 840"),
+        ("tz_offset=-721", "tz_offset must be minutes east of UTC"),
+        ("tz_offset=" + "9" * 500, "tz_offset must be minutes east of UTC"),
+        ("from=2026-01-05", "from and to go together"),
+        ("to=2026-01-05", "from and to go together"),
+        ("from=noon&to=2026-01-05", "from must be an ISO 8601 time"),
+        ("from=2026-01-05&to=noon", "to must be an ISO 8601 time"),
+        ("from=2026-01-05&to=2026-01-04", "to must lie after from"),
+    ],
+)
+@pytest.mark.parametrize("path", [f"{THROTTLE}?", f"{OF_TEAM}&"])
+async def test_ranges_that_are_none(house: House, api: Caller, path: str, query: str, message: str) -> None:
+    """400 that names the parameter."""
+    a_team(house, ANA)
+    answer = await api.get(path + query)
+    assert answer.status == 400
+    assert answer.message.startswith(message)
+
+
+async def test_a_personal_read_is_whole_or_refused(monday: House, api: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    """503 that says what to do; waiting would not help. A team's read says that it is partial."""
+    a_team(monday, ANA)
+    monkeypatch.setattr(throttle, "PERSONAL_REQUESTS_MAX", 1)
+    monkeypatch.setattr(throttle, "TEAM_REQUESTS_MAX", 1)
+    answer = await api.get(THROTTLE)
+    assert (answer.status, "Retry-After" in answer.headers) == (503, False)
+    assert "ask for a shorter range" in answer.message
+    assert (await api.get(OF_TEAM)).json["isPartial"] is True
+
+
+@pytest.mark.parametrize("key", [BEN_KEY, EVE_KEY])
+async def test_nobody_else_sees_it(monday: House, api: Caller, key: str) -> None:
+    """Neither a colleague nor another organization."""
+    other = api.using(bearer(key))
+    assert (await other.get(THROTTLE)).json["summary"]["totalApiRequests"] == 0
+    assert (await other.get(RIGHTSIZING)).json["modelUsage"] == []
+
+
+async def test_a_team_sees_its_members_together(monday: House, api: Caller) -> None:
+    """Those who were in it; no session, no name."""
+    a_team(monday, ANA, BEN)
+    monday.has_seen(refused(Log(Scope(ACME, BEN)), "b", MONDAY + HOUR))
+    both = (await api.get(OF_TEAM)).json
+    assert (both["isPartial"], both["summary"]["totalApiRequests"]) == (False, 4)
+    assert [event["sessionId"] for event in both["events"]] == [None, None]
+    assert both == (await api.using(bearer(BEN_KEY)).get(OF_TEAM)).json
+
+
+async def test_who_leaves_a_team_takes_no_past_with_them(monday: House, api: Caller) -> None:
+    """Nor does who is forgotten, whose membership ends: their days in the team stay counted, later ones are not."""
+    a_team(monday, ANA, BEN)
+    monday.has_seen(refused(Log(Scope(ACME, BEN)), "b", MONDAY + HOUR))
+    both = (await api.get(OF_TEAM)).json
+    carry_out(monday.directory, RemoveTeamMember(team_membership_id=named(f"first stay of {BEN}")), MONDAY + 2 * HOUR)
+    assert (await api.get(OF_TEAM)).json == both
+    carry_out(monday.directory, joining(BEN, "second"), MONDAY + 2 * HOUR)
+    ben = monday.directory.membership(Scope(ACME, BEN))
+    assert ben is not None
+    carry_out(monday.directory, EndMembership(membership_id=ben.membership_id), MONDAY + 2 * HOUR)
+    assert (await api.get(OF_TEAM)).json == both
+    monday.has_seen(refused(Log(Scope(ACME, BEN)), "c", MONDAY + 30 * HOUR))
+    monday.passes(MONDAY + 40 * HOUR)
+    assert (await api.get(OF_TEAM)).json["summary"]["totalApiRequests"] == both["summary"]["totalApiRequests"]
+
+
+@pytest.mark.parametrize("query", ["", "?team_id=", "?team_id=core", "?team_id=1"])
+async def test_a_team_must_be_named(api: Caller, query: str) -> None:
+    """400."""
+    answer = await api.get(f"{THROTTLE}/team{query}")
+    assert answer.status == 400
+    assert answer.message.startswith("team_id")
+
+
+async def test_a_team_of_others_is_not_there(house: House, api: Caller) -> None:
+    """404 for who does not belong to it, for a team of another organization, and for one that has ended."""
+    assert (await api.get(OF_TEAM)).status == 404
+    a_team(house, BEN)
+    assert (await api.get(OF_TEAM)).message == f"no team {TEAM} of yours"
+    assert (await api.using(bearer(EVE_KEY)).get(OF_TEAM)).status == 404
+    assert (await api.using(bearer(BEN_KEY)).get(OF_TEAM)).status == 200
+    carry_out(house.directory, EndTeam(team_id=TEAM))
+    assert (await api.using(bearer(BEN_KEY)).get(OF_TEAM)).status == 404
+    assert OTHER != ACME
+
+
+async def test_the_shape_of_rightsizing(monday: House, api: Caller) -> None:
+    """Exactly the contract's fields, and what is missing beside them."""
+    (usage,) = (await api.get(RIGHTSIZING)).json["modelUsage"]
+    assert usage == {
+        "model": "claude-sonnet-4-5",
+        "requestCount": 1,
+        "avgInputTokens": 100.0,
+        "avgOutputTokens": 20.0,
+        "avgCacheReadTokens": None,
+        "avgCacheCreationTokens": None,
+        "avgTotalTokens": 120.0,
+        "totalCostUsd": 0.01,
+        "unpricedRequests": 0,
+        "unmeasuredRequests": 0,
+    }
+    found = (await api.get(RIGHTSIZING)).json
+    assert found["recommendations"] == []
+    assert found["monthlyUsage"] == [
+        {
+            "month": "2026-01",
+            "inputTokens": 100,
+            "outputTokens": 20,
+            "cacheReadTokens": 0,
+            "cacheCreationTokens": 0,
+            "totalTokens": 120,
+            "totalCostUsd": 0.01,
+            "requestCount": 1,
+            "activeDays": 1,
+            "unpricedRequests": 0,
+            "unmeasuredRequests": 0,
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("query", "count"),
+    [
+        ("", 1),
+        ("from=2026-01-05", 1),
+        ("from=2026-01-05T09:02:00Z", 0),
+        ("to=2026-01-05", 1),
+        ("to=2026-01-04", 0),
+        ("from=2026-01-01&to=2026-01-31", 1),
+    ],
+)
+async def test_the_range_of_rightsizing(monday: House, api: Caller, query: str, count: int) -> None:
+    """Each end has a default of its own: 90 days ago, and now."""
+    assert len((await api.get(f"{RIGHTSIZING}?{query}")).json["modelUsage"]) == count
+
+
+async def test_the_default_range_of_rightsizing(monday: House, api: Caller) -> None:
+    """The last 90 days."""
+    monday.clock_us = MONDAY + MINUTE + 90 * DAY
+    assert len((await api.get(RIGHTSIZING)).json["modelUsage"]) == 1
+    monday.clock_us += 1
+    assert (await api.get(RIGHTSIZING)).json["modelUsage"] == []
+
+
+@pytest.mark.parametrize("query", ["from=noon", "to=noon", "from=2026-01-06&to=2026-01-05", "from=2999-01-01"])
+async def test_a_range_of_rightsizing_that_is_none(api: Caller, query: str) -> None:
+    """400."""
+    assert (await api.get(f"{RIGHTSIZING}?{query}")).status == 400

@@ -1,0 +1,360 @@
+"""`POST /v1/logs`, `/v1/metrics`, `/v1/traces`: what agents export is taken in, or refused with a reason."""
+
+import gzip
+import json
+import tracemalloc
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import msgspec
+import pytest
+import trio
+import trio.testing
+from hypercorn.config import Config
+from hypercorn.trio import serve
+
+from aggregates.capture.events import ForeignSessionAttempted, MetricsCaptured, RecordsCaptured, TracesCaptured
+from aggregates.command import Reply
+from aggregates.decide import AnyCommand
+from svc_http.app import build_intake
+from svc_http.bodies import EXPORT_BYTES_MAX, EXPORT_UNPACKED_BYTES_MAX, gunzip
+from svc_http.errors import HttpError
+from svc_http.ports import Unavailable
+from svc_http.routes import otlp
+from tests.support.otlp import claude, counter, logs, metrics, span, traces
+from tests.support.people import ANA_KEY, EVE_KEY
+from tests.svc_http.house import Caller, House, bearer, prompt
+
+GZIP = {"Content-Encoding": "gzip"}
+BAD = {"timeUnixNano": "soon"}
+
+
+def captured(house: House) -> list[RecordsCaptured | MetricsCaptured]:
+    """The batches in the log."""
+    return [event for event in house.events if isinstance(event, RecordsCaptured | MetricsCaptured)]
+
+
+def large(*records: object) -> bytes:
+    """An export that is not read on the loop."""
+    filler = [claude("tool_decision", {"filler": "x" * 2_000, "n": number}) for number in range(200)]
+    return msgspec.json.encode(logs(*filler, *records))
+
+
+# --- taken ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("path", "export", "kind"),
+    [
+        ("/v1/logs", logs(claude("user_prompt", {"prompt": "Fix it"})), RecordsCaptured),
+        ("/v1/traces", traces(span("chat", {"gen_ai.conversation.id": "v1"})), TracesCaptured),
+        (
+            "/v1/metrics",
+            metrics(counter("claude_code.commit.count", {"asInt": 1}, {"session.id": "s1"})),
+            MetricsCaptured,
+        ),
+    ],
+)
+@pytest.mark.parametrize("packed", [False, True])
+async def test_an_export_is_on_disk_once_it_is_answered(
+    house: House, intake: Caller, path: str, export: dict[str, Any], kind: type, packed: bool
+) -> None:
+    """And the answer is an empty object; a retry adds nothing."""
+    body = msgspec.json.encode(export)
+    for _ in range(2):
+        answer = await intake.post(path, gzip.compress(body) if packed else body, GZIP if packed else {})
+        assert (answer.status, answer.body) == (200, b"{}")
+        assert answer.headers["Content-Type"] == "application/json"
+    assert [type(event) for event in captured(house)] == [kind]
+
+
+@pytest.mark.parametrize("path", ["/v1/logs", "/v1/traces", "/v1/metrics"])
+@pytest.mark.parametrize("body", [b"{}", b' {"other": [1]} ', b'{"resourceLogs": null, "resourceSpans": []}'])
+async def test_an_empty_export_is_fine(house: House, intake: Caller, path: str, body: bytes) -> None:
+    """Nothing is stored for it."""
+    answer = await intake.post(path, body)
+    assert (answer.status, answer.body, house.events) == (200, b"{}", [])
+
+
+async def test_a_large_export_is_taken_like_a_small_one(house: House, intake: Caller) -> None:
+    """In pieces; its single faults are counted, and a retry adds nothing."""
+    body = large(BAD, claude("user_prompt", {"prompt": "Fix it"}))
+    assert len(body) > otlp.INLINE_BYTES_MAX
+    for packed in (False, True):
+        answer = await intake.post("/v1/logs", gzip.compress(body) if packed else body, GZIP if packed else {})
+        assert (answer.status, answer.json["partialSuccess"]["rejectedLogRecords"]) == (200, "1")
+        assert (
+            "resourceLogs[0].scopeLogs[0].logRecords[200]: timeUnixNano"
+            in answer.json["partialSuccess"]["errorMessage"]
+        )
+    (event,) = captured(house)
+    assert isinstance(event, RecordsCaptured)
+    assert (len(event.records), event.records[-1].kind) == (201, "prompt")
+
+
+async def test_the_largest_go_in_a_lane_of_their_own(
+    house: House, intake: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether their size shows as sent, or only unpacked; the same is stored."""
+    monkeypatch.setattr(otlp, "LARGE_BYTES_MAX", 300_000)
+    body = large(claude("user_prompt"))
+    for sent, headers in ((body, {}), (gzip.compress(body), GZIP)):
+        assert (await intake.post("/v1/logs", sent, headers)).body == b"{}"
+    assert len(captured(house)) == 1
+
+
+async def test_several_sessions_are_kept_each_for_itself(house: House, intake: Caller) -> None:
+    """Small or large."""
+    records = [claude("api_request", {"session.id": f"s{number}"}) for number in range(70)]
+    assert (await intake.post("/v1/logs", logs(*records))).body == b"{}"
+    assert (await intake.post("/v1/logs", large(*records))).body == b"{}"
+    assert {event.agent_session_id for event in captured(house)} == {f"s{number}" for number in range(70)}
+
+
+async def test_half_a_character_does_not_cost_a_prompt(house: House, intake: Caller) -> None:
+    """Agents cut texts in the middle of one."""
+    body = json.dumps(logs(claude("user_prompt", {"prompt": "half \ud83d"}))).encode()
+    assert (await intake.post("/v1/logs", body)).body == b"{}"
+    (event,) = captured(house)
+    assert isinstance(event, RecordsCaptured)
+    assert event.words.text == "half \ufffd"
+
+
+async def test_a_prompt_from_telemetry_becomes_a_turn(house: House, intake: Caller) -> None:
+    """The views hold what was captured."""
+    done = claude("tool_result", {"tool_name": "Edit", "success": "true"})
+    export = logs(claude("user_prompt", {"prompt": "Fix src/a.py"}), claude("api_request", {"input_tokens": 3}), done)
+    assert (await intake.post("/v1/logs", export)).status == 200
+    rows = (await intake.get("/v1/score_v3/realtime/sub-sessions")).json
+    assert [row["agent_session_id"] for row in rows] == ["s1"]
+
+
+# --- partly taken ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("path", "export", "rejected", "place"),
+    [
+        ("/v1/logs", logs(claude("a"), BAD, None), {"rejectedLogRecords": "2"}, "logRecords[1]"),
+        ("/v1/traces", traces(span("a", {}), {"traceId": "x"}), {"rejectedSpans": "1"}, "spans[1]"),
+        (
+            "/v1/metrics",
+            metrics(counter("a", {"asInt": 1}), counter("b", {"asInt": 1.5})),
+            {"rejectedDataPoints": "1"},
+            "metrics[1].sum.dataPoints[0]",
+        ),
+    ],
+)
+async def test_single_faults_are_counted_in_the_answer(
+    house: House, intake: Caller, path: str, export: dict[str, Any], rejected: dict[str, str], place: str
+) -> None:
+    """200, for no client may send it again; the first fault is named by its place."""
+    answer = await intake.post(path, export)
+    assert answer.status == 200
+    (name,) = rejected
+    assert answer.json == {"partialSuccess": rejected | {"errorMessage": answer.json["partialSuccess"]["errorMessage"]}}
+    message = answer.json["partialSuccess"]["errorMessage"]
+    assert message.startswith(f"{rejected[name]} rejected, the rest is stored; the first: resource")
+    assert place in message
+    assert len(captured(house)) == 1
+
+
+async def test_a_session_of_another_scope_is_refused_and_the_rest_kept(house: House, intake: Caller) -> None:
+    """It is flagged once; nothing of it is stored."""
+    eve = Caller(build_intake(house), bearer(EVE_KEY))
+    assert (await eve.post("/v1/logs", logs(claude("user_prompt", {"session.id": "eves"})))).body == b"{}"
+    mixed = logs(*[claude("api_request", {"session.id": "eves", "n": n}) for n in range(3)], claude("user_prompt"))
+    for _ in range(2):
+        answer = await intake.post("/v1/logs", mixed)
+        assert answer.json["partialSuccess"]["rejectedLogRecords"] == "3"
+        assert "agent session 'eves': it belongs to another developer" in answer.json["partialSuccess"]["errorMessage"]
+    assert [event.agent_session_id for event in captured(house)] == ["eves", "s1"]
+    assert sum(isinstance(event, ForeignSessionAttempted) for event in house.events) == 1
+
+
+# --- refused --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"nonsense",
+        b"[]",
+        b"null",
+        b'{"resourceLogs": {}}',
+        b'{"resourceLogs": [1]}',
+        b'{"resourceLogs": [',
+        b"\xff{}",
+    ],
+)
+async def test_what_is_no_otlp_json_is_400(house: House, intake: Caller, body: bytes) -> None:
+    """As a whole, and for good."""
+    answer = await intake.post("/v1/logs", body)
+    assert (answer.status, house.events) == (400, [])
+    assert "send OTLP JSON" in answer.message
+
+
+async def test_a_large_body_that_breaks_off_stores_nothing(house: House, intake: Caller) -> None:
+    """It is seen whole before any of it is stored."""
+    answer = await intake.post("/v1/logs", large()[:-1])
+    assert (answer.status, house.events) == (400, [])
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Content-Type": "application/x-protobuf"}, 415),
+        ({"Content-Type": "text/plain"}, 415),
+        ({"Content-Type": "application/json; charset=latin-1"}, 415),
+        ({"Content-Type": "application/json; charset=utf-8"}, 200),
+        ({"Content-Encoding": "br"}, 415),
+        ({"Content-Encoding": "deflate, gzip"}, 415),
+        ({"Content-Encoding": "identity"}, 200),
+        ({"Content-Encoding": "GZIP"}, 400),
+        ({"Authorization": "Bearer svc_wrong"}, 401),
+        ({"Authorization": ""}, 401),
+    ],
+)
+async def test_what_may_be_sent_by_whom(house: House, intake: Caller, headers: Mapping[str, str], status: int) -> None:
+    """JSON, plain or as gzip, with a key."""
+    assert (await intake.post("/v1/logs", b"{}", headers)).status == status
+
+
+@pytest.mark.parametrize("cut", [slice(0, -5), slice(5, None), slice(0, 12)])
+@pytest.mark.parametrize("size", [10, 2_000_000])
+async def test_a_broken_gzip_stream_is_400(house: House, intake: Caller, cut: slice, size: int) -> None:
+    """However much of it can be unpacked."""
+    body = gzip.compress(b'{"x": "%s"}' % (b"ab" * size))
+    answer = await intake.post("/v1/logs", body[cut], GZIP)
+    assert (answer.status, house.events) == (400, [])
+    assert "gzip" in answer.message
+
+
+async def test_a_body_beyond_its_bound_as_sent_is_413(intake: Caller) -> None:
+    """16 MiB; and for good, so without Retry-After."""
+    answer = await intake.post("/v1/logs", b" " * (EXPORT_BYTES_MAX + 1))
+    assert answer.status == 413
+    assert "Retry-After" not in answer.headers
+    assert str(EXPORT_BYTES_MAX) in answer.message
+    assert (await intake.post("/v1/logs", b"{}" + b" " * (EXPORT_BYTES_MAX - 2))).status == 200
+
+
+async def test_the_prompt_routes_keep_their_own_bound(house: House, intake: Caller) -> None:
+    """4 MiB, though the listener takes more elsewhere."""
+    answer = await intake.post("/v1/prompts", prompt("x" * (5 * 1024 * 1024)))
+    assert (answer.status, house.events) == (413, [])
+    assert "4194304" in answer.message
+
+
+async def test_a_body_beyond_its_bound_unpacked_is_413(house: House, intake: Caller) -> None:
+    """64 MiB; what is just within is taken."""
+    within = b"{}" + b" " * (EXPORT_UNPACKED_BYTES_MAX - 2)
+    assert (await intake.post("/v1/logs", gzip.compress(within, 1), GZIP)).body == b"{}"
+    answer = await intake.post("/v1/logs", gzip.compress(within + b" ", 1), GZIP)
+    assert (answer.status, house.events) == (413, [])
+    assert str(EXPORT_UNPACKED_BYTES_MAX) in answer.message
+
+
+def test_a_bomb_is_not_unpacked_whole() -> None:
+    """A gibibyte of nothing takes no more memory than the largest body that is allowed."""
+    mebibyte = bytes(1024 * 1024)
+    packer = gzip.zlib.compressobj(1, gzip.zlib.DEFLATED, 31)  # type: ignore[attr-defined]
+    bomb = b"".join(packer.compress(mebibyte) for _ in range(1024)) + packer.flush()
+    tracemalloc.start()
+    try:
+        with pytest.raises(HttpError) as refused:
+            gunzip(bomb, EXPORT_UNPACKED_BYTES_MAX)
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert refused.value.status == 413
+    assert peak_bytes < 3 * EXPORT_UNPACKED_BYTES_MAX
+
+
+# --- capacity -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("body", [msgspec.json.encode(logs(claude("user_prompt"))), large()])
+async def test_a_full_house_is_503(house: House, intake: Caller, body: bytes) -> None:
+    """With the time after which to try again."""
+    house.refuses = "the mailbox is full"
+    answer = await intake.post("/v1/logs", body)
+    assert (answer.status, answer.headers["Retry-After"], house.events) == (503, "5", [])
+
+
+class Tired(House):
+    """Takes some commands, and then no more until it is asked again."""
+
+    def __init__(self, takes: int) -> None:
+        super().__init__()
+        self.left = takes
+
+    async def send(self, command: AnyCommand) -> Reply:
+        """Decides, as long as it can."""
+        if self.left == 0:
+            raise Unavailable("tired")
+        self.left -= 1
+        return await super().send(command)
+
+
+@pytest.mark.parametrize("padding", [b"", b" " * otlp.INLINE_BYTES_MAX])
+async def test_what_was_stored_before_a_503_is_stored_once(padding: bytes) -> None:
+    """The retry stores the rest."""
+    tired = Tired(takes=5)
+    caller = Caller(build_intake(tired), bearer())
+    export = logs(*(claude("api_request", {"session.id": f"s{number}"}) for number in range(9)))
+    body = msgspec.json.encode(export) + padding
+    assert (await caller.post("/v1/logs", body)).status == 503
+    assert len(captured(tired)) == 5
+    tired.left = -1
+    assert (await caller.post("/v1/logs", body)).body == b"{}"
+    assert sorted(str(event.agent_session_id) for event in captured(tired)) == [f"s{number}" for number in range(9)]
+
+
+async def test_large_exports_take_turns_and_few_may_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond, 503 at once; a turn that was given back is there for the next."""
+    monkeypatch.setattr(otlp, "WAITING_BYTES_MAX", 100)
+    lane, order = otlp.Lane(2), list[str]()
+
+    async def take(name: str, size_bytes: int, release: trio.Event) -> None:
+        async with lane.turn(size_bytes):
+            order.append(name)
+            await release.wait()
+
+    release = trio.Event()
+    async with trio.open_nursery() as nursery:
+        for number in range(2):
+            nursery.start_soon(take, f"now {number}", 1_000, release)
+            await trio.testing.wait_all_tasks_blocked()
+        nursery.start_soon(take, "later", 90, release)
+        await trio.testing.wait_all_tasks_blocked()
+        with pytest.raises(Unavailable, match="90 bytes of large exports wait"):
+            await take("never", 20, release)
+        assert order == [f"now {number}" for number in range(2)]
+        release.set()
+    assert order[-1] == "later"
+
+
+async def test_a_chunked_body_without_its_length_is_normal(house: House, nursery: trio.Nursery) -> None:
+    """So JavaScript's exporters send it; the connection serves the next one, too."""
+    stop, config = trio.Event(), Config()
+    config.bind, config.errorlog = ["127.0.0.1:0"], None
+    (url,) = await nursery.start(partial(serve, build_intake(house), config, shutdown_trigger=stop.wait))
+    host, _, port = url.removeprefix("http://").rpartition(":")
+    head = f"POST /v1/logs HTTP/1.1\r\nHost: svc\r\nAuthorization: Bearer {ANA_KEY}\r\nContent-Type: application/json"
+    stream = await trio.open_tcp_stream(host, int(port))
+    async with stream:
+        for number, body in enumerate((msgspec.json.encode(logs(claude("user_prompt"))), large())):
+            await stream.send_all(f"{head}\r\nTransfer-Encoding: chunked\r\n\r\n".encode())
+            for start in range(0, len(body), 1_000):
+                piece = body[start : start + 1_000]
+                await stream.send_all(b"%x\r\n%b\r\n" % (len(piece), piece))
+            await stream.send_all(b"0\r\n\r\n")
+            answer = b""
+            while not answer.endswith(b"{}"):
+                answer += await stream.receive_some()
+            assert answer.startswith(b"HTTP/1.1 200 ")
+            assert len(captured(house)) == number + 1
+    stop.set()

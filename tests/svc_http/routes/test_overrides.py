@@ -1,0 +1,358 @@
+"""`POST /v1/sub-sessions/<id>/override` and `GET /v1/sub-sessions/accuracy`: a person's word against the judges."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.support.facts import HOUR, MINUTE, SECOND, Log, edit, request, shell
+from tests.support.people import ANA_SCOPE, BEN_KEY, EVE_KEY, NOW_US
+from tests.svc_http.house import Answer, Caller, House, bearer
+from tests.svc_http.routes.test_reads import V3
+
+FIX = "Fix the crash in src/parser.py when the input is empty: return an empty list. Run pytest before you stop."
+FLAG = "Add a --json flag to the list command in src/cli.py and a test for it"
+NOW = NOW_US - 3 * HOUR
+"""When the first prompt was sent."""
+
+
+async def rows(api: Caller) -> list[dict[str, Any]]:
+    """The sub-sessions as they are shown, the first started first."""
+    shown = (await api.get(f"{V3}/realtime/sub-sessions")).json
+    assert isinstance(shown, list)
+    return shown[::-1]
+
+
+async def said(api: Caller, sub_session_id: str, field: str, action: str, **payload: object) -> Answer:
+    """A person overrides something."""
+    body = {"field": field, "action": action, "payload": payload}
+    return await api.post(f"/v1/sub-sessions/{sub_session_id}/override", body)
+
+
+async def taken(api: Caller, sub_session_id: str, field: str, action: str, **payload: object) -> str:
+    """The same, which is taken: the sub-session's id from then on."""
+    answer = await said(api, sub_session_id, field, action, **payload)
+    assert answer.status == 200, answer
+    assert set(answer.json) == {"subSessionId", "field", "action"}
+    assert (answer.json["field"], answer.json["action"]) == (field, action)
+    name = answer.json["subSessionId"]
+    assert isinstance(name, str)
+    return name
+
+
+def told() -> Log:
+    """Ana's two goals: a crash is fixed in three prompts; an hour later, in another session, a flag is added."""
+    log = Log(ANA_SCOPE)
+    log.prompt("s1", FIX, NOW, cwd_digest=7)
+    log.records("s1", request(NOW + SECOND), edit(NOW + MINUTE, path="src/parser.py"))
+    log.prompt("s1", "Also return an empty list in src/parser.py when the file is missing", NOW + 5 * MINUTE)
+    log.records("s1", request(NOW + 5 * MINUTE + SECOND), edit(NOW + 6 * MINUTE, path="src/parser.py"))
+    log.prompt("s1", "And run pytest for src/parser.py again", NOW + 10 * MINUTE)
+    log.records("s1", request(NOW + 10 * MINUTE + SECOND), shell(NOW + 11 * MINUTE, "pytest -q"))
+    log.prompt("s2", FLAG, NOW + HOUR, cwd_digest=7)
+    log.records("s2", request(NOW + HOUR + SECOND), edit(NOW + HOUR + MINUTE, path="src/cli.py"))
+    log.records("s2", shell(NOW + HOUR + 2 * MINUTE, "pytest -q"))
+    return log
+
+
+@pytest.fixture
+def busy(house: House) -> House:
+    """A service that has seen both goals settle."""
+    house.has_seen(told())
+    house.passes(NOW_US)
+    return house
+
+
+async def names(api: Caller) -> tuple[str, str]:
+    """The ids of the two goals."""
+    first, second = await rows(api)
+    return first["sub_session_id"], second["sub_session_id"]
+
+
+async def score(api: Caller) -> dict[str, Any]:
+    """The score of the week."""
+    shown = (await api.get(f"{V3}/score")).json
+    assert isinstance(shown, dict)
+    return shown
+
+
+# --- boundaries -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("index", [1, 2])
+async def test_a_split_opens_a_new_sub_session_at_that_turn(busy: House, api: Caller, index: int) -> None:
+    """The first part keeps the id; the merge rule never joins them again, whatever they share."""
+    first, second = await names(api)
+    assert await taken(api, first, "boundary", "split_at_turn", split_turn_idx=index) == first
+    shown = await rows(api)
+    assert [row["turns"] for row in shown] == [index, 3 - index, 1]
+    assert [shown[0]["sub_session_id"], shown[2]["sub_session_id"]] == [first, second]
+
+
+async def test_a_split_twice_leaves_nothing_to_split(busy: House, api: Caller) -> None:
+    """Each part is split by its own turns; there is no turn 2 in the first part any more."""
+    first, _ = await names(api)
+    await taken(api, first, "boundary", "split_at_turn", split_turn_idx=2)
+    assert (await said(api, first, "boundary", "split_at_turn", split_turn_idx=2)).status == 400
+    await taken(api, first, "boundary", "split_at_turn", split_turn_idx=1)
+    answer = await said(api, first, "boundary", "split_at_turn", split_turn_idx=1)
+    assert (answer.status, "one turn" in answer.message) == (400, True)
+    assert [row["turns"] for row in await rows(api)] == [1, 1, 1, 1]
+
+
+async def test_sub_sessions_of_two_sessions_are_merged(busy: House, api: Caller) -> None:
+    """The earlier one's id stays, the later one's leads to it, and the sums are those of both."""
+    first, second = await names(api)
+    before = (await api.get(f"{V3}/tokens")).json["breakdown"]
+    assert await taken(api, second, "boundary", "merge_with_previous") == first
+    (row,) = await rows(api)
+    assert (row["sub_session_id"], row["turns"], row["agent_session_id"]) == (first, 4, "s1")
+    assert (await api.get(f"{V3}/sub-sessions/{second}")).json["score_v3_sub_session_id"] == first
+    assert (await api.get(f"{V3}/tokens")).json["breakdown"] == before
+
+
+async def test_a_merge_that_is_sent_again_merges_nothing_more(busy: House, api: Caller) -> None:
+    """A client that lost the answer may ask again under the id it knew."""
+    first, second = await names(api)
+    await taken(api, first, "boundary", "split_at_turn", split_turn_idx=1)
+    part = (await rows(api))[1]["sub_session_id"]
+    assert await taken(api, second, "boundary", "merge_with_previous") == part
+    assert await taken(api, second, "boundary", "merge_with_previous") == part
+    assert [row["turns"] for row in await rows(api)] == [1, 3]
+
+
+async def test_a_split_is_taken_back_and_so_is_a_merge(busy: House, api: Caller) -> None:
+    """The later word about a turn wins."""
+    first, second = await names(api)
+    before = await rows(api)
+    await taken(api, first, "boundary", "split_at_turn", split_turn_idx=2)
+    part = (await rows(api))[1]["sub_session_id"]
+    assert await taken(api, part, "boundary", "merge_with_previous") == first
+    await taken(api, second, "boundary", "merge_with_previous")
+    assert await taken(api, first, "boundary", "split_at_turn", split_turn_idx=3) == first
+    shown = await rows(api)
+    assert [row["turns"] for row in shown] == [3, 1]
+    assert [row["letter_grade"] for row in shown] == [row["letter_grade"] for row in before]
+    assert [row["total_tokens"] for row in shown] == [row["total_tokens"] for row in before]
+
+
+async def test_the_first_of_all_has_nothing_to_be_merged_with(busy: House, api: Caller) -> None:
+    """400, and nothing is kept."""
+    first, _ = await names(api)
+    known = len(busy.events)
+    answer = await said(api, first, "boundary", "merge_with_previous")
+    assert (answer.status, "earlier" in answer.message) == (400, True)
+    assert len(busy.events) == known
+
+
+# --- verdicts -------------------------------------------------------------------------------------------------
+
+
+async def test_a_goal_marked_incomplete_counts_as_such_everywhere(busy: House, api: Caller) -> None:
+    """Score, speed, tokens, and every list; marked complete again it counts again."""
+    first, _ = await names(api)
+    before = await score(api)
+    assert (before["crushed_count"], before["total_count"], before["overridden_count"]) == (2, 2, 0)
+    assert await taken(api, first, "completion", "mark_incomplete") == first
+    after = await score(api)
+    assert (after["crushed_count"], after["total_count"], after["overridden_count"]) == (1, 2, 1)
+    assert after["svc_score"] == 50.0
+    assert (await api.get(f"{V3}/speed")).json["cspw"] == 1
+    for path in ("speed", "tokens", "skill"):
+        assert (await api.get(f"{V3}/{path}")).json["overridden_count"] == 1
+    row = (await rows(api))[0]
+    assert (row["goal_complete"], row["crushed"]) == (False, False)
+    listed = {each["score_v3_sub_session_id"]: each for each in (await api.get(f"{V3}/speed/sessions")).json}
+    assert listed[first]["crushed"] is False
+    await taken(api, first, "completion", "mark_complete")
+    assert (await score(api))["crushed_count"] == 2
+
+
+async def test_peers_are_compared_by_what_was_judged(busy: House, api: Caller) -> None:
+    """Nobody rises among peers by a word of one's own."""
+    first, second = await names(api)
+    before = (await api.get(f"{V3}/peer-comparison")).json
+    await taken(api, first, "completion", "mark_incomplete")
+    await taken(api, second, "rollback", "mark_rework")
+    await taken(api, second, "label", "set_intent", intent_class="plan")
+    assert (await score(api))["crushed_count"] == 0
+    assert before["myScore"] == 100.0
+    assert (await api.get(f"{V3}/peer-comparison")).json == before
+
+
+async def test_rework_is_what_a_person_says_it_is(busy: House, api: Caller) -> None:
+    """Of nothing that is known, where no rule finds any; taken back, it counts again."""
+    _, second = await names(api)
+    await taken(api, second, "rollback", "mark_rework")
+    row = (await rows(api))[1]
+    assert (row["goal_complete"], row["rework"], row["crushed"]) == (True, True, False)
+    listed = {each["score_v3_sub_session_id"]: each for each in (await api.get(f"{V3}/speed/sessions")).json}
+    assert (listed[second]["rework"], listed[second]["rework_of"]) == (True, None)
+    await taken(api, second, "rollback", "mark_not_rework")
+    assert (await rows(api))[1]["crushed"] is True
+
+
+async def test_an_intent_that_was_set_decides_what_applies(busy: House, api: Caller) -> None:
+    """A question asks for two booleans only; what the prompts earned stays earned."""
+    first, _ = await names(api)
+    await taken(api, first, "label", "set_intent", intent_class="question")
+    item = (await api.get(f"{V3}/insight/sessions")).json[-1]
+    assert (item["score_v3_sub_session_id"], item["intent_class"], item["confidence"]) == (first, "question", 1.0)
+    assert {name for name, applies in item["applicability"].items() if applies} == {
+        "goal_explicit",
+        "context_sufficient",
+    }
+    assert item["verification_requested"] is None
+    await taken(api, first, "label", "set_intent", intent_class="feature")
+    assert (await rows(api))[0]["intent_class"] == "feature"
+
+
+async def test_a_sub_session_is_renamed(busy: House, api: Caller) -> None:
+    """Like by PATCH: no automatic title replaces it."""
+    first, _ = await names(api)
+    await taken(api, first, "label", "rename", new_label="Empty input")
+    row = (await rows(api))[0]
+    assert (row["title"], row["title_source"]) == ("Empty input", "user_edited")
+
+
+async def test_overrides_outlive_a_merge_and_late_work(busy: House, api: Caller) -> None:
+    """They stand against captures; judging anew keeps them, and of two the later one counts."""
+    first, second = await names(api)
+    await taken(api, first, "completion", "mark_incomplete")
+    await taken(api, second, "completion", "mark_complete")
+    await taken(api, second, "boundary", "merge_with_previous")
+    assert (await rows(api))[0]["goal_complete"] is True
+    log = Log(ANA_SCOPE)
+    log.records("s1", edit(NOW + 7 * MINUTE, path="src/late.py"))
+    busy.has_seen(log)
+    assert [row["goal_complete"] for row in await rows(api)] == [True]
+    await taken(api, first, "boundary", "split_at_turn", split_turn_idx=3)
+    assert [row["goal_complete"] for row in await rows(api)] == [False, True]
+
+
+# --- how often ------------------------------------------------------------------------------------------------
+
+
+async def test_accuracy_of_nothing(api: Caller) -> None:
+    """Four fields, no rate."""
+    shown = (await api.get("/v1/sub-sessions/accuracy")).json
+    assert shown["windowDays"] == 28
+    assert shown["rows"] == [
+        {"field": field, "overrides": 0, "subSessions": 0, "agreementRate": None}
+        for field in ("boundary", "completion", "rollback", "label")
+    ]
+
+
+async def test_accuracy_counts_sub_sessions_with_a_standing_override(busy: House, api: Caller) -> None:
+    """One that was overridden twice in a field counts once; a split is that of the sub-session it opened."""
+    first, second = await names(api)
+    for action in ("mark_incomplete", "mark_complete"):
+        await taken(api, first, "completion", action)
+    await taken(api, first, "label", "rename", new_label="One")
+    await taken(api, first, "label", "set_intent", intent_class="bug_fix")
+    await taken(api, second, "label", "rename", new_label="Two")
+    await taken(api, first, "boundary", "split_at_turn", split_turn_idx=2)
+    shown = {row["field"]: row for row in (await api.get("/v1/sub-sessions/accuracy")).json["rows"]}
+    assert {field: (row["overrides"], row["subSessions"]) for field, row in shown.items()} == {
+        "boundary": (1, 3),
+        "completion": (1, 3),
+        "rollback": (0, 3),
+        "label": (2, 3),
+    }
+    assert shown["rollback"]["agreementRate"] == 1.0
+    assert shown["label"]["agreementRate"] == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize(
+    ("asked", "days"), [("", 28), ("?window_days=0", 1), ("?window_days=7", 7), ("?window_days=900", 90)]
+)
+async def test_the_window_of_accuracy_is_clamped(api: Caller, asked: str, days: int) -> None:
+    """Between a day and ninety."""
+    assert (await api.get(f"/v1/sub-sessions/accuracy{asked}")).json["windowDays"] == days
+
+
+async def test_accuracy_leaves_out_what_started_before_its_window(house: House, api: Caller) -> None:
+    """A day is 24 hours, back from now: the second goal was begun within them."""
+    house.has_seen(told())
+    house.passes(NOW + 24 * HOUR + 30 * MINUTE)
+    counted = (await api.get("/v1/sub-sessions/accuracy?window_days=1")).json["rows"][0]["subSessions"]
+    assert counted == 1
+
+
+async def test_a_window_that_is_no_number(api: Caller) -> None:
+    """400."""
+    answer = await api.get("/v1/sub-sessions/accuracy?window_days=week")
+    assert (answer.status, "window_days" in answer.message) == (400, True)
+
+
+# --- what is refused ------------------------------------------------------------------------------------------
+
+BAD: dict[str, tuple[object, str]] = {
+    "no field": ({"action": "mark_complete"}, "field"),
+    "an unknown field": ({"field": "score", "action": "mark_complete"}, "field"),
+    "an unknown action": ({"field": "completion", "action": "complete"}, "mark_incomplete"),
+    "an action of another field": ({"field": "rollback", "action": "mark_complete"}, "mark_rework"),
+    "no action": ({"field": "boundary"}, "action"),
+    "a payload that is a list": ({"field": "boundary", "action": "merge_with_previous", "payload": []}, "payload"),
+    "a split without an index": ({"field": "boundary", "action": "split_at_turn"}, "split_turn_idx"),
+    "a label without a text": ({"field": "label", "action": "rename", "payload": {}}, "new_label"),
+    "an intent without a class": ({"field": "label", "action": "set_intent", "payload": {}}, "intent_class"),
+    **{
+        f"a split at {index!r}": (
+            {"field": "boundary", "action": "split_at_turn", "payload": {"split_turn_idx": index}},
+            "split_turn_idx",
+        )
+        for index in (0, 3, -1, 1.5, "1", True, None, 10**30)
+    },
+    **{
+        f"a label {label!r}": ({"field": "label", "action": "rename", "payload": {"new_label": label}}, "new_label")
+        for label in ("", " \t", "x" * 61, 5, None, "a\0b")
+    },
+    **{
+        f"an intent {intent!r}": (
+            {"field": "label", "action": "set_intent", "payload": {"intent_class": intent}},
+            "intent_class",
+        )
+        for intent in ("unclassified", "", "Feature", 1, None)
+    },
+    "a list": ([], "object"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+async def test_what_cannot_be_meant_is_refused(busy: House, api: Caller, case: str) -> None:
+    """400 that names the place; nothing is kept."""
+    first, _ = await names(api)
+    known = len(busy.events)
+    body, named = BAD[case]
+    answer = await api.post(f"/v1/sub-sessions/{first}/override", msgspec.json.encode(body))
+    assert answer.status == 400, answer
+    assert named in answer.message
+    assert len(busy.events) == known
+
+
+@pytest.mark.parametrize("wanted", ["b2836ac8-c8b3-4cd3-9d53-99d089bfecf9", "1", "%F0%9F%98%80", "x" * 300])
+async def test_an_unknown_id_is_a_400(api: Caller, wanted: str) -> None:
+    """Not a 404, whether it could be an id or not."""
+    answer = await said(api, wanted, "completion", "mark_complete")
+    assert (answer.status, "sub-session" in answer.message) == (400, True)
+
+
+@pytest.mark.parametrize("key", [BEN_KEY, EVE_KEY])
+async def test_a_sub_session_of_another_developer_is_a_400(busy: House, api: Caller, key: str) -> None:
+    """Of the same organization or of another; nothing is kept."""
+    first, _ = await names(api)
+    known = len(busy.events)
+    other = api.using(bearer(key))
+    for field, action in (("completion", "mark_incomplete"), ("boundary", "merge_with_previous")):
+        assert (await said(other, first, field, action)).status == 400
+    assert len(busy.events) == known
+    assert (await other.get("/v1/sub-sessions/accuracy")).json["rows"][0]["subSessions"] == 0
+
+
+async def test_an_unwritable_store(busy: House, api: Caller) -> None:
+    """503 with Retry-After."""
+    first, _ = await names(api)
+    busy.refuses = "the event store cannot be written at present"
+    answer = await said(api, first, "completion", "mark_complete")
+    assert (answer.status, answer.headers["Retry-After"]) == (503, "5")

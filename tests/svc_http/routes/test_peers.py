@@ -1,0 +1,197 @@
+"""`/v1/score_v3/peer-comparison`: one's completion rate beside the cohort's, or beside one's own days."""
+
+from typing import Any
+
+import pytest
+
+from aggregates.event import Scope
+from aggregates.people.commands import AddTeamMember, ChangeDeveloper, CreateDeveloper, CreateTeam, StartMembership
+from aggregates.people.decide import PeopleRefused
+from tests.support.facts import DAY, HOUR, MINUTE, SECOND, Log, edit, prompt_name, request, shell
+from tests.support.log import named
+from tests.support.people import ACME, ANA, ANA_SCOPE, EVE_KEY, NOW_US, carry_out
+from tests.svc_http.house import Caller, House, bearer
+
+ROUTE = "/v1/score_v3/peer-comparison"
+TEAM = named("core")
+ASK = "Fix the crash in src/{0}.py when the input is empty: return an empty list. Run pytest before you stop."
+FIELDS = {
+    "myScore", "basis", "distribution", "myPercentile", "requiredDays", "baseline", "metric", "unit", "definition",
+}  # fmt: skip
+UNUSED = {"distribution": None, "myPercentile": None, "baseline": None}
+METADATA = {
+    "requiredDays": 7,
+    "metric": "completionRate",
+    "unit": "percent",
+    "definition": "crushed_substantive_sessions / substantive_sessions",
+}
+
+
+@pytest.fixture(autouse=True)
+def _team(house: House) -> None:
+    """Ana's team."""
+    carry_out(house.directory, CreateTeam(team_id=TEAM, organization_id=ACME, name="Core"))
+    _joins(house, ANA_SCOPE)
+
+
+def _joins(house: House, scope: Scope) -> None:
+    stay = named(f"{scope.developer_id} in core")
+    command = AddTeamMember(team_membership_id=stay, team_id=TEAM, developer_id=scope.developer_id)
+    assert not isinstance(carry_out(house.directory, command), PeopleRefused)
+
+
+def peer(house: House, name: str) -> Scope:
+    """Somebody in Ana's team."""
+    scope = Scope(ACME, named(name))
+    for command in (
+        CreateDeveloper(developer_id=scope.developer_id, display_name=f"Secret {name}"),
+        StartMembership(organization_id=ACME, developer_id=scope.developer_id),
+    ):
+        assert not isinstance(carry_out(house.directory, command), PeopleRefused)
+    _joins(house, scope)
+    return scope
+
+
+def works(house: House, scope: Scope, at_us: int, *reached: bool) -> None:
+    """One goal an hour from then on, each of its own session and file: reached, or left with a failing check."""
+    log = Log(scope)
+    log.now_us = at_us
+    for number, ok in enumerate(reached):
+        asked_us = at_us + number * HOUR
+        session = f"{scope.developer_id}-{asked_us}"
+        log.prompt(session, ASK.format(f"module{asked_us}"), asked_us, cwd_digest=7)
+        log.records(
+            session,
+            request(asked_us + 10 * SECOND),
+            edit(asked_us + 20 * SECOND, path=f"src/module{asked_us}.py"),
+            shell(asked_us + MINUTE, "pytest -q", ok=ok),
+            {"kind": "session_end", "source": "exit", "at_us": asked_us + 61 * SECOND},
+        )
+    house.has_seen(log)
+
+
+async def test_four_scored_peers(house: House, api: Caller) -> None:
+    """Rates 0, 50, 50, 100 beside Ana's 75: quarters at 50, 50, 75; three of four are at or below hers."""
+    works(house, ANA_SCOPE, NOW_US - 2 * DAY, True, True, False, True)
+    for name, reached in (("b", [False]), ("c", [True, False]), ("d", [True]), ("e", [False, True])):
+        works(house, peer(house, name), NOW_US - DAY, *reached)
+    answer = await api.get(ROUTE)
+    assert answer.status == 200
+    assert answer.json == METADATA | {
+        "myScore": 75.0,
+        "basis": "peers",
+        "distribution": {"peerCount": 4, "cohortMean": 55.0, "p25": 50.0, "p50": 50.0, "p75": 75.0},
+        "myPercentile": 75.0,
+        "baseline": None,
+    }
+
+
+async def test_three_scored_peers_are_never_shown(house: House, api: Caller) -> None:
+    """A fourth is in the team, but has no rate; nobody's name, id or number is in the answer."""
+    works(house, ANA_SCOPE, NOW_US - 2 * DAY, True, False)
+    for name in ("b", "c", "d"):
+        works(house, peer(house, name), NOW_US - DAY, True)
+    peer(house, "e")
+    answer = await api.get(ROUTE)
+    assert answer.json == METADATA | UNUSED | {"myScore": 50.0, "basis": "insufficient"}
+    assert b"Secret" not in answer.body
+
+
+async def test_a_history_of_ones_own(house: House, api: Caller) -> None:
+    """Days of 0, 50, 100, 100, 50, 100 and, the latest, 0: in order 0, 0, 50, 50, 100, 100, 100, so 50 is typical."""
+    days: list[list[bool]] = [[False], [True, False], [True], [True], [True, False], [True], [False, False]]
+    for back, reached in zip(range(8, 1, -1), days, strict=True):
+        works(house, ANA_SCOPE, NOW_US - back * DAY, *reached)
+    found = (await api.get(ROUTE)).json
+    assert found["baseline"] == {"days": 7, "typical": 50.0, "latest": 0.0, "delta": -50.0}
+    assert (found["basis"], found["distribution"], found["myPercentile"]) == ("selfHistory", None, None)
+    assert found["myScore"] == 50.0
+
+
+async def test_three_peers_beside_seven_days_are_a_history(house: House, api: Caller) -> None:
+    """100 on six days and 0 on the latest: 100 is typical; of the peers' rates nothing is shown."""
+    for name in ("b", "c", "d"):
+        works(house, peer(house, name), NOW_US - DAY, True, False)
+    for back in range(8, 1, -1):
+        works(house, ANA_SCOPE, NOW_US - back * DAY, back != 2)
+    found = (await api.get(ROUTE)).json
+    assert found == METADATA | UNUSED | {
+        "myScore": pytest.approx(600 / 7),
+        "basis": "selfHistory",
+        "baseline": {"days": 7, "typical": 100.0, "latest": 0.0, "delta": -100.0},
+    }
+
+
+async def test_four_scored_peers_beside_a_caller_without_a_rate(house: House, api: Caller) -> None:
+    """0, 50, 100, 100: by linear interpolation the quarters are 37.5, 75 and 100; there is no place to tell."""
+    for name, reached in (("b", [False]), ("c", [True, False]), ("d", [True]), ("e", [True])):
+        works(house, peer(house, name), NOW_US - DAY, *reached)
+    assert (await api.get(ROUTE)).json == METADATA | UNUSED | {
+        "myScore": None,
+        "basis": "peers",
+        "distribution": {"peerCount": 4, "cohortMean": 62.5, "p25": 37.5, "p50": 75.0, "p75": 100.0},
+    }
+
+
+async def test_nothing_at_all(api: Caller) -> None:
+    """No rate is null, not 0; the fields are all there."""
+    found = (await api.get(ROUTE)).json
+    assert set(found) == FIELDS
+    assert found == METADATA | UNUSED | {"myScore": None, "basis": "insufficient"}
+
+
+async def test_what_was_judged_counts_and_not_what_people_say(house: House, api: Caller) -> None:
+    """Ana says that she did not reach her goal: her score follows her, the comparison does not."""
+    works(house, ANA_SCOPE, NOW_US - HOUR, True)
+    asked_us, session = NOW_US - HOUR, f"{ANA}-{NOW_US - HOUR}"
+    log = Log(ANA_SCOPE)
+    log.now_us = NOW_US - MINUTE
+    log.corrects_goal(session, prompt_name(session, ASK.format(f"module{asked_us}"), asked_us), False)
+    house.has_seen(log)
+    assert (await api.get("/v1/score_v3/score")).json["svc_score"] == 0.0
+    assert (await api.get(ROUTE)).json["myScore"] == 100.0
+
+
+async def test_days_are_those_of_the_zone(house: House, api: Caller) -> None:
+    """Six noons and a late evening in UTC; in Tokyo the evening joins the next day, and six are too few."""
+    for back in range(7, 1, -1):
+        works(house, ANA_SCOPE, NOW_US - back * DAY, True)
+    works(house, ANA_SCOPE, NOW_US - 8 * DAY + 9 * HOUR, True)
+    assert (await api.get(ROUTE)).json["basis"] == "selfHistory"
+    assert (await api.get(f"{ROUTE}?tz=Asia/Tokyo")).json["basis"] == "insufficient"
+    carry_out(house.directory, ChangeDeveloper(developer_id=ANA, timezone="Asia/Tokyo"))
+    assert (await api.get(ROUTE)).json["basis"] == "insufficient"
+    assert (await api.get(f"{ROUTE}?tz=UTC")).json["basis"] == "selfHistory"
+
+
+async def test_the_last_28_days_by_default(house: House, api: Caller) -> None:
+    """What is older takes a range of its own; bare dates are days of the zone."""
+    works(house, ANA_SCOPE, NOW_US - 29 * DAY, False)
+    works(house, ANA_SCOPE, NOW_US - 27 * DAY, True)
+    assert (await api.get(ROUTE)).json["myScore"] == 100.0
+    assert (await api.get(f"{ROUTE}?from=2026-07-01&to=2026-08-01")).json["myScore"] == 50.0
+    assert (await api.get(f"{ROUTE}?from=2026-07-03&to=2026-07-03")).json["myScore"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("from=2026-07-01", "from and to go together"),
+        ("from=2026-07-02&to=2026-07-01", "to must lie after from"),
+        ("from=yesterday&to=2026-07-01", "from must be an ISO 8601 time or date"),
+        ("tz=Mars", "tz: a time zone must be an IANA name"),
+    ],
+)
+async def test_a_wrong_query(api: Caller, query: str, said: str) -> None:
+    """400 that says which parameter."""
+    answer = await api.get(f"{ROUTE}?{query}")
+    assert answer.status == 400
+    assert answer.message.startswith(said)
+
+
+async def test_a_stranger_sees_nothing_of_the_team(house: House, api: Caller) -> None:
+    """Eve is in another organization, whose teams she is not in either."""
+    for name in ("b", "c", "d", "e"):
+        works(house, peer(house, name), NOW_US - DAY, True)
+    found: dict[str, Any] = (await api.using(bearer(EVE_KEY)).get(ROUTE)).json
+    assert found == METADATA | UNUSED | {"myScore": None, "basis": "insufficient"}

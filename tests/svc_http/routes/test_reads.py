@@ -1,0 +1,246 @@
+"""The scoring reads: exact shapes, windows, paging, scope."""
+
+import pytest
+
+from aggregates.people.commands import ChangeDeveloper
+from aggregates.times import iso
+from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, SECOND, Log, edit, request, shell
+from tests.support.people import ANA, ANA_SCOPE, BEN_KEY, EVE_KEY, carry_out
+from tests.svc_http.house import Caller, House, bearer, prompt
+
+ASK = "Fix the crash in src/parser.py when the input is empty: return an empty list. Run pytest before you stop."
+V3 = "/v1/score_v3"
+WINDOWED = [f"{V3}/score", f"{V3}/speed", f"{V3}/tokens", f"{V3}/skill", f"{V3}/insight/summary", f"{V3}/trivia"]
+LISTS = [f"{V3}/insight/sessions", f"{V3}/trivia", f"{V3}/realtime/sub-sessions"]
+COUNTS = {"total_count", "crushed_count", "unclassified_count", "overridden_count"}
+SPARK = COUNTS | {"window", "sparkline", "sparkline_counts"}
+TOKEN_FIGURES = {
+    *("crush_weight", "crush_weight_count", "tet", "tet_count", "tpt", "request_count", "breakdown"),
+    *("cpcs_estimate", "cpcs_count", "cpcs_lower_bound_count", "cpcs_unpriced_count"),
+}
+BOOLEANS = {
+    "goal_explicit",
+    "scope_bounded",
+    "references_concrete",
+    "context_sufficient",
+    "verification_requested",
+    "root_cause_oriented",
+    "plan_first",
+}
+ITEM = {
+    "score_v3_sub_session_id", "intent_class", "letter_grade", "confidence", "applicability", "judge_status",
+    "title", "summary", "title_source", *BOOLEANS,
+}  # fmt: skip
+ROW = {
+    "sub_session_id", "score_v3_sub_session_id", "agent_session_id", "is_preview", "substance_floor_passed",
+    "letter_grade", "prompt_grade", "intent_class", "goal_complete", "rework", "crushed", "title", "summary",
+    "title_source", "started_at", "ended_at", "turns", "total_tokens", "cost_usd",
+    "unpriced_requests", "lower_bound_requests",
+}  # fmt: skip
+
+
+def a_days_work(house: House) -> None:
+    """One goal reached on Monday at nine, one question at eleven; it is noon."""
+    log = Log(ANA_SCOPE)
+    log.prompt("a", ASK, MONDAY, cwd_digest=7)
+    log.records(
+        "a",
+        request(MONDAY + 10 * SECOND, cache_read_tokens=1000, cache_write_tokens=50),
+        edit(MONDAY + 20 * SECOND, path="src/parser.py"),
+        shell(MONDAY + MINUTE, "pytest -q"),
+        {"kind": "session_end", "source": "exit", "at_us": MONDAY + 61 * SECOND},
+    )
+    log.prompt("b", "what does src/app.py do?", MONDAY + 2 * HOUR)
+    house.has_seen(log)
+    house.passes(MONDAY + 3 * HOUR)
+
+
+@pytest.mark.parametrize(
+    ("path", "fields"),
+    [
+        (
+            "score",
+            SPARK | {"svc_score", "letter_grade", "personal_tier", "crush_weight", "crush_weight_count"},
+        ),
+        ("speed", SPARK | {"cspw", "delta_cspw", "ttc_median_seconds"}),
+        ("tokens", SPARK | TOKEN_FIGURES),
+        (
+            "skill",
+            COUNTS
+            | {
+                "window",
+                "skill_index",
+                "tier",
+                "delta_apg",
+                "per_boolean",
+                "per_boolean_counts",
+                "worst_pillar",
+                "sample_count",
+            },
+        ),
+        (
+            "insight/summary",
+            {"window", "apg_current", "apg_previous", "sample_count", "grade_distribution", "points"},
+        ),
+    ],
+)
+@pytest.mark.parametrize("worked", [False, True])
+async def test_the_fields_of_each_figure(house: House, api: Caller, path: str, fields: set[str], worked: bool) -> None:
+    """The same fields whether there is anything to show or not; the current week by default."""
+    if worked:
+        a_days_work(house)
+    answer = await api.get(f"{V3}/{path}")
+    assert answer.status == 200
+    assert set(answer.json) == fields
+    assert answer.json["window"] == "weekly"
+
+
+async def test_a_goal_reached(house: House, api: Caller) -> None:
+    """The figures of one day's work, seen through every window that holds it."""
+    a_days_work(house)
+    for window in ("daily", "weekly", "monthly"):
+        score = (await api.get(f"{V3}/score?window={window}")).json
+        assert (score["window"], score["svc_score"], score["letter_grade"]) == (window, 100.0, "A+")
+        assert (score["crushed_count"], score["total_count"]) == (1, 1)
+        assert (score["sparkline"], score["sparkline_counts"]) == ([0.0, 0.0, 0.0, 100.0], [0, 0, 0, 1])
+    speed = (await api.get(f"{V3}/speed")).json
+    assert (speed["cspw"], speed["delta_cspw"], speed["ttc_median_seconds"]) == (1, 1, 60.0)
+    tokens = (await api.get(f"{V3}/tokens")).json
+    assert tokens["breakdown"] == {"input": 100, "output": 20, "cache_read": 1000, "cache_write": 50}
+    skill = (await api.get(f"{V3}/skill")).json
+    assert set(skill["per_boolean"]) == BOOLEANS
+    assert set(skill["per_boolean_counts"]) == BOOLEANS
+    assert skill["delta_apg"] is None
+    summary = (await api.get(f"{V3}/insight/summary")).json
+    assert len(summary["points"]) == 4
+    assert set(summary["points"][0]) == {"period_start", "apg", "sample_count"}
+    assert set(summary["grade_distribution"][0]) == {"grade", "count"}
+
+
+async def test_windows_follow_the_profiles_zone(house: House, api: Caller) -> None:
+    """Nine o'clock on Monday in Greenwich is still Sunday in Honolulu: another day, another week."""
+    a_days_work(house)
+    for window in ("daily", "weekly"):
+        carry_out(house.directory, ChangeDeveloper(developer_id=ANA, timezone="UTC"))
+        assert (await api.get(f"{V3}/speed?window={window}")).json["sparkline"] == [0.0, 0.0, 0.0, 1.0]
+        carry_out(house.directory, ChangeDeveloper(developer_id=ANA, timezone="Pacific/Honolulu"))
+        assert (await api.get(f"{V3}/speed?window={window}")).json["sparkline"] == [0.0, 0.0, 1.0, 0.0]
+
+
+@pytest.mark.parametrize("path", WINDOWED)
+@pytest.mark.parametrize("window", ["yearly", "", "Weekly", "week", "daily,weekly"])
+async def test_an_unknown_window(api: Caller, path: str, window: str) -> None:
+    """400 that names the windows there are."""
+    answer = await api.get(f"{path}?window={window}")
+    assert answer.status == 400
+    assert "window must be one of daily, weekly, monthly" in answer.message
+
+
+@pytest.mark.parametrize("path", LISTS)
+@pytest.mark.parametrize("query", ["limit=x", "limit=1.5", "limit=", "limit=1e3", "offset=x", "limit=%D9%A3"])
+async def test_a_limit_that_is_no_integer(api: Caller, path: str, query: str) -> None:
+    """400 that names the parameter."""
+    answer = await api.get(f"{path}?{query}")
+    assert answer.status == 400
+    assert answer.message.startswith(f"{query.partition('=')[0]} must be an integer")
+
+
+@pytest.mark.parametrize("path", LISTS)
+@pytest.mark.parametrize(
+    "query", ["limit=-1", "limit=0", "limit=%2B5", "limit=100000000000000000000", "offset=-3", "unknown=1"]
+)
+async def test_limits_are_clamped(api: Caller, path: str, query: str) -> None:
+    """Whatever integer is asked for, some page is answered; unknown parameters are ignored."""
+    assert (await api.get(f"{path}?{query}")).json == []
+
+
+async def test_limits_and_offsets(house: House, intake: Caller) -> None:
+    """50 by default, at most 500, at least 1, newest first, and pages do not overlap."""
+    for number in range(60):
+        await intake.post("/v1/prompts", prompt(f"Goal {number}.", tool_session_id=f"s{number}"))
+        house.clock_us += SECOND
+    path = f"{V3}/realtime/sub-sessions"
+    sizes = {query: len((await intake.get(f"{path}?{query}")).json) for query in ("", "limit=-1", "limit=501")}
+    assert sizes == {"": 50, "limit=-1": 1, "limit=501": 60}
+    newest = (await intake.get(f"{path}?limit=2")).json
+    assert [row["agent_session_id"] for row in newest] == ["s59", "s58"]
+    next_page = (await intake.get(f"{path}?limit=2&offset=2")).json
+    assert [row["agent_session_id"] for row in next_page] == ["s57", "s56"]
+
+
+async def test_a_capture_shows_at_once(intake: Caller, api: Caller) -> None:
+    """The realtime snapshot, on both listeners, holds what was just acknowledged."""
+    await intake.post("/v1/prompts", prompt(tool_session_id="s1"))
+    (row,) = (await intake.get(f"{V3}/realtime/sub-sessions")).json
+    assert set(row) == ROW
+    assert (row["agent_session_id"], row["is_preview"], row["turns"]) == ("s1", True, 1)
+    assert (row["goal_complete"], row["crushed"], row["ended_at"]) == (None, None, None)
+    assert (await api.get(f"{V3}/realtime/sub-sessions")).json == [row]
+
+
+async def test_realtime_filters(house: House, intake: Caller) -> None:
+    """By start and by agent session, under both of its names; a plus need not be escaped."""
+    start_us = house.clock_us
+    for session in ("s1", "s2"):
+        await intake.post("/v1/prompts", prompt(f"Goal of {session}.", tool_session_id=session))
+        house.clock_us += HOUR
+    path = f"{V3}/realtime/sub-sessions"
+
+    async def sessions(query: str) -> list[str]:
+        return [row["agent_session_id"] for row in (await intake.get(f"{path}?{query}")).json]
+
+    assert await sessions("agent_session_id=s1") == ["s1"]
+    assert await sessions("claude_session_id=s2") == ["s2"]
+    assert await sessions("agent_session_id=none") == []
+    assert await sessions(f"from={iso(start_us + MINUTE)}") == ["s2"]
+    assert await sessions("from=2026-08-01T14:30:00%2B02:00") == ["s2"]
+    assert await sessions("from=2026-08-01T14:30:00+02:00") == ["s2"]
+    assert await sessions("from=2026-08-01") == ["s2", "s1"]
+    assert await sessions("from=2026-08-02") == []
+
+
+@pytest.mark.parametrize("value", ["", "noon", "2026-13-01", "1785585600", "2026-08-01T25:00:00Z", "9" * 5000])
+async def test_a_start_that_is_no_time(intake: Caller, value: str) -> None:
+    """400 that names the parameter and shows a good one."""
+    answer = await intake.get(f"{V3}/realtime/sub-sessions?from={value}")
+    assert answer.status == 400
+    assert answer.message.startswith("from must be an ISO 8601 time")
+
+
+async def test_rubric_items(house: House, api: Caller) -> None:
+    """One for each settled sub-session above the floor; booleans that do not apply are null."""
+    a_days_work(house)
+    (item,) = (await api.get(f"{V3}/insight/sessions")).json
+    assert set(item) == ITEM
+    assert set(item["applicability"]) == BOOLEANS
+    for name in BOOLEANS:
+        assert (item[name] is not None) == item["applicability"][name]
+    assert (item["judge_status"], item["title_source"]) == ("ok", "rubric")
+
+
+async def test_trivia(house: House, api: Caller) -> None:
+    """What fell below the floor in the window, and why."""
+    a_days_work(house)
+    (item,) = (await api.get(f"{V3}/trivia")).json
+    assert set(item) == {"score_v3_sub_session_id", "reason", "created_at", "title", "summary"}
+    assert (item["reason"], item["created_at"]) == ("too_few_turns", iso(MONDAY + 2 * HOUR))
+    house.clock_us += 7 * DAY
+    assert (await api.get(f"{V3}/trivia")).json == []
+
+
+@pytest.mark.parametrize("key", [BEN_KEY, EVE_KEY])
+async def test_nobody_else_sees_any_of_it(house: House, api: Caller, key: str) -> None:
+    """Neither a colleague nor another organization."""
+    a_days_work(house)
+    other = api.using(bearer(key))
+    for path in LISTS:
+        assert (await other.get(path)).json == []
+    assert (await other.get(f"{V3}/score")).json["total_count"] == 0
+
+
+@pytest.mark.parametrize("path", [*WINDOWED, *LISTS])
+async def test_views_that_are_not_ready(house: House, api: Caller, path: str) -> None:
+    """503 with Retry-After."""
+    house.refuses = "the views are being built"
+    answer = await api.get(path)
+    assert (answer.status, answer.headers["Retry-After"], answer.message) == (503, "5", "the views are being built")

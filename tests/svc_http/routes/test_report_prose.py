@@ -1,0 +1,172 @@
+"""A report's prose: asked of a real endpoint by figures alone, and shown where it is believed."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import trio
+from trio.testing import wait_all_tasks_blocked
+
+from aggregates.reports.events import ReportCompleted
+from projections.facts.reports import OpenReport
+from svc.jobs.reports import ReportProse
+from svc.llm import budget as bounds
+from svc.llm.budget import Budget
+from svc.llm.client import Endpoint, Gateway
+from svc.log.folder import FixedClock
+from svc_http.app import build_api
+from tests.support.facts import DAY, MINUTE, MONDAY, SECOND, Log, edit, request, shell
+from tests.support.model_server import ModelServer, Said, fails, model_server, says, wrote
+from tests.support.people import ANA_SCOPE
+from tests.svc_http.house import Caller, bearer
+from tests.svc_http.routes.test_reports import asked, record
+from tests.svc_http.workshop import Workshop
+
+MARK = "zqx"
+"""Stands in every text of the developer's, and in no word of ours."""
+
+
+class Press:
+    """A workshop whose reports get prose from an endpoint."""
+
+    def __init__(self, server: ModelServer, folder: Path) -> None:
+        self.server = server
+        self.shop = Workshop()
+        self.ana = Caller(build_api(self.shop), bearer())
+        self.tallied: list[str] = []
+        self.leaves = True
+        budget = Budget(folder / "spent.json", bounds.DAILY_TOKENS, FixedClock(20_000 * DAY).now_us)
+        self.gateway = Gateway(Endpoint(server.url, "m"), budget, lambda _id: self.leaves, self._count)
+        self.shop.write = ReportProse(self.gateway, self._count).write
+
+    def _count(self, kind: str, outcome: str, _tokens: int) -> None:
+        self.tallied.append(f"{kind} {outcome}")
+
+    async def report(self, **wanted: Any) -> Any:
+        """One that was asked for and made, in its exact shape."""
+        report_id = await asked(self.ana, period="weekly", date="2026-01-05", **wanted)
+        await self.shop.works()
+        return await record(self.ana, report_id)
+
+    @property
+    def told(self) -> Any:
+        """What the endpoint was told last."""
+        return self.server.received[-1].data
+
+
+@asynccontextmanager
+async def opened(folder: Path) -> AsyncIterator[Press]:
+    """A week of work of which every text bears the mark."""
+    with model_server() as server:
+        press = Press(server, folder)
+        log = Log(ANA_SCOPE)
+        for day in range(4):
+            at_us = MONDAY + day * DAY
+            log.prompt(f"{MARK}{day}", f"Fix the {MARK} crash in src/{MARK}{day}.py, add a test and run pytest", at_us)
+            log.records(f"{MARK}{day}", request(at_us + SECOND, model=f"{MARK}-model"), edit(at_us + 2 * SECOND))
+            log.records(f"{MARK}{day}", shell(at_us + MINUTE, f"pytest {MARK}"))
+        press.shop.has_seen(log)
+        press.shop.passes(MONDAY + 8 * DAY)
+        press.shop.clock_us = MONDAY + 9 * DAY
+        yield press
+        await press.gateway.close()
+
+
+async def test_prose_is_a_part_of_the_report(tmp_path: Path) -> None:
+    """It stands beside the sections; who wrote it, to which prompt text, and what that took, is in the fact."""
+    async with opened(tmp_path) as press:
+        press.server.answer = lambda asked: says({"narrative": f"You did {asked.data['figures'][COUNTED]} things."})
+        made = await press.report()
+        assert (made["narrative"], made["narrative_source"]) == ("You did 4 things.", "llm")
+        assert made["sections"]["score"]["total_count"] == 4
+        (fact,) = [event for event in press.shop.events if isinstance(event, ReportCompleted)]
+        assert fact.narrated_by is not None
+        assert msgspec.to_builtins(fact.narrated_by) == {
+            "model": "m",
+            "prompt_version": 1,
+            "input_tokens": 100,
+            "output_tokens": 20,
+        }
+        assert press.tallied == ["report ok"]
+
+
+COUNTED = "pieces_of_work_that_count"
+
+
+async def test_what_leaves_are_figures(tmp_path: Path) -> None:
+    """And names of habits: no text, id, name, path, model or time; the same figures as the sections show."""
+    async with opened(tmp_path) as press:
+        made = await press.report(language="ko")
+        (asked_once,) = press.server.received
+        everything = asked_once.raw + str(asked_once.headers)
+        for planted in (MARK, str(ANA_SCOPE.developer_id), str(ANA_SCOPE.organization_id), "2026", "src/", "Ana"):
+            assert planted not in everything, planted
+        assert set(press.told) == {"language", "period", "figures", "weakest_habits"}
+        assert (press.told["language"], press.told["period"]) == ("Korean", "week")
+        assert all(isinstance(value, int | float) for value in press.told["figures"].values())
+        assert press.told["figures"]["completion_rate_percent"] == made["sections"]["score"]["svc_score"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        says({"narrative": "You did 999 things."}),
+        says({"narrative": ""}),
+        says({"text": "You did 4 things."}),
+        wrote("not json"),
+        Said(b"<html>"),
+        fails(401),
+        fails(429),
+        fails(500),
+    ],
+)
+async def test_without_prose_a_report_is_as_it_was(tmp_path: Path, said: Said) -> None:
+    """Whatever goes wrong there, the report is made; a number that is none of the figures takes all of it away."""
+    async with opened(tmp_path) as press:
+        press.server.answers(said)
+        made = await press.report()
+        assert (made["status"], made["narrative"], made["narrative_source"]) == ("completed", None, None)
+        assert made["sections"]["score"]["total_count"] == 4
+        assert len(press.tallied) in (1, 2)
+
+
+async def test_an_organization_that_keeps_its_text_keeps_its_figures(tmp_path: Path) -> None:
+    """Nobody is asked."""
+    async with opened(tmp_path) as press:
+        press.leaves = False
+        made = await press.report()
+        assert (made["status"], made["narrative"]) == ("completed", None)
+        assert press.server.received == []
+
+
+async def test_whatever_breaks_in_prose_breaks_no_report(tmp_path: Path) -> None:
+    """Not even an error of our own."""
+
+    async def broken(_wanted: OpenReport, _sections: str) -> None:
+        raise AssertionError("a bug")
+
+    async with opened(tmp_path) as press:
+        press.shop.write = broken
+        assert (await press.report())["status"] == "completed"
+
+
+async def test_a_cancel_while_prose_is_written(tmp_path: Path) -> None:
+    """The job ends there and then, and nothing of it is kept."""
+
+    async def endless(_wanted: OpenReport, _sections: str) -> None:
+        await trio.sleep_forever()
+
+    async with opened(tmp_path) as press:
+        press.shop.write = endless
+        report_id = await asked(press.ana, period="weekly", date="2026-01-05")
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(press.shop.jobs.run)
+            await wait_all_tasks_blocked()
+            assert (await press.ana.post(f"/v1/score_v3/report/cancel/{report_id}", {})).status == 200
+            await wait_all_tasks_blocked()
+            nursery.cancel_scope.cancel()
+        assert (await record(press.ana, report_id))["status"] == "cancelled"
+        assert not any(isinstance(event, ReportCompleted) for event in press.shop.events)

@@ -1,0 +1,307 @@
+"""Reports by their routes: asked for, looked at, made, cancelled, deleted, and never at odds with the live pages."""
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import msgspec
+import pytest
+
+from aggregates.event import Words
+from aggregates.people.commands import ChangeDeveloper
+from aggregates.reports.events import ReportCompleted
+from svc_http.app import build_api
+from svc_http.routes.reports import WAITING_MAX
+from tests.support.demo import import_demo
+from tests.support.facts import DAY, HOUR
+from tests.support.people import ANA, ANA_SCOPE, BEN_KEY, EVE_KEY
+from tests.svc_http import report_shapes as shapes
+from tests.svc_http.house import DIGESTER, Caller, bearer
+from tests.svc_http.openapi.test_shapes import check
+from tests.svc_http.workshop import Workshop
+
+REPORT = "/v1/score_v3/report"
+FAILED = {
+    "status": "failed",
+    "error_code": "source_unavailable",
+    "error_message": "The report could not be generated. Please try again.",
+}
+
+
+@pytest.fixture
+def shop() -> Workshop:
+    """A service in memory, and who makes its reports."""
+    return Workshop()
+
+
+@pytest.fixture
+def ana(shop: Workshop) -> Caller:
+    """Ana at the private listener."""
+    return Caller(build_api(shop), bearer())
+
+
+async def worked(shop: Workshop, folder: Path) -> None:
+    """The demo's month of work, all of it settled."""
+    shop.clock_us += 20 * DAY
+    await import_demo(folder, shop.send, ANA_SCOPE, DIGESTER, shop.clock_us)
+    shop.passes(shop.clock_us + HOUR)
+
+
+async def asked(ana: Caller, **wanted: Any) -> str:
+    """The id of a report that was asked for."""
+    answer = await ana.post(f"{REPORT}/generate", wanted)
+    assert answer.status == 202, answer.body
+    started = check(answer.body, shapes.Started, "generate")
+    report_id: str = started.report_id
+    return report_id
+
+
+async def record(ana: Caller, report_id: str) -> Any:
+    """One report, in its exact shape."""
+    answer = await ana.get(f"{REPORT}/{report_id}")
+    assert answer.status == 200, answer.body
+    check(answer.body, shapes.Record, "record")
+    return answer.json
+
+
+async def state(ana: Caller, report_id: str) -> Any:
+    """How far it has come, in its exact shape."""
+    answer = await ana.get(f"{REPORT}/status/{report_id}")
+    check(answer.body, shapes.StatusShape, "status")
+    return answer.json
+
+
+async def test_from_asking_to_deleting(shop: Workshop, ana: Caller, tmp_path: Path) -> None:
+    """Queued, pending, completed, latest, in the history, deleted, and gone."""
+    await worked(shop, tmp_path)
+    assert (await ana.get(f"{REPORT}/pending")).json == {"report_id": None}
+    assert (await ana.get(REPORT)).status == 404
+    report_id = await asked(ana, period="monthly")
+    pending = (await ana.get(f"{REPORT}/pending")).json
+    assert pending == await state(ana, report_id)
+    assert (pending["report_id"], pending["status"], pending["error_code"]) == (report_id, "queued", None)
+    assert (await record(ana, report_id))["sections"] is None
+    assert (await ana.call("DELETE", f"{REPORT}/{report_id}")).status == 409
+    await shop.works()
+    made = await record(ana, report_id)
+    assert (made["status"], made["meta"]["rulesVersion"]) == ("completed", 1)
+    assert (await ana.get(f"{REPORT}/pending")).json == {"report_id": None}
+    latest = await ana.get(REPORT)
+    check(latest.body, shapes.Record, "latest")
+    assert latest.json == made
+    history = await ana.get(f"{REPORT}/history")
+    check(history.body, list[shapes.Listed], "history")
+    said = ("sections", "narrative", "narrative_source")
+    assert history.json == [{name: value for name, value in made.items() if name not in said}]
+    assert (await ana.call("DELETE", f"{REPORT}/{report_id}")).status == 204
+    for path in (f"{REPORT}/{report_id}", f"{REPORT}/status/{report_id}", REPORT):
+        assert (await ana.get(path)).status == 404
+    assert (await ana.get(f"{REPORT}/history")).json == []
+    assert (await ana.call("DELETE", f"{REPORT}/{report_id}")).status == 404
+    assert (await asked(ana, period="monthly")) != report_id
+
+
+LIVE = {
+    "score": "score?window={window}",
+    "speed": "speed?window={window}",
+    "tokens": "tokens?window={window}",
+    "skill": "skill?window={window}",
+    "integrity": "integrity?window={window}",
+    "trivia": "trivia?window={window}&limit=200",
+    "files": "files?{range}&limit=200",
+    "topPrompts": "prompts/top?{range}&limit=200",
+    "taskTime": "task-time?{range}&limit=200",
+    "modelTask": "model-task?{range}&limit=200",
+}
+
+
+@pytest.mark.parametrize("window", ["daily", "weekly", "monthly"])
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Seoul"])
+async def test_a_report_says_what_the_live_pages_say(
+    shop: Workshop, ana: Caller, tmp_path: Path, window: Any, zone: str
+) -> None:
+    """Every section, of the current window, against the page's own answer."""
+    await shop.administer(ChangeDeveloper(developer_id=ANA, timezone=zone))
+    await worked(shop, tmp_path)
+    today = (await ana.get("/v1/score_v3/today-summary")).json["date"]
+    report_id = await asked(ana, period=window, date=today)
+    await shop.works()
+    made = await record(ana, report_id)
+    said, meta = made["sections"], made["meta"]
+    echo = said["files"]["range"]
+    spans = {"window": window, "range": f"from_us={echo['fromUs']}&to_us={echo['toUs']}&timezone={zone}"}
+    for name, path in LIVE.items():
+        live = await ana.get(f"/v1/score_v3/{path.format(**spans)}")
+        assert said[name] == live.json, name
+    span = f"from={meta['periodStart']}&to={meta['periodEnd']}"
+    assert said["throttle"] == (await ana.get(f"/v1/intelligence/throttle?{span}")).json
+    usage = {name: value for name, value in said["modelUsage"].items() if name != "spending"}
+    assert usage == (await ana.get(f"/v1/intelligence/rightsizing?{span}")).json
+    if window == "monthly":
+        assert said["score"]["total_count"] > 3
+        assert said["coaching"]["items"]
+
+
+async def test_the_weakest_habits_come_with_a_prompt_that_missed_them(
+    shop: Workshop, ana: Caller, tmp_path: Path
+) -> None:
+    """In the language asked for; what was asked for is what the figures are about."""
+    await worked(shop, tmp_path)
+    english = await asked(ana, period="monthly", date="2026-08-01")
+    await shop.works()
+    korean = await asked(ana, period="monthly", date="2026-08-01", language="ko-KR")
+    await shop.works()
+    here, there = await record(ana, english), await record(ana, korean)
+    assert there["meta"]["language"] == "ko"
+    shares = here["sections"]["skill"]["per_boolean"]
+    for each, other in zip(here["sections"]["coaching"]["items"], there["sections"]["coaching"]["items"], strict=True):
+        assert each["share"] == shares[each["boolean"]] < 1
+        assert each["example"]["preview"]
+        assert each["habit"] != other["habit"]
+        assert {**each, "label": None, "habit": None} == {**other, "label": None, "habit": None}
+    listed = [each["share"] for each in here["sections"]["coaching"]["items"]]
+    assert listed == sorted(listed)
+
+
+async def test_an_empty_period_is_a_report_without_a_guess(shop: Workshop, ana: Caller) -> None:
+    """Counts of zero, nulls, and a sentence that there is not enough to say anything."""
+    report_id = await asked(ana)
+    await shop.works()
+    said = (await record(ana, report_id))["sections"]
+    assert (said["score"]["total_count"], said["score"]["letter_grade"]) == (0, "N/A")
+    assert said["skill"]["skill_index"] is None
+    assert said["coaching"]["items"] == []
+    assert said["coaching"]["note"].startswith("Not enough data")
+
+
+async def test_one_is_made_of_a_period_at_a_time(shop: Workshop, ana: Caller) -> None:
+    """The same period answers the same id until it is made; another period, and another person, have their own."""
+    first = await asked(ana, period="weekly")
+    assert await asked(ana, period="weekly", language="ko") == first
+    assert await asked(ana, period="daily") != first
+    assert await asked(ana.using(bearer(BEN_KEY)), period="weekly") != first
+    await shop.works()
+    assert await asked(ana, period="weekly") != first
+
+
+async def test_a_queued_report_can_be_cancelled(shop: Workshop, ana: Caller) -> None:
+    """Once and again; it is never made, and the period is free."""
+    report_id = await asked(ana)
+    for _ in range(2):
+        answer = await ana.call("POST", f"{REPORT}/cancel/{report_id}")
+        assert (answer.status, answer.json) == (200, {"report_id": report_id, "status": "cancelled"})
+    await shop.works()
+    assert (await record(ana, report_id))["sections"] is None
+    assert await asked(ana) != report_id
+
+
+async def test_cancelling_what_is_made_changes_nothing(shop: Workshop, ana: Caller) -> None:
+    """The answer is how it ended."""
+    report_id = await asked(ana)
+    await shop.works()
+    answer = await ana.call("POST", f"{REPORT}/cancel/{report_id}")
+    assert answer.json == {"report_id": report_id, "status": "completed"}
+
+
+@pytest.mark.parametrize("fault", ["archive", "file", "views"])
+async def test_a_source_that_cannot_be_read_is_said_and_then_it_works_again(
+    shop: Workshop, ana: Caller, fault: str
+) -> None:
+    """Exactly the failed shape, with nothing of what went wrong; once it is repaired, a new one is made."""
+    secret = "/var/lib/svc/archive: permission denied"
+    shop.archive_away = secret if fault == "archive" else None
+    shop.unreadable_files = 1 if fault == "file" else 0
+    shop.views_break = sqlite3.DatabaseError(secret) if fault == "views" else None
+    report_id = await asked(ana)
+    await shop.works()
+    answer = await ana.get(f"{REPORT}/status/{report_id}")
+    assert answer.json == {"report_id": report_id, **FAILED}
+    assert secret not in (await ana.get(f"{REPORT}/{report_id}")).body.decode()
+    shop.archive_away, shop.unreadable_files, shop.views_break = None, 0, None
+    again = await asked(ana)
+    assert again != report_id
+    await shop.works()
+    assert (await state(ana, again))["status"] == "completed"
+
+
+async def test_any_other_failure_is_only_said_to_be_one(shop: Workshop, ana: Caller) -> None:
+    """No code, the same safe sentence."""
+    shop.views_break = KeyError("a bug with a name in it")
+    report_id = await asked(ana)
+    await shop.works()
+    assert await state(ana, report_id) == {"report_id": report_id, **FAILED, "error_code": None}
+
+
+REFUSED = [
+    ({"period": "hourly"}, "period"),
+    ({"date": "yesterday"}, "$.date"),
+    ({"date": "2031-01-01"}, "$.date"),
+    ({"timezone": "Mars/Olympus"}, "$.timezone"),
+    ({"period": None}, "period"),
+    ([], "body"),
+    (b"{", "JSON"),
+]
+
+
+@pytest.mark.parametrize(("body", "named"), REFUSED)
+async def test_what_cannot_be_reported_on_is_refused_with_a_reason(ana: Caller, body: object, named: str) -> None:
+    """400, and nothing is queued."""
+    answer = await ana.post(f"{REPORT}/generate", body)
+    assert answer.status == 400
+    assert named in answer.message
+    assert (await ana.get(f"{REPORT}/pending")).json == {"report_id": None}
+
+
+async def test_everything_may_be_left_out(ana: Caller) -> None:
+    """Without a body: the last whole day, in the zone and language of the profile."""
+    answer = await ana.call("POST", f"{REPORT}/generate")
+    assert answer.status == 202
+    meta = (await record(ana, answer.json["report_id"]))["meta"]
+    assert meta == {
+        "period": "daily",
+        "periodStart": "2026-07-31T00:00:00Z",
+        "periodEnd": "2026-08-01T00:00:00Z",
+        "timezone": "UTC",
+        "language": "en",
+        "rulesVersion": None,
+    }
+
+
+async def test_nobody_sees_or_touches_another_ones_report(shop: Workshop, ana: Caller) -> None:
+    """A colleague and a stranger get 404, as for an id that never was."""
+    report_id = await asked(ana)
+    await shop.works()
+    for key in (BEN_KEY, EVE_KEY):
+        other = ana.using(bearer(key))
+        assert (await other.get(f"{REPORT}/history")).json == []
+        assert (await other.get(REPORT)).status == 404
+        for wanted in (report_id, str(uuid4()), "not-an-id"):
+            assert (await other.get(f"{REPORT}/{wanted}")).status == 404
+            assert (await other.get(f"{REPORT}/status/{wanted}")).status == 404
+            assert (await other.call("POST", f"{REPORT}/cancel/{wanted}")).status == 404
+            assert (await other.call("DELETE", f"{REPORT}/{wanted}")).status == 404
+    assert (await state(ana, report_id))["status"] == "completed"
+
+
+async def test_a_loop_that_asks_for_reports_is_stopped(shop: Workshop, ana: Caller) -> None:
+    """503 with Retry-After, until some are made."""
+    for day in range(WAITING_MAX):
+        await asked(ana, date=f"2026-{5 + day // 28:02}-{day % 28 + 1:02}")
+    answer = await ana.post(f"{REPORT}/generate", {})
+    assert (answer.status, answer.headers["Retry-After"]) == (503, "5")
+    await shop.works()
+    await asked(ana)
+
+
+async def test_words_leave_a_report_with_their_key(shop: Workshop, ana: Caller, tmp_path: Path) -> None:
+    """What is stored of a report is sealed whole: without the key it says nothing."""
+    await worked(shop, tmp_path)
+    report_id = await asked(ana, period="monthly")
+    await shop.works()
+    assert (await record(ana, report_id))["sections"]["topPrompts"]["items"]
+    shop.events = [
+        msgspec.structs.replace(event, sections=Words(None)) if isinstance(event, ReportCompleted) else event
+        for event in shop.events
+    ]
+    assert (await record(ana, report_id))["sections"] is None

@@ -1,0 +1,336 @@
+"""`POST /v1/prompts/response`: retries, conflicts, provenance, the canonical hash and the legacy selector."""
+
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+import pytest
+
+from aggregates.capture.events import PromptAnswered, ProvenanceFilled
+from aggregates.times import parse_instant
+from tests.support.people import BEN_KEY
+from tests.svc_http.house import Caller, House, bearer, prompt
+
+UNKNOWN = "00000000-0000-4000-8000-000000000000"
+RESPONSE = "/v1/prompts/response"
+LEGACY_END_US = parse_instant("2026-08-16T00:00:00Z")
+
+
+def answered(house: House) -> list[PromptAnswered]:
+    """The responses that were kept."""
+    return [event for event in house.events if isinstance(event, PromptAnswered)]
+
+
+async def capture(intake: Caller, text: str = "Add a test.", session: str = "session-1") -> str:
+    """A prompt, and its id."""
+    answer = await intake.post("/v1/prompts", prompt(text, tool_session_id=session))
+    assert answer.status == 201
+    prompt_id = answer.json["id"]
+    assert isinstance(prompt_id, str)
+    return prompt_id
+
+
+def response(prompt_id: str, text: str = "Done.", operation: str = "op-1", **fields: object) -> dict[str, Any]:
+    """The body of a response."""
+    return {"prompt_id": prompt_id, "response_operation_id": operation, "response_text": text, **fields}
+
+
+async def test_a_response_is_captured(house: House, intake: Caller) -> None:
+    """204 without a body; every field is kept."""
+    prompt_id = await capture(intake)
+    fields: dict[str, Any] = {
+        "responded_at": "2026-08-01T12:00:10Z",
+        "elapsed_ms": 1234.4,
+        "input_tokens": 10,
+        "output_tokens": 20,
+        "cache_read_tokens": 30,
+        "cache_creation_tokens": 40,
+        "model": "claude-sonnet-4-5",
+        "cost_usd": 0.0125,
+        "cost_catalog_revision": 7,
+        "cost_kind": "public_list_price_estimate",
+    }
+    answer = await intake.post(RESPONSE, response(prompt_id, **fields))
+    assert (answer.status, answer.body) == (204, b"")
+    (event,) = answered(house)
+    assert event.responded_at_us == 1_785_585_610_000_000
+    assert (event.elapsed_ms, event.model, event.cost_usd_nano) == (1234, "claude-sonnet-4-5", 12_500_000)
+    counts = (event.input_tokens, event.output_tokens, event.cache_read_tokens, event.cache_creation_tokens)
+    assert counts == (10, 20, 30, 40)
+    assert (event.cost_catalog_revision, event.cost_kind) == (7, "public_list_price_estimate")
+
+
+async def test_an_identical_retry(house: House, intake: Caller) -> None:
+    """204 again, and nothing is stored twice; absent and null are the same, as are 5 and 5.0."""
+    prompt_id = await capture(intake)
+    await intake.post(RESPONSE, response(prompt_id, elapsed_ms=5))
+    again = await intake.post(RESPONSE, response(prompt_id, elapsed_ms=5.0, model=None))
+    assert again.status == 204
+    assert len(answered(house)) == 1
+
+
+async def test_the_same_content_under_a_new_operation(house: House, intake: Caller) -> None:
+    """An idempotent no-op as well: what counts is the content."""
+    prompt_id = await capture(intake)
+    await intake.post(RESPONSE, response(prompt_id))
+    assert (await intake.post(RESPONSE, response(prompt_id, operation="op-2"))).status == 204
+    assert len(answered(house)) == 1
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"response_text": "Something else."},
+        {"response_text": None},
+        {"elapsed_ms": 6},
+        {"input_tokens": 1},
+        {"output_tokens": 1},
+        {"cache_read_tokens": 1},
+        {"cache_creation_tokens": 1},
+        {"model": "another"},
+        {"cost_usd": 1},
+    ],
+)
+async def test_different_content_for_an_answered_prompt(house: House, intake: Caller, changed: Any) -> None:
+    """409: the text and each of the seven managed fields belong to the content."""
+    prompt_id = await capture(intake)
+    body = response(prompt_id, elapsed_ms=5)
+    await intake.post(RESPONSE, body)
+    for operation in ("op-1", "op-2"):
+        answer = await intake.post(RESPONSE, body | changed | {"response_operation_id": operation})
+        assert answer.status == 409
+        assert prompt_id in answer.message
+    assert len(answered(house)) == 1
+
+
+async def test_an_operation_id_of_another_prompt(house: House, intake: Caller) -> None:
+    """409: an operation belongs to one prompt for ever."""
+    first, second = await capture(intake, "One."), await capture(intake, "Two.")
+    await intake.post(RESPONSE, response(first))
+    answer = await intake.post(RESPONSE, response(second))
+    assert answer.status == 409
+    assert "response_operation_id" in answer.message
+    assert len(answered(house)) == 1
+
+
+async def test_provenance_is_filled_by_a_later_retry(house: House, intake: Caller) -> None:
+    """What was missing is taken; what is there already stays, and both are 204."""
+    prompt_id = await capture(intake)
+    await intake.post(RESPONSE, response(prompt_id, cost_usd=1))
+    for kind in ("reported", "public_list_price_estimate"):
+        assert (await intake.post(RESPONSE, response(prompt_id, cost_usd=1, cost_kind=kind))).status == 204
+    (filled,) = [event for event in house.events if isinstance(event, ProvenanceFilled)]
+    assert filled.cost_kind == "reported"
+
+
+async def test_an_unknown_prompt(house: House, intake: Caller) -> None:
+    """404."""
+    answer = await intake.post(RESPONSE, response(UNKNOWN))
+    assert answer.status == 404
+    assert UNKNOWN in answer.message
+
+
+async def test_a_prompt_of_another_developer(house: House, intake: Caller) -> None:
+    """404, just as if it were not there."""
+    prompt_id = await capture(intake)
+    answer = await intake.using(bearer(BEN_KEY)).post(RESPONSE, response(prompt_id))
+    assert answer.status == 404
+    assert answered(house) == []
+
+
+CONTENT = {
+    "response_text": 'Done: "x" < ü 😀 \n',
+    "elapsed_ms": 1200,
+    "input_tokens": 10,
+    "output_tokens": None,
+    "cache_read_tokens": 0,
+    "cache_creation_tokens": None,
+    "model": "claude-sonnet-4-5",
+    "cost_usd": 0.000001,
+}
+CANONICAL = (
+    '{"cache_creation_tokens":null,"cache_read_tokens":0,"cost_usd":0.000001,"elapsed_ms":1200,"input_tokens":10,'
+    '"model":"claude-sonnet-4-5","output_tokens":null,"response_text":"Done: \\"x\\" < ü 😀 \\n"}'
+)
+"""Written by hand from RFC 8785: keys sorted, no spaces, numbers as JavaScript prints them."""
+
+
+async def test_the_canonical_hash(house: House, intake: Caller) -> None:
+    """A hash that fits is accepted, also where null fields were left out."""
+    prompt_id = await capture(intake)
+    digest = sha256(CANONICAL.encode()).hexdigest()
+    sent = {name: value for name, value in CONTENT.items() if value is not None}
+    answer = await intake.post(RESPONSE, response(prompt_id, response_content_hash=digest) | sent)
+    assert answer.status == 204
+    assert len(answered(house)) == 1
+
+
+async def test_a_hash_of_something_else(house: House, intake: Caller) -> None:
+    """400, and nothing is stored."""
+    prompt_id = await capture(intake)
+    answer = await intake.post(RESPONSE, response(prompt_id, response_content_hash="0" * 64))
+    assert answer.status == 400
+    assert "response_content_hash" in answer.message
+    assert answered(house) == []
+
+
+BAD_FIELDS: list[tuple[str, object]] = [
+    ("prompt_id", "1"),
+    ("prompt_id", 1),
+    ("response_operation_id", None),
+    ("response_operation_id", ""),
+    ("response_operation_id", "o" * 129),
+    ("response_operation_id", 7),
+    ("response_text", 5),
+    ("response_text", "a\0b"),
+    ("elapsed_ms", -1),
+    ("elapsed_ms", "5"),
+    ("input_tokens", -1),
+    ("input_tokens", 1.5),
+    ("input_tokens", True),
+    ("input_tokens", 2**53),
+    ("output_tokens", -1),
+    ("cache_read_tokens", -1),
+    ("cache_creation_tokens", -1),
+    ("model", 4),
+    ("cost_usd", -0.1),
+    ("cost_usd", "free"),
+    ("cost_usd", 1e300),
+    ("cost_catalog_revision", "a"),
+    ("cost_kind", "guessed"),
+    ("responded_at", "yesterday"),
+    ("response_content_hash", "abc"),
+]
+
+
+@pytest.mark.parametrize(("field", "value"), BAD_FIELDS)
+async def test_bad_input_is_refused(house: House, intake: Caller, field: str, value: object) -> None:
+    """400 that names the field; nothing is stored."""
+    prompt_id = await capture(intake)
+    answer = await intake.post(RESPONSE, response(prompt_id) | {field: value})
+    assert answer.status == 400
+    assert field in answer.message
+    assert answered(house) == []
+
+
+async def test_nothing_is_selected(intake: Caller) -> None:
+    """400 that says what to send."""
+    answer = await intake.post(RESPONSE, {"response_operation_id": "op", "response_text": "x"})
+    assert answer.status == 400
+    assert "prompt_id" in answer.message
+
+
+# --- the legacy selector ----------------------------------------------------------------------------------------
+
+
+def legacy(text: str = "Done.", **fields: object) -> dict[str, Any]:
+    """A response that names its session only."""
+    return {"tool_session_id": "session-1", "response_text": text, **fields}
+
+
+async def test_the_latest_prompt_without_a_response(house: House, intake: Caller) -> None:
+    """An old plugin means the turn that just ended."""
+    first = await capture(intake, "One.")
+    house.clock_us += 1_000_000
+    second = await capture(intake, "Two.")
+    await intake.post(RESPONSE, legacy("Two is done."))
+    await intake.post(RESPONSE, legacy("One is done."))
+    assert [str(event.prompt_id) for event in answered(house)] == [second, first]
+
+
+async def test_a_legacy_retry_is_matched_by_its_content(house: House, intake: Caller) -> None:
+    """Sent again, it does not answer an older prompt."""
+    await capture(intake, "One.")
+    house.clock_us += 1_000_000
+    await capture(intake, "Two.")
+    for _ in range(2):
+        assert (await intake.post(RESPONSE, legacy())).status == 204
+    assert len(answered(house)) == 1
+
+
+async def test_a_legacy_retry_is_matched_by_its_operation_first(house: House, intake: Caller) -> None:
+    """Where a later prompt got the same answer, the operation says which one is meant."""
+    await capture(intake, "One.")
+    await intake.post(RESPONSE, legacy(response_operation_id="op-1"))
+    house.clock_us += 1_000_000
+    await intake.post(RESPONSE, response(await capture(intake, "Two."), operation="op-2"))
+    assert (await intake.post(RESPONSE, legacy(response_operation_id="op-1"))).status == 204
+    assert len(answered(house)) == 2
+
+
+async def test_a_legacy_operation_with_other_content(house: House, intake: Caller) -> None:
+    """409, not a response to some other prompt, and not 404."""
+    await capture(intake)
+    await intake.post(RESPONSE, legacy(response_operation_id="op"))
+    for _ in range(2):
+        answer = await intake.post(RESPONSE, legacy("Other.", response_operation_id="op"))
+        assert answer.status == 409
+        await capture(intake, "Two.")
+    assert len(answered(house)) == 1
+
+
+async def test_a_legacy_session_without_an_open_prompt(house: House, intake: Caller) -> None:
+    """404, for a session of another developer too."""
+    assert (await intake.post(RESPONSE, legacy())).status == 404
+    await capture(intake)
+    assert (await intake.using(bearer(BEN_KEY)).post(RESPONSE, legacy())).status == 404
+    assert answered(house) == []
+
+
+VERSIONS = [
+    (None, 204),
+    ("0.5.0", 204),
+    ("0.4.99", 204),
+    ("v0.5.0", 204),
+    ("0.5", 204),
+    ("0.5.1-rc.1", 204),
+    ("0.5.1", 400),
+    ("0.5.10", 400),
+    ("0.10.0", 400),
+    ("1.0.0", 400),
+    ("new", 400),
+]
+
+
+@pytest.mark.parametrize(("version", "status"), VERSIONS)
+@pytest.mark.parametrize("place", ["header", "body"])
+async def test_the_legacy_selector_is_for_old_plugins(
+    house: House, intake: Caller, version: str | None, status: int, place: str
+) -> None:
+    """Below 0.5.1, from the header of any product or from the body; absent counts as below."""
+    await capture(intake)
+    headers = {"X-Any-Product-Plugin-Version": version} if version and place == "header" else {}
+    fields = {"plugin_version": version} if version and place == "body" else {}
+    answer = await intake.post(RESPONSE, legacy(**fields), headers)
+    assert answer.status == status
+    if status == 400:
+        assert "0.5.1" in answer.message
+    assert len(answered(house)) == (status == 204)
+
+
+@pytest.mark.parametrize(("receipt_us", "status"), [(LEGACY_END_US - 1, 204), (LEGACY_END_US, 400)])
+async def test_the_legacy_selector_ends(house: House, intake: Caller, receipt_us: int, status: int) -> None:
+    """By the server's own clock, whatever time the client claims."""
+    await capture(intake)
+    house.clock_us = receipt_us
+    answer = await intake.post(RESPONSE, legacy(responded_at="2026-08-01T00:00:00Z"))
+    assert answer.status == status
+    if status == 400:
+        assert "2026-08-16" in answer.message
+
+
+async def test_an_id_selects_at_any_time_and_version(house: House, intake: Caller) -> None:
+    """The limits are the legacy selector's only."""
+    prompt_id = await capture(intake)
+    house.clock_us = LEGACY_END_US
+    headers = {"X-Any-Plugin-Version": "9.0.0"}
+    assert (await intake.post(RESPONSE, response(prompt_id, tool_session_id="session-1"), headers)).status == 204
+
+
+async def test_a_lone_surrogate(house: House, intake: Caller) -> None:
+    """400 that names the field."""
+    prompt_id = await capture(intake)
+    body = msgspec.json.encode(response(prompt_id, "@")).replace(b"@", b"\\udc00")
+    answer = await intake.post(RESPONSE, body)
+    assert answer.status == 400
+    assert "response_text" in answer.message

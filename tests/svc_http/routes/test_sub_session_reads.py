@@ -1,0 +1,232 @@
+"""One sub-session by itself, and its prompts: what is shown, under which ids, and to whom."""
+
+import pytest
+
+from aggregates.times import iso
+from projections.sub_sessions import detail as prompt_rows
+from tests.support.facts import HOUR, MINUTE, MONDAY, SECOND, Log, edit, request, shell
+from tests.support.people import ANA_SCOPE, BEN_KEY, EVE_KEY
+from tests.svc_http.house import Caller, House, bearer, prompt
+from tests.svc_http.routes.test_reads import ASK, BOOLEANS, V3, a_days_work
+
+ROW = BOOLEANS | {
+    "score_v3_sub_session_id", "agent_session_id", "title", "intent_class", "started_at", "ended_at",
+    "duration_seconds", "turns", "total_tokens", "cost_usd", "goal_complete", "outcome_confidence", "rework",
+    "rework_of", "crushed", "letter_grade", "unpriced_requests", "lower_bound_requests",
+}  # fmt: skip
+DETAIL = ROW | {
+    "summary", "title_source", "floor", "agent_session_ids", "files", "models", "is_preview", "judge_status",
+}  # fmt: skip
+PROMPT = {
+    "prompt_id", "score_v3_sub_session_id", "submitted_at", "prompt_text", "response_text", "elapsed_ms", "tokens",
+    "model", "cost_usd", "unpriced_requests", "judge_status", "rubric", "standing_score",
+}  # fmt: skip
+UNKNOWN_IDS = ["00000000-0000-4000-8000-000000000000", "1", "%F0%9F%98%80", "x" * 300]
+
+
+async def newest(api: Caller) -> str:
+    """The id of the sub-session that started last."""
+    row = (await api.get(f"{V3}/realtime/sub-sessions?limit=1")).json[0]
+    name = row["score_v3_sub_session_id"]
+    assert isinstance(name, str)
+    return name
+
+
+async def test_the_scored_sub_sessions_of_a_window(house: House, api: Caller) -> None:
+    """One row for each that qualifies, as many as the completion rate counts; trivia is no row."""
+    a_days_work(house)
+    (row,) = (await api.get(f"{V3}/speed/sessions")).json
+    assert set(row) == ROW
+    score = (await api.get(f"{V3}/score")).json
+    assert (score["total_count"], score["crushed_count"]) == (1, 1)
+    assert (row["agent_session_id"], row["turns"], row["duration_seconds"]) == ("a", 1, 60.0)
+    assert (row["goal_complete"], row["rework"], row["rework_of"], row["crushed"]) == (True, False, None, True)
+    assert (row["total_tokens"], row["cost_usd"], row["unpriced_requests"]) == (1170, 0.01, 0)
+    assert 0 <= row["outcome_confidence"] <= 1
+    house.clock_us += 7 * 24 * HOUR
+    assert (await api.get(f"{V3}/speed/sessions")).json == []
+
+
+async def test_a_sub_session_in_full(house: House, api: Caller) -> None:
+    """The row, and what it consists of."""
+    a_days_work(house)
+    (row,) = (await api.get(f"{V3}/speed/sessions")).json
+    shown = (await api.get(f"{V3}/sub-sessions/{row['score_v3_sub_session_id']}")).json
+    assert set(shown) == DETAIL
+    assert {name: shown[name] for name in ROW} == row
+    assert shown["floor"] == {"passed": True, "turns": 1, "lines": 13, "mutating_calls": 1, "reason": None}
+    assert shown["files"] == [{"path": "src/parser.py", "edits": 1, "lines_added": 12, "lines_removed": 1}]
+    assert shown["models"] == [
+        {
+            "model": "claude-sonnet-4-5",
+            "requests": 1,
+            "total_tokens": 1170,
+            "cost_usd": 0.01,
+            "unpriced_requests": 0,
+        }
+    ]
+    assert (shown["agent_session_ids"], shown["title_source"], shown["is_preview"]) == (["a"], "rubric", False)
+
+
+async def test_an_open_one_has_no_verdict_yet(intake: Caller, api: Caller) -> None:
+    """What is judged at settling, and what nobody told, is null."""
+    await intake.post("/v1/prompts", prompt(ASK))
+    shown = (await api.get(f"{V3}/sub-sessions/{await newest(api)}")).json
+    assert set(shown) == DETAIL
+    for name in ("ended_at", "duration_seconds", "goal_complete", "outcome_confidence", "rework", "rework_of"):
+        assert shown[name] is None, name
+    assert (shown["crushed"], shown["total_tokens"], shown["cost_usd"]) == (None, None, None)
+    assert (shown["is_preview"], shown["title_source"]) == (True, "heuristic")
+    assert (shown["files"], shown["models"]) == ([], [])
+    assert shown["floor"]["reason"] == "too_few_turns"
+
+
+async def test_an_edit_without_its_lines(house: House, api: Caller) -> None:
+    """How much it changed is unknown, not nothing."""
+    log = Log(ANA_SCOPE)
+    log.prompt("a", ASK, MONDAY)
+    log.records("a", edit(MONDAY + SECOND, added=0, lines_removed=0))
+    house.has_seen(log)
+    (file,) = (await api.get(f"{V3}/sub-sessions/{await newest(api)}")).json["files"]
+    assert (file["edits"], file["lines_added"], file["lines_removed"]) == (1, None, None)
+
+
+# --- prompts --------------------------------------------------------------------------------------------------
+
+
+async def test_the_prompts_of_a_sub_session(house: House, intake: Caller, api: Caller) -> None:
+    """In time order, with their answers, figures and own rubrics; by the id that the capture was answered with."""
+    sent = await intake.post("/v1/prompts", prompt(ASK, tool_session_id="s1"))
+    house.clock_us += MINUTE
+    usage = {"model": "claude-sonnet-4-5", "input_tokens": 10, "output_tokens": 5, "cost_usd": 0.25, "elapsed_ms": 700}
+    answer = {"prompt_id": sent.json["id"], "response_operation_id": "op-1", "response_text": "Fixed; pytest passes."}
+    assert (await intake.post("/v1/prompts/response", answer | usage)).status == 204
+    await intake.post("/v1/prompts", prompt("ok", tool_session_id="s1"))
+    name = await newest(api)
+    first, second = (await api.get(f"{V3}/sub-sessions/{name}/prompts")).json
+    assert set(first) == set(second) == PROMPT
+    assert (first["prompt_id"], first["score_v3_sub_session_id"]) == (sent.json["id"], name)
+    assert (first["prompt_text"], first["response_text"]) == (ASK, "Fixed; pytest passes.")
+    assert (first["elapsed_ms"], first["tokens"], first["model"], first["cost_usd"]) == (
+        700,
+        15,
+        "claude-sonnet-4-5",
+        0.25,
+    )
+    assert set(first["rubric"]) == BOOLEANS | {
+        "intent_class", "confidence", "score", "letter_grade", "applicability", "judge_status", "judge",
+    }  # fmt: skip
+    assert (first["judge_status"], first["rubric"]["judge"]) == ("ok", "embedded/1")
+    assert first["standing_score"] == first["rubric"]["score"]
+    assert (second["prompt_text"], second["judge_status"], second["rubric"]) == ("ok", "skipped", None)
+    assert (second["standing_score"], second["tokens"], second["model"], second["cost_usd"]) == (None,) * 4
+    assert second["submitted_at"] == iso(house.clock_us)
+
+
+async def test_an_answer_that_telemetry_told(house: House, api: Caller) -> None:
+    """Its words lie among those of the export."""
+    log = Log(ANA_SCOPE)
+    log.claim("a")
+    log.records(
+        "a",
+        {"kind": "prompt", "at_us": MONDAY, "text": ASK},
+        request(MONDAY + SECOND),
+        {"kind": "response", "at_us": MONDAY + 2 * SECOND, "text": "Fixed; pytest passes."},
+    )
+    house.has_seen(log)
+    (row,) = (await api.get(f"{V3}/sub-sessions/{await newest(api)}/prompts")).json
+    assert (row["prompt_text"], row["response_text"]) == (ASK, "Fixed; pytest passes.")
+    assert (row["tokens"], row["cost_usd"]) == (120, 0.01)
+
+
+async def test_pages_of_prompts(house: House, api: Caller) -> None:
+    """With limit and offset; both paths are one route."""
+    log = Log(ANA_SCOPE)
+    texts = [f"Also rename the function parse_{word} in src/parser.py." for word in ("one", "two", "three")]
+    for number, text in enumerate(texts):
+        log.prompt("a", text, MONDAY + number * MINUTE)
+        log.records("a", edit(MONDAY + number * MINUTE + SECOND, path="src/parser.py"))
+    house.has_seen(log)
+    name = await newest(api)
+    for path in (f"{V3}/sub-sessions/{name}/prompts", f"{V3}/sessions/{name}/prompts"):
+        assert [row["prompt_text"] for row in (await api.get(path)).json] == texts
+        assert [row["prompt_text"] for row in (await api.get(f"{path}?limit=1&offset=1")).json] == texts[1:2]
+        assert (await api.get(f"{path}?offset=3")).json == []
+        assert (await api.get(f"{path}?limit=x")).status == 400
+
+
+async def test_a_page_of_very_long_texts_ends_early(house: House, api: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After the prompt that fills it; the next page goes on from there."""
+    log = Log(ANA_SCOPE)
+    for number in range(3):
+        log.prompt("a", f"Also rename the function parse_{number} in src/parser.py.", MONDAY + number * MINUTE)
+    house.has_seen(log)
+    monkeypatch.setattr(prompt_rows, "PAGE_CHARS_MAX", 60)
+    path = f"{V3}/sub-sessions/{await newest(api)}/prompts"
+    assert [len((await api.get(f"{path}?offset={offset}")).json) for offset in (0, 2, 3)] == [2, 1, 0]
+
+
+# --- ids ------------------------------------------------------------------------------------------------------
+
+
+async def test_a_former_id_leads_to_the_sub_session_that_holds_its_turn(house: House, api: Caller) -> None:
+    """A capture that came late opens the sub-session instead; answers carry the present id."""
+    log = Log(ANA_SCOPE)
+    log.prompt("a", ASK, MONDAY + MINUTE)
+    house.has_seen(log)
+    former = await newest(api)
+    late = Log(ANA_SCOPE)
+    late.prompt("a", "Look at src/parser.py first.", MONDAY)
+    house.has_seen(late)
+    present = await newest(api)
+    assert present != former
+    for path in ("", "/prompts", "/explain"):
+        shown = await api.get(f"{V3}/sub-sessions/{former}{path}")
+        assert shown.status == 200
+        found = shown.json[0] if path == "/prompts" else shown.json
+        assert found["score_v3_sub_session_id"] == present
+
+
+@pytest.mark.parametrize("path", ["", "/prompts", "/explain"])
+@pytest.mark.parametrize("wanted", UNKNOWN_IDS)
+async def test_an_unknown_id(api: Caller, path: str, wanted: str) -> None:
+    """404, whether it could be an id or not."""
+    answer = await api.get(f"{V3}/sub-sessions/{wanted}{path}")
+    assert (answer.status, "sub-session" in answer.message) == (404, True)
+
+
+@pytest.mark.parametrize("path", ["", "/prompts", "/explain"])
+@pytest.mark.parametrize("key", [BEN_KEY, EVE_KEY])
+async def test_a_sub_session_of_another_developer(house: House, api: Caller, key: str, path: str) -> None:
+    """404: neither a colleague nor another organization learns that it is there."""
+    a_days_work(house)
+    name = await newest(api)
+    assert (await api.get(f"{V3}/sub-sessions/{name}{path}")).status == 200
+    answer = await api.using(bearer(key)).get(f"{V3}/sub-sessions/{name}{path}")
+    assert (answer.status, answer.message) == (404, f"no sub-session {name} of yours")
+
+
+# --- ranges ---------------------------------------------------------------------------------------------------
+
+
+async def test_rubric_rows_of_a_range(house: House, api: Caller) -> None:
+    """By start, half-open, days of the profile's zone; the last four weeks by default."""
+    a_days_work(house)
+    (item,) = (await api.get(f"{V3}/insight/sessions")).json
+    path = f"{V3}/insight/rubric"
+    assert (await api.get(path)).json == [item]
+    assert (await api.get(f"{path}?from=2026-01-05&to=2026-01-05")).json == [item]
+    assert (await api.get(f"{path}?from={iso(MONDAY)}&to={iso(MONDAY + 1)}")).json == [item]
+    assert (await api.get(f"{path}?from=2026-01-01&to={iso(MONDAY)}")).json == []
+    assert (await api.get(f"{path}?from=2026-01-01")).status == 400
+    house.clock_us += 28 * 24 * HOUR
+    assert (await api.get(path)).json == []
+
+
+async def test_a_check_that_ran_is_no_file(house: House, api: Caller) -> None:
+    """Only what a tool touched is."""
+    log = Log(ANA_SCOPE)
+    log.prompt("a", ASK, MONDAY)
+    log.records("a", shell(MONDAY + SECOND, "pytest -q"))
+    house.has_seen(log)
+    assert (await api.get(f"{V3}/sub-sessions/{await newest(api)}")).json["files"] == []

@@ -1,0 +1,263 @@
+"""`/v1/team/cost`: members only, exact where everything was read, and open about what was not."""
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from aggregates.event import Scope
+from aggregates.people.commands import AddTeamMember, CreateTeam, EndTeam, RemoveTeamMember
+from aggregates.people.decide import PeopleRefused
+from projections.prices.spending import Coverage
+from tests.support.facts import DAY, HOUR, MINUTE, Log, request
+from tests.support.log import named
+from tests.support.people import ACME, ANA, ANA_SCOPE, BEN, BEN_KEY, EVE_KEY, NOW_US, OTHER, carry_out
+from tests.svc_http.house import Caller, House, bearer
+
+TEAM, EVES_TEAM = named("core"), named("eves")
+BEN_SCOPE = Scope(ACME, BEN)
+MIDNIGHT = NOW_US - 12 * HOUR  # it is Saturday noon
+COST = f"/v1/team/cost?team_id={TEAM}"
+CENT = 10_000_000
+FIELDS = {
+    "isPartial", "prevIsPartial", "readCoverage", "prevReadCoverage", "costRankingAvailable", "rollup", "members",
+    "pricingCoverage", "prevCostUsd",
+}  # fmt: skip
+ROLLUP = {
+    "costUsd", "lowerBoundCostUsd", "inputTokens", "outputTokens", "cacheReadTokens", "cacheCreationTokens",
+    "requestCount", "unmeasuredRequests", "isEstimate",
+}  # fmt: skip
+MEMBER = {"developerId", "displayName", "costUsd", "totalTokens", "requestCount", "share"}
+COVERAGE = {"reason", "readBatches", "droppedFiles", "unreadableFiles"}
+PRICING = {"pricedRequests", "unpricedRequests", "lowerBoundRequests", "ratio"}
+
+
+@pytest.fixture(autouse=True)
+def _teams(house: House) -> None:
+    """Ana and Ben are in Core since a month ago; Eve has a team in another organization."""
+    since_us = NOW_US - 30 * DAY
+    for command in (
+        CreateTeam(team_id=TEAM, organization_id=ACME, name="Core"),
+        CreateTeam(team_id=EVES_TEAM, organization_id=OTHER, name="Eve's"),
+        AddTeamMember(team_membership_id=named("ana in core"), team_id=TEAM, developer_id=ANA),
+        AddTeamMember(team_membership_id=named("ben in core"), team_id=TEAM, developer_id=BEN),
+    ):
+        assert not isinstance(carry_out(house.directory, command, since_us), PeopleRefused)
+
+
+def spends(house: House, scope: Scope, at_us: int, **fields: Any) -> None:
+    """A prompt, answered by one request for a cent."""
+    log = Log(scope)
+    log.now_us = at_us
+    session = f"{scope.developer_id}-{at_us}"
+    log.prompt(session, "Fix src/parser.py and run pytest", at_us)
+    log.records(session, request(at_us + MINUTE, **fields))
+    house.has_seen(log)
+
+
+async def test_what_a_team_spent(house: House, api: Caller) -> None:
+    """The exact shape; the dearest member first."""
+    spends(house, ANA_SCOPE, NOW_US - DAY)
+    spends(house, BEN_SCOPE, NOW_US - 2 * DAY, cost_usd_nano=3 * CENT)
+    spends(house, ANA_SCOPE, NOW_US - 7 * DAY, cost_usd_nano=8 * CENT)
+    found = (await api.get(COST)).json
+    assert set(found) == FIELDS
+    assert found["rollup"] == {
+        "costUsd": 0.04,
+        "lowerBoundCostUsd": None,
+        "inputTokens": 200,
+        "outputTokens": 40,
+        "cacheReadTokens": 0,
+        "cacheCreationTokens": 0,
+        "requestCount": 2,
+        "unmeasuredRequests": 0,
+        "isEstimate": True,
+    }
+    assert found["members"] == [
+        {
+            "developerId": str(BEN),
+            "displayName": "Ben",
+            "costUsd": 0.03,
+            "totalTokens": 120,
+            "requestCount": 1,
+            "share": 0.75,
+        },
+        {
+            "developerId": str(ANA),
+            "displayName": "Ana",
+            "costUsd": 0.01,
+            "totalTokens": 120,
+            "requestCount": 1,
+            "share": 0.25,
+        },
+    ]
+    assert (found["isPartial"], found["prevIsPartial"], found["costRankingAvailable"]) == (False, False, True)
+    assert found["prevCostUsd"] == 0.08
+    assert found["readCoverage"] == {"reason": "complete", "readBatches": 0, "droppedFiles": 0, "unreadableFiles": 0}
+    assert found["pricingCoverage"] == {
+        "pricedRequests": 2,
+        "unpricedRequests": 0,
+        "lowerBoundRequests": 0,
+        "ratio": 1.0,
+    }
+
+
+async def test_a_team_that_did_nothing(api: Caller) -> None:
+    """Complete and empty: exact zeros, and the same fields."""
+    found = (await api.get(COST)).json
+    assert (set(found), set(found["rollup"]), set(found["members"][0])) == (FIELDS, ROLLUP, MEMBER)
+    assert (set(found["readCoverage"]), set(found["pricingCoverage"])) == (COVERAGE, PRICING)
+    assert (found["isPartial"], found["rollup"]["costUsd"], found["prevCostUsd"]) == (False, 0.0, 0.0)
+    assert [(each["costUsd"], each["totalTokens"], each["share"]) for each in found["members"]] == [(0.0, 0, None)] * 2
+
+
+async def test_a_read_that_was_cut(house: House, api: Caller) -> None:
+    """No exact number, no ranking; only what was seen at the least."""
+    spends(house, ANA_SCOPE, NOW_US - DAY)
+    house.coverage[1] = Coverage(reason="byte_budget", read_batches=3, dropped_files=5)
+    found = (await api.get(COST)).json
+    assert (found["isPartial"], found["prevIsPartial"], found["costRankingAvailable"]) == (True, False, False)
+    assert found["rollup"] == dict.fromkeys(ROLLUP) | {"lowerBoundCostUsd": 0.01, "isEstimate": True}
+    for member in found["members"]:
+        assert {name for name in MEMBER if member[name] is not None} == {"developerId", "displayName"}
+    assert found["pricingCoverage"] == dict.fromkeys(PRICING)
+    assert found["readCoverage"] == {"reason": "byte_budget", "readBatches": 3, "droppedFiles": 5, "unreadableFiles": 0}
+
+
+async def test_a_previous_read_that_was_cut(house: House, api: Caller) -> None:
+    """Its cost is not known; this week's is."""
+    spends(house, ANA_SCOPE, NOW_US - 7 * DAY)
+    house.coverage[0] = Coverage(reason="file_budget", dropped_files=1)
+    found = (await api.get(COST)).json
+    assert (found["isPartial"], found["prevIsPartial"], found["prevCostUsd"]) == (False, True, None)
+    assert (found["rollup"]["costUsd"], found["costRankingAvailable"]) == (0.0, True)
+    assert found["prevReadCoverage"]["reason"] == "file_budget"
+
+
+async def test_an_unpriced_request(house: House, api: Caller) -> None:
+    """The read is complete, the cost is not known; the priced part is a lower bound."""
+    spends(house, ANA_SCOPE, NOW_US - DAY)
+    spends(house, BEN_SCOPE, NOW_US - DAY, cost_usd_nano=None)
+    found = (await api.get(COST)).json
+    assert (found["isPartial"], found["costRankingAvailable"]) == (False, False)
+    assert (found["rollup"]["costUsd"], found["rollup"]["lowerBoundCostUsd"]) == (None, 0.01)
+    assert (found["pricingCoverage"]["unpricedRequests"], found["pricingCoverage"]["ratio"]) == (1, 0.5)
+
+
+# --- windows and zones ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("query", "spent", "before"),
+    [
+        ("&window=daily", 0.01, 0.02),
+        ("&window=weekly", 0.03, 0.04),
+        ("&window=monthly", 0.01, 0.06),
+        ("", 0.03, 0.04),
+        ("&window=daily&tz=", 0.01, 0.02),
+        ("&window=daily&tz=%20", 0.01, 0.02),
+        ("&window=daily&tz=UTC", 0.01, 0.02),
+        ("&window=daily&tz=Asia/Tokyo", 0.03, 0.0),
+    ],
+)
+async def test_windows_and_zones(house: House, api: Caller, query: str, spent: float, before: float) -> None:
+    """The week by default, in UTC by default; in Tokyo, Friday evening is Saturday."""
+    spends(house, ANA_SCOPE, MIDNIGHT + HOUR)
+    spends(house, ANA_SCOPE, MIDNIGHT - HOUR, cost_usd_nano=2 * CENT)
+    spends(house, ANA_SCOPE, MIDNIGHT - 7 * DAY, cost_usd_nano=4 * CENT)
+    found = (await api.get(COST + query)).json
+    assert (found["rollup"]["costUsd"], found["prevCostUsd"]) == (spent, before)
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("", "team_id is missing"),
+        ("?team_id=core", "team_id must be a UUID, not 'core'"),
+        ("?team_id=", "team_id must be a UUID"),
+        (f"?team_id={TEAM}&window=yearly", "window must be one of daily, weekly, monthly"),
+        (f"?team_id={TEAM}&window=", "window must be one of"),
+        (f"?team_id={TEAM}&tz=Berlin", "tz: a time zone must be an IANA name, like Europe/Berlin or UTC, not 'Berlin'"),
+        (f"?team_id={TEAM}&tz=../../etc/passwd", "tz: a time zone"),
+        (f"?team_id={TEAM}&tz=%2B02:00", "tz: a time zone"),
+    ],
+)
+async def test_a_wrong_query(api: Caller, query: str, said: str) -> None:
+    """400 that says which parameter, and what to send."""
+    answer = await api.get(f"/v1/team/cost{query}")
+    assert answer.status == 400
+    assert answer.message.startswith(said)
+
+
+# --- who may see what -----------------------------------------------------------------------------------------
+
+
+def leaves(house: House, stay: str, at_us: int) -> None:
+    """A stay in the team ends."""
+    command = RemoveTeamMember(team_membership_id=named(stay))
+    assert not isinstance(carry_out(house.directory, command, at_us), PeopleRefused)
+
+
+@pytest.mark.parametrize("team", [TEAM, EVES_TEAM, UUID(int=0)])
+@pytest.mark.parametrize("key", [EVE_KEY, BEN_KEY])
+async def test_who_is_no_member_finds_nothing(house: House, api: Caller, team: UUID, key: str) -> None:
+    """404: another organization's team, a team one has left, or none at all look the same."""
+    leaves(house, "ben in core", NOW_US - DAY)
+    answer = await api.using(bearer(key)).get(f"/v1/team/cost?team_id={team}")
+    assert (answer.status, answer.message) == (404, f"no team {team} of yours")
+
+
+async def test_a_team_that_has_ended(house: House, api: Caller) -> None:
+    """It has no members any more."""
+    carry_out(house.directory, EndTeam(team_id=TEAM), NOW_US)
+    assert (await api.get(COST)).status == 404
+
+
+async def test_a_former_member_counts_for_the_days_in_the_team(house: House, api: Caller) -> None:
+    """Ben left on Thursday morning: Thursday counts, Friday does not, and his name stays."""
+    spends(house, BEN_SCOPE, NOW_US - 3 * DAY)
+    spends(house, BEN_SCOPE, NOW_US - 2 * DAY, cost_usd_nano=2 * CENT)
+    spends(house, BEN_SCOPE, NOW_US - DAY, cost_usd_nano=4 * CENT)
+    leaves(house, "ben in core", NOW_US - 2 * DAY - 5 * HOUR)
+    found = (await api.get(COST)).json
+    assert [(each["displayName"], each["costUsd"]) for each in found["members"]] == [("Ben", 0.03), ("Ana", 0.0)]
+    assert [each["displayName"] for each in (await api.get(f"{COST}&window=daily")).json["members"]] == ["Ana"]
+
+
+async def test_a_new_member_counts_from_the_day_of_coming(house: House, api: Caller) -> None:
+    """What Ben spent before belongs to no team."""
+    leaves(house, "ben in core", NOW_US - 20 * DAY)
+    spends(house, BEN_SCOPE, NOW_US - 3 * DAY)
+    spends(house, BEN_SCOPE, NOW_US - DAY, cost_usd_nano=2 * CENT)
+    back = AddTeamMember(team_membership_id=named("ben again"), team_id=TEAM, developer_id=BEN)
+    carry_out(house.directory, back, NOW_US - DAY)
+    found = (await api.get(COST)).json
+    assert found["rollup"]["costUsd"] == 0.02
+
+
+async def test_a_developer_in_two_teams_counts_in_each(house: House, api: Caller) -> None:
+    """And sees each."""
+    second = named("second")
+    carry_out(house.directory, CreateTeam(team_id=second, organization_id=ACME, name="Second"), NOW_US - 20 * DAY)
+    both = AddTeamMember(team_membership_id=named("ana in second"), team_id=second, developer_id=ANA)
+    carry_out(house.directory, both, NOW_US - 20 * DAY)
+    spends(house, ANA_SCOPE, NOW_US - DAY)
+    for team in (TEAM, second):
+        assert (await api.get(f"/v1/team/cost?team_id={team}")).json["rollup"]["costUsd"] == 0.01
+
+
+async def test_without_a_key(api: Caller) -> None:
+    """401, before anything about the team is said."""
+    assert (await api.using({}).get(COST)).status == 401
+
+
+async def test_only_the_private_listener_answers(intake: Caller) -> None:
+    """A team's cost is nothing for the outside."""
+    assert (await intake.get(COST)).status == 404
+
+
+async def test_views_that_are_behind(house: House, api: Caller) -> None:
+    """503 with a time to come back."""
+    house.refuses = "the views are being built"
+    answer = await api.get(COST)
+    assert (answer.status, answer.headers["Retry-After"]) == (503, "5")
