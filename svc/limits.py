@@ -130,7 +130,7 @@ DECIDE_INLINE_BYTES_MAX = 256 * KIB_BYTES
 
 RESTART_SECONDS_MIN = 0.1
 RESTART_SECONDS_MAX = 10.0
-"""An actor that broke is started again after this pause, doubled each time."""
+"""An actor that broke is started again after this pause, doubled each time; a listener after the shorter one."""
 
 # --- projector and reads --------------------------------------------------------------------------------
 
@@ -182,6 +182,15 @@ KEEP_ALIVE_REQUESTS_MAX = 1_000
 
 KEEP_ALIVE_SECONDS = 75.0
 """How long an idle connection is kept: exporters that send every minute reuse theirs."""
+
+UNTAKEN_SECONDS_MAX = 4.0
+"""How long a client may leave what it is sent untaken; less than a stop may take."""
+
+BACKLOG_CONNECTIONS = 1_024
+"""Connections that wait to be accepted: a whole company's agents may come back at once."""
+
+FILES_MIN = 4_096
+"""Fewer open files are told in a warning: each connection is one, and agents keep theirs open."""
 
 REMOTE_TIMEOUT_SECONDS = 60.0
 """How long a command waits for one answer of the running server."""

@@ -1,15 +1,20 @@
 """Two listeners over one service, until somebody asks to stop."""
 
 import hashlib
+import os
+import resource
 import signal
+import socket
 import ssl
 import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+import structlog
 import trio
 from hypercorn.config import Config
 from hypercorn.trio import serve as hypercorn_serve
@@ -18,7 +23,16 @@ from aggregates.event import Scope
 from aggregates.people.commands import CreateDeveloper, CreateOrganization, IssueKey, PeopleCommand, StartMembership
 from aggregates.people.decide import PeopleRefused
 from svc.app import open_service
-from svc.limits import HEADER_BYTES_MAX, KEEP_ALIVE_REQUESTS_MAX, KEEP_ALIVE_SECONDS, STOP_SECONDS
+from svc.limits import (
+    BACKLOG_CONNECTIONS,
+    FILES_MIN,
+    HEADER_BYTES_MAX,
+    KEEP_ALIVE_REQUESTS_MAX,
+    KEEP_ALIVE_SECONDS,
+    RESTART_SECONDS_MIN,
+    STOP_SECONDS,
+    UNTAKEN_SECONDS_MAX,
+)
 from svc.log.folder import NAME as SECRET_NAME
 from svc.log.folder import forget_running, held, new_key, note_running
 from svc.process import look_seldom, single
@@ -92,6 +106,9 @@ async def _administer(service: RunningService, command: PeopleCommand) -> None:
     assert not isinstance(reply, PeopleRefused), f"a new folder refuses nothing: {reply}"
 
 
+log = structlog.get_logger()
+
+
 class Listening(NamedTuple):
     """Where the two listeners really answer."""
 
@@ -105,6 +122,7 @@ async def serve(settings: Settings, ready: Callable[[Listening], None], first: C
     `ready` is called once requests are answered; `first` when the folder was empty and has got its organization,
     owner and key. Raises `InUse`, `SettingsError`, `StoreUnavailable`.
     """
+    raise_file_limit()
     with held(settings.var_path):
         async with open_service(settings, lasting=True) as service:
             made = await initialize(service, settings.var_path)  # prices are read while the child starts
@@ -145,13 +163,15 @@ async def stop_signal() -> None:
 
 async def _start(nursery: trio.Nursery, app: Any, settings: Settings, address: str, stop: trio.Event) -> str:
     """Open a listener; the URL at which it really answers."""
-    host, _ = listening_address(address)
+    host, port = listening_address(address)
+    config = _config(settings)
     try:
-        bound = await nursery.start(_run, app, _config(settings, address), stop)
+        listening = bound_socket(host, port)
+        port = listening.getsockname()[1]
+        await nursery.start(_run, app, config, listening, stop)
     except (OSError, BaseExceptionGroup) as error:
         raise _not_listening(address, single(error)) from error
     scheme = "https" if settings.tls_certificate else "http"
-    port = bound[0].rpartition(":")[2]
     name = f"[{host}]" if ":" in host else host
     return f"{scheme}://{name}:{port}"
 
@@ -168,14 +188,58 @@ def _not_listening(address: str, cause: BaseException) -> BaseException:
 
 
 async def _run(
-    app: Any, config: Config, stop: trio.Event, *, task_status: trio.TaskStatus[list[str]] = trio.TASK_STATUS_IGNORED
+    app: Any,
+    config: Config,
+    listening: socket.socket,
+    stop: trio.Event,
+    *,
+    task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    await hypercorn_serve(app, config, shutdown_trigger=stop.wait, task_status=task_status)
+    """Serve until `stop`. In hypercorn one connection that breaks ends all of its listener: that is begun again."""
+    begun = False
+    with listening:
+        while not stop.is_set():
+            try:
+                async with trio.open_nursery() as nursery:
+                    config.bind = [f"fd://{os.dup(listening.fileno())}"]
+                    await nursery.start(partial(hypercorn_serve, app, config, shutdown_trigger=stop.wait))
+                    if not begun:
+                        begun = True
+                        task_status.started()
+            except Exception as error:
+                if not begun:
+                    raise
+                log.error("a connection broke its listener, which begins again", reason=repr(single(error)))
+                await trio.sleep(RESTART_SECONDS_MIN)
 
 
-def _config(settings: Settings, address: str) -> Config:
+def bound_socket(host: str, port: int, untaken_seconds: float = UNTAKEN_SECONDS_MAX) -> socket.socket:
+    """A listening socket whose connections end where the client leaves what it is sent untaken for so long.
+
+    Hypercorn waits for such a client without end, even when it is asked to stop. Only Linux has the option.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    dual = family is socket.AF_INET6 and socket.has_dualstack_ipv6()
+    made = socket.create_server((host, port), family=family, dualstack_ipv6=dual)
+    if hasattr(socket, "TCP_USER_TIMEOUT"):
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(untaken_seconds * 1_000))
+    return made
+
+
+def raise_file_limit() -> None:
+    """Let the process open as many files as it may: each connection is one."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    except (OSError, ValueError) as error:
+        log.warning("the limit of open files could not be raised", soft=soft, hard=hard, reason=str(error))
+    if hard != resource.RLIM_INFINITY and hard < FILES_MIN:
+        log.warning("few files may be open: raise the hard limit (ulimit -Hn)", hard=hard, wanted=FILES_MIN)
+
+
+def _config(settings: Settings) -> Config:
     config = Config()
-    config.bind = [address]
+    config.backlog = BACKLOG_CONNECTIONS
     config.certfile = _readable("tls_certificate", settings.tls_certificate)
     config.keyfile = _readable("tls_key", settings.tls_key)
     config.accesslog = None

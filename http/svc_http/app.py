@@ -1,11 +1,12 @@
 """The two listeners and everything they serve. The table is the contract's, one line a route."""
 
+from quart_trio import QuartTrio
+
 from svc_http.auth import caller_of_api, caller_of_intake
 from svc_http.bodies import CONTROL_BYTES_MAX, EXPORT_BYTES_MAX
-from svc_http.listener import ByKey, BySecret, Identify, Listener, Public, Route, attach
+from svc_http.listener import ByKey, BySecret, Public, Route, attach, new_listener
 from svc_http.openapi.document import routes as description_routes
 from svc_http.ports import Service
-from svc_http.protocol import use_own_protocol
 from svc_http.routes import activity, catalog, events, otlp, reports, scores, sub_sessions, team, telemetry
 from svc_http.routes import activity as insights
 from svc_http.routes import activity as today
@@ -22,7 +23,6 @@ from svc_http.routes import scores as peers
 from svc_http.routes import scores as trends
 from svc_http.routes import sub_sessions as explain
 from svc_http.routes import sub_sessions as overrides
-from svc_http.server import use_own_server
 
 _SCORE = "/v1/score_v3"
 _ADMIN = "/v1/admin"
@@ -145,18 +145,15 @@ def api_routes() -> tuple[Route, ...]:
     return (*routes, *description_routes(intake_routes(), routes))
 
 
-def build_intake(service: Service) -> Listener:
+def build_intake(service: Service) -> QuartTrio:
     """The public listener: captures, and what is proxied to the outside. The internal secret means nothing here."""
-    return _built(Listener("intake", EXPORT_BYTES_MAX, service), service, caller_of_intake, intake_routes())
+    app = new_listener("intake", service, EXPORT_BYTES_MAX)
+    attach(app, service, caller_of_intake, intake_routes())
+    return app
 
 
-def build_api(service: Service) -> Listener:
+def build_api(service: Service) -> QuartTrio:
     """The private listener: reads, edits and administration."""
-    return _built(Listener("api", CONTROL_BYTES_MAX, service), service, caller_of_api, api_routes())
-
-
-def _built(listener: Listener, service: Service, identify: Identify, routes: tuple[Route, ...]) -> Listener:
-    use_own_protocol()
-    use_own_server()
-    attach(listener, service, identify, routes)
-    return listener
+    app = new_listener("api", service, CONTROL_BYTES_MAX)
+    attach(app, service, caller_of_api, api_routes())
+    return app

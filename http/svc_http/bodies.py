@@ -4,15 +4,11 @@ import json
 import re
 import zlib
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import NamedTuple, TypeVar
 
 import msgspec
-import trio
-from hypercorn.typing import ASGIReceiveCallable
-from quart_trio.wrappers import TrioRequest
-from quart_trio.wrappers.request import TrioBody
-from werkzeug.exceptions import RequestEntityTooLarge
+from quart import Request
+from werkzeug.exceptions import RequestEntityTooLarge, RequestTimeout
 
 from svc_http.errors import HttpError, bad_request, too_large
 
@@ -24,16 +20,11 @@ FRAME_BYTES_MAX = 4 * 1024 * 1024
 EXPORT_BYTES_MAX = 16 * 1024 * 1024
 """A telemetry export as sent."""
 
-EXPORT_UNPACKED_BYTES_MAX = 64 * 1024 * 1024
-"""A telemetry export as unpacked; what OTLP recommends."""
+EXPORT_UNPACKED_BYTES_MAX = 16 * 1024 * 1024
+"""A telemetry export as unpacked; the largest seen has little more than one."""
 
 CONTROL_BYTES_MAX = 16 * 1024 * 1024
 """Commands from the command line come in batches."""
-
-DISCARD_BYTES_MAX = 64 * 1024 * 1024
-DISCARD_SECONDS_MAX = 10.0
-"""How much of a refused body is still read, and how long. A client that is answered while it sends sees its
-connection reset, not the answer."""
 
 GZIP_PIECE_BYTES = 1024 * 1024
 """How much is unpacked at once while a body is measured."""
@@ -45,86 +36,6 @@ BODY_SECONDS_MAX = 60.0
 """How long a body may take to arrive."""
 
 _GZIP_WINDOW_BITS = 16 + zlib.MAX_WBITS
-
-
-class ClientGone(Exception):
-    """The client hung up before its request had arrived."""
-
-
-class BoundedBody(TrioBody):
-    """A body that is taken in when somebody wants it, and of which no more is kept than its bound."""
-
-    def __init__(self, expected_content_length: int | None, max_content_length: int | None) -> None:
-        super().__init__(expected_content_length, max_content_length)
-        self._announced_bytes = expected_content_length or 0
-        self._received_bytes = 0
-        self._arrived = expected_content_length is not None and expected_content_length > DISCARD_BYTES_MAX
-        self._too_large = self._must_raise is not None
-        self._receive: ASGIReceiveCallable | None = None
-        self.ended = False
-        """Whether the last piece was seen; a body that is refused unread has not ended."""
-
-    def receive_from(self, receive: ASGIReceiveCallable) -> None:
-        """Where the pieces come from."""
-        self._receive = receive
-
-    def bound(self, bytes_max: int) -> None:
-        """Keep no more than this; the listener's own bound is for its largest route."""
-        self._max_content_length = bytes_max
-        if max(self._announced_bytes, self._received_bytes) > bytes_max:
-            self._too_large = True
-            self._data.clear()
-
-    async def whole(self) -> bytes:
-        """All of it. Raises `RequestEntityTooLarge`, `trio.TooSlowError` or `ClientGone`."""
-        with trio.fail_after(BODY_SECONDS_MAX):
-            while not self._too_large and not self._arrived:
-                await self._take_next()
-        if self._too_large:
-            raise RequestEntityTooLarge
-        return bytes(self._data)
-
-    async def discard(self) -> None:
-        """Let the rest arrive without keeping it, within bounds."""
-        self._too_large = True
-        self._data.clear()
-        with trio.move_on_after(DISCARD_SECONDS_MAX):
-            while not self._arrived:
-                await self._take_next()
-
-    async def _take_next(self) -> None:
-        assert self._receive is not None, "a body is read only of a request that came in"
-        message = await self._receive()
-        if message["type"] != "http.request":
-            self._arrived = True
-            raise ClientGone
-        # Both members may be left out, says ASGI, whatever the types of hypercorn say.
-        self._take(message.get("body", b""))
-        if not message.get("more_body", False):
-            self._arrived = self.ended = True
-
-    async def drain(self) -> None:
-        """Drop whatever still comes, until the client is gone or this is cancelled."""
-        with suppress(ClientGone):
-            while True:
-                await self._take_next()
-
-    def _take(self, data: bytes) -> None:
-        self._received_bytes += len(data)
-        if self._max_content_length is not None and self._received_bytes > self._max_content_length:
-            self._too_large = True
-        if self._too_large:
-            self._data.clear()
-            self._arrived = self._received_bytes > DISCARD_BYTES_MAX
-        else:
-            self._data.extend(data)
-
-
-class Request(TrioRequest):
-    """A request whose body is bounded."""
-
-    body_class = BoundedBody
-    body: BoundedBody
 
 
 async def read_json(request: Request, decoder: msgspec.json.Decoder[T]) -> T:
@@ -197,12 +108,13 @@ async def read_sent(request: Request, bytes_max: int) -> Sent:
 
 
 async def _arrived(request: Request, bytes_max: int) -> bytes:
-    request.body.bound(bytes_max)
+    if (request.content_length or 0) > bytes_max:
+        raise too_large(bytes_max)
     try:
-        data = await request.body.whole()
+        data: bytes = await request.get_data(False, False, False)
     except RequestEntityTooLarge as error:
         raise too_large(bytes_max) from error
-    except trio.TooSlowError as error:
+    except RequestTimeout as error:
         raise HttpError(408, f"the request body did not arrive within {BODY_SECONDS_MAX} s") from error
     if len(data) > bytes_max:
         raise too_large(bytes_max)

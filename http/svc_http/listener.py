@@ -1,43 +1,39 @@
-"""One HTTP listener: finds the route, names the request, answers errors, and counts what it did.
-
-Quart's own dispatch pushes two contexts, opens a cookie session and sends five signals for every request; none of
-that is used here, so a listener goes from the route straight to its handler, which gets the request as an argument
-(some 40 µs less a request).
-"""
+"""One HTTP listener: a Quart application whose answers bear a request id and whose errors are JSON."""
 
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable
 from contextvars import ContextVar
 from itertools import count
+from math import inf
 from typing import Concatenate
 from uuid import uuid4
 
 import msgspec
 import structlog
-from quart.wrappers import Request as QuartRequest
-from quart.wrappers import Websocket
+from hypercorn.typing import (
+    ASGIFramework,
+    ASGIReceiveCallable,
+    ASGIReceiveEvent,
+    ASGISendCallable,
+    ASGISendEvent,
+    Scope,
+)
+from quart import Request, Response, g, has_websocket_context, request, websocket
 from quart_trio import QuartTrio
 from quart_trio.wrappers import TrioResponse
+from trio import CancelScope, Event, current_time, move_on_after, sleep_forever
 from werkzeug.datastructures import Headers
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 
 from aggregates.people.directory import Principal
 from svc_http.auth import KEY_PATTERN, administrator
-from svc_http.bodies import ClientGone, Request
-from svc_http.connection import Connection
+from svc_http.bodies import BODY_SECONDS_MAX
 from svc_http.errors import HttpError, error_response, not_found, unavailable
 from svc_http.ports import Service, Unavailable
 
-Endpoint = Callable[..., Awaitable[TrioResponse]]
-"""Gets the request, and the ids in its path as keyword arguments."""
-
-
 CLIENT_GONE = 499
 """The status that the log shows where the client hung up before it was answered."""
-
-
-_REQUEST_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
 
 
 NO_ROUTE = "none"
@@ -48,120 +44,105 @@ PATH_CHARS_SHOWN = 200
 """How much of an unknown path an error repeats."""
 
 
+UNREAD_BYTES_MAX = 64 * 1024 * 1024
+
+
+UNREAD_SECONDS_MAX = 10.0
+"""How much of a refused body still arrives before the answer, and how long that may take."""
+
+
+WRITE_SECONDS_MAX = 20.0
+"""How long a client may leave a piece of an answer untaken."""
+
+
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
+
+
 log = structlog.get_logger()
 
 
-class Listener(QuartTrio):
-    """A Quart application without the parts that no route needs."""
+def new_listener(name: str, service: Service, body_bytes_max: int) -> QuartTrio:
+    """An application without routes."""
+    app = QuartTrio("svc_http", static_folder=None)
+    app.url_map.merge_slashes = False  # a path that is slightly wrong is a 404, not a redirect
+    app.config["MAX_CONTENT_LENGTH"] = body_bytes_max
+    app.config["BODY_TIMEOUT"] = BODY_SECONDS_MAX
+    app.before_request(_begin)
+    app.after_request(_name_answer)
+    app.register_error_handler(Exception, _failed)
 
-    request_class = Request
-    asgi_http_class = Connection
+    async def note(_error: BaseException | None) -> None:
+        _note(name, service)
 
-    def __init__(self, name: str, body_bytes_max: int, service: Service) -> None:
-        super().__init__("svc_http", static_folder=None)
-        self.listener = name
-        self._service = service
-        self.config["MAX_CONTENT_LENGTH"] = body_bytes_max
-        self.url_map.merge_slashes = False  # a path that is slightly wrong is a 404, not a redirect
-        self._routes = self.url_map.bind("svc")
-        self._endpoints: dict[str, Endpoint] = {}
-        self._fixed: dict[tuple[str, str], Endpoint] = {}
-        """Routes without an id in their path, found by one look-up."""
-        self._fixed_methods: dict[str, set[str]] = {}
-        """What such a path takes: the same path is never an id of another route."""
-
-    def serve(self, method: str, path: str, endpoint: Endpoint) -> None:
-        """Answer this method and path."""
-        name = f"{method} {path}"
-        self.add_url_rule(path, name, endpoint, methods=[method], provide_automatic_options=False)
-        self._endpoints[name] = endpoint
-        if "<" not in path:
-            self._fixed[method, path] = endpoint
-            self._fixed_methods.setdefault(path, set()).update((method, "HEAD") if method == "GET" else (method,))
-
-    async def handle_request(self, request: QuartRequest) -> TrioResponse:
-        """Answer one request, whatever happens, and count it."""
-        assert isinstance(request, Request)
-        started = time.perf_counter()
-        request_id = _request_id(request)
-        named = REQUEST_ID.set(request_id)
-        route, status = NO_ROUTE, CLIENT_GONE
-        try:
-            try:
-                route, endpoint, ids = self._found(request)
-                response = await endpoint(request, **ids)
-            except ClientGone:
-                raise
-            except Exception as error:
-                response = await _failed(request, error, request_id)
-            response.headers["X-Request-Id"] = request_id
-            status = response.status_code
-            return response
-        finally:
-            self._note(request, request_id, route, status, time.perf_counter() - started)
-            REQUEST_ID.reset(named)
-
-    def _note(self, request: Request, request_id: str, route: str, status: int, seconds: float) -> None:
-        """Count the request; it is a line in the log only where the operator wants that."""
-        self._service.observe(self.listener, request.method, route, status, seconds)
-        if self._service.settings.access_log:
-            duration_ms = round(seconds * 1_000, 3)
-            log.info(
-                "request",
-                listener=self.listener,
-                method=request.method,
-                route=route,
-                status=status,
-                duration_ms=duration_ms,
-                request_id=request_id,
-            )
-
-    def _found(self, request: Request) -> tuple[str, Endpoint, Mapping[str, str]]:
-        """The route's path, its endpoint, and the ids in the path. Raises werkzeug's `NotFound`, `MethodNotAllowed`."""
-        if request.scope["path"].startswith("//"):
-            raise NotFound  # werkzeug drops all but one slash: what a proxy keeps away as /v1/admin would get by
-        fixed = self._fixed.get((request.method, request.path))
-        if fixed is not None:
-            return request.path, fixed, {}
-        taken = self._fixed_methods.get(request.path)
-        if taken is not None and request.method not in taken:
-            raise MethodNotAllowed(taken)
-        rule, ids = self._routes.match(request.path, request.method, return_rule=True)
-        return rule.rule, self._endpoints[rule.endpoint], ids
-
-    async def handle_websocket(self, websocket: Websocket) -> TrioResponse:
-        """There is no WebSocket route."""
-        response = error_response(not_found(f"no WebSocket at {websocket.path[:PATH_CHARS_SHOWN]}"))
-        response.headers["X-Request-Id"] = new_request_id()
-        return response
+    app.teardown_request(note)
+    app.asgi_app = Patience(app.asgi_app)  # type: ignore[method-assign]  # Quart's own way to wrap an application
+    return app
 
 
-def _request_id(request: Request) -> str:
+# --- around every request -------------------------------------------------------------------------------
+
+
+async def _begin() -> None:
+    """Name the request, and refuse what two programs might read differently. Raises `HttpError`, `NotFound`."""
+    g.began = time.perf_counter()
+    REQUEST_ID.set(_request_id())
+    if "Content-Length" in request.headers and "Transfer-Encoding" in request.headers:
+        raise HttpError(400, "send Content-Length or Transfer-Encoding, not both", {"Connection": "close"})
+    path = request.scope["path"]
+    if not path.startswith("/") or path.startswith("//"):
+        raise NotFound  # werkzeug drops all but one slash: what a proxy keeps away as /v1/admin would get by
+
+
+def _request_id() -> str:
     """The caller's own id where it is short and plain and no key that strayed into it, else a new one."""
     sent = request.headers.get("X-Request-Id")
     plain = sent is not None and _REQUEST_ID.fullmatch(sent) and not KEY_PATTERN.search(sent)
     return sent if sent is not None and plain else new_request_id()
 
 
-async def _failed(request: Request, error: Exception, request_id: str) -> TrioResponse:
-    """The answer to a request that failed. The body is taken in first, or the client would not see it."""
-    answer = _http_error(request, error)
-    if answer is None:
-        log.error("a request broke", request_id=request_id, exc_info=error)
-        answer = HttpError(500, f"internal error; the log knows more under request id {request_id}")
-    await request.body.discard()
-    return error_response(answer)
+async def _name_answer(response: Response) -> Response:
+    g.status = response.status_code
+    response.headers["X-Request-Id"] = REQUEST_ID.get()
+    return response
 
 
-def _http_error(request: Request, error: Exception) -> HttpError | None:
-    """The error as routes answer it; None for what is a fault of this program."""
+def _note(listener: str, service: Service) -> None:
+    """Count the request; it is a line in the log only where the operator wants that."""
+    route = request.url_rule.rule if request.url_rule else NO_ROUTE
+    status, seconds = g.get("status", CLIENT_GONE), time.perf_counter() - g.began
+    service.observe(listener, request.method, route, status, seconds)
+    if service.settings.access_log:
+        log.info(
+            "request",
+            listener=listener,
+            method=request.method,
+            route=route,
+            status=status,
+            duration_ms=round(seconds * 1_000, 3),
+            request_id=REQUEST_ID.get(),
+        )
+
+
+# --- errors ---------------------------------------------------------------------------------------------
+
+
+async def _failed(error: Exception) -> Response:
+    response = error_response(_http_error(error))
+    if has_websocket_context():  # `after_request` is for HTTP alone
+        response.headers["X-Request-Id"] = new_request_id()
+    return response
+
+
+def _http_error(error: Exception) -> HttpError:
+    """The error as routes answer it; what is a fault of this program goes to the log."""
     match error:
         case HttpError():
             return error
         case Unavailable():
             return unavailable(str(error))
         case NotFound():
-            return not_found(f"no route {request.method} {request.path[:PATH_CHARS_SHOWN]}")
+            asked = websocket if has_websocket_context() else request
+            return not_found(f"no route {asked.method} {asked.path[:PATH_CHARS_SHOWN]}")
         case MethodNotAllowed():
             allowed = ", ".join(sorted(error.valid_methods or ()))
             message = f"{request.method} is not possible here; this route takes {allowed}"
@@ -169,7 +150,76 @@ def _http_error(request: Request, error: Exception) -> HttpError | None:
         case HTTPException(code=int() as code):
             return HttpError(code, error.description or "the request cannot be served")
         case _:
-            return None
+            request_id = REQUEST_ID.get()
+            log.error("a request broke", request_id=request_id, exc_info=error)
+            return HttpError(500, f"internal error; the log knows more under request id {request_id}")
+
+
+# --- slow clients ---------------------------------------------------------------------------------------
+
+
+class Patience:
+    """ASGI middleware: waits for slow clients, within bounds."""
+
+    def __init__(self, app: ASGIFramework) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        with CancelScope() as whole:
+            exchange = Exchange(receive, send, whole)
+            headers = dict(scope["headers"])
+            if int(headers.get(b"content-length", 0)) > UNREAD_BYTES_MAX:
+                exchange.arrived.set()
+            await self._app(scope, exchange.receive, exchange.send)
+
+
+class Exchange:
+    """One request and its answer.
+
+    An error waits until the rest of the body was received, and dropped: a client that is answered while it sends
+    sees its connection reset, not the answer.
+    """
+
+    def __init__(self, receive: ASGIReceiveCallable, send: ASGISendCallable, whole: CancelScope) -> None:
+        self._receive = receive
+        self._send = send
+        self._whole = whole
+        self._received_bytes = 0
+        self._answering = False
+        self._ending = False
+        self.arrived = Event()
+        """Whether nothing more of the body is waited for."""
+
+    async def receive(self) -> ASGIReceiveEvent:
+        """The next message; without its data once the answer stands."""
+        message = await self._receive()
+        if message["type"] != "http.request":
+            self.arrived.set()
+            if self._ending:
+                # The server says so while it takes the last of the answer in. Quart would cancel the sender for that,
+                # and with it the server's own closing of the connection, or its watch over an idle one.
+                await sleep_forever()
+            return message
+        self._received_bytes += len(message.get("body", b""))
+        if not message.get("more_body", False) or self._received_bytes > UNREAD_BYTES_MAX:
+            self.arrived.set()
+        return {**message, "body": b""} if self._answering else message
+
+    async def send(self, message: ASGISendEvent) -> None:
+        """Send a piece of the answer; give the client up that does not take it."""
+        if message["type"] == "http.response.start":
+            self._answering = True
+            if message["status"] >= 400:
+                with move_on_after(UNREAD_SECONDS_MAX):
+                    await self.arrived.wait()
+            await self._send(message)
+            return
+        self._ending = message["type"] == "http.response.body" and not message.get("more_body", False)
+        self._whole.deadline = current_time() + WRITE_SECONDS_MAX
+        await self._send(message)
+        self._whole.deadline = inf
 
 
 # A route: what it answers to, and who may call it.
@@ -180,6 +230,9 @@ Open = Callable[Concatenate[Service, Request, ...], Awaitable[TrioResponse]]
 
 Personal = Callable[Concatenate[Service, Request, Principal, ...], Awaitable[TrioResponse]]
 """A handler of one developer's own data."""
+
+
+Endpoint = Callable[..., Awaitable[TrioResponse]]
 
 
 Identify = Callable[[Service, Headers], Principal]
@@ -212,29 +265,31 @@ class BySecret(msgspec.Struct, frozen=True):
 Route = Public | ByKey | BySecret
 
 
-def attach(listener: Listener, service: Service, identify: Identify, routes: Iterable[Route]) -> None:
+def attach(app: QuartTrio, service: Service, identify: Identify, routes: Iterable[Route]) -> None:
     """Let a listener serve the routes; nobody reaches a handler without what its route demands."""
     for route in routes:
-        listener.serve(route.method, route.path, _endpoint(service, identify, route))
+        name = f"{route.method} {route.path}".replace(".", " ")
+        endpoint = _endpoint(service, identify, route)
+        app.add_url_rule(route.path, name, endpoint, methods=[route.method], provide_automatic_options=False)
 
 
 def _endpoint(service: Service, identify: Identify, route: Route) -> Endpoint:
     match route:
         case Public(handler=handler):
 
-            async def public(request: Request, **ids: str) -> TrioResponse:
+            async def public(**ids: str) -> TrioResponse:
                 return await handler(service, request, **ids)
 
             return public
         case ByKey(handler=personal_handler):
 
-            async def by_key(request: Request, **ids: str) -> TrioResponse:
+            async def by_key(**ids: str) -> TrioResponse:
                 return await personal_handler(service, request, identify(service, request.headers), **ids)
 
             return by_key
         case BySecret(handler=admin_handler):
 
-            async def by_secret(request: Request, **ids: str) -> TrioResponse:
+            async def by_secret(**ids: str) -> TrioResponse:
                 administrator(service, request.headers)
                 return await admin_handler(service, request, **ids)
 

@@ -7,6 +7,7 @@ from typing import Literal
 
 import trio
 import trio.testing
+from quart_trio import QuartTrio
 
 from svc.app import Built, build
 from svc.limits import BEGIN_SECONDS
@@ -15,7 +16,6 @@ from svc.log.store import EventStore
 from svc.log.vault import Vault
 from svc.settings import Settings
 from svc_http.app import build_api, build_intake
-from svc_http.listener import Listener
 from tests.sim.fate import FATE, Fate
 from tests.sim.wire import Connection, Lost, Stream, serve
 
@@ -35,7 +35,7 @@ class Life:
         """Whether connections are taken."""
         self.built: Built | None = None
         self._clock = clock
-        self._listeners: dict[Side, Listener] = {}
+        self._listeners: dict[Side, QuartTrio] = {}
         self._nursery: trio.Nursery | None = None
         self._idle: dict[Side, list[Connection]] = {"intake": [], "api": []}
 

@@ -10,11 +10,11 @@ import trio
 import trio.testing
 from hypercorn.app_wrappers import ASGIWrapper
 from hypercorn.config import Config
+from hypercorn.trio.tcp_server import TCPServer
 from hypercorn.trio.worker_context import WorkerContext
+from quart_trio import QuartTrio
 
 from svc.limits import HEADER_BYTES_MAX, KEEP_ALIVE_SECONDS
-from svc_http.listener import Listener
-from svc_http.server import Server
 
 Stream = trio.StapledStream[trio.testing.MemorySendStream, trio.testing.MemoryReceiveStream]
 
@@ -56,10 +56,10 @@ def _config() -> Config:
 _CONFIG = _config()
 
 
-async def serve(listener: Listener, stream: Stream) -> None:
+async def serve(listener: QuartTrio, stream: Stream) -> None:
     """One connection, from its first byte to its last."""
     stream.socket = _NoSocket()  # type: ignore[attr-defined]
-    await Server(ASGIWrapper(listener), _CONFIG, WorkerContext(None), {}, stream)  # type: ignore[arg-type]
+    await TCPServer(ASGIWrapper(listener), _CONFIG, WorkerContext(None), {}, stream)  # type: ignore[arg-type]
 
 
 class Connection:

@@ -1,11 +1,14 @@
 """One service in memory, and callers of its two listeners, each of whose answers is held against the description."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, cast
 
 import pytest
-from werkzeug.routing import Rule
+from quart_trio import QuartTrio
 
 from svc_http.app import build_api, build_intake
+from svc_http.ports import Service
 from tests.support.described import faults
 from tests.svc_http.house import Answer, Caller, House, bearer, internal
 
@@ -23,19 +26,27 @@ async def described(
     return answer
 
 
-def _builds_no_addresses(_rule: Rule, append_unknown: bool = True) -> Callable[..., None]:
-    def refuse(*_: object) -> None:
-        raise AssertionError("svc asked for the address of a route")
+class Current:
+    """The service of the test that runs. An application takes 30 ms to make, so each is made once for all tests."""
 
-    return refuse
+    def __init__(self) -> None:
+        self.house: House | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.house, name)
 
 
-@pytest.fixture(autouse=True, scope="session")
-def _routes_only_lead_in() -> Iterator[None]:
-    """Werkzeug compiles a function for each route that makes its address: 40 ms an app, for what svc never asks."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Rule, "_compile_builder", _builds_no_addresses)
-        yield
+CURRENT = Current()
+
+
+@cache
+def _intake() -> QuartTrio:
+    return build_intake(cast(Service, CURRENT))
+
+
+@cache
+def _api() -> QuartTrio:
+    return build_api(cast(Service, CURRENT))
 
 
 @pytest.fixture(autouse=True)
@@ -47,22 +58,23 @@ def _as_described(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def house() -> House:
     """The service; Ana and Ben belong to Acme, Eve to Other."""
-    return House()
+    CURRENT.house = House()
+    return CURRENT.house
 
 
 @pytest.fixture
 def intake(house: House) -> Caller:
     """Ana's agents at the public listener."""
-    return Caller(build_intake(house), bearer())
+    return Caller(_intake(), bearer())
 
 
 @pytest.fixture
 def api(house: House) -> Caller:
     """Ana at the private listener."""
-    return Caller(build_api(house), bearer())
+    return Caller(_api(), bearer())
 
 
 @pytest.fixture
 def admin(house: House) -> Caller:
     """Whoever holds the internal secret."""
-    return Caller(build_api(house), internal())
+    return Caller(_api(), internal())

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from quart_trio import QuartTrio
 
 from svc_http.app import build_api, build_intake
-from svc_http.listener import Listener
 from tests.svc_http.house import Caller, House, bearer, internal
 
 LISTENERS = {"i": "intake", "a": "API"}
@@ -30,7 +30,7 @@ def listed() -> list[Listed]:
     return [Listed(method, path, letter, auth) for method, path, letters, auth in fields for letter in letters]
 
 
-def served(listener: Listener, letter: str) -> set[tuple[str, str, str]]:
+def served(listener: QuartTrio, letter: str) -> set[tuple[str, str, str]]:
     """(method, path, listener) of everything that it answers; ids in paths have one name."""
     return {
         (method, re.sub("<[^>]*>", "<id>", rule.rule), letter)

@@ -10,11 +10,9 @@ from hypercorn.config import Config
 from hypercorn.trio import serve
 from hypercorn.typing import ASGIFramework, ASGIReceiveCallable, ASGISendCallable, Scope
 
-from svc_http import server
+from svc.serving import bound_socket
 from svc_http.app import build_api
-from svc_http.protocol import use_own_protocol
 from svc_http.routes import events
-from svc_http.server import WRITE_PIECE_BYTES, use_own_server
 from tests.support.event_streams import Stream
 from tests.support.facts import Log
 from tests.support.people import ANA_KEY, ANA_SCOPE, NOW_US
@@ -26,6 +24,11 @@ LARGE = bytes(range(256)) * 4 * 4096
 RECEIVE_BUFFER_BYTES = 4096
 """What the client's socket takes while its program does not read."""
 
+PIECE_BYTES = 64 * 1024
+
+UNTAKEN_SECONDS = 0.5
+"""How long these clients may leave untaken what they are sent."""
+
 Opening = Callable[[ASGIFramework], Awaitable["Place"]]
 
 
@@ -35,7 +38,7 @@ class Place:
     def __init__(self, app: ASGIFramework) -> None:
         self._app = app
         self._config = Config()
-        self._config.bind = ["127.0.0.1:0"]
+        self._config.bind = [f"fd://{bound_socket('127.0.0.1', 0, UNTAKEN_SECONDS).detach()}"]
         self._config.errorlog = None
         self._config.graceful_timeout = 3
         self._port = 0
@@ -66,12 +69,8 @@ class Place:
 
 
 @pytest.fixture
-async def opening(nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Opening]:
-    """Serves an application whose clients have half a second for each piece, and less at the end."""
-    monkeypatch.setattr(server, "WRITE_SECONDS_MAX", 0.5)
-    monkeypatch.setattr(server, "LAST_WRITE_SECONDS_MAX", 0.2)
-    use_own_protocol()
-    use_own_server()
+async def opening(nursery: trio.Nursery) -> AsyncIterator[Opening]:
+    """Serves an application."""
     places = []
 
     async def open_place(app: ASGIFramework) -> Place:
@@ -98,8 +97,10 @@ class Giving:
         assert scope["type"] == "http", "the server takes this for an application without a beginning and an end"
         headers = [(b"content-length", b"%d" % len(LARGE))]
         await send({"type": "http.response.start", "status": 200, "headers": headers, "trailers": False})
-        await send({"type": "http.response.body", "body": LARGE, "more_body": False})
-        self.given.set()
+        try:
+            await send({"type": "http.response.body", "body": LARGE, "more_body": False})
+        finally:
+            self.given.set()
 
 
 async def rest_of(stream: trio.SocketStream) -> bytes:
@@ -128,8 +129,8 @@ async def test_who_reads_slowly_gets_all_of_it(opening: Opening) -> None:
     place = await opening(app)
     client = await place.ask("/")
     received, began = b"", trio.current_time()
-    while not received.endswith(LARGE[-WRITE_PIECE_BYTES:]) or len(received) < len(LARGE):
-        received += await client.receive_some(WRITE_PIECE_BYTES)
+    while not received.endswith(LARGE[-PIECE_BYTES:]) or len(received) < len(LARGE):
+        received += await client.receive_some(PIECE_BYTES)
         if len(received) // (len(LARGE) // 8) > (trio.current_time() - began) / 0.1:
             await trio.sleep(0.1)
     assert received.endswith(LARGE)
@@ -137,16 +138,13 @@ async def test_who_reads_slowly_gets_all_of_it(opening: Opening) -> None:
     await app.given.wait()
 
 
-async def test_a_server_that_stops_waits_for_nobody_who_does_not_read(
-    opening: Opening, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Nor does it take the patience that it has with others at other times."""
-    monkeypatch.setattr(server, "WRITE_SECONDS_MAX", 60.0)
+async def test_a_server_that_stops_waits_for_nobody_who_does_not_read(opening: Opening) -> None:
+    """No longer than it would wait at other times."""
     place = await opening(Giving())
     client = await place.ask("/")
     await client.receive_some(1)
     place.stop.set()
-    with trio.fail_after(2):
+    with trio.fail_after(3):
         await place.stopped.wait()
 
 

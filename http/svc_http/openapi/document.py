@@ -8,6 +8,7 @@ from zoneinfo import available_timezones
 
 import msgspec
 import trio
+from quart import Request
 from quart_trio.wrappers import TrioResponse
 
 from aggregates.judging.floor import TriviaReason
@@ -15,7 +16,6 @@ from aggregates.people.commands import LANGUAGE, NAME_CHARACTERS_MAX
 from aggregates.prices.catalog import REASON_CHARACTERS_MAX, TEXT_CHARACTERS_MAX
 from aggregates.reading.verdicts import INTENTS, JudgeStatus
 from aggregates.scores.grades import RUBRIC_LADDER
-from svc_http.bodies import Request
 from svc_http.errors import RETRY_AFTER_SECONDS, ErrorBody
 from svc_http.listener import ByKey, BySecret, Public, Route
 from svc_http.openapi.administration import CONTROL, PEOPLE

@@ -5,6 +5,7 @@ from typing import Generic, TypeVar
 from zoneinfo import ZoneInfo
 
 import msgspec
+from quart import Request
 from quart_trio.wrappers import TrioResponse
 
 from aggregates.event import Scope
@@ -21,7 +22,6 @@ from projections.scores.activity import model_task as model_tasks
 from projections.scores.insights import Asked
 from projections.scores.insights import insights as insights_of
 from projections.scores.skill import top_prompts as best_prompts
-from svc_http.bodies import Request
 from svc_http.errors import bad_request, json_reply
 from svc_http.listener import Personal
 from svc_http.params import Query, RangeEcho, asked_range, asked_zone, day_asked, from_and_to, limit, offset, zone_of

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import msgspec
+from quart import Request
 from quart_trio.wrappers import TrioResponse
 
 from aggregates.capture.commands import (
@@ -21,7 +22,7 @@ from aggregates.ids import prompt_stream
 from aggregates.people.directory import Principal
 from aggregates.times import parse_instant
 from projections.facts.prompts import legacy_prompt
-from svc_http.bodies import Request, decoded, read_json
+from svc_http.bodies import decoded, read_json
 from svc_http.errors import HttpError, bad_request, json_reply, no_content, not_found, refusal
 from svc_http.ports import Service
 

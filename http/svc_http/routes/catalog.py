@@ -4,13 +4,14 @@ from typing import Annotated
 from uuid import UUID
 
 import msgspec
+from quart import Request
 from quart_trio.wrappers import TrioResponse
 
 from aggregates.people.directory import Principal
 from aggregates.prices.catalog import catalog_record
 from aggregates.prices.decide import CatalogDocument, CatalogRefused, PublishCatalog, RepriceRequests
 from aggregates.times import parse_instant
-from svc_http.bodies import Request, read_json
+from svc_http.bodies import read_json
 from svc_http.errors import HttpError, bad_request, json_reply, refusal
 from svc_http.params import limit
 from svc_http.ports import NotRefreshed, Service

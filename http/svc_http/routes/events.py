@@ -7,12 +7,14 @@ does not read, nothing is looked up for it, and after a while it is dropped.
 
 import re
 from collections import Counter
+from collections.abc import AsyncGenerator
 from functools import partial
 from uuid import UUID
 
 import msgspec
 import structlog
 import trio
+from quart import Request
 from quart_trio.wrappers import TrioResponse
 from werkzeug.datastructures import Headers
 
@@ -20,8 +22,6 @@ from aggregates.people.directory import Principal
 from aggregates.times import iso
 from projections.derive.changes import Change, Changes, changes_after_pause, changes_since, latest
 from svc_http.auth import caller_of_api
-from svc_http.bodies import Request
-from svc_http.connection import Streamed, Write
 from svc_http.errors import RETRY_AFTER_SECONDS, HttpError, unavailable
 from svc_http.listener import ByKey
 from svc_http.ports import Service, Unavailable
@@ -75,13 +75,16 @@ class OpenStreams:
     def __init__(self) -> None:
         self._count: Counter[UUID] = Counter()
 
-    def enter(self, developer_id: UUID) -> None:
-        """One more. Raises `HttpError` 429 or 503."""
+    def check(self, developer_id: UUID) -> None:
+        """Whether there may be one more. Raises `HttpError` 429 or 503."""
         if self._count[developer_id] >= STREAMS_PER_DEVELOPER_MAX:
             message = f"you have {STREAMS_PER_DEVELOPER_MAX} event streams open; close one before you open another"
             raise HttpError(429, message, {"Retry-After": str(RETRY_AFTER_SECONDS)})
         if self._count.total() >= STREAMS_MAX:
             raise unavailable(f"{STREAMS_MAX} event streams are open, as many as there may be; try again soon")
+
+    def enter(self, developer_id: UUID) -> None:
+        """One more."""
         self._count[developer_id] += 1
 
     def leave(self, developer_id: UUID) -> None:
@@ -96,20 +99,10 @@ async def events(opened: OpenStreams, service: Service, request: Request, caller
     first = await _first(service, request.headers, caller)
     if request.method == "HEAD":
         return _uncached(TrioResponse(b"", 200, content_type="text/event-stream"))
-    opened.enter(caller.scope.developer_id)
-
-    async def run(write: Write) -> None:
-        reason = "the client has gone, or did not read"
-        try:
-            reason = await _follow(service, request.headers, caller, first, write)
-        except Exception:
-            reason = "it broke"
-            log.exception("an event stream broke")
-        finally:
-            opened.leave(caller.scope.developer_id)
-            log.info("event stream ended", reason=reason)
-
-    return _uncached(Streamed(run, "text/event-stream"))
+    opened.check(caller.scope.developer_id)
+    response = TrioResponse(_told(opened, service, request.headers, caller, first), content_type="text/event-stream")
+    response.timeout = None
+    return _uncached(response)
 
 
 def _uncached(response: TrioResponse) -> TrioResponse:
@@ -130,28 +123,40 @@ async def _first(service: Service, headers: Headers, caller: Principal) -> Chang
     return await service.look(caller.scope, changes_after_pause, position, since_us, CHANGES_MAX)
 
 
-async def _follow(service: Service, headers: Headers, caller: Principal, first: Changes, write: Write) -> str:
-    """Tell what happens until that has to end; why it did."""
-    changes = first
-    await write(_opening(service, first))
-    beat_at = trio.current_time() + HEARTBEAT_SECONDS
-    while True:
-        with trio.move_on_at(beat_at):
-            if not await service.moved(changes.position):
-                return "the server stops"
-        try:
-            caller_of_api(service, headers)
-            changes = await service.look(caller.scope, changes_since, changes.position, CHANGES_MAX)
-        except (HttpError, Unavailable) as error:
-            await write(f": {error}\n\n".encode())
-            return str(error)
-        text = _told(service, changes)
-        if trio.current_time() >= beat_at:
-            text += _beat(changes)
-            beat_at = trio.current_time() + HEARTBEAT_SECONDS
-        if text:
-            await write(text.encode())
-        await trio.sleep_until(min(beat_at, trio.current_time() + LOOK_SECONDS))
+async def _told(
+    opened: OpenStreams, service: Service, headers: Headers, caller: Principal, first: Changes
+) -> AsyncGenerator[bytes, None]:
+    """The body: ends when the key does or the server stops, and is closed when the client has gone."""
+    reason = "the client has gone, or did not read"
+    opened.enter(caller.scope.developer_id)
+    try:
+        yield _opening(service, first)
+        changes, beat_at = first, trio.current_time() + HEARTBEAT_SECONDS
+        while True:
+            with trio.move_on_at(beat_at):
+                if not await service.moved(changes.position):
+                    reason = "the server stops"
+                    return
+            try:
+                caller_of_api(service, headers)
+                changes = await service.look(caller.scope, changes_since, changes.position, CHANGES_MAX)
+            except (HttpError, Unavailable) as error:
+                reason = str(error)
+                yield f": {reason}\n\n".encode()
+                return
+            text = _events(service, changes)
+            if trio.current_time() >= beat_at:
+                text += _beat(changes)
+                beat_at = trio.current_time() + HEARTBEAT_SECONDS
+            if text:
+                yield text.encode()
+            await trio.sleep_until(min(beat_at, trio.current_time() + LOOK_SECONDS))
+    except Exception:
+        reason = "it broke"
+        log.exception("an event stream broke")
+    finally:
+        opened.leave(caller.scope.developer_id)
+        log.info("event stream ended", reason=reason)
 
 
 # --- the text of a stream -----------------------------------------------------------------------------------------
@@ -159,7 +164,7 @@ async def _follow(service: Service, headers: Headers, caller: Principal, first: 
 
 def _opening(service: Service, first: Changes) -> bytes:
     """Something to be sent at once, and what was missed."""
-    return f": {FAMILY}*\nretry: {RECONNECT_MS}\n\n{_told(service, first)}{_beat(first)}".encode()
+    return f": {FAMILY}*\nretry: {RECONNECT_MS}\n\n{_events(service, first)}{_beat(first)}".encode()
 
 
 def _beat(changes: Changes) -> str:
@@ -167,7 +172,7 @@ def _beat(changes: Changes) -> str:
     return f": \nid: {changes.position}\n\n"
 
 
-def _told(service: Service, changes: Changes) -> str:
+def _events(service: Service, changes: Changes) -> str:
     """Each change as an event. A client that was cut off goes on from the last id that it has seen.
 
     So of several that share a position only the last bears it; those before it bear the one before.

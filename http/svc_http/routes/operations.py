@@ -3,13 +3,14 @@
 from typing import Annotated, Literal
 
 import msgspec
+from quart import Request
 from quart_trio.wrappers import TrioResponse
 
 from aggregates.command import Reply
 from aggregates.decide import AnyCommand, ForgetDeveloper
 from aggregates.event import Scope
 from aggregates.people.directory import principal
-from svc_http.bodies import Request, read_json, read_msgpack
+from svc_http.bodies import read_json, read_msgpack
 from svc_http.errors import HttpError, bad_request, json_reply, not_found
 from svc_http.ports import Service, UnknownRules
 from svc_http.routes.catalog import NoSnapshot

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any, NamedTuple
 
 import trio
+from quart import Request
 from quart_trio.wrappers import TrioResponse
 
 from aggregates.command import Refused
@@ -22,7 +23,6 @@ from aggregates.telemetry.walking import TooMany, walk
 from svc_http.bodies import (
     EXPORT_BYTES_MAX,
     EXPORT_UNPACKED_BYTES_MAX,
-    Request,
     Sent,
     check_content_type,
     gunzip,

@@ -8,6 +8,7 @@ from typing import Annotated, Literal, TypeVar
 from uuid import UUID
 
 import msgspec
+from quart import Request
 from quart_trio.wrappers import TrioResponse
 
 from aggregates.people.commands import (
@@ -34,7 +35,7 @@ from aggregates.people.records import Developer
 from aggregates.people.shown import DeveloperRecord, KeyRecord, Record
 from aggregates.times import parse_instant
 from projections.facts.prompts import Activation
-from svc_http.bodies import Request, read_json
+from svc_http.bodies import read_json
 from svc_http.errors import HttpError, bad_request, json_reply, no_content, not_found, refusal
 from svc_http.listener import Open
 from svc_http.params import limit, offset, path_id

@@ -9,6 +9,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import msgspec
+from quart import Request
 from quart_trio.wrappers import TrioResponse
 
 from aggregates.command import Done, Refused, Reply
@@ -23,7 +24,7 @@ from aggregates.times import RangeRefused, Window, WindowName, bare_date, iso, t
 from projections.facts import reports
 from projections.facts.reports import ReportState
 from projections.facts.repricing import count_started
-from svc_http.bodies import FRAME_BYTES_MAX, Request, check_content_type, decoded, read_body, read_json
+from svc_http.bodies import FRAME_BYTES_MAX, check_content_type, decoded, read_body, read_json
 from svc_http.errors import HttpError, bad_request, forbidden, json_reply, no_content, not_found, refusal, unavailable
 from svc_http.params import limit, offset, path_id, zone_of
 from svc_http.ports import Service

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta, timezone
 from zoneinfo import ZoneInfo
 
+from quart import Request
 from quart_trio.wrappers import TrioResponse
 
 from aggregates.event import Scope
@@ -18,7 +19,6 @@ from projections.scores import skill as skills
 from projections.scores.integrity import trivia_trend
 from projections.scores.peers import peer_comparison
 from projections.scores.throttle import personal_throttle, team_throttle
-from svc_http.bodies import Request
 from svc_http.errors import HttpError, bad_request, json_reply
 from svc_http.listener import Personal
 from svc_http.params import (

@@ -5,6 +5,7 @@ from typing import Annotated, Any, TypeVar
 from uuid import UUID
 
 import msgspec
+from quart import Request
 from quart_trio.wrappers import TrioResponse
 
 from aggregates.command import Refused
@@ -20,7 +21,7 @@ from projections.sub_sessions.listing import resolve, rubric_item, rubric_items,
 from projections.sub_sessions.listing import trivia as trivia_items
 from projections.sub_sessions.overrides import Overridable, Place, overridable
 from projections.sub_sessions.overrides import accuracy as accuracy_of
-from svc_http.bodies import Request, read_json
+from svc_http.bodies import read_json
 from svc_http.errors import HttpError, bad_request, json_reply, not_found, refusal
 from svc_http.params import from_and_to, integer, limit, offset, path_id, time, window_name, windows, zone_of
 from svc_http.ports import Service

@@ -3,6 +3,7 @@
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
+from quart import Request
 from quart_trio.wrappers import TrioResponse
 
 from aggregates.judging.evidence import language_of
@@ -12,7 +13,6 @@ from aggregates.reports.prose import Narration
 from aggregates.times import calendar_windows, local_date, local_day_bounds, zone_named
 from projections.prices.spending import Asked, team_cost
 from projections.reports.days import team_day, team_summary
-from svc_http.bodies import Request
 from svc_http.errors import bad_request, json_reply, not_found
 from svc_http.params import Query, day_asked, window_name
 from svc_http.ports import Service

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Annotated, TypeVar, get_args
 
 import msgspec
+from quart import Request
 from quart_trio.wrappers import TrioResponse
 
 from aggregates.event import Scope
@@ -16,7 +17,7 @@ from projections.telemetry.usage import ErrorCount, Group, GroupBy, HourCount, M
 from projections.telemetry.usage import analytics as use_in_range
 from projections.telemetry.usage import per_turn as use_per_turn
 from projections.telemetry.usage import stats as grouped
-from svc_http.bodies import Request, read_json
+from svc_http.bodies import read_json
 from svc_http.errors import bad_request, json_reply
 from svc_http.listener import Personal
 from svc_http.params import (

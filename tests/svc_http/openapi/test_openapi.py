@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
+from quart import Request
 from werkzeug.datastructures import ImmutableMultiDict
 
-from svc_http.bodies import Request
 from svc_http.openapi.document import OPERATIONS
 from tests.support.described import described, escaped, faults, validator
 from tests.svc_http.house import Caller, House, prompt

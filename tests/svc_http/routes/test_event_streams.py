@@ -15,8 +15,8 @@ from aggregates.ids import membership_stream
 from aggregates.people.commands import EndMembership, RevokeKey
 from svc_http.app import build_api
 from svc_http.errors import HttpError
+from svc_http.listener import WRITE_SECONDS_MAX
 from svc_http.routes.events import HEARTBEAT_SECONDS, LOOK_SECONDS, STREAMS_MAX, STREAMS_PER_DEVELOPER_MAX, OpenStreams
-from svc_http.server import WRITE_SECONDS_MAX
 from tests.support.event_streams import Stream
 from tests.support.facts import HOUR, MINUTE, SECOND, Log, edit
 from tests.support.log import named
@@ -255,19 +255,20 @@ def test_a_developer_has_so_many_streams_and_the_process_so_many() -> None:
     """429 for one's own, 503 for all; and each that ends makes room."""
     opened = OpenStreams()
     for _ in range(STREAMS_PER_DEVELOPER_MAX):
+        opened.check(ANA)
         opened.enter(ANA)
     with pytest.raises(HttpError) as refused:
-        opened.enter(ANA)
+        opened.check(ANA)
     assert (refused.value.status, refused.value.headers) == (429, {"Retry-After": "5"})
     opened.leave(ANA)
-    opened.enter(ANA)
-    for number in range(STREAMS_MAX - STREAMS_PER_DEVELOPER_MAX):
+    opened.check(ANA)
+    for number in range(STREAMS_MAX - STREAMS_PER_DEVELOPER_MAX + 1):
         opened.enter(UUID(int=number))
     with pytest.raises(HttpError) as refused:
-        opened.enter(UUID(int=STREAMS_MAX))
+        opened.check(UUID(int=STREAMS_MAX))
     assert (refused.value.status, refused.value.headers) == (503, {"Retry-After": "5"})
     opened.leave(ANA)
-    opened.enter(UUID(int=STREAMS_MAX))
+    opened.check(UUID(int=STREAMS_MAX))
 
 
 async def test_one_stream_too_many_is_refused_until_another_ends(

@@ -249,7 +249,7 @@ async def test_the_prompt_routes_keep_their_own_bound(house: House, intake: Call
 
 
 async def test_a_body_beyond_its_bound_unpacked_is_413(house: House, intake: Caller) -> None:
-    """64 MiB; what is just within is taken."""
+    """16 MiB; what is just within is taken."""
     within = b"{}" + b" " * (EXPORT_UNPACKED_BYTES_MAX - 2)
     assert (await intake.post("/v1/logs", gzip.compress(within, 1), GZIP)).body == b"{}"
     answer = await intake.post("/v1/logs", gzip.compress(within + b" ", 1), GZIP)

@@ -1,0 +1,84 @@
+"""Many connections: they are idle, and everybody else is served all the same."""
+
+import resource
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+from structlog.testing import capture_logs
+
+from svc.limits import FILES_MIN
+from svc.serving import raise_file_limit
+from tests.support.process import init, serving
+
+IDLE = 2_000
+
+
+@contextmanager
+def idle(url: str, count: int) -> Iterator[None]:
+    """Clients that connect and say nothing."""
+    address = urlsplit(url)
+    with ExitStack() as stack:
+        for _ in range(count):
+            stack.enter_context(socket.create_connection((address.hostname, address.port), timeout=10))
+        yield
+
+
+@pytest.mark.process
+def test_newcomers_are_answered_beside_two_thousand_idle_connections(tmp_path: Path) -> None:
+    """At the listener that has them, and at the other."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < FILES_MIN:
+        pytest.skip("this machine lets nobody open as many files")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    try:
+        var = tmp_path / "var"
+        made = init(var)
+        with serving(var, made["key"]) as server, idle(server.intake_url, IDLE):
+            for url in (server.intake_url, server.api_url):
+                assert httpx.get(f"{url}/health", timeout=10).status_code == 200
+            body = {"prompt_text": "Fix the crash", "tool_session_id": "s1"}
+            assert server.intake.post("/v1/prompts", json=body).status_code == 201
+            assert server.stop() == 0
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+BREAKING = b"GET /health HTTP/1.1\r\nHost: svc\r\nUpgrade: h2c\r\nHTTP2-Settings: AAM\r\n\r\n"
+"""Settings whose base64 breaks off."""
+
+
+@pytest.mark.process
+def test_a_connection_that_breaks_hypercorn_does_not_stop_the_service(tmp_path: Path) -> None:
+    """Its listener begins again at the same address; the other one does not notice."""
+    var = tmp_path / "var"
+    made = init(var)
+    with serving(var, made["key"]) as server:
+        address = urlsplit(server.intake_url)
+        for number in range(3):
+            with socket.create_connection((address.hostname, address.port), timeout=10) as client:
+                client.sendall(BREAKING)
+                while client.recv(65_536):
+                    pass
+            with httpx.Client(base_url=server.intake_url, headers=server.intake.headers) as newcomer:
+                body = {"prompt_text": "Fix the crash", "tool_session_id": f"s{number}"}
+                assert newcomer.post("/v1/prompts", json=body).status_code == 201
+        assert server.api.get("/health").status_code == 200
+        assert server.stop() == 0
+    assert "begins again" in (tmp_path / "var.log").read_text()
+
+
+@pytest.mark.parametrize(("hard", "warnings"), [(FILES_MIN, 0), (FILES_MIN - 1, 1), (resource.RLIM_INFINITY, 0)])
+def test_the_soft_limit_of_open_files_is_raised(monkeypatch: pytest.MonkeyPatch, hard: int, warnings: int) -> None:
+    """To the hard one; where that is low, the log says so."""
+    limits = [(256, hard)]
+    monkeypatch.setattr(resource, "getrlimit", lambda _which: limits[-1])
+    monkeypatch.setattr(resource, "setrlimit", lambda _which, pair: limits.append(pair))
+    with capture_logs() as lines:
+        raise_file_limit()
+    assert limits[-1] == (hard, hard)
+    assert [line["log_level"] for line in lines] == ["warning"] * warnings
