@@ -28,7 +28,7 @@ Line = dict[str, Any]
 def write_transcripts(folder: Path, *, now_us: int) -> dict[str, Path]:
     """Lay the sample down, dated relative to `now_us` (since 1970, UTC); developer → their folder.
 
-    The last week becomes the present one. What of it would lie ahead of now is moved to before now.
+    The last week becomes the present one. Its sessions that would lie ahead of now are moved to before now.
     """
     now = _EPOCH + timedelta(microseconds=now_us)
     weeks = timedelta(weeks=(now - _MONDAY) // timedelta(weeks=1))
