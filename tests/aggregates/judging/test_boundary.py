@@ -6,14 +6,22 @@ from hypothesis import strategies as st
 
 from aggregates.judging.boundary import (
     AFTER_COMMIT,
+    BEFORE_ANY,
+    COMMITTED,
     SIGNALS,
     BoundaryModel,
     OpenArc,
     boundary_signals,
     continues,
+    stays,
+    sureness,
     topic_shift,
+    weighed,
 )
+from aggregates.reading.reading import PromptReading
+from aggregates.reading.verdicts import Evidence
 from tests.support.judging import turn
+from tests.support.stages import SPAN, prompt, turn_at
 
 FIRST = turn("Rename getUsr to getUser in src/user.ts", marks="C", changed=("src/user.ts",))
 
@@ -153,3 +161,108 @@ DONE = turn(
 def test_plain_cases_after_finished_work(text: str, file: str, shifts: bool) -> None:
     """A quarter of an hour later. It guards the wiring: none of these is a close call."""
     assert topic_shift([DONE], turn(text, place=16, marks="Ca", changed=(file,))).shift is shifts
+
+
+@pytest.mark.parametrize(
+    ("bias", "shifts", "goes_on"),
+    [
+        pytest.param(1, True, False, id="above even odds"),
+        pytest.param(0, False, False, id="even odds"),
+        pytest.param(-699, False, False, id="just short of what a commit adds"),
+        pytest.param(-700, False, True, id="all that a commit adds"),
+    ],
+)
+def test_a_commit_adds_seven_tenths_of_a_logit(bias: int, shifts: bool, goes_on: bool) -> None:
+    """Without one a prompt shifts above 0; after one it continues from -0.7 down."""
+    arc, later = [turn_at(0, prompt(words="a"))], turn_at(1, prompt("words over 16"))
+    model = BoundaryModel(bias - 40, {"over 16 words": 40})
+    assert topic_shift(arc, later, model).shift is shifts
+    assert continues(arc, later, model) is goes_on
+
+
+@pytest.mark.parametrize(
+    ("logit", "sure"),
+    [
+        (0, 0.5),
+        (1_000, 0.731),
+        (-1_000, 0.731),
+        (1_250, 0.777),
+        (1_500, 0.818),
+        (7_000, 0.999),
+        (8_000, 1.0),
+        (-10_000_000, 1.0),
+        (10_000_000, 1.0),
+    ],
+)
+def test_sureness_is_the_likelihood_of_what_is_said(logit: int, sure: float) -> None:
+    """Of thousandths of a logit, to three digits, however far."""
+    assert sureness(logit) == sure
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        pytest.param(prompt(words="b"), None, id="a plain prompt"),
+        pytest.param(None, "the prompt was not captured", id="not captured"),
+        pytest.param(prompt(navigational="short"), "only navigates", id="navigates"),
+        pytest.param(prompt("phrase:correcting"), "corrects what came before", id="corrects"),
+        pytest.param(prompt("phrase:failing"), "corrects what came before", id="reports a failure"),
+        pytest.param(prompt("phrase:accepting"), None, id="accepts"),
+        pytest.param(prompt("phrase:failing", "words over 10"), "corrects what came before", id="in few words"),
+        pytest.param(prompt("phrase:failing", "words over 16"), None, id="in over sixteen words"),
+        pytest.param(prompt("phrase:correcting", opens=("names a new task",)), None, id="and names a new task"),
+        pytest.param(prompt(words="a"), "repeats the prompt before", id="repeats"),
+    ],
+)
+def test_why_a_turn_stays_whatever_it_says(said: PromptReading | None, why: str | None) -> None:
+    """And how sure that is."""
+    arc, later = [turn_at(0, prompt(words="a"))], turn_at(1, said)
+    assert stays(arc, later) == why
+    verdict = topic_shift(arc, later, BoundaryModel(10_000, {}))
+    assert (verdict.shift, verdict.confidence) == ((True, 1.0) if why is None else (False, 0.95))
+    assert continues(arc, later, BoundaryModel(10_000, {})) is (why is not None)
+
+
+def test_nothing_stays_away_from_a_topic_that_was_never_said() -> None:
+    """Turns that only navigate have none."""
+    arc = [turn_at(0, prompt(navigational="command")), turn_at(1)]
+    assert stays(arc, turn_at(2, prompt(words="a"))) == "no topic before it"
+
+
+WEIGHTS = {"over 6 words": 10, "over 16 words": 20, "over 25 words": 20, "names a file": 5, "asks for a review": 30}
+LONG = prompt("words over 6", "words over 16", "words over 25", "path", "phrase:review_asked")
+
+
+@pytest.mark.parametrize(
+    ("weights", "bias", "told"),
+    [
+        pytest.param(
+            WEIGHTS, 0, ("asks for a review", "over 16 words", "over 25 words", "over 6 words"), id="the four heaviest"
+        ),
+        pytest.param(WEIGHTS, -1_000, (), id="none speaks for the verdict"),
+        pytest.param(
+            {"over 6 words": -1, "names a file": -3, "over 16 words": 1},
+            0,
+            ("names a file", "over 6 words"),
+            id="those that speak for the same topic",
+        ),
+        pytest.param(
+            {"over 6 words": 2, "names a file": -2}, 0, ("names a file",), id="those for the same topic at even odds"
+        ),
+        pytest.param({"over 6 words": 1, "names a file": 0}, 0, ("over 6 words",), id="none that weighs nothing"),
+    ],
+)
+def test_the_heaviest_signals_are_told_as_evidence(weights: dict[str, int], bias: int, told: tuple[str, ...]) -> None:
+    """Those that speak for the verdict, at most four, the heaviest first and then by name."""
+    arc, later = [turn_at(0, prompt("words over 10"))], turn_at(9, LONG)
+    evidence = topic_shift(arc, later, BoundaryModel(bias, weights)).evidence
+    assert evidence == tuple(Evidence(what, 9, SPAN) for what in told)
+
+
+@pytest.mark.parametrize("committed", [False, True])
+def test_all_that_is_weighed_is_told_the_heaviest_first(committed: bool) -> None:
+    """With the bias, and with the commit where there was one; nothing that weighs nothing."""
+    model = BoundaryModel(-1_000, {"over 6 words": -40, "over 25 words": 40, "over 16 words": 0})
+    found = weighed(OpenArc([turn_at(0, prompt("words over 10"))]), turn_at(9, LONG), committed=committed, model=model)
+    commit = [(COMMITTED, 700)] if committed else []
+    assert found == [(BEFORE_ANY, -1_000), *commit, ("over 25 words", 40), ("over 6 words", -40)]

@@ -1,0 +1,180 @@
+"""One turn: when it was active, whether it was answered, whose text and whose numbers it holds."""
+
+from collections.abc import Mapping, Sequence
+from uuid import UUID
+
+import pytest
+
+from aggregates.reading.reading import ResponseReading
+from aggregates.turns.turn import ModelUsage, Turn
+from aggregates.turns.turns import Answer, Capture, CaptureKind, Seen, build_turns
+from tests.support.stages import DAY, MINUTE, answer, capture, prompt, response, seen, tool, uuid
+
+
+def turn_of(
+    captures: Sequence[Capture], reports: Sequence[Seen] = (), answers: Mapping[UUID, Answer] | None = None
+) -> Turn:
+    """The one turn of a whole session."""
+    (turn,), _ = build_turns("session", captures, answers or {}, reports, openings={})
+    return turn
+
+
+@pytest.mark.parametrize(
+    ("given", "answered_us"),
+    [
+        pytest.param(answer(9 * MINUTE), 9 * MINUTE, id="as the client said"),
+        pytest.param(answer(9 * MINUTE, elapsed_ms=1_000), 9 * MINUTE, id="as the client said, whatever it took"),
+        pytest.param(answer(MINUTE), 5 * MINUTE, id="never before the prompt"),
+        pytest.param(answer(9 * MINUTE, timed=False), 9 * MINUTE, id="on receipt, where nothing was said"),
+        pytest.param(answer(MINUTE, timed=False), 5 * MINUTE, id="received before the prompt's time: at the prompt"),
+        pytest.param(answer(9 * MINUTE, timed=False, elapsed_ms=60_000), 6 * MINUTE, id="prompt plus the time it took"),
+        pytest.param(answer(9 * MINUTE, timed=False, elapsed_ms=0), 5 * MINUTE, id="it took no time"),
+        pytest.param(
+            answer(9 * MINUTE, timed=False, elapsed_ms=14 * 60_000), 19 * MINUTE, id="ten minutes ahead is believed"
+        ),
+        pytest.param(
+            answer(9 * MINUTE - 1, timed=False, elapsed_ms=14 * 60_000), 9 * MINUTE - 1, id="over ten minutes is not"
+        ),
+        pytest.param(
+            answer(4 * MINUTE, timed=False, elapsed_ms=10 * 60_000), 5 * MINUTE, id="nor is a receipt before the prompt"
+        ),
+    ],
+)
+def test_a_response_happened_when_the_client_said_or_after_the_time_it_took(given: Answer, answered_us: int) -> None:
+    """The prompt was at five minutes; a time over ten minutes ahead of the receipt is replaced by it."""
+    assert given.answered_us(5 * MINUTE) == answered_us
+
+
+@pytest.mark.parametrize(
+    ("reports", "given", "last_us"),
+    [
+        pytest.param([], None, MINUTE, id="the prompt alone"),
+        pytest.param([seen("tool", 4 * MINUTE), seen("request", 3 * MINUTE)], None, 4 * MINUTE, id="the last report"),
+        pytest.param([seen("tool", 0)], None, MINUTE, id="a report from before the prompt"),
+        pytest.param([seen("session_start", 4 * MINUTE)], None, MINUTE, id="a session's start is no activity"),
+        pytest.param([seen("session_end", 4 * MINUTE)], None, MINUTE, id="nor is its end"),
+        pytest.param([seen("lines", 4 * MINUTE)], None, MINUTE, id="nor a counter of lines"),
+        pytest.param([], answer(5 * MINUTE), 5 * MINUTE, id="the answer"),
+        pytest.param([seen("tool", 4 * MINUTE)], answer(5 * MINUTE), 5 * MINUTE, id="an answer after the last report"),
+        pytest.param([seen("tool", 6 * MINUTE)], answer(5 * MINUTE), 6 * MINUTE, id="a report after the answer"),
+        pytest.param(
+            [], answer(DAY, timed=False, elapsed_ms=60_000), 3 * MINUTE, id="counted from the prompt that was answered"
+        ),
+    ],
+)
+def test_a_turn_is_active_until_its_last_report_or_answer(
+    reports: list[Seen], given: Answer | None, last_us: int
+) -> None:
+    """The agent's log told the prompt a minute before the plugin did."""
+    captures = [capture(1, at_us=2 * MINUTE), capture(2, "log", at_us=MINUTE)]
+    turn = turn_of(captures, reports, {} if given is None else {uuid(1): given})
+    assert (turn.started_us, turn.last_activity_us) == (MINUTE, last_us)
+
+
+@pytest.mark.parametrize(
+    ("reports", "given", "answered"),
+    [
+        pytest.param([], None, False, id="nothing"),
+        pytest.param([], answer(), True, id="a captured response"),
+        pytest.param([seen("response", 1)], None, True, id="a reported response"),
+        pytest.param([seen("request", 1)], None, True, id="an answered request"),
+        pytest.param([seen("request", 1, sidechain=True)], None, False, id="a sub-agent's request alone"),
+        pytest.param([seen("error", 1), seen("tool", 2, tool=tool())], None, False, id="an error and a tool call"),
+    ],
+)
+def test_a_turn_is_answered_by_a_response_or_a_request(
+    reports: list[Seen], given: Answer | None, answered: bool
+) -> None:
+    """A response capture, a response in telemetry, or a request that succeeded."""
+    turn = turn_of([capture(1)], reports, {} if given is None else {uuid(1): given})
+    assert turn.answered is answered
+
+
+FIRST, SECOND_ANSWER = response("first"), response("second")
+
+
+@pytest.mark.parametrize(
+    ("reports", "given", "read"),
+    [
+        pytest.param([], None, (None, None), id="none"),
+        pytest.param([], answer(reading=FIRST, position=8), (FIRST, 8), id="the captured one"),
+        pytest.param([seen("response", 1, 9, response=FIRST)], None, (FIRST, 9), id="the reported one"),
+        pytest.param(
+            [seen("response", 1, 9, response=FIRST), seen("response", 2, 11, response=SECOND_ANSWER)],
+            None,
+            (SECOND_ANSWER, 11),
+            id="the last reported one",
+        ),
+        pytest.param(
+            [seen("response", 1, 9, response=SECOND_ANSWER)],
+            answer(reading=FIRST, position=8),
+            (FIRST, 8),
+            id="the captured one before the reported one",
+        ),
+    ],
+)
+def test_the_captured_response_is_read_before_a_reported_one(
+    reports: list[Seen], given: Answer | None, read: tuple[ResponseReading | None, int | None]
+) -> None:
+    """And of reported ones the last."""
+    turn = turn_of([capture(1)], reports, {} if given is None else {uuid(1): given})
+    assert (turn.response, turn.response_position) == read
+
+
+@pytest.mark.parametrize(
+    ("kinds", "read"),
+    [
+        pytest.param(("log", "transcript", "plugin"), 3, id="the plugin's before all"),
+        pytest.param(("log", "transcript"), 2, id="the transcript's before the log's"),
+        pytest.param(("log",), 1, id="the log's alone"),
+    ],
+)
+def test_whose_text_and_answer_are_read(kinds: tuple[CaptureKind, ...], read: int) -> None:
+    """The plugin's first, then the transcript's, then the log's; a directory from whichever names one."""
+    readings = {n: prompt(words=f"reading {n}") for n in (1, 2, 3)}
+    captures = [
+        capture(n, kind, at_us=n, reading=readings[n], cwd=5 if n == len(kinds) else None)
+        for n, kind in enumerate(kinds, 1)
+    ]
+    turn = turn_of(captures, (), {uuid(n): answer(position=n, elapsed_ms=n) for n in (1, 2, 3)})
+    assert (turn.prompt, turn.position, turn.capture_id) == (readings[read], read, uuid(read))
+    assert (turn.words_start, turn.from_log, turn.cwd_digest) == (read * 100, kinds[read - 1] == "log", 5)
+    assert (turn.response_position, turn.elapsed_ms) == (read, read)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        pytest.param(answer(), (), id="no numbers"),
+        pytest.param(
+            answer(input_tokens=3), (ModelUsage("unknown", 1, 3, 0, 0, 0, 0, 1, 0, 1),), id="tokens without a price"
+        ),
+        pytest.param(
+            answer(output_tokens=0), (ModelUsage("unknown", 1, 0, 0, 0, 0, 0, 1, 0, 1),), id="a zero that was told"
+        ),
+        pytest.param(
+            answer(cost_usd_nano=7), (ModelUsage("unknown", 1, 0, 0, 0, 0, 7, 0, 0, 1),), id="a price without tokens"
+        ),
+        pytest.param(
+            answer(
+                model="opus",
+                input_tokens=1,
+                output_tokens=2,
+                cache_read_tokens=3,
+                cache_write_tokens=4,
+                cost_usd_nano=5,
+                lower_bound=True,
+            ),
+            (ModelUsage("opus", 1, 1, 2, 3, 4, 5, 0, 1, 1),),
+            id="everything",
+        ),
+    ],
+)
+def test_a_responses_numbers_stand_in_where_no_request_log_covers_the_turn(
+    given: Answer, expected: tuple[ModelUsage, ...]
+) -> None:
+    """With a request log they are not added to it."""
+    alone = turn_of([capture(1)], [seen("tool", 1, tool=tool())], {uuid(1): given})
+    assert alone.work.usage == expected
+    logged = turn_of([capture(1)], [seen("request", 1, model="sonnet")], {uuid(1): given})
+    assert [row.model for row in logged.work.usage] == ["sonnet"]

@@ -1,0 +1,260 @@
+"""Turns: which captures are one prompt, what belongs to it, and how it opens, on each side of every bound."""
+
+from collections.abc import Sequence
+from typing import Literal
+from uuid import UUID
+
+import pytest
+
+from aggregates.ids import turn_id_from_capture, turn_id_from_host
+from aggregates.turns.turn import Opening, Turn
+from aggregates.turns.turns import Aliases, Capture, Seen, build_turns, join_captures
+from tests.support.stages import DAY, MINUTE, SECOND, capture, prompt, seen, tool, uuid
+
+SESSION = "session"
+CLEAR = prompt(navigational="command", clears=True)
+
+
+def turns_of(captures: Sequence[Capture], reports: Sequence[Seen] = ()) -> list[Turn]:
+    """The turns of a whole session."""
+    return build_turns(SESSION, captures, {}, reports, openings={})[0]
+
+
+def groups(captures: Sequence[Capture], taken: frozenset[str] = frozenset()) -> list[list[int]]:
+    """The numbers of the captures that are one prompt."""
+    return [[each.position for each in group] for group in join_captures(captures, taken)]
+
+
+@pytest.mark.parametrize(
+    ("captures", "joined"),
+    [
+        pytest.param(
+            [capture(1), capture(2, "log", at_us=2 * MINUTE)], [[1, 2]], id="same text, two minutes later: one prompt"
+        ),
+        pytest.param(
+            [capture(1), capture(2, "log", at_us=2 * MINUTE + 1)], [[1], [2]], id="same text, over two minutes: two"
+        ),
+        pytest.param(
+            [capture(1, "log"), capture(2, at_us=2 * MINUTE)], [[1, 2]], id="the agent's log came first: one prompt"
+        ),
+        pytest.param(
+            [capture(1), capture(2, "transcript"), capture(3, "log")], [[3, 1, 2]], id="one of each kind: one prompt"
+        ),
+        pytest.param([capture(1), capture(2, at_us=SECOND)], [[1], [2]], id="two of one kind: two prompts"),
+        pytest.param([capture(1), capture(2, "log", text="Add a test")], [[1], [2]], id="different texts: two prompts"),
+        pytest.param([capture(1, text=None), capture(2, "log", text=None)], [[1], [2]], id="no texts: two prompts"),
+        pytest.param(
+            [capture(1, host="p"), capture(2, "log", host="p", text=None, at_us=DAY)],
+            [[1, 2]],
+            id="the same prompt id, a day later: one prompt",
+        ),
+        pytest.param(
+            [capture(1, host="p"), capture(2, host="p", at_us=SECOND)], [[1], [2]], id="the same id, one kind: two"
+        ),
+        pytest.param(
+            [capture(1, host="p"), capture(2, "log", host="q")], [[1], [2]], id="different ids, the same text: two"
+        ),
+        pytest.param(
+            [capture(1, host="p"), capture(2, "log", at_us=SECOND)], [[1, 2]], id="the later one without an id: one"
+        ),
+        pytest.param(
+            [capture(1), capture(2, "log", host="p", at_us=SECOND)], [[1, 2]], id="the earlier one without an id: one"
+        ),
+        pytest.param(
+            [capture(1), capture(2, "log", host="p", at_us=1), capture(3, "transcript", host="q", at_us=2)],
+            [[1, 2], [3]],
+            id="an id that came with the log keeps another id out",
+        ),
+        pytest.param(
+            [capture(1), capture(2, at_us=MINUTE), capture(3, "log", at_us=MINUTE), capture(4, "log", at_us=MINUTE)],
+            [[1, 3], [4, 2]],
+            id="a text sent twice is joined with its logs one by one",
+        ),
+        pytest.param(
+            [capture(1), capture(2, "transcript", at_us=2 * MINUTE), capture(3, "log", at_us=3 * MINUTE)],
+            [[1, 2], [3]],
+            id="the two minutes are counted from the first capture",
+        ),
+        pytest.param(
+            [capture(1, host="p", text="a"), capture(2, host="p", text="b", at_us=1), capture(3, "log", host="p")],
+            [[3, 1], [2]],
+            id="a prompt id used twice joins the first prompt",
+        ),
+        pytest.param(
+            [capture(1, "log", at_us=5), capture(2, text="b", at_us=4)], [[2], [1]], id="prompts come in time order"
+        ),
+    ],
+)
+def test_captures_of_one_prompt_are_joined(captures: list[Capture], joined: list[list[int]]) -> None:
+    """By the id they name, else by the same text within two minutes, never two of a kind; in any order of arrival."""
+    assert groups(captures) == joined
+    assert groups(captures[::-1]) == joined
+
+
+def test_a_prompt_id_of_an_earlier_turn_joins_nothing_anymore() -> None:
+    """Not by the id, and not by the text under it."""
+    captures = [capture(1, host="p"), capture(2, "log", host="p")]
+    assert groups(captures) == [[2, 1]]
+    assert groups(captures, frozenset({"p"})) == [[1], [2]]
+
+
+def test_prompts_of_one_moment_are_ordered_by_the_id_of_the_capture_that_is_read() -> None:
+    """A plugin's before a log's within one prompt."""
+    assert groups([capture(1, "log"), capture(5, text="a"), capture(9)]) == [[5], [1, 9]]
+
+
+@pytest.mark.parametrize(
+    ("report", "place"),
+    [
+        pytest.param(seen("tool", 10 * MINUTE, tool=tool()), 1, id="at the moment of a prompt: to it"),
+        pytest.param(seen("tool", 10 * MINUTE - 1, tool=tool()), 0, id="just before it: to the one before"),
+        pytest.param(seen("tool", -1, tool=tool()), 0, id="before all prompts: to the first"),
+        pytest.param(seen("tool", DAY, tool=tool()), 3, id="long after all: to the last"),
+        pytest.param(seen("tool", DAY, tool=tool(), prompt_id="p"), 0, id="by the prompt id, whatever the time"),
+        pytest.param(seen("tool", 0, tool=tool(), prompt_id="log"), 1, id="by the id that only the log named"),
+        pytest.param(seen("tool", DAY, tool=tool(), prompt_id="twice"), 2, id="an id used twice: to the first"),
+        pytest.param(seen("tool", DAY, tool=tool(), prompt_id="unknown"), 3, id="an unknown id: by time"),
+    ],
+)
+def test_a_report_belongs_to_the_prompt_it_names_else_to_the_last_one_before_it(report: Seen, place: int) -> None:
+    """The prompts are ten minutes apart."""
+    captures = [
+        capture(1, host="p", text="one"),
+        capture(2, text="two", at_us=10 * MINUTE),
+        capture(3, "log", text="two", at_us=10 * MINUTE, host="log"),
+        capture(4, text="three", at_us=20 * MINUTE, host="twice"),
+        capture(5, text="four", at_us=30 * MINUTE, host="twice"),
+    ]
+    assert [turn.work.tool_calls for turn in turns_of(captures, [report])] == [int(n == place) for n in range(4)]
+
+
+def test_reports_without_any_prompt_make_no_turn() -> None:
+    """A turn needs a prompt."""
+    assert build_turns(SESSION, [], {}, [seen("tool", 0, tool=tool())], openings={}) == ([], [])
+
+
+NAMED, UNNAMED = turn_id_from_host(SESSION, "p"), turn_id_from_capture(uuid(1))
+
+
+@pytest.mark.parametrize(
+    ("captures", "taken", "ids", "names"),
+    [
+        pytest.param([capture(1, host="p")], (), [NAMED], ["p"], id="the host's name first"),
+        pytest.param([capture(1), capture(2, "log", host="p")], (), [NAMED], ["p"], id="a name that only the log told"),
+        pytest.param([capture(2, "log"), capture(1)], (), [UNNAMED], [None], id="else the capture that is read"),
+        pytest.param([capture(1, host="p")], ("p",), [UNNAMED], [None], id="a name of an earlier turn is not used"),
+        pytest.param([capture(1, host="p")], ("q",), [NAMED], ["p"], id="another turn's other name does not matter"),
+        pytest.param(
+            [capture(2, host="p"), capture(1, host="p", at_us=1)],
+            (),
+            [NAMED, UNNAMED],
+            ["p", None],
+            id="a name used twice counts for the first turn",
+        ),
+    ],
+)
+def test_a_turns_id_is_the_hosts_name_for_it_else_that_of_its_capture(
+    captures: list[Capture], taken: tuple[str, ...], ids: list[UUID], names: list[str | None]
+) -> None:
+    """Each name serves one turn."""
+    turns, aliases = build_turns(SESSION, captures, {}, [], openings={}, taken_names=frozenset(taken))
+    assert [turn.turn_id for turn in turns] == ids
+    assert [(alias.turn_id, alias.host_prompt_id) for alias in aliases] == list(zip(ids, names, strict=True))
+
+
+def test_a_turn_answers_to_all_its_captures_whichever_names_it() -> None:
+    """An id that a late capture made obsolete still finds the turn."""
+    _, aliases = build_turns(SESSION, [capture(1), capture(2, "log", host="p")], {}, [], openings={})
+    ids = {NAMED, UNNAMED, uuid(1), uuid(2), turn_id_from_capture(uuid(2))}
+    assert aliases == [Aliases(NAMED, tuple(sorted(ids)), "p")]
+
+
+def test_turns_of_one_moment_are_ordered_by_their_ids() -> None:
+    """So the order never depends on arrival."""
+    ids = [turn.turn_id for turn in turns_of([capture(n, text=str(n)) for n in range(6)])]
+    assert ids == sorted(turn_id_from_capture(uuid(n)) for n in range(6))
+
+
+Course = list[tuple[Opening | None, Literal["clear", "end"] | None, int | None]]
+CALM: Course = [("start", None, None), (None, None, None), (None, None, None)]
+ENDED: Course = [("start", "end", 5), ("end", None, None), (None, None, None)]
+CLEARED: Course = [("start", "clear", 5), ("clear", None, None), (None, None, None)]
+CLEARED_BY_PROMPT: Course = [("start", "clear", 10), ("clear", None, None), (None, None, None)]
+
+
+@pytest.mark.parametrize(
+    ("clearing", "reports", "course"),
+    [
+        pytest.param(None, [], CALM, id="nothing was said: one opening"),
+        pytest.param(None, [seen("session_end", 5 * MINUTE)], ENDED, id="an end opens the next"),
+        pytest.param(None, [seen("session_end", 5 * MINUTE, source="logout")], ENDED, id="an end for another reason"),
+        pytest.param(None, [seen("session_end", 5 * MINUTE, source="clear")], CLEARED, id="an end by a clear"),
+        pytest.param(None, [seen("session_start", 5 * MINUTE, source="clear")], CLEARED, id="a start by a clear"),
+        pytest.param(None, [seen("session_start", 5 * MINUTE, source="resume")], CALM, id="a session that is resumed"),
+        pytest.param(None, [seen("session_start", 5 * MINUTE, source="compact")], CALM, id="a compacted session"),
+        pytest.param(None, [seen("compaction", 5 * MINUTE, source="clear")], CALM, id="a compaction"),
+        pytest.param(
+            None,
+            [seen("session_end", 5 * MINUTE), seen("session_start", 6 * MINUTE, source="clear")],
+            ENDED,
+            id="of two in one gap the first",
+        ),
+        pytest.param(
+            None,
+            [seen("session_end", 10 * MINUTE)],
+            [("start", None, None), (None, "end", 10), ("end", None, None)],
+            id="an end at the moment of a prompt comes after it",
+        ),
+        pytest.param(
+            None,
+            [seen("session_end", DAY)],
+            [("start", None, None), (None, None, None), (None, "end", 24 * 60)],
+            id="an end after all opens nothing",
+        ),
+        pytest.param(None, [seen("session_end", -1)], CALM, id="an end before all closes nothing"),
+        pytest.param(1, [], CLEARED_BY_PROMPT, id="a clearing prompt opens, and closes the one before"),
+        pytest.param(
+            1, [seen("session_start", 11 * MINUTE, source="clear")], CLEARED_BY_PROMPT, id="a clear told twice"
+        ),
+        pytest.param(
+            1,
+            [seen("session_end", 5 * MINUTE)],
+            [("start", "end", 5), ("clear", None, None), (None, None, None)],
+            id="an end and then a clearing prompt",
+        ),
+        pytest.param(
+            1,
+            [seen("session_end", 11 * MINUTE)],
+            [("start", "clear", 10), ("clear", "end", 11), ("end", None, None)],
+            id="a clearing prompt and then an end",
+        ),
+        pytest.param(0, [], CALM, id="a clearing prompt that is the first"),
+    ],
+)
+def test_a_clear_or_an_end_closes_the_turn_before_and_opens_the_next(
+    clearing: int | None, reports: list[Seen], course: Course
+) -> None:
+    """Prompts at 0, 10 and 20 minutes. No turn is ever closed before it began: arcs rest on that."""
+    captures = [
+        capture(n, text=str(n), at_us=n * 10 * MINUTE, reading=CLEAR if n == clearing else prompt()) for n in range(3)
+    ]
+    turns = turns_of(captures, reports)
+    closings = [None if turn.closed_us is None else turn.closed_us // MINUTE for turn in turns]
+    assert [(t.opening, t.closed_by, us) for t, us in zip(turns, closings, strict=True)] == course
+    assert all(turn.closed_us is None or turn.closed_us >= turn.started_us for turn in turns)
+
+
+@pytest.mark.parametrize("known", ["end", "clear", "start", None])
+def test_how_a_tail_opens_is_as_known(known: Opening | None) -> None:
+    """What was said before the tail is not at hand; a later turn opens as seen."""
+    captures = [capture(n, text=str(n), at_us=n * 10 * MINUTE) for n in range(2)]
+    reports = [seen("session_end", 5 * MINUTE)]
+    turns, _ = build_turns(SESSION, captures, {}, reports, openings={turn_id_from_capture(uuid(0)): known})
+    assert [turn.opening for turn in turns] == [known, "end"]
+
+
+def test_a_turn_that_is_new_at_a_tails_beginning_opens_nothing() -> None:
+    """Only the first turn of a whole session starts it; an end before the tail was told already."""
+    reports = [seen("session_end", -1)]
+    turns, _ = build_turns(SESSION, [capture(1)], {}, reports, openings={turn_id_from_capture(uuid(9)): "end"})
+    assert [(turn.opening, turn.closed_by) for turn in turns] == [(None, None)]
