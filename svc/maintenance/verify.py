@@ -229,7 +229,7 @@ def _differences(name: str, live: sqlite3.Connection, replayed: sqlite3.Connecti
 
 def _rows_that_differ(table: str, live: sqlite3.Connection, replayed: sqlite3.Connection) -> Iterator[str]:
     """The keys of rows that are in one and not, or not so, in the other."""
-    key = key_of(table)
+    key = key_of(live, table)
     columns = [row[1] for row in live.execute(f"PRAGMA table_info({table})")]
     places = [columns.index(name) for name in key]
     query = f"SELECT * FROM {table} ORDER BY {', '.join(key)}"

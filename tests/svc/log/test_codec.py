@@ -3,9 +3,11 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from hashlib import blake2b
 from typing import Any, ClassVar
 from uuid import UUID
 
+import msgpack
 import msgspec
 import pytest
 from eventsourcing.persistence import Notification
@@ -74,6 +76,21 @@ def test_every_event_comes_back_as_it_was(
     event = data.draw(_events(topic))
     stored = _stored(codec, NewEvent(stream_id, version, event), position)
     assert codec.to_domain_event(stored) == Recorded(stream_id, version, event, position)
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+@given(data=st.data())
+@settings(max_examples=10)
+def test_msgpack_reads_every_stored_byte(topic: str, data: st.DataObject) -> None:
+    """A stored event is a head, a checksum and one or two values of msgpack, with no byte between or after them."""
+    event = data.draw(_events(topic))
+    state = _stored(_codec(), NewEvent(ANA, 1, event)).state
+    length = int.from_bytes(state[18:22], "little")
+    fact, words = state[22 : 22 + length], state[22 + length :]
+    fields, digests = msgpack.unpackb(fact)
+    assert [fields, digests] == msgspec.msgpack.decode(fact)
+    sealed = msgpack.unpackb(words) if words else {}
+    assert digests == {name: blake2b(text, digest_size=16).digest() for name, text in sealed.items()}
 
 
 def test_words_stay_closed_where_they_are_not_wanted() -> None:
