@@ -2,14 +2,23 @@
 
 import json
 from hashlib import sha256
+from math import inf, nan, nextafter
 from typing import Any
 
 import msgspec
 import pytest
 import rfc8785
 
-from aggregates.prices import catalog as catalog_checks
-from aggregates.prices.catalog import Rate, Snapshot, checksum, content_fault, snapshot_fault
+from aggregates.prices.catalog import (
+    ExactLookup,
+    Rate,
+    Snapshot,
+    canonical_lookups,
+    checksum,
+    content_fault,
+    snapshot_fault,
+)
+from aggregates.times import INSTANT_MAX_US
 from tests.support.catalogs import CHANGE, changing_lookup, list_rate, lookup, lookups, rate, snapshot
 
 UNKNOWN_MODEL = {"status": "unknown"}
@@ -79,6 +88,7 @@ FAULTS: list[tuple[list[dict[str, Any]], str]] = [
     ([_with_rate(cache_write_1h=-1)], "exact_lookups[0].list_rates[0].rate.cache_write_1h is -1.0"),
     ([_with_rate(input=None, output=None)], "exact_lookups[0].list_rates[0].rate has neither an input nor"),
     ([_with_rate(long_context=[_band(-1)])], "rate.long_context[0].above_input_tokens is -1"),
+    ([_with_rate(long_context=[_band(2**53)])], "rate.long_context[0].above_input_tokens is 9007199254740992"),
     ([_with_rate(long_context=[_band(2), _band(2)])], "rate.long_context[1].above_input_tokens must be greater"),
     ([_with_rate(long_context=[_band(2), _band(1)])], "rate.long_context[1].above_input_tokens must be greater"),
     ([_with_rate(long_context=[_band(2, output=-1)])], "rate.long_context[0].output is -1.0"),
@@ -92,15 +102,6 @@ def test_a_fault_is_named_with_its_place(entries: list[dict[str, Any]], fault: s
     found = content_fault(lookups(*entries))
     assert found is not None
     assert fault in found
-
-
-def test_a_catalog_lists_something_and_not_without_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An empty one prices nothing; one that is too large fits into no event."""
-    assert content_fault(()) == "exact_lookups has 0 entries; there must be 1 to 20000"
-    monkeypatch.setattr(catalog_checks, "CANONICAL_BYTES_MAX", 500)
-    assert "at most 500 are taken" in (content_fault(lookups(lookup("a"), lookup("b"))) or "")
-    monkeypatch.setattr(catalog_checks, "LOOKUPS_MAX", 1)
-    assert "there must be 1 to 1" in (content_fault(lookups(lookup("a"), lookup("b"))) or "")
 
 
 SNAPSHOT_FAULTS = [
@@ -145,3 +146,150 @@ def test_a_snapshot_survives_the_log() -> None:
     """msgpack keeps every member, the ones left out too."""
     published = snapshot(changing_lookup(), lookup("none", model=UNKNOWN_MODEL, provider=AMBIGUOUS, list_rates=[]))
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(published), type=Snapshot) == published
+
+
+# --- both sides of each bound ---------------------------------------------------------------------------------
+
+
+def _named(model_id: str, name: str) -> dict[str, Any]:
+    """An entry of a model of that id and that name."""
+    return lookup(model={"status": "known", "canonical_model_id": model_id, "display_name": name})
+
+
+def _times(*bounds: tuple[str, str | None]) -> dict[str, Any]:
+    """An entry with a price for each of these times."""
+    return lookup(list_rates=[list_rate(since, until) for since, until in bounds])
+
+
+def _bands(*above: int) -> dict[str, Any]:
+    """An entry with rates for inputs above these lengths."""
+    return _with_rate(long_context=[_band(each) for each in above])
+
+
+def _years(count: int) -> dict[str, Any]:
+    """An entry whose price changed each year."""
+    return _times(*((f"{1970 + year}-01-01", f"{1971 + year}-01-01") for year in range(count)))
+
+
+@pytest.mark.parametrize(
+    ("entry", "valid"),
+    [
+        pytest.param(_named("m", "a" * 256), True, id="a text of 256 characters"),
+        pytest.param(_named("m", "a" * 257), False, id="a text of 257"),
+        pytest.param(_named("m", "a"), True, id="a text of one character"),
+        pytest.param(_named("m", ""), False, id="an empty text"),
+        pytest.param(_named("m", " "), False, id="a blank text"),
+        pytest.param(_named("m", "a\n"), False, id="a text that cannot be shown"),
+        pytest.param(lookup("a" * 257), False, id="an id of 257 characters"),
+        pytest.param(lookup(provider={"status": "observed", "provider": ""}), False, id="a provider without a name"),
+        pytest.param(
+            lookup(model={"status": "known", "canonical_model_id": "", "display_name": "A"}),
+            False,
+            id="a model without",
+        ),
+        pytest.param(lookup(list_rates=[list_rate(unpriced_reason="a" * 200)]), True, id="a reason of 200 characters"),
+        pytest.param(lookup(list_rates=[list_rate(unpriced_reason="a" * 201)]), False, id="a reason of 201"),
+        pytest.param(lookup(list_rates=[list_rate(rate=None)]), False, id="neither a rate nor a reason"),
+        pytest.param(lookup(list_rates=[list_rate(rate=rate(), unpriced_reason="a")]), False, id="both of them"),
+        pytest.param(lookup(model=AMBIGUOUS), False, id="a rate of an uncertain model"),
+        pytest.param(lookup(provider=AMBIGUOUS), False, id="a rate of an uncertain provider"),
+        pytest.param(
+            lookup(model=AMBIGUOUS, list_rates=[list_rate(unpriced_reason="a")]),
+            True,
+            id="a reason of an uncertain model",
+        ),
+        pytest.param(_years(200), True, id="200 price changes"),
+        pytest.param(_years(201), False, id="201 price changes"),
+        pytest.param(_bands(*range(16)), True, id="16 lengths"),
+        pytest.param(_bands(*range(17)), False, id="17 lengths"),
+        pytest.param(_bands(0), True, id="a length of nothing"),
+        pytest.param(_bands(-1), False, id="a length below nothing"),
+        pytest.param(_bands(2**53 - 1), True, id="the greatest length"),
+        pytest.param(_bands(2**53), False, id="a length beyond it"),
+        pytest.param(_bands(1, 2), True, id="lengths in order"),
+        pytest.param(_bands(1, 1), False, id="a length twice"),
+        pytest.param(_with_rate(input=0), True, id="a rate of nothing"),
+        pytest.param(_with_rate(input=-0.01), False, id="a rate below nothing"),
+        pytest.param(_with_rate(output=1_000_000), True, id="a dollar a token"),
+        pytest.param(_with_rate(output=nextafter(1_000_000, inf)), False, id="over a dollar a token"),
+        pytest.param(_with_rate(cache_read=nan), False, id="no number"),
+        pytest.param(_with_rate(cache_write_5m=inf), False, id="no end"),
+        pytest.param(_with_rate(cache_write_1h=-1), False, id="an hour's writes below nothing"),
+        pytest.param(_with_rate(input=None), True, id="no rate for input"),
+        pytest.param(_with_rate(output=None), True, id="no rate for output"),
+        pytest.param(_with_rate(input=None, output=None), False, id="no rate for either"),
+        pytest.param(_times(("1970-01-01", "1970-01-01T00:00:00.000001Z")), True, id="a price for a moment"),
+        pytest.param(_times((CHANGE, CHANGE)), False, id="a price for no time"),
+        pytest.param(_times(("1970-01-01", CHANGE), (CHANGE, None)), True, id="prices that meet"),
+        pytest.param(
+            _times(("1970-01-01", CHANGE), ("2026-03-12T23:59:59.999999Z", None)), False, id="prices that overlap"
+        ),
+        pytest.param(_times(("1970-01-01", None), (CHANGE, None)), False, id="a price after one without an end"),
+        pytest.param(_times(("1969-12-31", None)), False, id="a price before 1970"),
+        pytest.param(_times(("1970-01-01", "soon")), False, id="an end that is no time"),
+    ],
+)
+def test_which_entries_are_valid(entry: dict[str, Any], valid: bool) -> None:
+    """On both sides of each bound."""
+    assert (content_fault(lookups(entry)) is None) is valid
+
+
+@pytest.mark.parametrize(
+    ("fields", "valid"),
+    [
+        pytest.param({"revision": 0}, False, id="revision 0"),
+        pytest.param({"revision": 1}, True, id="revision 1"),
+        pytest.param({"revision": 2**31 - 1}, True, id="the greatest revision"),
+        pytest.param({"revision": 2**31}, False, id="a revision beyond it"),
+        pytest.param({"published_at_us": -1}, False, id="published before 1970"),
+        pytest.param({"published_at_us": 0}, True, id="published in the first moment of 1970"),
+        pytest.param({"published_at_us": INSTANT_MAX_US - 1}, True, id="published in the last moment of 9998"),
+        pytest.param({"published_at_us": INSTANT_MAX_US}, False, id="published after 9998"),
+    ],
+)
+def test_which_snapshots_are_valid(fields: dict[str, int], valid: bool) -> None:
+    """On both sides of each bound."""
+    assert (snapshot_fault(snapshot(**fields)) is None) is valid
+
+
+def test_a_snapshot_of_entries_that_are_not_valid_is_not_valid() -> None:
+    """Though its checksum fits."""
+    assert "rate.input is -1.0" in (snapshot_fault(snapshot(_with_rate(input=-1))) or "")
+
+
+@pytest.mark.parametrize(
+    ("count", "fault"),
+    [
+        pytest.param(0, "exact_lookups has 0 entries", id="none is too few"),
+        pytest.param(20_000, "repeats that of exact_lookups[0]", id="20,000 are looked at"),
+        pytest.param(20_001, "exact_lookups has 20001 entries", id="20,001 are not"),
+    ],
+)
+def test_how_many_entries_a_catalog_has(count: int, fault: str) -> None:
+    """They are all the same, so that those that are looked at are not valid."""
+    assert fault in (content_fault(lookups() * count) or "")
+
+
+def catalog_of(size_bytes: int) -> tuple[ExactLookup, ...]:
+    """A catalog whose lookups take so many bytes: as few entries as possible, and a small one for the rest."""
+    wide = "😀" * 251
+    each: dict[str, Any] = {"list_rates": [], "provider": {"status": "observed", "provider": wide}}
+    large = [_named(wide, wide) | each | {"external_model_id": f"{number:04}{wide}"} for number in range(1004)]
+    rest = size_bytes - len(canonical_lookups(lookups(*large, _named("a", "a"))))
+    return lookups(*large, _named("a" * (1 + rest // 2), "a" * (1 + rest - rest // 2)))
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "fault"),
+    [
+        pytest.param(4 * 1024 * 1024, None, id="4 MiB are valid"),
+        pytest.param(
+            4 * 1024 * 1024 + 1,
+            "exact_lookups takes 4194305 bytes; at most 4194304 are taken",
+            id="a byte more is not",
+        ),
+    ],
+)
+def test_how_large_a_catalog_is(size_bytes: int, fault: str | None) -> None:
+    """As canonical JSON."""
+    assert content_fault(catalog_of(size_bytes)) == fault
