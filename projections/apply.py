@@ -22,7 +22,7 @@ from projections.facts.facts import Batch, Broken, Fact, priced, read_batch, rea
 from projections.facts.flags import EARLIEST_WINS, flag_skews
 from projections.facts.prices import newest_book
 from projections.facts.reports import EARLIEST_STEP
-from projections.facts.repricing import rejudge, reprice
+from projections.facts.repricing import reprice
 from projections.facts.rows import BEGINNING_US, Digesters, Row, Rows
 from projections.facts.telemetry import newly_detailed
 from projections.reader import FetchEvents, Reader, is_damage, is_passing
@@ -168,7 +168,6 @@ def _store_rows(db: sqlite3.Connection, rows: Rows) -> None:
     _insert(db, "INSERT INTO flags", rows.flags, EARLIEST_WINS)
     flag_skews(db, rows.skews)
     reprice(db, rows.repricings, rows)
-    rejudge(db, rows.rejudgings, rows)
     detailed = newly_detailed(db, {str(row[0]) for row in rows.edit_details})
     rows.touched_times += [(session, BEGINNING_US) for session in detailed]
 

@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -136,9 +135,8 @@ def build(
         Narratives(gateway, clock.now_us),
     )
     tasks = [projector.run, journal.run, administration.run, catalog.run, actors.run, rebuilding.run]
-    tasks += [service.narratives.run, service.backfilling.take]
-    lanes = [Ticker(journal, projector, clock).run, archive.run, service.keeper.follow_orders]
-    lanes.append(partial(service.backfilling.work, service))
+    tasks.append(service.narratives.run)
+    lanes = [Ticker(journal, projector, clock).run, archive.run, service.keeper.follow_orders, service.backfilling.run]
     prose = ReportProse(gateway, tallies.asked)
     reports = ReportJobs(service, archive.spending, RULES_VERSION, write=prose.write)
     service.carried_out = reports.note

@@ -298,12 +298,6 @@ SCHEDULE_LOOK_SECONDS = 60.0
 SCHEDULE_DELAY_SECONDS = 3_600.0
 """After the end of a period: what was begun in its last minutes settles half an hour after it went quiet."""
 
-BACKFILL_PIECE_SUB_SESSIONS = 200
-"""Judged again in one batch of the views: about a quarter of a second, so that what is live waits no longer."""
-
-BACKFILL_PAUSE_SECONDS = 0.25
-"""Between two pieces, for whatever else is waiting."""
-
 BACKFILL_COMMANDS_MAX = 16
 """Backfills that may be asked for at once: each is asked for by a person."""
 

@@ -21,7 +21,7 @@ from aggregates.event import Digester, Event
 from aggregates.judging.answers import JudgeAnswered
 from aggregates.prices.events import CatalogPublished, RequestsRepriced
 from aggregates.prices.prices import PriceBook, price_book
-from aggregates.reports.events import BackfillAdvanced, ReportEvent
+from aggregates.reports.events import ReportEvent
 from aggregates.retained import Standing, of_prompt, of_response
 from aggregates.sub_sessions.events import GapCorrected, GoalCorrected, IntentCorrected, ReworkCorrected, TitleEdited
 from aggregates.sub_sessions.overrides import CorrectionEvent
@@ -30,7 +30,6 @@ from projections.facts.answers import add_answer, add_correction
 from projections.facts.flags import add_flags
 from projections.facts.prices import answer_price
 from projections.facts.reports import add_report
-from projections.facts.repricing import add_rejudging
 from projections.facts.rows import BEGINNING_US, Digesters, Reprice, Rows, add_capture, host_name, trusted
 from projections.facts.telemetry import add_points, add_records
 from projections.reader import pack
@@ -59,7 +58,7 @@ def add_fact(rows: Rows, position: int, event: Event, digesters: Digesters, pric
         case CatalogPublished():
             snapshot = event.snapshot
             rows.catalogs.append((snapshot.catalog_revision, snapshot.checksum_sha256, position, pack(snapshot)))
-        case RequestsRepriced() | BackfillAdvanced() | ReportEvent():
+        case RequestsRepriced() | ReportEvent():
             _add_order(rows, position, event)
         case SetupCompleted():
             rows.setups.append((str(event.developer_id),))
@@ -78,15 +77,12 @@ def _add_saying(rows: Rows, position: int, event: TitleEdited | CorrectionEvent 
         add_correction(rows, position, event)
 
 
-def _add_order(rows: Rows, position: int, event: RequestsRepriced | BackfillAdvanced | ReportEvent) -> None:
-    """Work that was asked for, and how far it has come."""
-    match event:
-        case RequestsRepriced():
-            rows.repricings.append(_repricing(position, event))
-        case BackfillAdvanced():
-            add_rejudging(rows, event)
-        case ReportEvent():
-            add_report(rows, position, event)
+def _add_order(rows: Rows, position: int, event: RequestsRepriced | ReportEvent) -> None:
+    """Work that was asked for."""
+    if isinstance(event, ReportEvent):
+        add_report(rows, position, event)
+    else:
+        rows.repricings.append(_repricing(position, event))
 
 
 def _add_prompt(rows: Rows, position: int, event: PromptCaptured, digester: Digester) -> None:

@@ -35,9 +35,10 @@ def with_people(work: Callable[..., Awaitable[T]], var: str | None, *args: Any) 
 
 async def organizations(access: Access, named: str | None) -> list[UUID]:
     """The one that was named, or every one. Raises `NotFound`."""
+    people = People(access.admin)
     if named is None:
-        return await access.catalog.organizations()
-    return [UUID((await People(access.admin).organization(named)).id)]
+        return [UUID(each.id) for each in await people.listed("organizations", OrganizationRecord)]
+    return [UUID((await people.organization(named)).id)]
 
 
 def show(records: Any, as_json: bool, head: tuple[str, ...], row: Callable[[Any], tuple[str, ...]]) -> None:

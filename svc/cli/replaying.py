@@ -8,7 +8,7 @@ import trio
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from aggregates.reports.backfill import BackfillRecord
-from svc.cli.access import Access, People, reach
+from svc.cli.access import People, reach
 from svc.cli.checking import Checked, TableDigests, check
 from svc.cli.common import interruptible, json_option, print_json, progress, run, settings_from, show_table, var_option
 from svc.cli.people import organizations
@@ -118,7 +118,7 @@ def _shown_on(bar: Progress, description: str) -> Report:
     return report
 
 
-# `svc backfill`: have sub-sessions of a range judged again, and follow how far it is.
+# `svc backfill`: have sub-sessions of a range judged again.
 
 _CONTROL = "/v1/admin/control/backfill"
 
@@ -135,43 +135,32 @@ def backfill(
 ) -> None:
     """Judge again what started in a range of days.
 
-    By the judges that there are now; it can be broken off at any time. A backfill that was broken off goes on when
-    the folder is served, or when this is called again.
+    By the judges that there are now. The scores are built anew as `svc replay` does it, and the log keeps who asked.
 
     Example: svc backfill --from 2026-08-01 --to 2026-08-31
     """
-    with _backfill_bar() as bar:
-        records = run(_backfill, settings_from(var=var), {"from": since, "to": until}, organization, developer, bar)
+    records = run(_backfill, settings_from(var=var), {"from": since, "to": until}, organization, developer)
     if as_json:
         print_json(records)
-        return
     for each in records:
         click.echo(f"organization {each.organization_id}: {each.done} sub-sessions judged again", err=True)
+    if any(each.status != "completed" for each in records):
+        raise click.ClickException("the build of the scores stopped; see the server's log")
 
 
 async def _backfill(
-    settings: Settings, body: dict[str, Any], organization: str | None, developer: str | None, bar: Progress
+    settings: Settings, body: dict[str, Any], organization: str | None, developer: str | None
 ) -> list[BackfillRecord]:
     async with reach(settings) as access:
         wanted = await organizations(access, organization)
         if developer is not None:
             body = body | {"developer_id": (await People(access.admin).developer(developer)).id}
-        return [await _one(access, body | {"organization_id": str(each)}, bar) for each in wanted]
-
-
-async def _one(access: Access, body: dict[str, Any], bar: Progress) -> BackfillRecord:
-    """Begin it, or join it, and follow it to its end."""
-    answer = await access.admin("POST", _CONTROL, json=body)
-    record = msgspec.json.decode(answer.content, type=BackfillRecord)
-    task = bar.add_task("", total=record.sub_sessions)
-    while record.status == "running":
-        await trio.sleep(POLL_SECONDS)
-        answer = await access.admin("GET", _CONTROL, params={"limit": 500})
-        found = msgspec.json.decode(answer.content, type=list[BackfillRecord])
-        record = next(each for each in found if each.backfill_id == record.backfill_id)
-        bar.update(task, completed=record.done)
-    return record
-
-
-def _backfill_bar() -> Progress:
-    return progress(TextColumn("judging again"), BarColumn(), MofNCompleteColumn())
+        answers = [await access.admin("POST", _CONTROL, json=body | {"organization_id": str(each)}) for each in wanted]
+        begun = {msgspec.json.decode(answer.content, type=BackfillRecord).backfill_id for answer in answers}
+        while True:
+            listed = await access.admin("GET", _CONTROL, params={"limit": 500})
+            known = msgspec.json.decode(listed.content, type=list[BackfillRecord])
+            found = [each for each in known if each.backfill_id in begun]
+            if all(each.status != "running" for each in found):
+                return found
+            await trio.sleep(POLL_SECONDS)

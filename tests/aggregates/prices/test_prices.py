@@ -14,7 +14,7 @@ from aggregates.capture.events import PromptAnswered
 from aggregates.command import Context
 from aggregates.decide import StreamState, decide, evolve
 from aggregates.event import Digester
-from aggregates.prices.prices import Price, PriceBook, Unpriced, price_book
+from aggregates.prices.prices import Price, PriceBook, Unpriced, Usage, price_book
 from aggregates.times import parse_instant
 from tests.support.catalogs import CHANGE, changing_lookup, list_rate, lookup, rate, snapshot
 
@@ -52,7 +52,7 @@ DOLLAR = 10**9
 def price(model: str = "claude-test-4", at_us: int = AFTER_US, **tokens: int | None) -> Price | Unpriced:
     """Of these classes of tokens; input and output are observed, unless they are given as None."""
     usage: dict[str, int | None] = {"input_tokens": 0, "output_tokens": 0, **tokens}
-    return BOOK.price(model, at_us, **usage)
+    return BOOK.price(model, at_us, Usage(**usage))
 
 
 @pytest.mark.parametrize(
@@ -253,15 +253,7 @@ def test_an_exact_sum_is_rounded_once(
     names = ("input", "output", "cache_read", "cache_write_5m", "cache_write_1h")
     fields = {name: float(value) for name, value in zip(names, rates, strict=True)}
     book = PriceBook(snapshot(lookup("m", list_rates=[list_rate(rate=fields)])))
-    found = book.price(
-        "m",
-        0,
-        input_tokens=put_in,
-        output_tokens=put_out,
-        cache_read_tokens=read,
-        cache_write_tokens=writes,
-        cache_write_1h_tokens=hour,
-    )
+    found = book.price("m", 0, Usage(put_in, put_out, read, writes, hour))
     if put_in is None and put_out is None:
         assert found == Unpriced("no_tokens_observed")
         return

@@ -16,9 +16,11 @@ from hypothesis import strategies as st
 from msgspec import inspect
 
 from aggregates.event import DeveloperEvent, Event, Words
+from aggregates.prices.catalog import Snapshot
 from aggregates.topics import TOPICS, UPCASTS, TimePassed
 from svc.log.codec import Codec, CorruptEvent, NewEvent, Recorded, UnstorableEvent
 from svc.log.vault import MemoryKeys, Vault
+from tests.support.catalogs import changing_lookup, list_rate, lookup, snapshot
 from tests.support.log import ANA, named, new, passed, prompt
 
 _LEAVES: dict[type[inspect.Type], st.SearchStrategy[Any]] = {
@@ -32,6 +34,15 @@ _LEAVES: dict[type[inspect.Type], st.SearchStrategy[Any]] = {
 }
 
 
+_NOBODY = {"status": "unknown"}
+_SNAPSHOTS = (
+    snapshot(),
+    snapshot(changing_lookup(), lookup("b", list_rates=[list_rate(unpriced_reason="withdrawn")]), revision=7),
+    snapshot(lookup("c", model=_NOBODY, provider={"status": "ambiguous"}, list_rates=[]), revision=2**31 - 1),
+)
+"""A catalog has rules that hold between its fields."""
+
+
 def _values(kind: inspect.Type) -> st.SearchStrategy[Any]:
     """Any value of a type, as the type itself describes it."""
     match kind:
@@ -43,6 +54,8 @@ def _values(kind: inspect.Type) -> st.SearchStrategy[Any]:
             return st.lists(_values(kind.item_type), max_size=3).map(tuple)
         case inspect.DictType():
             return st.dictionaries(_values(kind.key_type), _values(kind.value_type), max_size=3)
+        case inspect.StructType(cls=cls) if cls is Snapshot:
+            return st.sampled_from(_SNAPSHOTS)
         case inspect.StructType():
             required = {field.name: _values(field.type) for field in kind.fields if field.required}
             optional = {field.name: _values(field.type) for field in kind.fields if not field.required}
