@@ -35,7 +35,7 @@ from svc.jobs.backfills import Backfills
 from svc.jobs.catalog import Catalog
 from svc.jobs.narratives import Narratives
 from svc.jobs.sources import CatalogUnusable
-from svc.limits import ACKNOWLEDGED_MAX, BEGIN_SECONDS, HEALTH_SECONDS, READ_WAIT_SECONDS, READERS_MAX
+from svc.limits import ACKNOWLEDGED_MAX, HEALTH_SECONDS, READ_WAIT_SECONDS, READERS_MAX
 from svc.log.codec import CorruptEvent
 from svc.log.folder import Clock
 from svc.log.journal import Journal, Saturated
@@ -203,11 +203,6 @@ class RunningService:
 
         return await self._queried(lambda db: query(Reader(db, self._fetch)))
 
-    async def begun(self) -> None:
-        """Return once the next facts will be projected without delay; beyond a bound, the log says why not."""
-        with trio.move_on_after(BEGIN_SECONDS):
-            await self.projector.begun()
-
     async def start_backfill(self, asked: BackfillRequested) -> BackfillReply:
         """Record a backfill and build the views anew."""
         return await _taken(self.backfilling.send, asked)
@@ -293,7 +288,7 @@ class RunningService:
         self._instruments.metrics.observe(listener, method, route, status, seconds)
 
     async def start_replay(self, rules_version: int | None) -> ReplayStatus:
-        """Build the views anew in a child process, and then serve from them."""
+        """Build the views anew, and then serve from them."""
         return self._rebuilding.start(rules_version)
 
     def replay_status(self) -> ReplayStatus:

@@ -3,7 +3,6 @@
 Both ways offer the same few things, so a command need not know which one it got.
 """
 
-import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Literal, Protocol, TypeVar, cast
@@ -29,8 +28,7 @@ from svc.log.sqlite import EVENTS_FILE
 from svc.service import RunningService
 from svc.serving import KEY_START_CHARACTERS
 from svc.settings import Settings
-from svc.views.rebuilding import build_in_child
-from svc.views.replay import Progress
+from svc.views.replay import Progress, build_in_thread
 from svc.views.views import checked, new_file
 from svc_http.ports import ReplayStatus
 from svc_http.routes.people import DeveloperShown, KeyShown
@@ -109,10 +107,7 @@ class Local:
         """Build beside the serving file, then move the pointer; the next start serves from the new one."""
         service, folder = self._service, self._settings.var_path
         path = new_file(folder, checked(rules_version))
-        try:
-            await build_in_child(progress, {"--var": folder, "--build": path})
-        except subprocess.CalledProcessError as error:
-            raise NotReached(f"the build stopped with exit code {error.returncode}") from error
+        await build_in_thread(folder, path, progress)
         await service.projector.exchange(path)
 
     async def replay_status(self) -> ReplayStatus:

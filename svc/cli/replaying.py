@@ -15,6 +15,7 @@ from svc.cli.people import organizations
 from svc.limits import POLL_SECONDS
 from svc.log.sqlite import EVENTS_FILE, open_log
 from svc.maintenance.keys import ADVICE, lost_keys
+from svc.process import look_seldom
 from svc.settings import Settings
 from svc.views.replay import Progress as Report
 
@@ -48,6 +49,7 @@ def replay(var: str | None, as_json: bool, rules: int | None, only_check: bool, 
     else:
         if not without_keys:
             run(_refuse_without_keys, settings)
+        look_seldom()
         with interruptible(_INTERRUPTED), _bar() as bar:
             run(_replay, settings, rules, _shown_on(bar, "replaying"))
         click.echo("the scores were built anew from the log", err=True)

@@ -1,7 +1,7 @@
 """Backfills over the real store: each is recorded once and has the views built anew, which changes no figure."""
 
 import sqlite3
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -22,9 +22,8 @@ from svc.log.folder import FixedClock
 from svc.service import RunningService
 from svc.serving import initialize
 from svc.settings import Settings
-from svc.views.replay import Progress, digests
+from svc.views.replay import Progress, build_in_thread, digests
 from tests.support.facts import DAY, HOUR, MINUTE, MONDAY
-from tests.support.household import build_here
 
 SESSIONS = 5
 SECONDS_MAX = 30
@@ -107,20 +106,20 @@ class Build:
         self.may_go_on.set()
         self.fails = False
 
-    async def __call__(self, progress: Progress, options: Mapping[str, object]) -> None:
-        """Stands in for the child process."""
+    async def __call__(self, var: Path, path: Path, progress: Progress, **options: Any) -> None:
+        """Build as the service does, when the test says so."""
         progress(2, 5)
         await self.may_go_on.wait()
         if self.fails:
             raise OSError("the disk is full")
-        await build_here(progress, options)
+        await build_in_thread(var, path, progress, **options)
 
 
 @pytest.fixture(autouse=True)
 def build(monkeypatch: pytest.MonkeyPatch) -> Build:
     """The build of every test."""
     found = Build()
-    monkeypatch.setattr("svc.views.rebuilding.build_in_child", found)
+    monkeypatch.setattr("svc.views.rebuilding.build_in_thread", found)
     return found
 
 
