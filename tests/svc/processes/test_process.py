@@ -264,8 +264,9 @@ def test_a_server_is_one_process_unless_the_views_are_to_have_their_own(
     with serving(var, made["key"]) as server:
         for number in range(7):
             assert capture(server.intake, number + 1).status_code == 201
-        rows = server.api.get("/v1/score_v3/realtime/sub-sessions").json()
-        assert {row["agent_session_id"] for row in rows} == {f"s{number}" for number in range(7)}
+        while (answer := server.api.get("/v1/score_v3/realtime/sub-sessions")).status_code == 503:
+            assert "Retry-After" in answer.headers, "a busy machine may take seconds until the child is there"
+        assert {row["agent_session_id"] for row in answer.json()} == {f"s{number}" for number in range(7)}
         children = _children(var)
         assert len(children) == len(words)
         assert all(word in child for word, child in zip(words, children, strict=True))
