@@ -1,4 +1,4 @@
-"""`make bench`: what is durable a second, beside baselines of the same run."""
+"""`make bench`: figures of the service next to baselines of the same run."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Durable captures a second through /v1/prompts, beside a bare route of the same round: in one process, and in two."""
+"""Durable captures a second through /v1/prompts, next to a bare route: in one process and in two."""
 
 import msgspec
 import trio

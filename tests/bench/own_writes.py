@@ -1,4 +1,4 @@
-"""Captures at the pace of a large team, and after each a read that shows it, beside a read that need not wait."""
+"""Captures at the pace of a large team, each followed by a read that shows it and by the same read again."""
 
 import time
 from http.client import HTTPConnection

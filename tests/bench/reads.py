@@ -1,15 +1,15 @@
-"""Reads over a short and a long history: how long each takes, how fast a server is ready, and how much memory it has.
+"""Reads over a short and a long history: the time of each, the server's start, and its memory.
 
     python -m tests.bench.reads --events 10000 --events 1000000 --folder DIR
 
-The baseline of a read is the same read over the shorter history, in the same run. Its windows hold less, though: 10,000
-events are three days of ten developers, a tenth of what a month of the long history holds. So there is a second
-baseline, as short a history of one developer alone, whose three days hold as many prompts as a month of the long one:
-what is slower than that has grown with the length of the history. All of them are asked in turn, a few times each, so
-that a machine that slows down for a while slows down all.
+The first baseline of a read is the same read over the shorter history in the same run. Its windows hold less: 10,000
+events are three days of ten developers, a tenth of a month of the long history. So the second baseline is a short
+history of one developer, whose three days hold as many prompts as a month of the long one. A read that is slower than
+that grows with the length of the history. Histories are asked in turn, a few times each, so that a slow moment of the
+machine slows all.
 
-Histories stay in the folder, so a run that was broken off goes on where it was; a million events take some ten minutes
-to write and to project.
+Histories stay in the folder, so an interrupted run goes on. A million events take some ten minutes to write and to
+project.
 """
 
 import json

@@ -1,7 +1,7 @@
 """Durable log records a second through /v1/logs, in batches of a hundred as Claude Code sends them.
 
-Beside, in the same run: (a) decoding the same bytes and putting them into SQLite, one synced transaction a batch; (b) a
-bare route that reads and decodes them.
+Baselines of the same run: (a) decoding the same bytes into SQLite, one synced transaction a batch; (b) a bare route
+that reads and decodes them.
 """
 
 import sqlite3

@@ -1,4 +1,4 @@
-"""Building the views anew from a long history, beside reading the same log and doing nothing with it."""
+"""Build the views from a long history, next to only reading the same log."""
 
 import subprocess
 import tempfile

@@ -1,4 +1,4 @@
-"""The servers that a benchmark measures, each as a child of its own."""
+"""The servers under measurement, each as a child process."""
 
 import os
 import re

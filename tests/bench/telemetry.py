@@ -1,4 +1,4 @@
-"""How many log records a second are decoded and brought to records, alone: `python -m tests.bench.telemetry`.
+"""Measure decoding of log records alone: `python -m tests.bench.telemetry`.
 
 Exports as Claude Code sends them, a hundred records each; no store, no HTTP.
 """

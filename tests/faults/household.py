@@ -1,4 +1,4 @@
-"""A folder under test: who owns it, what was sent to it, and what must hold of it in the end."""
+"""A folder under test: its owner, what was sent to it, and what must hold in the end."""
 
 import http.client
 import json

@@ -1,4 +1,4 @@
-"""kill -9 under load: of the server, of the child that keeps its views, of both, and again while it starts."""
+"""kill -9 under load: of the server, of its projector process, of both, and again during the start."""
 
 import random
 import time

@@ -1,5 +1,4 @@
-"""Files that agents and price lists wrote, bent: they are read as far as they can be, and what is taken of them can be
-replayed."""
+"""Changed session files and price lists are read as far as possible; what was taken can be replayed."""
 
 import tempfile
 from pathlib import Path

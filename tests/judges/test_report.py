@@ -1,4 +1,4 @@
-"""The trainer and the measures; and, where the labelled data is at hand, how good the judges are."""
+"""The trainer, the measures and, with the labelled data at hand, the judges' figures."""
 
 import json
 import os

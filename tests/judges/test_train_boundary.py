@@ -1,4 +1,4 @@
-"""Training the boundary judge: what it learns from, and that it learns."""
+"""What the boundary judge learns from, and that it learns."""
 
 from pathlib import Path
 

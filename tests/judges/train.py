@@ -1,13 +1,13 @@
-"""Training the embedded judges: labelled data in, resources of `aggregates/` out.
+"""Train the embedded judges: labelled data in, resources of `aggregates/` out.
 
-    python -m tests.judges.train words DATA_DIR      # to be run when the written prompts have changed, before the next
+    python -m tests.judges.train words DATA_DIR      # first, after the written prompts have changed
     python -m tests.judges.train rubric DATA_DIR
     python -m tests.judges.train boundary DATA_DIR
 
-The rubric judge learns from labelled, marked and written prompts (`labels.py`). Plain softmax and logistic regression
-with an L2 penalty (`regression.py`), without randomness, so the same labels give the same file. The files hold names
-of features (cues, and words and pairs of words of the written prompts) and whole numbers, thousandths of a logit;
-nothing of the labelled texts.
+The rubric judge learns from labelled, marked and written prompts (`labels.py`) by softmax and logistic regression with
+an L2 penalty (`regression.py`), without randomness: the same labels give the same file. The files hold names of
+features (cues, and words and word pairs of the written prompts) and whole numbers, thousandths of a logit; nothing of
+the labelled texts.
 """
 
 import json

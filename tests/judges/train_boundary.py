@@ -1,8 +1,8 @@
-"""Training the embedded boundary judge: `python -m tests.judges.train boundary DATA_DIR`.
+"""Train the embedded boundary judge: `python -m tests.judges.train boundary DATA_DIR`.
 
-Logistic regression with an L2 penalty (`regression.py`), without randomness, so the same labels give the same file.
-Beside the labelled sessions it learns from marked and written ones (`labels.py`). The file holds names of signals and
-whole numbers, thousandths of a logit; nothing of the texts.
+It learns from labelled, marked and written sessions (`labels.py`) by logistic regression with an L2 penalty
+(`regression.py`), without randomness: the same labels give the same file. The file holds names of signals and whole
+numbers, thousandths of a logit; nothing of the texts.
 """
 
 import json

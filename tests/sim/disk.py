@@ -1,4 +1,4 @@
-"""Below the log and the views: what a disk does to them, and what a death leaves of them."""
+"""Disk faults below the log and the views, and what a death leaves on the disk."""
 
 import shutil
 import sqlite3

@@ -1,4 +1,4 @@
-"""What befalls the service while it is used, as the seed says."""
+"""Inject the faults that the seed chooses while the service is used."""
 
 from collections import Counter
 from random import Random

@@ -1,4 +1,4 @@
-"""One history, from an empty disk to the replay at its end: step by step, as the seed says."""
+"""Play one history step by step, from an empty disk to the replay at its end."""
 
 import tempfile
 import traceback
