@@ -1,9 +1,10 @@
-"""The walls of the house: who may import whom, and what would shadow the standard library."""
+"""The plan of the house: who may import whom, in which order folders stand, and how large things may be."""
 
 import ast
 import http
 import sys
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -15,32 +16,41 @@ ROOMS = {
     "svc_http": ROOT / "http" / "svc_http",
     "svc": ROOT / "svc",
 }
+ORDER: dict[str, tuple[str, ...]] = {
+    "aggregates": (
+        *("event", "ids", "times", "command", "redaction", "records", "reading", "capture", "turns", "judging"),
+        *("sub_sessions", "prices", "people", "scores", "reports", "retained", "telemetry", "decide", "topics"),
+    ),
+    "projections": (
+        *("reader", "schema", "facts", "derive", "apply", "sub_sessions", "explain", "scores", "prices", "telemetry"),
+        *("reports", "judging"),
+    ),
+    "svc_http": ("errors", "ports", "auth", "bodies", "params", "listener", "routes", "openapi", "app"),
+    "svc": (
+        *(
+            "limits",
+            "process",
+            "llm",
+            "settings",
+            "log",
+            "views",
+            "actors",
+            "archive",
+            "maintenance",
+            "jobs",
+            "observe",
+        ),
+        *("service", "app", "serving", "importing", "demo", "hook", "connect", "cli", "__main__"),
+    ),
+}
+"""Files and folders of each room. Each imports only what stands before it; docs/architecture.md says what is in it."""
 NO_WORLD = {
-    "trio",
-    "quart",
-    "quart_trio",
-    "hypercorn",
-    "os",
-    "time",
-    "random",
-    "secrets",
-    "socket",
-    "httpx",
-    "subprocess",
+    *("trio", "quart", "quart_trio", "hypercorn", "httpx", "sqlite3", "sqlite_utils"),
+    *("os", "io", "importlib", "pathlib", "time", "random", "secrets", "socket", "subprocess"),
 }
 FORBIDDEN: dict[str, set[str]] = {
-    "aggregates": {
-        "projections",
-        "svc",
-        "svc_http",
-        "sqlite3",
-        "sqlite_utils",
-        "pathlib",
-        "io",
-        "importlib",
-        *NO_WORLD,
-    },
-    "projections": {"svc", "svc_http", "pathlib", *NO_WORLD},
+    "aggregates": {"projections", "svc", "svc_http", *NO_WORLD},
+    "projections": {"svc", "svc_http", *NO_WORLD - {"sqlite3", "sqlite_utils"}},
     "svc_http": {"svc", "sqlite3", "sqlite_utils", "eventsourcing", "os", "random"},
     "svc": set(),
 }
@@ -48,44 +58,92 @@ FORBIDDEN: dict[str, set[str]] = {
 CLOCKS = {"datetime.now", "datetime.utcnow", "datetime.today", "date.today", "uuid4", "uuid1", "uuid.uuid4"}
 FUNCTION_LINES_MAX = 70
 FILE_LINES_MAX = 400
-DATA_FILES = {"features.py", "document.py", "codex.py", "access.py"}
+TOO_LONG_YET = {"features.py", "document.py", "codex.py"}
+FOLDER_ENTRIES_MAX = 20
+PRODUCT_FILES_MAX = 277
+PRODUCT_LINES_MAX = 47_200
+"""An issue that adds to the product raises these two by what it adds, and says so."""
 
 
-def _files(room: str) -> Iterator[Path]:
-    return ROOMS[room].rglob("*.py")
+def _trees(room: str) -> Iterator[tuple[Path, ast.Module]]:
+    for path in sorted(ROOMS[room].rglob("*.py")):
+        yield path, ast.parse(path.read_text(encoding="utf-8"))
 
 
-def _trees() -> Iterator[tuple[Path, ast.Module]]:
-    for room in ROOMS:
-        for path in _files(room):
-            yield path, ast.parse(path.read_text(encoding="utf-8"))
+def _module(path: Path) -> str:
+    base = ROOT / "http" if path.is_relative_to(ROOT / "http") else ROOT
+    return ".".join(path.relative_to(base).with_suffix("").parts).removesuffix(".__init__")
 
 
-def _imports(path: Path) -> set[str]:
-    names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+MODULES = {_module(path) for room in ROOMS for path, _ in _trees(room)}
+
+
+def _targets(module: str, tree: ast.Module) -> set[str]:
+    """The modules that a module imports, with the module itself where a name of a package is one."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            names.update(alias.name.split(".")[0] for alias in node.names)
+            found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module is not None:
-            names.add(node.module.split(".")[0])
-    return names
+            names = (f"{node.module}.{alias.name}" for alias in node.names)
+            found.update(name if name in MODULES else node.module for name in names)
+    return found - {module}
+
+
+IMPORTS: Mapping[str, set[str]] = {
+    _module(path): _targets(_module(path), tree) for r in ROOMS for path, tree in _trees(r)
+}
 
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_a_room_imports_only_what_it_may(room: str) -> None:
     """Rules know nothing of the world; the HTTP layer sees the service through its ports only."""
-    wrong = {str(path.relative_to(ROOT)): found for path in _files(room) if (found := _imports(path) & FORBIDDEN[room])}
+    wrong = {
+        module: found
+        for module, targets in IMPORTS.items()
+        if module.split(".")[0] == room and (found := {name.split(".")[0] for name in targets} & FORBIDDEN[room])
+    }
     assert wrong == {}
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_folder_imports_only_what_stands_before_it(room: str) -> None:
+    """One declared order, so that nobody has to look for circles between folders."""
+    place = {name: number for number, name in enumerate(ORDER[room])}
+    here = {module: module.split(".")[1] for module in MODULES if module.startswith(f"{room}.")}
+    assert {name for name in here.values() if name not in place} == set()
+    assert [name for name in place if name not in here.values()] == []
+    wrong = [
+        f"{module} -> {target}"
+        for module, name in here.items()
+        for target in IMPORTS[module]
+        if target in here and place[here[target]] > place[name]
+    ]
+    assert wrong == []
+
+
+def test_no_module_imports_itself_by_a_detour() -> None:
+    """Within a folder as well, imports form no circle."""
+    assert _circle({module: targets & MODULES for module, targets in IMPORTS.items()}) == []
+
+
+def _circle(graph: Mapping[str, set[str]]) -> Sequence[str]:
+    """Names left when everything that imports nothing more has been taken away, again and again."""
+    left = {name: set(targets) for name, targets in graph.items()}
+    while free := {name for name, targets in left.items() if not targets & left.keys()}:
+        left = {name: targets for name, targets in left.items() if name not in free}
+    return sorted(left)
 
 
 def test_rules_and_projections_ask_no_clock_and_make_no_ids() -> None:
     """Time and ids enter as arguments or events."""
-    wrong = []
-    for room in ("aggregates", "projections"):
-        for path in _files(room):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.Call) and ast.unparse(node.func) in CLOCKS:
-                    wrong.append(f"{path.name}:{node.lineno}")
+    wrong = [
+        f"{path.name}:{node.lineno}"
+        for room in ("aggregates", "projections")
+        for path, tree in _trees(room)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in CLOCKS
+    ]
     assert wrong == []
 
 
@@ -93,11 +151,11 @@ def test_rules_read_nothing_but_the_resources_beside_them() -> None:
     """Words, weights and tables come by `pkgutil.get_data(__name__, …)`; no other file is ever opened."""
     calls = [
         ast.unparse(node)
-        for path in _files("aggregates")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for _, tree in _trees("aggregates")
+        for node in ast.walk(tree)
         if isinstance(node, ast.Call) and ast.unparse(node.func) in ("open", "get_data", "pkgutil.get_data")
     ]
-    assert len(calls) == 4
+    assert calls != []
     assert [call for call in calls if not call.startswith("get_data(__name__, ")] == []
 
 
@@ -111,7 +169,7 @@ def test_http_is_a_source_root_and_no_package() -> None:
 def test_no_module_carries_a_name_of_the_standard_library() -> None:
     """`python svc` puts the folder itself first on the path, so a `queue.py` there would break the start."""
     wrong = [path.name for path in ROOMS["svc"].glob("*.py") if path.stem in sys.stdlib_module_names]
-    assert wrong == []
+    assert wrong in ([], ["__main__.py"])
 
 
 def test_tests_are_no_packages() -> None:
@@ -123,19 +181,44 @@ def test_functions_and_files_stay_short() -> None:
     """A function fits on a screen, a file holds one idea."""
     long_functions = [
         f"{path.name}:{node.lineno} {node.name}"
-        for path, tree in _trees()
+        for room in ROOMS
+        for path, tree in _trees(room)
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and (node.end_lineno or 0) - node.lineno + 1 > FUNCTION_LINES_MAX
     ]
-    long_files = [
-        path.name
-        for path, _ in _trees()
-        if path.name not in DATA_FILES and len(path.read_text(encoding="utf-8").splitlines()) > FILE_LINES_MAX
-    ]
+    long_files = [f"{path.name} {lines}" for path, lines in _lines().items() if lines > FILE_LINES_MAX]
+    long_files = [each for each in long_files if each.split()[0] not in TOO_LONG_YET]
     assert (long_functions, long_files) == ([], [])
+
+
+def _lines() -> dict[Path, int]:
+    paths = [path for room in ROOMS for path, _ in _trees(room)]
+    return {path: len(path.read_text(encoding="utf-8").splitlines()) for path in paths}
+
+
+def test_no_folder_holds_more_than_one_sees_at_a_glance() -> None:
+    """Modules, resources and folders alike, beside the `__init__` of each."""
+    entries: defaultdict[str, list[str]] = defaultdict(list)
+    for room in ROOMS.values():
+        for path in room.rglob("*"):
+            if path.name not in ("__init__.py", "__pycache__") and "__pycache__" not in path.parts:
+                entries[str(path.parent.relative_to(ROOT))].append(path.name)
+    assert {folder: len(names) for folder, names in entries.items() if len(names) > FOLDER_ENTRIES_MAX} == {}
+
+
+def test_the_product_stays_small() -> None:
+    """Every line is carried by whoever comes next."""
+    lines = _lines()
+    assert len(lines) <= PRODUCT_FILES_MAX
+    assert sum(lines.values()) <= PRODUCT_LINES_MAX
 
 
 def test_every_module_says_what_belongs_in_it() -> None:
     """The first thing in a file is a sentence about it."""
-    assert [path.name for path, tree in _trees() if ast.get_docstring(tree) is None] == []
+    assert [path.name for room in ROOMS for path, tree in _trees(room) if ast.get_docstring(tree) is None] == []
+
+
+def test_every_declared_name_stands_once() -> None:
+    """A room's order is a list without repetitions."""
+    assert [room for room, names in ORDER.items() if len(set(names)) != len(names)] == []
