@@ -16,6 +16,7 @@ from aggregates.people.commands import PeopleCommand
 from aggregates.people.decide import PeopleReply, decide_people
 from aggregates.people.directory import Directory
 from aggregates.people.events import PEOPLE
+from aggregates.people.records import Organization
 from svc.actors.mailbox import Mailbox
 from svc.limits import MAILBOX_COMMANDS_MAX
 from svc.log.codec import NewEvent, Recorded
@@ -61,7 +62,7 @@ class Administration:
 
     def organization_ids(self) -> set[UUID]:
         """Every organization there is."""
-        return {UUID(each.organization_id) for each in self.directory.organizations()}
+        return {each.id for each in self.directory.all(Organization)}
 
     async def send(self, command: PeopleCommand) -> PeopleReply:
         """Carry a command out; returns once it is on disk. Raises what the journal raises, or `Busy`."""

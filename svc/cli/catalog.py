@@ -3,8 +3,10 @@
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
+import msgspec
 from rich.console import Console
 
 from aggregates.prices.catalog import (
@@ -17,17 +19,20 @@ from aggregates.prices.catalog import (
     Rates,
     RevisionRecord,
 )
-from aggregates.prices.decide import PublishCatalog, Published, Repriced
+from aggregates.prices.decide import Published, Repriced
 from aggregates.records.models import spellings
-from aggregates.times import parse_instant
+from aggregates.times import iso, parse_instant
 from svc.cli.access import reach
 from svc.cli.common import json_option, minute, print_json, run, settings_from, show_table, var_option
-from svc.cli.people import organizations
 from svc.jobs.sources import read_file
 from svc.log.folder import SystemClock
 from svc.settings import Settings
 
+T = TypeVar("T")
+
 REVISIONS_SHOWN = 20
+_CONTROL = "/v1/admin/control/catalog"
+_JSON = {"Content-Type": "application/json"}
 
 
 @click.group()
@@ -50,9 +55,9 @@ def publish(var: str | None, as_json: bool, file: Path) -> None:
 
 
 async def _publish(settings: Settings, file: Path) -> Published:
-    found: PublishCatalog = await read_file(file)
-    async with reach(settings) as access:
-        return await access.catalog.publish(found.document, found.source)
+    found = await read_file(file)
+    body = msgspec.json.encode({"document": found.document, "source": found.source})
+    return await _asked(settings, Published, "POST", _CONTROL, content=body, headers=_JSON)
 
 
 @catalog.command()
@@ -63,12 +68,7 @@ def refresh(var: str | None, as_json: bool) -> None:
 
     Example: svc catalog refresh
     """
-    _show_published(run(_refresh, settings_from(var=var)), as_json)
-
-
-async def _refresh(settings: Settings) -> Published:
-    async with reach(settings) as access:
-        return await access.catalog.refresh()
+    _show_published(run(_asked, settings_from(var=var), Published, "POST", f"{_CONTROL}/refresh"), as_json)
 
 
 @catalog.command()
@@ -80,18 +80,13 @@ def show(var: str | None, as_json: bool, model: str | None) -> None:
 
     Example: svc catalog show claude-sonnet-4-5
     """
-    record = run(_document, settings_from(var=var))
+    record = run(_asked, settings_from(var=var), CatalogRecord, "GET", "/v1/model-catalog")
     if as_json:
         print_json(record if model is None else _entry(record, model))
     elif model is None:
         _show_summary(record)
     else:
         _show_entry(_entry(record, model))
-
-
-async def _document(settings: Settings) -> CatalogRecord:
-    async with reach(settings) as access:
-        return await access.catalog.document()
 
 
 def _entry(record: CatalogRecord, model: str) -> ExactLookup:
@@ -149,7 +144,8 @@ def list_revisions(var: str | None, as_json: bool, limit: int) -> None:
 
     Example: svc catalog list --limit 5
     """
-    revisions = run(_list, settings_from(var=var), limit)
+    found = list[RevisionRecord]
+    revisions = run(_asked, settings_from(var=var), found, "GET", f"{_CONTROL}?limit={limit}")
     if as_json:
         print_json(revisions)
         return
@@ -160,11 +156,6 @@ def _revision(each: RevisionRecord) -> tuple[str, ...]:
     ids = "" if each.lookups is None else str(each.lookups)
     times = minute(each.published_at), minute(each.stored_at)
     return str(each.catalog_revision), each.source or "", *times, ids, each.fault or "valid"
-
-
-async def _list(settings: Settings, limit: int) -> list[RevisionRecord]:
-    async with reach(settings) as access:
-        return await access.catalog.revisions(limit)
 
 
 @catalog.command()
@@ -181,7 +172,8 @@ def reprice(var: str | None, as_json: bool, since: str, until: str | None, organ
     Example: svc catalog reprice --from 2026-08-01 --to 2026-09-01
     """
     from_us, to_us = _time("--from", since), SystemClock().now_us() if until is None else _time("--to", until)
-    repriced = run(_reprice, settings_from(var=var), organization, from_us, to_us)
+    times = {"from": iso(from_us), "to": iso(to_us)}
+    repriced = run(_reprice, settings_from(var=var), organization, times)
     if as_json:
         print_json(repriced)
         return
@@ -189,10 +181,16 @@ def reprice(var: str | None, as_json: bool, since: str, until: str | None, organ
         click.echo(f"organization {each.organization_id}: priced by revision {each.catalog_revision}", err=True)
 
 
-async def _reprice(settings: Settings, organization: str | None, from_us: int, to_us: int) -> list[Repriced]:
+async def _reprice(settings: Settings, organization: str | None, times: dict[str, str]) -> list[Repriced]:
     async with reach(settings) as access:
-        wanted = await organizations(access, organization)
-        return [await access.catalog.reprice(each, from_us, to_us) for each in wanted]
+        wanted = [{"organization_id": str(each)} | times for each in await access.organizations(organization)]
+        return [await access.ask(Repriced, "POST", f"{_CONTROL}/reprice", json=each) for each in wanted]
+
+
+async def _asked(settings: Settings, kind: type[T], method: str, path: str, **arguments: Any) -> T:
+    """Ask a route, of this process or of the running server."""
+    async with reach(settings) as access:
+        return await access.ask(kind, method, path, **arguments)
 
 
 def _time(option: str, text: str) -> int:

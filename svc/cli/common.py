@@ -17,7 +17,7 @@ from rich.markup import escape
 from rich.progress import Progress, ProgressColumn
 from rich.table import Table
 
-from svc.cli.access import NotDone, NotFound, NotReached
+from svc.cli.access import NotFound, NotReached
 from svc.jobs.sources import CatalogUnusable
 from svc.log.codec import CorruptEvent
 from svc.log.folder import InUse, Unusable
@@ -36,7 +36,6 @@ T = TypeVar("T")
 EXPECTED = (
     NotReached,
     NotFound,
-    NotDone,
     NotRefreshed,
     CatalogUnusable,
     InUse,

@@ -3,15 +3,13 @@
 from typing import Any
 
 import click
-import msgspec
 import trio
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from aggregates.reports.backfill import BackfillRecord
-from svc.cli.access import Access, People, reach
+from svc.cli.access import Access, reach
 from svc.cli.checking import Checked, TableDigests, check
 from svc.cli.common import interruptible, json_option, print_json, progress, run, settings_from, show_table, var_option
-from svc.cli.people import organizations
 from svc.limits import POLL_SECONDS
 from svc.log.sqlite import EVENTS_FILE, open_log
 from svc.maintenance.keys import ADVICE, lost_keys
@@ -153,21 +151,19 @@ async def _backfill(
     settings: Settings, body: dict[str, Any], organization: str | None, developer: str | None, bar: Progress
 ) -> list[BackfillRecord]:
     async with reach(settings) as access:
-        wanted = await organizations(access, organization)
+        wanted = await access.organizations(organization)
         if developer is not None:
-            body = body | {"developer_id": (await People(access.admin).developer(developer)).id}
+            body = body | {"developer_id": str((await access.developer(developer)).id)}
         return [await _one(access, body | {"organization_id": str(each)}, bar) for each in wanted]
 
 
 async def _one(access: Access, body: dict[str, Any], bar: Progress) -> BackfillRecord:
     """Begin it, or join it, and follow it to its end."""
-    answer = await access.admin("POST", _CONTROL, json=body)
-    record = msgspec.json.decode(answer.content, type=BackfillRecord)
+    record = await access.ask(BackfillRecord, "POST", _CONTROL, json=body)
     task = bar.add_task("", total=record.sub_sessions)
     while record.status == "running":
         await trio.sleep(POLL_SECONDS)
-        answer = await access.admin("GET", _CONTROL, params={"limit": 500})
-        found = msgspec.json.decode(answer.content, type=list[BackfillRecord])
+        found = await access.ask(list[BackfillRecord], "GET", _CONTROL, params={"limit": 500})
         record = next(each for each in found if each.backfill_id == record.backfill_id)
         bar.update(task, completed=record.done)
     return record

@@ -4,7 +4,6 @@ from datetime import timedelta
 from functools import partial
 
 import click
-import msgspec
 from rich.console import Console
 from rich.markup import escape
 from rich.panel import Panel
@@ -123,8 +122,7 @@ def status(var: str | None, as_json: bool) -> None:
 
 async def _status(settings: Settings) -> Status:
     async with reach(settings) as access:
-        answer = await access.admin("GET", "/v1/admin/control/status")
-        return msgspec.json.decode(answer.content, type=Status)
+        return await access.ask(Status, "GET", "/v1/admin/control/status")
 
 
 def _show(found: Status) -> None:

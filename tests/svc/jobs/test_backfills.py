@@ -14,6 +14,7 @@ from eventsourcing.persistence import OperationalError, StoredEvent
 from aggregates.capture.commands import CapturePrompt
 from aggregates.command import Refused
 from aggregates.event import Scope
+from aggregates.people.records import Membership
 from aggregates.reports.backfill import Backfill, StartBackfill
 from aggregates.reports.events import BackfillAdvanced, BackfillCompleted
 from projections.facts.repricing import next_piece
@@ -95,8 +96,8 @@ async def office(var: Path) -> AsyncIterator[Office]:
     with trio.fail_after(SECONDS_MAX):
         async with open_service(Settings(var=str(var)), clock=FixedClock(MONDAY + DAY)) as service:
             made = await initialize(service, var)
-            (membership,) = service.directory.memberships()
-            scope = Scope(UUID(membership.organization_id), UUID(membership.developer_id))
+            (membership,) = service.directory.all(Membership)
+            scope = Scope(membership.organization_id, membership.developer_id)
             found = Office(service, scope)
             if made is not None:
                 await found.works()

@@ -55,7 +55,7 @@ class Folder:
 @pytest.fixture(autouse=True)
 def built_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """A replay is no process of its own."""
-    for place in ("svc.cli.access", "svc.views.rebuilding", "svc.maintenance.verify"):
+    for place in ("svc.views.rebuilding", "svc.maintenance.verify"):
         monkeypatch.setattr(f"{place}.build_in_child", build_here)
 
 
