@@ -36,7 +36,7 @@ PeopleReply = Record | PeopleRefused
 PeopleDecision = tuple[tuple[tuple[UUID, Event], ...], PeopleReply]
 """What to append, each event with its stream, and what to answer once it is on disk."""
 
-_RULES: dict[type[commands.PeopleCommand], tuple[str, type[Record], type[Event]]] = {
+RULES: dict[type[commands.PeopleCommand], tuple[str, type[Record], type[Event]]] = {
     commands.CreateOrganization: ("organization", Organization, events.OrganizationCreated),
     commands.ChangeOrganization: ("organization", Organization, events.OrganizationChanged),
     commands.CreateDeveloper: ("developer", Developer, events.DeveloperCreated),
@@ -56,7 +56,7 @@ _RULES: dict[type[commands.PeopleCommand], tuple[str, type[Record], type[Event]]
 
 def decide_people(command: commands.PeopleCommand, directory: Directory, now_us: int) -> PeopleDecision:
     """What follows from a command. Ending what has ended, or setting what is set, changes nothing."""
-    _, kind, _ = _RULES[type(command)]
+    _, kind, _ = RULES[type(command)]
     stream_id = _stream(command, directory)
     known = directory.get(kind, stream_id)
     refused = _refusal(command, directory, known, now_us)
@@ -96,7 +96,7 @@ def _stream(command: commands.PeopleCommand, directory: Directory) -> UUID:
 
 def _events(command: commands.PeopleCommand, known: Record | None, now_us: int) -> list[Event]:
     """What may be appended; an event that leaves the record as it is counts for nothing."""
-    _, _, kind = _RULES[type(command)]
+    _, _, kind = RULES[type(command)]
     values = msgspec.structs.asdict(command) | {"received_at_us": now_us}
     match command, known:
         case commands.StartMembership(), _:
@@ -116,7 +116,7 @@ def _refusal(
     wrong = commands.wrong_in(command)
     if wrong is not None:
         return PeopleRefused(Reason.INVALID, wrong)
-    noun, _, kind = _RULES[type(command)]
+    noun, _, kind = RULES[type(command)]
     match command, known:
         case commands.StartMembership(), _:
             return _no_membership(command, directory)

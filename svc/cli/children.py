@@ -1,4 +1,4 @@
-"""`svc build-views`, which a replay runs beside itself, and `svc read-batches`, which that runs; nothing for a person.
+"""Commands that svc runs as children of itself, and the hook that agents call; nothing for a person to type.
 
 They import no more than they need.
 """
@@ -19,9 +19,11 @@ from svc.views.replay import build_views as build
 from svc.views.replay import read_batches as read
 from svc.views.worker import DAMAGED, NOT_OPENED, work
 
+_folder = click.option("--var", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True)
+
 
 @click.command(hidden=True)
-@click.option("--var", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True)
+@_folder
 @click.option("--build", "path", type=click.Path(path_type=Path), required=True, help="The file to be made.")
 @click.option("--batch-events", type=int, default=PROJECT_EVENTS_MAX)
 @click.option("--up-to", type=int, help="The last event to read. [default: the newest]")
@@ -30,13 +32,12 @@ def build_views(var: Path, path: Path, batch_events: int, up_to: int | None) -> 
 
     Example: svc build-views --var var --build var/views-1-r1-2.db
     """
-    set_up_logs("warning")
-    look_seldom()
+    _begin()
     build(var, path, batch_events, up_to)
 
 
 @click.command(hidden=True)
-@click.option("--var", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True)
+@_folder
 @click.option("--batch-events", type=int, required=True)
 @click.option("--up-to", type=int, required=True, help="The last event to read.")
 def read_batches(var: Path, batch_events: int, up_to: int) -> None:
@@ -44,16 +45,12 @@ def read_batches(var: Path, batch_events: int, up_to: int) -> None:
 
     Example: svc read-batches --var var --batch-events 1000 --up-to 90000
     """
-    set_up_logs("warning")
-    look_seldom()
+    _begin()
     read(var, batch_events, up_to)
 
 
-# `svc project`: what the server runs beside itself; nothing for a person. It imports no more than it needs.
-
-
 @click.command(hidden=True)
-@click.option("--var", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True)
+@_folder
 @click.option("--views", type=click.Path(path_type=Path, exists=True, dir_okay=False), required=True)
 def project(var: Path, views: Path) -> None:
     """Keep a views file up to the log, one step for each line of standard input.
@@ -62,8 +59,7 @@ def project(var: Path, views: Path) -> None:
 
     Example: svc project --var var --views var/views-1-r1-1.db
     """
-    set_up_logs("warning")
-    look_seldom()
+    _begin()
     try:
         work(var, views)
     except StoreUnavailable as error:
@@ -76,13 +72,15 @@ def project(var: Path, views: Path) -> None:
         raise
 
 
+def _begin() -> None:
+    set_up_logs("warning")
+    look_seldom()
+
+
 def _ended(sentence: str, code: int) -> SystemExit:
     """One sentence on standard error, and a code that the server understands."""
     click.echo(f"Error: {sentence}", err=True)
     return SystemExit(code)
-
-
-# `svc hook`, as the help shows it. What an agent calls goes past this: see `svc.entry`.
 
 
 @click.command()
@@ -97,4 +95,5 @@ def hook(agent: str, connection: str | None) -> None:
 
     Example: echo '{"hook_event_name": "SessionStart", "session_id": "s1"}' | svc hook claude-code
     """
+    # Agents go past this: see `svc.__main__`.
     call([agent] if connection is None else [agent, "--connection", connection])

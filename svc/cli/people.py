@@ -1,18 +1,15 @@
 """`svc org`, `svc developer` and `svc member`: who there is and what is set for them, also against a running server."""
 
-import functools
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, NamedTuple, get_args
-from uuid import UUID
+from collections.abc import Callable
+from typing import Any, get_args
 
 import click
 
 from aggregates.people.commands import RETENTION_DAYS_MAX
 from aggregates.people.events import Role, Schedule
 from aggregates.people.records import Developer, Membership, Organization
-from svc.cli.access import Access, NotFound, reach
-from svc.cli.common import json_option, minute, print_json, run, settings_from, show_table, var_option
-from svc.settings import Settings
+from svc.cli.access import Access, NotFound
+from svc.cli.common import Columns, Names, minute, reaching
 from svc_http.routes.people import DeveloperShown
 
 FOREVER = "forever"
@@ -20,47 +17,6 @@ organization_option = click.option(
     "--organization", metavar="ORG", help="Its name or id; may be left out while there is only one."
 )
 role_option = click.option("--role", type=click.Choice(get_args(Role)), default="member", show_default=True)
-
-Names = Mapping[UUID, str]
-Work = Callable[..., Awaitable[Any]]
-
-
-class Columns(NamedTuple):
-    """How records of a kind are shown as a table."""
-
-    head: tuple[str, ...]
-    row: Callable[[Any, Names], tuple[str, ...]]
-    """Of a record and the names of developers by id."""
-
-
-def reaching(group: click.Group, name: str, columns: Columns | None = None) -> Callable[[Work], Work]:
-    """Make a command of what is done with an `Access`.
-
-    It gives a record or a list of them, shown as JSON or in these columns; without columns a sentence of what was
-    done, or nothing.
-    """
-
-    def decorate(work: Work) -> Work:
-        @functools.wraps(work)
-        def typed(var: str | None, as_json: bool = False, **arguments: Any) -> None:
-            async def main(settings: Settings) -> tuple[Any, Names]:
-                async with reach(settings) as access:
-                    found = await work(access, **arguments)
-                    return found, {} if as_json or columns is None else await access.names()
-
-            found, names = run(main, settings_from(var=var))
-            if as_json:
-                print_json(found)
-            elif columns is None:
-                click.echo(found, err=True)
-            else:
-                records = found if isinstance(found, list) else [found]
-                show_table(columns.head, (columns.row(each, names) for each in records))
-
-        group.command(name)(var_option(typed if columns is None else json_option(typed)))
-        return work
-
-    return decorate
 
 
 # --- organizations ----------------------------------------------------------------------------------------
@@ -83,7 +39,8 @@ _ORGANIZATIONS = Columns(
 )
 
 
-@reaching(org, "list", _ORGANIZATIONS)
+@org.command("list")
+@reaching(_ORGANIZATIONS)
 async def list_organizations(access: Access) -> list[Organization]:
     """Show every organization and its settings.
 
@@ -92,7 +49,8 @@ async def list_organizations(access: Access) -> list[Organization]:
     return await access.listed("organizations", Organization)
 
 
-@reaching(org, "create", _ORGANIZATIONS)
+@org.command("create")
+@reaching(_ORGANIZATIONS)
 @click.argument("name")
 async def create_organization(access: Access, name: str) -> Organization:
     """Found an organization.
@@ -114,7 +72,8 @@ class Days(click.ParamType):  # type: ignore[type-arg]
         return click.IntRange(1, RETENTION_DAYS_MAX).convert(value, param, ctx)
 
 
-@reaching(org, "set", _ORGANIZATIONS)
+@org.command("set")
+@reaching(_ORGANIZATIONS)
 @click.argument("organization", required=False)
 @click.option("--name")
 @click.option("--text-leaves/--no-text-leaves", default=None, help="Whether texts may go to a text model.")
@@ -167,7 +126,8 @@ def _profile(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-@reaching(developer, "list", _DEVELOPERS)
+@developer.command("list")
+@reaching(_DEVELOPERS)
 @organization_option
 async def list_developers(access: Access, organization: str | None) -> list[DeveloperShown]:
     """Show every developer, and how far each has come.
@@ -185,7 +145,8 @@ async def list_developers(access: Access, organization: str | None) -> list[Deve
     return [each for each in everybody if each.id in inside]
 
 
-@reaching(developer, "create", _DEVELOPERS)
+@developer.command("create")
+@reaching(_DEVELOPERS)
 @click.argument("name")
 @organization_option
 @role_option
@@ -219,7 +180,8 @@ async def _refuse_same_name(access: Access, name: str) -> None:
             )
 
 
-@reaching(developer, "set", _DEVELOPERS)
+@developer.command("set")
+@reaching(_DEVELOPERS)
 @click.argument("who")
 @click.option("--name", "display_name")
 @_profile
@@ -253,7 +215,8 @@ def _member_row(each: Membership, names: Names) -> tuple[str, ...]:
 _MEMBERS = Columns(("developer", "developer id", "organization id", "role", "since", "until"), _member_row)
 
 
-@reaching(member, "list", _MEMBERS)
+@member.command("list")
+@reaching(_MEMBERS)
 @organization_option
 async def list_members(access: Access, organization: str | None) -> list[Membership]:
     """Show memberships, former ones too.
@@ -264,7 +227,8 @@ async def list_members(access: Access, organization: str | None) -> list[Members
     return await access.listed("memberships", Membership, **narrowed)
 
 
-@reaching(member, "add", _MEMBERS)
+@member.command("add")
+@reaching(_MEMBERS)
 @click.argument("who")
 @organization_option
 @role_option
@@ -278,7 +242,8 @@ async def add_member(access: Access, who: str, organization: str | None, role: R
     return await access.create("memberships", Membership, organization_id=scope, developer_id=found, role=role)
 
 
-@reaching(member, "set", _MEMBERS)
+@member.command("set")
+@reaching(_MEMBERS)
 @click.argument("who")
 @organization_option
 @click.option("--role", type=click.Choice(get_args(Role)), required=True)
@@ -291,7 +256,8 @@ async def set_member(access: Access, who: str, organization: str | None, role: R
     return await access.change("memberships", found.id, Membership, {"role": role})
 
 
-@reaching(member, "remove")
+@member.command("remove")
+@reaching()
 @click.argument("who")
 @organization_option
 async def remove_member(access: Access, who: str, organization: str | None) -> str:

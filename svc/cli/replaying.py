@@ -19,7 +19,6 @@ from svc.views.replay import Progress as Report
 DIGEST_CHARACTERS = 12
 """As much of a digest as a person compares."""
 
-
 _INTERRUPTED = (
     "the scores are as they were; run it again. Under a running server the build goes on there, and serves when it is "
     "done: `svc status` shows how far it is"

@@ -6,10 +6,9 @@ import click
 import msgspec
 
 from aggregates.people.records import Key, Team, TeamMembership
-from svc.cli.access import Access, reach
-from svc.cli.common import json_option, minute, print_json, run, settings_from, var_option
-from svc.cli.people import Columns, Names, organization_option, reaching
-from svc.settings import Settings
+from svc.cli.access import Access
+from svc.cli.common import Columns, Names, minute, reaching
+from svc.cli.people import organization_option
 from svc_http.routes.people import KeyShown
 
 
@@ -32,7 +31,8 @@ _TEAMS = Columns(("team", "id", "organization id", "state"), _team_row)
 _MEMBERS = Columns(("developer", "developer id", "since", "until"), _member_row)
 
 
-@reaching(team, "list", _TEAMS)
+@team.command("list")
+@reaching(_TEAMS)
 async def list_teams(access: Access) -> list[Team]:
     """Show every team, inactive ones too.
 
@@ -41,7 +41,8 @@ async def list_teams(access: Access) -> list[Team]:
     return await access.listed("teams", Team)
 
 
-@reaching(team, "create", _TEAMS)
+@team.command("create")
+@reaching(_TEAMS)
 @click.argument("name")
 @organization_option
 async def create_team(access: Access, name: str, organization: str | None) -> Team:
@@ -53,7 +54,8 @@ async def create_team(access: Access, name: str, organization: str | None) -> Te
     return await access.create("teams", Team, organization_id=scope, name=name)
 
 
-@reaching(team, "end")
+@team.command("end")
+@reaching()
 @click.argument("name")
 async def end_team(access: Access, name: str) -> str:
     """Make the team NAME, given by name or id, inactive.
@@ -65,7 +67,8 @@ async def end_team(access: Access, name: str) -> str:
     return f"team {found.name} has ended"
 
 
-@reaching(team, "members", _MEMBERS)
+@team.command("members")
+@reaching(_MEMBERS)
 @click.argument("name")
 async def list_team_members(access: Access, name: str) -> list[TeamMembership]:
     """Show who is in the team NAME, and who was.
@@ -75,7 +78,8 @@ async def list_team_members(access: Access, name: str) -> list[TeamMembership]:
     return await access.listed("team-memberships", TeamMembership, team_id=(await access.team(name)).id)
 
 
-@reaching(team, "add", _MEMBERS)
+@team.command("add")
+@reaching(_MEMBERS)
 @click.argument("name")
 @click.argument("who")
 async def add_team_member(access: Access, name: str, who: str) -> TeamMembership:
@@ -87,7 +91,8 @@ async def add_team_member(access: Access, name: str, who: str) -> TeamMembership
     return await access.create("team-memberships", TeamMembership, team_id=found.id, developer_id=person.id)
 
 
-@reaching(team, "remove")
+@team.command("remove")
+@reaching()
 @click.argument("name")
 @click.argument("who")
 async def remove_team_member(access: Access, name: str, who: str) -> str:
@@ -115,43 +120,31 @@ def key() -> None:
     """Keys with which agents and people reach the server."""
 
 
-@key.command()
-@var_option
-@json_option
+def _show_issued(issued: Issued) -> None:
+    click.echo(issued.key)
+    click.echo(f"key {issued.record.key_id} of developer {issued.record.developer_id}", err=True)
+
+
+@key.command("issue")
+@reaching(_show_issued)
 @click.option("--developer", metavar="WHO", help="Whose key, by name or id; may be left out while there is only one.")
 @click.option("--organization", metavar="ORG", help="For which of the developer's organizations, where there are more.")
 @click.option("--prefix", type=click.Choice(["svc", "gck"]), default="svc", show_default=True)
 @click.option("--name", help="What the key is for.")
-@click.option("--expires", metavar="TIME", help="When it ends, ISO 8601. [default: when it is revoked]")
-def issue(var: str | None, as_json: bool, **wanted: str | None) -> None:
+@click.option("--expires", "expires_at", metavar="TIME", help="When it ends, ISO 8601. [default: when it is revoked]")
+async def issue_key(access: Access, developer: str | None, organization: str | None, **wanted: str | None) -> Issued:
     """Make a key. It is shown this once.
 
     Example: svc key issue --developer Kim --name laptop
     """
-    issued = run(_issue, settings_from(var=var), wanted)
-    if as_json:
-        print_json(issued)
-    else:
-        click.echo(issued.key)
-        click.echo(f"key {issued.record.key_id} of developer {issued.record.developer_id}", err=True)
+    scope = None if organization is None else (await access.organization(organization)).id
+    whose = (await access.developer(developer)).id
+    shown = await access.create("keys", KeyShown, organization_id=scope, developer_id=whose, **wanted)
+    return Issued(shown.key, msgspec.convert(msgspec.structs.asdict(shown), Key))
 
 
-async def _issue(settings: Settings, wanted: dict[str, str | None]) -> Issued:
-    async with reach(settings) as access:
-        named = wanted["organization"]
-        shown = await access.create(
-            "keys",
-            KeyShown,
-            organization_id=None if named is None else (await access.organization(named)).id,
-            developer_id=(await access.developer(wanted["developer"])).id,
-            prefix=wanted["prefix"],
-            name=wanted["name"],
-            expires_at=wanted["expires"],
-        )
-        return Issued(shown.key, msgspec.convert(msgspec.structs.asdict(shown), Key))
-
-
-@reaching(key, "revoke")
+@key.command("revoke")
+@reaching()
 @click.argument("key")
 async def revoke_key(access: Access, key: str) -> str:
     """Make KEY void, from the very next request on.
@@ -174,7 +167,8 @@ def _key_row(each: Key, names: Names) -> tuple[str, ...]:
 _KEYS = Columns(("key id", "begins with", "name", "developer", "developer id", "issued", "expires", "state"), _key_row)
 
 
-@reaching(key, "list", _KEYS)
+@key.command("list")
+@reaching(_KEYS)
 @click.option("--developer", metavar="WHO", help="Those of one developer only.")
 async def list_keys(access: Access, developer: str | None) -> list[Key]:
     """Show every key by its first characters.

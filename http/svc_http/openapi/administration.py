@@ -16,8 +16,6 @@ _CONTROL = f"{_ADMIN}/control"
 _COMMANDS = Plain("application/msgpack", {})
 _NO_MEMBER = {404: "There is no such organization, or nobody of that id in it.", 409: "Too many run already."}
 _GONE = {404: "There is nothing of that id."}
-
-
 _STATUS = {"GET": 200, "POST": 201, "PATCH": 200, "DELETE": 204}
 
 PEOPLE: Table = {

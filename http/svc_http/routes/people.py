@@ -13,7 +13,7 @@ from quart_trio.wrappers import TrioResponse
 
 from aggregates.people import commands
 from aggregates.people.commands import KEPT_FOR_GOOD, RETENTION_DAYS_MAX, PeopleCommand
-from aggregates.people.decide import PeopleRefused
+from aggregates.people.decide import RULES, PeopleRefused
 from aggregates.people.records import Developer, Key, Membership, Organization, Record, Team, TeamMembership
 from aggregates.times import parse_instant
 from projections.facts.prompts import Activation
@@ -64,27 +64,6 @@ class OrganizationChange(msgspec.Struct):
     retention_days_text: _Days | msgspec.UnsetType | None = msgspec.UNSET
 
 
-def _without_id(command: type[PeopleCommand], name: str) -> type[msgspec.Struct]:
-    """A command as it is sent: its first field, the id, is new or stands in the path."""
-    fields = [
-        (field.name, field.type) if field.required else (field.name, field.type, field.default)
-        for field in msgspec.structs.fields(command)[1:]
-    ]
-    return msgspec.defstruct(name, fields, kw_only=True)
-
-
-OrganizationBody = _without_id(commands.CreateOrganization, "OrganizationBody")
-DeveloperBody = _without_id(commands.CreateDeveloper, "DeveloperBody")
-DeveloperChange = _without_id(commands.ChangeDeveloper, "DeveloperChange")
-MembershipChange = _without_id(commands.ChangeMembership, "MembershipChange")
-TeamBody = _without_id(commands.CreateTeam, "TeamBody")
-TeamMembershipBody = _without_id(commands.AddTeamMember, "TeamMembershipBody")
-
-
-class MembershipBody(commands.StartMembership, frozen=True, kw_only=True):
-    pass
-
-
 class AdminRoute(msgspec.Struct, frozen=True):
     """A route under /v1/admin, and what the description says of it."""
 
@@ -130,14 +109,11 @@ async def _carried_out(service: Service, kind: type[PeopleCommand], values: Mapp
 
 
 def _create(
-    path: str,
-    about: str,
-    command: type[PeopleCommand],
-    body: type[msgspec.Struct],
-    record: type[Record],
-    refuses: Mapping[int, str] | None = None,
+    path: str, about: str, command: type[PeopleCommand], refuses: Mapping[int, str] | None = None
 ) -> AdminRoute:
     """201 with the record; an id that the body does not give is new."""
+    _, record, _ = RULES[command]
+    body = _body(command, f"{record.__name__}Body")
     decoder = msgspec.json.Decoder(body)
     new_ids = set(command.__struct_fields__) - set(body.__struct_fields__)
 
@@ -149,13 +125,11 @@ def _create(
 
 
 def _change(
-    path: str,
-    about: str,
-    command: type[PeopleCommand],
-    body: type[msgspec.Struct],
-    record: type[Record],
-    refuses: Mapping[int, str] | None = None,
+    path: str, about: str, command: type[PeopleCommand], refuses: Mapping[int, str] | None = None
 ) -> AdminRoute:
+    """200 with the record; what is absent stays as it was."""
+    _, record, _ = RULES[command]
+    body = OrganizationChange if record is Organization else _body(command, f"{record.__name__}Change")
     decoder = msgspec.json.Decoder(body)
 
     async def handler(service: Service, request: Request, **ids: str) -> TrioResponse:
@@ -164,6 +138,17 @@ def _change(
         return json_reply(await _carried_out(service, command, values | own_id))
 
     return AdminRoute("PATCH", path, about, handler, record, body, refuses or {})
+
+
+def _body(command: type[PeopleCommand], name: str) -> type[msgspec.Struct]:
+    """A command as it is sent: without the record's id, which is new or stands in the path."""
+    _, record, _ = RULES[command]
+    fields = [
+        (field.name, field.type) if field.required else (field.name, field.type, field.default)
+        for field in msgspec.structs.fields(command)
+        if field.name != record.__struct_fields__[1]
+    ]
+    return msgspec.defstruct(name, fields, kw_only=True)
 
 
 def _end(path: str, about: str, command: type[PeopleCommand]) -> AdminRoute:
@@ -233,53 +218,32 @@ _NO_MEMBER_YET = "The developer is no member of the organization: start a member
 
 PEOPLE = (
     _list("organizations", "Every organization.", Organization),
-    _create("organizations", "Found an organization.", commands.CreateOrganization, OrganizationBody, Organization),
-    _change(
-        "organizations/<organization_id>",
-        "Change settings: what is absent stays.",
-        commands.ChangeOrganization,
-        OrganizationChange,
-        Organization,
-    ),
+    _create("organizations", "Found an organization.", commands.CreateOrganization),
+    _change("organizations/<organization_id>", "Change settings: what is absent stays.", commands.ChangeOrganization),
     AdminRoute(
         "GET", "developers", "Every developer, with how far they have come.", _list_developers, list[DeveloperShown]
     ),
-    _create("developers", "Enter a developer.", commands.CreateDeveloper, DeveloperBody, Developer),
-    _change(
-        "developers/<developer_id>",
-        "Change a profile: what is absent or null stays.",
-        commands.ChangeDeveloper,
-        DeveloperChange,
-        Developer,
-    ),
+    _create("developers", "Enter a developer.", commands.CreateDeveloper),
+    _change("developers/<developer_id>", "Change a profile: what is absent or null stays.", commands.ChangeDeveloper),
     _list("memberships", "Every membership, ended ones too.", Membership),
     _create(
         "memberships",
         "Take a developer into an organization.",
         commands.StartMembership,
-        MembershipBody,
-        Membership,
         {404: "There is no such organization or developer.", 409: "The developer is a member already."},
     ),
     _change(
-        "memberships/<membership_id>",
-        "Change a role.",
-        commands.ChangeMembership,
-        MembershipChange,
-        Membership,
-        {409: "The membership has ended."},
+        "memberships/<membership_id>", "Change a role.", commands.ChangeMembership, {409: "The membership has ended."}
     ),
     _end("memberships/<membership_id>", "End a membership; its keys open nothing any more.", commands.EndMembership),
     _list("teams", "Every team, inactive ones too.", Team),
-    _create("teams", "Form a team.", commands.CreateTeam, TeamBody, Team, {404: "There is no such organization."}),
+    _create("teams", "Form a team.", commands.CreateTeam, {404: "There is no such organization."}),
     _end("teams/<team_id>", "Make a team inactive.", commands.EndTeam),
     _list("team-memberships", "Every stay in a team, ended ones too.", TeamMembership),
     _create(
         "team-memberships",
         "Put a developer into a team.",
         commands.AddTeamMember,
-        TeamMembershipBody,
-        TeamMembership,
         {404: "There is no such active team.", 409: f"The developer is in the team already. {_NO_MEMBER_YET}"},
     ),
     _end("team-memberships/<team_membership_id>", "End a stay in a team.", commands.RemoveTeamMember),
