@@ -18,8 +18,7 @@ from aggregates.people.records import (
     Record,
     Team,
     TeamMembership,
-    begun,
-    changed,
+    applied,
 )
 
 
@@ -56,24 +55,24 @@ RULES: dict[type[commands.PeopleCommand], tuple[str, type[Record], type[Event]]]
 
 def decide_people(command: commands.PeopleCommand, directory: Directory, now_us: int) -> PeopleDecision:
     """What follows from a command. Ending what has ended, or setting what is set, changes nothing."""
-    _, kind, _ = RULES[type(command)]
+    _, kind, event_type = RULES[type(command)]
     stream_id = _stream(command, directory)
-    known = directory.get(kind, stream_id)
-    refused = _refusal(command, directory, known, now_us)
+    record = directory.get(kind, stream_id)
+    refused = _refusal(command, directory, record, now_us)
     if refused is not None:
         return (), refused
-    decided, record = [], known
-    for event in _events(command, known, now_us):
-        after = begun(event) or changed(_present(record), event)
+    known = {"membership_id": stream_id} if record is None else msgspec.structs.asdict(record)
+    values = known | msgspec.structs.asdict(command) | {"received_at_us": now_us}
+    profile = (events.DeveloperChanged,) if isinstance(command, commands.CreateDeveloper) else ()
+    decided = []
+    for each in (event_type, *profile):
+        event = msgspec.convert(values, each)  # an event takes the values that it has fields for
+        after = applied(record, event)
         if after != record:
             decided.append((stream_id, event))
             record = after
-    return tuple(decided), _present(record)
-
-
-def _present(record: Record | None) -> Record:
     assert record is not None, "a command that is not refused begins a record, or has found one"
-    return record
+    return tuple(decided), record
 
 
 def _own_id(command: commands.PeopleCommand) -> UUID:
@@ -92,22 +91,6 @@ def _stream(command: commands.PeopleCommand, directory: Directory) -> UUID:
             return directory.key_stream(command.credential_id) or command.credential_id
         case _:
             return _own_id(command)
-
-
-def _events(command: commands.PeopleCommand, known: Record | None, now_us: int) -> list[Event]:
-    """What may be appended; an event that leaves the record as it is counts for nothing."""
-    _, _, kind = RULES[type(command)]
-    values = msgspec.structs.asdict(command) | {"received_at_us": now_us}
-    match command, known:
-        case commands.StartMembership(), _:
-            values["membership_id"] = membership_stream(command.organization_id, command.developer_id)
-        case commands.CreateDeveloper(), _:
-            return [msgspec.convert(values, kind), msgspec.convert(values, events.DeveloperChanged)]
-        case commands.RemoveTeamMember(), TeamMembership():
-            values["team_id"] = known.team_id
-        case _:
-            pass
-    return [msgspec.convert(values, kind)]
 
 
 def _refusal(

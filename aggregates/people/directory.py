@@ -25,8 +25,7 @@ from aggregates.people.records import (
     Record,
     Team,
     TeamMembership,
-    begun,
-    changed,
+    applied,
 )
 from aggregates.times import Window, local_date, local_day_bounds, parse_instant
 
@@ -42,7 +41,7 @@ class Directory:
 
     def apply(self, stream_id: UUID, event: Event) -> None:
         """Take in the next event of a stream."""
-        self._records[stream_id] = begun(event) or changed(self._records[stream_id], event)
+        self._records[stream_id] = applied(self._records.get(stream_id), event)
         self._versions[stream_id] = self.version(stream_id) + 1
 
     def version(self, stream_id: UUID) -> int:

@@ -133,30 +133,28 @@ _AT_FIRST: dict[str, Any] = {
 """Fields of which the first event says nothing."""
 
 
-def begun(event: Event) -> Record | None:
-    """The record that an event begins; None where the event changes one."""
-    if type(event) not in BEGUN_BY:
-        return None
+def applied(record: Record | None, event: Event) -> Record:
+    """A record after an event that begins, changes or ends it."""
+    if type(event) in BEGUN_BY:
+        return _begun(event)
+    assert record is not None, f"{type(event).__name__} begins no record"
+    at = iso(event.received_at_us)
+    match record, event:
+        case ((Membership() | Team() | TeamMembership()), (MembershipEnded() | TeamEnded() | TeamMemberRemoved())):
+            return msgspec.structs.replace(record, active=False, ended_at=record.ended_at or at)
+        case Key(), CredentialRevoked():
+            return msgspec.structs.replace(record, revoked=True, revoked_at=record.revoked_at or at)
+        case _:
+            values = {name: value for name, value in msgspec.structs.asdict(event).items() if value is not None}
+            del values["received_at_us"]
+            kept_for_good = {name: None for name, value in values.items() if name.startswith("retention") and not value}
+            return msgspec.structs.replace(record, **values | kept_for_good)
+
+
+def _begun(event: Event) -> Record:
     kind, id_field = BEGUN_BY[type(event)]
     values = _AT_FIRST | msgspec.structs.asdict(event)
     own_id, at, expires_at_us = values[id_field], iso(event.received_at_us), values.get("expires_at_us")
     values |= {"id": own_id, "key_id": own_id, "created_at": at, "started_at": at, "issued_at": at}
     values["expires_at"] = None if expires_at_us is None else iso(expires_at_us)
     return msgspec.convert(values, kind)  # a kind takes the values that it has fields for
-
-
-def changed(record: Record, event: Event) -> Record:
-    """A record after an event that changes or ends it."""
-    match record, event:
-        case ((Membership() | Team() | TeamMembership()), (MembershipEnded() | TeamEnded() | TeamMemberRemoved())):
-            ended_at = record.ended_at or iso(event.received_at_us)
-            return msgspec.structs.replace(record, active=False, ended_at=ended_at)
-        case Key(), CredentialRevoked():
-            return msgspec.structs.replace(
-                record, revoked=True, revoked_at=record.revoked_at or iso(event.received_at_us)
-            )
-        case _:
-            values = {name: value for name, value in msgspec.structs.asdict(event).items() if value is not None}
-            del values["received_at_us"]
-            kept_for_good = {name: None for name, value in values.items() if name.startswith("retention") and not value}
-            return msgspec.structs.replace(record, **values | kept_for_good)
