@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Literal, Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 from uuid import UUID
 
 import httpx
@@ -19,12 +19,10 @@ from svc.log.sqlite import EVENTS_FILE
 from svc.settings import Settings
 from svc.views.replay import Progress
 from svc_http.ports import ReplayStatus
-from svc_http.routes.people import KEY_START_CHARACTERS, DeveloperShown
+from svc_http.routes.people import KEY_START_CHARACTERS, DeveloperShown, KeyShown
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Record)
-
-Kind = Literal["organizations", "developers", "memberships", "teams", "team-memberships", "keys"]
 
 Send = Callable[[AnyCommand], Awaitable[Reply]]
 
@@ -33,6 +31,17 @@ SHOWN_CHARACTERS = 80
 
 NAMES_SHOWN = 10
 """So many names stand in one sentence."""
+
+PATHS: dict[type, str] = {
+    Organization: "/v1/admin/organizations",
+    Developer: "/v1/admin/developers",
+    DeveloperShown: "/v1/admin/developers",
+    Membership: "/v1/admin/memberships",
+    Team: "/v1/admin/teams",
+    TeamMembership: "/v1/admin/team-memberships",
+    Key: "/v1/admin/keys",
+    KeyShown: "/v1/admin/keys",
+}
 
 
 class NotReached(Exception):
@@ -123,42 +132,43 @@ class Access:
         """How far the newest replay is."""
         return await self.ask(ReplayStatus, "GET", "/v1/admin/control/replay")
 
-    async def listed(self, kind: Kind, record: type[R], **filters: UUID) -> list[R]:
-        """Every record, page by page, narrowed by ids."""
+    async def listed(self, kind: type[R], **filters: UUID) -> list[R]:
+        """Every record of a kind, page by page, narrowed by ids."""
         found: list[R] = []
         while True:
             query = {"limit": PAGE_RECORDS, "offset": len(found)} | {name: str(each) for name, each in filters.items()}
-            page = await self.ask(list[record], "GET", f"/v1/admin/{kind}", params=query)  # type: ignore[valid-type]
+            page = await self.ask(list[kind], "GET", PATHS[kind], params=query)  # type: ignore[valid-type]
             found += page
             if len(page) < PAGE_RECORDS:
                 return found
 
-    async def create(self, kind: Kind, record: type[R], **body: Any) -> R:
+    async def create(self, kind: type[R], **body: Any) -> R:
         """A new record; what is None is left out."""
         sent = {name: value for name, value in body.items() if value is not None}
-        return await self.ask(record, "POST", f"/v1/admin/{kind}", **_json(sent))
+        return await self.ask(kind, "POST", PATHS[kind], **_json(sent))
 
-    async def change(self, kind: Kind, wanted: UUID, record: type[R], body: dict[str, Any]) -> R:
+    async def change(self, known: Record, **body: Any) -> Record:
         """The record after a change; here None is sent, as null."""
-        return await self.ask(record, "PATCH", f"/v1/admin/{kind}/{wanted}", **_json(body))
+        path = f"{PATHS[type(known)]}/{known.id}"
+        return await self.ask(Developer if isinstance(known, Developer) else type(known), "PATCH", path, **_json(body))
 
-    async def end(self, kind: Kind, wanted: UUID) -> None:
+    async def end(self, known: Record) -> None:
         """End a membership, a team, a period in a team or a key."""
-        await self.admin("DELETE", f"/v1/admin/{kind}/{wanted}")
+        await self.admin("DELETE", f"{PATHS[type(known)]}/{known.id}")
 
     async def organization(self, named: str | None) -> Organization:
         """The one that was named; the only one where none was. Raises `NotFound`."""
-        known = await self.listed("organizations", Organization)
+        known = await self.listed(Organization)
         return chosen("organization", known, [each.name for each in known], named)
 
     async def organizations(self, named: str | None) -> list[UUID]:
         """The one that was named, or every one. Raises `NotFound`."""
-        known = await self.listed("organizations", Organization) if named is None else [await self.organization(named)]
+        known = await self.listed(Organization) if named is None else [await self.organization(named)]
         return [each.id for each in known]
 
     async def developers(self) -> list[DeveloperShown]:
         """Everybody, with how far each has come."""
-        return await self.listed("developers", DeveloperShown)
+        return await self.listed(DeveloperShown)
 
     async def developer(self, named: str | None) -> DeveloperShown:
         """The one that was named; the only one where none was. Raises `NotFound`."""
@@ -171,21 +181,21 @@ class Access:
 
     async def team(self, named: str) -> Team:
         """The one that was named; by name, those that are active. Raises `NotFound`."""
-        known = await self.listed("teams", Team)
+        known = await self.listed(Team)
         return chosen("team", known, [each.name if each.active else "" for each in known], named)
 
     async def member(self, named: str | None, organization: str | None) -> Membership:
         """The current membership of the developer that was named; of the only member where none was."""
         if named is not None:
             return await self.membership(await self.developer(named), organization)
-        current = {each.developer_id for each in await self.listed("memberships", Membership) if each.active}
+        current = {each.developer_id for each in await self.listed(Membership) if each.active}
         members = [each for each in await self.developers() if each.id in current]
         only = chosen("developer", members, [each.display_name for each in members], None)
         return await self.membership(only, organization)
 
     async def membership(self, developer: Developer, organization: str | None) -> Membership:
         """The current membership of a developer, in the only organization or the one that was named."""
-        known = await self.listed("memberships", Membership, developer_id=developer.id)
+        known = await self.listed(Membership, developer_id=developer.id)
         current = [each for each in known if each.active]
         if organization is not None:
             wanted = (await self.organization(organization)).id
@@ -200,7 +210,7 @@ class Access:
 
     async def team_membership(self, team: Team, developer: Developer) -> TeamMembership:
         """The current period of a developer in a team. Raises `NotFound`."""
-        known = await self.listed("team-memberships", TeamMembership, team_id=team.id, developer_id=developer.id)
+        known = await self.listed(TeamMembership, team_id=team.id, developer_id=developer.id)
         for each in known:
             if each.active:
                 return each
@@ -208,7 +218,7 @@ class Access:
 
     async def key(self, named: str) -> Key:
         """The one with this id, or the only one that begins so. Raises `NotFound`."""
-        known = await self.listed("keys", Key)
+        known = await self.listed(Key)
         found = [each for each in known if str(each.id) == named.lower()] or [
             each for each in known if each.key_start == named[: len(each.key_start)] and not each.revoked
         ]

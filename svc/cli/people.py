@@ -7,7 +7,7 @@ import click
 
 from aggregates.people.commands import RETENTION_DAYS_MAX
 from aggregates.people.events import Role, Schedule
-from aggregates.people.records import Developer, Membership, Organization
+from aggregates.people.records import Developer, Membership, Organization, Record
 from svc.cli.access import Access, NotFound
 from svc.cli.common import Columns, Names, minute, reaching
 from svc_http.routes.people import DeveloperShown
@@ -46,7 +46,7 @@ async def list_organizations(access: Access) -> list[Organization]:
 
     Example: svc org list
     """
-    return await access.listed("organizations", Organization)
+    return await access.listed(Organization)
 
 
 @org.command("create")
@@ -57,7 +57,7 @@ async def create_organization(access: Access, name: str) -> Organization:
 
     Example: svc org create "Second team"
     """
-    return await access.create("organizations", Organization, name=name)
+    return await access.create(Organization, name=name)
 
 
 class Days(click.ParamType):  # type: ignore[type-arg]
@@ -80,7 +80,7 @@ class Days(click.ParamType):  # type: ignore[type-arg]
 @click.option("--redaction/--no-redaction", default=None, help="Whether secrets are taken out before texts are stored.")
 @click.option("--retention-days-telemetry", type=Days(), help="How long raw telemetry is kept, or forever.")
 @click.option("--retention-days-text", type=Days(), help="How long texts are kept, or forever.")
-async def set_organization(access: Access, organization: str | None, **settings: Any) -> Organization:
+async def set_organization(access: Access, organization: str | None, **settings: Any) -> Record:
     """Change settings of ORGANIZATION, given by name or id.
 
     What is not named stays.
@@ -88,8 +88,7 @@ async def set_organization(access: Access, organization: str | None, **settings:
     Example: svc org set --retention-days-text 90 --no-text-leaves
     """
     wanted = {name: None if value == FOREVER else value for name, value in settings.items() if value is not None}
-    found = await access.organization(organization)
-    return await access.change("organizations", found.id, Organization, wanted)
+    return await access.change(await access.organization(organization), **wanted)
 
 
 # --- developers -------------------------------------------------------------------------------------------
@@ -140,7 +139,7 @@ async def list_developers(access: Access, organization: str | None) -> list[Deve
     if organization is None:
         return everybody
     wanted = (await access.organization(organization)).id
-    members = await access.listed("memberships", Membership, organization_id=wanted)
+    members = await access.listed(Membership, organization_id=wanted)
     inside = {each.developer_id for each in members if each.active}
     return [each for each in everybody if each.id in inside]
 
@@ -165,8 +164,8 @@ async def create_developer(
     if not same_name:
         await _refuse_same_name(access, name)
     wanted = {field: value for field, value in profile.items() if value}
-    made = await access.create("developers", Developer, display_name=name, **wanted)
-    await access.create("memberships", Membership, organization_id=scope, developer_id=made.id, role=role)
+    made = await access.create(Developer, display_name=name, **wanted)
+    await access.create(Membership, organization_id=scope, developer_id=made.id, role=role)
     return made
 
 
@@ -186,7 +185,7 @@ async def _refuse_same_name(access: Access, name: str) -> None:
 @click.option("--name", "display_name")
 @_profile
 @click.option("--no-reports", is_flag=True, help="No report is made by itself any more.")
-async def set_developer(access: Access, who: str, no_reports: bool, **profile: Any) -> Developer:
+async def set_developer(access: Access, who: str, no_reports: bool, **profile: Any) -> Record:
     """Change the profile of WHO, given by name or id.
 
     What is not named stays.
@@ -196,7 +195,7 @@ async def set_developer(access: Access, who: str, no_reports: bool, **profile: A
     wanted = {field: value for field, value in profile.items() if value}
     if no_reports:
         wanted["report_schedules"] = []
-    return await access.change("developers", (await access.developer(who)).id, Developer, wanted)
+    return await access.change(await access.developer(who), **wanted)
 
 
 # --- members ----------------------------------------------------------------------------------------------
@@ -224,7 +223,7 @@ async def list_members(access: Access, organization: str | None) -> list[Members
     Example: svc member list --json
     """
     narrowed = {} if organization is None else {"organization_id": (await access.organization(organization)).id}
-    return await access.listed("memberships", Membership, **narrowed)
+    return await access.listed(Membership, **narrowed)
 
 
 @member.command("add")
@@ -239,7 +238,7 @@ async def add_member(access: Access, who: str, organization: str | None, role: R
     """
     scope = (await access.organization(organization)).id
     found = (await access.developer(who)).id
-    return await access.create("memberships", Membership, organization_id=scope, developer_id=found, role=role)
+    return await access.create(Membership, organization_id=scope, developer_id=found, role=role)
 
 
 @member.command("set")
@@ -247,13 +246,13 @@ async def add_member(access: Access, who: str, organization: str | None, role: R
 @click.argument("who")
 @organization_option
 @click.option("--role", type=click.Choice(get_args(Role)), required=True)
-async def set_member(access: Access, who: str, organization: str | None, role: Role) -> Membership:
+async def set_member(access: Access, who: str, organization: str | None, role: Role) -> Record:
     """Give WHO another role.
 
     Example: svc member set Kim --role owner
     """
     found = await access.membership(await access.developer(who), organization)
-    return await access.change("memberships", found.id, Membership, {"role": role})
+    return await access.change(found, role=role)
 
 
 @member.command("remove")
@@ -268,5 +267,5 @@ async def remove_member(access: Access, who: str, organization: str | None) -> s
     Example: svc member remove Kim
     """
     found = await access.developer(who)
-    await access.end("memberships", (await access.membership(found, organization)).id)
+    await access.end(await access.membership(found, organization))
     return f"{found.display_name} is no longer a member"

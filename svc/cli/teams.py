@@ -38,7 +38,7 @@ async def list_teams(access: Access) -> list[Team]:
 
     Example: svc team list
     """
-    return await access.listed("teams", Team)
+    return await access.listed(Team)
 
 
 @team.command("create")
@@ -51,7 +51,7 @@ async def create_team(access: Access, name: str, organization: str | None) -> Te
     Example: svc team create Core
     """
     scope = (await access.organization(organization)).id
-    return await access.create("teams", Team, organization_id=scope, name=name)
+    return await access.create(Team, organization_id=scope, name=name)
 
 
 @team.command("end")
@@ -63,7 +63,7 @@ async def end_team(access: Access, name: str) -> str:
     Example: svc team end Core
     """
     found = await access.team(name)
-    await access.end("teams", found.id)
+    await access.end(found)
     return f"team {found.name} has ended"
 
 
@@ -75,7 +75,7 @@ async def list_team_members(access: Access, name: str) -> list[TeamMembership]:
 
     Example: svc team members Core
     """
-    return await access.listed("team-memberships", TeamMembership, team_id=(await access.team(name)).id)
+    return await access.listed(TeamMembership, team_id=(await access.team(name)).id)
 
 
 @team.command("add")
@@ -88,7 +88,7 @@ async def add_team_member(access: Access, name: str, who: str) -> TeamMembership
     Example: svc team add Core Kim
     """
     found, person = await access.team(name), await access.developer(who)
-    return await access.create("team-memberships", TeamMembership, team_id=found.id, developer_id=person.id)
+    return await access.create(TeamMembership, team_id=found.id, developer_id=person.id)
 
 
 @team.command("remove")
@@ -101,7 +101,7 @@ async def remove_team_member(access: Access, name: str, who: str) -> str:
     Example: svc team remove Core Kim
     """
     found = await access.team_membership(await access.team(name), await access.developer(who))
-    await access.end("team-memberships", found.id)
+    await access.end(found)
     return f"{who} is no longer in team {name}"
 
 
@@ -139,7 +139,7 @@ async def issue_key(access: Access, developer: str | None, organization: str | N
     """
     scope = None if organization is None else (await access.organization(organization)).id
     whose = (await access.developer(developer)).id
-    shown = await access.create("keys", KeyShown, organization_id=scope, developer_id=whose, **wanted)
+    shown = await access.create(KeyShown, organization_id=scope, developer_id=whose, **wanted)
     return Issued(shown.key, msgspec.convert(msgspec.structs.asdict(shown), Key))
 
 
@@ -153,9 +153,9 @@ async def revoke_key(access: Access, key: str) -> str:
 
     Example: svc key revoke svc_Jx3kQ9aP
     """
-    found = (await access.key(key)).id
-    await access.end("keys", found)
-    return f"key {found} is revoked"
+    found = await access.key(key)
+    await access.end(found)
+    return f"key {found.id} is revoked"
 
 
 def _key_row(each: Key, names: Names) -> tuple[str, ...]:
@@ -176,4 +176,4 @@ async def list_keys(access: Access, developer: str | None) -> list[Key]:
     Example: svc key list --json
     """
     narrowed: dict[str, UUID] = {} if developer is None else {"developer_id": (await access.developer(developer)).id}
-    return await access.listed("keys", Key, **narrowed)
+    return await access.listed(Key, **narrowed)

@@ -80,9 +80,13 @@ def _page(request: Request, records: Iterable[_R]) -> list[_R]:
     """In the order of creation, with filters on the ids that records carry."""
     query = request.args
     wanted = [(name, query[name]) for name in _FILTERS if name in query]
-    kept = [each for each in records if all(str(getattr(each, name, None)) == value for name, value in wanted)]
+    kept = [each for each in records if all(_carries(each, name, value) for name, value in wanted)]
     first = offset(query)
     return kept[first : first + limit(query)]
+
+
+def _carries(record: Record, name: str, value: str) -> bool:
+    return hasattr(record, name) and str(getattr(record, name)) == value
 
 
 def _list(path: str, about: str, record: type[_R]) -> AdminRoute:
