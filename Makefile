@@ -89,7 +89,7 @@ binary: dev
 	  --exclude-module lzma --exclude-module bz2 --exclude-module tracemalloc \
 	  --distpath build/hook --workpath build/hook-work --specpath build svc/hook/__main__.py
 	$(BIN)/pyinstaller --noconfirm --clean --onefile --name svc --add-data $(CURDIR)/build/hook/svc-hook:. \
-	  --paths http --collect-submodules svc.cli --hidden-import tzdata --collect-data tzdata --collect-data svc --collect-data svc_http --copy-metadata genai-prices \
+	  --paths http --collect-submodules svc.cli --hidden-import tzdata --collect-data tzdata --collect-data svc --collect-data svc_http --collect-data aggregates --collect-data projections --copy-metadata genai-prices \
 	  --exclude-module numpy \
 	  --distpath dist --workpath build/binary --specpath build svc/__main__.py
 	$(BIN)/python -m tests.smoke dist/svc

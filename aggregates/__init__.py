@@ -1,5 +1,1 @@
-"""Facts and rules.
-
-Everything here is pure: events, `decide` and `evolve` for each stream, and the rules that turn facts into
-conclusions. No clock, no randomness, no environment, no input or output: those enter as arguments.
-"""
+"""Events, decisions and rules, all pure: clock, randomness and input enter as arguments."""

@@ -8,17 +8,21 @@ them.
 
 import zlib
 from collections.abc import Iterable, Sequence
-from typing import ClassVar
+from struct import iter_unpack
+from typing import Any, ClassVar
 from uuid import UUID
 
+import msgpack
 import msgspec
 
 from aggregates.event import DeveloperEvent, Digester, Event, Words
+from aggregates.reading.features import NAMED
 from aggregates.reading.reading import PromptReading, ResponseReading, read_prompt, read_response
+from aggregates.reading.sentences import OPENINGS
 from aggregates.records.record import Record
 from aggregates.turns.turn import Observation, observe, text_digest
 
-FORM = 1
+FORM = 2
 """Counted up whenever a reading changes its shape otherwise than by a field at its end; `rows_of` then says how the
 older ones are read."""
 
@@ -89,9 +93,32 @@ def packed_rows(rows: Iterable[Standing]) -> bytes:
 
 def rows_of(event: StandingSealed) -> list[Standing]:
     """The rows of a `StandingSealed`. ValueError: they are not of a form that this program knows."""
+    packed = zlib.decompress(event.rows)
+    if event.form == 1:
+        return msgspec.convert(_from_form_1(msgpack.unpackb(packed)), list[Standing])
     if event.form != FORM:
         raise ValueError(f"what stands from position {event.first} is of form {event.form}, known is {FORM}")
-    return _DECODER.decode(zlib.decompress(event.rows))
+    return _DECODER.decode(packed)
+
+
+_PROMPT = Standing.__struct_fields__.index("prompt")
+_OBSERVATIONS = Standing.__struct_fields__.index("observations")
+_OBSERVED_PROMPT = Observation.__struct_fields__.index("prompt")
+_FLAGS, _SUMS, _OPENING = 8, 9, 12
+"""Places in a reading of form 1. Flags and opening: a bit for each of `NAMED`, openings apart. Sums: the logits, each
+2^31 greater, in 32 bits."""
+_OPENINGS_AT = len(NAMED) - len(OPENINGS)
+
+
+def _from_form_1(rows: list[Any]) -> list[Any]:
+    """The rows in the present form, as lists."""
+    for row in rows:
+        readings = [row[_PROMPT], *(observed[_OBSERVED_PROMPT] for _, observed in row[_OBSERVATIONS])]
+        for reading in filter(None, readings):
+            bits = reading[_FLAGS] | reading.pop(_OPENING) << _OPENINGS_AT
+            reading[_FLAGS] = [place for place in range(len(NAMED)) if bits >> place & 1]
+            reading[_SUMS] = [lane - 2**31 for (lane,) in iter_unpack("<I", reading[_SUMS])]
+    return rows
 
 
 def of_prompt(position: int, words: Words, digester: Digester) -> Standing | None:

@@ -4,13 +4,12 @@ The rows, the bookmark and the list of facts that failed change in one transacti
 """
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import msgspec
 
 from aggregates.event import Event, Scope
-from aggregates.prices.prices import PriceBook
 from projections.derive.changes import keep_changes, watch
 from projections.derive.developers import owners_of, reconclude, regroup
 from projections.derive.integrity import TextsUnavailable, flag_sessions
@@ -18,11 +17,11 @@ from projections.derive.rework import relink
 from projections.derive.sessions import Refolded, refold_session, touched_from
 from projections.facts.answers import LATEST_ANSWER, LATEST_WINS
 from projections.facts.duplicates import settle_twins
-from projections.facts.facts import Batch, Broken, Fact, priced, read_batch, read_singly, reason
+from projections.facts.facts import Broken, Fact, GiveWay, Priced, priced, read_rows, read_singly, reason
 from projections.facts.flags import EARLIEST_WINS, flag_skews
 from projections.facts.prices import newest_book
 from projections.facts.reports import EARLIEST_STEP
-from projections.facts.repricing import rejudge, reprice
+from projections.facts.repricing import reprice
 from projections.facts.rows import BEGINNING_US, Digesters, Row, Rows
 from projections.facts.telemetry import newly_detailed
 from projections.reader import FetchEvents, Reader, is_damage, is_passing
@@ -56,55 +55,43 @@ def apply(
     fetch: FetchEvents,
     *,
     after: int | None = None,
+    give_way: GiveWay | None = None,
 ) -> None:
-    """Apply facts in log order; see `apply_batch`. `checksum`: that of the last fact's event."""
-    batch, _ = read_batch(facts, checksum, digesters, newest_book(db))
-    apply_batch(db, batch, lambda: facts, digesters, _beside(facts, fetch), after=after)
+    """Apply facts in log order, all in one transaction.
 
-
-def apply_batch(
-    db: sqlite3.Connection,
-    batch: Batch,
-    facts: Callable[[], Sequence[Fact]],
-    digesters: Digesters,
-    fetch: FetchEvents,
-    *,
-    after: int | None = None,
-) -> None:
-    """Apply facts that were read already, all in one transaction.
-
-    `facts`: they themselves, which are needed only where something about one of them does not fit its table: it is
-    listed in `failed`, as is one that breaks a rule, and nothing of it is kept; the others are. `fetch`: events of the
-    log whose words are needed again; it raises `TextsUnavailable` where the log cannot be read, and then nothing is
-    applied. `after`: where the views stood when the facts were read; raises `Overtaken` where they stand elsewhere by
-    now.
+    A fact that breaks a rule, or does not fit its table, is listed in `failed`, and nothing of it is kept; the others
+    are. `checksum`: that of the last fact's event. `fetch`: events of the log whose words are needed again; it raises
+    `TextsUnavailable` where the log cannot be read, and then nothing is applied. `after`: where the views stood when
+    the facts were read; raises `Overtaken` where they stand elsewhere by now.
     """
+    with_prices, position = priced(facts, newest_book(db)), facts[-1].position
+    read = read_rows(with_prices, digesters, give_way)
     with _transaction(db):
         if after is not None and bookmark(db).position != after:
             raise Overtaken(f"another process writes these views: they stood at {after} and now hold more")
-        watched = watch(db, batch.position)
-        rows, broken = _stored(db, batch, facts, digesters)
-        _derive(db, rows, batch.position, broken, Reader(db, fetch))
+        watched = watch(db, position)
+        rows, broken = _stored(db, read, with_prices, digesters)
+        _derive(db, rows, position, broken, Reader(db, _beside(facts, fetch)))
         db.executemany("INSERT OR REPLACE INTO failed VALUES (?, ?)", broken)
         db.execute(
             "UPDATE bookmark SET position = ?, log_time_us = max(log_time_us, ?), checksum = ?",
-            (batch.position, batch.newest_us, batch.checksum),
+            (position, max(fact.event.received_at_us for fact in facts), checksum),
         )
         if watched is not None:
             keep_changes(db, rows, watched)
 
 
 def _stored(
-    db: sqlite3.Connection, batch: Batch, facts: Callable[[], Sequence[Fact]], digesters: Digesters
+    db: sqlite3.Connection, read: tuple[Rows, Broken], facts: Sequence[Priced], digesters: Digesters
 ) -> tuple[Rows, Broken]:
     """The rows that stand in their tables now, and what is wrong with facts of which nothing does."""
     try:
         with _savepoint(db):
-            _store_rows(db, batch.rows)
+            _store_rows(db, read[0])
     except _NO_ROW:
         # What one of them says does not fit its table. It must not keep the others from theirs for ever.
-        return _store_singly(db, facts(), digesters, newest_book(db))
-    return batch.rows, list(batch.broken)
+        return _store_singly(db, facts, digesters)
+    return read
 
 
 def _beside(facts: Sequence[Fact], fetch: FetchEvents) -> FetchEvents:
@@ -127,20 +114,18 @@ def pass_over(db: sqlite3.Connection, position: int, reason: str, checksum: byte
         db.execute("UPDATE bookmark SET position = ?, checksum = ?", (position, checksum))
 
 
-def _store_singly(
-    db: sqlite3.Connection, facts: Sequence[Fact], digesters: Digesters, prices: PriceBook | None
-) -> tuple[Rows, Broken]:
+def _store_singly(db: sqlite3.Connection, facts: Sequence[Priced], digesters: Digesters) -> tuple[Rows, Broken]:
     """The same with what cannot be stored; faults of the disk are none of a fact's."""
     rows = Rows()
     broken: Broken = []
-    for fact, book in priced(facts, prices)[0]:
-        read, unread = read_singly([(fact, book)], digesters)
+    for fact in facts:
+        read, unread = read_singly([fact], digesters)
         try:
             with _savepoint(db):
                 _store_rows(db, read)
             rows.extend(read)
         except _NO_ROW as error:
-            unread = [(fact.position, reason(error))]
+            unread = [(fact[0].position, reason(error))]
         broken += unread
     return rows, broken
 
@@ -168,17 +153,12 @@ def _store_rows(db: sqlite3.Connection, rows: Rows) -> None:
     _insert(db, "INSERT INTO flags", rows.flags, EARLIEST_WINS)
     flag_skews(db, rows.skews)
     reprice(db, rows.repricings, rows)
-    rejudge(db, rows.rejudgings, rows)
     detailed = newly_detailed(db, {str(row[0]) for row in rows.edit_details})
     rows.touched_times += [(session, BEGINNING_US) for session in detailed]
 
 
 _NO_ROW = (ArithmeticError, sqlite3.IntegrityError, sqlite3.DataError, sqlite3.InterfaceError, sqlite3.ProgrammingError)
 """What a value raises that no column takes."""
-_KEPT_ONCE = (
-    *("sessions", "captures", "answers", "telemetry_records", "metric_points"),
-    *("titles", "setups", "catalogs"),
-)
 _LARGER_BODY = (
     "ON CONFLICT DO UPDATE SET prompt_id = excluded.prompt_id, position = excluded.position, body = excluded.body, "
     "price = excluded.price, twin = excluded.twin, rank = excluded.rank WHERE excluded.body > body"

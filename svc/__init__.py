@@ -1,3 +1,3 @@
-"""The process: settings, commands, the store, actors, the projector and the composition root."""
+"""The process: settings, log, actors, projector, jobs and commands."""
 
 __version__ = "0.1.0"

@@ -39,7 +39,7 @@ from svc.views.projecting import serving_file
 from svc.views.projector import Projector
 from svc.views.rebuilding import Rebuilding
 from svc.views.views import RULES_VERSION
-from svc.views.worker import ChildWorker, ThreadWorker, Worker
+from svc.views.worker import ChildWorker, Pace, ThreadWorker, Worker
 from svc_http.ports import PublicSettings
 
 Task = Callable[..., Awaitable[Any]]
@@ -71,7 +71,7 @@ async def open_service(
 ) -> AsyncIterator[RunningService]:
     """The running service over a var folder that this process holds, without any listener.
 
-    `lasting`: it is to run for long, so prices are asked for again and again, and a child process keeps the views.
+    `lasting`: it is to run for long, so prices are asked for again and again, and a child process may keep the views.
     `reporting`: somebody may want reports, so they are made; what is to last makes them anyway.
     Leaving the block stops every task; what was acknowledged is on disk, what was not is refused.
     """
@@ -116,8 +116,9 @@ def build(
     acknowledged = Acknowledged()
     actors = Actors(means, acknowledged.note)
     path = serving_file(var, RULES_VERSION, store)
-    projector = Projector(path, journal, lambda views: worker(settings, views, store, vault, beside=lasting))
-    rebuilding = Rebuilding(var, projector)
+    beside = lasting and settings.projector == "process"
+    projector = Projector(path, journal, partial(worker, var, store, vault, beside=beside))
+    rebuilding = Rebuilding(var, projector, journal, beside=beside)
     projector.damaged = rebuilding.mend
     archive = ArchiveLane(var, lambda: projector.readers, store.fingerprint, read_budget(settings))
     catalog = Catalog(store, journal, clock, administration.organization_ids, catalog_source(settings))
@@ -136,9 +137,8 @@ def build(
         Narratives(gateway, clock.now_us),
     )
     tasks = [projector.run, journal.run, administration.run, catalog.run, actors.run, rebuilding.run]
-    tasks += [service.narratives.run, service.backfilling.take]
-    lanes = [Ticker(journal, projector, clock).run, archive.run, service.keeper.follow_orders]
-    lanes.append(partial(service.backfilling.work, service))
+    tasks.append(service.narratives.run)
+    lanes = [Ticker(journal, projector, clock).run, archive.run, service.keeper.follow_orders, service.backfilling.run]
     prose = ReportProse(gateway, tallies.asked)
     reports = ReportJobs(service, archive.spending, RULES_VERSION, write=prose.write)
     service.carried_out = reports.note
@@ -167,11 +167,13 @@ def text_model(settings: Settings, may_leave: MayLeave, tallies: Tallies, clock:
     return Gateway(settings.model_endpoint, spent, may_leave, tallies.asked)
 
 
-def worker(settings: Settings, views: Path, store: EventStore, vault: Vault, *, beside: bool) -> Worker:
-    """Who writes a views file. `beside`: a child process, if the operator has not said otherwise."""
-    if beside and settings.projector_process:
-        return ChildWorker(settings.var_path, views)
-    return ThreadWorker(views, store, vault.known_digester)
+def worker(
+    var: Path, store: EventStore, vault: Vault, views: Path, captures_first: Callable[[], bool], *, beside: bool
+) -> Worker:
+    """Who writes a views file. `beside`: a child process."""
+    if beside:
+        return ChildWorker(var, views)
+    return ThreadWorker(views, store, vault.known_digester, Pace(captures_first))
 
 
 def public_settings(settings: Settings, secret: str, ingest_url: str) -> PublicSettings:

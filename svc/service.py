@@ -21,7 +21,8 @@ from aggregates.people.decide import PeopleReply
 from aggregates.people.directory import Directory
 from aggregates.prices.catalog import RevisionRecord, Served
 from aggregates.prices.decide import CatalogCommand, CatalogReply, Published
-from aggregates.reports.backfill import Backfill, BackfillReply, StartBackfill
+from aggregates.reports.backfill import BackfillRecord, BackfillReply
+from aggregates.reports.events import BackfillRequested
 from aggregates.reports.prose import Narration, Narrative
 from projections.facts.prompts import Activation, activation
 from projections.prices.spending import Asked, Reading
@@ -30,11 +31,11 @@ from svc.actors.actors import Actors, Means, usable_digester
 from svc.actors.administration import Administration
 from svc.actors.mailbox import Busy, Waits
 from svc.archive.lane import ArchiveLane
-from svc.jobs.backfills import Backfilling
+from svc.jobs.backfills import Backfills
 from svc.jobs.catalog import Catalog
 from svc.jobs.narratives import Narratives
 from svc.jobs.sources import CatalogUnusable
-from svc.limits import ACKNOWLEDGED_MAX, BEGIN_SECONDS, HEALTH_SECONDS, READ_WAIT_SECONDS, READERS_MAX
+from svc.limits import ACKNOWLEDGED_MAX, HEALTH_SECONDS, READ_WAIT_SECONDS, READERS_MAX
 from svc.log.codec import CorruptEvent
 from svc.log.folder import Clock
 from svc.log.journal import Journal, Saturated
@@ -110,7 +111,7 @@ class RunningService:
         self.keeper = Keeper(house, administration, rebuilding)
         self._read_limit = trio.CapacityLimiter(READERS_MAX)
         self._followers = Waits()
-        self.backfilling = Backfilling(means.store, means.journal, means.clock)
+        self.backfilling = Backfills(means.store, means.journal, rebuilding)
         self.carried_out: Callable[[AnyCommand], None] = lambda _command: None
         """Called with every command of a developer that was carried out; it must not fail, nor take long."""
 
@@ -202,22 +203,13 @@ class RunningService:
 
         return await self._queried(lambda db: query(Reader(db, self._fetch)))
 
-    async def begun(self) -> None:
-        """Return once the next facts will be projected without delay; beyond a bound, the log says why not."""
-        with trio.move_on_after(BEGIN_SECONDS):
-            await self.projector.begun()
+    async def start_backfill(self, asked: BackfillRequested) -> BackfillReply:
+        """Record a backfill and build the views anew."""
+        return await _taken(self.backfilling.send, asked)
 
-    async def hold(self, position: int) -> None:
-        """Return once the views hold this position."""
-        await self.projector.wait_for(position)
-
-    async def start_backfill(self, command: StartBackfill) -> BackfillReply:
-        """Hand a backfill to the one task that carries them out."""
-        return await _taken(self.backfilling.send, command)
-
-    def backfills(self) -> Sequence[Backfill]:
+    async def backfills(self) -> Sequence[BackfillRecord]:
         """Every backfill, the newest first."""
-        return self.backfilling.newest_first
+        return await self.backfilling.newest_first()
 
     async def team_spending(self, scope: Scope, asked: Sequence[Asked]) -> Sequence[Reading]:
         """From the archive and the views, on views that hold all that this developer was told is on disk."""
@@ -296,7 +288,7 @@ class RunningService:
         self._instruments.metrics.observe(listener, method, route, status, seconds)
 
     async def start_replay(self, rules_version: int | None) -> ReplayStatus:
-        """Build the views anew in a child process, and then serve from them."""
+        """Build the views anew, and then serve from them."""
         return self._rebuilding.start(rules_version)
 
     def replay_status(self) -> ReplayStatus:

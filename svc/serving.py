@@ -6,6 +6,7 @@ import resource
 import signal
 import socket
 import ssl
+import sys
 import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -32,6 +33,7 @@ from svc.limits import (
     KEEP_ALIVE_SECONDS,
     RESTART_SECONDS_MIN,
     STOP_SECONDS,
+    SWITCH_SECONDS,
     UNTAKEN_SECONDS_MAX,
 )
 from svc.log.folder import NAME as SECRET_NAME
@@ -126,8 +128,7 @@ async def serve(settings: Settings, ready: Callable[[Listening], None], first: C
     raise_file_limit()
     with held(settings.var_path):
         async with open_service(settings, lasting=True) as service:
-            made = await initialize(service, settings.var_path)  # prices are read while the child starts
-            await service.begun()
+            made = await initialize(service, settings.var_path)
             if made is not None:
                 first(made)
             async with listening(settings, service) as addresses:
@@ -147,6 +148,7 @@ async def listening(settings: Settings, service: RunningService) -> AsyncIterato
                 service.settings = msgspec.structs.replace(service.settings, ingest_url=intake)
             note_running(settings.var_path, intake, api)
             look_seldom()
+            sys.setswitchinterval(SWITCH_SECONDS)
             try:
                 yield Listening(intake, api)
             finally:

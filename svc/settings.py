@@ -5,7 +5,7 @@ import tomllib
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -59,8 +59,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Shown nowhere; give it by the environment."""
     llm_daily_tokens: int = DAILY_TOKENS
     """What the text model may be asked for in a day of UTC, both ways counted."""
-    projector_process: bool = True
-    """Whether the server's views are kept by a child process: a second core and 60 to 130 MB more; else by a thread."""
+    projector: Literal["thread", "process"] = "thread"
+    """Who keeps the server's views: a thread, or for heavy load a child process on a second core."""
     access_log: bool = False
     """Whether every request is a line in the log; those that break always are."""
     log_level: str = "info"

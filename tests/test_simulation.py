@@ -9,7 +9,7 @@ from tests.sim.world import StoreKind
 SMALL = Size(steps=3, people=2, deeds=20, sessions=2)
 
 
-@pytest.mark.parametrize(("seed", "kind"), [(6, "memory"), (2, "sqlite")])
+@pytest.mark.parametrize(("seed", "kind"), [(6, "memory"), (3, "sqlite")])
 def test_a_history_holds(seed: int, kind: StoreKind) -> None:
     """Deaths, refusals, clocks that jump and a replay at the end; `python -m tests.sim --seed N` shows it again."""
     told = history(seed, kind, SMALL)

@@ -1,1 +1,1 @@
-"""Captures: prompts, responses and telemetry of agents, as commands and events."""
+"""Prompts, responses and telemetry of agents, as commands and events."""

@@ -2,20 +2,19 @@
 
 A turn that only navigates, corrects in a few words, repeats the prompt before or whose text was not captured never
 shifts. For any other the judge weighs signals (`boundary_signals.py`). Idle time is no boundary: it adds weight only
-where a prompt stands apart by its words. The weights are thousandths of a logit (`boundary_weights.py`).
+where a prompt stands apart by its words. The weights are thousandths of a logit (`boundary.json`).
 """
 
 import math
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from pkgutil import get_data
 
 import msgspec
 
 from aggregates.event import unpacked
-from aggregates.reading.features import FLAGS
 from aggregates.reading.reading import PromptReading
-from aggregates.reading.sentences import OPENING
 from aggregates.reading.verdicts import BoundaryVerdict, Evidence
 from aggregates.turns.turn import CHANGE, COMMIT, INTERRUPTED, Turn
 
@@ -97,34 +96,14 @@ SIGNALS: tuple[str, ...] = (
 )
 
 
-_SAID_FLAGS = tuple((FLAGS[feature], name) for name, feature in _SAID.items())
-
-
-_OPENING_FLAGS = tuple((OPENING[name], name) for name in _OPENS)
-
-
-_PROSE, _PLAN, _REVIEW = FLAGS["prose"], FLAGS["plan handed over"], FLAGS["phrase:review_asked"]
-
-
-_OVER_10 = FLAGS["words over 10"]
-
-
-_COMMENT = OPENING["rates a severity"] | OPENING["passes on a comment"] | OPENING["remarks like a reviewer"]
-
-
-_PASTED = FLAGS["no own words"] | FLAGS["bare paste"]
-
-
-_GOES_BACK, _PICKS = OPENING["goes back"], OPENING["picks from a list"]
+_SHOWN = _SAID | {name: name for name in _OPENS}
 
 
 _BINDS = (
-    _PICKS | _GOES_BACK | OPENING["links back at once"] | OPENING["adds to what is there"] | OPENING["pastes a failure"]
+    *("picks from a list", "goes back", "links back at once", "adds to what is there"),
+    *("pastes a failure", "no own words", "bare paste"),
 )
-"""Openings after which a prompt does not stand apart, whatever its words."""
-
-
-_TURNS = OPENING["names a new task"] | OPENING["goes on after a yes"] | OPENING["begins with now"]
+"""What ties a prompt to the work before it, whatever its words: output pasted bare is that of this work."""
 
 
 class OpenArc:
@@ -155,7 +134,7 @@ class OpenArc:
         if prompt is not None and prompt.navigational is None:
             if self.goal is None:
                 self.goal = prompt
-                self.reviews = prompt.flags & _REVIEW > 0
+                self.reviews = prompt.shows("phrase:review_asked")
             self.prompts.append(prompt)
             self.has_finding = self.has_finding or is_finding(prompt)
         self.has_change = self.has_change or CHANGE in turn.work.marks
@@ -180,7 +159,7 @@ class _Spoken:
 
 def is_finding(prompt: PromptReading) -> bool:
     """Whether a prompt describes what is wrong, as reviewers and their tools do."""
-    return bool(prompt.flags & _PROSE or prompt.opening & _COMMENT)
+    return prompt.shows("prose", "rates a severity", "passes on a comment", "remarks like a reviewer")
 
 
 def repeats(arc: OpenArc, prompt: PromptReading) -> bool:
@@ -203,8 +182,7 @@ def boundary_signals(arc: OpenArc, turn: Turn) -> list[str]:
     prompt = turn.prompt
     if prompt is None:
         return []
-    found = [name for flag, name in _SAID_FLAGS if prompt.flags & flag]
-    found += [name for flag, name in _OPENING_FLAGS if prompt.opening & flag]
+    found = [signal for signal, name in _SHOWN.items() if prompt.shows(name)]
     shared, new = _shared_words(arc, turn, prompt)
     return found + shared + _shared_work(arc, turn) + _before(arc, prompt) + _taken_together(arc, turn, prompt, new)
 
@@ -253,7 +231,7 @@ def _before(arc: OpenArc, prompt: PromptReading) -> list[str]:
     """How the turn before ended, and what the sub-session is about."""
     answer, marks = arc.last.response, arc.last.work.marks
     before = arc.last.prompt
-    short = bool(prompt.opening & _PICKS) or not prompt.flags & _OVER_10
+    short = prompt.shows("picks from a list") or not prompt.shows("words over 10")
     found = {
         "the answer before was an offer": answer is not None and answer.asks,
         "the work before was committed": COMMIT in marks,
@@ -268,12 +246,12 @@ def _before(arc: OpenArc, prompt: PromptReading) -> list[str]:
 
 def _taken_together(arc: OpenArc, turn: Turn, prompt: PromptReading, new: int) -> list[str]:
     """What only says something in company, the time that passed above all."""
-    if new < _NOVEL_MIN or prompt.opening & _GOES_BACK:
+    if new < _NOVEL_MIN or prompt.shows("goes back"):
         return []
     passed_us = turn.started_us - arc.last.started_us
     apart = passed_us > PAUSE_US and _stands_apart(arc, prompt)
     found = {
-        "turns to something new": prompt.opening & _TURNS > 0,
+        "turns to something new": prompt.shows("names a new task", "goes on after a yes", "begins with now"),
         "stands apart, 10 minutes later": apart,
         "stands apart, 20 minutes later": apart and passed_us > 20 * _MINUTE_US,
         "stands apart, an hour later": apart and passed_us > 60 * _MINUTE_US,
@@ -283,11 +261,10 @@ def _taken_together(arc: OpenArc, turn: Turn, prompt: PromptReading, new: int) -
 
 def _stands_apart(arc: OpenArc, prompt: PromptReading) -> bool:
     """Whether nothing ties a prompt of new words to what came before it."""
-    # Output that is pasted bare is that of the work before, however new its words.
-    if prompt.opening & _BINDS or prompt.flags & _PASTED or prompt.corrects or prompt.reports_failure:
+    if prompt.shows(*_BINDS) or prompt.corrects or prompt.reports_failure:
         return False
     # One finding of a review comes after the other, and a plan after the talk that led to it.
-    if (arc.has_finding and is_finding(prompt)) or (prompt.flags & _PLAN and _still_talking(arc)):
+    if (arc.has_finding and is_finding(prompt)) or (prompt.shows("plan handed over") and _still_talking(arc)):
         return False
     answer = arc.last.response
     return answer is None or not answer.asks
@@ -295,47 +272,6 @@ def _stands_apart(arc: OpenArc, prompt: PromptReading) -> bool:
 
 def _still_talking(arc: OpenArc) -> bool:
     return not arc.has_change or INTERRUPTED in arc.last.work.marks
-
-
-# Weights of the boundary judge, thousandths of a logit; written by `python -m svc.train_boundary`.
-
-BOUNDARY_BIAS = -3486
-
-
-BOUNDARY_WEIGHTS: dict[str, int] = {
-    "asks for a review": 736,
-    "says what is wrong": -345,
-    "names a file": 198,
-    "over 6 words": 1293,
-    "over 16 words": 499,
-    "over 25 words": 462,
-    "names a new task": 1483,
-    "goes back": -119,
-    "goes on after a yes": 308,
-    "begins with now": 756,
-    "asks like a first prompt": 562,
-    "points back at once": -603,
-    "speaks of nobody": 203,
-    "adds to what is there": -479,
-    "a word is new": 354,
-    "12 words or more are new": 335,
-    "hardly a word is known": 524,
-    "shares 4 words": -21,
-    "is answered in words of the sub-session": -819,
-    "is answered in words of the last answer": -404,
-    "changes the same files": -705,
-    "uses no tool": -681,
-    "the answer before was an offer": -617,
-    "the work before was interrupted": -1258,
-    "the turn before only navigated": 1033,
-    "the turn before was a command": 650,
-    "the last prompt described a finding": -629,
-    "a short order after a review": -1077,
-    "turns to something new": 583,
-    "stands apart, 10 minutes later": 853,
-    "stands apart, 20 minutes later": 838,
-    "stands apart, an hour later": 949,
-}
 
 
 _EVIDENCE_MAX = 4
@@ -352,12 +288,6 @@ COMMITTED = "its changes were committed just before"
 """What is weighed beside the signals."""
 
 
-_LONG = FLAGS["words over 16"]
-
-
-_NEW_TASK = OPENING["names a new task"]
-
-
 class BoundaryModel(msgspec.Struct, frozen=True):
     """A bias and one weight per signal, in thousandths of a logit."""
 
@@ -369,7 +299,7 @@ class BoundaryModel(msgspec.Struct, frozen=True):
         return self.bias + sum(self.weights.get(name, 0) for name in signals)
 
 
-SHIPPED_BOUNDARY = BoundaryModel(BOUNDARY_BIAS, BOUNDARY_WEIGHTS)
+SHIPPED_BOUNDARY = msgspec.json.decode(get_data(__name__, "boundary.json") or b"", type=BoundaryModel)
 
 
 def topic_shift(arc: OpenArc | Sequence[Turn], turn: Turn, model: BoundaryModel = SHIPPED_BOUNDARY) -> BoundaryVerdict:
@@ -431,7 +361,7 @@ def stays(arc: OpenArc | Sequence[Turn], turn: Turn) -> str | None:
     if prompt.navigational is not None:
         return "only navigates"
     # Of many words, a few that complain may be about anything.
-    if (prompt.corrects or prompt.reports_failure) and not (prompt.flags & _LONG or prompt.opening & _NEW_TASK):
+    if (prompt.corrects or prompt.reports_failure) and not prompt.shows("words over 16", "names a new task"):
         return "corrects what came before"
     arc = _opened(arc)
     if arc.goal is None:

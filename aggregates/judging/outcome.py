@@ -11,7 +11,6 @@ import msgspec
 
 from aggregates.judging.boundary import asks_the_same
 from aggregates.judging.evidence import Language
-from aggregates.reading.features import FLAGS
 from aggregates.reading.verdicts import Evidence, Intent, OutcomeVerdict, Rubric
 from aggregates.turns.turn import (
     ANSWERED,
@@ -53,9 +52,6 @@ ASKING_INTENTS = frozenset({"question", "investigation", "review", "plan"})
 
 
 START = 0.50
-
-
-_LONG = FLAGS["words over 10"]
 
 
 ACCEPTED = "the user accepts or thanks"
@@ -317,7 +313,7 @@ def _undone(turns: Sequence[Turn]) -> bool:
     Where something else was changed after it was taken back, it was not for nothing.
     """
     prompt, marks = turns[-1].prompt, turns[-1].work.marks
-    if len(turns) < 2 or prompt is None or not prompt.asks_to_revert or prompt.flags & _LONG:
+    if len(turns) < 2 or prompt is None or not prompt.asks_to_revert or prompt.shows("words over 10"):
         return False
     return not 0 <= marks.find(REVERT) < marks.rfind(CHANGE)
 

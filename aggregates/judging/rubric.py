@@ -1,22 +1,17 @@
 """The rubric judge: what kind of thing a prompt asks for, and which habits it shows (scoring.md, section 3).
 
 A linear model over the features of the prompt's own words and of what came before it in the sub-session; every
-weight is a whole number of thousandths in `judge_weights.py`, so a verdict can be followed by hand. The arithmetic of
+weight is a whole number of thousandths in `rubric.json`, so a verdict can be followed by hand. The arithmetic of
 sub-sessions stands below: it is exact and knows nothing of how a prompt was judged.
 """
 
 from collections.abc import Sequence
 from functools import lru_cache
 
-from aggregates.reading.features import FLAGS
 from aggregates.reading.reading import SHORT_WEIGHT, PromptReading
-from aggregates.reading.rubric_model import SHIPPED, RubricModel
+from aggregates.reading.rubric_model import SHIPPED, Logits, RubricModel
 from aggregates.reading.verdicts import CHANGE_INTENTS, BooleanName, Intent, Rubric, applicable
 from aggregates.turns.turn import Turn
-
-_REVIEW_CUES = FLAGS["cue:review"] | FLAGS["word:review"]
-_OVER_6_WORDS, _OVER_16_WORDS = FLAGS["words over 6"], FLAGS["words over 16"]
-_REFERENCE, _BARE_PASTE = FLAGS["reference"], FLAGS["bare paste"]
 
 
 def judge_prompt(prompt: PromptReading | None, earlier: Sequence[Turn], model: RubricModel = SHIPPED) -> Rubric:
@@ -28,22 +23,24 @@ def judge_prompt(prompt: PromptReading | None, earlier: Sequence[Turn], model: R
         return Rubric("skipped")
     if prompt.foreign or prompt.wordless:
         return Rubric("unclassified")
-    total = model.with_context(prompt.sums, context_names(prompt, earlier))
-    return _rubric(model, total, prompt.flags, not prompt.flags & _BARE_PASTE and prompt.weight >= SHORT_WEIGHT)
+    own_words = prompt.weight >= SHORT_WEIGHT and not prompt.shows("bare paste")
+    return _rubric(model, prompt.logits, context_names(prompt, earlier), prompt.shown, own_words)
 
 
 @lru_cache(maxsize=2_048)
-def _rubric(model: RubricModel, total: int, flags: int, own_words: bool) -> Rubric:
+def _rubric(
+    model: RubricModel, logits: Logits, context: tuple[str, ...], shown: tuple[int, ...], own_words: bool
+) -> Rubric:
     """An open sub-session is judged anew with every turn; what was found of its earlier prompts is kept here."""
-    return Rubric("ok", *model.verdict(total, flags, own_words=own_words))
+    return Rubric("ok", *model.verdict(logits, context, shown, own_words=own_words))
 
 
-def context_names(prompt: PromptReading, earlier: Sequence[Turn]) -> list[str]:
+def context_names(prompt: PromptReading, earlier: Sequence[Turn]) -> tuple[str, ...]:
     """What the sub-session held before a prompt, as names of features."""
-    short, named = not prompt.flags & _OVER_16_WORDS, prompt.flags & _REFERENCE
+    short, named = not prompt.shows("words over 16"), prompt.shows("reference")
     vague = ["short and nothing named"] if short and not named else []
     if not earlier:
-        return _opening_names(prompt, short=short, named=named > 0) + vague
+        return (*_opening_names(prompt, short=short, named=named), *vague)
     names = vague
     before = earlier[-1]
     if before.response is not None and before.response.asks:
@@ -52,9 +49,9 @@ def context_names(prompt: PromptReading, earlier: Sequence[Turn]) -> list[str]:
         names.append("context:after silence")
     if before.prompt is not None and before.prompt.navigational == "command":
         names.append("context:after a command")
-        if before.prompt.flags & _REVIEW_CUES:
+        if before.prompt.shows("cue:review", "word:review"):
             names.append("context:after a review command")
-    return names
+    return tuple(names)
 
 
 def _opening_names(prompt: PromptReading, *, short: bool, named: bool) -> list[str]:
@@ -62,7 +59,7 @@ def _opening_names(prompt: PromptReading, *, short: bool, named: bool) -> list[s
     names = ["context:first"]
     if short:
         names.append("context:first and short")
-    if not prompt.flags & _OVER_6_WORDS:
+    if not prompt.shows("words over 6"):
         names.append("context:first and of few words")
     if not named:
         names.append("context:first and nothing named")

@@ -1,22 +1,15 @@
 """Deciding about the catalog: a document or an order to reprice and what is published, in; events and a reply, out."""
 
 from collections.abc import Collection
+from typing import Literal
 from uuid import UUID
 
 import msgspec
 
-from aggregates.command import Reason
+from aggregates.command import Reason, Refused
 from aggregates.event import Event
 from aggregates.ids import catalog_stream, repricing_stream
-from aggregates.prices.catalog import (
-    REVISION_MAX,
-    SCHEMA_VERSION,
-    ExactLookup,
-    Snapshot,
-    checksum,
-    content_fault,
-    snapshot_fault,
-)
+from aggregates.prices.catalog import REVISION_MAX, SCHEMA_VERSION, Lookups, Revision, Snapshot, checksum, content_fault
 from aggregates.prices.events import CatalogPublished, RequestsRepriced
 from aggregates.times import INSTANT_MAX_US, INSTANT_MIN_US, iso, parse_instant
 
@@ -24,14 +17,25 @@ from aggregates.times import INSTANT_MAX_US, INSTANT_MIN_US, iso, parse_instant
 class CatalogDocument(msgspec.Struct, frozen=True, kw_only=True):
     """A catalog as somebody hands it in; what is left out is filled in when it is published."""
 
-    exact_lookups: tuple[ExactLookup, ...]
-    schema_version: int = SCHEMA_VERSION
-    catalog_revision: int | None = None
+    exact_lookups: Lookups
+    schema_version: Literal[1] = SCHEMA_VERSION
+    catalog_revision: Revision | None = None
     """The next one where it is left out."""
     published_at: str | None = None
     """ISO 8601; the time of publication where it is left out."""
     checksum_sha256: str | None = None
     """Only with a `catalog_revision`, which it covers."""
+
+    def __post_init__(self) -> None:
+        if self.published_at is not None:
+            _check_time(self.published_at)
+
+
+def _check_time(published_at: str) -> None:
+    try:
+        parse_instant(published_at)
+    except ValueError as error:
+        raise ValueError(f"published_at: {error}") from error
 
 
 class PublishCatalog(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,15 +79,8 @@ class Repriced(msgspec.Struct, frozen=True, kw_only=True):
     catalog_revision: int
 
 
-class CatalogRefused(msgspec.Struct, frozen=True, kw_only=True):
-    """Why nothing was done, as a sentence."""
-
-    reason: Reason
-    message: str
-
-
 CatalogCommand = PublishCatalog | RepriceRequests
-CatalogReply = Published | Repriced | CatalogRefused
+CatalogReply = Published | Repriced | Refused
 NewFact = tuple[UUID, int, Event]
 """A stream, the version in it, and what stands there."""
 
@@ -101,70 +98,46 @@ def decide_catalog(
 
 def _publish(
     command: PublishCatalog, state: CatalogState, now_us: int
-) -> tuple[tuple[NewFact, ...], Published | CatalogRefused]:
+) -> tuple[tuple[NewFact, ...], Published | Refused]:
     document, newest = command.document, state.newest_valid
-    fault = _time_fault(document)
-    if fault is not None:
-        return (), _refused(fault)
-    if (
-        newest is not None
-        and document.exact_lookups == newest.exact_lookups
-        and document.schema_version == SCHEMA_VERSION
-    ):
+    if newest is not None and document.exact_lookups == newest.exact_lookups:
         return (), _shown(newest, changed=False)
-    fault = _document_fault(document, state)
+    revision = document.catalog_revision or state.last_revision + 1
+    fault = _revision_fault(document, revision, state) or content_fault(document.exact_lookups)
     if fault is not None:
         return (), _refused(fault)
-    revision = document.catalog_revision or state.last_revision + 1
+    digest = checksum(revision, document.exact_lookups)
+    if document.checksum_sha256 is not None and document.checksum_sha256.lower() != digest:
+        return (), _refused("checksum_sha256 does not fit schema_version, catalog_revision and exact_lookups")
     snapshot = Snapshot(
-        schema_version=document.schema_version,
+        schema_version=SCHEMA_VERSION,
         catalog_revision=revision,
         published_at_us=now_us if document.published_at is None else parse_instant(document.published_at),
-        checksum_sha256=checksum(document.schema_version, revision, document.exact_lookups),
+        checksum_sha256=digest,
         exact_lookups=document.exact_lookups,
     )
-    fault = snapshot_fault(snapshot)
-    if fault is not None:
-        return (), _refused(fault)
     event = CatalogPublished(received_at_us=now_us, source=command.source, snapshot=snapshot)
     return ((catalog_stream(), revision, event),), _shown(snapshot, changed=True)
 
 
-def _time_fault(document: CatalogDocument) -> str | None:
-    """Also of a document whose prices are those that are served already."""
-    try:
-        if document.published_at is not None:
-            parse_instant(document.published_at)
-    except ValueError as error:
-        return f"published_at: {error}"
-    return None
-
-
-def _document_fault(document: CatalogDocument, state: CatalogState) -> str | None:
-    """What is wrong before a revision is given to it."""
-    revision = document.catalog_revision
-    if revision is not None and not state.last_revision < revision <= REVISION_MAX:
+def _revision_fault(document: CatalogDocument, revision: int, state: CatalogState) -> str | None:
+    if not state.last_revision < revision <= REVISION_MAX:
         return (
             f"catalog_revision is {revision}; it must be greater than {state.last_revision}, the newest there is, "
             f"and at most {REVISION_MAX}; leave it and the checksum out to take the next"
         )
-    fault = content_fault(document.exact_lookups)
-    if fault is not None or document.checksum_sha256 is None:
-        return fault
-    if revision is None:
+    if document.checksum_sha256 is not None and document.catalog_revision is None:
         return "checksum_sha256 covers catalog_revision, which is missing; give both or neither"
-    if document.checksum_sha256.lower() != checksum(document.schema_version, revision, document.exact_lookups):
-        return "checksum_sha256 does not fit schema_version, catalog_revision and exact_lookups"
     return None
 
 
 def _reprice(
     command: RepriceRequests, state: CatalogState, organizations: Collection[UUID], now_us: int
-) -> tuple[tuple[NewFact, ...], Repriced | CatalogRefused]:
+) -> tuple[tuple[NewFact, ...], Repriced | Refused]:
     if state.newest_valid is None:
         return (), _refused("there is no validated catalog snapshot to price by; publish one first")
     if command.organization_id not in organizations:
-        return (), CatalogRefused(reason=Reason.NOT_FOUND, message=f"no organization {command.organization_id}")
+        return (), Refused(Reason.NOT_FOUND, f"no organization {command.organization_id}")
     if not INSTANT_MIN_US <= command.from_us < command.to_us <= INSTANT_MAX_US:
         return (), _refused(
             "the range to reprice is empty, or lies before 1970 or after 9998: from must come before to"
@@ -190,5 +163,5 @@ def _shown(snapshot: Snapshot, *, changed: bool) -> Published:
     )
 
 
-def _refused(message: str) -> CatalogRefused:
-    return CatalogRefused(reason=Reason.INVALID, message=message)
+def _refused(message: str) -> Refused:
+    return Refused(Reason.INVALID, message)

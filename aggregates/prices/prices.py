@@ -12,27 +12,13 @@ The rules, beside those of the catalog's own fields:
 - Cache writes of unknown duration go at the five-minute rate, which makes a lower bound where an hour costs more.
 """
 
-from bisect import bisect_right
 from decimal import Decimal
 from functools import lru_cache
 from typing import Literal
 
 import msgspec
 
-from aggregates.prices.catalog import (
-    AmbiguousModel,
-    AmbiguousProvider,
-    ExactLookup,
-    InferredProvider,
-    ListRate,
-    ObservedProvider,
-    Rates,
-    Snapshot,
-    UnknownModel,
-    UnknownProvider,
-    bounds_us,
-    snapshot_fault,
-)
+from aggregates.prices.catalog import ExactLookup, ListRate, Rates, Snapshot, snapshot_fault
 from aggregates.records.models import spellings, vendor_and_rest
 
 Kind = Literal["catalog_estimate", "catalog_lower_bound"]
@@ -61,7 +47,7 @@ class Unpriced(msgspec.Struct, frozen=True):
     reason: str
 
 
-class Usage(msgspec.Struct, frozen=True, kw_only=True):
+class Usage(msgspec.Struct, frozen=True):
     """Tokens of one request, in classes that do not overlap; None: not observed."""
 
     input_tokens: int | None
@@ -73,23 +59,21 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     """Those kept for an hour; None: how many is not known."""
 
 
-class _Rates(msgspec.Struct, frozen=True):
-    """Femto-dollars a token."""
-
-    input: int | None
-    output: int | None
-    cache_read: int | None
-    cache_write_5m: int | None
-    cache_write_1h: int | None
+_RATES = Rates.__struct_fields__
+"""The names of the classes, in the order of `_FemtoRates`."""
+_FemtoRates = tuple[int | None, ...]
+"""Femto-dollars a token, by class."""
 
 
-class _Times(msgspec.Struct, frozen=True):
-    """The prices of one id: from when, up to when, and the rates by the least input they hold for."""
+class _Segment(msgspec.Struct, frozen=True):
+    """What holds for one id at a time."""
 
-    from_us: tuple[int, ...]
-    to_us: tuple[int | None, ...]
-    rates: tuple[tuple[tuple[int, _Rates], ...] | str, ...]
-    """Bands by the input they lie above, the lowest first; or why there are none."""
+    from_us: int
+    to_us: int | None
+    bands: tuple[tuple[int, _FemtoRates], ...]
+    """By the input they lie above, the lowest first."""
+    reason: str | None
+    """Why there are none."""
 
 
 class PriceBook:
@@ -98,36 +82,21 @@ class PriceBook:
     def __init__(self, snapshot: Snapshot) -> None:
         self.catalog_revision = snapshot.catalog_revision
         self._lookups = {each.external_model_id: each for each in snapshot.exact_lookups}
-        self._times: dict[str, _Times] = {}
+        self._segments: dict[str, tuple[_Segment, ...]] = {}
         self._found: dict[str, ExactLookup | None] = {}
 
-    def price(
-        self,
-        model: str,
-        at_us: int,
-        *,
-        input_tokens: int | None,
-        output_tokens: int | None,
-        cache_read_tokens: int | None = None,
-        cache_write_tokens: int | None = None,
-        cache_write_1h_tokens: int | None = None,
-    ) -> Price | Unpriced:
+    def price(self, model: str, at_us: int, usage: Usage) -> Price | Unpriced:
         """What these tokens of a model, as its agent named it, cost at that time."""
         lookup = self.lookup(model)
         if lookup is None:
             return Unpriced("unknown_model")
-        usage = Usage(
-            input_tokens=input_tokens,
-            output_tokens=output_tokens,
-            cache_read_tokens=cache_read_tokens,
-            cache_write_tokens=cache_write_tokens,
-            cache_write_1h_tokens=cache_write_1h_tokens,
-        )
-        bands = self._bands(lookup, at_us)
-        if isinstance(bands, str):
-            return Unpriced(bands)
-        fault = _usage_fault(usage)
-        return self._priced(bands, usage) if fault is None else Unpriced(fault)
+        if not lookup.list_rates:
+            return Unpriced(_why_undetermined(lookup) or "no_list_price")
+        segment = self._segment(lookup, at_us)
+        if segment is None:
+            return Unpriced("no_list_price_at_that_time")
+        reason = segment.reason or _usage_fault(usage)
+        return self._priced(segment.bands, usage) if reason is None else Unpriced(reason)
 
     def lookup(self, model: str) -> ExactLookup | None:
         """What the catalog says of an id, decorated as agents do it; None where it is not listed."""
@@ -148,50 +117,35 @@ class PriceBook:
             return found
         vendor, rest = named
         found = self._listed(rest)
-        match found.provider if found is not None else None:
-            case ObservedProvider(provider=provider) | InferredProvider(provider=provider) if provider == vendor:
-                return found
-        return None
+        return found if found is not None and found.provider.provider == vendor else None
 
     def _listed(self, model: str) -> ExactLookup | None:
         return next((self._lookups[each] for each in spellings(model) if each in self._lookups), None)
 
-    def _bands(self, lookup: ExactLookup, at_us: int) -> tuple[tuple[int, _Rates], ...] | str:
-        """The rates of an id at a time, or why there are none."""
-        if not lookup.list_rates:
-            return _why_undetermined(lookup) or "no_list_price"
-        times = self._times.get(lookup.external_model_id)
-        if times is None:
-            times = self._times[lookup.external_model_id] = _times(lookup.list_rates)
-        number = bisect_right(times.from_us, at_us) - 1
-        to_us = times.to_us[number] if number >= 0 else at_us
-        if to_us is not None and to_us <= at_us:
-            return "no_list_price_at_that_time"
-        return times.rates[number]
+    def _segment(self, lookup: ExactLookup, at_us: int) -> _Segment | None:
+        segments = self._segments.get(lookup.external_model_id)
+        if segments is None:
+            segments = self._segments[lookup.external_model_id] = tuple(map(_segment, lookup.list_rates))
+        held = (each for each in segments if each.from_us <= at_us and (each.to_us is None or at_us < each.to_us))
+        return next(held, None)
 
-    def _priced(self, bands: tuple[tuple[int, _Rates], ...], usage: Usage) -> Price | Unpriced:
+    def _priced(self, bands: tuple[tuple[int, _FemtoRates], ...], usage: Usage) -> Price | Unpriced:
         input_tokens, read = usage.input_tokens or 0, usage.cache_read_tokens or 0
         long, short, unsure = _writes(usage)
         whole_input = input_tokens + read + long + short
         rates = next(rates for above, rates in reversed(bands) if whole_input > above)
-        parts = (
-            ("input", input_tokens, rates.input),
-            ("output", usage.output_tokens or 0, rates.output),
-            ("cache_read", read, rates.cache_read),
-            ("cache_write_5m", short, rates.cache_write_5m),
-            ("cache_write_1h", long, rates.cache_write_1h),
-        )
         femto = 0
-        for name, tokens, rate in parts:
+        counts = (input_tokens, usage.output_tokens or 0, read, short, long)
+        for name, tokens, rate in zip(_RATES, counts, rates, strict=True):
             if tokens and rate is None:
                 return Unpriced(f"no_{name}_rate")
             femto += tokens * (rate or 0)
         cost = _rounded(femto)
         if cost > COST_NANO_MAX:
             return Unpriced("implausible_token_count")
-        dearer = rates.cache_write_1h is not None and rates.cache_write_1h != rates.cache_write_5m
+        *_, short_rate, long_rate = rates
         part_missing = usage.input_tokens is None or usage.output_tokens is None
-        lower = part_missing or (unsure and dearer)
+        lower = part_missing or (unsure and long_rate is not None and long_rate != short_rate)
         return Price(cost, "catalog_lower_bound" if lower else "catalog_estimate", self.catalog_revision)
 
 
@@ -219,41 +173,20 @@ def _writes(usage: Usage) -> tuple[int, int, bool]:
 
 
 def _why_undetermined(lookup: ExactLookup) -> str | None:
-    match lookup.model, lookup.provider:
-        case AmbiguousModel(), _:
-            return "ambiguous_model"
-        case UnknownModel(), _:
-            return "unknown_model"
-        case _, AmbiguousProvider():
-            return "ambiguous_provider"
-        case _, UnknownProvider():
-            return "unknown_provider"
-    return None
+    if lookup.model.status != "known":
+        return f"{lookup.model.status}_model"
+    return f"{lookup.provider.status}_provider" if lookup.provider.provider is None else None
 
 
-def _times(list_rates: tuple[ListRate, ...]) -> _Times:
-    bounds = [bounds_us(each) for each in list_rates]
-    return _Times(
-        tuple(from_us for from_us, _ in bounds),
-        tuple(to_us for _, to_us in bounds),
-        tuple(_bands_of(each) for each in list_rates),
-    )
-
-
-def _bands_of(each: ListRate) -> tuple[tuple[int, _Rates], ...] | str:
+def _segment(each: ListRate) -> _Segment:
     if each.rate is None:
-        return each.unpriced_reason or ""
+        return _Segment(each.from_us, each.to_us, (), each.unpriced_reason)
     long = tuple((band.above_input_tokens, _femto(band)) for band in each.rate.long_context)
-    return ((-1, _femto(each.rate)), *long)
+    return _Segment(each.from_us, each.to_us, ((-1, _femto(each.rate)), *long), None)
 
 
-def _femto(rates: Rates) -> _Rates:
-    return _Rates(
-        *map(
-            _per_token,
-            (rates.input, rates.output, rates.cache_read, rates.cache_write_5m, rates.cache_write_1h),
-        )
-    )
+def _femto(rates: Rates) -> _FemtoRates:
+    return tuple(_per_token(getattr(rates, name)) for name in _RATES)
 
 
 def _per_token(rate: float | None) -> int | None:

@@ -7,7 +7,6 @@ from functools import lru_cache
 from aggregates.event import Span
 from aggregates.reading.lexicon import PHRASE_CUES, WORD_CUES
 from aggregates.reading.pasted import Looked
-from aggregates.redaction.redaction import Caseless, lower_cased
 
 EVIDENCE_CHARS_MAX = 160
 
@@ -35,14 +34,14 @@ _SENTENCE_END = re.compile(r"[.?!] |\n")
 assert {cue for cues in _CUES for cue in cues} <= PHRASE_CUES.keys()
 
 
-def _any_of(lists: tuple[str, ...]) -> Caseless:
+def _any_of(lists: tuple[str, ...]) -> re.Pattern[str]:
     words = frozenset[str]().union(*(WORD_CUES[name] for name in lists))
-    return Caseless(rf"\b(?:{'|'.join(sorted(words))})\b")
+    return re.compile(rf"\b(?:{'|'.join(sorted(words))})\b", re.IGNORECASE)
 
 
 _ELSE = {
     **{boolean: _any_of(lists) for boolean, lists in _WORD_LISTS.items()},
-    _REFERENCES: Caseless(r"\b(?:lines?|ticket|issue|pr|commit) #?\d"),
+    _REFERENCES: re.compile(r"\b(?:lines?|ticket|issue|pr|commit) #?\d", re.IGNORECASE),
 }
 """What is looked for where neither a phrase nor a reference speaks for a boolean."""
 
@@ -55,39 +54,32 @@ def evidence_spans(
     `phrases` are the phrase cues that were found, each with its phrase; `reference` is where the first reference
     stands in the own text.
     """
-    lowered = lower_cased(looked.own)
-    spans = [_cued(looked, lowered, phrases, cues) for cues in _CUES]
+    spans = [_cued(looked, phrases, cues) for cues in _CUES]
     if reference is not None:
         spans[_REFERENCES] = looked.span(*reference)
         spans[_SCOPE] = spans[_SCOPE] or spans[_REFERENCES]
     for boolean, words in _ELSE.items():
         if spans[boolean] is None:
-            spans[boolean] = _clause(looked, lowered, words)
+            spans[boolean] = _clause(looked, words)
     return tuple(spans)
 
 
-def _cued(looked: Looked, lowered: str | None, phrases: Mapping[str, str], cues: tuple[str, ...]) -> Span | None:
+def _cued(looked: Looked, phrases: Mapping[str, str], cues: tuple[str, ...]) -> Span | None:
     phrase = next((phrases[cue] for cue in cues if cue in phrases), None)
-    return None if phrase is None else _clause(looked, lowered, _pattern(phrase))
+    return None if phrase is None else _clause(looked, _pattern(phrase))
 
 
 @lru_cache(maxsize=512)
-def _pattern(phrase: str) -> Caseless:
-    """A phrase of the lexicon as it stands in a text: apostrophes and punctuation between.
-
-    The pattern begins with a plain letter and looks behind it afterwards, so that a search jumps from one such letter
-    to the next instead of trying every place.
-    """
+def _pattern(phrase: str) -> re.Pattern[str]:
+    """A phrase of the lexicon as it stands in a text: apostrophes and punctuation between."""
     words = [r"['’]?".join(map(re.escape, word)) for word in phrase.replace(",", " ").replace("?", " ").split()]
-    first = re.escape(phrase[0])
-    between = r"\W{1,4}"
-    return Caseless(rf"{first}(?<!\w{first})" + between.join(words).removeprefix(first))
+    return re.compile(r"\b" + r"\W{1,4}".join(words), re.IGNORECASE)
 
 
-def _clause(looked: Looked, lowered: str | None, pattern: Caseless) -> Span | None:
+def _clause(looked: Looked, pattern: re.Pattern[str]) -> Span | None:
     """The sentence around the first place of a phrase or word, or as much of it as may be kept."""
     own = looked.own
-    match = pattern.search(own, lowered)
+    match = pattern.search(own)
     if match is None:
         return None
     at, after = match.span()

@@ -1,111 +1,304 @@
-"""Features of a text: which cues its own words show, as small numbers, and where the cues stand.
+"""Features of a text: which cues its own words show, by name, and where the cues stand.
 
 Only own words give cues; pasted text gives the few features whose names start with `pasted`. A feature is there or
-not. Every prompt that is captured is read once, so this is written to leave the loops over words to the interpreter:
-each word is looked up a fixed number of times, in sets and tables made from the lexicons.
+not. Every captured prompt is read once, so the loops over words are left to the interpreter's sets and counters.
 """
 
 import re
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence, Set
-from itertools import chain, compress, filterfalse, pairwise
-from struct import Struct
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 from aggregates.reading.lexicon import (
     FILLERS,
+    FINDINGS,
     FOREIGN_ONLY,
     OPENERS,
     PAIRS,
     PHRASE_CUES,
-    SENTENCE,
     VERBS,
     VOCABULARY,
     WORD_CUES,
     WORDS,
+    Phrase,
 )
 from aggregates.reading.pasted import Looked, look
-from aggregates.reading.sentences import RawSentence, opening
-from aggregates.reading.traits import FINDINGS, TRAITS, traits
+from aggregates.reading.sentences import OPENINGS, RawSentence, opening
+from aggregates.reading.traits import TRAITS, traits
 
-# The names of all features of a text, and their numbers.
-#
-# A feature's number is its place in `FEATURES`. A few features are asked for by name after a text was read; each of
-# these is also one bit of the reading's flags.
+_OWN_HEAD_CHARS = 1600
+
+
+_OWN_TAIL_CHARS = 600
+"""What is asked stands at a prompt's head or at its end; cues are looked for there."""
+
+
+_SENTENCES_MAX = 40
+
+
+class Features(NamedTuple):
+    """What a text shows."""
+
+    words: list[str]
+    """The own words, lower-cased, in order."""
+    distinct: dict[str, None]
+    """The same, each once."""
+    names: set[str]
+    """Of all features."""
+    phrases: dict[str, str]
+    """For each phrase cue shown, the phrase that shows it."""
+    reference: tuple[int, int] | None
+    """Where the first own reference stands in `Looked.own`."""
+    foreign: bool
+    """Whether the text is in another language than the lexicons."""
+
+
+def features_of(text: str) -> set[str]:
+    """The features of a text: what a model is trained on."""
+    return extract(look(text)).names
+
+
+def extract(looked: Looked) -> Features:
+    """The features of a looked-at text."""
+    own = looked.own
+    near = _bounded(own)
+    sentences = sentences_of(near)
+    words = list(chain.from_iterable([words for _, words, _ in sentences]))
+    distinct = dict.fromkeys(words)
+    counts = Counter(chain.from_iterable([_LISTS_OF[word] for word in words if word in _LISTS_OF]))
+    names = _word_features(distinct, counts)
+    pairs = frozenset(pairs_of(sentences))
+    phrases = phrase_cues([tokens for tokens, _, _ in sentences], distinct, pairs)
+    names.update([f"phrase:{cue}" for cue in phrases])
+    names.update([f"pair:{first} {second}" for first, second in _PAIRS & pairs])
+    if len(sentences) > _SENTENCES_MAX:
+        sentences = sentences[: _SENTENCES_MAX - 10] + sentences[-10:]
+    names |= _openings(sentences)
+    findings = {about: counts[f"prose:{about}"] for about in FINDINGS}
+    names |= traits(sentences, words, _heading(own), findings, pasted=looked.pasted_chars > 0)
+    reference = find_references(near, own, names)
+    names |= _layout(own) | _length(words)
+    if looked.pasted_chars:
+        names |= _pasted(looked)
+    # Mostly a text holds no sign of another language, and then there is nothing to weigh.
+    foreign = (counts["foreign"] > 0 or not own.isascii()) and is_foreign(own, words)
+    return Features(words, distinct, names, phrases, reference, foreign)
+
+
+def pairs_of(sentences: Sequence[RawSentence]) -> Iterator[tuple[str, str]]:
+    """Neighbours in a sentence, commas and question marks among them; ^ stands for its beginning and $ for its end."""
+    return pairwise(chain.from_iterable([("^", *tokens, "$") for tokens, _, _ in sentences]))
+
+
+_PAIRS = frozenset(PAIRS)
+
+
+def _bounded(own: str) -> str:
+    if len(own) <= _OWN_HEAD_CHARS + _OWN_TAIL_CHARS:
+        return own
+    return own[:_OWN_HEAD_CHARS] + "\n" + own[-_OWN_TAIL_CHARS:]
+
+
+# Words
+
+_MARK = "\x1f"
+"""Stands before every sentence and line while a text is cut up. White space, so that no word can hold it."""
+
+
+_OTHER_SPACE = "\x1e"
+
+
+_BLANKS = '"`*_()[]{}<>|/\\~=+#@$%^&;-0123456789.!:“”…→←–—'
+
+
+_TOKEN = re.compile(rf"\?|[^\s?{re.escape(_BLANKS)}]+")
+
+
+_NO_WORDS = frozenset({",", "?"})
+
+
+def sentences_of(own: str) -> list[RawSentence]:
+    """The sentences and lines that hold a word, a comma or a question mark."""
+    return [_sentence(tokens) for piece in _marked(own).split(_MARK) if (tokens := _TOKEN.findall(piece))]
+
+
+def _marked(own: str) -> str:
+    """Lower-cased, without apostrophes, a mark at every beginning, commas apart."""
+    text = own.replace(_MARK, _OTHER_SPACE).lower()
+    text = text.replace("? ", f" ?{_MARK}").replace("?\n", f" ?{_MARK}").replace("\n", _MARK)
+    text = text.replace(". ", _MARK).replace("! ", _MARK).replace(": ", _MARK)
+    return text.replace(",", " , ").replace("'", "").replace("’", "").replace("´", "")
+
+
+def _sentence(tokens: list[str]) -> RawSentence:
+    asks = "?" in tokens
+    words = [token for token in tokens if token not in _NO_WORDS] if asks or "," in tokens else tokens
+    return tokens, words, asks
+
+
+_SEVERAL = ("symptom", "test", "where", "vague", "negated", "want", "plan", "structure", "severity", "conditional")
+"""Lists of which it is a feature that three words are there."""
+
+
+def _lists_of_words() -> dict[str, tuple[str, ...]]:
+    """Word → the names of all lists that hold it."""
+    lists = {f"cue:{cue}": words for cue, words in WORD_CUES.items()}
+    lists |= {f"prose:{about}": words for about, words in FINDINGS.items()}
+    lists["foreign"] = FOREIGN_ONLY
+    return {
+        word: tuple(name for name, words in lists.items() if word in words)
+        for word in frozenset().union(*lists.values())
+    }
+
+
+_LISTS_OF = _lists_of_words()
+
+
+def _word_features(distinct: Iterable[str], counts: Counter[str]) -> set[str]:
+    """Known words, cues that a word of their list is there, and for some lists that three are."""
+    names = {name for name in counts if name.startswith("cue:")}
+    names.update([f"cues:{cue}" for cue in _SEVERAL if counts[f"cue:{cue}"] >= 3])
+    names.update([f"word:{word}" for word in KNOWN_WORDS.intersection(distinct)])
+    return names
+
+
+# Sentences
+
+
+def _openings(sentences: Sequence[RawSentence]) -> set[str]:
+    """How many sentences there are, how the first, the last and any of them opens, and what it asks to do."""
+    count = len(sentences)
+    names = {f"over {bound} sentences" for bound in (3, 8) if count > bound}
+    if count <= 1:
+        names.add("one sentence")
+    if not count:
+        return names
+    opened = [opening(tokens) for tokens, _, _ in sentences]
+    if opened[0][2] in VOCABULARY:
+        names.add(f"start:{opened[0][2]}")
+    for place, some in (("first", opened[:1]), ("last", opened[-1:]), ("any", opened)):
+        names.update([f"open {place}:{opener}" for opener, _, _ in some])
+        names.update([f"ask {place}:{verb}" for _, verb, _ in some if verb])
+    return names
+
+
+_HEADING_WORD = re.compile(r"""[^\s"`*_()\[\]{}<>|/\\~=+#@$%^&;“”…→←–—0-9:-]+""")
+
+
+def _heading(own: str) -> list[str]:
+    """The words of the first Markdown heading, lower-cased."""
+    at = 0 if own.startswith("#") else own.find("\n#") + 1
+    if not at and not own.startswith("#"):
+        return []
+    line = own[at : at + 200].partition("\n")[0].lower()
+    return _HEADING_WORD.findall(line.replace("'", "").replace("’", "").replace("´", ""))
+
+
+# Length, layout and punctuation
+
+_SIGNS = {
+    "?": "asks ?",
+    "!": "exclaims",
+    "`": "code name",
+    '"': "quotes",
+    "“": "quotes",
+    "line ": "lines named",
+    "lines ": "lines named",
+    "Lines ": "lines named",
+    "\n#": "heading",
+    "\n- ": "bullets",
+    "\n* ": "bullets",
+    "\n  - ": "bullets",
+    "\n1.": "numbered",
+    "\n 1.": "numbered",
+    "\n2.": "numbered",
+}
+
+
+def _layout(own: str) -> set[str]:
+    names = {name for sign, name in _SIGNS.items() if sign in own}
+    bare = own.strip()
+    if bare.endswith(("?", ":")):
+        names.add(f"ends in {bare[-1]}")
+    if own.startswith("#"):
+        names.add("heading")
+    if own.count("?") >= 2:
+        names.add("asks ? twice")
+    if bare.partition("\n")[0].rstrip().endswith(":"):
+        names.add("colon first line")
+    if bare.startswith(("1.", "2.", "3.")):
+        names.add("numbered")
+    return names
+
+
+def _length(words: Sequence[str]) -> set[str]:
+    if not words:
+        return {"no own words"}
+    names = {f"words over {bound}" for bound in LENGTHS if len(words) > bound}
+    if words[0] in FILLERS:
+        names.add("filler first")
+    return names
+
+
+def _pasted(looked: Looked) -> set[str]:
+    names = {"pasted"}
+    if looked.pasted_chars > len(looked.own):
+        names.add("pasted over own")
+    if looked.pasted_chars > 60:
+        names.add("pasted reference")
+    return names
+
+
+def is_foreign(own: str, words: Sequence[str]) -> bool:
+    """Whether the own words are in another language: few English function words against other signs."""
+    if len(words) < 3:
+        return bool(words) and not own.isascii() and not any(word.isascii() for word in words)
+    sample = words[:200]
+    other = sum(map(FOREIGN_ONLY.__contains__, sample))
+    strange = len(sample) - sum(map(str.isascii, sample))
+    if (other + strange) * 5 < len(sample):
+        return False
+    return other + strange > sum(map(WORD_CUES["english"].__contains__, sample))
+
+
+# The names of all features of a text. A feature is known by its name; a reading keeps the numbers of a few.
 
 LENGTHS = (3, 6, 10, 16, 25, 40, 70, 130, 260)
-
-
-_OPENER_NAMES = tuple(sorted(set(OPENERS.values()) | {"other", "empty"} | {f"do_{verb}" for verb in VERBS}))
-
-
-_PLACES = ("first", "last", "any")
-
-
-_names: list[str] = []
-
-
-def _register(names: Iterable[str], kind: str = "") -> dict[str, int]:
-    """The numbers of further features, by their names without their kind."""
-    fresh = list(names)
-    start = len(_names)
-    _names.extend(kind + name for name in fresh)
-    return {name: start + index for index, name in enumerate(fresh)}
 
 
 KNOWN_WORDS = VOCABULARY | WORDS
 
 
-WORD = _register(sorted(KNOWN_WORDS), "word:")
+_OPENERS = sorted(set(OPENERS.values()) | {"other", "empty"} | {f"do_{verb}" for verb in VERBS})
 
 
-CUE = _register(WORD_CUES, "cue:")
+_PLACES = ("first", "last", "any")
 
 
-CUES = _register(WORD_CUES, "cues:")
-
-
-PHRASE = _register(PHRASE_CUES, "phrase:")
-
-
-OPEN = {place: _register(_OPENER_NAMES, f"open {place}:") for place in _PLACES}
-
-
-ASK = {place: _register(VERBS, f"ask {place}:") for place in _PLACES}
-
-
-START = _register(sorted(VOCABULARY), "start:")
-
-
-LENGTH = _register(f"words over {bound}" for bound in LENGTHS)
-
-
-SHAPE = _register(
-    (
-        *("ends in ?", "asks ?", "asks ? twice", "ends in :", "exclaims", "quotes", "colon first line", "filler first"),
-        *("one sentence", "over 3 sentences", "over 8 sentences", "heading", "bullets", "numbered", "number"),
-        *("reference", "references 2", "references 4", "references 8", "reference first", "lines named"),
-        *("path", "symbol", "code name", "mention", "url", "flagged"),
-        *("no own words", "pasted", "pasted over own", "pasted reference"),
-    )
+_SHAPES = (
+    *("ends in ?", "asks ?", "asks ? twice", "ends in :", "exclaims", "quotes", "colon first line", "filler first"),
+    *("one sentence", "over 3 sentences", "over 8 sentences", "heading", "bullets", "numbered", "number"),
+    *("reference", "references 2", "references 4", "references 8", "reference first", "lines named"),
+    *("path", "symbol", "code name", "mention", "url", "flagged"),
+    *("no own words", "pasted", "pasted over own", "pasted reference"),
 )
 
 
-TRAIT = _register(TRAITS)
-
-
-_PAIR_NAMES = _register((f"{first} {second}" for first, second in PAIRS), "pair:")
-
-
-PAIR = {pair: _PAIR_NAMES[" ".join(pair)] for pair in PAIRS}
-"""The number of each pair of neighbouring words that is a feature."""
-
-
-FEATURES: tuple[str, ...] = tuple(_names)
-"""Every feature's name; a feature's number is its place."""
-
-
-PASTED_FEATURES: frozenset[int] = frozenset(number for name, number in SHAPE.items() if name.startswith("pasted"))
-"""What pasted text shows; only references and context may rest on it."""
+FEATURES: tuple[str, ...] = (
+    *(f"word:{word}" for word in sorted(KNOWN_WORDS)),
+    *(f"cue:{cue}" for cue in WORD_CUES),
+    *(f"cues:{cue}" for cue in WORD_CUES),
+    *(f"phrase:{cue}" for cue in PHRASE_CUES),
+    *(f"open {place}:{opener}" for place in _PLACES for opener in _OPENERS),
+    *(f"ask {place}:{verb}" for place in _PLACES for verb in VERBS),
+    *(f"start:{word}" for word in sorted(VOCABULARY)),
+    *(f"words over {bound}" for bound in LENGTHS),
+    *_SHAPES,
+    *TRAITS,
+    *(f"pair:{first} {second}" for first, second in PAIRS),
+)
+"""All features, in the order in which they are trained."""
 
 
 CROSSED = (
@@ -127,349 +320,23 @@ CROSSED = (
     "words over 25",
     "words over 70",
 )
-"""Cues that mean another thing for another intent."""
+"""Features that mean another thing for another intent."""
 
 
-_REACTIONS = ("phrase:accepting", "phrase:correcting", "phrase:failing", "phrase:undoing")
-
-
-_CONTEXT = ("words over 6", "words over 16", "no own words", "bare paste", "cue:review", "word:review")
-
-
-_BOUNDARY = (
+NAMED: tuple[str, ...] = (
+    *CROSSED,
+    *("phrase:accepting", "phrase:correcting", "phrase:failing", "phrase:undoing"),
+    *("words over 6", "words over 16", "no own words", "bare paste", "cue:review", "word:review"),
     *("phrase:shifting", "phrase:continuing", "phrase:review_asked", "phrase:look_asked", "phrase:answered"),
     *("begins:question", "begins:statement", "open first:conditional", "plan handed over"),
     *("word:still", "word:now", "word:also", "cue:where", "cue:vague", "path", "reference first", "words over 40"),
+    *OPENINGS,
 )
+"""Features and openings that rules ask for by name. A reading keeps their places here, and sealed readings stand in
+logs: new ones go to the end."""
 
 
-FLAGS: dict[str, int] = {name: 1 << place for place, name in enumerate((*CROSSED, *_REACTIONS, *_CONTEXT, *_BOUNDARY))}
-"""Feature → its bit in the flags of a reading, for those that judges and rules ask for by name."""
-
-
-assert FLAGS.keys() <= set(FEATURES)
-
-
-_OWN_HEAD_CHARS = 1600
-
-
-_OWN_TAIL_CHARS = 600
-"""What is asked stands at a prompt's head or at its end; cues are looked for there."""
-
-
-_SENTENCES_MAX = 40
-
-
-class Features(NamedTuple):
-    """What a text shows."""
-
-    words: list[str]
-    """The own words, lower-cased, in order."""
-    distinct: dict[str, None]
-    """The same, each once."""
-    vocabulary: frozenset[str]
-    """Those of `KNOWN_WORDS` among them: each is a feature `word:…`."""
-    others: set[int]
-    """The numbers of all further features."""
-    phrases: dict[str, str]
-    """For each phrase cue shown, the phrase that shows it."""
-    reference: tuple[int, int] | None
-    """Where the first own reference stands in `Looked.own`."""
-    foreign: bool
-    """Whether the text is in another language than the lexicons."""
-
-    @property
-    def numbers(self) -> tuple[int, ...]:
-        """All of them as numbers into `FEATURES`, ascending."""
-        return tuple(sorted(self.others.union([WORD[word] for word in self.vocabulary])))
-
-
-def features_of(text: str) -> tuple[int, ...]:
-    """The features of a text as numbers into `FEATURES`, ascending: what a model is trained on."""
-    return extract(look(text)).numbers
-
-
-def extract(looked: Looked) -> Features:
-    """The features of a looked-at text."""
-    own = looked.own
-    near = _bounded(own)
-    sentences = sentences_of(near)
-    words = list(chain.from_iterable([words for _, words, _ in sentences]))
-    distinct = dict.fromkeys(words)
-    others: set[int] = set()
-    counted = _counted(words)
-    _word_cues(counted, distinct, others)
-    pairs = frozenset(pairs_of(sentences))
-    phrases = phrase_cues([tokens for tokens, _, _ in sentences], distinct, pairs)
-    others.update([PHRASE[cue] for cue in phrases])
-    others.update([PAIR[pair] for pair in _PAIRS.intersection(pairs)])
-    if len(sentences) > _SENTENCES_MAX:
-        sentences = sentences[: _SENTENCES_MAX - 10] + sentences[-10:]
-    _openings(sentences, others)
-    findings = counted[len(_COUNTED_CUES) : -1]
-    pasted = looked.pasted_chars > 0
-    others.update([TRAIT[name] for name in traits(sentences, words, _heading(own), findings, pasted=pasted)])
-    reference = find_references(near, own, others)
-    _shape(looked, words, others)
-    # Mostly a text holds no sign of another language, and then there is nothing to weigh.
-    foreign = (counted[-1] > 0 or not own.isascii()) and is_foreign(own, words)
-    return Features(words, distinct, KNOWN_WORDS.intersection(distinct), others, phrases, reference, foreign)
-
-
-def pairs_of(sentences: Sequence[RawSentence]) -> Iterator[tuple[str, str]]:
-    """Neighbours in a sentence, commas and question marks among them; ^ stands for its beginning and $ for its end."""
-    return pairwise(chain.from_iterable([("^", *tokens, "$") for tokens, _, _ in sentences]))
-
-
-_PAIRS = frozenset(PAIR)
-
-
-def _bounded(own: str) -> str:
-    if len(own) <= _OWN_HEAD_CHARS + _OWN_TAIL_CHARS:
-        return own
-    return own[:_OWN_HEAD_CHARS] + "\n" + own[-_OWN_TAIL_CHARS:]
-
-
-# Words
-
-_MARK = "\x1f"
-"""Stands before every sentence and line while a text is cut up. White space, so that no word can hold it."""
-
-
-_OTHER_SPACE = "\x1e"
-
-
-_BLANKS = '"`*_()[]{}<>|/\\~=+#@$%^&;-0123456789.!:'
-
-
-_TO_SPACE = str.maketrans(dict.fromkeys(_BLANKS, " "))
-
-
-_TYPOGRAPHY = (*((sign, " ") for sign in "“”…→←–—"), *((sign, "") for sign in "’´"))
-
-
-_TOKEN = re.compile(rf"\?|{_MARK}|[^\s?{re.escape(_BLANKS)}]+")
-
-
-_NO_WORDS = frozenset({",", "?"})
-
-
-def sentences_of(own: str) -> list[RawSentence]:
-    """The sentences and lines that hold a word, a comma or a question mark."""
-    marked = _marked(own)
-    if not marked.isascii():
-        for sign, instead in _TYPOGRAPHY:
-            marked = marked.replace(sign, instead)
-    if marked.isascii():
-        pieces = marked.translate(_TO_SPACE).replace("?", " ? ").split(_MARK)
-        return [_sentence(tokens, "," in piece, "?" in piece) for piece in pieces if (tokens := piece.split())]
-    # Translating is slow for other signs.
-    tokens = _TOKEN.findall(marked)
-    return [_sentence(each, "," in each, "?" in each) for each in _split(tokens)]
-
-
-def _marked(own: str) -> str:
-    """Lower-cased, without apostrophes, a mark at every beginning, commas apart."""
-    text = own.replace(_MARK, _OTHER_SPACE).lower()
-    # Looking for one sign is much quicker than looking for two, so it is done first.
-    if "?" in text:
-        text = text.replace("? ", f" ?{_MARK}").replace("?\n", f" ?{_MARK}")
-    text = text.replace(". ", f"{_MARK} ")
-    if "!" in text:
-        text = text.replace("! ", f"{_MARK} ")
-    text = text.replace("\n", _MARK)
-    if ":" in text:
-        text = text.replace(": ", f"{_MARK} ")
-    return text.replace(",", " , ").replace("'", "")
-
-
-def _sentence(tokens: list[str], commas: bool, asks: bool) -> RawSentence:
-    words = list(filterfalse(_NO_WORDS.__contains__, tokens)) if commas or asks else tokens
-    return tokens, words, asks
-
-
-def _split(tokens: Sequence[str]) -> list[list[str]]:
-    sentences: list[list[str]] = [[]]
-    for token in tokens:
-        if token in (_MARK, SENTENCE):
-            sentences.append([])
-        else:
-            sentences[-1].append(token)
-    return [sentence for sentence in sentences if sentence]
-
-
-_COUNTED_CUES = tuple(name for name in WORD_CUES if name != "english")
-
-
-_COUNTED = (*(WORD_CUES[name] for name in _COUNTED_CUES), *FINDINGS.values(), FOREIGN_ONLY)
-
-
-_CUE_NUMBERS = tuple(CUE[name] for name in _COUNTED_CUES)
-
-
-_SEVERAL = tuple(
-    (_COUNTED_CUES.index(name), CUES[name])
-    for name in (
-        *("symptom", "test", "where", "vague", "negated"),
-        *("want", "plan", "structure", "severity", "conditional"),
-    )
-)
-
-
-_LANES = Struct(f"<{len(_COUNTED)}H")
-"""At most some 2,200 words are counted, so a lane of 16 bits never runs over."""
-
-
-def _lanes_by_word() -> dict[str, int]:
-    """Word → a one in the lane of every list that holds it; the sum over words counts for all lists at once."""
-    lanes: dict[str, int] = {}
-    for place, members in enumerate(_COUNTED):
-        for word in members:
-            lanes[word] = lanes.get(word, 0) + (1 << (16 * place))
-    return lanes
-
-
-_LANES_OF = _lanes_by_word()
-
-
-def _counted(words: Sequence[str]) -> tuple[int, ...]:
-    """How many of the words each of `_COUNTED` holds."""
-    total = sum(filter(None, map(_LANES_OF.get, words)))
-    counts: tuple[int, ...] = _LANES.unpack(total.to_bytes(_LANES.size, "little"))
-    return counts
-
-
-def _word_cues(counted: Sequence[int], distinct: dict[str, None], active: set[int]) -> None:
-    """Cues that a word of their list is there, and for some lists that three are."""
-    active.update(compress(_CUE_NUMBERS, counted))
-    if not WORD_CUES["english"].isdisjoint(distinct):
-        active.add(CUE["english"])
-    active.update([number for place, number in _SEVERAL if counted[place] >= 3])
-
-
-# Sentences
-
-_ONE_SENTENCE, _OVER_3, _OVER_8 = SHAPE["one sentence"], SHAPE["over 3 sentences"], SHAPE["over 8 sentences"]
-
-
-def _openings(sentences: Sequence[RawSentence], active: set[int]) -> None:
-    """How the first, the last and any sentence opens, and what it asks to do."""
-    count = len(sentences)
-    if count <= 1:
-        active.add(_ONE_SENTENCE)
-    if count > 3:
-        active.add(_OVER_3)
-    if count > 8:
-        active.add(_OVER_8)
-    if not count:
-        return
-    opened = [opening(tokens) for tokens, _, _ in sentences]
-    active.update([OPEN["any"][opener] for opener in {opener for opener, _, _ in opened}])
-    active.update([ASK["any"][verb] for verb in {verb for _, verb, _ in opened} if verb])
-    for place, (opener, verb, _) in (("first", opened[0]), ("last", opened[-1])):
-        active.add(OPEN[place][opener])
-        if verb:
-            active.add(ASK[place][verb])
-    start = START.get(opened[0][2])
-    if start is not None:
-        active.add(start)
-
-
-def _heading(own: str) -> list[str]:
-    """The words of the first Markdown heading, lower-cased."""
-    at = 0 if own.startswith("#") else own.find("\n#") + 1
-    if not at and not own.startswith("#"):
-        return []
-    line = own[at : at + 200].partition("\n")[0].lower()
-    return line.translate(_HEADING_TO_SPACE).split()
-
-
-_HEADING_TO_SPACE = str.maketrans(
-    {
-        **dict.fromkeys('"`*_()[]{}<>|/\\~=+#@$%^&;-“”…→←–—0123456789:', " "),
-        **dict.fromkeys("'’´"),
-    }
-)
-
-
-# Length, layout and punctuation
-
-_SIGNS = tuple(
-    (sign, SHAPE[name])
-    for name, signs in (
-        ("asks ?", ("?",)),
-        ("exclaims", ("!",)),
-        ("code name", ("`",)),
-        ("quotes", ('"', "“")),
-        ("lines named", ("line ", "lines ", "Lines ")),
-    )
-    for sign in signs
-)
-
-
-_LINE_STARTS = tuple(
-    (start, SHAPE[name])
-    for name, starts in (
-        ("heading", ("\n#",)),
-        ("bullets", ("\n- ", "\n* ", "\n  - ")),
-        ("numbered", ("\n1.", "\n 1.", "\n2.")),
-    )
-    for start in starts
-)
-
-
-_LAST_SIGNS = {"?": SHAPE["ends in ?"], ":": SHAPE["ends in :"]}
-
-
-_ENUMERATED = ("1.", "2.", "3.")
-
-
-_LENGTH_NUMBERS = tuple((bound, LENGTH[f"words over {bound}"]) for bound in LENGTHS)
-
-
-def _shape(looked: Looked, words: Sequence[str], active: set[int]) -> None:
-    own, count = looked.own, len(words)
-    active.update([number for bound, number in _LENGTH_NUMBERS if count > bound])
-    active.update([number for sign, number in _SIGNS if sign in own])
-    if not count:
-        active.add(SHAPE["no own words"])
-    elif words[0] in FILLERS:
-        active.add(SHAPE["filler first"])
-    last = own.rstrip()[-1:]
-    if last in _LAST_SIGNS:
-        active.add(_LAST_SIGNS[last])
-    if own.startswith("#"):
-        active.add(SHAPE["heading"])
-    if "?" in own and own.count("?") >= 2:
-        active.add(SHAPE["asks ? twice"])
-    if ":" in own and own.lstrip().partition("\n")[0].rstrip().endswith(":"):
-        active.add(SHAPE["colon first line"])
-    if own.lstrip()[:2] in _ENUMERATED:
-        active.add(SHAPE["numbered"])
-    if "\n" in own:
-        active.update([number for start, number in _LINE_STARTS if start in own])
-    if looked.pasted_chars:
-        _pasted(looked, active)
-
-
-def _pasted(looked: Looked, active: set[int]) -> None:
-    active.add(SHAPE["pasted"])
-    if looked.pasted_chars > len(looked.own):
-        active.add(SHAPE["pasted over own"])
-    if looked.pasted_chars > 60:
-        active.add(SHAPE["pasted reference"])
-
-
-def is_foreign(own: str, words: Sequence[str]) -> bool:
-    """Whether the own words are in another language: few English function words against other signs."""
-    if len(words) < 3:
-        return bool(words) and not own.isascii() and not any(word.isascii() for word in words)
-    sample = words[:200]
-    other = sum(map(FOREIGN_ONLY.__contains__, sample))
-    strange = len(sample) - sum(map(str.isascii, sample))
-    if (other + strange) * 5 < len(sample):
-        return False
-    return other + strange > sum(map(WORD_CUES["english"].__contains__, sample))
+NUMBER: dict[str, int] = {name: place for place, name in enumerate(NAMED)}
 
 
 # References: paths, symbols, flags, tickets and whatever else in a text a reader could find.
@@ -481,16 +348,7 @@ _REFERENCES_MAX = 12
 _FIRST_CHARS = 60
 
 
-_COUNTS = ((1, SHAPE["reference"]), (2, SHAPE["references 2"]), (4, SHAPE["references 4"]), (8, SHAPE["references 8"]))
-
-
-_BY_FIRST_SIGN = {"@": SHAPE["mention"], "-": SHAPE["flagged"]}
-
-
-_URL, _PATH, _CODE, _SYMBOL = SHAPE["url"], SHAPE["path"], SHAPE["code name"], SHAPE["symbol"]
-
-
-_NUMBER, _FIRST = SHAPE["number"], SHAPE["reference first"]
+_COUNTS = ((1, "reference"), (2, "references 2"), (4, "references 4"), (8, "references 8"))
 
 
 # Matched at a chunk's beginning and only asked whether it does, so each form is as short as it may be.
@@ -502,9 +360,6 @@ _REFERENCE = re.compile(
 )
 
 
-_MATCH = _REFERENCE.match
-
-
 _NOT_REFERENCES = frozenset(
     {
         *("e.g", "i.e", "and/or", "etc.", "w/", "w/o", "URL", "API", "CLI", "JSON"),
@@ -513,90 +368,67 @@ _NOT_REFERENCES = frozenset(
 )
 
 
-_ASCII_AROUND = ".,;:!?()[]{}\"'*<>"
-
-
-_AROUND = _ASCII_AROUND + "“”‘’…"
+_AROUND = ".,;:!?()[]{}\"'*<>“”‘’…"
 """What may stand around a chunk without being part of it."""
 
 
-def find_references(looked_at: str, own: str, active: set[int]) -> tuple[int, int] | None:
-    """Add what references `looked_at` shows to `active`; where the first of them stands in `own`."""
-    around = _ASCII_AROUND if looked_at.isascii() else _AROUND
+def find_references(looked_at: str, own: str, found: set[str]) -> tuple[int, int] | None:
+    """Add the features that references in `looked_at` show; where the first of them stands in `own`."""
     # Most chunks are plain words; they are put aside before anything is called for them.
     odd = [chunk for chunk in looked_at.split() if not (chunk.isalpha() and chunk.islower())]
     count, first = 0, ""
     for chunk in odd:
-        bare = chunk.strip(around)
+        bare = chunk.strip(_AROUND)
         if bare.isalpha() and (bare.islower() or bare.istitle()):
             continue
-        if _MATCH(bare) is None and ("`" not in chunk or _MATCH(chunk.strip("(,.;:")) is None):
+        if not _REFERENCE.match(bare) and not ("`" in chunk and _REFERENCE.match(chunk.strip("(,.;:"))):
             if bare.isdigit():
-                active.add(_NUMBER)
+                found.add("number")
         elif bare and bare not in _NOT_REFERENCES:
-            active.add(_kind(bare))
+            found.add(_kind(bare))
             first = first or chunk
             count += 1
             if count == _REFERENCES_MAX:
                 break
     if not count:
         return None
-    active.update([number for least, number in _COUNTS if count >= least])
-    return _place(first, own, active)
-
-
-def _kind(bare: str) -> int:
-    """The feature of a reference of this kind."""
-    if "://" in bare:
-        return _URL
-    if bare[0] in _BY_FIRST_SIGN:
-        return _BY_FIRST_SIGN[bare[0]]
-    if "/" in bare or "." in bare:
-        return _PATH
-    return _CODE if "`" in bare else _SYMBOL
-
-
-def _place(first: str, own: str, active: set[int]) -> tuple[int, int]:
+    found.update([name for least, name in _COUNTS if count >= least])
     start = own.find(first)
     if len(own[:start].lstrip()) < _FIRST_CHARS:
-        active.add(_FIRST)
+        found.add("reference first")
     return start, start + len(first.rstrip(".,;:!?"))
+
+
+def _kind(bare: str) -> str:
+    """The feature of a reference of this kind."""
+    if "://" in bare:
+        return "url"
+    if bare[0] in "@-":
+        return "mention" if bare[0] == "@" else "flagged"
+    if "/" in bare or "." in bare:
+        return "path"
+    return "code name" if "`" in bare else "symbol"
 
 
 # Finding the phrases of the lexicon in a text's tokens.
 
-_Phrase = tuple[str, str, str]
-"""A cue; a phrase that shows it, its words joined by spaces; its last word where it is of more than two, or nothing:
-of the others it is enough that their first two stand side by side."""
 
-
-def _by_opening() -> dict[tuple[str, ...], list[_Phrase]]:
-    """Phrases by their first two words, or by the only one."""
-    table: dict[tuple[str, ...], list[_Phrase]] = {}
+def _by_opening() -> dict[Phrase, list[tuple[str, Phrase]]]:
+    """Cues and phrases by the first two words, or by the only one."""
+    table: dict[Phrase, list[tuple[str, Phrase]]] = {}
     for cue, phrases in PHRASE_CUES.items():
         for phrase in phrases:
-            last = phrase[-1] if len(phrase) > 2 else ""
-            table.setdefault(phrase[:2], []).append((cue, " ".join(phrase), last))
+            table.setdefault(phrase[:2], []).append((cue, phrase))
     return table
 
 
 _BY_OPENING = _by_opening()
 
 
-_OPENINGS = sorted(_BY_OPENING, key=lambda opening: (len(opening), opening))
-"""In the order in which phrases are looked at: single words first, then by the alphabet."""
+_SINGLE = sorted(opening for opening in _BY_OPENING if len(opening) == 1)
 
 
-_PHRASES = [_BY_OPENING[opening] for opening in _OPENINGS]
-
-
-_PLACE_OF_PAIR = {opening: place for place, opening in enumerate(_OPENINGS) if len(opening) == 2}
-
-
-_PLACE_OF_WORD = {opening[0]: place for place, opening in enumerate(_OPENINGS) if len(opening) == 1}
-
-
-_PHRASE_PAIRS = frozenset(_PLACE_OF_PAIR)
+_PHRASE_PAIRS = frozenset(opening for opening in _BY_OPENING if len(opening) == 2)
 
 
 def phrase_cues(
@@ -607,17 +439,15 @@ def phrase_cues(
 
     Where several phrases show a cue, a single word goes before a longer phrase, and then the alphabet decides.
     """
-    places = [place for word, place in _PLACE_OF_WORD.items() if word in words]
-    # Two sets are compared inside the interpreter: a loop over the tokens takes three times as long.
-    places += [_PLACE_OF_PAIR[pair] for pair in _PHRASE_PAIRS.intersection(pairs)]
-    places.sort()
     found: dict[str, str] = {}
-    for place in places:
-        for cue, text, last in _PHRASES[place]:
-            if cue not in found and (not last or (last in words and _stands(text, sentences))):
-                found[cue] = text
+    # Two sets are compared inside the interpreter: a loop over the tokens takes three times as long.
+    for begun in [*(each for each in _SINGLE if each[0] in words), *sorted(_PHRASE_PAIRS & pairs)]:
+        for cue, phrase in _BY_OPENING[begun]:
+            if cue not in found and (len(phrase) < 3 or (phrase[-1] in words and _stands(phrase, sentences))):
+                found[cue] = " ".join(phrase)
     return found
 
 
-def _stands(text: str, sentences: Sequence[Sequence[str]]) -> bool:
+def _stands(phrase: Phrase, sentences: Sequence[Sequence[str]]) -> bool:
+    text = " ".join(phrase)
     return any(f" {text} " in f" {' '.join(sentence)} " for sentence in sentences)

@@ -11,7 +11,7 @@ import msgspec
 
 from aggregates.event import Digester, Span, packed, unpacked
 from aggregates.reading.evidence import cut_end
-from aggregates.reading.features import FLAGS, Features, extract
+from aggregates.reading.features import NAMED, NUMBER, Features, extract
 from aggregates.reading.lexicon import (
     ACKNOWLEDGEMENT_WORDS_MAX,
     ACKNOWLEDGEMENTS,
@@ -21,8 +21,7 @@ from aggregates.reading.lexicon import (
 )
 from aggregates.reading.pasted import Looked, look
 from aggregates.reading.rubric_model import SHIPPED, RubricModel
-from aggregates.reading.sentences import opening_flags
-from aggregates.redaction.redaction import Caseless, lower_cased
+from aggregates.reading.sentences import openings
 
 TOKENS_MAX = 512
 TOPIC_MAX = 48
@@ -31,10 +30,6 @@ SUMMARY_CHARS_MAX = 240
 SHORT_WEIGHT = 10
 
 _WORD = re.compile(r"\w+")
-_TO_SPACE = str.maketrans({chr(code): " " for code in range(128) if not (chr(code).isalnum() or code == ord("_"))})
-"""What is no word in ASCII: translating and splitting gives the same words as `_WORD`, in a third of the time."""
-_TYPOGRAPHY = "‘’“”–—…→•·✓✅❌"
-"""Signs that are no words and mostly the only ones outside ASCII; without them the quick way can be taken."""
 _CJK = re.compile(
     "[\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
 )
@@ -49,9 +44,6 @@ _NOT_TYPED = (
 """How texts begin that an agent puts in the user's place."""
 _IMAGE = re.compile(r"\s*(?:\[Image[^\]]{0,300}\]\s*)+$")
 _COMMON = VOCABULARY.union(*WORD_CUES.values())
-_ACCEPTING, _CORRECTING = FLAGS["phrase:accepting"], FLAGS["phrase:correcting"]
-_FAILING, _UNDOING = FLAGS["phrase:failing"], FLAGS["phrase:undoing"]
-_WORDLESS = FLAGS["no own words"]
 
 
 class PromptReading(msgspec.Struct, frozen=True, array_like=True):
@@ -73,16 +65,19 @@ class PromptReading(msgspec.Struct, frozen=True, array_like=True):
     """Of the whole text."""
     pasted_characters: int = 0
     """Of pasted lines; the middle of a text over 32 KiB counts as pasted."""
-    flags: int = 0
-    """One bit for each feature of `feature_names.FLAGS` that it shows."""
-    sums: bytes = b""
-    """What a rubric model sums up of its features (`RubricModel.weigh`)."""
+    shown: tuple[int, ...] = ()
+    """The features and openings of `feature_names.NAMED` that it shows, by their places."""
+    logits: tuple[int, ...] = ()
+    """What a rubric model weighs of its features (`RubricModel.logits`). Which known words it holds is kept nowhere
+    else: a reading outlives its text, and must not spell it."""
     topic_digests: bytes = b""
     """Keyed digests of the words that are not everyday words, sorted, `packed`; at most `TOPIC_MAX`."""
     foreign: bool = False
     """In a language that the lexicons do not know, or a picture alone: the rubric judge abstains."""
-    opening: int = 0
-    """One bit for each of `openings.OPENINGS`: how it opens."""
+
+    def shows(self, *names: str) -> bool:
+        """Whether it shows any of these features or openings."""
+        return any(NUMBER[name] in self.shown for name in names)
 
     @property
     def tokens(self) -> tuple[int, ...]:
@@ -97,29 +92,29 @@ class PromptReading(msgspec.Struct, frozen=True, array_like=True):
     @property
     def wordless(self) -> bool:
         """Holds no word of its own and nothing pasted to judge by: an image, a lone mark."""
-        return self.flags & _WORDLESS > 0 and not self.pasted_characters
+        return self.shows("no own words") and not self.pasted_characters
 
     @property
     def accepts(self) -> bool:
         """Thanks, praise or a bare acknowledgement, without a complaint."""
-        if self.flags & (_CORRECTING | _FAILING):
+        if self.corrects or self.reports_failure:
             return False
-        return self.navigational == "acknowledgement" or self.flags & _ACCEPTING > 0
+        return self.navigational == "acknowledgement" or self.shows("phrase:accepting")
 
     @property
     def corrects(self) -> bool:
         """Says that the work or the answer before is not what was wanted."""
-        return self.flags & _CORRECTING > 0
+        return self.shows("phrase:correcting")
 
     @property
     def reports_failure(self) -> bool:
         """Says that what was done does not work."""
-        return self.flags & _FAILING > 0
+        return self.shows("phrase:failing")
 
     @property
     def asks_to_revert(self) -> bool:
         """Asks to take earlier work back."""
-        return self.flags & _UNDOING > 0
+        return self.shows("phrase:undoing")
 
 
 class ResponseReading(msgspec.Struct, frozen=True, array_like=True):
@@ -144,12 +139,12 @@ class ResponseReading(msgspec.Struct, frozen=True, array_like=True):
 def read_prompt(text: str, digester: Digester, model: RubricModel = SHIPPED) -> PromptReading:
     """Read a prompt. Spans point into `text`; a blank prompt has empty spans.
 
-    The reading can be judged by `model` alone: what it holds of the text's features is that model's sums.
+    The reading can be judged by `model` alone, whose logits it holds.
     """
     looked = look(text)
     shown = extract(looked)
     title, summary = title_and_summary(looked)
-    sums, flags = model.weigh(shown)
+    said = shown.names | openings(text, looked.own, len(shown.words))
     return PromptReading(
         weight=_weight(looked.own),
         navigational=_navigational(text, shown),
@@ -159,23 +154,22 @@ def read_prompt(text: str, digester: Digester, model: RubricModel = SHIPPED) -> 
         summary=summary,
         characters=len(text),
         pasted_characters=looked.pasted_chars,
-        flags=flags,
-        sums=sums,
+        shown=tuple([place for place, name in enumerate(NAMED) if name in said]),
+        logits=model.logits(shown.names),
         topic_digests=_topic(shown.distinct, digester),
         foreign=shown.foreign or _IMAGE.match(text[:2000]) is not None,
-        opening=opening_flags(text, looked.own, len(shown.words)),
     )
 
 
-_DONE = Caseless(
+_DONE = re.compile(
     r"tests? (?:now )?pass|all (?:\w+ )?(?:tests|checks|\d+)\b.{0,20}pass|\bdone\b|\bcompleted?\b|\bfixed\b"
     r"|successfully|✅|✓|has been|have been|is now|are now|created|updated|implemented|no issues"
 )
-_FAILED = Caseless(
+_FAILED = re.compile(
     r"still fail|failed to|could ?n[o']t|unable to|api error|cannot |not yet|did not|didn't work|error occurred"
     r"|still need|timed out"
 )
-_OFFER = Caseless(
+_OFFER = re.compile(
     r"\?\s*$|would you like|shall i|should i|want me to|do you want|let me know|which (?:option|approach|one)"
     r"|your (?:call|choice|preference)"
 )
@@ -185,15 +179,14 @@ _OFFER_CHARS = 200
 
 def read_response(text: str, digester: Digester) -> ResponseReading:
     """Read a response's end: what it reports in its last 400 characters, what it is about in its last 800."""
-    end = text[-_END_CHARS:]
-    lowered = lower_cased(end)
+    end = text[-_END_CHARS:].lower()
     words = [word for word in _WORD.findall(text[-2 * _END_CHARS :].lower()) if not word.isdigit()]
     return ResponseReading(
         topic_digests=_topic(dict.fromkeys(words), digester),
         characters=len(text),
-        asks=_OFFER.search(end[-_OFFER_CHARS:], None if lowered is None else lowered[-_OFFER_CHARS:]) is not None,
-        reports_done=_DONE.search(end, lowered) is not None,
-        reports_failure=_FAILED.search(end, lowered) is not None,
+        asks=_OFFER.search(end[-_OFFER_CHARS:]) is not None,
+        reports_done=_DONE.search(end) is not None,
+        reports_failure=_FAILED.search(end) is not None,
     )
 
 
@@ -232,14 +225,8 @@ def _acknowledges(words: Sequence[str]) -> bool:
 
 def _digests(text: str, digester: Digester) -> bytes:
     """Digests of the first distinct words."""
-    lowered = text.lower()
-    if not lowered.isascii():
-        for sign in _TYPOGRAPHY:
-            lowered = lowered.replace(sign, " ")
-    words = lowered.translate(_TO_SPACE).split() if lowered.isascii() else _WORD.findall(lowered)
-    distinct = dict.fromkeys(words)
-    first = distinct if len(distinct) <= TOKENS_MAX else list(distinct)[:TOKENS_MAX]
-    return packed(sorted(digester.numbers(first)))
+    distinct = list(dict.fromkeys(_WORD.findall(text.lower())))
+    return packed(sorted(digester.numbers(distinct[:TOKENS_MAX])))
 
 
 def _topic(distinct: Iterable[str], digester: Digester) -> bytes:

@@ -5,46 +5,14 @@ Weights are whole thousandths of a logit, so a verdict can be followed by hand a
 """
 
 import math
-import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pkgutil import get_data
 from typing import NamedTuple
 
-from aggregates.reading.features import CROSSED, FEATURES, FLAGS, PASTED_FEATURES, WORD, Features
-from aggregates.reading.judge_weights import BIAS, BOOLEAN_BIAS, BOOLEAN_WEIGHTS, WEIGHTS
+import msgspec
+
+from aggregates.reading.features import CROSSED, FEATURES, NUMBER
 from aggregates.reading.verdicts import APPLIES_TO, BOOLEANS, INTENTS, BooleanName, Intent, applicable
-
-# Vectors of whole numbers, each kept as one integer, so that adding two vectors is one addition.
-#
-# A vector's numbers stand side by side in lanes of 32 bits. A negative number borrows from the lane above it;
-# `unpack` gives that back. Sums stay right while every lane stays within 31 bits.
-
-_BITS = 32
-
-
-class Lanes:
-    """Vectors of `count` signed numbers."""
-
-    def __init__(self, count: int) -> None:
-        self.bits = count * _BITS
-        """Above these bits there is room for whatever else is to be added up."""
-        self.bytes = self.bits // 8
-        self.signs = sum(1 << (place * _BITS + _BITS - 1) for place in range(count))
-        """Added to a sum of vectors, it makes every lane positive, so that nothing borrows any more."""
-        self._struct = struct.Struct(f"<{count}i")
-
-    def pack(self, values: Sequence[int]) -> int:
-        """The vector of these numbers."""
-        return sum(value << (place * _BITS) for place, value in enumerate(values))
-
-    def unpack(self, total: int) -> tuple[int, ...]:
-        """The numbers of a sum of vectors to which `signs` were added."""
-        numbers: tuple[int, ...] = self._struct.unpack((total ^ self.signs).to_bytes(self.bytes, "little"))
-        return numbers
-
-
-Logits = Mapping[BooleanName, int]
-"""Thousandths of a logit."""
-
 
 CONTEXT_FEATURES = (
     "context:first",
@@ -67,121 +35,104 @@ CONTEXT_FEATURES = (
 ALL_FEATURES = FEATURES + CONTEXT_FEATURES
 
 
-CONTEXT_NUMBER = {name: len(FEATURES) + place for place, name in enumerate(CONTEXT_FEATURES)}
-
-
-MAY_REST_ON_PASTED: frozenset[BooleanName] = frozenset({"references_concrete", "context_sufficient"})
+MAY_REST_ON_PASTED: tuple[BooleanName, ...] = ("references_concrete", "context_sufficient")
 """Pasted text is evidence for these alone."""
 
 
-_CROSSED_NUMBERS = {
-    (intent, FEATURES.index(cue)): CONTEXT_NUMBER[f"{intent} & {cue}"] for intent in INTENTS for cue in CROSSED
-}
-
-
-_CROSSABLE = frozenset(FEATURES.index(cue) for cue in CROSSED)
-
-
-_CROSSED_PASTED = frozenset(CONTEXT_NUMBER[f"{intent} & pasted"] for intent in INTENTS)
-
-
-PASTED: frozenset[int] = PASTED_FEATURES | _CROSSED_PASTED | {CONTEXT_NUMBER["context:first and pasted"]}
+PASTED: frozenset[str] = frozenset(
+    name for name in ALL_FEATURES if name.startswith("pasted") or name.endswith((" & pasted", "first and pasted"))
+)
 """Every feature that pasted text shows."""
 
 
-def crossed(active: Sequence[int], intent: Intent) -> tuple[int, ...]:
-    """The features of a prompt together with what it was judged to ask for."""
-    both = [_CROSSED_NUMBERS[intent, number] for number in active if number in _CROSSABLE]
-    return (*active, CONTEXT_NUMBER[f"is:{intent}"], *both)
+Logits = tuple[int, ...]
+"""Thousandths of a logit: one for each intent, one for each boolean, then what pasted text adds to those that may rest
+on it."""
 
 
-_RESTS_ON_PASTED = tuple(name for name in BOOLEANS if name in MAY_REST_ON_PASTED)
-
-
-_LANES = Lanes(len(INTENTS) + len(BOOLEANS) + len(_RESTS_ON_PASTED))
-"""A logit for each intent, then one for each boolean, then what pasted text adds to those that may rest on it."""
+_ADDED_AT = len(INTENTS) + len(BOOLEANS)
 
 
 _JUDGED = {
     intent: tuple((place, name) for place, name in enumerate(BOOLEANS, len(INTENTS)) if intent in APPLIES_TO[name])
     for intent in INTENTS
 }
-"""For each intent the lanes of the booleans that apply to it."""
+"""For each intent the booleans that apply to it, with their places."""
+
+
+class RubricWeights(msgspec.Struct, frozen=True):
+    """Thousandths of a logit by feature, in the order of `INTENTS` and `BOOLEANS`; training writes them."""
+
+    intent_bias: tuple[int, ...]
+    intents: dict[str, tuple[int, ...]]
+    boolean_bias: tuple[int, ...]
+    booleans: dict[str, tuple[int, ...]]
 
 
 class RubricModel:
-    """A bias and, per feature, one weight for each intent and for each boolean.
+    """A bias and, per feature, one weight for each intent and for each boolean."""
 
-    All weights of a feature are one vector (`lanes.py`). The vectors of a text's own features are added up when it is
-    read; judging it adds those of what came before.
-    """
-
-    def __init__(
-        self,
-        bias: Sequence[int],
-        weights: Mapping[str, Sequence[int]],
-        boolean_bias: Sequence[int],
-        boolean_weights: Mapping[str, Sequence[int]],
-    ) -> None:
-        self._vectors = [
-            _LANES.pack(_weights(number, weights.get(name), boolean_weights.get(name)))
-            for number, name in enumerate(ALL_FEATURES)
-        ]
-        self._start = _LANES.pack((*bias, *boolean_bias, *(0,) * len(_RESTS_ON_PASTED))) + _LANES.signs
-        # Flags lie above the lanes, so that one sum gives them too: a feature is there once or not at all.
-        self._features = [
-            vector + (FLAGS.get(name, 0) << _LANES.bits) for name, vector in zip(FEATURES, self._vectors, strict=False)
-        ]
-        self._words = {word: self._features[number] for word, number in WORD.items()}
-        self._context = {name: self._vectors[number] for name, number in CONTEXT_NUMBER.items()}
+    def __init__(self, weights: RubricWeights) -> None:
+        self._bias = (*weights.intent_bias, *weights.boolean_bias, *(0,) * len(MAY_REST_ON_PASTED))
+        self._weights = {name: _weights(name, weights) for name in weights.intents.keys() | weights.booleans.keys()}
         self._crossed = {
-            intent: tuple((FLAGS[cue], self._context[f"{intent} & {cue}"]) for cue in CROSSED) for intent in INTENTS
+            intent: {NUMBER[cue]: self._weights.get(f"{intent} & {cue}", _NONE) for cue in CROSSED}
+            for intent in INTENTS
         }
 
-    def weigh(self, shown: Features) -> tuple[bytes, int]:
-        """The sums of a text's own features, and its flags."""
-        total = self._start + sum(map(self._words.__getitem__, shown.vocabulary))
-        total += sum(map(self._features.__getitem__, shown.others))
-        flags = total >> _LANES.bits
-        return (total - (flags << _LANES.bits)).to_bytes(_LANES.bytes, "little"), flags
+    def logits(self, names: Iterable[str]) -> Logits:
+        """What the features of a text weigh by themselves, with the bias."""
+        return _sum([self._bias, *self._of(names)])
 
-    def total(self, numbers: Iterable[int]) -> int:
-        """The sums of features given by their numbers: the same, for those that have no reading at hand."""
-        return self._start + sum([self._vectors[number] for number in numbers])
-
-    def with_context(self, sums: bytes, context: Iterable[str]) -> int:
-        """The sums with those of named features of what came before."""
-        return int.from_bytes(sums, "little") + sum([self._context[name] for name in context])
-
-    def verdict(self, total: int, flags: int, *, own_words: bool) -> tuple[Intent, float, tuple[BooleanName, ...]]:
+    def verdict(
+        self, logits: Logits, context: Iterable[str], shown: Sequence[int], *, own_words: bool
+    ) -> tuple[Intent, float, tuple[BooleanName, ...]]:
         """What is asked, the probability of that class (0-1), and the booleans it earns, in rubric order.
 
-        Pasted text has no say in the class, nor in any boolean but those that may rest on it. Without `own_words` only
-        these can be earned.
+        `context` names what came before the text, `shown` numbers the features it shows. Pasted text has no say in
+        the class, nor in any boolean but those that may rest on it. Without `own_words` only these can be earned.
         """
-        logits = _LANES.unpack(total)[: len(INTENTS)]
-        chances = class_chances(logits)
-        likely = {
-            intent: (chance, self._booleans(total, flags, intent))
-            for intent, chance in zip(INTENTS, chances, strict=True)
-            if chance
-        }
-        sayable = BOOLEANS if own_words else _RESTS_ON_PASTED
-        intent, earned = choose(
-            [
-                Leaning(each, chance, {name: boolean_chance(own[name]) for name in own if name in sayable})
-                for each, (chance, (own, _)) in likely.items()
-            ]
-        )
-        return intent, _probability(logits, intent), _with_pasted(earned, *likely[intent][1])
+        total = _sum([logits, *self._of(context)])
+        classes = total[: len(INTENTS)]
+        sayable = BOOLEANS if own_words else MAY_REST_ON_PASTED
+        leanings, booleans = [], {}
+        for intent, chance in zip(INTENTS, class_chances(classes), strict=True):
+            if chance:
+                own, _ = booleans[intent] = self._booleans(total, shown, intent)
+                likely = {name: boolean_chance(own[name]) for name in own if name in sayable}
+                leanings.append(Leaning(intent, chance, likely))
+        said, earned = choose(leanings)
+        return said, _probability(classes, said), _with_pasted(earned, *booleans[said])
 
-    def _booleans(self, total: int, flags: int, intent: Intent) -> tuple[Logits, Logits]:
+    def _booleans(
+        self, total: Logits, shown: Sequence[int], intent: Intent
+    ) -> tuple[dict[BooleanName, int], dict[BooleanName, int]]:
         """Of the booleans that apply to an intent: the logits by own words, and what pasted text adds to them."""
-        total += self._context[f"is:{intent}"] + sum([v for flag, v in self._crossed[intent] if flags & flag])
-        lanes = _LANES.unpack(total)
-        own = {name: lanes[place] for place, name in _JUDGED[intent]}
-        pasted = zip(_RESTS_ON_PASTED, lanes[len(INTENTS) + len(BOOLEANS) :], strict=True)
+        crossed = self._crossed[intent]
+        both = [crossed[number] for number in shown if number in crossed]
+        total = _sum([total, *self._of((f"is:{intent}",)), *both])
+        own = {name: total[place] for place, name in _JUDGED[intent]}
+        pasted = zip(MAY_REST_ON_PASTED, total[_ADDED_AT:], strict=True)
         return own, {name: added for name, added in pasted if added and name in own}
+
+    def _of(self, names: Iterable[str]) -> list[Logits]:
+        return [self._weights[name] for name in names if name in self._weights]
+
+
+_NONE: Logits = (0,) * (_ADDED_AT + len(MAY_REST_ON_PASTED))
+
+
+def _sum(rows: Sequence[Logits]) -> Logits:
+    return tuple(map(sum, zip(*rows, strict=True)))
+
+
+def _weights(name: str, weights: RubricWeights) -> Logits:
+    """All weights of a feature; of one that pasted text shows, only those of what may rest on it."""
+    booleans = weights.booleans.get(name, (0,) * len(BOOLEANS))
+    if name not in PASTED:
+        intents = weights.intents.get(name, (0,) * len(INTENTS))
+        return (*intents, *booleans, *(0,) * len(MAY_REST_ON_PASTED))
+    return (*(0,) * _ADDED_AT, *(booleans[BOOLEANS.index(each)] for each in MAY_REST_ON_PASTED))
 
 
 def _probability(logits: Sequence[int], intent: Intent) -> float:
@@ -190,24 +141,17 @@ def _probability(logits: Sequence[int], intent: Intent) -> float:
     return round(1 / sum([math.exp((value - own) / 1000) for value in logits]), 3)
 
 
-def _with_pasted(earned: tuple[BooleanName, ...], own: Logits, pasted: Logits) -> tuple[BooleanName, ...]:
+def _with_pasted(
+    earned: tuple[BooleanName, ...], own: Mapping[BooleanName, int], pasted: Mapping[BooleanName, int]
+) -> tuple[BooleanName, ...]:
     """What is earned where pasted text is looked at as well: it settles what it has anything to say about."""
     if not pasted:
         return earned
     return tuple([name for name in own if (own[name] + pasted[name] > 0 if name in pasted else name in earned)])
 
 
-def _weights(number: int, intents: Sequence[int] | None, booleans: Sequence[int] | None) -> tuple[int, ...]:
-    """All weights of a feature; of one that pasted text shows, only those of what may rest on it."""
-    by_boolean = booleans or (0,) * len(BOOLEANS)
-    if number not in PASTED:
-        return (*(intents or (0,) * len(INTENTS)), *by_boolean, *(0,) * len(_RESTS_ON_PASTED))
-    added = [by_boolean[BOOLEANS.index(name)] for name in _RESTS_ON_PASTED]
-    return (*(0,) * (len(INTENTS) + len(BOOLEANS)), *added)
-
-
-SHIPPED = RubricModel(BIAS, WEIGHTS, BOOLEAN_BIAS, BOOLEAN_WEIGHTS)
-"""The model of this version, trained by `python -m svc.train_judges`."""
+SHIPPED = RubricModel(msgspec.json.decode(get_data(__name__, "rubric.json") or b"", type=RubricWeights))
+"""The model of this version."""
 
 
 # What to say of a prompt, when a model only gives chances: the class and the booleans whose expected cost is least.

@@ -1,86 +1,16 @@
 """What a sentence does: it asks for something, asks a question, reports a symptom, or states.
 
-A request has the kind of its verb (`lexicons.VERBS`) and the kind of what it is about (`OBJECTS`). Words only; a
-sentence is a list of lower-cased tokens.
+A request has the kind of its verb and the kind of what it is about (`verbs` and `objects` in `lexicon.toml`). Words
+only; a sentence is a list of lower-cased tokens.
 """
 
 import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from aggregates.reading.lexicon import ASKING, FILLERS, OPENERS, VERBS
+from aggregates.reading.lexicon import ASKING, FILLERS, OBJECTS, OPENERS, QUESTION_HEADS, SENTENCE_WORDS, VERBS
 
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-OBJECTS: dict[str, frozenset[str]] = {
-    "tests": _words("test tests testing coverage e2e spec specs testcase testcases assertion assertions"),
-    "defect": _words(
-        "bug bugs error errors failure failures crash issue issues problem problems regression warning "
-        "warnings failing broken "
-        "wrong leak race deadlock exception conflict conflicts flaky"
-    ),
-    "review": _words("pr prs branch diff changes review feedback comments reviewer commits findings codebase"),
-    "text": _words(
-        "label text wording typo name naming title message messages string comment comments value "
-        "constant version readme docs doc "
-        "documentation copy spelling casing changelog description color icon md default order row "
-        "column lint linter formatting "
-        "heading paragraph sentence section table"
-    ),
-    "feature": _words(
-        "feature features support command flag option mode endpoint page button screen indicator "
-        "ability integration notification script "
-        "api view dashboard form dialog menu setting settings config prompt check animation cache job "
-        "workflow action hook login auth "
-        "export import filter search pagination webhook service tool"
-    ),
-    "structure": _words(
-        "duplicate duplicated duplication duplicates dry helper shared logic class interface module "
-        "package struct abstraction "
-        "dead unused redundant reuse common single generic consistent idiomatic standalone layer "
-        "pattern cleaner simpler type types "
-        "typed code function functions method methods"
-    ),
-    "git": _words("commit commits push rebase merge branch pr tag release stash main master"),
-    "plan": _words(
-        "plan proposal design approach options strategy architecture spec steps idea ideas roadmap "
-        "summary document research"
-    ),
-}
-
-
-_QUESTION_HEADS = {
-    **dict.fromkeys(_words("what whats where wheres which who when whose"), "wh"),
-    **dict.fromkeys(_words("how hows"), "how"),
-    **dict.fromkeys(_words("why whys"), "why"),
-    **dict.fromkeys(
-        _words(
-            "is are was were isnt arent wasnt werent does do did doesnt didnt has have had hasnt havent "
-            "will would wont "
-            "wouldnt am shouldnt couldnt cant should could can"
-        ),
-        "yesno",
-    ),
-}
-
-
-_MODALS = _words("can could would will should shall cant couldnt wouldnt shouldnt may might")
-
-
-_WISHES = _words("want need wanna prefer wish")
-
-
-_SYMPTOM_STRONG = _words(
-    "error errors fails failed failing failure broken breaks broke crash crashes crashed wrong "
-    "incorrect incorrectly bug exception panic "
-    "panics stuck hangs unexpected weird flaky denied timeout"
-)
-
-
-_NEGATIONS = _words("doesnt didnt isnt wasnt cannot cant wont not never nothing no still without")
+_QUESTION_OF = {word: asked for asked, words in QUESTION_HEADS.items() for word in words}
 
 
 _VERB_OF = {word: name for name, words in reversed(VERBS.items()) for word in words}
@@ -92,13 +22,19 @@ _OBJECT_OF = {word: name for name, words in reversed(OBJECTS.items()) for word i
 _OBJECT_WORDS = frozenset(_OBJECT_OF)
 
 
-_BEFORE_A_WISH = _words("i we do just really also would still only dont you")
+_MODALS, _WISHES = SENTENCE_WORDS["modals"], SENTENCE_WORDS["wishes"]
 
 
-_AFTER_A_NOUN = _words("is are was should doesnt not now")
+_BEFORE_A_WISH, _AFTER_A_NOUN = SENTENCE_WORDS["before_a_wish"], SENTENCE_WORDS["after_a_noun"]
 
 
-_ASK_MARKS = _MODALS | _WISHES | _words("lets please pls id make should must shouldnt consider suggest propose")
+_SYMPTOM_STRONG, _NEGATIONS = SENTENCE_WORDS["symptom_strong"], SENTENCE_WORDS["negations"]
+
+
+_TAGS, _SUBJECTS = SENTENCE_WORDS["tags"], SENTENCE_WORDS["subjects"]
+
+
+_ASK_MARKS = _MODALS | _WISHES | SENTENCE_WORDS["ask_marks"]
 
 
 _NEAR_WORDS = 40
@@ -106,12 +42,6 @@ _NEAR_WORDS = 40
 
 
 _SKIPPED = FILLERS | {",", "?"}
-
-
-_TAGS = _words("right no or correct yes")
-
-
-_SUBJECTS = _words("i we you it this that the there they these those its im ive he she my our your")
 
 
 _ALONE = ""
@@ -189,7 +119,7 @@ def analyse(sentence: RawSentence) -> Sentence | None:
     if request is not None:
         return Sentence("request", *request, rest)
     first = rest[0]
-    if asks or (first in _QUESTION_HEADS and first not in ("when", "which")):
+    if asks or (first in _QUESTION_OF and first not in ("when", "which")):
         return Sentence("question", _question(rest, words))
     near = rest if len(rest) <= _NEAR_WORDS else rest[:_NEAR_WORDS]
     if not _SYMPTOM_STRONG.isdisjoint(near):
@@ -200,13 +130,13 @@ def analyse(sentence: RawSentence) -> Sentence | None:
 
 
 def _question(rest: Sequence[str], words: Sequence[str]) -> str:
-    head = _QUESTION_HEADS.get(rest[0])
+    head = _QUESTION_OF.get(rest[0])
     if "why" in rest[:6]:
         return "why"
     if head is not None:
         return head
     inner = next(
-        (_QUESTION_HEADS[word] for word in rest[1:12] if word in ("what", "where", "which", "who", "how", "when")),
+        (_QUESTION_OF[word] for word in rest[1:12] if word in ("what", "where", "which", "who", "how", "when")),
         None,
     )
     if inner:
@@ -274,7 +204,7 @@ def _gerund(word: str) -> str | None:
 
 # How a prompt opens: what its first words say of whether it starts something of its own or goes on.
 #
-# Each way is one bit of a reading, for the boundary judge. Only the head of a person's own words is looked at.
+# The boundary judge asks for it. Only the head of a person's own words is looked at.
 
 HEAD_CHARS = 400
 
@@ -374,10 +304,6 @@ _COMMENT = re.compile(
 )
 
 
-_COMMENT_SIGNS = ("review", "comment", "feedback", "copilot", "bot", "coderabbit")
-"""One of them stands in every text that `_COMMENT` finds something in: a quick look that mostly saves the slow one."""
-
-
 _REMARKS = re.compile(
     r"\b(?:consider|should|instead of|could|would|may|might|can (?:lead|cause|panic|fail|result)|means|causes?"
     r"|leads? to|risks?|potential\w*|unused|unnecessar\w+|inconsisten\w+|duplicat\w+|lacks?|missing|omits?|never"
@@ -404,14 +330,10 @@ OPENINGS: tuple[str, ...] = (
     "passes on a comment",
     "remarks like a reviewer",
 )
-"""What is looked for, each by its bit."""
 
 
-OPENING: dict[str, int] = {name: 1 << place for place, name in enumerate(OPENINGS)}
-
-
-def opening_flags(text: str, own: str, words: int) -> int:
-    """The ways in which a prompt opens, as bits; `own` is what the person wrote of `text`, `words` how many."""
+def openings(text: str, own: str, words: int) -> set[str]:
+    """The ways in which a prompt opens; `own` is what the person wrote of `text`, `words` how many."""
     said = own.strip()
     head = said[:HEAD_CHARS].lower()
     near = head[:_NEAR_CHARS]
@@ -429,15 +351,10 @@ def opening_flags(text: str, own: str, words: int) -> int:
         "severity" in head and _SEVERITY.search(head),
         len(text) > len(own) and _FAILURE.search(text[:HEAD_CHARS]),
         words <= _ADDS_WORDS_MAX and _ADDS.search(said[-_END_CHARS:].lower()),
-        words > _LONG_WORDS_MIN and any(map(near.__contains__, _COMMENT_SIGNS)) and _COMMENT.search(near),
-        nobody and _remarks_twice(head),
+        words > _LONG_WORDS_MIN and _COMMENT.search(near),
+        nobody and len(_REMARKS.findall(head)) > 1,
     )
-    return sum(1 << place for place, holds in enumerate(found) if holds)
-
-
-def _remarks_twice(head: str) -> bool:
-    first = _REMARKS.search(head)
-    return first is not None and _REMARKS.search(head, first.end()) is not None
+    return {name for name, holds in zip(OPENINGS, found, strict=True) if holds}
 
 
 def _goes_on_after_yes(head: str) -> bool:

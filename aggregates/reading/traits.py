@@ -4,30 +4,15 @@ A trait joins what single words cannot say: that nothing but a question is asked
 is a test, that a long text only describes what is wrong.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from aggregates.reading.lexicon import VERBS
-from aggregates.reading.sentences import OBJECTS, RawSentence, Sentence, analyse, things
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
+from aggregates.reading.lexicon import FINDINGS, OBJECTS, VERBS
+from aggregates.reading.sentences import RawSentence, Sentence, analyse, things
 
 _SAID = ("request", "question", "report", "statement")
 _HOWS = (
-    "plain",
-    "you",
-    "we",
-    "i",
-    "want",
-    "lets",
-    "please",
-    "should",
-    "suggest",
-    "sure",
-    "forbid",
-    "unwanted",
+    *("plain", "you", "we", "i", "want", "lets"),
+    *("please", "should", "suggest", "sure", "forbid", "unwanted"),
 )
 _ASKED = ("wh", "how", "why", "yesno", "tag", "other")
 _KINDS = tuple(VERBS)
@@ -42,20 +27,6 @@ _ABOUT: dict[str, tuple[str, ...]] = {
     "write": ("tests", "plan", "text"),
     "do": ("tests", "plan", "review"),
 }
-FINDINGS: dict[str, frozenset[str]] = {
-    "structure": _words("duplicate duplicated duplicates duplication extract extracting refactor refactoring "
-        "consolidate consolidating simplify simplified "
-        "dry monolith helper shared reuse reused"),
-    "tests": _words("test tests coverage unit tested"),
-    "defect": _words("panic panics fails fail failing incorrect incorrectly wrong error errors corrupt corrupted "
-        "race leak leaks lost silently cause "
-        "causes causing crash crashes exit exits bug breaks break broken never misses missed stale "
-        "hang hangs memory exhaustion malicious "
-        "inconsistent inconsistency overwritten overwrites garbage"),
-    "text": _words("comment comments misleading naming named rename typo unused dead redundant log logging "
-        "message messages wording docs doc context "
-        "casing wrap wrapping"),
-}  # fmt: skip
 _PROSE_WORDS_MIN = 18
 _REMARKS = ("suggest", "should")
 """Requests that prose may hold."""
@@ -92,14 +63,14 @@ def traits(
     sentences: Sequence[RawSentence],
     plain: Sequence[str],
     heading: Sequence[str],
-    findings: Sequence[int],
+    findings: Mapping[str, int],
     *,
     pasted: bool,
 ) -> set[str]:
     """The names of the traits that hold.
 
     `plain` are the words of all sentences, `heading` those of the first heading, and `findings` says how many of
-    `plain` are words of each of `FINDINGS`.
+    `plain` stand in each list of findings.
     """
     if len(plain) <= 2:
         return {"bare paste" if pasted else "bare"}
@@ -159,12 +130,9 @@ def _unrequested(questions: Sequence[str], reports: Sequence[str]) -> set[str]:
     return {"only strong report" if "strong" in reports else "only weak report"}
 
 
-def _prose(findings: Sequence[int]) -> set[str]:
+def _prose(findings: Mapping[str, int]) -> set[str]:
     """A text that describes: a review finding, a report."""
     found = {"prose"}
-    for about, count in zip(FINDINGS, findings, strict=True):
-        if count:
-            found.add(f"prose:{about}")
-        if count >= 2:
-            found.add(f"prose twice:{about}")
+    found.update([f"prose:{about}" for about, count in findings.items() if count])
+    found.update([f"prose twice:{about}" for about, count in findings.items() if count >= 2])
     return found

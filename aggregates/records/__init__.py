@@ -1,1 +1,1 @@
-"""Records: what agents did, in one vocabulary for all of them."""
+"""What agents did, in one vocabulary."""

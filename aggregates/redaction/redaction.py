@@ -9,7 +9,6 @@ Rather one harmless string too many than one secret too few, except where code w
 names, calls, look-ups, types, hashes, ids and encoded images stay.
 """
 
-import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
@@ -28,7 +27,6 @@ from aggregates.redaction.secret_forms import (
 
 _PASSES_MAX = 4
 """Taking one secret out can lay bare its neighbour, which now stands at a boundary; rarely a third one."""
-
 
 _APART = "\n\x03\n"
 """Between two texts that are looked through together: no secret reaches across it, and none begins in its middle."""
@@ -99,32 +97,3 @@ def _without(text: str, findings: list[Finding]) -> str:
         parts += (text[done:start], f"[REDACTED:{kind}]")
         done = end
     return "".join((*parts, text[done:]))
-
-
-# Searching a text for letters of any case.
-#
-# A pattern that knows no case is several times slower than one over the lower-cased text, so the latter is used
-# wherever it finds the same at the same places.
-
-_OTHER_CASES = "\u017f\u212a\u0131\u0130"
-"""Long s, Kelvin, dotless and dotted i: a caseless pattern takes them for ASCII letters, and `lower` does not turn them
-into these, or changes a text's length."""
-
-
-def lower_cased(text: str) -> str | None:
-    """The text in lower case, letter by letter at the same places; None where it has none that may be searched."""
-    if not text.isascii() and any(letter in text for letter in _OTHER_CASES):
-        return None
-    return text.lower()
-
-
-class Caseless:
-    """A pattern, written in lower case, that finds letters of any case."""
-
-    def __init__(self, pattern: str) -> None:
-        self._lower = re.compile(pattern)
-        self._any = re.compile(pattern, re.IGNORECASE)
-
-    def search(self, text: str, lowered: str | None) -> re.Match[str] | None:
-        """The first match in a text, of which `lowered` is the `lower_cased`."""
-        return self._any.search(text) if lowered is None else self._lower.search(lowered)

@@ -1,1 +1,1 @@
-"""Reports: their life, their period and their prose."""
+"""The life of a report, its period and its narrative; backfills."""

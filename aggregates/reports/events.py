@@ -99,7 +99,7 @@ REPORTS = (
 )
 
 
-# What happens to a backfill: an organization's sub-sessions of a range are judged again, piece by piece.
+# Backfills in the log: one is requested. Before, there was a fact for each piece and the end, which are still read.
 
 
 class BackfillEvent(Event, frozen=True, kw_only=True, omit_defaults=True):
@@ -123,7 +123,7 @@ class BackfillRequested(BackfillEvent, frozen=True, kw_only=True, omit_defaults=
 
 
 class BackfillAdvanced(BackfillEvent, frozen=True, kw_only=True, omit_defaults=True):
-    """One piece of the range is judged again from here on in the log; pieces follow each other without a gap."""
+    """One piece of the range was judged again; no longer written."""
 
     TOPIC: ClassVar[str] = "backfill.advanced"
     developer_id: UUID | None = None
@@ -134,7 +134,7 @@ class BackfillAdvanced(BackfillEvent, frozen=True, kw_only=True, omit_defaults=T
 
 
 class BackfillCompleted(BackfillEvent, frozen=True, kw_only=True, omit_defaults=True):
-    """The whole range is done."""
+    """The whole range was done; no longer written."""
 
     TOPIC: ClassVar[str] = "backfill.completed"
 

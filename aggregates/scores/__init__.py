@@ -1,1 +1,1 @@
-"""Scores: grades, peers, integrity, throttle and insights."""
+"""Grades, peers, integrity, throttling and insights."""

@@ -1,1 +1,1 @@
-"""Sub-sessions: arcs of turns, merged, concluded and overridden."""
+"""Cut turns into arcs, merge arcs into sub-sessions, conclude and override them."""

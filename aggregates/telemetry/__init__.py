@@ -1,6 +1,1 @@
-"""OTLP JSON, read into commands: bytes in, records and points out. All of it is pure.
-
-`splitting` (small bodies) and `walking` (big ones) cut an export into single records; from there on there is one path.
-`otlp` decodes a record as OTLP's JSON mapping has it, `source_ids` names it, `vocabulary` says what it means by the
-words of the agent that sent it, `batches` puts the records of one agent session into a command.
-"""
+"""Cut OTLP JSON into records and say what each means; one file for each agent."""

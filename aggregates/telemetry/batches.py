@@ -21,8 +21,6 @@ DECODER_VERSION = 1
 PART_RECORDS_MAX = 1_000
 PART_BYTES_MAX = 512 * 1024
 """An event holds no more, unless a single record is larger: others wait no longer than for one part to be sealed."""
-PENDING_BYTES_MAX = 8 * 1024 * 1024
-"""Beyond this all parts are made into commands, full or not: an export may name any number of sessions."""
 
 T = TypeVar("T")
 
@@ -41,6 +39,11 @@ class Part(msgspec.Struct, Generic[T]):
         """How many records of the export are in it."""
         return len(self.raws)
 
+    def add(self, context: Context, data: bytes, values: Iterable[T]) -> None:
+        """One more record, and what was made of it."""
+        self.raws.append((context, data))
+        self.values.extend(values)
+
 
 class Made(NamedTuple):
     """A command, and how many records are lost where it is refused."""
@@ -53,44 +56,26 @@ class Batches(Generic[T]):
     """Collects records by session and agent."""
 
     def __init__(self) -> None:
-        self._parts: dict[tuple[str | None, Agent], Part[T]] = {}
+        self._open: dict[tuple[str | None, Agent], Part[T]] = {}
         self._full: list[Part[T]] = []
-        self._pending_bytes = 0
 
     def room(self, session: str | None, agent: Agent, context: Context, record_bytes: int) -> Part[T]:
         """The part that a record of this size goes into; what stands around it counts where it is not there yet."""
         key = (session, agent)
-        part = self._parts.get(key)
+        part = self._open.get(key)
         shared = part is not None and part.raws and part.raws[-1][0] is context
         size_bytes = record_bytes if shared else record_bytes + context.branch.size_bytes
-        if self._pending_bytes + size_bytes > PENDING_BYTES_MAX:
-            self._close(list(self._parts))
-            part = None
         if part is not None and (part.origins >= PART_RECORDS_MAX or part.size_bytes + size_bytes > PART_BYTES_MAX):
-            self._close([key])
+            self._full.append(self._open.pop(key))
             part = None
         if part is None:
-            part = self._parts[key] = Part(session, agent, [], [])
+            part = self._open[key] = Part(session, agent)
         part.size_bytes += size_bytes
-        self._pending_bytes += size_bytes
         return part
 
-    def full(self) -> list[Part[T]]:
-        """The parts that nothing more goes into."""
-        full, self._full = self._full, []
-        return full
-
-    def rest(self) -> list[Part[T]]:
-        """All parts, full or not, in the order in which their sessions came up."""
-        self._close(list(self._parts))
-        return self.full()
-
-    def _close(self, keys: Iterable[tuple[str | None, Agent]]) -> None:
-        for key in keys:
-            part = self._parts.pop(key)
-            self._pending_bytes -= part.size_bytes
-            if part.raws:
-                self._full.append(part)
+    def parts(self) -> list[Part[T]]:
+        """The full ones first, then the others in the order in which their sessions came up."""
+        return [part for part in (*self._full, *self._open.values()) if part.raws]
 
 
 def records_command(part: Part[Draft], scope: Scope, signal: Signal, digester: Digester, *, redaction: bool) -> Made:

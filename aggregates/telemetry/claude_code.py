@@ -6,13 +6,11 @@ Every request, its tokens and its cost stand in `api_request`; metrics and spans
 from collections.abc import Callable
 from typing import Any
 
-from aggregates.records.record import Record
 from aggregates.records.tools import ToolInput, bounded_command, tool_effect, tool_input
-from aggregates.telemetry.draft import Draft, Happening, status_in, wait_in
+from aggregates.telemetry.draft import Draft, Happening, said
 from aggregates.telemetry.otlp import Attributes, count, flag, identifier, json_object, name, text, usd_nano
 
 PREFIX = "claude_code."
-REDACTED = ("<REDACTED>", "[REDACTED]")
 SYNTHETIC_MODEL = "<synthetic>"
 """The agent's own messages carry this model: they were never asked of one."""
 
@@ -21,31 +19,18 @@ _MAIN = ("repl_main_thread", "sdk", "main")
 _USERS_DECISIONS = (None, "user_reject", "user_abort")
 
 
-def claude_code(happening: Happening) -> list[Draft]:
-    """The records of one log event."""
-    happening.prompt_id = identifier(happening.attributes, "prompt.id")
-    event = (happening.name or "").removeprefix(PREFIX)
-    reader = _READERS.get(event)
-    return happening.other() if reader is None else reader(happening)
-
-
-def said(attributes: Attributes, *keys: str) -> str | None:
-    """A text that the agent did not black out."""
-    found = text(attributes, *keys)
-    return None if found in REDACTED else found
-
-
 def _prompt(happening: Happening) -> list[Draft]:
     """A command is a prompt too; leaving and clearing also say so in their own right, for the text may be redacted."""
     attributes = happening.attributes
-    drafts = [Draft(happening.record("prompt"), text=said(attributes, "prompt", "prompt_text"))]
+    drafts = happening.prompt("prompt", "prompt_text")
     match (name(attributes, "command_name") or "").removeprefix("/"):
         case "clear" | "reset" | "new":
-            drafts.append(Draft(happening.record("session_start", suffix="#clear", source="clear")))
+            drafts += happening.only("session_start", suffix="#clear", source="clear")
         case "exit" | "quit":
             # An end follows the command that asked for it.
-            end = happening.record("session_end", suffix="#end", at_us=happening.at_us + 1, source="prompt_input_exit")
-            drafts.append(Draft(end))
+            drafts += happening.only(
+                "session_end", suffix="#end", at_us=happening.at_us + 1, source="prompt_input_exit"
+            )
     return drafts
 
 
@@ -64,7 +49,7 @@ def _request(happening: Happening) -> list[Draft]:
     attributes = happening.attributes
     # The dollars are exact; the micro-dollars beside them are rounded for each request.
     cost, micros = usd_nano(attributes, "cost_usd"), count(attributes, "cost_usd_micros")
-    record = happening.record(
+    return happening.only(
         "request",
         model=_model(attributes),
         input_tokens=count(attributes, "input_tokens"),
@@ -76,24 +61,19 @@ def _request(happening: Happening) -> list[Draft]:
         duration_ms=count(attributes, "duration_ms"),
         sidechain=_is_sidechain(attributes),
     )
-    return [Draft(record)]
 
 
 def _error(happening: Happening) -> list[Draft]:
     """The last failure of a request; the tries before it are not logged."""
     attributes = happening.attributes
-    message = text(attributes, "error", "error.message")
-    status = count(attributes, "status_code", "http.status_code")
-    record = happening.record(
-        "error",
+    return happening.error(
+        text(attributes, "error", "error.message"),
+        count(attributes, "status_code", "http.status_code"),
         model=_model(attributes),
         request_id=identifier(attributes, "request_id"),
         duration_ms=count(attributes, "duration_ms"),
-        status_code=status_in(message) if status is None else status,
-        retry_after_ms=wait_in(message),
         sidechain=_is_sidechain(attributes),
     )
-    return [Draft(record, text=message)]
 
 
 def _refusal(happening: Happening) -> list[Draft]:
@@ -102,30 +82,19 @@ def _refusal(happening: Happening) -> list[Draft]:
     fields: dict[str, Any] = {"model": _model(attributes), "request_id": identifier(attributes, "request_id")}
     if flag(attributes, "server_fallback_hop"):
         return happening.other(**fields)
-    return [Draft(happening.record("error", sidechain=_is_sidechain(attributes), **fields))]
+    return happening.only("error", sidechain=_is_sidechain(attributes), **fields)
 
 
 def tool_result(happening: Happening) -> list[Draft]:
     """One finished tool call, with what it was called with where that is switched on."""
     attributes = happening.attributes
     tool = name(attributes, "tool_name") or ""
-    ok = flag(attributes, "success")
-    known = _tool_input(tool, attributes)
-    record = _tool(happening, tool, None if ok and known.background else ok, known)
-    return [Draft(record, path=known.path, command=known.command, input_key=known.key)]
-
-
-def _tool(happening: Happening, tool: str, ok: bool | None, known: ToolInput) -> Record:
-    attributes = happening.attributes
-    added, removed = known.lines if ok else (None, None)
-    return happening.record(
-        "tool",
-        tool=tool or None,
+    return happening.tool(
+        tool,
+        flag(attributes, "success"),
+        _tool_input(tool, attributes),
         call_id=identifier(attributes, "tool_use_id"),
-        ok=ok,
         duration_ms=count(attributes, "duration_ms"),
-        lines_added=added,
-        lines_removed=removed,
         sidechain=_is_sidechain(attributes),
     )
 
@@ -152,33 +121,29 @@ def _decision(happening: Happening) -> list[Draft]:
     fields: dict[str, Any] = {"tool": name(attributes, "tool_name"), "call_id": identifier(attributes, "tool_use_id")}
     if text(attributes, "decision") != "reject" or source not in _USERS_DECISIONS:
         return happening.other(**fields)
-    drafts = [Draft(happening.record("rejection", **fields))]
-    if source == "user_abort":
-        drafts.append(Draft(happening.record("interruption", suffix="#interruption")))
-    return drafts
+    return happening.rejection(interrupts=source == "user_abort", **fields)
 
 
 def _compaction(happening: Happening) -> list[Draft]:
     """A conversation was made shorter; one that failed was not."""
     attributes = happening.attributes
     ok = flag(attributes, "success")
-    fields: dict[str, Any] = {
-        "ok": ok,
-        "duration_ms": count(attributes, "duration_ms"),
-        "source": name(attributes, "trigger"),
-    }
-    return [Draft(happening.record("other" if ok is False else "compaction", **fields))]
+    return happening.only(
+        "other" if ok is False else "compaction",
+        ok=ok,
+        duration_ms=count(attributes, "duration_ms"),
+        source=name(attributes, "trigger"),
+    )
 
 
 def _sub_agent(happening: Happening) -> list[Draft]:
     attributes = happening.attributes
-    record = happening.record(
+    return happening.only(
         "subagent",
         source=name(attributes, "agent_type", "agent.name"),
         model=name(attributes, "final_model", "model"),
         duration_ms=count(attributes, "duration_ms"),
     )
-    return [Draft(record)]
 
 
 def _response(happening: Happening) -> list[Draft]:
@@ -190,7 +155,7 @@ def _response(happening: Happening) -> list[Draft]:
     return [Draft(happening.record("response", **fields), text=said(attributes, "response"))]
 
 
-_READERS: dict[str, Callable[[Happening], list[Draft]]] = {
+READERS: dict[str, Callable[[Happening], list[Draft]]] = {
     "user_prompt": _prompt,
     "assistant_response": _response,
     "api_request": _request,

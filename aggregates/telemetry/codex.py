@@ -8,20 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 from aggregates.records.tools import tool_input
-from aggregates.telemetry.claude_code import said
-from aggregates.telemetry.draft import Draft, Happening, status_in, wait_in
+from aggregates.telemetry.draft import Draft, Happening
 from aggregates.telemetry.otlp import Attributes, count, flag, identifier, json_object, name, text
 
 PREFIX = "codex."
 
 _FAILED_FROM = 400
-
-
-def codex(happening: Happening) -> list[Draft]:
-    """The records of one log event; of what is no event at all, one that says nothing."""
-    happening.prompt_id = happening.trace_id
-    reader = _READERS.get((happening.name or "").removeprefix(PREFIX))
-    return happening.other() if reader is None else reader(happening)
 
 
 def uncached(whole: int | None, cached: int | None) -> int | None:
@@ -32,11 +24,11 @@ def uncached(whole: int | None, cached: int | None) -> int | None:
 
 
 def _start(happening: Happening) -> list[Draft]:
-    return [Draft(happening.record("session_start", model=name(happening.attributes, "model")))]
+    return happening.only("session_start", model=name(happening.attributes, "model"))
 
 
 def _prompt(happening: Happening) -> list[Draft]:
-    return [Draft(happening.record("prompt"), text=said(happening.attributes, "prompt"))]
+    return happening.prompt("prompt")
 
 
 def _attempt(happening: Happening) -> list[Draft]:
@@ -51,14 +43,10 @@ def _attempt(happening: Happening) -> list[Draft]:
 
 
 def _failed(happening: Happening, status: int | None, message: str | None) -> list[Draft]:
-    record = happening.record(
-        "error",
-        model=name(happening.attributes, "model"),
-        duration_ms=count(happening.attributes, "duration_ms"),
-        status_code=status_in(message) if status is None else status,
-        retry_after_ms=wait_in(message),
+    attributes = happening.attributes
+    return happening.error(
+        message, status, model=name(attributes, "model"), duration_ms=count(attributes, "duration_ms")
     )
-    return [Draft(record, text=message)]
 
 
 def _stream(happening: Happening) -> list[Draft]:
@@ -71,7 +59,7 @@ def _stream(happening: Happening) -> list[Draft]:
     if kind != "response.completed" or (whole is None and output is None):
         return happening.other(duration_ms=count(attributes, "duration_ms"))
     cached = count(attributes, "cached_token_count")
-    record = happening.record(
+    return happening.only(
         "request",
         model=name(attributes, "model", "slug"),
         input_tokens=uncached(whole, cached),
@@ -79,7 +67,6 @@ def _stream(happening: Happening) -> list[Draft]:
         cache_read_tokens=cached,
         cache_write_tokens=count(attributes, "cache_write_token_count"),
     )
-    return [Draft(record)]
 
 
 def _decision(happening: Happening) -> list[Draft]:
@@ -90,28 +77,19 @@ def _decision(happening: Happening) -> list[Draft]:
     fields: dict[str, Any] = {"tool": name(attributes, "tool_name"), "call_id": identifier(attributes, "call_id")}
     if decision not in ("denied", "abort") or by_settings:
         return happening.other(**fields)
-    drafts = [Draft(happening.record("rejection", **fields))]
-    if decision == "abort":
-        drafts.append(Draft(happening.record("interruption", suffix="#interruption")))
-    return drafts
+    return happening.rejection(interrupts=decision == "abort", **fields)
 
 
 def _tool(happening: Happening) -> list[Draft]:
     attributes = happening.attributes
     tool = name(attributes, "tool_name") or ""
-    ok = flag(attributes, "success")
-    known = tool_input(tool, _arguments(attributes))
-    added, removed = known.lines if ok else (None, None)
-    record = happening.record(
-        "tool",
-        tool=tool or None,
+    return happening.tool(
+        tool,
+        flag(attributes, "success"),
+        tool_input(tool, _arguments(attributes)),
         call_id=identifier(attributes, "call_id"),
-        ok=ok,
         duration_ms=count(attributes, "duration_ms"),
-        lines_added=added,
-        lines_removed=removed,
     )
-    return [Draft(record, path=known.path, command=known.command, input_key=known.key)]
 
 
 def _arguments(attributes: Attributes) -> dict[str, object]:
@@ -122,7 +100,7 @@ def _arguments(attributes: Attributes) -> dict[str, object]:
     return json_object(arguments)
 
 
-_READERS: dict[str, Callable[[Happening], list[Draft]]] = {
+READERS: dict[str, Callable[[Happening], list[Draft]]] = {
     "conversation_starts": _start,
     "user_prompt": _prompt,
     "api_request": _attempt,

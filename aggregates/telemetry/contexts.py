@@ -52,8 +52,6 @@ class Contexts:
         key = (section.branch, *(tuple(head.items()) for head in section.heads))
         known = self._known.get(key)
         if known is None:
-            if len(self._known) >= CONTEXTS_MAX:
-                self._known.clear()
             known = self._known[key] = self._made(section)
         return known
 
@@ -100,9 +98,6 @@ class Contexts:
 HEADS_BYTES_MAX = 256 * 1024
 """What stands above a record is kept with every part of an export; Gemini's resource has a few kilobytes."""
 
-CONTEXTS_MAX = 256
-"""Contexts remembered at once; an agent has a handful."""
-
 
 def _opening(head: Head, last: bytes) -> bytes:
     members = [b"%s:%s," % (msgspec.json.encode(name), value) for name, value in sorted(head.items())]
@@ -112,7 +107,7 @@ def _opening(head: Head, last: bytes) -> bytes:
 def _resource(data: bytes | None) -> dict[str, Plain]:
     try:
         resource = RESOURCE.decode(data or _NULL)
-        return attributes_of(resource.attributes, "resource.attributes") if resource else {}
+        return attributes_of(resource.attributes) if resource else {}
     except (msgspec.ValidationError, RecursionError) as error:
         raise Fault(f"its resource does not fit: {error}") from error
 
@@ -120,7 +115,7 @@ def _resource(data: bytes | None) -> dict[str, Plain]:
 def _scope(data: bytes | None) -> str:
     try:
         scope = SCOPE.decode(data or _NULL)
-        attributes_of(scope.attributes if scope else None, "scope.attributes")
+        attributes_of(scope.attributes if scope else None)
         return (scope.name if scope else None) or ""
     except (msgspec.ValidationError, RecursionError) as error:
         raise Fault(f"its scope does not fit: {error}") from error

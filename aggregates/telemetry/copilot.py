@@ -11,21 +11,18 @@ import msgspec
 
 from aggregates.records.tools import tool_input
 from aggregates.telemetry.codex import uncached
-from aggregates.telemetry.draft import Draft, Happening, status_in, wait_in
+from aggregates.telemetry.draft import Draft, Happening
 from aggregates.telemetry.otlp import JSON_CHARACTERS_MAX, Attributes, count, identifier, json_object, name, text
 from aggregates.telemetry.otlp import usd_nano as usd
 
-OPERATION = "gen_ai.operation.name"
 REQUESTS = ("chat", "text_completion", "generate_content")
-AGENT = "invoke_agent"
-TOOL = "execute_tool"
 
 _MODELS = ("gen_ai.response.model", "gen_ai.request.model")
 
 
 def operation(attributes: Attributes) -> str | None:
     """What a span is about, by the conventions."""
-    return text(attributes, OPERATION)
+    return text(attributes, "gen_ai.operation.name")
 
 
 def gen_ai(happening: Happening) -> list[Draft]:
@@ -35,41 +32,30 @@ def gen_ai(happening: Happening) -> list[Draft]:
         case "invoke_agent" if happening.root:
             return [*_prompt(happening, always=True), *_answer(happening)]
         case "invoke_agent":
-            return [Draft(happening.record("subagent", source=_agent(happening), duration_ms=_duration(happening)))]
+            agent = name(happening.attributes, "gen_ai.agent.name")
+            return happening.only("subagent", source=agent, duration_ms=happening.span_ms)
         case "execute_tool":
-            return [_tool(happening)]
+            return _tool(happening)
         case "chat" | "text_completion" | "generate_content" if happening.leaf:
             if not happening.root:
-                return [_request(happening)]
-            return [_request(happening), *_prompt(happening, suffix="#prompt"), *_answer(happening)]
+                return _request(happening)
+            return [*_request(happening), *_prompt(happening, suffix="#prompt"), *_answer(happening)]
         case _:
-            return happening.other(model=name(happening.attributes, *_MODELS), duration_ms=_duration(happening))
+            return happening.other(model=name(happening.attributes, *_MODELS), duration_ms=happening.span_ms)
 
 
-def _agent(happening: Happening) -> str | None:
-    return name(happening.attributes, "gen_ai.agent.name")
-
-
-def _duration(happening: Happening) -> int | None:
-    end_us = happening.end_us
-    return None if end_us is None or end_us < happening.at_us else (end_us - happening.at_us + 500) // 1_000
-
-
-def _request(happening: Happening) -> Draft:
+def _request(happening: Happening) -> list[Draft]:
     attributes = happening.attributes
     fields: dict[str, Any] = {
         "model": name(attributes, *_MODELS),
         "request_id": identifier(attributes, "gen_ai.response.id"),
-        "duration_ms": _duration(happening),
+        "duration_ms": happening.span_ms,
     }
     if happening.failed:
         message = happening.message or text(attributes, "error.message", "error.type")
-        status = count(attributes, "http.response.status_code")
-        status = status_in(message or text(attributes, "error.type")) if status is None else status
-        record = happening.record("error", status_code=status, retry_after_ms=wait_in(message), **fields)
-        return Draft(record, text=message)
+        return happening.error(message, count(attributes, "http.response.status_code"), **fields)
     cached = count(attributes, "gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_read_input_tokens")
-    record = happening.record(
+    return happening.only(
         "request",
         input_tokens=uncached(count(attributes, "gen_ai.usage.input_tokens"), cached),
         output_tokens=count(attributes, "gen_ai.usage.output_tokens"),
@@ -80,25 +66,18 @@ def _request(happening: Happening) -> Draft:
         cost_usd_nano=usd(attributes, "github.copilot.cost"),
         **fields,
     )
-    return Draft(record)
 
 
-def _tool(happening: Happening) -> Draft:
+def _tool(happening: Happening) -> list[Draft]:
     attributes = happening.attributes
     tool = name(attributes, "gen_ai.tool.name") or ""
-    known = tool_input(tool, json_object(attributes.get("gen_ai.tool.call.arguments")))
-    ok = not (happening.failed or text(attributes, "error.type"))
-    added, removed = known.lines if ok else (None, None)
-    record = happening.record(
-        "tool",
-        tool=tool or None,
+    return happening.tool(
+        tool,
+        not (happening.failed or text(attributes, "error.type")),
+        tool_input(tool, json_object(attributes.get("gen_ai.tool.call.arguments"))),
         call_id=identifier(attributes, "gen_ai.tool.call.id", "gen_ai.tool.call_id"),
-        ok=None if ok and known.background else ok,
-        duration_ms=_duration(happening),
-        lines_added=added,
-        lines_removed=removed,
+        duration_ms=happening.span_ms,
     )
-    return Draft(record, path=known.path, command=known.command, input_key=known.key)
 
 
 def _prompt(happening: Happening, *, suffix: str = "", always: bool = False) -> list[Draft]:

@@ -6,7 +6,10 @@ from typing import Any
 import msgspec
 
 from aggregates.records.record import Record, RecordKind
-from aggregates.telemetry.otlp import Attributes, name
+from aggregates.records.tools import NOT_OBSERVED, Changed, ToolInput
+from aggregates.telemetry.otlp import Attributes, name, text
+
+REDACTED = ("<REDACTED>", "[REDACTED]")
 
 
 class Draft(msgspec.Struct, frozen=True):
@@ -56,10 +59,57 @@ class Happening(msgspec.Struct):
             **fields,
         )
 
+    def only(self, kind: RecordKind, **fields: Any) -> list[Draft]:
+        """One record without texts."""
+        return [Draft(self.record(kind, **fields))]
+
+    def prompt(self, *keys: str) -> list[Draft]:
+        """A prompt; its text is the first of these attributes, unless the agent blacked it out."""
+        return [Draft(self.record("prompt"), text=said(self.attributes, *keys))]
+
+    def tool(
+        self, tool: str, ok: bool | None, known: ToolInput, *, lines: Changed | None = None, **fields: Any
+    ) -> list[Draft]:
+        """A finished call: in the background its end is not known, and only one that went well changed lines."""
+        added, removed = (lines or known.lines) if ok else NOT_OBSERVED
+        record = self.record(
+            "tool",
+            tool=tool or None,
+            ok=None if ok and known.background else ok,
+            lines_added=added,
+            lines_removed=removed,
+            **fields,
+        )
+        return [Draft(record, path=known.path, command=known.command, input_key=known.key)]
+
+    def error(self, message: str | None, status: int | None, **fields: Any) -> list[Draft]:
+        """A failed request; the status is looked for in the message where it is not told."""
+        status = status_in(message) if status is None else status
+        return [
+            Draft(self.record("error", status_code=status, retry_after_ms=wait_in(message), **fields), text=message)
+        ]
+
+    def rejection(self, *, interrupts: bool, **fields: Any) -> list[Draft]:
+        """The user refused a call, and may have stopped the agent with it."""
+        drafts = self.only("rejection", **fields)
+        return [*drafts, *self.only("interruption", suffix="#interruption")] if interrupts else drafts
+
     def other(self, **fields: Any) -> list[Draft]:
         """Kept and shown, and of no meaning for scores."""
         fields.setdefault("model", name(self.attributes, "model"))
-        return [Draft(self.record("other", **fields))]
+        return self.only("other", **fields)
+
+    @property
+    def span_ms(self) -> int | None:
+        """How long a span took."""
+        end_us = self.end_us
+        return None if end_us is None or end_us < self.at_us else (end_us - self.at_us + 500) // 1_000
+
+
+def said(attributes: Attributes, *keys: str) -> str | None:
+    """A text that the agent did not black out."""
+    found = text(attributes, *keys)
+    return None if found in REDACTED else found
 
 
 # What the text of a failed request tells beside its message: the status, and how long to wait.

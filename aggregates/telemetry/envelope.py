@@ -1,16 +1,16 @@
-"""Cutting an export into single records, all at once: the quick way, for bodies small enough to hold up nobody.
+"""Cutting an export into single records.
 
 An export is a tree: resources hold scopes, scopes hold records (or metrics, which hold points). A section is what lies
 under one innermost branch; the members beside the branch, on every level, are its heads.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 import msgspec
 
 from aggregates.redaction.redaction import Redacted, redact_among
+from aggregates.telemetry.source_ids import repaired
 
 T = TypeVar("T")
 
@@ -40,13 +40,13 @@ LEVELS: dict[Signal, Levels] = {
 _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
-_LIST = msgspec.json.Decoder(list[msgspec.Raw])
+_OBJECTS = msgspec.json.Decoder(list[dict[str, msgspec.Raw] | None])
 
 
-_NULL = b"null"
+_ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
 
 
-_ABSENT = msgspec.Raw()
+_NULL = msgspec.Raw(b"null")
 
 
 class NoOtlp(Exception):
@@ -62,71 +62,21 @@ class Section(NamedTuple):
     """From the outermost object under the top to the innermost."""
     branch: str
     """The name of the member by which the innermost but one level was gone into: for points the container's."""
-    items: Sequence[bytes]
-
-
-class HalfCharacter(Exception):
-    """Some text holds half of a character, which this splitter cannot read; `walking` can."""
+    items: list[msgspec.Raw]
 
 
 def split(data: bytes, signal: Signal) -> list[Section]:
-    """The sections of an export in their order. Raises `NoOtlp`, or `HalfCharacter`."""
+    """The sections of an export in their order. Raises `NoOtlp`."""
     try:
         data.decode()
-        if signal in _PLAIN and (sections := _plain(data, signal)) is not None:
-            return sections
-        members = _OBJECT.decode(data)
+        members = _OBJECT.decode(repaired(data))
     except RecursionError as error:
         raise NoOtlp("the request body is nested too deeply") from error
     except msgspec.ValidationError as error:
         raise NoOtlp("the request body must be a JSON object") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        if b"\\ud" in data.lower():
-            raise HalfCharacter from error
         raise NoOtlp(f"the request body is not JSON in UTF-8: {error}") from error
     return list(_descend(members, LEVELS[signal], "", (), ""))
-
-
-def _plain_decoder(levels: Levels) -> msgspec.json.Decoder[Any]:
-    """Reads such an export in one pass. `items` on each level is the list that is gone into."""
-    (top,), (middle,), (inner,) = levels
-    raws = ("schemaUrl", msgspec.Raw, _ABSENT)
-    known: Any = partial(msgspec.defstruct, forbid_unknown_fields=True)
-    scope = known("Scope", [("scope", msgspec.Raw, _ABSENT), raws, _items(msgspec.Raw)], rename={"items": inner})
-    resource = known("Resource", [("resource", msgspec.Raw, _ABSENT), raws, _items(scope)], rename={"items": middle})
-    return msgspec.json.Decoder(known("Export", [_items(resource)], rename={"items": top}))
-
-
-def _items(kind: Any) -> tuple[str, Any, Any]:
-    return "items", list[kind], msgspec.field(default_factory=list)
-
-
-_PLAIN: dict[Signal, msgspec.json.Decoder[Any]] = {
-    signal: _plain_decoder(LEVELS[signal]) for signal in ("logs", "traces")
-}
-"""Metrics have more levels, and few of them come at a time."""
-
-
-def _plain(data: bytes, signal: Signal) -> list[Section] | None:
-    """The sections of an export without members that the protocol does not know; None for any other."""
-    try:
-        export = _PLAIN[signal].decode(data)
-    except msgspec.ValidationError:
-        return None
-    (outer,), (middle,), (inner,) = LEVELS[signal]
-    sections = []
-    for at, resource in enumerate(export.items):
-        head = _head(resource=resource.resource, schemaUrl=resource.schemaUrl)
-        for below, scope in enumerate(resource.items):
-            if scope.items:
-                heads = (head, _head(scope=scope.scope, schemaUrl=scope.schemaUrl))
-                place = f"{outer}[{at}].{middle}[{below}].{inner}"
-                sections.append(Section(place, heads, "", [bytes(item) for item in scope.items]))
-    return sections
-
-
-def _head(**members: msgspec.Raw) -> Head:
-    return {name: bytes(value) for name, value in members.items() if value != _ABSENT}
 
 
 def _descend(
@@ -137,25 +87,20 @@ def _descend(
         heads = (*heads, {name: bytes(value) for name, value in members.items() if name not in names})
     for name in names:
         value = members.get(name)
-        if value is None or bytes(value) == _NULL:
+        if value is None or value == _NULL:
             continue
         place = f"{at}.{name}" if at else name
         if not deeper:
-            items = _decoded(_LIST, value, place, "a list")
+            items = _decoded(_ITEMS, value, place, "a list")
             if items:
-                yield Section(place, heads, branch, [bytes(item) for item in items])
+                yield Section(place, heads, branch, items)
         elif names is CONTAINERS:
             yield from _descend(_decoded(_OBJECT, value, place, "an object"), deeper, place, heads, name)
         else:
-            yield from _each(_decoded(_LIST, value, place, "a list"), deeper, place, heads)
-
-
-def _each(values: list[msgspec.Raw], levels: Levels, at: str, heads: tuple[Head, ...]) -> Iterator[Section]:
-    for index, value in enumerate(values):
-        if bytes(value) == _NULL:
-            continue
-        place = f"{at}[{index}]"
-        yield from _descend(_decoded(_OBJECT, value, place, "an object"), levels, place, heads, "")
+            objects = _decoded(_OBJECTS, value, place, "a list of objects")
+            for index, each in enumerate(objects):
+                if each is not None:
+                    yield from _descend(each, deeper, f"{place}[{index}]", heads, "")
 
 
 def _decoded(decoder: msgspec.json.Decoder[T], value: msgspec.Raw, place: str, expected: str) -> T:

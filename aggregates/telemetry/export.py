@@ -1,6 +1,9 @@
 """An export, cut into records, becomes commands; what single records cannot be used for is counted, not raised."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from functools import partial
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -14,22 +17,17 @@ from aggregates.telemetry.draft import Draft, Happening
 from aggregates.telemetry.envelope import RawRedactor, Section, Signal
 from aggregates.telemetry.otlp import (
     LOG_RECORD,
-    NAME_CHARACTERS_MAX,
     NANOS_PER_US,
     SPAN,
-    AnyValue,
     Attributes,
     LogRecord,
     Plain,
     Span,
     attributes_of,
-    check_log,
-    check_span,
-    fixed64,
+    check_depth,
+    cut_name,
     plain,
-    span_id,
     text,
-    trace_id,
 )
 from aggregates.telemetry.points import made_point, read_point
 from aggregates.telemetry.source_ids import Fault, canonical
@@ -40,10 +38,6 @@ from aggregates.times import parse_instant
 
 STEPS_MAX = 64
 """How far up a span's parents are followed."""
-
-
-SPANS_MAX = 200_000
-"""Spans whose kin is remembered; an export with more of them is read without it from there on."""
 
 
 class Kin(msgspec.Struct, frozen=True):
@@ -69,7 +63,7 @@ class Families:
 
     def add(self, span: Kin) -> None:
         """Remember a span."""
-        if span.span_id is not None and len(self._spans) < SPANS_MAX:
+        if span.span_id is not None:
             self._spans[span.trace_id, span.span_id] = span
         if span.trace_id is not None and span.session is not None:
             self._sessions.setdefault(span.trace_id, set()).add(span.session)
@@ -91,6 +85,9 @@ class Families:
             each = None if each.parent_id is None else self._spans.get((each.trace_id, each.parent_id))
         known = self._sessions.get(span.trace_id or "", set())
         return next(iter(known)) if len(known) == 1 else None
+
+
+T = TypeVar("T")
 
 
 RECORD_BYTES_MAX = 3 * 1024 * 1024
@@ -131,6 +128,18 @@ class Faults:
 _HINT = "; in OTLP JSON enums are integers, 64-bit integers numbers or decimal strings, and names lowerCamelCase"
 
 
+class _Raw(NamedTuple):
+    """A record in its canonical form."""
+
+    context: Context
+    place: str
+    data: bytes
+
+
+_UNUSABLE = (Fault, msgspec.ValidationError, RecursionError)
+"""What is wrong with a single record."""
+
+
 class Export:
     """One export on its way to commands."""
 
@@ -140,18 +149,22 @@ class Export:
         self._means = means
         self._contexts = Contexts(signal, RawRedactor(redaction=means.redaction))
 
-    def commands(self, sections: Iterable[Section]) -> Iterator[Made]:
-        """The commands, in an order that is the same every time; `faults` is complete after the last one."""
-        match self.signal:
-            case "logs":
-                yield from self._logs(sections)
-            case "traces":
-                yield from self._traces(list(sections))
-            case "metrics":
-                yield from self._metrics(sections)
+    def commands(self, sections: Iterable[Section]) -> list[Made]:
+        """The commands, in an order that is the same every time; what cannot be used is counted in `faults`."""
+        records = list(self._records(sections))
+        means = self._means
+        if self.signal == "metrics":
+            points = self._parts(records, self._point)
+            return [metrics_command(part, means.scope, redaction=means.redaction) for part in points]
+        reader = self._log if self.signal == "logs" else partial(self._span, _families(records))
+        drafts = self._parts(records, reader)
+        return [
+            records_command(part, means.scope, self.signal, means.digester, redaction=means.redaction)
+            for part in drafts
+        ]
 
-    def _records(self, sections: Iterable[Section]) -> Iterator[tuple[Context, str, bytes]]:
-        """Every record that can be read as JSON, in its canonical form, with its context and place."""
+    def _records(self, sections: Iterable[Section]) -> Iterator[_Raw]:
+        """Every record in its canonical form, with its context and place."""
         for section in sections:
             try:
                 context = self._contexts.of(section)
@@ -161,85 +174,52 @@ class Export:
             for index, data in enumerate(section.items):
                 place = f"{section.place}[{index}]"
                 try:
-                    yield context, place, _bounded(data)
+                    yield _Raw(context, place, _bounded(bytes(data)))
                 except Fault as fault:
                     self.faults.add(place, fault)
 
-    # --- logs -------------------------------------------------------------------------------------------------
-
-    def _logs(self, sections: Iterable[Section]) -> Iterator[Made]:
-        batches: Batches[Draft] = Batches()
-        for context, place, data in self._records(sections):
+    def _parts(self, records: Iterable[_Raw], reader: Callable[[Batches[T], _Raw], None]) -> list[Part[T]]:
+        batches: Batches[T] = Batches()
+        for record in records:
             try:
-                self._log(batches, context, data)
-            except (Fault, msgspec.ValidationError, RecursionError) as error:
-                self.faults.add(place, error)
-            yield from self._drafted(batches.full())
-        yield from self._drafted(batches.rest())
+                reader(batches, record)
+            except _UNUSABLE as error:
+                self.faults.add(record.place, error)
+        return batches.parts()
 
-    def _log(self, batches: Batches[Draft], context: Context, data: bytes) -> None:
-        record = LOG_RECORD.decode(data)
-        check_log(record)
+    def _log(self, batches: Batches[Draft], raw: _Raw) -> None:
+        context = raw.context
+        record = LOG_RECORD.decode(raw.data)
         attributes = attributes_of(record.attributes)
-        body = _body(record.body)
+        body = plain(record.body)
         name = _event_name(record, attributes, body)
         agent = agent_of_log(context, name, body if isinstance(body, str) else None)
-        part = batches.room(session_of(agent, attributes, context.resource), agent, context, len(data))
+        part = batches.room(session_of(agent, attributes, context.resource), agent, context, len(raw.data))
         happening = Happening(
-            record_id=context.ids.of(data),
+            record_id=context.ids.of(raw.data),
             origin=part.origins,
             at_us=_time_of(record, attributes) or self._means.received_us,
             name=name,
             attributes=attributes,
-            trace_id=trace_id(record.trace_id),
+            trace_id=_id(record.trace_id),
         )
-        part.values.extend(log_drafts(agent, happening))
-        part.raws.append((context, data))
+        part.add(context, raw.data, log_drafts(agent, happening))
 
-    def _drafted(self, parts: Iterable[Part[Draft]]) -> Iterator[Made]:
-        means = self._means
-        for part in parts:
-            yield records_command(part, means.scope, self.signal, means.digester, redaction=means.redaction)
-
-    # --- spans ------------------------------------------------------------------------------------------------
-
-    def _traces(self, sections: Sequence[Section]) -> Iterator[Made]:
-        families = self._families(sections)
-        batches: Batches[Draft] = Batches()
-        for context, place, data in self._records(sections):
-            try:
-                self._span(batches, families, context, data)
-            except (Fault, msgspec.ValidationError, RecursionError) as error:
-                self.faults.add(place, error)
-            yield from self._drafted(batches.full())
-        yield from self._drafted(batches.rest())
-
-    def _families(self, sections: Iterable[Section]) -> Families:
-        """What the spans of the export are to each other; those that cannot be used are nobody's kin."""
-        unheard = Export(self.signal, self._means)
-        families = Families()
-        for context, _, data in unheard._records(sections):
-            try:
-                span = SPAN.decode(data)
-                families.add(_kin(span, attributes_of(span.attributes), context))
-            except (Fault, msgspec.ValidationError, RecursionError):
-                continue
-        return families
-
-    def _span(self, batches: Batches[Draft], families: Families, context: Context, data: bytes) -> None:
-        span = SPAN.decode(data)
-        check_span(span)
+    def _span(self, families: Families, batches: Batches[Draft], raw: _Raw) -> None:
+        context = raw.context
+        span = SPAN.decode(raw.data)
+        check_depth(span)
         attributes = attributes_of(span.attributes)
         agent = agent_of_span(context, attributes)
         kin = _kin(span, attributes, context)
-        part = batches.room(families.session_of(kin), agent, context, len(data))
-        start_us = fixed64(span.start_time_unix_nano, "startTimeUnixNano") // NANOS_PER_US
-        end_us = fixed64(span.end_time_unix_nano, "endTimeUnixNano") // NANOS_PER_US
+        part = batches.room(families.session_of(kin), agent, context, len(raw.data))
+        start_us = (span.start_time_unix_nano or 0) // NANOS_PER_US
+        end_us = (span.end_time_unix_nano or 0) // NANOS_PER_US
         happening = Happening(
-            record_id=context.ids.of(data),
+            record_id=context.ids.of(raw.data),
             origin=part.origins,
             at_us=start_us or end_us or self._means.received_us,
-            name=(span.name or "")[:NAME_CHARACTERS_MAX].replace("\0", "") or None,
+            name=cut_name(span.name or ""),
             attributes=attributes,
             trace_id=kin.trace_id,
             end_us=end_us or None,
@@ -248,47 +228,33 @@ class Export:
             leaf=families.is_leaf(kin),
             message=span.status.message if span.status is not None else None,
         )
-        part.values.extend(span_drafts(agent, happening))
-        part.raws.append((context, data))
+        part.add(context, raw.data, span_drafts(agent, happening))
 
-    # --- metrics ----------------------------------------------------------------------------------------------
-
-    def _metrics(self, sections: Iterable[Section]) -> Iterator[Made]:
-        batches: Batches[Point] = Batches()
-        for context, place, data in self._records(sections):
-            try:
-                self._point(batches, context, data)
-            except (Fault, msgspec.ValidationError, RecursionError) as error:
-                self.faults.add(place, error)
-            yield from self._pointed(batches.full())
-        yield from self._pointed(batches.rest())
-
-    def _point(self, batches: Batches[Point], context: Context, data: bytes) -> None:
+    def _point(self, batches: Batches[Point], raw: _Raw) -> None:
+        context = raw.context
         metric = context.metric
         assert metric is not None, "a point stands in a metric"
-        read = read_point(data, metric)
+        read = read_point(raw.data, metric)
         agent = agent_of_log(context, metric.name)
-        part = batches.room(session_of(agent, read.attributes, context.resource), agent, context, len(data))
-        point = made_point(read, context, context.ids.of(data), part.origins, self._means.received_us)
-        part.values.append(point)
-        part.raws.append((context, data))
+        part = batches.room(session_of(agent, read.attributes, context.resource), agent, context, len(raw.data))
+        point = made_point(read, context, metric, context.ids.of(raw.data), part.origins, self._means.received_us)
+        part.add(context, raw.data, [point])
 
-    def _pointed(self, parts: Iterable[Part[Point]]) -> Iterator[Made]:
-        for part in parts:
-            yield metrics_command(part, self._means.scope, redaction=self._means.redaction)
+
+def _families(records: Iterable[_Raw]) -> Families:
+    """What the spans of the export are to each other; those that cannot be used are nobody's kin."""
+    families = Families()
+    for record in records:
+        with suppress(*_UNUSABLE):
+            span = SPAN.decode(record.data)
+            families.add(_kin(span, attributes_of(span.attributes), record.context))
+    return families
 
 
 def _bounded(data: bytes) -> bytes:
     if len(data) > RECORD_BYTES_MAX:
         raise Fault(f"it has {len(data)} bytes, and a single record may have {RECORD_BYTES_MAX}; send shorter texts")
     return canonical(data)
-
-
-def _body(value: AnyValue | None) -> Plain:
-    try:
-        return plain(value)
-    except Fault as fault:
-        raise Fault(f"body.{fault}") from fault
 
 
 def _event_name(record: LogRecord, attributes: Attributes, body: Plain) -> str | None:
@@ -298,13 +264,12 @@ def _event_name(record: LogRecord, attributes: Attributes, body: Plain) -> str |
         name = body
     if name is None and record.event_name and not record.event_name.startswith(_SOURCE_POSITION):
         name = record.event_name
-    return None if name is None else name[:NAME_CHARACTERS_MAX].replace("\0", "") or None
+    return cut_name(name)
 
 
 def _time_of(record: LogRecord, attributes: Attributes) -> int | None:
     """When it happened, else when it was observed, else what the event itself says."""
-    nanos = fixed64(record.time_unix_nano, "timeUnixNano")
-    nanos = nanos or fixed64(record.observed_time_unix_nano, "observedTimeUnixNano")
+    nanos = record.time_unix_nano or record.observed_time_unix_nano
     if nanos:
         return nanos // NANOS_PER_US
     said = text(attributes, "event.timestamp")
@@ -314,12 +279,17 @@ def _time_of(record: LogRecord, attributes: Attributes) -> int | None:
         return None
 
 
+def _id(value: str | None) -> str | None:
+    """As a plain text, which the log takes; None where it is empty."""
+    return str(value) if value else None
+
+
 def _kin(span: Span, attributes: Attributes, context: Context) -> Kin:
     agent = agent_of_span(context, attributes)
     return Kin(
-        trace_id=trace_id(span.trace_id),
-        span_id=span_id(span.span_id, "spanId"),
-        parent_id=span_id(span.parent_span_id, "parentSpanId"),
+        trace_id=_id(span.trace_id),
+        span_id=_id(span.span_id),
+        parent_id=_id(span.parent_span_id),
         session=session_of(agent, attributes, context.resource),
         operation=operation(attributes) if agent == "copilot" else None,
     )

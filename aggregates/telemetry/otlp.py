@@ -4,7 +4,6 @@ Unknown members are ignored, null is absent, 64-bit integers come as numbers or 
 only, ids as hexadecimal digits of any case.
 """
 
-import math
 import re
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -20,46 +19,92 @@ DEPTH_MAX = 64
 """Nesting of attribute values; agents send two levels."""
 
 
-_INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
-
-
-_UINT64_MAX = 2**64 - 1
-
-
-_UINT64_DIGITS = 20
-"""Numbers of fewer digits are in range."""
-
-
-_UINT32_MAX = 2**32 - 1
-
-
 _DECIMAL = re.compile(r"-?[0-9]{1,20}")
 
 
-_DOUBLE = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,4})?")
-
-
-_NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+_DOUBLE = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,4})?|NaN|-?Infinity")
 
 
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]*={0,2}")
 
 
-_TRACE_ID = re.compile(r"[0-9a-fA-F]{32}")
-
-
-_SPAN_ID = re.compile(r"[0-9a-fA-F]{16}")
-
-
-Integer = int | str | None
-"""A 64-bit integer on the wire."""
-
-
-Double = float | str | None
-
-
 Plain = str | bool | int | float | list[Any] | dict[str, Any] | None
 """An attribute's value without its wrapping."""
+
+
+class Fixed64(int):
+    """An unsigned 64-bit integer."""
+
+
+class Int64(int):
+    """A signed 64-bit integer."""
+
+
+class UInt32(int):
+    """An unsigned 32-bit integer."""
+
+
+class Double(float):
+    """A number, not-a-numbers and infinities included."""
+
+
+class TraceId(str):
+    """32 hexadecimal digits in lower case, or none."""
+
+
+class SpanId(str):
+    """16 hexadecimal digits in lower case, or none."""
+
+
+class Bytes(str):
+    """Base64."""
+
+
+_BOUNDS: dict[type, tuple[int, int]] = {
+    Fixed64: (0, 2**64 - 1),
+    Int64: (-(2**63), 2**63 - 1),
+    UInt32: (0, 2**32 - 1),
+}
+
+
+_IDS: dict[type, re.Pattern[str]] = {
+    TraceId: re.compile(r"(?:[0-9a-fA-F]{32})?"),
+    SpanId: re.compile(r"(?:[0-9a-fA-F]{16})?"),
+}
+
+
+def typed(kind: type, value: Any) -> Any:
+    """A member of one of these types. Raises `ValueError`, to which msgspec adds the place."""
+    if kind in _BOUNDS:
+        return kind(_integer(value, *_BOUNDS[kind]))
+    if kind is Double:
+        return Double(_number(value))
+    if kind is Bytes:
+        if not isinstance(value, str) or _BASE64.fullmatch(value) is None:
+            raise ValueError("it must be base64")
+        return Bytes(value)
+    if not isinstance(value, str) or _IDS[kind].fullmatch(value) is None:
+        digits = 32 if kind is TraceId else 16
+        raise ValueError(f"it must be {digits} hexadecimal digits, as OTLP's JSON mapping has it, and not base64")
+    return kind(value.lower())
+
+
+def _integer(value: object, low: int, high: int) -> int:
+    if isinstance(value, str) and _DECIMAL.fullmatch(value) is not None:
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ValueError("it must be an integer, as a number or a decimal string")
+    if not low <= value <= high:
+        raise ValueError(f"it must be an integer from {low} to {high}")
+    return value
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ValueError("it must be a number")
+    if isinstance(value, str) and _DOUBLE.fullmatch(value) is None:
+        raise ValueError('it must be a number, or one of the strings "NaN", "Infinity" and "-Infinity"')
+    return float(value)
 
 
 class _Wire(msgspec.Struct, rename="camel", gc=False):
@@ -71,11 +116,11 @@ class AnyValue(_Wire, rename="camel", gc=False):
 
     string_value: str | None = None
     bool_value: bool | None = None
-    int_value: Integer = None
-    double_value: Double = None
+    int_value: Int64 | None = None
+    double_value: Double | None = None
     array_value: "ArrayValue | None" = None
     kvlist_value: "KeyValueList | None" = None
-    bytes_value: str | None = None
+    bytes_value: Bytes | None = None
 
 
 class ArrayValue(_Wire, rename="camel", gc=False):
@@ -113,16 +158,16 @@ class InstrumentationScope(_Wire, rename="camel", gc=False):
 class LogRecord(_Wire, rename="camel", gc=False):
     """One log record."""
 
-    time_unix_nano: Integer = None
-    observed_time_unix_nano: Integer = None
+    time_unix_nano: Fixed64 | None = None
+    observed_time_unix_nano: Fixed64 | None = None
     severity_number: int | None = None
     severity_text: str | None = None
     body: AnyValue | None = None
     attributes: list[KeyValue] | None = None
-    dropped_attributes_count: Integer = None
-    flags: Integer = None
-    trace_id: str | None = None
-    span_id: str | None = None
+    dropped_attributes_count: UInt32 | None = None
+    flags: UInt32 | None = None
+    trace_id: TraceId | None = None
+    span_id: SpanId | None = None
     event_name: str | None = None
 
 
@@ -136,7 +181,7 @@ class Status(_Wire, rename="camel", gc=False):
 class SpanEvent(_Wire, rename="camel", gc=False):
     """Something that happened during a span."""
 
-    time_unix_nano: Integer = None
+    time_unix_nano: Fixed64 | None = None
     name: str | None = None
     attributes: list[KeyValue] | None = None
 
@@ -144,142 +189,53 @@ class SpanEvent(_Wire, rename="camel", gc=False):
 class SpanLink(_Wire, rename="camel", gc=False):
     """A span that a span belongs with."""
 
-    trace_id: str | None = None
-    span_id: str | None = None
+    trace_id: TraceId | None = None
+    span_id: SpanId | None = None
     attributes: list[KeyValue] | None = None
 
 
 class Span(_Wire, rename="camel", gc=False):
     """One span."""
 
-    trace_id: str | None = None
-    span_id: str | None = None
-    parent_span_id: str | None = None
-    flags: Integer = None
+    trace_id: TraceId | None = None
+    span_id: SpanId | None = None
+    parent_span_id: SpanId | None = None
+    flags: UInt32 | None = None
     name: str | None = None
     kind: int | None = None
-    start_time_unix_nano: Integer = None
-    end_time_unix_nano: Integer = None
+    start_time_unix_nano: Fixed64 | None = None
+    end_time_unix_nano: Fixed64 | None = None
     attributes: list[KeyValue] | None = None
     events: list[SpanEvent] | None = None
     links: list[SpanLink] | None = None
     status: Status | None = None
 
 
-LOG_RECORD = msgspec.json.Decoder(LogRecord)
+LOG_RECORD = msgspec.json.Decoder(LogRecord, dec_hook=typed)
 
 
-SPAN = msgspec.json.Decoder(Span)
+SPAN = msgspec.json.Decoder(Span, dec_hook=typed)
 
 
-RESOURCE = msgspec.json.Decoder(Resource | None)
+RESOURCE = msgspec.json.Decoder(Resource | None, dec_hook=typed)
 
 
-SCOPE = msgspec.json.Decoder(InstrumentationScope | None)
+SCOPE = msgspec.json.Decoder(InstrumentationScope | None, dec_hook=typed)
 
 
-def check_log(record: LogRecord) -> None:
-    """Raises `Fault` where a member has the right JSON type and still cannot be what OTLP says it is.
-
-    Its time and trace are checked where they are read.
-    """
-    fixed64(record.observed_time_unix_nano, "observedTimeUnixNano")
-    uint32(record.dropped_attributes_count, "droppedAttributesCount")
-    uint32(record.flags, "flags")
-    span_id(record.span_id, "spanId")
+def check_depth(span: Span) -> None:
+    """Raises `Fault` where a value of one of its events is nested too deeply; nothing else of them is read."""
+    for event in span.events or ():
+        attributes_of(event.attributes)
 
 
-def check_span(span: Span) -> None:
-    """The same for a span."""
-    fixed64(span.start_time_unix_nano, "startTimeUnixNano")
-    fixed64(span.end_time_unix_nano, "endTimeUnixNano")
-    uint32(span.flags, "flags")
-    trace_id(span.trace_id)
-    span_id(span.span_id, "spanId")
-    span_id(span.parent_span_id, "parentSpanId")
-    for index, event in enumerate(span.events or ()):
-        fixed64(event.time_unix_nano, f"events[{index}].timeUnixNano")
-        attributes_of(event.attributes, f"events[{index}].attributes")
-    for index, link in enumerate(span.links or ()):
-        trace_id(link.trace_id, f"links[{index}].traceId")
-        span_id(link.span_id, f"links[{index}].spanId")
-
-
-def fixed64(value: Integer, place: str) -> int:
-    """An unsigned 64-bit integer; 0 where it is absent."""
-    if isinstance(value, str) and len(value) < _UINT64_DIGITS and value.isascii() and value.isdigit():
-        return int(value)
-    return 0 if value is None else _integer(value, 0, _UINT64_MAX, place)
-
-
-def int64(value: Integer, place: str) -> int:
-    """A signed 64-bit integer; 0 where it is absent."""
-    return 0 if value is None else _integer(value, _INT64_MIN, _INT64_MAX, place)
-
-
-def uint32(value: Integer, place: str) -> int:
-    """An unsigned 32-bit integer; 0 where it is absent."""
-    return 0 if value is None else _integer(value, 0, _UINT32_MAX, place)
-
-
-def _integer(value: int | str, low: int, high: int, place: str) -> int:
-    if isinstance(value, str):
-        if _DECIMAL.fullmatch(value) is None:
-            raise Fault(f"{place} must be an integer, as a number or a decimal string")
-        value = int(value)
-    if not low <= value <= high:
-        raise Fault(f"{place} must be an integer from {low} to {high}")
-    return value
-
-
-def double(value: Double, place: str) -> float | None:
-    """A number, not-a-numbers and infinities included; None where it is absent."""
-    if not isinstance(value, str):
-        return value
-    if value in _NOT_FINITE:
-        return _NOT_FINITE[value]
-    if _DOUBLE.fullmatch(value) is None:
-        raise Fault(f'{place} must be a number, or one of the strings "NaN", "Infinity" and "-Infinity"')
-    return float(value)
-
-
-def trace_id(value: str | None, place: str = "traceId") -> str | None:
-    """32 hexadecimal digits in lower case; None where it is absent or empty."""
-    if not value:
-        return None
-    if _TRACE_ID.fullmatch(value) is None:
-        raise Fault(f"{place} must be 32 hexadecimal digits, as OTLP's JSON mapping has it, and not base64")
-    return value.lower()
-
-
-def span_id(value: str | None, place: str) -> str | None:
-    """16 hexadecimal digits in lower case; None where it is absent or empty."""
-    if not value:
-        return None
-    if _SPAN_ID.fullmatch(value) is None:
-        raise Fault(f"{place} must be 16 hexadecimal digits, as OTLP's JSON mapping has it, and not base64")
-    return value.lower()
-
-
-def attributes_of(pairs: list[KeyValue] | None, place: str = "attributes") -> dict[str, Plain]:
-    """The attributes by their keys; of a key that comes twice the later value counts."""
-    found: dict[str, Plain] = {}
-    index = 0
-    try:
-        for index, pair in enumerate(pairs or ()):  # noqa: B007 - names the place of a fault
-            value = pair.value
-            if value is None:
-                found[pair.key or ""] = None
-            else:
-                text = value.string_value
-                found[pair.key or ""] = plain(value) if text is None else text
-    except Fault as fault:
-        raise Fault(f"{place}[{index}].value.{fault}") from fault
-    return found
+def attributes_of(pairs: list[KeyValue] | None) -> dict[str, Plain]:
+    """The attributes by their keys; of a key that comes twice the later value counts. Raises `Fault`."""
+    return {pair.key or "": plain(pair.value) for pair in pairs or ()}
 
 
 def plain(value: AnyValue | None, depth: int = 0) -> Plain:
-    """The value itself. Bytes mean nothing here and become None, once they are seen to be base64."""
+    """The value itself. Bytes mean nothing here and become None. Raises `Fault`."""
     if value is None:
         return None
     if value.string_value is not None:
@@ -287,11 +243,9 @@ def plain(value: AnyValue | None, depth: int = 0) -> Plain:
     if value.bool_value is not None:
         return value.bool_value
     if value.int_value is not None:
-        return int64(value.int_value, "intValue")
+        return int(value.int_value)
     if value.double_value is not None:
-        return double(value.double_value, "doubleValue")
-    if value.bytes_value is not None and _BASE64.fullmatch(value.bytes_value) is None:
-        raise Fault("bytesValue must be base64")
+        return float(value.double_value)
     if depth >= DEPTH_MAX:
         raise Fault(f"arrayValue or kvlistValue is nested deeper than {DEPTH_MAX} levels")
     if value.array_value is not None:
@@ -329,6 +283,9 @@ USD_MAX = 1_000_000
 """Of one request."""
 
 
+_OBJECT = msgspec.json.Decoder(dict[str, Any])
+
+
 _NUMBER = re.compile(r"-?[0-9]{1,20}(?:\.[0-9]{1,20})?")
 
 
@@ -343,7 +300,11 @@ def text(attributes: Attributes, *keys: str) -> str | None:
 
 def name(attributes: Attributes, *keys: str) -> str | None:
     """A text without NUL, cut to the length of a name."""
-    value = text(attributes, *keys)
+    return cut_name(text(attributes, *keys))
+
+
+def cut_name(value: str | None) -> str | None:
+    """The same for a text at hand."""
     return None if value is None else value[:NAME_CHARACTERS_MAX].replace("\0", "") or None
 
 
@@ -394,15 +355,6 @@ def json_object(value: Plain) -> dict[str, Any]:
     if not isinstance(value, str) or value.lstrip()[:1] != "{" or len(value) > JSON_CHARACTERS_MAX:
         return value if isinstance(value, dict) else {}
     try:
-        found = _read(value)
+        return _OBJECT.decode(repaired(value.encode()))
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _read(value: str) -> object:
-    try:
-        return msgspec.json.decode(value)
-    except msgspec.DecodeError:
-        # Half a character within the text's own JSON.
-        return msgspec.json.decode(repaired(value.encode()))

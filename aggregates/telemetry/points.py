@@ -17,17 +17,15 @@ from aggregates.telemetry.otlp import (
     NANOS_PER_US,
     Attributes,
     Double,
-    Integer,
+    Fixed64,
+    Int64,
     KeyValue,
+    UInt32,
     attributes_of,
-    double,
-    fixed64,
-    int64,
     name,
     text,
-    uint32,
+    typed,
 )
-from aggregates.telemetry.source_ids import Fault
 
 _NO_RECORDED_VALUE = 1
 _KINDS: dict[str, PointKind] = {
@@ -44,16 +42,10 @@ class _Point(msgspec.Struct, rename="camel"):
     """What points of all kinds have."""
 
     attributes: list[KeyValue] | None = None
-    start_time_unix_nano: Integer = None
-    time_unix_nano: Integer = None
-    flags: Integer = None
+    start_time_unix_nano: Fixed64 | None = None
+    time_unix_nano: Fixed64 | None = None
+    flags: UInt32 | None = None
     exemplars: list[msgspec.Raw] | None = None
-
-    def check(self) -> None:
-        """Raises `Fault` where a number cannot be what OTLP says it is."""
-        fixed64(self.start_time_unix_nano, "startTimeUnixNano")
-        fixed64(self.time_unix_nano, "timeUnixNano")
-        uint32(self.flags, "flags")
 
     def number(self) -> float | None:
         """The one value of the point; None of a distribution."""
@@ -61,88 +53,54 @@ class _Point(msgspec.Struct, rename="camel"):
 
 
 class _Number(_Point, rename="camel"):
-    as_double: Double = None
-    as_int: Integer = None
+    as_double: Double | None = None
+    as_int: Int64 | None = None
 
     def number(self) -> float | None:
-        if self.as_int is not None:
-            return float(int64(self.as_int, "asInt"))
-        return double(self.as_double, "asDouble")
+        value = self.as_double if self.as_int is None else self.as_int
+        return None if value is None else float(value)
 
 
 class _Distribution(_Point, rename="camel"):
-    count: Integer = None
-    sum: Double = None
-    min: Double = None
-    max: Double = None
-
-    def check(self) -> None:
-        super().check()
-        fixed64(self.count, "count")
-        for value, place in ((self.sum, "sum"), (self.min, "min"), (self.max, "max")):
-            double(value, place)
+    count: Fixed64 | None = None
+    sum: Double | None = None
+    min: Double | None = None
+    max: Double | None = None
 
 
 class _Histogram(_Distribution, rename="camel"):
-    bucket_counts: list[Integer] | None = None
-    explicit_bounds: list[Double] | None = None
-
-    def check(self) -> None:
-        super().check()
-        _check_counts(self.bucket_counts, "bucketCounts")
-        for index, bound in enumerate(self.explicit_bounds or ()):
-            double(bound, f"explicitBounds[{index}]")
+    bucket_counts: list[Fixed64 | None] | None = None
+    explicit_bounds: list[Double | None] | None = None
 
 
 class _Buckets(msgspec.Struct, rename="camel"):
-    offset: Integer = None
-    bucket_counts: list[Integer] | None = None
+    offset: Int64 | None = None
+    bucket_counts: list[Fixed64 | None] | None = None
 
 
 class _ExponentialHistogram(_Distribution, rename="camel"):
-    scale: Integer = None
-    zero_count: Integer = None
-    zero_threshold: Double = None
+    scale: Int64 | None = None
+    zero_count: Fixed64 | None = None
+    zero_threshold: Double | None = None
     positive: _Buckets | None = None
     negative: _Buckets | None = None
 
-    def check(self) -> None:
-        super().check()
-        int64(self.scale, "scale")
-        fixed64(self.zero_count, "zeroCount")
-        double(self.zero_threshold, "zeroThreshold")
-        for buckets, place in ((self.positive, "positive"), (self.negative, "negative")):
-            if buckets is not None:
-                int64(buckets.offset, f"{place}.offset")
-                _check_counts(buckets.bucket_counts, f"{place}.bucketCounts")
-
 
 class _Quantile(msgspec.Struct, rename="camel"):
-    quantile: Double = None
-    value: Double = None
+    quantile: Double | None = None
+    value: Double | None = None
 
 
 class _Summary(_Distribution, rename="camel"):
     quantile_values: list[_Quantile] | None = None
 
-    def check(self) -> None:
-        super().check()
-        for index, each in enumerate(self.quantile_values or ()):
-            double(each.quantile, f"quantileValues[{index}].quantile")
-            double(each.value, f"quantileValues[{index}].value")
-
-
-def _check_counts(counts: list[Integer] | None, place: str) -> None:
-    for index, count in enumerate(counts or ()):
-        fixed64(count, f"{place}[{index}]")
-
 
 _DECODERS: dict[str, "msgspec.json.Decoder[_Point]"] = {
-    "gauge": msgspec.json.Decoder(_Number),
-    "sum": msgspec.json.Decoder(_Number),
-    "histogram": msgspec.json.Decoder(_Histogram),
-    "exponentialHistogram": msgspec.json.Decoder(_ExponentialHistogram),
-    "summary": msgspec.json.Decoder(_Summary),
+    "gauge": msgspec.json.Decoder(_Number, dec_hook=typed),
+    "sum": msgspec.json.Decoder(_Number, dec_hook=typed),
+    "histogram": msgspec.json.Decoder(_Histogram, dec_hook=typed),
+    "exponentialHistogram": msgspec.json.Decoder(_ExponentialHistogram, dec_hook=typed),
+    "summary": msgspec.json.Decoder(_Summary, dec_hook=typed),
 }
 
 
@@ -155,21 +113,17 @@ class Read(msgspec.Struct, frozen=True):
 
 
 def read_point(data: bytes, metric: Metric) -> Read:
-    """Raises `Fault`, or `msgspec.ValidationError` where a member has the wrong JSON type."""
+    """Raises `Fault`, or `msgspec.ValidationError` where a member is not what OTLP says it is."""
     point = _DECODERS[metric.kind].decode(data)
-    point.check()
     value = point.number()
-    absent = uint32(point.flags, "flags") & _NO_RECORDED_VALUE or value is None or not math.isfinite(value)
+    absent = (point.flags or 0) & _NO_RECORDED_VALUE or value is None or not math.isfinite(value)
     return Read(point, attributes_of(point.attributes), None if absent else value)
 
 
-def made_point(read: Read, context: Context, record_id: str, origin: int, received_us: int) -> Point:
+def made_point(read: Read, context: Context, metric: Metric, record_id: str, origin: int, received_us: int) -> Point:
     """The point as it is kept."""
-    metric = context.metric
-    if metric is None:
-        raise Fault("a point stands in a metric")
-    start_us = fixed64(read.point.start_time_unix_nano, "startTimeUnixNano") // NANOS_PER_US
-    at_us = fixed64(read.point.time_unix_nano, "timeUnixNano") // NANOS_PER_US
+    start_us = (read.point.start_time_unix_nano or 0) // NANOS_PER_US
+    at_us = (read.point.time_unix_nano or 0) // NANOS_PER_US
     return Point(
         record_id=record_id,
         at_us=at_us or start_us or received_us,

@@ -15,37 +15,33 @@ from aggregates.telemetry.source_ids import CUT_CHARACTER, Fault
 PREFIX = "svc."
 
 
-def own(happening: Happening) -> list[Draft]:
-    """The records of one log event. Tool calls come with Claude Code's attributes."""
-    happening.prompt_id = identifier(happening.attributes, "prompt.id")
-    reader = _READERS.get((happening.name or "").removeprefix(PREFIX))
-    return happening.other() if reader is None else reader(happening)
-
-
 def _start(happening: Happening) -> list[Draft]:
     attributes = happening.attributes
-    return [
-        Draft(happening.record("session_start", source=name(attributes, "source"), model=name(attributes, "model")))
-    ]
+    return happening.only("session_start", source=name(attributes, "source"), model=name(attributes, "model"))
 
 
 def _end(happening: Happening) -> list[Draft]:
-    return [Draft(happening.record("session_end", source=name(happening.attributes, "reason")))]
+    return happening.only("session_end", source=name(happening.attributes, "reason"))
 
 
-_READERS: dict[str, Callable[[Happening], list[Draft]]] = {
+READERS: dict[str, Callable[[Happening], list[Draft]]] = {
     "session_start": _start,
     "session_end": _end,
     "tool_result": tool_result,
 }
 
 
-_LOGS: dict[Agent, Callable[[Happening], list[Draft]]] = {
-    "claude-code": claude_code.claude_code,
-    "codex": codex.codex,
-    "gemini": gemini.gemini,
-    "svc": own,
+_LOGS: dict[Agent, tuple[str, dict[str, Callable[[Happening], list[Draft]]]]] = {
+    "claude-code": (claude_code.PREFIX, claude_code.READERS),
+    "codex": (codex.PREFIX, codex.READERS),
+    "gemini": (gemini.PREFIX, gemini.READERS),
+    "svc": (PREFIX, READERS),
 }
+"""What an agent's log events mean, by their names without the prefix."""
+
+
+_PROMPTS = {"claude-code": "prompt.id", "gemini": "prompt_id", "svc": "prompt.id"}
+"""The attribute that names the prompt; Codex and Copilot name it by the trace."""
 
 
 _PREFIXES: tuple[tuple[str, Agent], ...] = (
@@ -114,14 +110,17 @@ def _checked(key: str, value: str) -> str:
 
 def log_drafts(agent: Agent, happening: Happening) -> list[Draft]:
     """What a log event means; of an unknown agent, nothing."""
-    reader = _LOGS.get(agent)
-    return happening.other() if reader is None else reader(happening)
+    if agent not in _LOGS:
+        return happening.other()
+    prefix, readers = _LOGS[agent]
+    key = _PROMPTS.get(agent)
+    happening.prompt_id = happening.trace_id if key is None else identifier(happening.attributes, key)
+    reader = readers.get((happening.name or "").removeprefix(prefix), Happening.other)
+    return reader(happening)
 
 
 def span_drafts(agent: Agent, happening: Happening) -> list[Draft]:
     """What a span means. Those of agents that send logs are kept only: their logs are the truth."""
     if agent == "copilot":
         return gen_ai.gen_ai(happening)
-    end_us = happening.end_us
-    taken = None if end_us is None or end_us < happening.at_us else (end_us - happening.at_us + 500) // 1_000
-    return happening.other(duration_ms=taken)
+    return happening.other(duration_ms=happening.span_ms)

@@ -1,1 +1,1 @@
-"""Turns: captures and observations of one session, joined."""
+"""Join the captures and observations of a session into turns."""

@@ -1,4 +1,4 @@
-"""The HTTP layer: one module per route family, plus authentication, errors and decoding.
+"""The HTTP layer: routes, authentication, errors and decoding.
 
-It knows the values of `aggregates` and the queries of `projections`; the running service only through `ports`.
+It imports `aggregates` and `projections`; it reaches the running service only through `ports`.
 """

@@ -134,7 +134,7 @@ def path_id(text: str, what: str) -> UUID:
 
 # The range of days that a request is about: exact microseconds or local dates, in a zone, and its echo.
 #
-# What a range is, and which forms go together, is decided by `aggregates.windows.day_range`.
+# What a range is, and which forms go together, is decided by `aggregates.times.day_range`.
 
 _INT_TEXT = re.compile(r"[+-]?[0-9]{1,30}", re.ASCII)
 

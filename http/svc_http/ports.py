@@ -14,7 +14,8 @@ from aggregates.people.decide import PeopleReply
 from aggregates.people.directory import Directory
 from aggregates.prices.catalog import RevisionRecord, Served
 from aggregates.prices.decide import CatalogCommand, CatalogReply, Published
-from aggregates.reports.backfill import Backfill, BackfillReply, StartBackfill
+from aggregates.reports.backfill import BackfillRecord, BackfillReply
+from aggregates.reports.events import BackfillRequested
 from aggregates.reports.prose import Narration, Narrative
 from projections.facts.prompts import Activation
 from projections.prices.spending import Asked, Reading
@@ -174,10 +175,10 @@ class Service(Protocol):
     async def read_all(self, query: Callable[[Reader], T]) -> T:
         """Run a query over everybody's rows: for administration only. Raises `Unavailable`."""
 
-    async def start_backfill(self, command: StartBackfill) -> BackfillReply:
+    async def start_backfill(self, asked: BackfillRequested) -> BackfillReply:
         """Begin a backfill, or join the one that runs; returns once it is on disk. Raises `Unavailable`."""
 
-    def backfills(self) -> Sequence[Backfill]:
+    async def backfills(self) -> Sequence[BackfillRecord]:
         """Every backfill, the newest first."""
 
     async def team_spending(self, scope: Scope, asked: Sequence[Asked]) -> Sequence[Reading]:

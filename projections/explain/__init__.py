@@ -1,1 +1,1 @@
-"""Explain one sub-session: every verdict with its evidence."""
+"""Explain each verdict of a sub-session with its evidence."""

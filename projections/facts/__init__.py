@@ -1,1 +1,1 @@
-"""Facts: each event becomes rows."""
+"""Write the rows of each event."""

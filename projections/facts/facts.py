@@ -3,10 +3,8 @@
 Readings are made here, outside any transaction, so that a fact that cannot be read spoils nothing else.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
-
-import msgspec
 
 from aggregates.capture.commands import TRANSCRIPT_SUFFIX
 from aggregates.capture.events import (
@@ -21,7 +19,7 @@ from aggregates.event import Digester, Event
 from aggregates.judging.answers import JudgeAnswered
 from aggregates.prices.events import CatalogPublished, RequestsRepriced
 from aggregates.prices.prices import PriceBook, price_book
-from aggregates.reports.events import BackfillAdvanced, ReportEvent
+from aggregates.reports.events import ReportEvent
 from aggregates.retained import Standing, of_prompt, of_response
 from aggregates.sub_sessions.events import GapCorrected, GoalCorrected, IntentCorrected, ReworkCorrected, TitleEdited
 from aggregates.sub_sessions.overrides import CorrectionEvent
@@ -30,7 +28,6 @@ from projections.facts.answers import add_answer, add_correction
 from projections.facts.flags import add_flags
 from projections.facts.prices import answer_price
 from projections.facts.reports import add_report
-from projections.facts.repricing import add_rejudging
 from projections.facts.rows import BEGINNING_US, Digesters, Reprice, Rows, add_capture, host_name, trusted
 from projections.facts.telemetry import add_points, add_records
 from projections.reader import pack
@@ -59,7 +56,7 @@ def add_fact(rows: Rows, position: int, event: Event, digesters: Digesters, pric
         case CatalogPublished():
             snapshot = event.snapshot
             rows.catalogs.append((snapshot.catalog_revision, snapshot.checksum_sha256, position, pack(snapshot)))
-        case RequestsRepriced() | BackfillAdvanced() | ReportEvent():
+        case RequestsRepriced() | ReportEvent():
             _add_order(rows, position, event)
         case SetupCompleted():
             rows.setups.append((str(event.developer_id),))
@@ -78,15 +75,12 @@ def _add_saying(rows: Rows, position: int, event: TitleEdited | CorrectionEvent 
         add_correction(rows, position, event)
 
 
-def _add_order(rows: Rows, position: int, event: RequestsRepriced | BackfillAdvanced | ReportEvent) -> None:
-    """Work that was asked for, and how far it has come."""
-    match event:
-        case RequestsRepriced():
-            rows.repricings.append(_repricing(position, event))
-        case BackfillAdvanced():
-            add_rejudging(rows, event)
-        case ReportEvent():
-            add_report(rows, position, event)
+def _add_order(rows: Rows, position: int, event: RequestsRepriced | ReportEvent) -> None:
+    """Work that was asked for."""
+    if isinstance(event, ReportEvent):
+        add_report(rows, position, event)
+    else:
+        rows.repricings.append(_repricing(position, event))
 
 
 def _add_prompt(rows: Rows, position: int, event: PromptCaptured, digester: Digester) -> None:
@@ -140,7 +134,7 @@ def _add_answer(rows: Rows, position: int, event: PromptAnswered, digester: Dige
     rows.touched_captures.append(capture_id)
 
 
-# Stage 1 of a batch: what facts say, as rows. It asks no table, so another process can do it ahead of the writer.
+# Stage 1 of a batch: what facts say, as rows. It asks no table.
 
 
 class Fact(Protocol):
@@ -156,39 +150,22 @@ Broken = list[tuple[int, str]]
 """Positions of facts that break a rule, and how."""
 
 
-class Batch(msgspec.Struct, frozen=True):
-    """Some facts of the log that follow each other, as rows."""
-
-    position: int
-    """Of the last fact."""
-    checksum: bytes
-    """Of the last fact's event."""
-    events: int
-    newest_us: int
-    """The newest time of receipt among them."""
-    rows: Rows
-    broken: Broken
+GiveWay = Callable[[], None]
+"""Called often during long work; it may sleep for a moment, so that another thread runs."""
 
 
 Priced = tuple[Fact, PriceBook | None]
 """A fact with the newest valid catalog at its place in the log."""
 
 
-def read_batch(
-    facts: Sequence[Fact], checksum: bytes, digesters: Digesters, prices: PriceBook | None
-) -> tuple[Batch, PriceBook | None]:
-    """The rows of facts, and the newest valid catalog after them. `prices`: the one before the first of them."""
-    with_prices, prices = priced(facts, prices)
-    rows, broken = _read_facts(with_prices, digesters)
-    newest_us = max([fact.event.received_at_us for fact in facts])
-    return Batch(facts[-1].position, checksum, len(facts), newest_us, rows, broken), prices
-
-
-def _read_facts(facts: Sequence[Priced], digesters: Digesters) -> tuple[Rows, Broken]:
+def read_rows(facts: Sequence[Priced], digesters: Digesters, give_way: GiveWay | None = None) -> tuple[Rows, Broken]:
+    """The rows of facts, and what is wrong with those of which nothing is kept."""
     rows = Rows()
     try:
         for fact, book in facts:
             add_fact(rows, fact.position, fact.event, digesters, book)
+            if give_way is not None:
+                give_way()
     except Exception:
         # One of them breaks a rule, and what it left in the rows may be half of it.
         return read_singly(facts, digesters)
@@ -209,14 +186,14 @@ def read_singly(facts: Iterable[Priced], digesters: Digesters) -> tuple[Rows, Br
     return rows, broken
 
 
-def priced(facts: Iterable[Fact], prices: PriceBook | None) -> tuple[list[Priced], PriceBook | None]:
-    """The facts with their catalogs, and the newest valid one after them."""
+def priced(facts: Iterable[Fact], prices: PriceBook | None) -> list[Priced]:
+    """The facts with their catalogs. `prices`: the newest valid one before the first of them."""
     found: list[Priced] = []
     for fact in facts:
         found.append((fact, prices))
         if isinstance(fact.event, CatalogPublished):
             prices = price_book(fact.event.snapshot) or prices
-    return found, prices
+    return found
 
 
 def reason(error: Exception) -> str:

@@ -9,7 +9,7 @@ import sqlite3
 import msgspec
 
 from aggregates.prices.catalog import Snapshot
-from aggregates.prices.prices import Price, PriceBook, price_book
+from aggregates.prices.prices import Price, PriceBook, Usage, price_book
 from aggregates.turns.turn import Observation
 from aggregates.turns.turns import Answer
 from projections.reader import unpack
@@ -47,24 +47,12 @@ def price_of(
     book: PriceBook | None,
     model: str | None,
     at_us: int,
-    input_tokens: int | None,
-    output_tokens: int | None,
-    cache_read_tokens: int | None,
-    cache_write_tokens: int | None,
-    cache_write_1h_tokens: int | None = None,
+    usage: Usage,
 ) -> Price | None:
     """What the catalog says these tokens cost; None where it does not know, or there is none."""
     if book is None or model is None:
         return None
-    found = book.price(
-        model,
-        at_us,
-        input_tokens=input_tokens,
-        output_tokens=output_tokens,
-        cache_read_tokens=cache_read_tokens,
-        cache_write_tokens=cache_write_tokens,
-        cache_write_1h_tokens=cache_write_1h_tokens,
-    )
+    found = book.price(model, at_us, usage)
     return found if isinstance(found, Price) else None
 
 
@@ -73,7 +61,7 @@ def answer_price(book: PriceBook | None, answer: Answer, at_us: int) -> Price | 
     if answer.cost_usd_nano is not None:
         return None
     counts = (answer.input_tokens, answer.output_tokens, answer.cache_read_tokens, answer.cache_write_tokens)
-    return price_of(book, answer.model, at_us, *counts)
+    return price_of(book, answer.model, at_us, Usage(*counts))
 
 
 def priced_observation(body: bytes, price: bytes | None) -> Observation:

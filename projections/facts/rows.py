@@ -27,15 +27,6 @@ class Reprice(msgspec.Struct, frozen=True):
     to_us: int
 
 
-class Rejudge(msgspec.Struct, frozen=True):
-    """Sub-sessions that started in a range are judged again; of everybody where no developer is named."""
-
-    organization_id: str
-    developer_id: str | None
-    from_us: int
-    to_us: int
-
-
 class Rows(msgspec.Struct):
     """The rows of a batch of facts, by table, and what they touched."""
 
@@ -54,7 +45,6 @@ class Rows(msgspec.Struct):
     catalogs: list[Row] = []
     report_steps: list[Row] = []
     repricings: list[Reprice] = []
-    rejudgings: list[Rejudge] = []
     skews: list[Row] = []
     flags: list[Row] = []
     """Of those that one fact alone tells of."""

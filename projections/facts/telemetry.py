@@ -9,7 +9,7 @@ import sqlite3
 from aggregates.capture.events import MetricsCaptured, RecordsCaptured, TracesCaptured
 from aggregates.event import Digester
 from aggregates.ids import record_capture_id
-from aggregates.prices.prices import Price, PriceBook
+from aggregates.prices.prices import Price, PriceBook, Usage
 from aggregates.records.record import Record
 from aggregates.retained import stood_observations
 from aggregates.turns.turn import Observation, observe
@@ -189,7 +189,7 @@ def _price(record: Record, at_us: int, prices: PriceBook | None) -> Price | None
     if record.kind != "request" or record.cost_usd_nano is not None:
         return None
     counts = (record.input_tokens, record.output_tokens, record.cache_read_tokens, record.cache_write_tokens)
-    return price_of(prices, record.model, at_us, *counts, record.cache_write_1h_tokens)
+    return price_of(prices, record.model, at_us, Usage(*counts, record.cache_write_1h_tokens))
 
 
 def _twin(record: Record) -> str | None:

@@ -1,1 +1,1 @@
-"""Read what a text model is to be asked."""
+"""Find the questions to a text model."""

@@ -1,1 +1,1 @@
-"""Read what reports and days tell."""
+"""Read the sections of reports and the summaries of days."""

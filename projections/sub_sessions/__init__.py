@@ -1,1 +1,1 @@
-"""Read sub-sessions: the list, one in detail, overrides."""
+"""Read sub-sessions: lists, details, overrides."""

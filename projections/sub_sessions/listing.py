@@ -278,3 +278,16 @@ def started_in(joined: str = "") -> str:
 def bounds(scope: Scope, window: Window) -> Bounds:
     """What the marks of `started_in` stand for."""
     return str(scope.organization_id), str(scope.developer_id), window.start_us, window.end_us
+
+
+def count_started(reader: Reader, organization_id: UUID, developer_id: UUID | None, window: Window) -> int:
+    """How many sub-sessions of an organization, or of one of its developers, started in a range."""
+    query = (
+        "SELECT count(*) FROM sub_sessions WHERE organization_id = ?1 AND (?2 IS NULL OR developer_id = ?2) "
+        "AND started_us >= ?3 AND started_us < ?4"
+    )
+    developer = None if developer_id is None else str(developer_id)
+    count: int = reader.db.execute(query, (str(organization_id), developer, window.start_us, window.end_us)).fetchone()[
+        0
+    ]
+    return count

@@ -1,1 +1,1 @@
-"""Read telemetry: records and use."""
+"""Read telemetry: records and their sums."""

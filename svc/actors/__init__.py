@@ -1,1 +1,1 @@
-"""Actors: one a developer; each decides, appends and replies."""
+"""One actor for each developer: it decides, appends and replies."""

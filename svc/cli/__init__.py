@@ -1,4 +1,4 @@
-"""The command line: one module per family of commands."""
+"""The command line, one module for each family of commands."""
 
 from svc.cli.group import main
 

@@ -9,19 +9,10 @@ import click
 import msgspec
 from rich.console import Console
 
-from aggregates.prices.catalog import (
-    CatalogRecord,
-    ExactLookup,
-    InferredProvider,
-    KnownModel,
-    ListRate,
-    ObservedProvider,
-    Rates,
-    RevisionRecord,
-)
+from aggregates.prices.catalog import CatalogRecord, ExactLookup, ListRate, Rates, RevisionRecord
 from aggregates.prices.decide import Published, Repriced
 from aggregates.records.models import spellings
-from aggregates.times import iso, parse_instant
+from aggregates.times import iso
 from svc.cli.access import reach
 from svc.cli.common import json_option, minute, print_json, run, settings_from, show_table, var_option
 from svc.jobs.sources import read_file
@@ -108,31 +99,25 @@ def _show_summary(record: CatalogRecord) -> None:
 
 
 def _provider(lookup: ExactLookup) -> str:
-    match lookup.provider:
-        case ObservedProvider(provider=name) | InferredProvider(provider=name):
-            return name
-    return "undetermined"
+    return lookup.provider.provider or "undetermined"
 
 
 def _show_entry(lookup: ExactLookup) -> None:
-    name = lookup.model.display_name if isinstance(lookup.model, KnownModel) else "undetermined"
+    name = lookup.model.display_name or "undetermined"
     title = f"{lookup.external_model_id}: {name}, {_provider(lookup)}; dollars per million tokens"
     head = ("from", "above input", "input", "output", "cache read", "cache write", "for 1 h")
     show_table(head, (row for each in lookup.list_rates for row in _rows(each)), title)
 
 
 def _rows(each: ListRate) -> Iterator[tuple[str, ...]]:
-    for above, rates in _bands(each):
-        values = (rates.input, rates.output, rates.cache_read, rates.cache_write_5m, rates.cache_write_1h)
+    bands: list[tuple[str, Rates]] = []
+    if each.rate is not None:
+        bands = [("", each.rate), *((f"{band.above_input_tokens:,}", band) for band in each.rate.long_context)]
+    for above, rates in bands:
+        values = (getattr(rates, name) for name in Rates.__struct_fields__)
         yield each.effective_from[:10], above, *("-" if value is None else f"{value:g}" for value in values)
     if each.unpriced_reason is not None:
         yield each.effective_from[:10], each.unpriced_reason
-
-
-def _bands(each: ListRate) -> list[tuple[str, Rates]]:
-    if each.rate is None:
-        return []
-    return [("", each.rate), *((f"{band.above_input_tokens:,}", band) for band in each.rate.long_context)]
 
 
 @catalog.command("list")
@@ -171,9 +156,8 @@ def reprice(var: str | None, as_json: bool, since: str, until: str | None, organ
 
     Example: svc catalog reprice --from 2026-08-01 --to 2026-09-01
     """
-    from_us, to_us = _time("--from", since), SystemClock().now_us() if until is None else _time("--to", until)
-    times = {"from": iso(from_us), "to": iso(to_us)}
-    repriced = run(_reprice, settings_from(var=var), organization, times)
+    until = until or iso(SystemClock().now_us())
+    repriced = run(_reprice, settings_from(var=var), organization, {"from": since, "to": until})
     if as_json:
         print_json(repriced)
         return
@@ -191,13 +175,6 @@ async def _asked(settings: Settings, kind: type[T], method: str, path: str, **ar
     """Ask a route, of this process or of the running server."""
     async with reach(settings) as access:
         return await access.ask(kind, method, path, **arguments)
-
-
-def _time(option: str, text: str) -> int:
-    try:
-        return parse_instant(text)
-    except ValueError as error:
-        raise click.ClickException(f"{option}: {error}") from error
 
 
 def _show_published(published: Published, as_json: bool) -> None:

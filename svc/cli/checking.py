@@ -12,8 +12,7 @@ from projections.apply import bookmark
 from svc.cli.access import NotReached
 from svc.log.sqlite import EVENTS_FILE, open_log
 from svc.maintenance.verify import scratch
-from svc.views.rebuilding import build_in_child
-from svc.views.replay import Progress, copy_of, digests
+from svc.views.replay import Progress, build_in_child, copy_of, digests
 from svc.views.views import RULES_VERSION, current_file
 
 _BUILDS: tuple[tuple[str, int], ...] = (("1", 500), ("4242", 37))
@@ -72,9 +71,15 @@ async def _build_all(var: Path, paths: list[Path], position: int, progress: Prog
 
 async def _build(var: Path, path: Path, position: int, number: int, report: Progress) -> None:
     seed, batch_events = _BUILDS[number]
-    options = {"--var": var, "--build": path, "--batch-events": batch_events, "--up-to": position}
     try:
-        await build_in_child(lambda done, _of: report(number, done), options, {"PYTHONHASHSEED": seed})
+        await build_in_child(
+            var,
+            path,
+            lambda done, _of: report(number, done),
+            batch_events=batch_events,
+            up_to=position,
+            environment={"PYTHONHASHSEED": seed},
+        )
     except subprocess.CalledProcessError as error:
         raise NotReached(f"build {number + 1} stopped with exit code {error.returncode}") from error
 

@@ -4,19 +4,21 @@ They import no more than they need.
 """
 
 import sqlite3
+import sys
 from pathlib import Path
 
 import click
+import msgspec
 
 from projections.reader import is_damage, is_passing
 from svc.hook.inputs import AGENTS
 from svc.hook.main import call
-from svc.limits import PROJECT_EVENTS_MAX
+from svc.limits import REPLAY_EVENTS_MAX
 from svc.log.store import StoreUnavailable
 from svc.observe.logs import set_up_logs
 from svc.process import look_seldom
+from svc.views.replay import BuildStep
 from svc.views.replay import build_views as build
-from svc.views.replay import read_batches as read
 from svc.views.worker import DAMAGED, NOT_OPENED, work
 
 _folder = click.option("--var", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True)
@@ -25,28 +27,20 @@ _folder = click.option("--var", type=click.Path(path_type=Path, exists=True, fil
 @click.command(hidden=True)
 @_folder
 @click.option("--build", "path", type=click.Path(path_type=Path), required=True, help="The file to be made.")
-@click.option("--batch-events", type=int, default=PROJECT_EVENTS_MAX)
+@click.option("--batch-events", type=int, default=REPLAY_EVENTS_MAX)
 @click.option("--up-to", type=int, help="The last event to read. [default: the newest]")
 def build_views(var: Path, path: Path, batch_events: int, up_to: int | None) -> None:
-    """Build a views file anew from the log. A replay starts it.
+    """Build a views file anew from the log, with a line of progress for each step. A check starts it.
 
     Example: svc build-views --var var --build var/views-1-r1-2.db
     """
     _begin()
-    build(var, path, batch_events, up_to)
+    build(var, path, _tell, batch_events=batch_events, up_to=up_to)
 
 
-@click.command(hidden=True)
-@_folder
-@click.option("--batch-events", type=int, required=True)
-@click.option("--up-to", type=int, required=True, help="The last event to read.")
-def read_batches(var: Path, batch_events: int, up_to: int) -> None:
-    """Write the rows of a log's facts to standard output, for a process. A replay of many events starts it.
-
-    Example: svc read-batches --var var --batch-events 1000 --up-to 90000
-    """
-    _begin()
-    read(var, batch_events, up_to)
+def _tell(done: int, of: int) -> None:
+    sys.stdout.write(msgspec.json.encode(BuildStep(done, of)).decode() + "\n")
+    sys.stdout.flush()
 
 
 @click.command(hidden=True)

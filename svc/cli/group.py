@@ -34,7 +34,6 @@ COMMANDS = {
     "demo": "svc.cli.demo:demo",
     "project": "svc.cli.children:project",
     "build-views": "svc.cli.children:build_views",
-    "read-batches": "svc.cli.children:read_batches",
 }
 """Name → the module and the command in it, in the order of the help."""
 

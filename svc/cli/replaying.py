@@ -7,12 +7,13 @@ import trio
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from aggregates.reports.backfill import BackfillRecord
-from svc.cli.access import Access, reach
+from svc.cli.access import reach
 from svc.cli.checking import Checked, TableDigests, check
 from svc.cli.common import interruptible, json_option, print_json, progress, run, settings_from, show_table, var_option
 from svc.limits import POLL_SECONDS
 from svc.log.sqlite import EVENTS_FILE, open_log
 from svc.maintenance.keys import ADVICE, lost_keys
+from svc.process import look_seldom
 from svc.settings import Settings
 from svc.views.replay import Progress as Report
 
@@ -45,6 +46,7 @@ def replay(var: str | None, as_json: bool, rules: int | None, only_check: bool, 
     else:
         if not without_keys:
             run(_refuse_without_keys, settings)
+        look_seldom()
         with interruptible(_INTERRUPTED), _bar() as bar:
             run(_replay, settings, rules, _shown_on(bar, "replaying"))
         click.echo("the scores were built anew from the log", err=True)
@@ -115,7 +117,7 @@ def _shown_on(bar: Progress, description: str) -> Report:
     return report
 
 
-# `svc backfill`: have sub-sessions of a range judged again, and follow how far it is.
+# `svc backfill`: have sub-sessions of a range judged again.
 
 _CONTROL = "/v1/admin/control/backfill"
 
@@ -132,41 +134,31 @@ def backfill(
 ) -> None:
     """Judge again what started in a range of days.
 
-    By the judges that there are now; it can be broken off at any time. A backfill that was broken off goes on when
-    the folder is served, or when this is called again.
+    By the judges that there are now. The scores are built anew as `svc replay` does it, and the log keeps who asked.
 
     Example: svc backfill --from 2026-08-01 --to 2026-08-31
     """
-    with _backfill_bar() as bar:
-        records = run(_backfill, settings_from(var=var), {"from": since, "to": until}, organization, developer, bar)
+    records = run(_backfill, settings_from(var=var), {"from": since, "to": until}, organization, developer)
     if as_json:
         print_json(records)
-        return
     for each in records:
         click.echo(f"organization {each.organization_id}: {each.done} sub-sessions judged again", err=True)
+    if any(each.status != "completed" for each in records):
+        raise click.ClickException("the build of the scores stopped; see the server's log")
 
 
 async def _backfill(
-    settings: Settings, body: dict[str, Any], organization: str | None, developer: str | None, bar: Progress
+    settings: Settings, body: dict[str, Any], organization: str | None, developer: str | None
 ) -> list[BackfillRecord]:
     async with reach(settings) as access:
         wanted = await access.organizations(organization)
         if developer is not None:
             body = body | {"developer_id": str((await access.developer(developer)).id)}
-        return [await _one(access, body | {"organization_id": str(each)}, bar) for each in wanted]
-
-
-async def _one(access: Access, body: dict[str, Any], bar: Progress) -> BackfillRecord:
-    """Begin it, or join it, and follow it to its end."""
-    record = await access.ask(BackfillRecord, "POST", _CONTROL, json=body)
-    task = bar.add_task("", total=record.sub_sessions)
-    while record.status == "running":
-        await trio.sleep(POLL_SECONDS)
-        found = await access.ask(list[BackfillRecord], "GET", _CONTROL, params={"limit": 500})
-        record = next(each for each in found if each.backfill_id == record.backfill_id)
-        bar.update(task, completed=record.done)
-    return record
-
-
-def _backfill_bar() -> Progress:
-    return progress(TextColumn("judging again"), BarColumn(), MofNCompleteColumn())
+        bodies = [body | {"organization_id": str(each)} for each in wanted]
+        begun = {(await access.ask(BackfillRecord, "POST", _CONTROL, json=each)).backfill_id for each in bodies}
+        while True:
+            known = await access.ask(list[BackfillRecord], "GET", _CONTROL, params={"limit": 500})
+            found = [each for each in known if each.backfill_id in begun]
+            if all(each.status != "running" for each in found):
+                return found
+            await trio.sleep(POLL_SECONDS)

@@ -1,1 +1,1 @@
-"""An agent's own settings: what is switched on in them, how it is shown, and how it is taken out again."""
+"""Change an agent's settings, show the change, and undo it."""

@@ -1,1 +1,1 @@
-"""The demo: a month of two imaginary developers, as transcripts."""
+"""A month of two imaginary developers, as transcripts."""

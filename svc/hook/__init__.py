@@ -1,1 +1,1 @@
-"""What an agent's hooks call: the standard library only, for the agent waits while it is imported."""
+"""The program that an agent's hooks call; it imports the standard library only, so it starts quickly."""

@@ -1,1 +1,1 @@
-"""Jobs beside the requests: reports, catalog, questions to a text model."""
+"""Background jobs: reports, the price catalog, questions to a text model."""

@@ -1,151 +1,83 @@
-"""Carrying out backfills: one piece after the other, each a fact, never faster than the views follow.
+"""Backfills: each is recorded, and has the views built anew; how far it is, is how far that build is."""
 
-Nobody else writes these streams. What a piece asks for is done where facts become rows; here only the pace is kept: the
-next piece is told when the views hold the last one. After an append of which nobody knows whether it happened, the
-streams are read again.
-"""
-
-from collections.abc import Callable
-from typing import Protocol, TypeVar, cast
+from typing import cast
 from uuid import UUID
 
-import structlog
 import trio
 
-from aggregates.reports.backfill import (
-    Backfill,
-    BackfillReply,
-    StartBackfill,
-    advanced,
-    backfills_of,
-    decide_backfill,
-    evolve_backfill,
-)
-from aggregates.reports.events import BACKFILLS, BackfillEvent
-from projections.facts.repricing import next_piece
-from projections.reader import Reader
+from aggregates.command import Refused
+from aggregates.reports.backfill import BackfillRecord, BackfillReply, BackfillStatus, decide_backfill, show_backfill
+from aggregates.reports.events import BackfillCompleted, BackfillRequested
 from svc.actors.mailbox import Mailbox
-from svc.limits import (
-    BACKFILL_COMMANDS_MAX,
-    BACKFILL_PAUSE_SECONDS,
-    BACKFILL_PIECE_SUB_SESSIONS,
-    RESTART_SECONDS_MAX,
-    RESTART_SECONDS_MIN,
-)
+from svc.limits import BACKFILL_COMMANDS_MAX
 from svc.log.codec import NewEvent
-from svc.log.folder import Clock
 from svc.log.journal import Journal
-from svc.log.store import EventStore, StoreUnavailable
-
-log = structlog.get_logger()
-
-T = TypeVar("T")
+from svc.log.store import EventStore
+from svc.views.rebuilding import Rebuilding
 
 
-class Views(Protocol):
-    """What is asked of the tables."""
+class Backfills:
+    """The one writer of backfills."""
 
-    async def read_all(self, query: Callable[[Reader], T]) -> T: ...
-
-    async def hold(self, position: int) -> None:
-        """Return once the tables hold this position of the log."""
-
-
-class Backfilling:
-    """Takes wishes, and works through what is unfinished."""
-
-    def __init__(self, store: EventStore, journal: Journal, clock: Clock) -> None:
+    def __init__(self, store: EventStore, journal: Journal, rebuilding: Rebuilding) -> None:
         self._store = store
         self._journal = journal
-        self._clock = clock
-        self._known = self._read()
-        self._doubtful = False
-        """Whether the log may hold more of them."""
-        self._writing = trio.Lock()
+        self._rebuilding = rebuilding
+        self._ended: dict[UUID, BackfillStatus] = {}
+        self._building: dict[UUID, BackfillRequested] = {}
+        """Those that the newest build is for."""
         full = "too many backfills are asked for at once"
-        self._mailbox = Mailbox[StartBackfill, BackfillReply](BACKFILL_COMMANDS_MAX, full)
-        self._wanted = trio.Event()
+        self._mailbox = Mailbox[BackfillRequested, BackfillReply](BACKFILL_COMMANDS_MAX, full)
 
-    @property
-    def newest_first(self) -> list[Backfill]:
-        """Every backfill there was."""
-        return list(reversed(self._known.values()))
-
-    async def send(self, command: StartBackfill) -> BackfillReply:
+    async def send(self, asked: BackfillRequested) -> BackfillReply:
         """Begin one, or join the one that runs. Raises what the journal raises, or `Busy`."""
-        return await self._mailbox.send(command)
+        return await self._mailbox.send(asked)
 
-    async def take(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+    async def run(self) -> None:
         """Work through the mailbox until cancelled."""
-        task_status.started()
-        await self._mailbox.work_through(self._decide)
+        await self._mailbox.work_through(self._carry_out)
 
-    async def work(self, views: Views) -> None:
-        """Go on with what is unfinished until cancelled; after a failure, a little later each time."""
-        pause_seconds = RESTART_SECONDS_MIN
-        while True:
-            try:
-                await self._look()
-                unfinished = next((each for each in self._known.values() if not each.completed), None)
-                if unfinished is None:
-                    self._wanted = trio.Event()
-                    await self._wanted.wait()
-                    continue
-                await self._advance(unfinished, views)
-                pause_seconds = RESTART_SECONDS_MIN
-                await trio.sleep(BACKFILL_PAUSE_SECONDS)
-            except Exception as error:
-                log.warning("a backfill waits", reason=str(error))
-                await trio.sleep(pause_seconds)
-                pause_seconds = min(2 * pause_seconds, RESTART_SECONDS_MAX)
+    async def newest_first(self) -> list[BackfillRecord]:
+        """Every backfill there was."""
+        events = await trio.to_thread.run_sync(self._read)
+        # Versions before this one recorded that a backfill was completed.
+        completed = {event.backfill_id for event in events if isinstance(event, BackfillCompleted)}
+        requested = [event for event in reversed(events) if isinstance(event, BackfillRequested)]
+        return [self._shown(each, completed=each.backfill_id in completed) for each in requested]
 
-    async def _decide(self, command: StartBackfill) -> BackfillReply:
-        await self._look()
-        event, reply = decide_backfill(command, self._known, self._clock.now_us())
-        if event is not None:
-            await self._append(None, event)
-            self._wanted.set()
-        return reply
+    async def _carry_out(self, asked: BackfillRequested) -> BackfillReply:
+        chosen = decide_backfill(asked, self._running(asked.organization_id))
+        if isinstance(chosen, Refused):
+            return chosen
+        if chosen is asked:
+            await self._journal.append([NewEvent(asked.backfill_id, 1, asked)])
+            self._build(asked)
+        return self._shown(chosen)
 
-    async def _advance(self, backfill: Backfill, views: Views) -> None:
-        """One piece: as many sub-sessions as one batch of the views can take without holding up what is live."""
-        piece = await views.read_all(
-            lambda reader: next_piece(
-                reader,
-                backfill.organization_id,
-                backfill.developer_id,
-                backfill.reached_us,
-                backfill.to_us,
-                BACKFILL_PIECE_SUB_SESSIONS,
-            )
+    def _running(self, organization_id: UUID) -> BackfillRequested | None:
+        if self._rebuilding.status.state != "running":
+            return None
+        return next((each for each in self._building.values() if each.organization_id == organization_id), None)
+
+    def _build(self, asked: BackfillRequested) -> None:
+        """Start a build, or join the one that runs."""
+        state = self._rebuilding.status.state
+        if state == "completed" or state == "failed":
+            self._ended |= dict.fromkeys(self._building, state)
+            self._building.clear()
+        self._building[asked.backfill_id] = asked
+        self._rebuilding.start(None)
+
+    def _shown(self, asked: BackfillRequested, *, completed: bool = False) -> BackfillRecord:
+        if completed:
+            return show_backfill(asked, "completed")
+        build = self._rebuilding.status
+        if asked.backfill_id not in self._building or build.state == "none":
+            return show_backfill(asked, self._ended.get(asked.backfill_id, "unknown"))
+        return show_backfill(asked, build.state, build.done / build.of if build.of else 0.0)
+
+    def _read(self) -> list[BackfillRequested | BackfillCompleted]:
+        topics = (BackfillRequested.TOPIC, BackfillCompleted.TOPIC)
+        return cast(
+            list[BackfillRequested | BackfillCompleted], [each.event for each in self._store.read_topics(topics)]
         )
-        position = await self._append(
-            backfill, *advanced(backfill, piece.to_us, piece.sub_sessions, self._clock.now_us())
-        )
-        await views.hold(position)
-
-    async def _append(self, backfill: Backfill | None, *events: BackfillEvent) -> int:
-        """Adopt only what stands in the log; the position of the last."""
-        version = 0 if backfill is None else backfill.version
-        staged = [NewEvent(event.backfill_id, version + 1 + nth, event) for nth, event in enumerate(events)]
-        async with self._writing:
-            try:
-                positions = await self._journal.append(staged)
-            except StoreUnavailable:
-                self._doubtful = True
-                self._wanted.set()
-                raise
-            for event in events:
-                self._known[event.backfill_id] = evolve_backfill(self._known.get(event.backfill_id), event)
-        return positions[-1]
-
-    async def _look(self) -> None:
-        """Take in what was written although it was said that it failed. Raises `StoreUnavailable`."""
-        async with self._writing:
-            if self._doubtful:
-                self._known = await trio.to_thread.run_sync(self._read)
-                self._doubtful = False
-
-    def _read(self) -> dict[UUID, Backfill]:
-        events = self._store.read_topics(event.TOPIC for event in BACKFILLS)
-        return backfills_of(cast(BackfillEvent, recorded.event) for recorded in events)

@@ -14,11 +14,11 @@ import msgspec
 import structlog
 import trio
 
+from aggregates.command import Refused
 from aggregates.ids import catalog_stream, repricing_stream
 from aggregates.prices.catalog import RevisionRecord, Served, Snapshot, snapshot_fault
 from aggregates.prices.decide import (
     CatalogCommand,
-    CatalogRefused,
     CatalogReply,
     CatalogState,
     PublishCatalog,
@@ -157,7 +157,7 @@ class Catalog:
 
     async def _publish_found(self, found: PublishCatalog) -> Published:
         reply = await self.send(found)
-        if isinstance(reply, CatalogRefused):
+        if isinstance(reply, Refused):
             raise CatalogUnusable(f"{found.source}: {reply.message}")
         assert isinstance(reply, Published)
         return reply

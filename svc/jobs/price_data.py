@@ -12,7 +12,7 @@ the segment says why it has no rate.
 
 import re
 from collections.abc import Iterator
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 from genai_prices.data_snapshot import DataSnapshot, get_snapshot
@@ -34,17 +34,8 @@ from genai_prices.types import (
     _providers_from_raw,
 )
 
-from aggregates.prices.catalog import (
-    RATE_FIELDS,
-    TEXT_CHARACTERS_MAX,
-    Band,
-    ExactLookup,
-    InferredProvider,
-    KnownModel,
-    ListRate,
-    ObservedProvider,
-    Rate,
-)
+from aggregates.prices.catalog import TEXT_CHARACTERS_MAX, Band, ExactLookup, ListRate, Model, Rate, Rates
+from aggregates.prices.catalog import Provider as Serving
 from aggregates.times import INSTANT_MIN_US, US_PER_SECOND, iso
 
 BEDROCK = "aws"
@@ -110,7 +101,8 @@ def _maker(data: DataSnapshot, provider: Provider) -> Iterator[ExactLookup]:
             continue
         if chosen is provider:
             its_rates = rates.setdefault(model.id, _list_rates(model))
-            yield _lookup(model_id, model, InferredProvider(provider.id), its_rates)
+            serving = Serving(status="catalog_inferred", provider=provider.id)
+            yield _lookup(model_id, model, serving, its_rates)
 
 
 def _bedrock(provider: Provider) -> Iterator[ExactLookup]:
@@ -121,13 +113,12 @@ def _bedrock(provider: Provider) -> Iterator[ExactLookup]:
     for model_id in plain | regional:
         model = provider.find_model(model_id)
         if model is not None:
-            yield _lookup(model_id, model, ObservedProvider(provider.id), _list_rates(model))
+            serving = Serving(status="observed", provider=provider.id)
+            yield _lookup(model_id, model, serving, _list_rates(model))
 
 
-def _lookup(
-    model_id: str, model: ModelInfo, provider: InferredProvider | ObservedProvider, rates: tuple[ListRate, ...]
-) -> ExactLookup:
-    known = KnownModel(model.id, model.name or model.id)
+def _lookup(model_id: str, model: ModelInfo, provider: Serving, rates: tuple[ListRate, ...]) -> ExactLookup:
+    known = Model(status="known", canonical_model_id=model.id, display_name=model.name or model.id)
     return ExactLookup(external_model_id=model_id, model=known, provider=provider, list_rates=rates)
 
 
@@ -186,24 +177,10 @@ def _midnight_us(day: date) -> int:
 def _rate_on(model: ModelInfo, at_us: int) -> Rate | str:
     """What holds on the day that begins then, or why nothing that a catalog can say does."""
     day = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=at_us)
-    prices = [model.get_prices(day + timedelta(seconds=offset)) for offset in _hours(model)]
-    if any(price != prices[0] for price in prices):
-        return _NO_TIME
-    return _rate(prices[0])
-
-
-def _hours(model: ModelInfo) -> set[int]:
-    """Seconds of the day at which another price may hold."""
-    constraints = [condition.constraint for condition in _conditions(model)]
-    times = [each for each in constraints if isinstance(each, TimeOfDateConstraint)]
-    return {0, *(_second(moment) for each in times for moment in (each.start_time, each.end_time))}
-
-
-def _second(moment: time) -> int:
-    """Seconds since midnight, UTC."""
-    offset = moment.utcoffset() or timedelta()
-    seconds = moment.hour * 3_600 + moment.minute * 60 + moment.second - int(offset.total_seconds())
-    return seconds % 86_400
+    by_hour = any(isinstance(condition.constraint, TimeOfDateConstraint) for condition in _conditions(model))
+    minutes = range(0, 24 * 60, 15) if by_hour else (0,)
+    first, *others = (model.get_prices(day + timedelta(minutes=each)) for each in minutes)
+    return _NO_TIME if any(price != first for price in others) else _rate(first)
 
 
 def _rate(price: ModelPrice) -> Rate | str:
@@ -216,7 +193,7 @@ def _rate(price: ModelPrice) -> Rate | str:
         return _REASONING
     if not known.keys() & {"input_mtok", "output_mtok"}:
         return _NOT_TOKENS
-    used = {name: known.get(key) for name, key in zip(RATE_FIELDS, _KEYS, strict=True)}
+    used = {name: known.get(key) for name, key in zip(Rates.__struct_fields__, _KEYS, strict=True)}
     starts = sorted({tier.start for value in used.values() if isinstance(value, TieredPrices) for tier in value.tiers})
     bands = tuple(Band(above_input_tokens=start, **_dollars(used, start + 1)) for start in starts)
     return Rate(**_dollars(used, 0), long_context=bands)

@@ -18,6 +18,7 @@ from hashlib import blake2b
 from typing import Any
 from uuid import UUID
 
+import msgpack
 import msgspec
 from eventsourcing.domain import DomainEventProtocol
 from eventsourcing.persistence import Mapper, Notification, StoredEvent, Transcoder
@@ -99,8 +100,8 @@ class Msgpack(Transcoder):
         return self._encoder.encode(obj)
 
     def decode(self, data: bytes) -> Any:
-        """The value without types: maps, arrays, numbers, texts, bytes."""
-        return msgspec.msgpack.decode(data)
+        """The value without types: maps, arrays, numbers, texts, bytes. ValueError: it is not msgpack."""
+        return msgpack.unpackb(data)
 
 
 class Codec(Mapper[UUID]):
@@ -115,7 +116,6 @@ class Codec(Mapper[UUID]):
         super().__init__(Msgpack())
         self._vault = vault
         self._upcasts = upcasts
-        self._words_decoder = msgspec.msgpack.Decoder(dict[str, bytes])
         self._kinds = {topic: _kind(topic, cls) for topic, cls in topics.items()}
 
     def to_stored_event(self, domain_event: DomainEventProtocol[UUID]) -> StoredEvent:
@@ -141,7 +141,7 @@ class Codec(Mapper[UUID]):
             event, digests = self._typed(kind, head[1], fact)
             if digests and open_words:
                 event = self._with_words(event, self._kept(digests, words, open_words))
-        except (msgspec.MsgspecError, UnicodeDecodeError, VaultError, KeyError) as error:
+        except (msgspec.MsgspecError, ValueError, VaultError, KeyError) as error:
             raise CorruptEvent(stored_event, str(error)) from error
         stream_id = stored_event.originator_id
         assert isinstance(stream_id, UUID)
@@ -154,8 +154,8 @@ class Codec(Mapper[UUID]):
         """
         head, fact, words = _verified(stored)
         try:
-            sealed = self.transcoder.decode(words) if words else {}
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            sealed = _sealed_words(words)
+        except (msgspec.MsgspecError, ValueError) as error:
             raise CorruptEvent(stored, str(error)) from error
         kept = {name: text for name, text in sealed.items() if name in keep}
         if len(kept) == len(sealed):
@@ -185,12 +185,12 @@ class Codec(Mapper[UUID]):
 
     def _state(self, stored: StoredEvent, head: bytes, fact: bytes, sealed: Mapping[str, bytes]) -> bytes:
         checksum = _checksum(stored, head, fact)
-        words = self.transcoder.encode(sealed) if sealed else b""
+        words = msgpack.packb(sealed) if sealed else b""
         return b"".join((head, checksum, len(fact).to_bytes(_LENGTH_BYTES, "little"), fact, words))
 
     def _kept(self, digests: Mapping[str, bytes], words: bytes, wanted: OpenWords) -> Mapping[str, bytes | None]:
         """The sealed texts that are wanted, each as it was written; None for one that was taken away."""
-        sealed = self._words_decoder.decode(words) if words else {}
+        sealed = _sealed_words(words)
         names = digests if wanted is True else [name for name in digests if wanted and name in wanted]
         there = {name: sealed[name] for name in names if name in sealed}
         if not sealed.keys() <= digests.keys() or _digests(there) != {name: digests[name] for name in there}:
@@ -256,6 +256,10 @@ def replace_state(stored: StoredEvent, state: bytes) -> StoredEvent:
 
 def _digests(sealed: Mapping[str, bytes]) -> dict[str, bytes]:
     return {name: blake2b(text, digest_size=_DIGEST_BYTES).digest() for name, text in sealed.items()}
+
+
+def _sealed_words(words: bytes) -> dict[str, bytes]:
+    return msgspec.convert(msgpack.unpackb(words), dict[str, bytes]) if words else {}
 
 
 def _checksum(stored: StoredEvent, head: bytes, fact: bytes) -> bytes:

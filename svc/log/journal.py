@@ -27,6 +27,7 @@ from aggregates.capture.commands import CaptureMetrics, CapturePrompt, CaptureRe
 from aggregates.decide import AnyCommand
 from aggregates.reports.commands import CompleteReport
 from svc.limits import (
+    ARRIVING_SECONDS,
     COMMIT_APPENDS_MAX,
     COMMIT_BYTES_MAX,
     JOURNAL_APPENDS_MAX,
@@ -94,6 +95,8 @@ class Journal:
         self._advanced = trio.Event()
         self._tried = trio.Event()
         self._healthy = True
+        self._writing = False
+        self._written_at = -math.inf
         self._head = self._found = store.head()
         self._committed: Callable[[float], None] = lambda _seconds: None
         self._commits = self._appends = self._events = 0
@@ -108,6 +111,11 @@ class Journal:
     def healthy(self) -> bool:
         """False from a write that failed until one that went through."""
         return self._healthy
+
+    @property
+    def busy(self) -> bool:
+        """Whether appends wait, are on their way to the disk, or were so just now. For any thread."""
+        return self._writing or bool(self._waiting) or time.monotonic() < self._written_at + ARRIVING_SECONDS
 
     def statistics(self) -> JournalStatistics:
         """The counters as they are now."""
@@ -204,9 +212,11 @@ class Journal:
         return batch
 
     async def _commit(self, batch: list[_Append]) -> None:
+        self._writing = True
         try:
             await self._in_thread(lambda: self._write(batch))
         finally:
+            self._writing, self._written_at = False, time.monotonic()
             self._settle(batch)
 
     async def _probe(self) -> None:

@@ -101,7 +101,7 @@ class FileKeys:
     """One file per key, readable by the server's user only. OSError where the folder cannot be used.
 
     A list beside them names whose key was made and not destroyed, so that a file that went is missed. Where there is
-    no list (an older folder, a restored one) nothing is known: `svc/keeping/lost_keys.py` makes it from the log.
+    no list (an older folder, a restored one) nothing is known: `svc/maintenance/keys.py` makes it from the log.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -1,1 +1,1 @@
-"""Maintenance of the folder: backup, restore, verify, export, forget, retention."""
+"""Backup, restore, verify, export, forget, retention."""

@@ -1,7 +1,7 @@
 """Keys that were made once and whose files are gone: damage that no part of the log shows by itself.
 
-Whose key was made is listed beside the keys (`svc/vault.py`). A folder that has no such list (an older one, a restored
-one, one whose keys all went) gets it from the log: whoever claimed a session had a key, unless forgotten since.
+Whose key was made is listed beside the keys (`svc/log/vault.py`). A folder without such a list (an older one, a
+restored one, one whose keys all went) gets it from the log: who claimed a session had a key, unless forgotten since.
 """
 
 from collections.abc import Callable, Iterable, Iterator

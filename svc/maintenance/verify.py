@@ -9,7 +9,6 @@ import os
 import re
 import shutil
 import sqlite3
-import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -23,6 +22,7 @@ import structlog
 import trio
 
 from projections.apply import bookmark
+from projections.derive.integrity import TextsUnavailable
 from projections.schema import key_of
 from svc.archive.folder import FOLDER as ARCHIVE
 from svc.archive.folder import MANIFEST as ARCHIVE_MANIFEST
@@ -33,8 +33,7 @@ from svc.log.vault import Vault
 from svc.maintenance.backup import digest_of
 from svc.maintenance.keys import ADVICE, Heard, forgotten, lost_keys, names_of, pieces
 from svc.views.projecting import belongs_to_log
-from svc.views.rebuilding import build_in_child
-from svc.views.replay import copy_of, digests
+from svc.views.replay import build_in_thread, copy_of, digests
 from svc.views.views import RULES_VERSION, current_file
 
 _RESTORE = (
@@ -208,10 +207,10 @@ async def _compared(
     if not belongs_to_log(mark, store):
         return [*findings, Finding("views", name, "was built from another log", _REBUILD)], 0
     try:
-        await build_in_child(heard, {"--var": var, "--build": build, "--up-to": mark.position})
-    except subprocess.CalledProcessError as error:
-        again = "`svc replay --check` shows why"
-        return [*findings, Finding("views", name, f"a replay ended with code {error.returncode}", again)], 0
+        await build_in_thread(var, build, heard, up_to=mark.position)
+    except (sqlite3.Error, StoreUnavailable, TextsUnavailable) as error:
+        again = "see what is said of the log"
+        return [*findings, Finding("views", name, f"a replay ended: {error}", again)], 0
     with closing(sqlite3.connect(build, check_same_thread=False)) as replayed:
         findings += await trio.to_thread.run_sync(_differences, name, live, replayed)
     return findings, mark.position
@@ -229,7 +228,7 @@ def _differences(name: str, live: sqlite3.Connection, replayed: sqlite3.Connecti
 
 def _rows_that_differ(table: str, live: sqlite3.Connection, replayed: sqlite3.Connection) -> Iterator[str]:
     """The keys of rows that are in one and not, or not so, in the other."""
-    key = key_of(table)
+    key = key_of(live, table)
     columns = [row[1] for row in live.execute(f"PRAGMA table_info({table})")]
     places = [columns.index(name) for name in key]
     query = f"SELECT * FROM {table} ORDER BY {', '.join(key)}"

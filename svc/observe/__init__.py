@@ -1,1 +1,1 @@
-"""What the process counts, measures and logs."""
+"""Logs and metrics."""

@@ -1,1 +1,1 @@
-"""Views: the files, who writes them, and how they are built again."""
+"""The files of tables, the projector that writes them, and replay."""

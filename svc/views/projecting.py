@@ -4,7 +4,6 @@ import sqlite3
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from uuid import UUID
@@ -17,12 +16,12 @@ from msgspec.structs import replace
 from aggregates.capture.events import PromptAnswered, PromptCaptured, RecordsCaptured, TracesCaptured
 from aggregates.event import Event, Scope
 from aggregates.retained import Standing, StandingSealed, Stood, rows_of
-from projections.apply import Bookmark, apply, apply_batch, bookmark, pass_over
+from projections.apply import Bookmark, apply, bookmark, pass_over
 from projections.derive.integrity import TextsUnavailable
-from projections.facts.facts import Batch
+from projections.facts.facts import GiveWay
 from projections.facts.rows import Digesters
 from projections.reader import FetchEvents, is_passing
-from svc.limits import READ_BYTES_MAX, RECALL_CHUNKS_MAX, RECALL_EVENTS
+from svc.limits import GIVE_WAY_SQLITE_STEPS, READ_BYTES_MAX, READ_PIECES, RECALL_CHUNKS_MAX, RECALL_EVENTS
 from svc.log.codec import CorruptEvent, Recorded
 from svc.log.store import EventStore, StoreUnavailable
 from svc.views.views import current_file, new_file, open_writer, point_to, remove_others
@@ -39,30 +38,43 @@ def step(
     store: EventStore,
     digesters: Digesters,
     limit_events: int,
-    limit_bytes: int = READ_BYTES_MAX,
+    give_way: GiveWay | None = None,
 ) -> int:
-    """Apply the next facts after the bookmark; the position that the views hold then."""
+    """Apply the next facts after the bookmark; the position that the views hold then.
+
+    `give_way` is called about once a millisecond: between facts, and from within SQLite's statements.
+    """
+    db.set_progress_handler(give_way, GIVE_WAY_SQLITE_STEPS)
     position = bookmark(db).position
     try:
-        facts = read_facts(store, position, limit_events, limit_bytes)
+        facts = _read_facts(store, position, limit_events, give_way)
     except CorruptEvent:
         return _step_to_corrupt(db, store, digesters)
-    return _apply(db, position, facts, store, digesters)
+    return _apply(db, position, facts, store, digesters, give_way)
 
 
-def read_facts(
-    store: EventStore, after: int, limit_events: int, limit_bytes: int = READ_BYTES_MAX
+def _read_facts(
+    store: EventStore, after: int, limit_events: int, give_way: GiveWay | None = None
 ) -> Sequence[Recorded]:
     """The next facts after a position, with what stands of their words where those are gone."""
-    facts = store.read_after(after, limit_events, limit_bytes, open_words=_READ)
-    return [_recalled(store, fact) for fact in facts]
+    facts: list[Recorded] = []
+    for _ in range(READ_PIECES):
+        position = facts[-1].position if facts else after
+        wanted = min(-(-limit_events // READ_PIECES), limit_events - len(facts))
+        piece = store.read_after(position, wanted, READ_BYTES_MAX // READ_PIECES, open_words=_READ) if wanted else []
+        if not piece:
+            break
+        facts += [_recalled(store, fact) for fact in piece]
+        if give_way is not None:
+            give_way()
+    return facts
 
 
 def _step_to_corrupt(db: sqlite3.Connection, store: EventStore, digesters: Digesters) -> int:
     """One event at a time up to the corrupt one, which is listed and passed over; the others count."""
     after = bookmark(db).position
     try:
-        facts = read_facts(store, after, limit_events=1)
+        facts = _read_facts(store, after, limit_events=1)
     except CorruptEvent as error:
         position = error.position or after + 1
         log.error("a stored event is corrupt and is passed over", position=position, reason=str(error))
@@ -72,21 +84,18 @@ def _step_to_corrupt(db: sqlite3.Connection, store: EventStore, digesters: Diges
 
 
 def _apply(
-    db: sqlite3.Connection, after: int, facts: Sequence[Recorded], store: EventStore, digesters: Digesters
+    db: sqlite3.Connection,
+    after: int,
+    facts: Sequence[Recorded],
+    store: EventStore,
+    digesters: Digesters,
+    give_way: GiveWay | None = None,
 ) -> int:
     if not facts:
         return after
     checksum = store.fingerprint(facts[-1].position)
-    apply(db, facts, checksum, digesters, _fetching(store), after=after)
+    apply(db, facts, checksum, digesters, _fetching(store), after=after, give_way=give_way)
     return facts[-1].position
-
-
-def apply_read(db: sqlite3.Connection, batch: Batch, store: EventStore, digesters: Digesters) -> int:
-    """Apply the next facts, which another process read already; the position that the views hold then."""
-    after = bookmark(db).position
-    facts = partial(read_facts, store, after, batch.events)
-    apply_batch(db, batch, facts, digesters, _fetching(store), after=after)
-    return batch.position
 
 
 def _fetching(store: EventStore) -> FetchEvents:

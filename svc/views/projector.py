@@ -9,7 +9,7 @@ import trio
 
 from projections.apply import bookmark
 from projections.reader import is_damage
-from svc.limits import PROJECT_INTERVAL_SECONDS, RESTART_SECONDS_MAX
+from svc.limits import LAG_EVENTS_MAX, PROJECT_INTERVAL_SECONDS, RESTART_SECONDS_MAX
 from svc.log.journal import Journal
 from svc.views.views import ReadPool, ViewsDamaged, point_to, remove_others
 from svc.views.worker import Worker
@@ -17,19 +17,22 @@ from svc.views.worker import Worker
 log = structlog.get_logger()
 
 
+WorkerFor = Callable[[Path, Callable[[], bool]], Worker]
+"""Makes the one who writes a views file, and who asks before each slice of work whether captures go first."""
+
+
 class Projector:
     """Keeps one views file level with the log. It runs at intervals, and at once when a reader waits."""
 
-    def __init__(self, path: Path, journal: Journal, worker_for: Callable[[Path], Worker]) -> None:
-        """`path`: a views file that exists. `worker_for`: who writes a given one."""
+    def __init__(self, path: Path, journal: Journal, worker_for: WorkerFor) -> None:
+        """`path`: a views file that exists."""
         self._journal = journal
         self._worker_for = worker_for
         self._waiting = 0
         self._wanted = trio.Event()
         self._advanced = trio.Event()
-        self._begun = trio.Event()
         self._exclusive = trio.Lock()
-        self._worker = worker_for(path)
+        self._worker = worker_for(path, self.gives_way)
         self._token: trio.lowlevel.TrioToken | None = None
         self._readers = ReadPool(path, self._unreadable)
         with self._readers.reading() as db:
@@ -57,6 +60,16 @@ class Projector:
         """Connections to the file that serves now."""
         return self._readers
 
+    @property
+    def wanted(self) -> bool:
+        """Whether a reader waits."""
+        return self._waiting > 0
+
+    def gives_way(self) -> bool:
+        """Whether captures go first: no reader waits, and the views are not far behind. For any thread."""
+        near = self._journal.head - self._position < LAG_EVENTS_MAX
+        return near and not self.wanted and self._journal.busy
+
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Project until cancelled; after a failure, go on a little later."""
         self._token = trio.lowlevel.current_trio_token()
@@ -66,7 +79,6 @@ class Projector:
             try:
                 async with self._exclusive:  # an exchange lets go of a worker that has started, or of none
                     await self._worker.start()
-                self._begun.set()
                 await self._round()
                 pause_seconds = PROJECT_INTERVAL_SECONDS
             except Exception as error:
@@ -77,10 +89,6 @@ class Projector:
                     log.exception("the views could not be brought up to the log", position=self._position)
                 pause_seconds = min(2 * pause_seconds, RESTART_SECONDS_MAX)
                 await trio.sleep(pause_seconds)
-
-    async def begun(self) -> None:
-        """Return once the next facts will be projected without delay."""
-        await self._begun.wait()
 
     async def wait_for(self, position: int) -> None:
         """Return once the views hold this position; while anybody waits, nothing is put off."""
@@ -103,7 +111,7 @@ class Projector:
         Where any of this fails, the old file goes on serving.
         """
         async with self._exclusive:
-            worker = self._worker_for(path)
+            worker = self._worker_for(path, self.gives_way)
             try:
                 position = await _level(worker)
                 await trio.to_thread.run_sync(point_to, path)

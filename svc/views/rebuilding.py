@@ -1,54 +1,21 @@
-"""Replaying under a running server: a child process builds the new views, then the server serves from them."""
+"""Replaying under a running server: the new views are built beside the old ones, then the server serves from them."""
 
 import contextlib
-import os
-import subprocess
-from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 import structlog
 import trio
 
-from svc.limits import CHILD_LINE_BYTES_MAX, MEND_PAUSE_SECONDS
-from svc.process import program
+from svc.limits import MEND_PAUSE_SECONDS
+from svc.log.journal import Journal
 from svc.views.projector import Projector
-from svc.views.replay import BuildStep, Progress
+from svc.views.replay import build_in_child, build_in_thread
 from svc.views.views import checked, new_file, remove
+from svc.views.worker import Pace
 from svc_http.ports import ReplayStatus
 
 log = structlog.get_logger()
-
-
-async def build_in_child(
-    progress: Progress, options: Mapping[str, object], environment: Mapping[str, str] | None = None
-) -> None:
-    """Run `svc build-views` as a child process and follow it; it is stopped when this is cancelled.
-
-    Raises `CalledProcessError` where the child fails; it says why on standard error.
-    """
-    command = [*program(), "build-views", *(str(part) for option in options.items() for part in option)]
-    child_environment = os.environ | (environment or {})
-    process = await trio.lowlevel.open_process(command, stdout=subprocess.PIPE, env=child_environment)
-    assert process.stdout is not None
-    try:
-        await _follow(process.stdout, progress)
-        code = await process.wait()
-    finally:
-        with trio.CancelScope(shield=True):
-            process.terminate()
-            await process.wait()
-    if code != 0:
-        raise subprocess.CalledProcessError(code, "svc build-views")
-
-
-async def _follow(lines: trio.abc.ReceiveStream, progress: Progress) -> None:
-    rest = b""
-    async for chunk in lines:
-        *whole, rest = (rest + chunk)[-CHILD_LINE_BYTES_MAX:].split(b"\n")
-        if whole:
-            step = msgspec.json.decode(whole[-1], type=BuildStep)
-            progress(step.done, step.of)
 
 
 class NotRebuilt(Exception):
@@ -58,9 +25,12 @@ class NotRebuilt(Exception):
 class Rebuilding:
     """Starts at most one build at a time and exchanges the views when it is done."""
 
-    def __init__(self, var: Path, projector: Projector) -> None:
+    def __init__(self, var: Path, projector: Projector, journal: Journal, *, beside: bool) -> None:
+        """`beside`: in a child process."""
         self._var = var
         self._projector = projector
+        self._journal = journal
+        self._beside = beside
         self._nursery: trio.Nursery | None = None
         self._ended = trio.Event()
         self._ended.set()
@@ -128,4 +98,11 @@ class Rebuilding:
         def report(done: int, of: int) -> None:
             self.status = ReplayStatus(state="running", done=done, of=of)
 
-        await build_in_child(report, {"--var": self._var, "--build": path})
+        if self._beside:
+            await build_in_child(self._var, path, report)
+        else:
+            await build_in_thread(self._var, path, report, give_way=Pace(self._others_wait))
+
+    def _others_wait(self) -> bool:
+        """Captures, and readers of the views that serve, go before the new ones. For any thread."""
+        return self._journal.busy or self._projector.wanted

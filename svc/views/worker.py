@@ -1,15 +1,17 @@
 """Who brings a views file up to the log for the projector: a thread of this process, or a child process beside it.
 
-Reading a kilobyte of prompt and concluding from it takes as long as taking it in, and Python runs one thread of a
-process at a time. So a server lets a child do it: the same program, which holds nothing but the two files and ends with
-the server. A command that runs for a moment takes a thread. Both run the same steps, and so does a replay.
+Both run the same steps, and so does a replay. Python runs one thread of a process at a time, so the thread works in
+slices, and rests between them while captures wait. The child is the same program; it ends with the server.
 """
 
 import contextlib
+import math
 import signal
 import sqlite3
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
@@ -17,8 +19,16 @@ import trio
 
 from projections.apply import bookmark
 from projections.derive.changes import start_feed
+from projections.facts.facts import GiveWay
 from projections.facts.rows import Digesters
-from svc.limits import CHILD_LINE_BYTES_MAX, CHILD_STOP_SECONDS, PROJECT_EVENTS_MAX
+from svc.limits import (
+    CHILD_LINE_BYTES_MAX,
+    CHILD_STOP_SECONDS,
+    NAP_SECONDS,
+    PROJECT_EVENTS_MAX,
+    REST_SECONDS,
+    SLICE_SECONDS,
+)
 from svc.log.sqlite import open_log
 from svc.log.store import EventStore
 from svc.process import program
@@ -28,6 +38,30 @@ from svc.views.views import ViewsDamaged, open_writer
 
 class WorkerGone(Exception):
     """The child process ended, or answered what no worker answers; the next step starts another one."""
+
+
+class Pace:
+    """Cuts long work in a thread into slices, and rests after each slice while captures wait."""
+
+    def __init__(
+        self,
+        captures_wait: Callable[[], bool],
+        clock: Callable[[], float] = time.monotonic,
+        rest: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._captures_wait = captures_wait
+        self._clock = clock
+        self._rest = rest
+        self._slice_ends = -math.inf
+
+    def __call__(self) -> None:
+        """Rest, if a slice is over, for as long as captures wait, up to a bound. To be called often."""
+        if self._clock() < self._slice_ends:
+            return
+        rest_ends = self._clock() + REST_SECONDS
+        while self._captures_wait() and self._clock() < rest_ends:
+            self._rest(NAP_SECONDS)
+        self._slice_ends = self._clock() + SLICE_SECONDS
 
 
 class Worker(Protocol):
@@ -46,9 +80,10 @@ class Worker(Protocol):
 class ThreadWorker:
     """Applies facts in a thread of this process."""
 
-    def __init__(self, path: Path, store: EventStore, digesters: Digesters) -> None:
+    def __init__(self, path: Path, store: EventStore, digesters: Digesters, give_way: GiveWay | None = None) -> None:
         self._store = store
         self._digesters = digesters
+        self._give_way = give_way
         self._thread_limit = trio.CapacityLimiter(1)
         self._db: sqlite3.Connection = open_writer(path)
         start_feed(self._db, store.head())
@@ -65,7 +100,7 @@ class ThreadWorker:
         self._db.close()
 
     def _step(self) -> int:
-        return step(self._db, self._store, self._digesters, PROJECT_EVENTS_MAX)
+        return step(self._db, self._store, self._digesters, PROJECT_EVENTS_MAX, self._give_way)
 
 
 class ChildWorker:

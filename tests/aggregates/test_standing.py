@@ -1,9 +1,13 @@
 """What stands of a text says the same as the text did, in a form that later programs can read."""
 
+from base64 import b85decode
+
 import msgspec
 import pytest
 
 from aggregates.event import Digester, Words
+from aggregates.judging.rubric import judge_prompt
+from aggregates.reading.features import NAMED
 from aggregates.reading.reading import PromptReading, ResponseReading, read_prompt, read_response
 from aggregates.records.record import Record, WordTable
 from aggregates.retained import (
@@ -23,8 +27,8 @@ from tests.support.facts import ANA
 
 DIGESTER = Digester(b"a key for tests")
 GOLDEN = {
-    PromptReading: "weight navigational clears token_digests title summary characters pasted_characters flags sums "
-    "topic_digests foreign opening",
+    PromptReading: "weight navigational clears token_digests title summary characters pasted_characters shown logits "
+    "topic_digests foreign",
     ResponseReading: "topic_digests characters asks reports_done reports_failure",
     Observation: "kind prompt_id source model input_tokens output_tokens cache_read_tokens cache_write_tokens "
     "cost_usd_nano duration_ms status_code sidechain tool prompt response text_digest text lines_added lines_removed "
@@ -39,6 +43,20 @@ def test_readings_that_stand_in_logs_grow_at_their_end_only(kind: type[msgspec.S
     """A field added at the end with a default is put here too; whoever does anything else raises `FORM`, and has
     `rows_of` read the older ones."""
     assert kind.__struct_fields__ == tuple(GOLDEN[kind].split())
+
+
+FORM_1 = (
+    b"cmZ9KYe-XJ7{}jDottQzlI27xE1jgK-KR;4j;PSgT9TKQx0Sc!%#@k4&M~6ar`%+Nm?I&bR+RN2EW|h+&zHO{ghItGD5hqaV_v2;PtT-N(BXOB"
+    b"_dO3UJiq_{eGEp9^_X@s(v2VY#*C2^-7Kv?S>KnuiKnxSuGH7<@l+XVAC6c*2Iw@A>Um+KB&x>O+Zb<>IKJ8L74~+;H6^xYE=#$Gen@+ozsmdK"
+    b"OT(h|PZN$O#ieTG#Y?+nf)CF3?|L7lid804=yRX*?YA(SYIrr*HZIAzFg1~v-eP&%DQr@HZ*z|M@2DyYzoQLq)p?gJ$zN*=iWbx_yhfHUC0MQ`"
+    b"d3_Powpgy|QLG+e7_uVdNr-Y&w$rj0CxcHj3|_qo`%ea+<su?_10tH>JP38n0}*R{L`?c1;+ZERg1iv1bBV#*e=#^hh;Stx{=aZmAS;9gp$0e{"
+    b"vZ2AqweFVYXC>Rk`DVY4yn@nlmAXt>cu|Qd%d03lpwCXt-5+|)VSPCg7{+WioYv@(AB3NapTk95glJhR2N7am=my?m$g9A36KXC^+BF6bU19K3"
+    b"u$$Zv5#x>s{vy=p8N3bd{N?Af4XJ+8h3977D>>{;oBG5x3*lXl#%~!aX^iR*nQ(|lXYTq&9N>L+WM|0stGi^=x|d|it2F;YIrn;Y*}<_u?%9Bx"
+    b"NK(-;u9#G_?~v44?es}JQKv^jh**h>pCdxs+-VsFybpwk(1HInu-bvE3v>t}Z$RD#<|oSxt^mJ-Ktrva!Hw`1!JydzcV|H-&1V}>1McerU^URl"
+    b"pX#ANjR#4RIz49$ZM0NWs<4VG`2X`!q*>5<xkyzBu8S1X%+V0_)@YVmj|32cb+?g7Bm%dypz9z^%o!jXfb10@f`ZyGIGh1A=is~#h-+YqB6u(v"
+    b"3k*JGV{jhS|GCXJqWTHas_AZ@o50d%pcO(?!*7WpjE?"
+)
+"""Rows as an earlier program wrote them, of the texts below."""
 
 
 def told(*rows: Standing, form: int = FORM) -> StandingSealed:
@@ -91,3 +109,42 @@ def test_an_unknown_form_is_named() -> None:
     """It is not read as something else."""
     with pytest.raises(ValueError, match="form 99"):
         rows_of(told(Standing(1), form=99))
+
+
+def test_rows_of_the_first_form_say_what_the_texts_say() -> None:
+    """Prompts, a response and a prompt within a batch, with the verdicts that were given then."""
+    table = WordTable()
+    records = (
+        Record(record_id="r", at_us=1, kind="request"),
+        Record(record_id="p", at_us=3, kind="prompt", text=table.add("Revert it")),
+    )
+    prompts = (
+        "By the way, fix the flaky parser test in src/parser.py so that it passes; keep the public API and run pytest.",
+        "thanks, that works",
+        "Why is it slow?\n```\nTraceback (most recent call last)\n```",
+    )
+    texts = [of_prompt(place, Words(text), DIGESTER) for place, text in enumerate(prompts, 1)]
+    texts.append(of_response(4, Words("Done, all tests pass."), DIGESTER))
+    texts.append(of_records(5, records, Words(table.words), DIGESTER))
+    stored = msgspec.structs.replace(told(Standing(1), form=1), rows=b85decode(FORM_1))
+    assert rows_of(stored) == texts
+    rubrics = [judge_prompt(row.prompt, ()) for row in rows_of(stored)]
+    assert [(rubric.intent, rubric.confidence) for rubric in rubrics[:3]] == [
+        ("bug_fix", 0.882),
+        (None, 0.0),
+        ("investigation", 0.846),
+    ]
+    assert rubrics[0].earned == (
+        "goal_explicit",
+        "scope_bounded",
+        "references_concrete",
+        "context_sufficient",
+        "verification_requested",
+    )
+    assert rubrics[2].earned == ("goal_explicit", "root_cause_oriented")
+
+
+def test_what_stands_of_a_text_does_not_spell_it() -> None:
+    """Of the words and pairs that are features, a reading keeps a few everyday ones; of all others only the weight."""
+    kept = {name for name in NAMED if name.startswith(("word:", "pair:", "start:"))}
+    assert kept == {"word:review", "word:still", "word:now", "word:also"}

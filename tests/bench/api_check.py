@@ -1,8 +1,8 @@
-"""`make api-check`: schemathesis, all its checks, over the API's own description, on servers with the demo's data.
+"""`make api-check`: schemathesis, with all its checks, against servers with the demo's data.
 
-As a developer over every route of both listeners, each where its `servers` say; as the same over what the API serves
-besides the intake; and as an administrator, who may end memberships and keys. Each has a copy of the folder of its own.
-What is no fault is said in `schemathesis.toml`; a 500 always is one, and the server's log says why.
+It runs three times, each on its own copy of the folder: as a developer on both listeners, as a developer on the API
+alone, and as an administrator, who may end memberships and keys. `schemathesis.toml` names the refusals that are no
+fault. A 500 always is a fault; the server's log says why.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The baseline: quart-trio routes that read and decode the same bodies, and no more."""
+"""The baseline: quart-trio routes that only read and decode the same bodies."""
 
 import sys
 

@@ -1,8 +1,7 @@
-"""A server with a heart: the service as it is served, and in its loop a task that tells of every beat that came late.
+"""A server with a task in its loop that reports every late beat.
 
 `python -m tests.bench.beating VAR` prints the server's `ready` line and then, for each late beat, `late SECONDS CPU
-AT`: how late it was, the processor time that the whole process took meanwhile, and when, on the clock that all
-processes share.
+AT`: the delay, the processor time of the whole process meanwhile, and the time on the clock that all processes share.
 """
 
 import sys

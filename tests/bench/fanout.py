@@ -1,4 +1,4 @@
-"""Events to many pages: from a capture until every page that follows has heard of it, for one page and for sixteen."""
+"""The time from a capture until every page that follows has heard of it, for one page and for sixteen."""
 
 import time
 from typing import NamedTuple

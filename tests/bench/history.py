@@ -1,8 +1,8 @@
-"""A long history in a log, made without a server: the mix of real sessions, through the real decoding and deciding.
+"""Write a long history into a log without a server: the mix of real sessions, through the real decoding and deciding.
 
-A turn is seven facts: a prompt, its answer and the answer's name by plugin, and four exports of some five log records,
-as Claude Code sends them. A session is twelve turns and claims its name once. The last turn ends at the given time; the
-ones before it lie three minutes apart.
+A turn is seven events: a prompt, its answer and the answer's name by plugin, and four exports of some five log records,
+as Claude Code sends them. A session is twelve turns and claims its name once. The last turn ends at the given time;
+turns are three minutes apart.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""What a hook costs the agent that waits for it: `svc hook` as a process, beside a Python that does nothing."""
+"""The time that `svc hook` takes as a process, next to a Python that does nothing."""
 
 import os
 import subprocess

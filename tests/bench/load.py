@@ -1,4 +1,4 @@
-"""A client that keeps a fixed number of connections busy, cheap enough not to be what is measured."""
+"""A cheap client that keeps a fixed number of connections busy."""
 
 import time
 import uuid

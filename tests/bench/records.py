@@ -1,7 +1,7 @@
 """Durable log records a second through /v1/logs, in batches of a hundred as Claude Code sends them.
 
-Beside, in the same run: (a) decoding the same bytes and putting them into SQLite, one synced transaction a batch; (b) a
-bare route that reads and decodes them.
+Baselines of the same run: (a) decoding the same bytes into SQLite, one synced transaction a batch; (b) a bare route
+that reads and decodes them.
 """
 
 import sqlite3
@@ -17,7 +17,7 @@ from rich.table import Table
 
 from tests.bench.load import put_load
 from tests.bench.results import Result
-from tests.bench.servers import Resident, bare_route, fresh_service
+from tests.bench.servers import MODES, NAMES, Mode, Resident, bare_route, fresh_service
 from tests.bench.telemetry import BATCH_RECORDS, export
 
 CONNECTIONS = 4
@@ -42,32 +42,39 @@ class Compared(msgspec.Struct, frozen=True):
 def compare_records(batches: int, rounds: int, console: Console) -> list[Result]:
     """Print durable log records a second beside both baselines."""
     bodies = [msgspec.json.encode(export(number)) for number in range(batches)]
-    table = Table("round", "(a) decode + SQLite", "(b) bare route", "records/s", "to (a)", "to (b)", "level after")
-    all_rounds = []
+    table = Table("round", "", "(a) decode + SQLite", "(b) bare route", "records/s", "to (a)", "to (b)", "level after")
+    found: dict[Mode, list[Compared]] = {mode: [] for mode in MODES}
     for number in range(rounds):
-        compared = _round(bodies)
-        all_rounds.append(compared)
-        table.add_row(
-            str(number + 1),
-            f"{compared.raw:,.0f}",
-            f"{compared.bare:,.0f}",
-            f"{compared.captured:,.0f}",
-            f"{compared.ratio:.2f}",
-            f"{compared.captured / compared.bare:.2f}",
-            f"{compared.level_seconds:.2f} s",
-        )
+        for mode in MODES:
+            compared = _round(mode, bodies)
+            found[mode].append(compared)
+            table.add_row(str(number + 1), NAMES[mode], *_row(compared))
     console.print(table)
-    middle = sorted(all_rounds, key=lambda each: each.ratio)[len(all_rounds) // 2]
-    console.print(f"log records: median ratio {middle.ratio:.2f} to decoding and SQLite")
-    return _results(middle)
+    return [result for mode in MODES for result in _results(mode, _middle(found[mode]))]
 
 
-def _results(middle: Compared) -> list[Result]:
+def _row(compared: Compared) -> list[str]:
+    return [
+        f"{compared.raw:,.0f}",
+        f"{compared.bare:,.0f}",
+        f"{compared.captured:,.0f}",
+        f"{compared.ratio:.2f}",
+        f"{compared.captured / compared.bare:.2f}",
+        f"{compared.level_seconds:.2f} s",
+    ]
+
+
+def _middle(all_rounds: list[Compared]) -> Compared:
+    """The round of the median ratio."""
+    return sorted(all_rounds, key=lambda each: each.ratio)[len(all_rounds) // 2]
+
+
+def _results(mode: Mode, middle: Compared) -> list[Result]:
     beside = f"decoding into SQLite: {middle.raw:,.0f}/s, of which it is {middle.ratio:.2f}"
     return [
-        Result("log records, durable", middle.captured, "/s", 10_000, baseline=beside),
+        Result(f"log records, durable, {NAMES[mode]}", middle.captured, "/s", 10_000, baseline=beside),
         Result(
-            "memory under log records, server and child",
+            f"memory under log records, {NAMES[mode]}",
             sum(middle.most),
             "MiB",
             300,
@@ -77,20 +84,17 @@ def _results(middle: Compared) -> list[Result]:
     ]
 
 
-def _round(bodies: Sequence[bytes]) -> Compared:
-    def load(port: int, headers: dict[str, str]) -> float:
-        return BATCH_RECORDS * trio.run(_put, port, headers, bodies)
-
+def _round(mode: Mode, bodies: Sequence[bytes]) -> Compared:
     raw = _raw(bodies)
     with bare_route() as port:
-        bare = load(port, {})
-    with fresh_service() as service:
-        captured = load(service.port, service.headers)
-        started = time.perf_counter()
-        service.wait_until_level()
-        level_seconds = time.perf_counter() - started
-        most = service.server.most_resident()
-    return Compared(raw, bare, captured, level_seconds, most)
+        bare = _load(port, {}, bodies)
+    with fresh_service(mode) as service:
+        captured = _load(service.port, service.headers, bodies)
+        return Compared(raw, bare, captured, service.level_seconds(), service.server.most_resident())
+
+
+def _load(port: int, headers: dict[str, str], bodies: Sequence[bytes]) -> float:
+    return BATCH_RECORDS * trio.run(_put, port, headers, bodies)
 
 
 async def _put(port: int, headers: dict[str, str], bodies: Sequence[bytes]) -> float:

@@ -1,7 +1,7 @@
-"""`python -m tests.bench.report`: a monthly report over very many sub-sessions, and how long the loop stood still.
+"""`python -m tests.bench.report`: make a monthly report over many sub-sessions and measure stands of the loop.
 
-The report is asked for, waited for and read through the routes, as a page does it. The longest stand is told twice: as
-it was, and how much of it this server was computing, since on a shared machine others take their turns as well.
+The report is requested, awaited and read through the routes, as a page does it. The longest stand is shown by the
+clock, and as the processor time of this server alone, because other processes take their turns too.
 """
 
 import subprocess

@@ -1,4 +1,4 @@
-"""What benchmarks found, beside what is wanted: kept in a file, shown as a table, and drawn for docs/performance.md.
+"""Keep the results of benchmarks in a file, print them as a table, and draw them for docs/performance.md.
 
 python -m tests.bench --keep docs/performance.json
 python -m tests.bench.reads --folder DIR --keep docs/performance.json

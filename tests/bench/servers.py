@@ -1,4 +1,4 @@
-"""The servers that a benchmark measures, each as a child of its own."""
+"""The servers under measurement, each as a child process."""
 
 import os
 import re
@@ -10,15 +10,20 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
+
+Mode = Literal["thread", "process"]
+"""Who keeps the views: the setting `projector`."""
+MODES: tuple[Mode, ...] = ("thread", "process")
+NAMES = {"thread": "one process", "process": "with the projector process"}
 
 _READY = re.compile(r"ready intake=\S*?:(\d+) api=\S*?:?(\d*)$")
 
 
 class Resident(NamedTuple):
-    """Resident memory in MiB: of the server, and of the child that writes its views."""
+    """Resident memory in MiB: of the server, and of the child that writes its views where there is one."""
 
     server: float
     child: float
@@ -69,17 +74,20 @@ class Serving(msgspec.Struct, frozen=True):
         """Events in the log that the views do not hold yet."""
         return behind_events(self.var)
 
-    def wait_until_level(self) -> None:
-        """Return once the views hold everything."""
+    def level_seconds(self) -> float:
+        """How long it takes from now until the views hold everything."""
+        started = time.perf_counter()
         while self.behind_events():
             time.sleep(0.02)
+        return time.perf_counter() - started
 
 
 @contextmanager
-def ready_server(var: Path) -> Iterator[Ready]:
+def ready_server(var: Path, mode: Mode = "thread") -> Iterator[Ready]:
     """A server over a folder, as an operator starts it."""
     listeners = ("--intake", "127.0.0.1:0", "--api", "127.0.0.1:0")
-    with _started(svc_command("serve", "--var", str(var), *listeners, "--log-level", "warning")) as server:
+    command = svc_command("serve", "--var", str(var), *listeners, "--log-level", "warning")
+    with _started(command, SVC_PROJECTOR=mode) as server:
         yield server
 
 
@@ -97,12 +105,12 @@ def set_up(var: Path) -> dict[str, str]:
 
 
 @contextmanager
-def fresh_service() -> Iterator[Serving]:
+def fresh_service(mode: Mode = "thread") -> Iterator[Serving]:
     """The service as an operator starts it, on a folder of its own."""
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
         var = Path(folder) / "var"
         headers = {"Authorization": f"Bearer {set_up(var)['key']}"}
-        with ready_server(var) as server:
+        with ready_server(var, mode) as server:
             yield Serving(server, headers, var)
 
 
@@ -119,9 +127,9 @@ def svc_command(*arguments: str) -> list[str]:
 
 
 @contextmanager
-def _started(command: list[str]) -> Iterator[Ready]:
+def _started(command: list[str], **settings: str) -> Iterator[Ready]:
     """A server that runs as a child, of a Python that may keep compiled modules, as an operator's does."""
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"} | settings
     quiet = subprocess.DEVNULL
     began = time.perf_counter()
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=quiet, text=True, env=environment) as process:

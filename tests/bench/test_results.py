@@ -1,4 +1,4 @@
-"""Figures beside their targets: which reach them, and what a file keeps of them."""
+"""Results against their targets, and the file that keeps them."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""`make faults`: faults put to the real program, and what was seen."""
+"""`make faults`: break the real program in many ways and report what was seen."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""What a load sends, and by what it is found again in the log."""
+"""What a load sends, and how it is found again in the log."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""The machine's clock goes back, and ahead, while a server takes a load: nothing is lost, and figures stay sane."""
+"""Move the machine's clock back and ahead under load: nothing is lost, and no figure is below zero."""
 
 import json
 import random

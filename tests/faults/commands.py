@@ -1,4 +1,4 @@
-"""kill -9 in the middle of a command that works on a folder: begun again, it completes, and nothing is lost."""
+"""kill -9 in the middle of a command: started again, it completes, and nothing is lost."""
 
 import contextlib
 import os

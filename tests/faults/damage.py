@@ -1,5 +1,4 @@
-"""Files that are no longer what was written: the views, which are built anew by themselves, and the archive, whose
-damaged files are named, left out and counted."""
+"""Damage files: views are built again, damaged archive files are named, left out and counted."""
 
 import json
 import os

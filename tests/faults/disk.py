@@ -1,8 +1,8 @@
-"""A disk that loses what was not synced: the images that a cut of the power may leave of a folder.
+"""A disk that loses unsynced writes: the images that a power cut may leave of a folder.
 
-What is on its way to the disk when the power goes may have got there or not, sector by sector, in any order. What a
-sync of the file was told to have finished is there. Names (made, moved, deleted) last from a sync of their folder on;
-before it, those that got there are a first part of them in their order, as a journal of a file system keeps it.
+An unsynced write may be there or not, sector by sector, in any order. A write with a finished sync is there. A change
+of a name (made, moved, deleted) is certain after a sync of its folder; before that, a first part of such changes is
+there, in their order, as a journal of a file system keeps it.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Small file systems for a fault, and whether this machine lets one be made."""
+"""Small file systems for a fault, and whether this machine can make them."""
 
 import subprocess
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""kill -9 under load: of the server, of the child that keeps its views, of both, and again while it starts."""
+"""kill -9 under load: of the server, of its projector process, of both, and again during the start."""
 
 import random
 import time
@@ -13,6 +13,7 @@ FOLDER_ROUNDS = 20
 LOAD_CAPTURES = (1, 200)
 """How many more are acknowledged before the blow falls, and some milliseconds later it does."""
 LATER_SECONDS = (0.0, 0.05)
+WITH_A_CHILD = {"SVC_PROJECTOR": "process"}
 START_SECONDS = (0.0, 2.5)
 """When a blow falls that is meant for a server that starts."""
 
@@ -25,6 +26,7 @@ def kill_rounds(trial: Trial) -> None:
     for first in range(0, trial.times, FOLDER_ROUNDS):
         name = f"kills-{first}"
         with trial.house(name) as house:
+            house.settings = WITH_A_CHILD
             _rounds(trial, house, range(first, min(first + FOLDER_ROUNDS, trial.times)), trial.chance(name))
 
 
@@ -72,7 +74,7 @@ def _both(house: House, server: Server, chance: random.Random) -> Server:
 def _while_starting(house: House, server: Server, chance: random.Random) -> Server:
     """The next one does not get to where it answers, or just so."""
     server.kill()
-    starting = house.program.begin(house.var)
+    starting = house.program.begin(house.var, more=house.settings)
     time.sleep(chance.uniform(*START_SECONDS))
     starting.kill()
     return house.serve()
@@ -82,7 +84,7 @@ def _twice_while_starting(house: House, server: Server, chance: random.Random) -
     """Nor does the one after it."""
     server.kill()
     for _ in range(2):
-        starting = house.program.begin(house.var)
+        starting = house.program.begin(house.var, more=house.settings)
         time.sleep(chance.uniform(*START_SECONDS))
         starting.end()
     return house.serve()

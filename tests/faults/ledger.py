@@ -1,4 +1,4 @@
-"""What was acknowledged, held against what stands in the log: read from the file itself, not asked of the server."""
+"""Compare what was acknowledged with the log file itself, without asking the server."""
 
 import sqlite3
 from collections import Counter

@@ -1,6 +1,6 @@
-"""A mixed load over a few connections that goes on whatever becomes of the server, as agents do.
+"""A mixed load over a few connections that goes on while the server fails, as agents do.
 
-What was not acknowledged is sent again some time later, unchanged, or never: both happen.
+A request without an acknowledgement is sent again later, unchanged, or never: both happen.
 """
 
 import http.client

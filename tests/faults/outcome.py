@@ -1,4 +1,4 @@
-"""What a fault was expected to do, and what was seen."""
+"""The expected and the seen outcome of a fault."""
 
 import msgspec
 

@@ -1,7 +1,7 @@
-"""A cut of the power: the server starts on what the disk holds where unsynced writes were lost.
+"""Cut the power: start the server on a disk without the unsynced writes.
 
-A server is traced while it takes a load, is killed, starts again and has its views exchanged. From the trace the files
-are built as they may have lain on the disk at some moment. What was acknowledged before that moment must be there.
+A server is traced while it takes a load, is killed, starts again and exchanges its views. From the trace the files are
+built as the disk may have held them at some moment. What was acknowledged before that moment must be there.
 """
 
 import random

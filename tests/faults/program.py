@@ -1,4 +1,4 @@
-"""The real program over folders of its own: its commands, and servers that are killed."""
+"""The real program on its own folders: its commands, and servers that are killed."""
 
 import contextlib
 import json

@@ -1,7 +1,7 @@
-"""A store that cannot be written for a while: the disk is full, read-only, or does not sync.
+"""A store that cannot be written for a while: a full disk, a read-only disk, failing syncs.
 
-Captures are answered 503 meanwhile, the health checks say so, and reads go on or are answered 503; when the disk is
-well again, all goes on without a restart.
+Captures then answer 503, the health checks say so, and reads answer or are 503. When the disk works again, everything
+goes on without a restart.
 """
 
 import http.client

@@ -1,4 +1,4 @@
-"""The model of a disk that loses what was not synced, and the trace it is built from."""
+"""The model of a disk that loses unsynced writes, and the trace behind it."""
 
 import random
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What was acknowledged against what the log holds: each way in which they may differ is seen."""
+"""Every difference between acknowledgements and the log is found."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""What a program did to the files of one folder, and when, as strace wrote it down."""
+"""What a program did to the files of a folder, and when, from strace."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""One kind of fault as it is to be tried: on which program, how often, by which chance, and where it is noted."""
+"""One kind of fault to try: on which program, how often, from which seed, and where it is noted."""
 
 import random
 import sqlite3

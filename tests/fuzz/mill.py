@@ -1,4 +1,4 @@
-"""A service in memory whose log is bytes: what it takes is stored, derived, and derived again from the beginning."""
+"""A service in memory whose log is bytes: what it takes is stored, derived, and derived again."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping

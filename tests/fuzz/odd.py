@@ -1,4 +1,4 @@
-"""What nobody meant to send: real examples with parts of them exchanged, lost, doubled, cut or damaged."""
+"""Real examples with parts swapped, lost, doubled, cut or damaged."""
 
 import copy
 import gzip

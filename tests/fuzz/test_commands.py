@@ -1,5 +1,4 @@
-"""Whatever the command line may send by its types: each batch is taken or refused as documented, and what was taken can
-be derived, replayed and read."""
+"""Every batch that the command line's types allow is taken or refused as documented, then derived and read."""
 
 from random import Random
 from typing import Any

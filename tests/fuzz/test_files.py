@@ -1,5 +1,4 @@
-"""Files that agents and price lists wrote, bent: they are read as far as they can be, and what is taken of them can be
-replayed."""
+"""Changed session files and price lists are read as far as possible; what was taken can be replayed."""
 
 import tempfile
 from pathlib import Path
@@ -10,7 +9,8 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregates.prices.decide import CatalogRefused, PublishCatalog
+from aggregates.command import Refused
+from aggregates.prices.decide import PublishCatalog
 from svc.importing.importer import FORMATS, import_transcripts
 from svc.jobs.sources import CatalogUnusable, read_file
 from tests.fuzz.mill import Mill
@@ -135,7 +135,7 @@ async def _published_from_file(mill: Mill, body: bytes) -> None:
         except CatalogUnusable:
             return
     reply = await mill.change_catalog(command)
-    assert not isinstance(reply, CatalogRefused) or reply.message
+    assert not isinstance(reply, Refused) or reply.message
 
 
 async def test_the_files_are_taken_as_they_stand() -> None:

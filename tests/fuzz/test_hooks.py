@@ -1,4 +1,4 @@
-"""What agents tell their hooks, bent: whatever a hook makes of it, intake takes."""
+"""Intake takes whatever a hook makes of a changed message."""
 
 import json
 from random import Random

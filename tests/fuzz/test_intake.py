@@ -1,5 +1,4 @@
-"""Whatever is sent to intake, it is taken or refused as documented; and whatever was taken can be derived, replayed and
-read.
+"""Intake takes or refuses everything as documented; what was taken can be replayed and read.
 
 `make fuzz` tries many times as much; docs/security.md.
 """

@@ -1,5 +1,4 @@
-"""Events that are not what was written, or were written by another program: they are named and passed over, and every
-replay of the same log gives the same tables."""
+"""Torn or foreign events are named and skipped, and every replay gives the same tables."""
 
 from collections.abc import Mapping
 from contextlib import suppress

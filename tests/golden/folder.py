@@ -1,4 +1,4 @@
-"""The golden folder, and everything that a program finds in it: tables, words and answers."""
+"""The golden folder, and what a program finds in it: tables, words and answers."""
 
 import hashlib
 import json

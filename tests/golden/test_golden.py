@@ -1,4 +1,4 @@
-"""A folder that an earlier program wrote is opened, replayed and read: everything comes out as it did then."""
+"""Open, replay and read a folder that an earlier program wrote: everything is as it was."""
 
 import base64
 from pathlib import Path

@@ -1,7 +1,7 @@
 """`python -m tests.golden.write`: renew what is expected of the golden folder, for a change that an issue asks for.
 
-The folder itself stays as commit 35e5f08 wrote it, with the program of 102b59e: five weeks of an invented company, told
-over HTTP. Every difference in `expected.json` is listed in CHANGELOG.md.
+The folder itself stays as commit 35e5f08 wrote it, with the program of 102b59e: five weeks of an invented company, sent
+over HTTP. List every difference of `expected.json` in CHANGELOG.md.
 """
 
 import tempfile

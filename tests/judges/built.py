@@ -1,4 +1,4 @@
-"""Playing written sessions through the real derivation: captures and telemetry in, sub-sessions out."""
+"""Play written sessions through the real derivation: captures and telemetry in, sub-sessions out."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator

@@ -1,9 +1,9 @@
-"""Sub-sessions written to hold one rule of the outcome judge each (scoring.md, section 4), and what is right for them.
+"""Written sub-sessions for the outcome judge, one rule each (scoring.md, section 4), with the right verdict.
 
-The labelled sessions hold few goals that were missed; these hold every way in which one can be. A case is a script,
-one step a line: `>` a prompt, `<` the answer to it, `edit` and `read` a file, `run` and `fail` a shell command by how
-it went, `call` the same tool once more, `error` a failed request, `stop` the user's interruption, `refuse` a refused
-tool call, `clear` and `end` of the session. The first sub-session of a script is the one that is judged.
+The labelled sessions hold few missed goals; these hold every way to miss one. A case is a script, one step a line: `>`
+a prompt, `<` its answer, `edit` and `read` a file, `run` and `fail` a shell command by its result, `call` the same
+tool once more, `error` a failed request, `stop` an interruption, `refuse` a refused tool call, `clear` and `end` of
+the session. The first sub-session of a script is judged.
 """
 
 from typing import NamedTuple

@@ -1,7 +1,7 @@
-"""Completion beside commits, per developer: whether sub-sessions that were committed are the ones judged complete.
+"""Compare completion with commits for each developer.
 
-The sub-sessions are those that this version's judges cut and judge. A checkpoint is a commit of the agent's work, and
-as near to the truth that a goal was reached as data comes; a question has none.
+This version's judges cut and judge the sub-sessions. A checkpoint is a commit of the agent's work: the data's best
+sign that a goal was reached. A question has none.
 """
 
 import math

@@ -1,8 +1,8 @@
-"""What the judges are trained and measured on: labelled prompts and sessions, marked ones, written ones.
+"""Data to train and measure the judges: labelled, marked and written prompts and sessions.
 
-Experts labelled `labels/prompts.jsonl` and `labels/sessions.jsonl` of the data folder. Readers who had these labels at
-hand marked more of the same data: `prompt_marks.txt` and `session_marks.txt` name it by digests, and hold nothing of
-its texts. `prompts/` and `sessions/` were made up for training; none is anybody's. Only labels serve to measure.
+Experts labelled `labels/prompts.jsonl` and `labels/sessions.jsonl` of the data folder. Readers who knew these labels
+marked more of the same data: `prompt_marks.txt` and `session_marks.txt` name it by digests and hold no text.
+`prompts/` and `sessions/` were written for training. Only labels are used to measure.
 """
 
 import re

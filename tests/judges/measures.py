@@ -1,4 +1,4 @@
-"""How far the embedded judges agree with experts: the measures of scoring.md, section 9, over pairs of verdicts."""
+"""Measure how far the embedded judges agree with experts (scoring.md, section 9)."""
 
 import math
 from collections import Counter

@@ -1,7 +1,7 @@
-"""Logistic and softmax regression with an L2 penalty over rows of features that are there or not.
+"""Logistic and softmax regression with an L2 penalty over rows of binary features.
 
-Minimised by L-BFGS, without randomness. Products of rows and weights are sums over the features that are there, added
-in a fixed order and not by a BLAS library, so that neither threads nor kernels change them.
+L-BFGS, without randomness. Sums run over the present features in a fixed order, not in a BLAS library, so threads and
+kernels do not change them.
 """
 
 from collections import Counter, deque

@@ -1,11 +1,11 @@
-"""How good the embedded judges are, measured on labelled data (scoring.md, section 9).
+"""Measure the judges on labelled data (scoring.md, section 9).
 
     python -m tests.judges.report DATA_DIR [--json] [--shipped]
 
-DATA_DIR holds `labels/` and, for the comparison with commits, `entire-checkpoints/`. The rubric judge is trained anew
-for each of five parts of the sessions and judges the part it has not seen, and so is the boundary judge; `--shipped`
-judges with the weights of this version instead, which have seen the labels. The outcome judge has rules written by
-hand, with these sessions at hand: its figures are not cross-validated.
+DATA_DIR holds `labels/` and, for the comparison with commits, `entire-checkpoints/`. Rubric and boundary judge are
+trained for each of five parts of the sessions without that part, and judge it; `--shipped` uses the shipped weights,
+which have seen the labels. The outcome judge has rules written by hand with these sessions known, so its figures are
+not cross-validated.
 """
 
 from collections.abc import Sequence

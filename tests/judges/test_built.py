@@ -1,4 +1,4 @@
-"""The outcome judge on sessions written for it, from captured facts to the sub-session's row."""
+"""The outcome judge on written sessions, from captured events to the sub-session's row."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The trainer and the measures; and, where the labelled data is at hand, how good the judges are."""
+"""The trainer, the measures and, with the labelled data at hand, the judges' figures."""
 
 import json
 import os
@@ -6,13 +6,14 @@ import re
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregates.reading.lexicon import PAIRS, WORDS
-from aggregates.reading.rubric_model import CONTEXT_NUMBER
+from aggregates.reading.rubric_model import RubricWeights
 from aggregates.reading.verdicts import BOOLEANS, applicable
 from tests.judges import labels, regression, train
 from tests.judges.labels import INTENT_LETTERS, PROMPT_MARKS, examples, labelled_sessions, lettered, mark_of
@@ -27,7 +28,7 @@ from tests.judges.measures import (
     worst_misses,
 )
 from tests.judges.report import boundary_pairs, main, outcomes_of
-from tests.judges.train import source_of, tables, words_and_pairs, written_items
+from tests.judges.train import NUMBER, source_of, tables, words_and_pairs, written_items
 from tests.judges.train_boundary import further_sessions
 
 
@@ -139,12 +140,12 @@ def test_two_classes_are_the_same_fit_with_one_of_them_held_at_0() -> None:
         assert two.logits(row)[0] == pytest.approx(first - second, abs=0.02)
 
 
-def test_training_twice_writes_the_same_file_and_it_is_python() -> None:
+def test_training_twice_writes_the_same_file_and_the_judge_reads_it() -> None:
     """No randomness, no order of hashing."""
     items = written_items()[::12]
     one, two = (source_of(tables(items)) for _ in range(2))
     assert one == two
-    compile(one, "judge_weights.py", "exec")
+    assert msgspec.json.decode(one, type=RubricWeights) == tables(items)
 
 
 def test_every_written_example_names_only_booleans_that_apply() -> None:
@@ -200,8 +201,8 @@ def test_a_marked_prompt_is_learned_from_with_the_turn_before_it(
     (item,) = train.marked_items(tmp_path)
     assert (item.session, item.text, item.intent) == ("a", "why is the cache cold?", "question")
     assert item.booleans == {"goal_explicit": True, "context_sufficient": True}
-    assert CONTEXT_NUMBER["context:after an offer"] in item.features
-    assert CONTEXT_NUMBER["context:first"] not in item.features
+    assert NUMBER["context:after an offer"] in item.features
+    assert NUMBER["context:first"] not in item.features
 
 
 def test_what_a_feature_may_weigh_goes_by_how_many_rows_show_it() -> None:

@@ -1,15 +1,16 @@
-"""Training the embedded judges: labelled data in, modules of `aggregates/` out.
+"""Train the embedded judges: labelled data in, resources of `aggregates/` out.
 
-    python -m tests.judges.train words DATA_DIR      # to be run when the written prompts have changed, before the next
+    python -m tests.judges.train words DATA_DIR      # first, after the written prompts have changed
     python -m tests.judges.train rubric DATA_DIR
     python -m tests.judges.train boundary DATA_DIR
 
-The rubric judge learns from labelled, marked and written prompts (`labels.py`). Plain softmax and logistic regression
-with an L2 penalty (`regression.py`), without randomness, so the same labels give the same file. The files hold names
-of features (cues, and words and pairs of words of the written prompts) and whole numbers, thousandths of a logit;
-nothing of the labelled texts.
+The rubric judge learns from labelled, marked and written prompts (`labels.py`) by softmax and logistic regression with
+an L2 penalty (`regression.py`), without randomness: the same labels give the same file. The files hold names of
+features (cues, and words and word pairs of the written prompts) and whole numbers, thousandths of a logit; nothing of
+the labelled texts.
 """
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -19,17 +20,10 @@ import msgspec
 
 from aggregates.event import Digester
 from aggregates.judging.rubric import context_names
-from aggregates.reading.features import features_of, pairs_of, sentences_of
+from aggregates.reading.features import CROSSED, features_of, pairs_of, sentences_of
 from aggregates.reading.pasted import look
 from aggregates.reading.reading import read_prompt
-from aggregates.reading.rubric_model import (
-    ALL_FEATURES,
-    CONTEXT_NUMBER,
-    MAY_REST_ON_PASTED,
-    PASTED,
-    RubricModel,
-    crossed,
-)
+from aggregates.reading.rubric_model import ALL_FEATURES, MAY_REST_ON_PASTED, PASTED, RubricModel, RubricWeights
 from aggregates.reading.verdicts import APPLIES_TO, BOOLEANS, INTENTS, BooleanName, Intent
 from svc.cli.judging import Item as RawItem
 from svc.cli.judging import read_lines
@@ -74,6 +68,8 @@ _AGGREGATES = Path(__file__).parents[2] / "aggregates"
 _KEY = Digester(b"examples")
 
 Row = regression.Row
+NUMBER = {name: place for place, name in enumerate(ALL_FEATURES)}
+_PASTED = frozenset(NUMBER[name] for name in PASTED)
 
 
 class Item(msgspec.Struct, frozen=True):
@@ -118,7 +114,7 @@ def plain(text: str) -> str:
 
 def _features(each: PromptItem) -> Row:
     assert each.turn.prompt is not None
-    return (*features_of(each.text), *_numbers(context_names(each.turn.prompt, each.earlier)))
+    return (*sorted(_numbers(features_of(each.text))), *_numbers(context_names(each.turn.prompt, each.earlier)))
 
 
 def marked_items(data_dir: Path) -> list[Item]:
@@ -145,12 +141,21 @@ def written_items() -> list[Item]:
 def _written(example: Example) -> Row:
     names = context_names(read_prompt(example.text, _KEY), ())
     if example.follows:
-        names = [name for name in names if not name.startswith("context:")]
-    return (*features_of(example.text), *_numbers(names))
+        names = tuple(name for name in names if not name.startswith("context:"))
+    return (*sorted(_numbers(features_of(example.text))), *_numbers(names))
 
 
-def _numbers(names: Sequence[str]) -> Row:
-    return tuple(CONTEXT_NUMBER[name] for name in names)
+def _numbers(names: Iterable[str]) -> Row:
+    return tuple(NUMBER[name] for name in names)
+
+
+_CROSSED = {(NUMBER[cue], intent): NUMBER[f"{intent} & {cue}"] for intent in INTENTS for cue in CROSSED}
+
+
+def _crossed(row: Row, intent: Intent) -> Row:
+    """The features of a prompt together with what it was judged to ask for."""
+    both = [_CROSSED[number, intent] for number in row if (number, intent) in _CROSSED]
+    return (*row, NUMBER[f"is:{intent}"], *both)
 
 
 def _booleans(label: PromptLabel) -> dict[BooleanName, bool]:
@@ -159,13 +164,10 @@ def _booleans(label: PromptLabel) -> dict[BooleanName, bool]:
 
 def train(items: Sequence[Item]) -> RubricModel:
     """A model of these items."""
-    return RubricModel(*tables(items))
+    return RubricModel(tables(items))
 
 
-Tables = tuple[tuple[int, ...], dict[str, tuple[int, ...]], tuple[int, ...], dict[str, tuple[int, ...]]]
-
-
-def tables(items: Sequence[Item]) -> Tables:
+def tables(items: Sequence[Item]) -> RubricWeights:
     """Biases and weights, in thousandths: intents, then booleans."""
     targets = [INTENTS.index(item.intent) for item in items]
     rows = [item.features for item in items]
@@ -181,7 +183,7 @@ def tables(items: Sequence[Item]) -> Tables:
         for number, (weight,) in binary.weights.items():
             weights.setdefault(ALL_FEATURES[number], [0] * len(BOOLEANS))[place] = round(1000 * weight)
     kept = {name: tuple(values) for name, values in sorted(weights.items()) if any(values)}
-    return *_thousandths(intents), tuple(bias), kept
+    return RubricWeights(*_thousandths(intents), tuple(bias), kept)
 
 
 def _intents(rows: Sequence[Row], targets: Sequence[int], shares: Sequence[float]) -> regression.Fit:
@@ -189,7 +191,7 @@ def _intents(rows: Sequence[Row], targets: Sequence[int], shares: Sequence[float
 
 
 def _own(row: Row) -> Row:
-    return tuple(number for number in row if number not in PASTED)
+    return tuple(number for number in row if number not in _PASTED)
 
 
 def _thousandths(fitted: regression.Fit) -> tuple[tuple[int, ...], dict[str, tuple[int, ...]]]:
@@ -234,7 +236,7 @@ def _boolean(name: BooleanName, items: Sequence[Item], rows: Sequence[Row], unse
 
     def fitted(places: Sequence[int]) -> regression.Fit:
         return regression.fit(
-            [keep(crossed(rows[place], items[place].intent)) for place in places],
+            [keep(_crossed(rows[place], items[place].intent)) for place in places],
             [0 if items[place].booleans[name] else 1 for place in places],
             [items[place].share for place in places],
             2,
@@ -249,7 +251,7 @@ def _boolean(name: BooleanName, items: Sequence[Item], rows: Sequence[Row], unse
         part = fitted([place for place in kept if place in known])
         for place in held_out:
             if place in known and unseen[place] in APPLIES_TO[name]:
-                logits += part.logits(keep(crossed(rows[place], unseen[place])))
+                logits += part.logits(keep(_crossed(rows[place], unseen[place])))
                 targets.append(0 if items[place].booleans[name] else 1)
     cut = _rate_matching(logits, targets)
     whole = fitted(chosen)
@@ -265,25 +267,11 @@ def _rate_matching(logits: Sequence[float], targets: Sequence[int]) -> float:
     return (ordered[max(true_count - 1, 0)] + ordered[min(true_count, len(ordered) - 1)]) / 2
 
 
-def source_of(trained: Tables) -> str:
-    """The text of the weights file."""
-    bias, weights, boolean_bias, boolean_weights = trained
-    lines = [
-        '"""Weights of the rubric judge, thousandths of a logit; written by `make train-judges`, not by hand.',
-        "",
-        "One number per intent, or per boolean, in the order of `verdicts.INTENTS` and `verdicts.BOOLEANS`.",
-        '"""',
-        "",
-        f"BIAS: tuple[int, ...] = {bias}",
-        "WEIGHTS: dict[str, tuple[int, ...]] = {",
-        *(f'    "{name}": {values},' for name, values in weights.items()),
-        "}",
-        f"BOOLEAN_BIAS: tuple[int, ...] = {boolean_bias}",
-        "BOOLEAN_WEIGHTS: dict[str, tuple[int, ...]] = {",
-        *(f'    "{name}": {values},' for name, values in boolean_weights.items()),
-        "}",
-    ]
-    return "\n".join(lines) + "\n"
+def source_of(trained: RubricWeights) -> str:
+    """The text of the weights file, a feature a line."""
+    lines = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in msgspec.structs.asdict(trained).items()]
+    text = ",\n".join(lines).replace('], "', '],\n"').replace("{", "{\n").replace("}", "\n}")
+    return f"{{\n{text}\n}}\n"
 
 
 # The words that are features
@@ -321,34 +309,8 @@ def real_texts(data_dir: Path) -> list[str]:
 
 
 def words_source(words: Sequence[str], pairs: Sequence[str]) -> str:
-    """The text of the module."""
-    lines = [
-        '"""Words and pairs of words that are features of a prompt; written by `make train-judges`.',
-        "",
-        "In a pair ^ is a sentence's beginning and $ its end.",
-        '"""',
-        "",
-        "_WORDS = (",
-        *_quoted(words, " "),
-        ")",
-        "_PAIRS = (",
-        *_quoted(pairs, "|"),
-        ")",
-        "WORDS = frozenset(_WORDS.split())",
-        '_SPLIT = (pair.partition(" ") for pair in _PAIRS.split("|")[:-1])',
-        "PAIRS = tuple((first, second) for first, _, second in _SPLIT)",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _quoted(pieces: Sequence[str], end: str) -> list[str]:
-    """String literals of bounded length that are the pieces together, each with `end` behind it."""
-    lines = [""]
-    for piece in pieces:
-        if len(lines[-1]) + len(piece) > LINE_CHARS:
-            lines.append("")
-        lines[-1] += piece + end
-    return [f'    "{line}"' for line in lines]
+    """The text of the file: a word or a pair a line."""
+    return "".join(f"{each}\n" for each in (*words, *pairs))
 
 
 # Commands
@@ -367,7 +329,7 @@ def main() -> None:
 def words(data_dir: Path) -> None:
     """Write the words and pairs of words that the rubric judge looks for."""
     found, pairs = words_and_pairs(real_texts(data_dir))
-    (_AGGREGATES / "judge_words.py").write_text(words_source(found, pairs), encoding="utf-8")
+    (_AGGREGATES / "reading" / "words.txt").write_text(words_source(found, pairs), encoding="utf-8")
     click.echo(f"{len(found)} words, {len(pairs)} pairs")
 
 
@@ -376,7 +338,7 @@ def words(data_dir: Path) -> None:
 def rubric(data_dir: Path) -> None:
     """Write the weights of the rubric judge."""
     items = items_of(data_dir)
-    (_AGGREGATES / "judge_weights.py").write_text(source_of(tables(items)), encoding="utf-8")
+    (_AGGREGATES / "reading" / "rubric.json").write_text(source_of(tables(items)), encoding="utf-8")
     click.echo(f"rubric: {len(items)} prompts")
 
 
@@ -386,7 +348,7 @@ def boundary(data_dir: Path) -> None:
     """Write the weights of the boundary judge."""
     sessions, further = labelled_sessions(data_dir), train_boundary.further_sessions(data_dir)
     model = train_boundary.train_boundary(sessions, further)
-    (_AGGREGATES / "boundary_weights.py").write_text(train_boundary.source_of(model), encoding="utf-8")
+    (_AGGREGATES / "judging" / "boundary.json").write_text(train_boundary.source_of(model), encoding="utf-8")
     click.echo(f"boundary: {len(sessions)} labelled and {len(further)} further sessions")
 
 

@@ -1,10 +1,11 @@
-"""Training the embedded boundary judge: `python -m tests.judges.train boundary DATA_DIR`.
+"""Train the embedded boundary judge: `python -m tests.judges.train boundary DATA_DIR`.
 
-Logistic regression with an L2 penalty (`regression.py`), without randomness, so the same labels give the same file.
-Beside the labelled sessions it learns from marked and written ones (`labels.py`). The file holds names of signals and
-whole numbers, thousandths of a logit; nothing of the texts.
+It learns from labelled, marked and written sessions (`labels.py`) by logistic regression with an L2 penalty
+(`regression.py`), without randomness: the same labels give the same file. The file holds names of signals and whole
+numbers, thousandths of a logit; nothing of the texts.
 """
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -120,12 +121,5 @@ def further_sessions(data_dir: Path) -> list[SessionItem]:
 
 def source_of(model: BoundaryModel) -> str:
     """The text of the weights file."""
-    lines = [
-        '"""Weights of the boundary judge, thousandths of a logit; written by `make train-judges`."""',
-        "",
-        f"BOUNDARY_BIAS = {model.bias}",
-        "BOUNDARY_WEIGHTS: dict[str, int] = {",
-        *(f'    "{name}": {model.weights[name]},' for name in SIGNALS if name in model.weights),
-        "}",
-    ]
-    return "\n".join(lines) + "\n"
+    weights = {name: model.weights[name] for name in SIGNALS if name in model.weights}
+    return json.dumps({"bias": model.bias, "weights": weights}, indent=2) + "\n"

@@ -1,10 +1,9 @@
-"""`python -m tests.sim` and `make soak`: histories one after the other, until time is over or something does not hold.
+"""`python -m tests.sim` and `make soak`: run histories until the time is over or a check fails.
 
-The modules, from the bottom up: `chance` (everything random comes of the seed), `threads` (there is one thread),
-`disk` (faults and deaths below the log and the views), `wire` (connections without sockets), `life` (the service from a
-start to its death), `world` (lives one after the other, and what they leave on the disk), `stories` (what agents see),
-`model` (what was acknowledged), `clients` (who sends it), `reads` (what the service says, held against the model),
-`faults` (what befalls the service), `history` (all of it, step by step).
+The modules, from the bottom up: `chance` (randomness from the seed), `threads` (one thread), `disk` (faults and deaths
+below the log and the views), `wire` (connections without sockets), `life` (the service from a start to its death),
+`world` (lives one after the other, and the disk between them), `stories` (what agents see), `model` (what was
+acknowledged), `clients` (senders), `reads` (answers against the model), `faults`, `history` (all of it, step by step).
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""Everything random comes of the seed: what happens, when, in which order tasks run, and every id and key."""
+"""All randomness comes from the seed: events, times, the order of tasks, ids and keys."""
 
 import os
 import random

@@ -1,4 +1,4 @@
-"""Those who send: agents, plugins and administrators, who try again until they know what became of it."""
+"""Agents, plugins and administrators that send, and retry until they know the outcome."""
 
 from collections.abc import Sequence
 from random import Random

@@ -1,4 +1,4 @@
-"""Below the log and the views: what a disk does to them, and what a death leaves of them."""
+"""Disk faults below the log and the views, and what a death leaves on the disk."""
 
 import shutil
 import sqlite3
@@ -69,7 +69,7 @@ def mortal(recorder: LogRecorder, fate: Fate) -> LogRecorder:
 
 
 def open_writer(path: Path | str) -> sqlite3.Connection:
-    """In place of `svc.views.open_writer`: every statement is a step at which the process may die."""
+    """In place of `svc.views.views.open_writer`: every statement is a step at which the process may die."""
     db = _open_writer(path)
     fate = FATE.get()
     db.set_trace_callback(lambda _statement: fate.reached("views"))

@@ -1,4 +1,4 @@
-"""What befalls one life of the service: how long its disk takes, what it refuses, and after which step it dies."""
+"""The fate of one life of the service: how slow its disk is, what it refuses, and after which step it dies."""
 
 from collections import Counter
 from collections.abc import Callable

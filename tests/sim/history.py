@@ -1,4 +1,4 @@
-"""One history, from an empty disk to the replay at its end: step by step, as the seed says."""
+"""Play one history step by step, from an empty disk to the replay at its end."""
 
 import tempfile
 import traceback
@@ -78,6 +78,7 @@ def history(seed: int, kind: StoreKind, size: Size = Size()) -> Told:  # noqa: B
     with seeded(seed) as chance, tempfile.TemporaryDirectory(prefix="svc-sim-") as folder:
         made = History(World(Path(folder), kind, Random(chance.random()), START_US), chance, size)
         patches = [*threads.PATCHES, (svc.views.worker, "open_writer", disk.open_writer), *narrow_bounds(chance)]
+        patches.append((svc.views.worker, "REST_SECONDS", 0.0))  # time is virtual, and there is one thread
         with patched(patches), logging_to(made.heard):
             try:
                 in_virtual_time(made.run)

@@ -10,7 +10,6 @@ import trio.testing
 from quart_trio import QuartTrio
 
 from svc.app import Built, build
-from svc.limits import BEGIN_SECONDS
 from svc.log.folder import Clock
 from svc.log.store import EventStore
 from svc.log.vault import Vault
@@ -43,7 +42,7 @@ class Life:
         """From the start until it is stopped, dies, or cannot start. Its fate is that of every task it starts."""
         FATE.set(self.fate)
         with self.scope:
-            settings = Settings(var=str(self.var), catalog_refresh=False, projector_process=False)
+            settings = Settings(var=str(self.var), catalog_refresh=False)
             self.built = build(
                 settings, self.store, self.vault, self._clock, "http://svc", lasting=False, reporting=False
             )
@@ -61,8 +60,6 @@ class Life:
                 await nursery.start(task)
             for lane in built.lanes:
                 nursery.start_soon(lane)
-            with trio.move_on_after(BEGIN_SECONDS):
-                await built.projector.begun()
             self._listeners = {"intake": build_intake(built.service), "api": build_api(built.service)}
             async with trio.open_nursery() as connections:
                 self._nursery = connections

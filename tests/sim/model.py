@@ -1,6 +1,6 @@
-"""The naive model: what was acknowledged, in dictionaries, and what the service must say of it.
+"""The naive model: dictionaries of what was acknowledged, and the answers that follow.
 
-It knows no turns, arcs or tables, only what was sent, when the server heard of it first, and arithmetic.
+It knows no turns, arcs or tables, only what was sent, when the server first heard of it, and arithmetic.
 """
 
 from collections import Counter

@@ -1,4 +1,4 @@
-"""What the service says, held against the model: exactly where the model can tell, else by what must always hold."""
+"""Compare answers with the model: exactly where it predicts, else by rules that always hold."""
 
 import json
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The bodies by which agents and plugins tell what happened."""
+"""The request bodies of agents and plugins."""
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""What agents and people do: sessions as somebody who sees everything would tell them, and what each of them sends."""
+"""Sessions of agents and people, and what each of them sends."""
 
 from itertools import pairwise
 from random import Random

@@ -1,7 +1,7 @@
-"""There is one thread: what the service gives to others is done by the task that asked, after as long as its fate says.
+"""Run thread work in the task that asked for it, after the delay that its fate gives.
 
-So nothing ever runs at the same time as anything else, and a seed gives the same history twice. Races between threads
-are not found this way; those tests that run the real program have them.
+Nothing runs at the same time as anything else, so a seed gives the same history twice. Tests of the real program look
+for races between threads.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""HTTP over connections without sockets: the real protocol on one side, a plain client on the other."""
+"""HTTP without sockets: the real protocol on one side, a plain client on the other."""
 
 import socket
 from collections.abc import Mapping

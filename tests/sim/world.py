@@ -1,4 +1,4 @@
-"""Lives of the service one after the other, over one disk, and the clock on its wall."""
+"""Lives of the service one after the other, with one disk and one wall clock."""
 
 import shutil
 import sqlite3

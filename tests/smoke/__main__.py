@@ -1,4 +1,4 @@
-"""`python -m tests.smoke COMMAND…`: the steps, with the source tree or the binary, in a folder that goes afterwards."""
+"""`python -m tests.smoke COMMAND…`: a newcomer's steps with the source tree or the binary, in a temporary folder."""
 
 import sys
 import tempfile

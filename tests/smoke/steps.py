@@ -1,4 +1,4 @@
-"""A newcomer's first hour in a minute: serve, connect, a hook, scores, keep, take elsewhere, stop."""
+"""A newcomer's first hour in a minute: serve, connect, hook, scores, backup, restore, stop."""
 
 import contextlib
 import json

@@ -65,6 +65,6 @@ def snapshot(*entries: dict[str, Any], revision: int = 1, published_at_us: int =
         schema_version=1,
         catalog_revision=revision,
         published_at_us=published_at_us,
-        checksum_sha256=checksum(1, revision, found),
+        checksum_sha256=checksum(revision, found),
         exact_lookups=found,
     )

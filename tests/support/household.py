@@ -1,12 +1,10 @@
 """A service over a real folder with a month of work in it, and what can be seen of it from outside."""
 
 import sqlite3
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from uuid import UUID, uuid4
-
-import trio
 
 from aggregates.capture.commands import CapturePrompt, CaptureRecords
 from aggregates.command import Done
@@ -17,13 +15,12 @@ from aggregates.people.records import Membership
 from aggregates.records.record import Record, WordTable
 from aggregates.sub_sessions.commands import EditTitle
 from svc.app import open_service
-from svc.limits import PROJECT_EVENTS_MAX
 from svc.log.folder import FixedClock
 from svc.log.sqlite import open_log
 from svc.service import RunningService
 from svc.serving import initialize
 from svc.settings import Settings
-from svc.views.replay import Progress, build, build_views, digests
+from svc.views.replay import build, digests
 from svc.views.views import RULES_VERSION, current_file
 from tests.support.demo import import_demo
 
@@ -126,13 +123,6 @@ def tables_of(var: Path) -> dict[str, str]:
         return _conclusions(db)
     finally:
         db.close()
-
-
-async def build_here(_progress: Progress, options: Mapping[str, object]) -> None:
-    """In place of `svc.rebuilding.build_in_child`, where that it is a process of its own is not the point."""
-    var, path, up_to = Path(str(options["--var"])), Path(str(options["--build"])), options.get("--up-to")
-    end = up_to if isinstance(up_to, int) else None
-    await trio.to_thread.run_sync(build_views, var, path, PROJECT_EVENTS_MAX, end)
 
 
 def rebuilt(var: Path, path: Path) -> dict[str, str]:

@@ -16,8 +16,8 @@ from aggregates.decide import ForgetDeveloper
 from svc.log.sqlite import SqliteRecorder
 from svc.log.vault import FileKeys
 from svc.maintenance.forget import open_orders
-from svc.views import projector, rebuilding
-from tests.support.household import build_here, household
+from svc.views import projector
+from tests.support.household import household
 
 DAY_US = 86_400_000_000
 TRIES_MAX = 40
@@ -44,7 +44,6 @@ def _counted(real: Callable[..., Any], left: list[int]) -> Callable[..., Any]:
 
 async def main(var: Path, work: str, number: int) -> None:
     """Do the work over a folder."""
-    setattr(rebuilding, "build_in_child", build_here)  # noqa: B010 - mypy knows it as a name, not as a place
     async with household(var) as house:
         await house.level()
         die_before(

@@ -5,9 +5,8 @@ from typing import Any, Literal
 from uuid import UUID
 
 from aggregates.event import Digester, Span, packed
-from aggregates.reading.features import FLAGS
+from aggregates.reading.features import NUMBER
 from aggregates.reading.reading import PromptReading, ResponseReading
-from aggregates.reading.sentences import OPENING
 from aggregates.records.record import RecordKind
 from aggregates.sub_sessions.arcs import Arc, BoundaryKind
 from aggregates.turns.turn import FileWork, ModelUsage, Observation, Opening, ToolEffect, ToolUse, Turn, Work
@@ -48,9 +47,8 @@ def prompt(
         token_digests=digests(words),
         title=SPAN,
         summary=SPAN,
-        flags=sum(FLAGS[name] for name in flags),
+        shown=tuple(sorted(NUMBER[name] for name in {*flags, *opens})),
         topic_digests=digests(topic),
-        opening=sum(OPENING[name] for name in opens),
     )
 
 

@@ -52,7 +52,7 @@ def test_a_line_that_cannot_be_written_stops_nobody(monkeypatch: pytest.MonkeyPa
     [
         (ValueError(f"invalid literal: {WORDS}"), "builtins.ValueError"),
         (KeyError(WORDS), "builtins.KeyError"),
-        (StoreUnavailable("disk is full"), "svc.store.StoreUnavailable: disk is full"),
+        (StoreUnavailable("disk is full"), "svc.log.store.StoreUnavailable: disk is full"),
         (FileNotFoundError(2, "No such file", "/var/x"), "FileNotFoundError: [Errno 2] No such file: '/var/x'"),
         (ExceptionGroup("some", [ValueError(WORDS), OSError("gone")]), "builtins.OSError: gone"),
     ],

@@ -12,7 +12,7 @@ from quart_trio.wrappers import TrioResponse
 from werkzeug.datastructures import Headers
 
 from aggregates.capture.decide import OperationState
-from aggregates.command import Context, Reply
+from aggregates.command import Context, Refused, Reply
 from aggregates.decide import AnyCommand, StreamState, decide, evolve
 from aggregates.event import Digester, Event, Scope
 from aggregates.ids import operation_stream
@@ -22,8 +22,8 @@ from aggregates.people.records import Organization
 from aggregates.prices.catalog import RevisionRecord, Served
 from aggregates.prices.decide import CatalogCommand, CatalogReply, CatalogState, Published, decide_catalog
 from aggregates.prices.events import CatalogPublished
-from aggregates.reports.backfill import Backfill, BackfillReply, StartBackfill, decide_backfill, evolve_backfill
-from aggregates.reports.events import BackfillEvent
+from aggregates.reports.backfill import BackfillRecord, BackfillReply, decide_backfill, show_backfill
+from aggregates.reports.events import BackfillRequested
 from aggregates.reports.prose import Narration, Narrative
 from aggregates.topics import TimePassed
 from projections.apply import apply
@@ -93,7 +93,8 @@ class House:
         self.changed = trio.Event()
         self._streams: dict[UUID, StreamState] = {}
         self._views = empty_views()
-        self.filling: dict[UUID, Backfill] = {}
+        self.filling: list[BackfillRequested] = []
+        """Backfills that run; they never end."""
         start_feed(self._views, after=-1)
 
     def now_us(self) -> int:
@@ -169,21 +170,21 @@ class House:
         self._fail()
         return query(Reader(self._views, self._fetch))
 
-    async def start_backfill(self, command: StartBackfill) -> BackfillReply:
-        """Decide and append; nobody works on it until the test does."""
+    async def start_backfill(self, asked: BackfillRequested) -> BackfillReply:
+        """Decide and append."""
         self._fail()
-        event, reply = decide_backfill(command, self.filling, self.clock_us)
-        if event is not None:
-            self._backfilled(event)
-        return reply
+        running = next((each for each in self.filling if each.organization_id == asked.organization_id), None)
+        chosen = decide_backfill(asked, running)
+        if isinstance(chosen, Refused):
+            return chosen
+        if chosen is asked:
+            self.filling.append(asked)
+            self._append(asked)
+        return show_backfill(chosen, "running")
 
-    def backfills(self) -> Sequence[Backfill]:
+    async def backfills(self) -> Sequence[BackfillRecord]:
         """The newest first."""
-        return list(reversed(self.filling.values()))
-
-    def _backfilled(self, event: BackfillEvent) -> None:
-        self.filling[event.backfill_id] = evolve_backfill(self.filling.get(event.backfill_id), event)
-        self._append(event)
+        return [show_backfill(each, "running") for each in reversed(self.filling)]
 
     async def team_spending(self, scope: Scope, asked: Sequence[Asked]) -> Sequence[Reading]:
         """From the views alone; what coverage says is as the test has set it."""

@@ -13,7 +13,6 @@ from quart_trio.wrappers import TrioResponse
 
 from aggregates.judging.floor import TriviaReason
 from aggregates.people.commands import LANGUAGE, NAME_CHARACTERS_MAX
-from aggregates.prices.catalog import REASON_CHARACTERS_MAX, TEXT_CHARACTERS_MAX
 from aggregates.reading.verdicts import INTENTS, JudgeStatus
 from aggregates.scores.grades import RUBRIC_LADDER
 from svc_http.errors import RETRY_AFTER_SECONDS, ErrorBody
@@ -395,21 +394,7 @@ _SENT: dict[tuple[str, str], Schema] = {
 """(Body, field) → what the route checks beyond the type."""
 
 
-_CATALOG_TYPES = ("ExactLookup", "ListRate", "KnownModel", "ObservedProvider", "InferredProvider")
-
-
-_SHOWN: Schema = {"minLength": 1, "maxLength": TEXT_CHARACTERS_MAX, **_NAME}
-
-
-_CATALOG: dict[str, Schema] = {
-    "external_model_id": _SHOWN,
-    "canonical_model_id": _SHOWN,
-    "display_name": _SHOWN,
-    "provider": _SHOWN,
-    "unpriced_reason": _SHOWN | {"maxLength": REASON_CHARACTERS_MAX},
-    "effective_from": _SENT_TIME,
-    "effective_to": _SENT_TIME,
-}
+_LIST_RATE: dict[str, Schema] = {"effective_from": _SENT_TIME, "effective_to": _SENT_TIME}
 """Field of a catalog, sent and answered alike → what is checked before it is published."""
 
 
@@ -427,7 +412,7 @@ def _schema(name: str, schema: Schema) -> Schema:
 def _of_answer(name: str, field: str) -> Schema:
     if field.endswith(("_at", "At")):
         return _TIME
-    return _CATALOG.get(field, {}) if name in _CATALOG_TYPES else _ANSWERED.get(field, {})
+    return _LIST_RATE.get(field, {}) if name == "ListRate" else _ANSWERED.get(field, {})
 
 
 def _of_body(name: str, field: str) -> Schema:

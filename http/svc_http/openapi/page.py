@@ -2,45 +2,33 @@
 
 from collections.abc import Iterator
 from html import escape
+from pkgutil import get_data
+from string import Template
 from typing import Any
 
 import msgspec
 
-_STYLE = """
-:root { color-scheme: light dark; --line: #8884; --soft: #8881; }
-body { font: 16px/1.5 system-ui, sans-serif; margin: 0 auto; max-width: 62rem; padding: 1rem; }
-code, pre { font: 0.88rem/1.45 ui-monospace, monospace; }
-pre { background: var(--soft); border: 1px solid var(--line); border-radius: 6px; overflow-x: auto; padding: .7rem; }
-table { border-collapse: collapse; width: 100%; }
-td, th { border-bottom: 1px solid var(--line); padding: .25rem .6rem .25rem 0; text-align: left; vertical-align: top; }
-details { border: 1px solid var(--line); border-radius: 6px; margin: .4rem 0; padding: .4rem .8rem; }
-summary { cursor: pointer; }
-summary code { font-weight: 600; }
-.method { display: inline-block; min-width: 4rem; }
-nav a { margin-right: 1rem; }
-h4 { margin: .8rem 0 .2rem; }
-"""
+_PAGE = Template((get_data(__name__, "page.html") or b"").decode())
 
 
 def page(document: dict[str, Any]) -> str:
     """The whole page."""
     info = document["info"]
     tags = list(dict.fromkeys(each["tags"][0] for _, _, each in _operations(document)))
-    parts = [
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(info["title"])} API</title>',
-        f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style>',
-        f"<h1>{escape(info['title'])} API <small>{escape(info['version'])}</small></h1>",
-        f"<p>{escape(info['description'])} The same for programs: <a href='/openapi.json'>/openapi.json</a>.</p>",
-        _servers(document),
-        _credentials(document),
-        "<nav>" + "".join(f'<a href="#{_anchor(tag)}">{escape(tag)}</a>' for tag in tags) + "</nav>",
-    ]
+    operations = []
     for tag in tags:
-        parts.append(f'<h2 id="{_anchor(tag)}">{escape(tag)}</h2>')
-        parts += [_operation(document, *each) for each in _operations(document) if each[2]["tags"] == [tag]]
-    parts.append("<h2>Types</h2>")
-    parts += [_type(name, schema) for name, schema in sorted(document["components"]["schemas"].items())]
-    return "\n".join(parts)
+        operations.append(f'<h2 id="{_anchor(tag)}">{escape(tag)}</h2>')
+        operations += [_operation(document, *each) for each in _operations(document) if each[2]["tags"] == [tag]]
+    return _PAGE.substitute(
+        title=escape(info["title"]),
+        version=escape(info["version"]),
+        description=escape(info["description"]),
+        servers=_servers(document),
+        credentials=_credentials(document),
+        contents="".join(f'<a href="#{_anchor(tag)}">{escape(tag)}</a>' for tag in tags),
+        operations="\n".join(operations),
+        types="\n".join(_type(*each) for each in sorted(document["components"]["schemas"].items())),
+    )
 
 
 def _operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:

@@ -1,1 +1,1 @@
-"""Routes, one module a family."""
+"""Routes, one module for each family."""

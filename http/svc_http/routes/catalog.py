@@ -7,9 +7,10 @@ import msgspec
 from quart import Request
 from quart_trio.wrappers import TrioResponse
 
+from aggregates.command import Refused
 from aggregates.people.directory import Principal
 from aggregates.prices.catalog import catalog_record
-from aggregates.prices.decide import CatalogDocument, CatalogRefused, PublishCatalog, RepriceRequests
+from aggregates.prices.decide import CatalogDocument, PublishCatalog, RepriceRequests
 from aggregates.times import parse_instant
 from svc_http.bodies import read_json
 from svc_http.errors import HttpError, bad_request, json_reply, refusal
@@ -61,7 +62,7 @@ async def publish(service: Service, request: Request) -> TrioResponse:
     """201 with the new revision; 200 where the newest valid one already says the same."""
     body = await read_json(request, _PUBLISH_DECODER)
     reply = await service.change_catalog(PublishCatalog(document=body.document, source=body.source))
-    if isinstance(reply, CatalogRefused):
+    if isinstance(reply, Refused):
         raise refusal(reply.reason, reply.message)
     return json_reply(reply, 201 if getattr(reply, "changed", True) else 200)
 
@@ -81,7 +82,7 @@ async def reprice(service: Service, request: Request) -> TrioResponse:
         organization_id=body.organization_id, from_us=_instant("from", body.from_time), to_us=_instant("to", body.to)
     )
     reply = await service.change_catalog(command)
-    if isinstance(reply, CatalogRefused):
+    if isinstance(reply, Refused):
         raise refusal(reply.reason, reply.message)
     return json_reply(reply, 201)
 

@@ -16,14 +16,15 @@ from aggregates.command import Done, Refused, Reply
 from aggregates.judging.evidence import language_of
 from aggregates.people.directory import Principal
 from aggregates.people.records import Developer, Membership, Organization
-from aggregates.reports.backfill import BackfillRecord, StartBackfill, show_backfill
+from aggregates.reports.backfill import BackfillRecord
 from aggregates.reports.commands import CancelReport, DeleteReport, RequestReport
 from aggregates.reports.decide import ReportStatus
+from aggregates.reports.events import BackfillRequested
 from aggregates.reports.period import ReportPeriod, last_whole_period, period_of
 from aggregates.times import RangeRefused, Window, WindowName, bare_date, iso, time_range, zone_named
 from projections.facts import reports
 from projections.facts.reports import ReportState
-from projections.facts.repricing import count_started
+from projections.sub_sessions.listing import count_started
 from svc_http.bodies import FRAME_BYTES_MAX, check_content_type, decoded, read_body, read_json
 from svc_http.errors import HttpError, bad_request, forbidden, json_reply, no_content, not_found, refusal, unavailable
 from svc_http.params import limit, offset, path_id, zone_of
@@ -247,17 +248,17 @@ async def start(service: Service, request: Request) -> TrioResponse:
 
 async def listed(service: Service, request: Request) -> TrioResponse:
     """Every backfill, the newest first, and how far each has come."""
-    return json_reply([show_backfill(each) for each in service.backfills()[: limit(request.args)]])
+    return json_reply((await service.backfills())[: limit(request.args)])
 
 
 async def _begun(service: Service, organization_id: UUID, body: BackfillBody, zone: ZoneInfo) -> BackfillRecord:
     window = _window(service, body, zone)
     if body.developer_id is not None and not _ever_member(service, organization_id, body.developer_id):
         raise not_found(f"no developer {body.developer_id} in the organization")
-    asked = (organization_id, body.developer_id, window.start_us, window.end_us)
-    count = await service.read_all(lambda reader: count_started(reader, *asked))
+    count = await service.read_all(lambda reader: count_started(reader, organization_id, body.developer_id, window))
     reply = await service.start_backfill(
-        StartBackfill(
+        BackfillRequested(
+            received_at_us=service.now_us(),
             backfill_id=uuid.uuid4(),
             organization_id=organization_id,
             developer_id=body.developer_id,
@@ -268,7 +269,7 @@ async def _begun(service: Service, organization_id: UUID, body: BackfillBody, zo
     )
     if isinstance(reply, Refused):
         raise refusal(reply.reason, reply.message)
-    return show_backfill(reply)
+    return reply
 
 
 def _window(service: Service, body: BackfillBody, zone: ZoneInfo) -> Window:

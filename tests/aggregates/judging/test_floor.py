@@ -1,52 +1,106 @@
-"""The substance floor: what passes, and why the rest is trivia."""
+"""The substance floor: what passes, and why the rest is trivia (scoring.md, section 2)."""
+
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from aggregates.judging.floor import substance
+from aggregates.judging.floor import TriviaReason, countable, substance
+from aggregates.turns.turn import Turn, Work
 from tests.support.judging import turn
 
-
-def test_three_countable_turns_pass() -> None:
-    """Even without any tool call."""
-    floor = substance([turn("What does this module do?")] * 3)
-    assert (floor.passed, floor.countable_turns, floor.reason) == (True, 3, None)
+ASKED = "What does this module do?"
 
 
-def test_turns_that_only_navigate_do_not_count() -> None:
-    """Short, slash, shell and acknowledging prompts beside one real one."""
-    floor = substance([turn(text) for text in ("ok", "/help me", "!ls", "yes please do", "What is this module for?")])
-    assert (floor.passed, floor.countable_turns, floor.reason) == (False, 1, "too_few_turns")
-
-
-def test_a_turn_whose_text_was_not_captured_counts() -> None:
-    """Its prompt cannot be graded, but it was one."""
-    assert substance([turn(None)] * 3).passed
-
-
-@pytest.mark.parametrize(("lines", "passed"), [(9, False), (10, True)])
-def test_ten_changed_lines_pass(lines: int, passed: bool) -> None:
-    """Added and removed together."""
-    assert substance([turn(lines=lines)]).passed is passed
-
-
-def test_one_mutating_call_passes() -> None:
-    """Whatever it changed."""
-    assert substance([turn(mutating=1)]).passed
+def worked(text: str | None = ASKED, *, answer: str | None = "Here it is.", **work: Any) -> Turn:
+    """A turn that did just this work."""
+    return replace(turn(text, answer=answer), work=Work(observed=True, **work))
 
 
 @pytest.mark.parametrize(
-    ("text", "answer", "marks", "tool_calls", "lines", "reason"),
+    ("text", "counts"),
     [
-        ("Rename the module to core", None, "I", 0, 0, "interrupted"),
-        ("ok", "Fine.", "", 2, 0, "no_real_work"),
-        ("Rename the module to core", "Done.", "", 1, 3, "too_few_lines"),
-        ("Where is the module?", "Here.", "", 1, 0, "no_mutating_calls"),
-        ("Where is the module?", "Here.", "", 0, 0, "too_few_turns"),
+        pytest.param("Why is so", False, id="nine characters only navigate"),
+        pytest.param("Why is so?", True, id="ten characters count"),
+        pytest.param("수정해", False, id="three CJK characters are worth nine"),
+        pytest.param("수정해줘", True, id="four CJK characters are worth twelve"),
+        pytest.param("/help with the parser", False, id="a slash command navigates"),
+        pytest.param("!ls -la src/aggregates", False, id="shell pass-through navigates"),
+        pytest.param("yes please do", False, id="a bare acknowledgement navigates"),
+        pytest.param(None, True, id="a prompt whose text was not captured counts"),
     ],
 )
-def test_the_reason_is_the_first_that_holds(
-    text: str, answer: str | None, marks: str, tool_calls: int, lines: int, reason: str
-) -> None:
+def test_which_turns_count(text: str | None, counts: bool) -> None:
+    """Turns that only navigate do not."""
+    assert countable(turn(text)) is counts
+
+
+NAVIGATES = worked("ok")
+
+
+@pytest.mark.parametrize(
+    ("turns", "passed"),
+    [
+        pytest.param([worked()] * 2, False, id="two countable turns are too few"),
+        pytest.param([worked()] * 3, True, id="three countable turns pass without any tool"),
+        pytest.param([worked(), worked(), NAVIGATES], False, id="a third that only navigates does not help"),
+        pytest.param([worked(lines_added=9)], False, id="nine added lines are too few"),
+        pytest.param([worked(lines_added=10)], True, id="ten added lines pass"),
+        pytest.param([worked(lines_removed=9)], False, id="nine removed lines are too few"),
+        pytest.param([worked(lines_removed=10)], True, id="ten removed lines pass"),
+        pytest.param([worked(lines_added=5, lines_removed=4)], False, id="five added and four removed are too few"),
+        pytest.param([worked(lines_added=5, lines_removed=5)], True, id="five added and five removed pass"),
+        pytest.param([worked(lines_added=4), worked(lines_added=6)], True, id="lines of two turns add up"),
+        pytest.param([NAVIGATES, worked("ok", lines_added=10)], True, id="lines count beside turns that navigate"),
+        pytest.param([worked(tool_calls=4)], False, id="reading calls alone do not pass"),
+        pytest.param([worked(tool_calls=1, mutating_calls=1)], True, id="one mutating call passes"),
+        pytest.param([worked(), worked("ok", mutating_calls=1)], True, id="in whichever turn it was made"),
+    ],
+)
+def test_what_passes(turns: list[Turn], passed: bool) -> None:
+    """Any one of three turns, ten lines and one mutating call."""
+    floor = substance(turns)
+    assert floor.passed is passed
+    assert (floor.reason is None) is passed
+
+
+def test_what_was_counted_is_told() -> None:
+    """Turns, lines and calls, beside the verdict."""
+    counted = [worked(lines_added=1, lines_removed=2), worked("ok", lines_added=4)]
+    floor = substance(counted)
+    assert (floor.countable_turns, floor.changed_lines, floor.mutating_calls) == (1, 7, 0)
+    floor = substance([*counted, worked(mutating_calls=2, lines_added=9), worked(mutating_calls=1)])
+    assert (floor.countable_turns, floor.changed_lines, floor.mutating_calls) == (3, 16, 3)
+
+
+CANCELLED = worked(answer=None, marks="I")
+
+
+@pytest.mark.parametrize(
+    ("turns", "reason"),
+    [
+        pytest.param([CANCELLED], "interrupted", id="cancelled before any answer"),
+        pytest.param([worked(marks="aI")], "too_few_turns", id="cancelled after an answer"),
+        pytest.param([worked(answer=None)], "too_few_turns", id="not answered, but not cancelled either"),
+        pytest.param([worked(answer=None), CANCELLED], "interrupted", id="one of two unanswered turns was cancelled"),
+        pytest.param([worked(), CANCELLED], "too_few_turns", id="the turn before the cancelled one was answered"),
+        pytest.param(
+            [worked("ok", answer=None, marks="I", lines_added=3)],
+            "interrupted",
+            id="interrupted comes first",
+        ),
+        pytest.param([worked("ok")], "no_real_work", id="no turn counts"),
+        pytest.param([worked("ok", lines_added=3, tool_calls=2)], "no_real_work", id="no real work comes before lines"),
+        pytest.param([worked(lines_added=1)], "too_few_lines", id="one added line is too few"),
+        pytest.param([worked(lines_removed=1)], "too_few_lines", id="one removed line is too few"),
+        pytest.param([worked(lines_added=9)], "too_few_lines", id="nine lines are too few"),
+        pytest.param([worked(lines_added=1, tool_calls=1)], "too_few_lines", id="lines come before calls"),
+        pytest.param([worked(tool_calls=1)], "no_mutating_calls", id="tools ran and changed nothing"),
+        pytest.param([worked(), worked(tool_calls=1)], "no_mutating_calls", id="tools ran in one of two turns"),
+        pytest.param([worked()], "too_few_turns", id="one turn without any tool"),
+        pytest.param([worked()] * 2, "too_few_turns", id="two turns without any tool"),
+    ],
+)
+def test_the_reason_is_the_first_that_holds(turns: list[Turn], reason: TriviaReason) -> None:
     """In the order of the specification."""
-    floor = substance([turn(text, answer=answer, marks=marks, tool_calls=tool_calls, lines=lines)])
-    assert (floor.passed, floor.reason) == (False, reason)
+    assert substance(turns).reason == reason

@@ -1,10 +1,15 @@
 """The outcome judge: every rule of scoring.md, section 4, as a case."""
 
+from itertools import product
+from typing import Any
+
 import pytest
 
+from aggregates.judging.evidence import Language
 from aggregates.judging.outcome import (
     ACCEPTED,
     CANCELLED_LOOPING,
+    CHANGED,
     CHECK_FAILS,
     CHECKED,
     COMMITTED,
@@ -12,12 +17,23 @@ from aggregates.judging.outcome import (
     ENDED_ON_ERROR,
     INTERRUPTED_LAST,
     MOVED_ON,
+    NO_CHANGE,
+    NO_SIGN,
     NOT_WORKING,
+    OPEN_FAILURE,
+    REACHED,
+    REFUSED,
+    REPORTED,
     REVERTED,
+    REWORKED,
+    TROUBLES,
+    UNANSWERED,
     UNCHALLENGED,
     judge_outcome,
+    leading_against,
+    never_complete,
 )
-from aggregates.reading.verdicts import INTENTS, Intent, OutcomeVerdict
+from aggregates.reading.verdicts import INTENTS, Evidence, Intent, OutcomeVerdict
 from aggregates.turns.turn import Turn
 from tests.support.judging import rubric, turn
 
@@ -30,6 +46,16 @@ def judge(*turns: Turn, intent: Intent | None = "bug_fix", following: Turn | Non
     return judge_outcome(turns, [rubric(intent)] * len(turns), intent, following)
 
 
+def work(marks: str = "", *, text: str | None = "Add a flag that prints the version", **fields: Any) -> Turn:
+    """A turn whose answer says nothing of how it went."""
+    return turn(text, marks=marks, **({"answer": "Here it is."} | fields))
+
+
+def likelihood(verdict: OutcomeVerdict) -> float:
+    """Of completion, whichever way it was judged."""
+    return verdict.confidence if verdict.goal_complete else round(1 - verdict.confidence, 3)
+
+
 def whats(verdict: OutcomeVerdict) -> tuple[set[str], set[str]]:
     """The phrases for and against."""
     return {each.what for each in verdict.evidence_for}, {each.what for each in verdict.evidence_against}
@@ -40,18 +66,6 @@ def test_a_checked_change_is_complete_even_in_silence() -> None:
     verdict = judge(turn(marks="CKa"))
     assert verdict.goal_complete
     assert CHECKED in whats(verdict)[0]
-
-
-def test_a_check_before_the_last_change_proves_nothing() -> None:
-    """It has to come after it."""
-    assert CHECKED not in whats(judge(turn(marks="KCa")))[0]
-
-
-def test_a_commit_after_the_change_counts() -> None:
-    """So does a pull request."""
-    assert COMMITTED in whats(judge(turn(marks="CMa")))[0]
-    assert COMMITTED in whats(judge(turn(marks="CPa")))[0]
-    assert COMMITTED not in whats(judge(turn(marks="MCa")))[0]
 
 
 def test_thanks_complete_a_change() -> None:
@@ -78,53 +92,6 @@ def test_a_complaint_in_the_next_turn_speaks_against(said: str, what: str) -> No
     assert MOVED_ON not in speaks_for
 
 
-def test_ending_on_an_api_error_is_never_complete() -> None:
-    """Whatever else speaks for it."""
-    verdict = judge(turn(marks="CKMaE"), following=THANKS)
-    assert not verdict.goal_complete
-    assert ENDED_ON_ERROR in whats(verdict)[1]
-
-
-def test_an_api_error_that_was_recovered_is_none() -> None:
-    """An answered request came after it."""
-    assert ENDED_ON_ERROR not in whats(judge(turn(marks="CEKa")))[1]
-
-
-@pytest.mark.parametrize(("repeats", "never"), [(2, False), (3, True)])
-def test_cancelled_while_looping_is_never_complete(repeats: int, never: bool) -> None:
-    """Three or more identical calls before the interruption."""
-    verdict = judge(turn(marks="CKMaI", repeats=repeats), following=THANKS)
-    assert (CANCELLED_LOOPING in whats(verdict)[1]) is never
-    assert not (never and verdict.goal_complete)
-
-
-def test_looping_without_a_cancellation_is_allowed() -> None:
-    """Unobserved means not cancelled."""
-    assert CANCELLED_LOOPING not in whats(judge(turn(marks="CKa", repeats=5)))[1]
-
-
-def test_an_interruption_after_which_work_went_on_is_none() -> None:
-    """The last state decides."""
-    assert INTERRUPTED_LAST in whats(judge(turn(marks="CaI")))[1]
-    assert INTERRUPTED_LAST not in whats(judge(turn(marks="aI"), turn("use the other file", place=2, marks="CKa")))[1]
-
-
-def test_a_failed_last_check_speaks_against() -> None:
-    """Until one passes."""
-    assert not judge(turn(marks="Cka")).goal_complete
-    assert CHECK_FAILS in whats(judge(turn(marks="CKka")))[1]
-    assert CHECK_FAILS not in whats(judge(turn(marks="CkCKa")))[1]
-
-
-def test_work_that_was_taken_back_is_not_complete() -> None:
-    """A revert after the change, and no change after it."""
-    verdict = judge(turn(marks="CRa"))
-    assert not verdict.goal_complete
-    assert REVERTED in whats(verdict)[1]
-    assert REVERTED not in whats(judge(turn(marks="CRCa")))[1]
-    assert REVERTED not in whats(judge(turn(marks="RCa")))[1]
-
-
 @pytest.mark.parametrize("intent", ["question", "investigation", "review", "plan"])
 def test_an_answer_that_stands_unchallenged_completes_what_only_asks(intent: Intent) -> None:
     """Silence is enough for its floor."""
@@ -145,11 +112,10 @@ def test_nothing_answered_is_nothing_reached(intent: Intent) -> None:
     assert not judge(turn(answer=None), intent=intent).goal_complete
 
 
-@pytest.mark.parametrize("intent", [*INTENTS, None])
 @pytest.mark.parametrize("marks", ["", "a", "Ca", "CKa", "Cka", "CMa", "CaI", "aE", "CRa", "CKMaPa"])
-def test_a_confidence_is_a_rounded_share(intent: Intent | None, marks: str) -> None:
+def test_a_confidence_is_a_rounded_share(marks: str) -> None:
     """Between 0 and 1, three digits, whatever was seen."""
-    for following in (None, THANKS, NEXT_GOAL):
+    for intent, following in product([*INTENTS, None], (None, THANKS, NEXT_GOAL)):
         confidence = judge(turn(marks=marks), intent=intent, following=following).confidence
         assert 0 <= confidence <= 1
         assert confidence == round(confidence, 3)
@@ -162,40 +128,274 @@ def test_a_further_piece_for_it_never_takes_completion_away(marks: str) -> None:
         assert judge(turn(marks=marks), following=THANKS).goal_complete
 
 
-def test_a_complaint_within_it_stands_until_something_is_done() -> None:
-    """A change, a passed check or a word of thanks after it ends it."""
-    said = turn("It still fails", place=2, marks="a", answer="I cannot see why.")
-    assert NOT_WORKING in whats(judge(turn(marks="Ca"), said))[1]
-    assert NOT_WORKING not in whats(judge(turn(marks="Ca"), turn("It still fails", place=2, marks="CKa")))[1]
-    assert NOT_WORKING not in whats(judge(turn(marks="Ca"), said, THANKS))[1]
+# --- what each piece weighs -----------------------------------------------------------------------------------
+
+CORRECTION = turn("No, that's not what I meant", place=9)
+FAILURE = turn("It still fails with the same error", place=9)
+DONE = "Done. All tests pass."
+OPEN = "Two tests still fail."
 
 
-def test_a_complaint_is_none_where_the_work_was_not_observed() -> None:
-    """What was done about it may not have been seen."""
-    assert NOT_WORKING not in whats(judge(turn(), turn("It still fails", place=2)))[1]
+@pytest.mark.parametrize(
+    ("turns", "intent", "following", "expected", "pieces"),
+    [
+        pytest.param([work()], None, None, 0.50, set(), id="nothing speaks for or against it"),
+        # for
+        pytest.param([work(), work(text="Thanks, that is right!")], None, None, 0.75, {ACCEPTED}, id="accepted"),
+        pytest.param([work()], None, THANKS, 0.95, {ACCEPTED, MOVED_ON}, id="accepted by the turn that follows"),
+        pytest.param([work("Ca")], None, None, 0.65, {CHANGED}, id="changed"),
+        pytest.param([work("CKa")], None, None, 0.90, {CHANGED, CHECKED}, id="changed and checked"),
+        pytest.param(
+            [work("CMaI")], None, None, 0.70, {CHANGED, COMMITTED, INTERRUPTED_LAST}, id="committed and interrupted"
+        ),
+        pytest.param([work()], None, NEXT_GOAL, 0.70, {MOVED_ON}, id="moved on"),
+        pytest.param([work()], "question", None, 0.65, {UNCHALLENGED}, id="an answer that stands"),
+        pytest.param([work(answer=DONE)], None, None, 0.60, {REPORTED}, id="said to be done"),
+        pytest.param([work("CKMa")], None, None, 0.98, {CHANGED, CHECKED, COMMITTED}, id="never surer than 0.98"),
+        # against
+        pytest.param([work("E")], None, None, 0.02, {ENDED_ON_ERROR}, id="never surer than 0.02"),
+        pytest.param([work("E")], None, THANKS, 0.35, {ENDED_ON_ERROR, ACCEPTED, MOVED_ON}, id="ended on an error"),
+        pytest.param(
+            [work("CKMI", repeats=3)],
+            None,
+            THANKS,
+            0.80,
+            {CANCELLED_LOOPING, INTERRUPTED_LAST, CHANGED, CHECKED, COMMITTED, ACCEPTED, MOVED_ON},
+            id="cancelled while looping",
+        ),
+        pytest.param([work("I")], None, None, 0.20, {INTERRUPTED_LAST}, id="interrupted"),
+        pytest.param([work("k")], None, None, 0.15, {CHECK_FAILS}, id="the last check failed"),
+        pytest.param([work()], None, CORRECTION, 0.15, {CORRECTED}, id="corrected"),
+        pytest.param([work()], None, FAILURE, 0.10, {NOT_WORKING}, id="does not work"),
+        pytest.param([work("CRa")], None, None, 0.25, {CHANGED, REVERTED}, id="changed and reverted"),
+        pytest.param([work("J")], None, None, 0.20, {REFUSED}, id="refused"),
+        pytest.param([work(answer=None)], None, None, 0.05, {UNANSWERED}, id="not answered"),
+        pytest.param([work("a")], "bug_fix", None, 0.35, {NO_CHANGE}, id="no change"),
+        pytest.param([work(answer=OPEN)], None, None, 0.35, {OPEN_FAILURE}, id="something is left open"),
+    ],
+)
+def test_what_each_piece_weighs(
+    turns: list[Turn], intent: Intent | None, following: Turn | None, expected: float, pieces: set[str]
+) -> None:
+    """The weights are added to one half."""
+    verdict = judge(*turns, intent=intent, following=following)
+    assert set.union(*whats(verdict)) == pieces
+    assert likelihood(verdict) == expected
 
 
-def test_asking_for_the_same_once_more_speaks_against() -> None:
-    """After an answer; a prompt sent again because nothing came is no complaint."""
-    again = turn(place=2, marks="a", answer="It is there.")
-    assert CORRECTED in whats(judge(turn(marks="Ca"), again))[1]
-    assert CORRECTED not in whats(judge(turn(marks="I", answer=None), turn(place=2, marks="Ca")))[1]
+AT_50, AT_45 = work(answer=OPEN), work("Cka")
+AT_60, AT_55 = work("CJ", answer=DONE), work("Cka", answer=DONE)
+AT_65, AT_60_UNSEEN = work("Ca"), work(answer=DONE)
+AT_70 = work("CMaI")
 
 
-def test_a_revert_that_was_asked_for_is_the_work() -> None:
-    """It is done when it is done."""
-    asked = turn("Revert the last commit, please", marks="RKa", answer="Reverted.")
-    assert REVERTED not in whats(judge(asked, intent="small_change"))[1]
-    assert judge(asked, intent="small_change").goal_complete
+@pytest.mark.parametrize(
+    ("intents", "enough", "too_little"),
+    [
+        pytest.param(["question"], AT_50, AT_45, id="a question at 0.50"),
+        pytest.param(["investigation", "review", "plan"], AT_60, AT_55, id="what else only asks at 0.60"),
+        pytest.param(["small_change"], AT_65, AT_60_UNSEEN, id="a small change at 0.65"),
+        pytest.param(["bug_fix", "feature", "refactor", None], AT_70, AT_65, id="all others at 0.70"),
+    ],
+)
+def test_from_where_on_silence_completes(intents: list[Intent | None], enough: Turn, too_little: Turn) -> None:
+    """The weights are steps of 0.05, so one step less is the nearest that is too little."""
+    for intent in intents:
+        at, below = judge(enough, intent=intent), judge(too_little, intent=intent)
+        assert (at.goal_complete, below.goal_complete) == (True, False)
+        assert round(likelihood(at) - likelihood(below), 3) == 0.05
 
 
-def test_a_short_last_prompt_that_undoes_speaks_against() -> None:
-    """Whichever way the agent takes it back."""
-    assert REVERTED in whats(judge(turn(marks="Ca"), turn("Undo that", place=2, marks="Ca")))[1]
-    assert REVERTED in whats(judge(turn(marks="Ca"), turn("Undo that", place=2, marks="Ra")))[1]
+def test_from_where_on_a_turn_that_follows_completes() -> None:
+    """At 0.50, for every class."""
+    at = judge(work("J", answer=DONE), intent=None, following=NEXT_GOAL)
+    below = judge(work("k", answer=DONE), intent=None, following=NEXT_GOAL)
+    assert (at.goal_complete, at.confidence) == (True, 0.50)
+    assert (below.goal_complete, below.confidence) == (False, 0.55)
 
 
-def test_taking_back_and_changing_something_else_is_no_undoing() -> None:
-    """The change that came after it stands."""
-    second = turn("Undo that and return None instead", place=2, marks="RCKa")
-    assert REVERTED not in whats(judge(turn(marks="Ca"), second))[1]
+@pytest.mark.parametrize(
+    ("marks", "repeats", "never"),
+    [
+        pytest.param("CKMaE", 0, True, id="an error at the end"),
+        pytest.param("CKMEa", 0, False, id="an error after which something was answered"),
+        pytest.param("CKMaI", 2, False, id="cancelled after two equal calls"),
+        pytest.param("CKMaI", 3, True, id="cancelled after three"),
+        pytest.param("CKMaI", 4, True, id="cancelled after four"),
+        pytest.param("CKMIa", 3, False, id="an interruption after which something was answered"),
+        pytest.param("CKMa", 3, False, id="three equal calls without a cancellation"),
+    ],
+)
+def test_what_is_never_complete(marks: str, repeats: int, never: bool) -> None:
+    """Whatever speaks for it."""
+    verdict = judge(work(marks, repeats=repeats, answer=DONE), intent=None, following=THANKS)
+    assert never_complete(verdict) is never
+    assert verdict.goal_complete is not never
+
+
+# --- when a piece is there ------------------------------------------------------------------------------------
+
+ASKED_AGAIN = work("a", place=2)
+
+
+@pytest.mark.parametrize(
+    ("piece", "turns", "intent", "there"),
+    [
+        pytest.param(ACCEPTED, [THANKS], None, False, id="an opening prompt accepts nothing"),
+        pytest.param(ACCEPTED, [work(), THANKS, work(text="Now add a chart")], None, False, id="thanks in between"),
+        pytest.param(CHECKED, [work("Ka")], None, False, id="a check without a change"),
+        pytest.param(CHECKED, [work("CkKa")], None, True, id="a check that passed after one that failed"),
+        pytest.param(CHECKED, [work("CKka")], None, False, id="a check that failed after one that passed"),
+        pytest.param(CHECKED, [work("C"), work("Ka", place=2)], None, True, id="a check in a later turn"),
+        pytest.param(CHECKED, [work("CKCa")], None, False, id="a check before the last change"),
+        pytest.param(CHECKED, [work("CKkKa")], None, True, id="a check that passed, failed and passed"),
+        pytest.param(CHECKED, [work("CkKka")], None, False, id="a check that failed, passed and failed"),
+        pytest.param(COMMITTED, [work("Ma")], None, False, id="a commit without a change"),
+        pytest.param(COMMITTED, [work("CMCa")], None, False, id="a commit before the last change"),
+        pytest.param(COMMITTED, [work("MCa")], None, False, id="a commit before the change"),
+        pytest.param(COMMITTED, [work("CPa")], None, True, id="a pull request after the change"),
+        pytest.param(UNCHALLENGED, [work("a")], "bug_fix", False, id="an answer to what asks for a change"),
+        pytest.param(UNCHALLENGED, [work("a", answer=None)], "question", True, id="an answer whose text was not seen"),
+        pytest.param(UNCHALLENGED, [work(answer=None)], "question", False, id="no answer"),
+        pytest.param(UNCHALLENGED, [work("aI")], "question", False, id="an answer that was interrupted"),
+        pytest.param(UNCHALLENGED, [work("Ia")], "question", False, id="an answer right after an interruption"),
+        pytest.param(UNCHALLENGED, [work("IKa")], "question", True, id="an answer some time after it"),
+        pytest.param(CHANGED, [work("C", answer=None)], None, False, id="a change that nobody answered for"),
+        pytest.param(REPORTED, [work(answer="Done. Shall I commit it?")], None, False, id="done, but it asks"),
+        pytest.param(REPORTED, [work(answer=None)], None, False, id="nothing was said"),
+        pytest.param(ENDED_ON_ERROR, [work("E"), work("a", place=2)], None, False, id="an error in an earlier turn"),
+        pytest.param(CHECK_FAILS, [work("kKa")], None, False, id="a check that failed before one that passed"),
+        pytest.param(CHECK_FAILS, [work("kKka")], None, True, id="failed, passed and failed"),
+        pytest.param(CHECK_FAILS, [work("KkKa")], None, False, id="passed, failed and passed"),
+        pytest.param(CHECK_FAILS, [work("k"), work("a", place=2)], None, True, id="a check that failed earlier"),
+        pytest.param(REFUSED, [work("Ja")], None, True, id="a refusal that was answered"),
+        pytest.param(REFUSED, [work("JKa")], None, False, id="a refusal after which something was done"),
+        pytest.param(UNANSWERED, [work(answer=None), work()], None, False, id="one of two was answered"),
+        pytest.param(NO_CHANGE, [work("a")], "question", False, id="no change was asked for"),
+        pytest.param(NO_CHANGE, [work("a")], None, False, id="nobody knows what was asked for"),
+        pytest.param(NO_CHANGE, [work()], "bug_fix", False, id="the work was not observed"),
+        pytest.param(NO_CHANGE, [work("Ca")], "bug_fix", False, id="a change was made"),
+        pytest.param(NO_CHANGE, [work("Ma")], "bug_fix", False, id="a commit was made"),
+        pytest.param(NO_CHANGE, [work("a"), work()], "bug_fix", True, id="one of two turns was observed"),
+        pytest.param(OPEN_FAILURE, [work(answer=f"{DONE} {OPEN}")], None, False, id="said to be done and open"),
+        pytest.param(INTERRUPTED_LAST, [work("aI"), work("a", text="/compact")], None, True, id="then only a command"),
+        pytest.param(INTERRUPTED_LAST, [work("I", text="/review it")], None, True, id="in the only turn, a command"),
+        pytest.param(INTERRUPTED_LAST, [work("aI"), work("a", text=None)], None, False, id="then one not captured"),
+        pytest.param(INTERRUPTED_LAST, [work("aI", text=None)], None, True, id="in the only turn, not captured"),
+        # taking back
+        pytest.param(REVERTED, [work("Ra")], None, False, id="a revert without a change"),
+        pytest.param(REVERTED, [work("CRa")], None, True, id="a revert after a change"),
+        pytest.param(REVERTED, [work("RCRa")], None, True, id="a revert before it and after it"),
+        pytest.param(REVERTED, [work("CRCa")], None, False, id="a change after the revert"),
+        pytest.param(REVERTED, [work("CRa", text="Undo that")], None, False, id="it was the work asked for"),
+        pytest.param(REVERTED, [work("CRa", text=None)], None, True, id="its prompt was not captured"),
+        pytest.param(REVERTED, [work("Ca"), work("a", text="Undo that")], None, True, id="asked for at the end"),
+        pytest.param(REVERTED, [work("Ca"), work("a", text=None)], None, False, id="nobody knows what was asked for"),
+        pytest.param(REVERTED, [work("Ca"), work("RCa", text="Undo that")], None, False, id="and something else done"),
+        pytest.param(
+            REVERTED,
+            [work("Ca"), work("a", text="Undo that and then one two three four five six")],
+            None,
+            True,
+            id="asked for in ten words",
+        ),
+        pytest.param(
+            REVERTED,
+            [work("Ca"), work("a", text="Undo that and then one two three four five six seven")],
+            None,
+            False,
+            id="asked for in more than ten, it may be a part",
+        ),
+        pytest.param(ENDED_ON_ERROR, [work("EaE")], None, True, id="an error, an answer and an error"),
+        pytest.param(ENDED_ON_ERROR, [work("aEa")], None, False, id="an answer, an error and an answer"),
+        pytest.param(INTERRUPTED_LAST, [work("IaI")], None, True, id="stopped, answered and stopped"),
+        pytest.param(INTERRUPTED_LAST, [work("aIa")], None, False, id="answered, stopped and answered"),
+        pytest.param(
+            REVERTED, [work("Ca"), work("CRCa", text="Undo that")], None, False, id="changed, undone, changed"
+        ),
+        pytest.param(REVERTED, [work("Ca"), work("Ca", text="Undo that")], None, True, id="undone by a change"),
+        pytest.param(CORRECTED, [work("a", text="Why so?")] * 2, None, False, id="the same short question again"),
+        pytest.param(NOT_WORKING, [work("Ca"), FAILURE, THANKS], None, False, id="thanks after it"),
+        pytest.param(NOT_WORKING, [work(), FAILURE], None, False, id="where the work was not observed"),
+        pytest.param(
+            NOT_WORKING, [work("Ca"), FAILURE, work("k", text="Why?")], None, True, id="a failed one after it"
+        ),
+        # complaints within it
+        pytest.param(NOT_WORKING, [work("Ca"), FAILURE], "question", False, id="where only an answer was wanted"),
+        pytest.param(NOT_WORKING, [work("Ca"), FAILURE], None, True, id="where nobody knows what was wanted"),
+        pytest.param(NOT_WORKING, [FAILURE, work("a")], None, False, id="the opening prompt complains of nothing"),
+        pytest.param(NOT_WORKING, [work("Ca"), FAILURE, work("a", text="Hm, why?")], None, True, id="it stands"),
+        *(
+            pytest.param(
+                NOT_WORKING, [work("Ca"), FAILURE, work(mark, text="Hm, why?")], None, False, id=f"{did} after it"
+            )
+            for mark, did in (("C", "a change"), ("K", "a passed check"), ("M", "a commit"), ("R", "a revert"))
+        ),
+        pytest.param(CORRECTED, [work("a"), ASKED_AGAIN], None, True, id="asked again after an answer"),
+        pytest.param(CORRECTED, [work("E", answer=None), ASKED_AGAIN], None, False, id="sent again without one"),
+        pytest.param(CORRECTED, [work("a", text=None), ASKED_AGAIN], None, False, id="after one not captured"),
+        pytest.param(CORRECTED, [work("a"), work("a", text="And why?"), ASKED_AGAIN], None, True, id="asked later"),
+        pytest.param(CORRECTED, [work("a", text="go"), work("a", text="go")], None, False, id="the same nod again"),
+        pytest.param(CORRECTED, [work("a"), work("a", text=None)], None, False, id="nobody knows what was said"),
+    ],
+)
+def test_when_a_piece_is_there(piece: str, turns: list[Turn], intent: Intent | None, there: bool) -> None:
+    """On both sides of each condition."""
+    verdict = judge(*turns, intent=intent)
+    assert (piece in set.union(*whats(verdict))) is there
+
+
+def test_each_piece_names_the_fact_that_shows_it() -> None:
+    """A prompt, an answer, or nothing where it is no text."""
+    first, last = work("a"), work("CKMaI", place=5, repeats=3, answer=DONE)
+    verdict = judge(first, last, intent="plan", following=THANKS)
+    assert {each.what: each.position for each in verdict.evidence_for} == {
+        **{ACCEPTED: 8, CHECKED: 5, COMMITTED: 5, MOVED_ON: 8, CHANGED: 5, REPORTED: 105},
+    }
+    assert {each.what: each.position for each in verdict.evidence_against} == {
+        CANCELLED_LOOPING: 5,
+        INTERRUPTED_LAST: 5,
+    }
+    silent = judge(first, work("a", place=5, answer=OPEN, text="Where is it?"), intent="plan")
+    assert [(each.what, each.position) for each in silent.evidence_for] == [(UNCHALLENGED, 105)]
+    assert [(each.what, each.position) for each in silent.evidence_against] == [(OPEN_FAILURE, 105)]
+    nothing = judge(work("E", answer=None), intent="bug_fix", following=FAILURE)
+    assert [(each.what, each.position) for each in nothing.evidence_against] == [
+        *((ENDED_ON_ERROR, 1), (UNANSWERED, None), (NO_CHANGE, None), (NOT_WORKING, 9)),
+    ]
+
+
+# --- what helps -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("verdict", "leading"),
+    [
+        pytest.param(judge(work()), None, id="nothing speaks against it"),
+        pytest.param(judge(work("kRE")), ENDED_ON_ERROR, id="an error comes before a failed check"),
+        pytest.param(judge(work("k"), following=FAILURE), NOT_WORKING, id="what does not work comes before it, too"),
+        pytest.param(judge(work("k"), following=CORRECTION), CHECK_FAILS, id="of equal ones the first"),
+    ],
+)
+def test_the_leading_piece_against(verdict: OutcomeVerdict, leading: str | None) -> None:
+    """The one that weighs most."""
+    assert leading_against(verdict) == leading
+
+
+def test_a_piece_that_the_judge_does_not_know_leads_nothing() -> None:
+    """A text model may have said it."""
+    assert leading_against(OutcomeVerdict(False, 0.9, (), (Evidence("something else"),))) is None
+
+
+@pytest.mark.parametrize("language", ["en", "ko"])
+def test_there_is_advice_for_everything_that_speaks_against(language: Language) -> None:
+    """A name and a sentence of its own for each, and for the two reasons that are no evidence."""
+    troubles = TROUBLES[language]
+    assert set(troubles) == {
+        *(ENDED_ON_ERROR, CANCELLED_LOOPING, INTERRUPTED_LAST, CHECK_FAILS, CORRECTED, NOT_WORKING, REVERTED, REFUSED),
+        *(UNANSWERED, NO_CHANGE, OPEN_FAILURE, REWORKED, NO_SIGN),
+    }
+    assert len({each.label for each in troubles.values()}) == len(troubles)
+    assert len({each.mitigation for each in troubles.values()}) == len(troubles)
+    assert set(REACHED[language]) == set(INTENTS)
+    assert len(set(REACHED[language].values())) == len(INTENTS)

@@ -5,19 +5,29 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from aggregates.people.commands import AddTeamMember, CreateTeam, EndMembership, PeopleCommand, RemoveTeamMember
+from aggregates.ids import membership_stream
+from aggregates.people.commands import CreateTeam, EndMembership, PeopleCommand, RemoveTeamMember
 from aggregates.people.decide import PeopleRefused
 from aggregates.people.directory import Directory, stays_in
-from aggregates.people.records import Membership, Team
+from aggregates.people.events import TeamMemberAdded
+from aggregates.people.records import Team
 from aggregates.times import Window
-from tests.support.facts import DAY, HOUR, MONDAY
 from tests.support.log import named
-from tests.support.people import ACME, ANA, BEN, carry_out, company
+from tests.support.people import ACME, ANA, BEN, EVE, carry_out, company
 
+HOUR = 3_600_000_000
+DAY = 24 * HOUR
+MIDNIGHT = 1_767_571_200_000_000  # Monday 2026-01-05, 00:00 UTC
+TUESDAY, WEDNESDAY, THURSDAY, FRIDAY = (MIDNIGHT + days * DAY for days in (1, 2, 3, 4))
+NEXT_MONDAY = MIDNIGHT + 7 * DAY
+WEEK = Window(MIDNIGHT, NEXT_MONDAY)
 UTC = ZoneInfo("UTC")
 TEAM = named("team")
-MIDNIGHT = MONDAY - 9 * HOUR
-WEEK = Window(MIDNIGHT, MIDNIGHT + 7 * DAY)
+
+Stayed = tuple[UUID, int, int | None]
+"""Who came and left when; None: is still there."""
+Days = list[tuple[str, float, float]]
+"""Who stayed from which day to which, counted in days of the window."""
 
 
 @pytest.fixture
@@ -33,94 +43,159 @@ def told(directory: Directory, command: PeopleCommand, at_us: int) -> None:
     assert not isinstance(carry_out(directory, command, at_us), PeopleRefused)
 
 
-def joins(directory: Directory, developer_id: UUID, at_us: int, stay: str) -> None:
-    """A developer comes into the team; the stay has a name."""
-    told(directory, AddTeamMember(team_membership_id=named(stay), team_id=TEAM, developer_id=developer_id), at_us)
+def come_and_go(directory: Directory, *stayed: Stayed, team_id: UUID = TEAM) -> None:
+    """Developers come into a team and leave it, in the order of the log."""
+    for number, (developer_id, came_us, left_us) in enumerate(stayed):
+        stay = named(f"stay {number} in {team_id}")
+        added = TeamMemberAdded(
+            received_at_us=came_us, team_membership_id=stay, team_id=team_id, developer_id=developer_id
+        )
+        directory.apply(stay, added)
+        if left_us is not None:
+            told(directory, RemoveTeamMember(team_membership_id=stay), left_us)
 
 
-def leaves(directory: Directory, at_us: int, stay: str) -> None:
-    """That stay ends."""
-    told(directory, RemoveTeamMember(team_membership_id=named(stay)), at_us)
-
-
-def stays(directory: Directory, window: Window = WEEK, zone: ZoneInfo = UTC) -> list[tuple[str, float, float]]:
-    """Who stayed from which day to which, counted in days of the window."""
+def stays(directory: Directory, window: Window = WEEK, zone: ZoneInfo = UTC) -> Days:
+    """The team's stays, in the order in which they are given out."""
     team = directory.get(Team, TEAM)
     assert team is not None
-    names = {ANA: "ana", BEN: "ben"}
+    names = {ANA: "ana", BEN: "ben", EVE: "eve"}
 
     def day(at_us: int) -> float:
         return (at_us - window.start_us) / DAY
 
     found = stays_in(directory, team, window, zone)
-    return sorted((names[stay.developer_id], day(stay.start_us), day(stay.end_us)) for stay in found)
+    return [(names[stay.developer_id], day(stay.start_us), day(stay.end_us)) for stay in found]
 
 
-def test_a_member_all_week(directory: Directory) -> None:
-    """Joined before it began."""
-    joins(directory, ANA, MIDNIGHT - DAY, "a")
-    assert stays(directory) == [("ana", 0, 7)]
+@pytest.mark.parametrize(
+    ("stayed", "days"),
+    [
+        pytest.param([(ANA, MIDNIGHT - DAY, None)], [("ana", 0, 7)], id="a member all week"),
+        pytest.param([(ANA, TUESDAY + 15 * HOUR, THURSDAY + HOUR)], [("ana", 1, 4)], id="days are whole at both ends"),
+        pytest.param([(ANA, TUESDAY - 1, None)], [("ana", 0, 7)], id="coming in the last moment of Monday is Monday"),
+        pytest.param([(ANA, TUESDAY, None)], [("ana", 1, 7)], id="coming in the first moment of Tuesday is Tuesday"),
+        pytest.param([(ANA, MIDNIGHT, WEDNESDAY)], [("ana", 0, 2)], id="who leaves at midnight was not there that day"),
+        pytest.param([(ANA, MIDNIGHT, WEDNESDAY + 1)], [("ana", 0, 3)], id="who leaves a moment later was"),
+        pytest.param([(ANA, TUESDAY, TUESDAY)], [("ana", 1, 2)], id="a stay of a moment is a day"),
+        pytest.param([(ANA, TUESDAY - 1, TUESDAY)], [("ana", 0, 1)], id="a stay up to midnight is one day"),
+    ],
+)
+def test_days_are_whole(directory: Directory, stayed: list[Stayed], days: Days) -> None:
+    """A day counts on which somebody was in the team at all."""
+    come_and_go(directory, *stayed)
+    assert stays(directory) == days
 
 
-def test_days_are_whole(directory: Directory) -> None:
-    """Joined on Tuesday afternoon, left on Thursday morning: three days."""
-    joins(directory, ANA, MIDNIGHT + DAY + 15 * HOUR, "a")
-    leaves(directory, MIDNIGHT + 3 * DAY + HOUR, "a")
-    assert stays(directory) == [("ana", 1, 4)]
+@pytest.mark.parametrize(
+    ("stayed", "days"),
+    [
+        pytest.param([(ANA, MIDNIGHT - 5 * DAY, MIDNIGHT - 3 * DAY)], [], id="over before the window began"),
+        pytest.param([(ANA, MIDNIGHT - DAY, MIDNIGHT)], [], id="left at its first midnight"),
+        pytest.param([(ANA, MIDNIGHT - DAY, MIDNIGHT + 1)], [("ana", 0, 1)], id="left a moment after it"),
+        pytest.param([(ANA, NEXT_MONDAY - 1, None)], [("ana", 6, 7)], id="came in its last moment"),
+        pytest.param([(ANA, NEXT_MONDAY, None)], [], id="came when it was over"),
+        pytest.param([(ANA, MIDNIGHT - DAY, NEXT_MONDAY + DAY)], [("ana", 0, 7)], id="came before and left after it"),
+    ],
+)
+def test_stays_are_cut_to_the_window(directory: Directory, stayed: list[Stayed], days: Days) -> None:
+    """Those outside it do not count."""
+    come_and_go(directory, *stayed)
+    assert stays(directory) == days
 
 
-def test_who_leaves_at_midnight_was_not_there_that_day(directory: Directory) -> None:
-    """Half-open, like every range."""
-    joins(directory, ANA, MIDNIGHT, "a")
-    leaves(directory, MIDNIGHT + 2 * DAY, "a")
-    assert stays(directory) == [("ana", 0, 2)]
+@pytest.mark.parametrize(
+    ("stayed", "days"),
+    [
+        pytest.param(
+            [(ANA, MIDNIGHT, TUESDAY), (ANA, WEDNESDAY, None)],
+            [("ana", 0, 1), ("ana", 2, 7)],
+            id="back after a day are two stays",
+        ),
+        pytest.param(
+            [(ANA, MIDNIGHT, TUESDAY + HOUR), (ANA, TUESDAY + 2 * HOUR, None)],
+            [("ana", 0, 7)],
+            id="back on the same day is one stay",
+        ),
+        pytest.param(
+            [(ANA, MIDNIGHT, TUESDAY), (ANA, TUESDAY, None)], [("ana", 0, 7)], id="back on the next day is one stay"
+        ),
+        pytest.param(
+            [(ANA, MIDNIGHT, TUESDAY + HOUR), (ANA, THURSDAY, FRIDAY + HOUR), (ANA, FRIDAY + 2 * HOUR, None)],
+            [("ana", 0, 2), ("ana", 3, 7)],
+            id="the third goes on with the second",
+        ),
+        pytest.param(
+            [(ANA, MIDNIGHT, FRIDAY), (ANA, TUESDAY, WEDNESDAY)],
+            [("ana", 0, 4)],
+            id="a clock that was set back makes no day twice",
+        ),
+        pytest.param(
+            [(ANA, MIDNIGHT, TUESDAY), (ANA, WEDNESDAY, FRIDAY + DAY), (ANA, THURSDAY, FRIDAY)],
+            [("ana", 0, 1), ("ana", 2, 5)],
+            id="nor does it cut the stay before",
+        ),
+        pytest.param(
+            [(ANA, FRIDAY, None), (ANA, MIDNIGHT, TUESDAY)],
+            [("ana", 0, 1), ("ana", 4, 7)],
+            id="nor does it change their order",
+        ),
+    ],
+)
+def test_who_comes_back(directory: Directory, stayed: list[Stayed], days: Days) -> None:
+    """Stays that meet are joined, so no two overlap and none adjoins another."""
+    come_and_go(directory, *stayed)
+    assert stays(directory) == days
 
 
-def test_a_stay_of_a_moment_is_a_day(directory: Directory) -> None:
-    """Added by mistake and taken out again."""
-    joins(directory, ANA, MIDNIGHT + DAY, "a")
-    leaves(directory, MIDNIGHT + DAY, "a")
-    assert stays(directory) == [("ana", 1, 2)]
+def test_two_members_are_told_apart(directory: Directory) -> None:
+    """Whoever came first."""
+    come_and_go(directory, (ANA, MIDNIGHT, TUESDAY), (BEN, MIDNIGHT, None), (ANA, TUESDAY, WEDNESDAY))
+    assert sorted(stays(directory)) == [("ana", 0, 2), ("ben", 0, 7)]
 
 
-def test_stays_outside_the_window_do_not_count(directory: Directory) -> None:
-    """Over before it began, or not begun before it was over."""
-    joins(directory, ANA, MIDNIGHT - 5 * DAY, "a")
-    leaves(directory, MIDNIGHT - 3 * DAY, "a")
-    joins(directory, BEN, MIDNIGHT + 7 * DAY, "b")
-    assert stays(directory) == []
+@pytest.mark.parametrize(
+    ("left_team_us", "left_organization_us", "days"),
+    [
+        pytest.param(None, WEDNESDAY + HOUR, [("ben", 0, 3)], id="nobody ended the stay itself"),
+        pytest.param(TUESDAY, FRIDAY, [("ben", 0, 1)], id="the stay ended first"),
+        pytest.param(FRIDAY, TUESDAY, [("ben", 0, 1)], id="the membership ended first"),
+    ],
+)
+def test_who_leaves_the_organization_leaves_the_team(
+    directory: Directory, left_team_us: int | None, left_organization_us: int, days: Days
+) -> None:
+    """What ended first counts."""
+    come_and_go(directory, (BEN, MIDNIGHT, left_team_us))
+    told(directory, EndMembership(membership_id=membership_stream(ACME, BEN)), left_organization_us)
+    assert stays(directory) == days
 
 
-def test_who_comes_back_has_two_stays_and_no_day_twice(directory: Directory) -> None:
-    """Left on Tuesday and back on Thursday; left on Friday and back the same day."""
-    joins(directory, ANA, MIDNIGHT, "a1")
-    leaves(directory, MIDNIGHT + DAY + HOUR, "a1")
-    joins(directory, ANA, MIDNIGHT + 3 * DAY, "a2")
-    leaves(directory, MIDNIGHT + 4 * DAY + HOUR, "a2")
-    joins(directory, ANA, MIDNIGHT + 4 * DAY + 2 * HOUR, "a3")
-    assert stays(directory) == [("ana", 0, 2), ("ana", 3, 7)]
-
-
-def test_who_leaves_the_organization_leaves_the_team(directory: Directory) -> None:
-    """Though nobody ended the stay itself."""
-    joins(directory, BEN, MIDNIGHT, "b")
-    membership = next(each for each in directory.all(Membership) if each.developer_id == BEN)
-    told(directory, EndMembership(membership_id=membership.membership_id), MIDNIGHT + 2 * DAY + HOUR)
-    assert stays(directory) == [("ben", 0, 3)]
+def test_a_stay_without_a_membership_counts_for_itself(directory: Directory) -> None:
+    """Eve never belonged to Acme; the log says that she was in its team."""
+    come_and_go(directory, (EVE, TUESDAY, None))
+    assert stays(directory) == [("eve", 1, 7)]
 
 
 def test_another_team_is_another_matter(directory: Directory) -> None:
     """A member of two teams counts in each for the days in it."""
     other = named("other team")
     told(directory, CreateTeam(team_id=other, organization_id=ACME, name="Other"), MIDNIGHT)
-    joins(directory, ANA, MIDNIGHT + DAY, "a")
-    told(directory, AddTeamMember(team_membership_id=named("x"), team_id=other, developer_id=ANA), MIDNIGHT)
+    come_and_go(directory, (ANA, TUESDAY, None))
+    come_and_go(directory, (ANA, MIDNIGHT, None), team_id=other)
     assert stays(directory) == [("ana", 1, 7)]
 
 
-def test_days_are_those_of_the_zone(directory: Directory) -> None:
-    """Monday, 20:00 in Greenwich is Tuesday in Tokyo."""
-    joins(directory, ANA, MIDNIGHT + 20 * HOUR, "a")
-    tokyo = Window(MIDNIGHT - 9 * HOUR, MIDNIGHT - 9 * HOUR + 7 * DAY)
-    assert stays(directory, tokyo, ZoneInfo("Asia/Tokyo")) == [("ana", 1, 7)]
+@pytest.mark.parametrize(
+    ("came_us", "day"),
+    [
+        pytest.param(MIDNIGHT + 15 * HOUR - 1, 0, id="the last moment of Monday in Tokyo"),
+        pytest.param(MIDNIGHT + 15 * HOUR, 1, id="the first moment of Tuesday in Tokyo"),
+    ],
+)
+def test_days_are_those_of_the_zone(directory: Directory, came_us: int, day: int) -> None:
+    """Tokyo is nine hours ahead of Greenwich."""
+    come_and_go(directory, (ANA, came_us, None))
+    week_in_tokyo = Window(MIDNIGHT - 9 * HOUR, NEXT_MONDAY - 9 * HOUR)
+    assert stays(directory, week_in_tokyo, ZoneInfo("Asia/Tokyo")) == [("ana", day, 7)]
     assert stays(directory) == [("ana", 0, 7)]

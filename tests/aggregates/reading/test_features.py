@@ -1,64 +1,51 @@
-"""The quick ways of reading a text give what the plain ways give."""
+"""The features of a text: what is found, and what it weighs."""
 
-import re
+import json
 from itertools import pairwise
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregates.event import packed, unpacked
-from aggregates.reading.features import (
-    FEATURES,
-    FLAGS,
-    extract,
-    features_of,
-    find_references,
-    phrase_cues,
-    sentences_of,
-)
+from aggregates.reading import rubric_model
+from aggregates.reading.features import FEATURES, NAMED, features_of, find_references, phrase_cues, sentences_of
 from aggregates.reading.lexicon import PHRASE_CUES, VOCABULARY
-from aggregates.reading.pasted import look
 from aggregates.reading.reading import read_prompt
-from aggregates.reading.rubric_model import SHIPPED, Lanes
-from aggregates.redaction.redaction import Caseless, lower_cased
+from aggregates.reading.rubric_model import PASTED, SHIPPED
 from tests.support.judging import DIGESTER
 
+RUBRIC = Path(rubric_model.__file__).with_name("rubric.json")
 PIECES = st.sampled_from(
     (
         *sorted(VOCABULARY)[::12],
         *(" ".join(phrases[0]) for phrases in PHRASE_CUES.values()),
         *("src/a.py", "`run_all`", "--fast", "don't", "#", "\n", "\n- ", "?", ". ", ": ", "! ", ", ", "...", "5"),
-        *("```\nlog\n```\n", "\x1f", "\t", "😀", "naïve", "¶"),
+        *("```\nlog\n```\n", "\x1f", "\t", "😀", "naïve"),
     )
 )
 TEXT = st.lists(PIECES, max_size=40).map(" ".join)
-VECTOR = st.lists(st.integers(-(2**20), 2**20), min_size=3, max_size=3)
-
-
-@given(st.lists(VECTOR, max_size=30))
-def test_a_sum_of_vectors_is_the_sum_in_every_lane(vectors: list[list[int]]) -> None:
-    """Below zero too, where a lane borrows from its neighbour."""
-    lanes = Lanes(3)
-    total = lanes.signs + sum(map(lanes.pack, vectors))
-    assert lanes.unpack(total) == tuple(sum(vector[place] for vector in vectors) for place in range(3))
 
 
 @given(TEXT)
-def test_a_reading_holds_the_sums_and_flags_of_the_features_a_model_is_trained_on(text: str) -> None:
+def test_a_reading_holds_what_the_features_weigh_that_a_model_is_trained_on(text: str) -> None:
     """So a judge and its trainer see the same."""
-    numbers = features_of(text)
+    names = features_of(text)
     reading = read_prompt(text, DIGESTER)
-    assert int.from_bytes(reading.sums, "little") == SHIPPED.total(numbers)
-    shown = {FEATURES[number] for number in numbers}
-    assert {name for name, flag in FLAGS.items() if reading.flags & flag} == shown & FLAGS.keys()
+    assert names <= set(FEATURES)
+    assert reading.logits == SHIPPED.logits(names)
+    assert {name for name in NAMED if reading.shows(name)} & set(FEATURES) == names & set(NAMED)
 
 
-@given(st.text(st.characters(max_codepoint=126), max_size=120))
-def test_a_text_is_cut_into_the_same_words_within_ascii_and_beyond(text: str) -> None:
-    """A letter beyond takes the slower way; all words before it stay the same."""
-    quick = [tokens for tokens, _, _ in sentences_of(text + "\n")]
-    slow = [tokens for tokens, _, _ in sentences_of(text + "\né")]
-    assert slow == [*quick, ["é"]]
+@given(TEXT)
+def test_what_a_text_weighs_is_the_sum_of_what_its_features_weigh(text: str) -> None:
+    """In every class and boolean, beside the bias."""
+    names = features_of(text)
+    weights, pasted = json.loads(RUBRIC.read_text(encoding="utf-8")), {name for name in names if name in PASTED}
+    own = [weights["intents"].get(name, [0] * 8) for name in names - pasted]
+    assert SHIPPED.logits(names)[:8] == tuple(map(sum, zip(weights["intent_bias"], *own, strict=True)))
+    added = [weights["booleans"].get(name, [0] * 7) for name in pasted]
+    assert SHIPPED.logits(names)[15:] == tuple(sum(row[place] for row in added) for place in (2, 3))
 
 
 @given(TEXT)
@@ -77,27 +64,18 @@ def test_every_phrase_that_is_found_stands_in_one_sentence(text: str) -> None:
 def test_references_are_counted_and_the_first_is_placed() -> None:
     """Plain words, punctuation and everyday abbreviations are none."""
     text = "Please fix it, e.g. in (src/parser.py:12), and run --all; see parse_total and JSON."
-    active: set[int] = set()
+    active: set[str] = set()
     place = find_references(text, text, active)
     assert place is not None
     assert text[slice(*place)] == "(src/parser.py:12)"
-    shown = {FEATURES[number] for number in active}
-    assert {"reference", "references 2", "path", "flagged", "symbol", "reference first"} == shown
+    assert active == {"reference", "references 2", "path", "flagged", "symbol", "reference first"}
 
 
 def test_a_text_of_plain_words_names_nothing() -> None:
     """Not even where they are capitalised or end a sentence."""
-    active: set[int] = set()
+    active: set[str] = set()
     assert find_references("Please fix It, now.", "Please fix It, now.", active) is None
     assert active == set()
-
-
-@given(st.text(st.sampled_from("abkKsSiI\u017f\u212a\u0131\u0130ßΣ ."), max_size=30))
-def test_a_caseless_search_finds_what_the_pattern_without_case_finds(text: str) -> None:
-    """At the same place, odd letters of other alphabets included."""
-    pattern = r"k(?<!\wk)[' ]?is?|sb"
-    found, expected = Caseless(pattern).search(text, lower_cased(text)), re.search(pattern, text, re.IGNORECASE)
-    assert (found and found.span()) == (expected and expected.span())
 
 
 @given(st.lists(st.integers(0, 2**63 - 1)))
@@ -108,7 +86,7 @@ def test_digests_come_back_as_they_were_packed(numbers: list[int]) -> None:
 
 def test_words_are_counted_once_per_kind_however_often_they_stand() -> None:
     """A cue holds from one word on, `cues:` from three."""
-    shown = {FEATURES[number] for number in extract(look("error and error in this")).numbers}
+    shown = features_of("error and error in this")
     assert "cue:symptom" in shown
     assert "cues:symptom" not in shown
-    assert "cues:symptom" in {FEATURES[number] for number in extract(look("error, error, error again")).numbers}
+    assert "cues:symptom" in features_of("error, error, error again")

@@ -1,97 +1,78 @@
-"""Deciding about backfills: one at a time for an organization, within bounds, piece by piece to the end."""
+"""Deciding about backfills: one at a time for an organization, within bounds."""
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from aggregates.command import Reason, Refused
-from aggregates.reports.backfill import (
-    RANGE_DAYS_MAX,
-    Backfill,
-    StartBackfill,
-    advanced,
-    backfills_of,
-    decide_backfill,
-    show_backfill,
-)
-from aggregates.reports.events import BackfillAdvanced, BackfillCompleted, BackfillEvent
+from aggregates.reports.backfill import RANGE_DAYS_MAX, decide_backfill, show_backfill
+from aggregates.reports.events import BackfillRequested
 from aggregates.times import US_PER_DAY
 from tests.support.log import named
 
-ACME, OTHER, ANA = named("acme"), named("other"), named("ana")
+ACME, ANA = named("acme"), named("ana")
 T0_US = 1_785_585_600_000_000
 
 
-def wish(name: str = "first", **fields: Any) -> StartBackfill:
+def wish(name: str = "first", **fields: Any) -> BackfillRequested:
     """Ten days of everybody in Acme, where there are five sub-sessions."""
-    usual = {"organization_id": ACME, "developer_id": None, "from_us": T0_US, "to_us": T0_US + 10 * US_PER_DAY}
-    return StartBackfill(backfill_id=named(name), sub_sessions=5, **(usual | fields))
-
-
-def begun(*wishes: StartBackfill) -> list[BackfillEvent]:
-    """The facts after these were taken."""
-    events: list[BackfillEvent] = []
-    for each in wishes:
-        event, _ = decide_backfill(each, backfills_of(events), T0_US)
-        if event is not None:
-            events.append(event)
-    return events
+    usual: dict[str, Any] = {
+        "organization_id": ACME,
+        "from_us": T0_US,
+        "to_us": T0_US + 10 * US_PER_DAY,
+        "sub_sessions": 5,
+    }
+    return BackfillRequested(backfill_id=named(name), received_at_us=T0_US, **(usual | fields))
 
 
 def test_the_first_begins() -> None:
-    """The reply is the backfill as the fact leaves it."""
-    event, reply = decide_backfill(wish(), {}, T0_US)
-    assert event is not None
-    assert reply == backfills_of([event])[named("first")]
-    assert isinstance(reply, Backfill)
-    assert (reply.reached_us, reply.done, reply.completed, reply.version) == (T0_US, 0, False, 1)
+    """Nothing else runs."""
+    assert decide_backfill(wish(), None) == wish()
 
 
 def test_the_same_again_joins_the_one_that_runs() -> None:
     """Whoever asks twice gets one."""
-    event, reply = decide_backfill(wish("second"), backfills_of(begun(wish())), T0_US)
-    assert event is None
-    assert isinstance(reply, Backfill)
-    assert reply.backfill_id == named("first")
+    assert decide_backfill(wish("second"), wish()) == wish()
 
 
 @pytest.mark.parametrize("other", [{"developer_id": ANA}, {"from_us": T0_US + 1}, {"to_us": T0_US + 1}])
 def test_another_one_has_to_wait(other: dict[str, Any]) -> None:
-    """409, naming the one that runs; another organization's runs beside it."""
-    known = backfills_of(begun(wish()))
-    event, reply = decide_backfill(wish("second", **other), known, T0_US)
-    assert event is None
+    """409, naming the one that runs."""
+    reply = decide_backfill(wish("second", **other), wish())
     assert isinstance(reply, Refused)
     assert reply.reason is Reason.CONFLICT
     assert str(named("first")) in reply.message
-    assert decide_backfill(wish("second", organization_id=OTHER, **other), known, T0_US)[0] is not None
 
 
-@pytest.mark.parametrize("wrong", [{"to_us": T0_US}, {"from_us": -1}, {"from_us": T0_US - RANGE_DAYS_MAX * US_PER_DAY}])
-def test_a_range_has_bounds(wrong: dict[str, Any]) -> None:
-    """Empty, before there was anything, or too long."""
-    event, reply = decide_backfill(wish(**wrong), {}, T0_US)
-    assert event is None
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"from_us": T0_US, "to_us": T0_US},
+        {"from_us": -1},
+        {"to_us": 2**62},
+        {"to_us": T0_US + RANGE_DAYS_MAX * US_PER_DAY + 1},
+    ],
+)
+def test_a_range_out_of_bounds_is_refused(wrong: dict[str, Any]) -> None:
+    """Empty, before 1970, after 9998, or longer than ten years."""
+    reply = decide_backfill(wish(**wrong), None)
     assert isinstance(reply, Refused)
-    assert reply.reason is Reason.INVALID
+    assert (reply.reason, "range" in reply.message) == (Reason.INVALID, True)
 
 
-def test_pieces_follow_each_other_to_the_end() -> None:
-    """Without a gap; with the last one it is completed, and the next may begin."""
-    events = begun(wish())
-    for to_us, count in ((T0_US + 5, 3), (T0_US + 10 * US_PER_DAY, 2)):
-        known = backfills_of(events)[named("first")]
-        more = advanced(known, to_us, count, T0_US + 9)
-        assert isinstance(more[0], BackfillAdvanced)
-        assert (more[0].from_us, more[0].to_us) == (known.reached_us, to_us)
-        events += more
-    assert isinstance(events[-1], BackfillCompleted)
-    done = backfills_of(events)[named("first")]
-    assert (done.done, done.completed, done.version) == (5, True, len(events))
-    assert decide_backfill(wish("second"), backfills_of(events), T0_US)[0] is not None
-
-
-def test_it_is_shown_as_text() -> None:
-    """Ids and times; `from` and `to` as they were asked for."""
-    shown = show_backfill(backfills_of(begun(wish(developer_id=ANA)))[named("first")])
-    assert (shown.status, shown.developer_id, shown.from_time) == ("running", str(ANA), "2026-08-01T12:00:00Z")
+@pytest.mark.parametrize(("status", "done"), [("running", 2), ("completed", 5), ("failed", 2)])
+def test_it_is_shown_with_text_for_ids_and_times(status: Any, done: int) -> None:
+    """What is done goes with the share of the log."""
+    shown = show_backfill(wish(developer_id=ANA), status, 0.5)
+    assert msgspec.to_builtins(shown) == {
+        "backfill_id": str(named("first")),
+        "status": status,
+        "organization_id": str(ACME),
+        "developer_id": str(ANA),
+        "from": "2026-08-01T12:00:00Z",
+        "to": "2026-08-11T12:00:00Z",
+        "sub_sessions": 5,
+        "done": done,
+        "requested_at": "2026-08-01T12:00:00Z",
+    }

@@ -1,12 +1,18 @@
-"""Letters, tiers and score arithmetic at every bound."""
+"""Letters, tiers and score arithmetic on both sides of every bound (scoring.md, sections 3 and 5)."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from math import nextafter
+from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from aggregates.reading.verdicts import BOOLEANS, BooleanName
+from aggregates.reading.verdicts import BOOLEANS, BooleanName, Intent, applicable
 from aggregates.scores.grades import (
+    RUBRIC_LADDER,
+    Graded,
     apg,
+    grade_text,
     median,
     per_boolean,
     percentile,
@@ -20,97 +26,260 @@ from aggregates.scores.grades import (
     worst_pillar,
 )
 
+Step = tuple[float, str]
 
-@pytest.mark.parametrize(
-    ("score", "letter"),
-    [
-        *((0, "F"), (29.999, "F"), (30, "D"), (49.999, "D"), (50, "C"), (59.999, "C"), (60, "C+"), (64.999, "C+")),
-        *((65, "B-"), (69.999, "B-"), (70, "B"), (79.999, "B"), (80, "B+"), (84.999, "B+"), (85, "A-")),
-        *((89.999, "A-"), (90, "A"), (94.999, "A"), (95, "A+"), (100, "A+")),
-    ],
+RUBRIC_STEPS: Sequence[Step] = (
+    *((0, "F"), (30, "D"), (50, "C"), (60, "C+"), (65, "B-"), (70, "B"), (80, "B+"), (85, "A-"), (90, "A"), (95, "A+")),
 )
-def test_the_letter_of_a_rubric_score_changes_at_its_lower_bound(score: float, letter: str) -> None:
+RATE_STEPS: Sequence[Step] = (
+    *((0, "F"), (20, "D"), (40, "C"), (50, "C+"), (55, "B-"), (60, "B"), (70, "B+"), (80, "A-"), (85, "A"), (95, "A+")),
+)
+PERSONAL_STEPS: Sequence[Step] = (
+    *((0, "starting"), (25, "building"), (50, "scaling"), (75, "leading"), (90, "elite")),
+)
+SKILL_STEPS: Sequence[Step] = (
+    *((0, "Novice"), (30, "Practitioner"), (50, "Proficient"), (70, "Expert"), (90, "Elite")),
+)
+
+
+def sides(steps: Sequence[Step]) -> list[Any]:
+    """A row at each lower bound, one just below each upper bound, and one at 100."""
+    rows = [pytest.param(bound, name, id=f"{name} from {bound}") for bound, name in steps]
+    below = [(nextafter(upper, 0), name, f"{name} just below {upper}") for (_, name), (upper, _) in pairwise(steps)]
+    rows += [pytest.param(score, name, id=sentence) for score, name, sentence in below]
+    return [*rows, pytest.param(100.0, steps[-1][1], id=f"{steps[-1][1]} at 100")]
+
+
+@pytest.mark.parametrize(("score", "letter"), sides(RUBRIC_STEPS))
+def test_the_letter_of_a_rubric_score(score: float, letter: str) -> None:
     """Bounds are half-open, the last one closed."""
     assert rubric_letter(score) == letter
 
 
-@pytest.mark.parametrize(
-    ("score", "letter"),
-    [
-        *((0, "F"), (19.999, "F"), (20, "D"), (40, "C"), (50, "C+"), (55, "B-"), (60, "B"), (70, "B+"), (80, "A-")),
-        *((85, "A"), (94.999, "A"), (95, "A+"), (100, "A+")),
-    ],
-)
-def test_the_letter_of_a_completion_rate_changes_at_its_lower_bound(score: float, letter: str) -> None:
-    """The letters of svc_score have bounds of their own."""
+def test_the_ladder_of_rubric_letters_goes_up() -> None:
+    """Every letter once."""
+    assert tuple(letter for _, letter in RUBRIC_STEPS) == RUBRIC_LADDER
+
+
+@pytest.mark.parametrize(("score", "letter"), sides(RATE_STEPS))
+def test_the_letter_of_a_completion_rate(score: float, letter: str) -> None:
+    """It has bounds of its own."""
     assert svc_letter(score, 1) == letter
 
 
-@pytest.mark.parametrize(
-    ("score", "tier"),
-    [(0, "starting"), (24.999, "starting"), (25, "building"), (50, "scaling"), (75, "leading"), (90, "elite")],
-)
-def test_the_personal_tier_changes_at_its_lower_bound(score: float, tier: str) -> None:
+@pytest.mark.parametrize(("score", "tier"), sides(PERSONAL_STEPS))
+def test_the_tier_of_a_completion_rate(score: float, tier: str) -> None:
     """Five tiers, each from its bound on."""
     assert personal_tier(score, 1) == tier
 
 
-@pytest.mark.parametrize(
-    ("index", "tier"),
-    [
-        *((None, "Novice"), (0, "Novice"), (29.999, "Novice"), (30, "Practitioner"), (50, "Proficient")),
-        *((70, "Expert"), (89.999, "Expert"), (90, "Elite")),
-    ],
-)
-def test_the_skill_tier_changes_at_its_lower_bound(index: float | None, tier: str) -> None:
+@pytest.mark.parametrize(("index", "tier"), [pytest.param(None, "Novice", id="Novice of nothing"), *sides(SKILL_STEPS)])
+def test_the_tier_of_a_skill_index(index: float | None, tier: str) -> None:
     """Novice when there is no index."""
     assert skill_tier(index) == tier
 
 
-def test_nothing_to_judge_gives_no_letter_and_no_tier() -> None:
-    """A total count of 0 is not a bad score."""
-    assert (svc_letter(0, 0), personal_tier(0, 0), svc_score(0, 0)) == ("N/A", "unranked", 0.0)
+@pytest.mark.parametrize(
+    ("crushed", "qualifying", "expected"),
+    [
+        pytest.param(0, 0, (0.0, "N/A", "unranked"), id="nothing to judge is no bad score"),
+        pytest.param(0, 1, (0.0, "F", "starting"), id="none of one"),
+        pytest.param(1, 1, (100.0, "A+", "elite"), id="one of one"),
+        pytest.param(5, 8, (62.5, "B", "scaling"), id="five of eight is the example of the specification"),
+    ],
+)
+def test_a_completion_rate_from_counts(crushed: int, qualifying: int, expected: tuple[float, str, str]) -> None:
+    """100 x crushed / qualifying, its letter and its tier."""
+    score = svc_score(crushed, qualifying)
+    assert (score, svc_letter(score, qualifying), personal_tier(score, qualifying)) == expected
 
 
-def test_five_of_eight_is_the_example_of_the_specification() -> None:
-    """62.5, B, scaling."""
-    score = svc_score(5, 8)
-    assert (score, svc_letter(score, 8), personal_tier(score, 8)) == (62.5, "B", "scaling")
+@pytest.mark.parametrize(
+    ("earned", "applicable_count", "score"),
+    [
+        pytest.param(0, 0, None, id="nothing applies"),
+        pytest.param(0, 1, 0.0, id="one applies and is missed"),
+        pytest.param(1, 1, 100.0, id="one applies and is earned"),
+        pytest.param(3, 4, 75.0, id="three of four"),
+    ],
+)
+def test_the_score_of_a_prompt(earned: int, applicable_count: int, score: float | None) -> None:
+    """100 x earned / applicable."""
+    assert score_of(earned, applicable_count) == score
 
 
-def test_shares_of_booleans_come_from_counts_in_rubric_order() -> None:
-    """A boolean that never applied is 0 there and left out of the index."""
-    applied: dict[BooleanName, int] = {"goal_explicit": 4, "scope_bounded": 2}
+@pytest.mark.parametrize(
+    ("total", "prompts", "mean"),
+    [
+        pytest.param(0.0, 0, None, id="none without prompts"),
+        pytest.param(75.0, 1, 75.0, id="one prompt is its own mean"),
+        pytest.param(200.0, 3, 200 / 3, id="a mean is not rounded"),
+    ],
+)
+def test_the_average_prompt_grade(total: float, prompts: int, mean: float | None) -> None:
+    """From the sum of the standing scores."""
+    assert apg(total, prompts) == mean
+
+
+# --- booleans -------------------------------------------------------------------------------------------------
+
+
+def test_shares_of_booleans_come_in_rubric_order() -> None:
+    """0 where one never applied, whether that was told or not."""
+    applied: dict[BooleanName, int] = {
+        "scope_bounded": 2,
+        "goal_explicit": 4,
+        "root_cause_oriented": 0,
+        "plan_first": 1,
+    }
     hits: dict[BooleanName, int] = {"goal_explicit": 3, "scope_bounded": 1}
-    assert list(per_boolean(hits, applied)) == list(BOOLEANS)
-    assert per_boolean(hits, applied)["plan_first"] == 0.0
-    assert skill_index(hits, applied) == pytest.approx(62.5)
-    assert worst_pillar(hits, applied) == "scope_bounded"
+    shares = per_boolean(hits, applied)
+    assert list(shares) == list(BOOLEANS)
+    assert [shares[name] for name in BOOLEANS] == [0.75, 0.5, 0.0, 0.0, 0.0, 0.0, 0.0]
 
 
-def test_a_tie_for_the_worst_pillar_goes_to_the_first_in_rubric_order() -> None:
-    """The order of the mapping does not matter."""
-    assert worst_pillar({}, {"plan_first": 1, "scope_bounded": 1}) == "scope_bounded"
+@pytest.mark.parametrize(
+    ("hits", "applied", "index", "worst"),
+    [
+        pytest.param({}, {}, None, "", id="no data"),
+        pytest.param({}, {"plan_first": 0}, None, "", id="one that never applied is no data"),
+        pytest.param({}, {"plan_first": 1}, 0.0, "plan_first", id="one that was never earned"),
+        pytest.param(
+            {"goal_explicit": 3, "scope_bounded": 1},
+            {"goal_explicit": 4, "scope_bounded": 2, "plan_first": 0},
+            62.5,
+            "scope_bounded",
+            id="those that never applied are left out",
+        ),
+        pytest.param(
+            {"goal_explicit": 1, "plan_first": 9},
+            {"goal_explicit": 1, "plan_first": 10},
+            95.0,
+            "plan_first",
+            id="the lowest share is the worst, not the fewest hits",
+        ),
+        pytest.param(
+            {"goal_explicit": 1},
+            {"goal_explicit": 2, "plan_first": 1},
+            25.0,
+            "plan_first",
+            id="one without hits is worse than one with half",
+        ),
+        pytest.param(
+            {"goal_explicit": 0},
+            {"goal_explicit": 1, "plan_first": 1},
+            0.0,
+            "goal_explicit",
+            id="one without hits is no worse than one with none",
+        ),
+        pytest.param(
+            {"plan_first": 1, "scope_bounded": 1},
+            {"plan_first": 2, "scope_bounded": 2},
+            50.0,
+            "scope_bounded",
+            id="rubric order breaks a tie",
+        ),
+    ],
+)
+def test_the_skill_index_and_the_worst_pillar(
+    hits: dict[BooleanName, int], applied: dict[BooleanName, int], index: float | None, worst: str
+) -> None:
+    """100 x the mean of the shares that applied, and the lowest of them."""
+    assert skill_index(hits, applied) == index
+    assert worst_pillar(hits, applied) == worst
 
 
-def test_no_data_gives_no_index_no_pillar_and_no_apg() -> None:
-    """Null, empty, null."""
-    assert (skill_index({}, {}), worst_pillar({}, {}), apg(0.0, 0), score_of(0, 0)) == (None, "", None, None)
+# --- medians and percentiles ----------------------------------------------------------------------------------
 
 
-def test_the_median_of_an_even_count_is_between_the_two_in_the_middle() -> None:
-    """And that of nothing is 0."""
-    assert (median([4, 1, 3, 2]), median([5, 1, 9]), median([])) == (2.5, 5, 0.0)
+@pytest.mark.parametrize(
+    ("values", "middle"),
+    [
+        pytest.param([], 0.0, id="of nothing it is 0"),
+        pytest.param([7.0], 7.0, id="of one it is that one"),
+        pytest.param([9.0, 5.0], 7.0, id="of two it is between them"),
+        pytest.param([5.0, 1.0, 9.0], 5.0, id="of three it is the middle one"),
+        pytest.param([4.0, 1.0, 10.0, 3.0], 3.5, id="of four it is between the two in the middle"),
+    ],
+)
+def test_a_median(values: list[float], middle: float) -> None:
+    """The order of the values does not matter."""
+    assert median(values) == middle
+    assert median(reversed(values)) == middle
 
 
-def test_a_percentile_lies_between_neighbours_by_linear_interpolation() -> None:
-    """At 0 and 1 it is the end values."""
-    assert [percentile([10, 20, 30], share) for share in (0, 0.25, 0.5, 1)] == [10, 15, 20, 30]
+@pytest.mark.parametrize(
+    ("values", "share", "value"),
+    [
+        pytest.param([], 0.5, 0.0, id="of nothing it is 0"),
+        pytest.param([7.0], 0.5, 7.0, id="of one it is that one"),
+        pytest.param([10.0, 20.0, 40.0], 0.0, 10.0, id="at 0 it is the least"),
+        pytest.param([10.0, 20.0, 40.0], 0.5, 20.0, id="on a value it is that value"),
+        pytest.param([10.0, 20.0, 40.0], 0.25, 15.0, id="between two values it is interpolated"),
+        pytest.param([10.0, 20.0, 40.0], 0.875, 35.0, id="in proportion to the distance"),
+        pytest.param([10.0, 20.0, 40.0], 1.0, 40.0, id="at 1 it is the most"),
+    ],
+)
+def test_a_percentile(values: list[float], share: float, value: float) -> None:
+    """By linear interpolation."""
+    assert percentile(values, share) == value
 
 
-@given(st.lists(st.floats(0, 100), min_size=1))
-def test_a_mean_and_a_median_lie_between_the_least_and_the_most(values: list[float]) -> None:
-    """Up to rounding."""
-    for figure in (apg(sum(values), len(values)), median(values)):
-        assert figure is not None
-        assert min(values) - 1e-9 <= figure <= max(values) + 1e-9
+# --- grading one text -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "intent"),
+    [
+        pytest.param(
+            "Fix the login bug in src/auth.py so that an expired token returns 401, and add a test for it",
+            "bug_fix",
+            id="a bug fix with nearly everything",
+        ),
+        pytest.param("Why does the build fail?", "investigation", id="an investigation with little"),
+        pytest.param("What is a monad?", "question", id="a question, to which two booleans apply"),
+    ],
+)
+def test_a_graded_text_adds_up(text: str, intent: Intent) -> None:
+    """Its score is that of its habits, its letter that of its score, its quotes are its own words."""
+    graded = grade_text(text)
+    assert (graded.status, graded.intent) == ("ok", intent)
+    assert 0 < graded.confidence <= 1
+    assert tuple(habit.boolean for habit in graded.habits) == BOOLEANS
+    applied = tuple(habit.boolean for habit in graded.habits if habit.applies)
+    assert applied == applicable(intent)
+    assert graded.score == 100.0 * sum(habit.earned for habit in graded.habits) / len(applied)
+    assert graded.letter == rubric_letter(graded.score)
+    assert all(habit.quoted is None or (habit.applies and habit.quoted in text) for habit in graded.habits)
+    assert any(habit.quoted for habit in graded.habits if habit.earned)
+    assert all(habit.quoted != "" for habit in graded.habits)
+    assert len({habit.how_to_earn for habit in graded.habits}) == len(BOOLEANS)
+
+
+def test_a_habit_that_does_not_apply_says_so() -> None:
+    """It is neither earned nor quoted."""
+    habit = next(each for each in grade_text("Why does the build fail?").habits if each.boolean == "plan_first")
+    assert (habit.applies, habit.earned, habit.quoted) == (False, False, None)
+    assert habit.why == "does not apply to an investigation"
+
+
+def test_an_earned_and_a_missed_habit_of_one_text() -> None:
+    """Both say why."""
+    habits = {habit.boolean: habit for habit in grade_text("Fix the login bug in src/auth.py").habits}
+    assert (habits["references_concrete"].earned, habits["references_concrete"].quoted) == (True, "src/auth.py")
+    assert habits["verification_requested"].applies
+    assert not habits["verification_requested"].earned
+    assert all(habit.why for habit in habits.values())
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        pytest.param("yes", "skipped", id="an acknowledgement is skipped"),
+        pytest.param("Привет, исправь ошибку в модуле", "unclassified", id="an unknown language is unclassified"),
+    ],
+)
+def test_a_text_that_is_not_judged_has_no_score(text: str, status: str) -> None:
+    """And no habits."""
+    graded = grade_text(text)
+    assert (graded.status, graded) == (status, Graded(graded.status, None, 0.0, None, None, ()))

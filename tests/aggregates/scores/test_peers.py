@@ -1,9 +1,9 @@
-"""Comparing completion rates: hand-computed, and never a distribution of a few."""
+"""Comparing completion rates: hand-computed, and never a distribution of a few (scoring.md, section 8)."""
 
 from uuid import UUID
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregates.event import Scope
@@ -19,7 +19,7 @@ from aggregates.people.commands import (
 )
 from aggregates.people.decide import PeopleRefused
 from aggregates.people.directory import Directory
-from aggregates.scores.peers import Baseline, Distribution, cohort_of, compare
+from aggregates.scores.peers import Baseline, Basis, Distribution, cohort_of, compare
 from tests.support.log import named
 from tests.support.people import ACME, ANA, ANA_SCOPE, BEN, EVE, OTHER, carry_out, company
 
@@ -27,50 +27,78 @@ RATES = st.lists(st.floats(0, 100), max_size=8)
 WEEK = [50.0, 100.0, 0.0, 40.0, 60.0, 80.0, 90.0]
 
 
-def test_four_peers_make_a_distribution() -> None:
-    """0, 20, 40, 60, 100: quarters at 20, 40 and 60, the mean 44; of four peers, three are at or below 60."""
-    found = compare(60.0, [100.0, 0.0, 40.0, 20.0], WEEK)
-    assert found.basis == "peers"
-    assert found.distribution == Distribution(peer_count=4, cohort_mean=44.0, p25=20.0, p50=40.0, p75=60.0)
-    assert found.my_percentile == 75.0
-    assert (found.my_score, found.baseline) == (60.0, None)
+@pytest.mark.parametrize(
+    ("peers", "days", "basis"),
+    [
+        pytest.param(4, 0, "peers", id="four peers make a distribution"),
+        pytest.param(4, 7, "peers", id="which comes before a history"),
+        pytest.param(3, 7, "selfHistory", id="three peers do not, and seven days make a history"),
+        pytest.param(0, 7, "selfHistory", id="nor does nobody"),
+        pytest.param(3, 6, "insufficient", id="three peers and six days say nothing"),
+        pytest.param(0, 0, "insufficient", id="nothing says nothing"),
+    ],
+)
+def test_what_a_rate_is_compared_with(peers: int, days: int, basis: Basis) -> None:
+    """Four peers, else seven days, else nothing; what is unused is empty."""
+    found = compare(60.0, [10.0] * peers, WEEK[:days])
+    assert (found.basis, found.my_score, found.required_days) == (basis, 60.0, 7)
+    assert (found.distribution is not None, found.my_percentile is not None) == (basis == "peers", basis == "peers")
+    assert (found.baseline is not None) is (basis == "selfHistory")
 
 
-def test_percentiles_are_interpolated() -> None:
-    """Six rates: the quarters lie at the places 1.25, 2.5 and 3.75."""
-    found = compare(10.0, [0.0, 20.0, 40.0, 80.0, 100.0], [])
-    assert found.distribution is not None
-    quarters = (found.distribution.p25, found.distribution.p50, found.distribution.p75)
-    assert quarters == (12.5, 30.0, 70.0)
-    assert found.my_percentile == 20.0
+@pytest.mark.parametrize(
+    ("mine", "peers", "mean_and_quarters"),
+    [
+        pytest.param(60.0, [100.0, 0.0, 40.0, 20.0], (44.0, 20.0, 40.0, 60.0), id="of five rates they are rates"),
+        pytest.param(
+            10.0, [0.0, 20.0, 40.0, 80.0, 110.0], (130 / 3, 12.5, 30.0, 70.0), id="of six rates they are interpolated"
+        ),
+        pytest.param(None, [0.0, 20.0, 40.0, 100.0], (40.0, 15.0, 30.0, 55.0), id="without a rate of one's own"),
+    ],
+)
+def test_a_distribution(
+    mine: float | None, peers: list[float], mean_and_quarters: tuple[float, float, float, float]
+) -> None:
+    """Of the peers' rates and the caller's own, where there is one; only the peers are counted."""
+    mean, p25, p50, p75 = mean_and_quarters
+    found = compare(mine, peers, WEEK)
+    assert found.distribution == Distribution(peer_count=len(peers), cohort_mean=mean, p25=p25, p50=p50, p75=p75)
 
 
-def test_a_peer_with_the_same_rate_is_at_or_below() -> None:
-    """All equal: everybody is."""
+@pytest.mark.parametrize(
+    ("mine", "percentile"),
+    [
+        pytest.param(None, None, id="none without a rate of one's own"),
+        pytest.param(9.9, 0.0, id="below the least"),
+        pytest.param(10.0, 25.0, id="equal to the least is at or below"),
+        pytest.param(39.9, 50.0, id="just below the third"),
+        pytest.param(40.0, 75.0, id="equal to the third"),
+        pytest.param(100.0, 100.0, id="above the most"),
+    ],
+)
+def test_my_percentile(mine: float | None, percentile: float | None) -> None:
+    """The share of the peers whose rate is at or below one's own."""
+    assert compare(mine, [40.0, 10.0, 90.0, 20.0], []).my_percentile == percentile
+
+
+def test_all_of_an_equal_rate_are_at_or_below() -> None:
+    """Also oneself is at 100."""
     assert compare(50.0, [50.0] * 4, []).my_percentile == 100.0
 
 
-def test_without_a_rate_of_ones_own_the_peers_are_still_shown() -> None:
-    """They are four, and nothing of the caller is among them."""
-    found = compare(None, [0.0, 20.0, 40.0, 100.0], [])
-    assert (found.basis, found.my_score, found.my_percentile) == ("peers", None, None)
-    assert found.distribution == Distribution(peer_count=4, cohort_mean=40.0, p25=15.0, p50=30.0, p75=55.0)
+@pytest.mark.parametrize(
+    ("daily", "baseline"),
+    [
+        pytest.param(WEEK, Baseline(days=7, typical=60.0, latest=90.0, delta=30.0), id="of seven days"),
+        pytest.param([*WEEK, 0.0], Baseline(days=8, typical=55.0, latest=0.0, delta=-55.0), id="of eight days"),
+    ],
+)
+def test_a_history(daily: list[float], baseline: Baseline) -> None:
+    """The median of the days, the last day, and the latter less the former."""
+    assert compare(60.0, [], daily).baseline == baseline
 
 
-def test_seven_days_make_a_history() -> None:
-    """0, 40, 50, 60, 80, 90, 100 has the middle 60; the last day was 90."""
-    found = compare(60.0, [10.0, 20.0, 30.0], WEEK)
-    assert (found.basis, found.distribution, found.my_percentile) == ("selfHistory", None, None)
-    assert found.baseline == Baseline(days=7, typical=60.0, latest=90.0, delta=30.0)
-
-
-def test_too_little_of_both() -> None:
-    """Three peers and six days say nothing."""
-    found = compare(60.0, [10.0, 20.0, 30.0], WEEK[:6])
-    assert (found.basis, found.my_score) == ("insufficient", 60.0)
-    assert (found.distribution, found.my_percentile, found.baseline) == (None, None, None)
-
-
+@settings(max_examples=15)
 @given(st.none() | st.floats(0, 100), RATES, RATES)
 def test_whatever_is_known_one_basis_holds_and_the_rest_is_empty(
     mine: float | None, peers: list[float], daily: list[float]
@@ -114,9 +142,8 @@ def directory() -> Directory:
 
 
 def test_the_cohort_is_everybody_of_ones_teams_once(directory: Directory) -> None:
-    """Without oneself."""
-    assert set(cohort_of(directory, ANA_SCOPE)) == {BEN, CLEO, DAN}
-    assert len(cohort_of(directory, ANA_SCOPE)) == 3
+    """Without oneself, in the order of their ids."""
+    assert cohort_of(directory, ANA_SCOPE) == sorted([BEN, CLEO, DAN])
     assert set(cohort_of(directory, Scope(ACME, CLEO))) == {ANA, BEN}
 
 

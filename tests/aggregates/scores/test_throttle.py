@@ -1,14 +1,14 @@
-"""The throttle detectors: what fires, for how long, and that no moment is counted twice."""
+"""The throttle detectors: what fires, for how long, and that no moment is counted twice (scoring.md, section 7)."""
 
 from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from aggregates.scores.throttle import ApiRequest, Claims, Detector, ThrottleEvent, Timing, throttle_events
-from aggregates.scores.throttle_advice import recommendations
+from aggregates.scores.throttle import ApiRequest, Detector, ThrottleEvent, Timing, is_server_error, throttle_events
 
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
@@ -18,7 +18,7 @@ NOON = 12 * 60 * MINUTE
 
 def asked(at_s: float, status: int | None = None, **fields: Any) -> ApiRequest:
     """A request that was answered or failed so many seconds after noon; it failed where it has a status."""
-    at_us = NOON + int(at_s * SECOND)
+    at_us = NOON + round(at_s * SECOND)
     usual: dict[str, Any] = {
         "at_us": at_us,
         "record_id": f"r{at_s}{fields.get('session_id', '')}",
@@ -38,111 +38,335 @@ def found(events: list[ThrottleEvent]) -> list[tuple[Detector, float]]:
     return [(event.detector, event.delay_us / SECOND) for event in events]
 
 
-def spikes(duration_ms: int, usual_ms: int = 4000, count: int = 20, at_us: int = NOON - DAY) -> list[ThrottleEvent]:
-    """What a request of that duration is taken for after some of the usual one."""
-    earlier = [Timing(at_us + number, "opus", usual_ms) for number in range(count)]
-    return throttle_events([asked(0, duration_ms=duration_ms)], earlier)
+MICRO = 1e-6
+"""A microsecond, in seconds."""
 
 
 @pytest.mark.parametrize(
     ("requests", "expected"),
     [
-        ([asked(0), asked(60)], []),
-        ([asked(0, 429), asked(90)], [("rate_limit", 90)]),
-        ([asked(0, 429), asked(20, 429), asked(90)], [("rate_limit", 90), ("rate_limit", 0)]),
-        ([asked(0, 429), asked(1900)], [("rate_limit", 0)]),  # nobody waited that long
-        ([asked(0, 429)], [("rate_limit", 0)]),
-        ([asked(0, 429), asked(30, session_id="s2"), asked(90)], [("rate_limit", 90)]),
-        ([asked(0, 503, retry_after_ms=5000), asked(40)], [("retry_after", 40)]),
-        ([asked(0, 429, retry_after_ms=5000), asked(40)], [("rate_limit", 40), ("retry_after", 0)]),
-        ([asked(0, 400), asked(60, 400), asked(121, 400)], []),  # three, but not within two minutes
-        ([asked(0, 400), asked(60, 400), asked(120, 400), asked(150)], [("error_burst", 150)]),
-        ([asked(0, 400), asked(60, 400), asked(120, 400), asked(200, 400)], [("error_burst", 200)]),
-        ([asked(0, 400), asked(1, 400), asked(2, 400), asked(9999)], [("error_burst", 2)]),
-        ([asked(0, 429), asked(1, 429), asked(2, 429), asked(9)],
-         [("rate_limit", 9), ("error_burst", 0), ("rate_limit", 0), ("rate_limit", 0)]),
-        ([asked(0, 500), asked(119)], []),
-        ([asked(0, 500), asked(120)], [("request_gap", 120)]),
-        ([asked(0, 500), asked(120, duration_ms=1)], []),  # it had been sent before two minutes were over
-        ([asked(0, 500), asked(1800)], [("request_gap", 1800)]),
-        ([asked(0, 500), asked(1801)], []),
-        ([asked(0), asked(600)], []),  # nothing had failed
-        ([asked(0, 500), asked(300, turn="t2")], []),  # somebody asked anew
-        ([asked(0, 500, turn=None), asked(300, turn=None)], []),  # which turn was not seen
+        pytest.param([asked(0), asked(600)], [], id="nothing failed"),
+        # rate limits, and what was told to wait
+        pytest.param([asked(0, 428), asked(90)], [], id="428 is no rate limit"),
+        pytest.param([asked(0, 429), asked(90)], [("rate_limit", 90)], id="429 is one"),
+        pytest.param([asked(0, 430), asked(90)], [], id="430 is none"),
+        pytest.param(
+            [asked(0, 429), asked(20, 429), asked(90)],
+            [("rate_limit", 90), ("rate_limit", 0)],
+            id="the second waits within the first",
+        ),
+        pytest.param([asked(0, 503), asked(40)], [], id="a failure that names no wait"),
+        pytest.param([asked(0, 503, retry_after_ms=5000), asked(40)], [("retry_after", 40)], id="one that names one"),
+        pytest.param([asked(0, 503, retry_after_ms=0), asked(40)], [("retry_after", 40)], id="even of nothing"),
+        pytest.param([asked(0, retry_after_ms=5000), asked(40)], [("retry_after", 40)], id="so is one in an answer"),
+        pytest.param(
+            [asked(0, 429, retry_after_ms=5000), asked(40)],
+            [("rate_limit", 40), ("retry_after", 0)],
+            id="the rate limit comes before the wait that it names",
+        ),
+        # how long somebody waited
+        pytest.param([asked(0, 429)], [("rate_limit", 0)], id="nothing follows"),
+        pytest.param([asked(0, 429), asked(1800, turn="t2")], [("rate_limit", 1800)], id="half an hour"),
+        pytest.param([asked(0, 429), asked(1800 + MICRO)], [("rate_limit", 0)], id="nobody waits longer than that"),
+        pytest.param(
+            [asked(0, 429), asked(30, session_id="s2"), asked(90)], [("rate_limit", 90)], id="another session's answer"
+        ),
+        pytest.param(
+            [asked(0, 429, session_id=None), asked(30), asked(90, session_id=None)],
+            [("rate_limit", 90)],
+            id="requests without a session are one session",
+        ),
+        # bursts
+        pytest.param([asked(0, 400), asked(60), asked(61, 400)], [], id="two failures are no burst"),
+        pytest.param(
+            [asked(0, 400), asked(60, 400), asked(120, 400), asked(150)],
+            [("error_burst", 150)],
+            id="three within two minutes are one",
+        ),
+        pytest.param([asked(0, 400), asked(60, 400), asked(120 + MICRO, 400)], [], id="three within more are none"),
+        pytest.param(
+            [asked(0, 400), asked(60, 400), asked(120, 400), asked(200, 400)],
+            [("error_burst", 200)],
+            id="bursts that share a failure are one",
+        ),
+        pytest.param(
+            [*(asked(at, 400) for at in (0, 60, 120)), *(asked(at, 400) for at in (180.5, 240.5, 300.5))],
+            [("error_burst", 180.5), ("error_burst", 120)],
+            id="bursts that share none are two",
+        ),
+        pytest.param(
+            [asked(0, 429), asked(1, 429), asked(2, 429), asked(9)],
+            [("rate_limit", 9), ("error_burst", 0), ("rate_limit", 0), ("rate_limit", 0)],
+            id="a burst of rate limits takes no time from them",
+        ),
+        # pauses after a failure
+        pytest.param([asked(0, 500), asked(120 - MICRO)], [], id="a pause under two minutes"),
+        pytest.param([asked(0, 500), asked(120)], [("request_gap", 120)], id="a pause of two minutes"),
+        pytest.param([asked(0, 500), asked(120, duration_ms=1)], [], id="it was sent before two minutes were over"),
+        pytest.param([asked(0, 500), asked(1800)], [("request_gap", 1800)], id="a pause of half an hour"),
+        pytest.param([asked(0, 500), asked(1800 + MICRO)], [], id="a pause of over half an hour"),
+        pytest.param([asked(0, 500), asked(1801, duration_ms=2000)], [("request_gap", 0)], id="sent within it"),
+        pytest.param([asked(0, 500), asked(300, turn="t2")], [], id="somebody asked anew"),
+        pytest.param([asked(0, 500), asked(300, session_id="s2")], [], id="another session went on"),
+        pytest.param([asked(0, 500, turn=None), asked(300, turn=None)], [], id="which turn was not seen"),
     ],
-)  # fmt: skip
+)
 def test_what_fires_and_what_it_costs(requests: list[ApiRequest], expected: list[tuple[Detector, float]]) -> None:
-    """A table of one developer's requests: seconds after noon, and the status of those that failed."""
+    """One developer's requests: seconds after noon, and the status of those that failed."""
     assert found(throttle_events(requests)) == expected
     assert found(throttle_events(reversed(requests))) == expected
 
 
-def test_failures_by_the_providers_fault_that_last_are_an_outage() -> None:
-    """Over five minutes, seen by one; the share that failed says how sure that is."""
-    failures = [asked(second, 529) for second in range(0, 301, 60)]
-    assert found(throttle_events([*failures, asked(310)])) == [("error_burst", 310)]
-    (outage,) = throttle_events([*failures, asked(301, 503), asked(310)])
-    assert found([outage]) == [("service_outage", 310)]
-    assert outage.confidence == 1.0
-    (partly,) = throttle_events([*failures, asked(301, 503), asked(150), asked(310)])
-    assert partly.confidence == 7 / 8
-    assert found([partly]) == [("service_outage", 150 + 130)]
+@pytest.mark.parametrize(("status", "expected"), [(499, False), (500, True), (529, True), (599, True), (600, False)])
+def test_which_status_says_that_the_provider_failed(status: int, expected: bool) -> None:
+    """5xx or overloaded."""
+    assert is_server_error(status) is expected
+    assert asked(0, status).is_server_error is expected
+    assert not asked(0, status, failed=False).is_server_error
+    assert not asked(0, None, failed=True).is_server_error
 
 
-def test_failures_that_others_saw_too_are_an_outage() -> None:
-    """Together they are enough for a burst, and nothing says who the others are."""
+# --- outages --------------------------------------------------------------------------------------------------
+
+FAILURES = [asked(second, 529) for second in range(0, 301, 60)]
+
+
+@pytest.mark.parametrize(
+    ("requests", "elsewhere_s", "expected"),
+    [
+        pytest.param([*FAILURES, asked(310)], [], [("error_burst", 310)], id="five minutes of one are a burst"),
+        pytest.param(
+            [*FAILURES, asked(300 + MICRO, 503), asked(310)],
+            [],
+            [("service_outage", 310)],
+            id="over five minutes of one are an outage",
+        ),
+        pytest.param([asked(10, 500), asked(60)], [0, 20], [("service_outage", 50)], id="three failures of two"),
+        pytest.param([asked(10, 500), asked(60)], [0], [], id="two failures of two are no burst"),
+        pytest.param([asked(10, 500), asked(60)], [10, 10], [("service_outage", 50)], id="all at one moment"),
+        pytest.param(
+            [asked(10, 500), asked(10, 500, session_id="s2"), asked(60)],
+            [10],
+            [("service_outage", 50)],
+            id="two of one",
+        ),
+        pytest.param([asked(120, 500), asked(160)], [0, 60], [("service_outage", 40)], id="within two minutes"),
+        pytest.param([asked(120 + MICRO, 500), asked(160)], [0, 60], [], id="within more than two minutes"),
+        pytest.param([asked(10, 404), asked(60)], [0, 1], [], id="a mistake of one's own"),
+        pytest.param([asked(10), asked(60)], [0, 1, 2], [], id="it passed by"),
+        pytest.param(
+            [asked(at, 400) for at in (0, 1, 2)] + [asked(60)], [0, 1], [("error_burst", 60)], id="a burst of one's own"
+        ),
+        pytest.param(
+            [asked(0, 500), asked(1, 400), asked(2, 400), asked(3, 400), asked(60)],
+            [0, 1],
+            [("service_outage", 60), ("error_burst", 0)],
+            id="an outage comes before a burst",
+        ),
+    ],
+)
+def test_outages(requests: list[ApiRequest], elsewhere_s: list[float], expected: list[tuple[Detector, float]]) -> None:
+    """Failures by the provider's fault that two developers saw, or one for over five minutes."""
+    elsewhere_us = [NOON + round(second * SECOND) for second in elsewhere_s]
+    assert found(throttle_events(requests, elsewhere_us=reversed(elsewhere_us))) == expected
+
+
+@pytest.mark.parametrize(
+    ("answered_s", "confidence"),
+    [
+        pytest.param([], 1.0, id="all failed"),
+        pytest.param([150], 7 / 8, id="one of eight was answered"),
+        pytest.param([-1, 150, 301.5], 7 / 8, id="those before and after it do not count"),
+    ],
+)
+def test_how_sure_an_outage_is(answered_s: list[float], confidence: float) -> None:
+    """The share of the developer's requests during it that failed."""
+    (outage,) = throttle_events([*FAILURES, asked(301, 503), *(asked(at) for at in answered_s)])
+    assert outage.confidence == confidence
+
+
+def test_an_outage_says_what_was_seen_and_nothing_of_others() -> None:
+    """It is named by its first failure, whoever's."""
     (outage,) = throttle_events([asked(10, 500), asked(60)], elsewhere_us=[NOON, NOON + 20 * SECOND])
-    assert found([outage]) == [("service_outage", 50)]
     assert outage.details == "1 request failed within 0.0 s (500 x 1); others in the organization saw it, too."
-    assert (outage.at_us, outage.outage_us) == (NOON + 10 * SECOND, NOON)
+    assert (outage.at_us, outage.outage_us, outage.session_id) == (NOON + 10 * SECOND, NOON, "s1")
+    (lasting,) = throttle_events([*FAILURES, asked(301, 503)])
+    assert lasting.details == "7 requests failed within 301.0 s (503 x 1, 529 x 6); it lasted over 5 minutes."
+    assert (lasting.at_us, lasting.outage_us) == (NOON, NOON)
+
+
+# --- what is told ---------------------------------------------------------------------------------------------
+
+ALONE = " No other request of the session followed within 30 minutes."
 
 
 @pytest.mark.parametrize(
-    ("requests", "elsewhere_us"),
+    ("requests", "details"),
     [
-        ([asked(10, 500), asked(60)], [NOON]),  # two are no burst
-        ([asked(10, 404), asked(60)], [NOON, NOON + SECOND]),  # a mistake of one's own
-        ([asked(10), asked(60)], [NOON, NOON + 1, NOON + 2]),  # it passed by
+        pytest.param([asked(0, 429), asked(9)], ["A request to opus was answered 429."], id="a rate limit"),
+        pytest.param(
+            [asked(0, 429, model=None)],
+            ["A request to an unnamed model was answered 429." + ALONE],
+            id="nothing follows",
+        ),
+        pytest.param(
+            [asked(0, 503, retry_after_ms=1500), asked(9)],
+            ["The provider asked to wait 1.5 s before the next request to opus."],
+            id="a wait that was asked for",
+        ),
+        pytest.param(
+            [asked(0, 400), asked(1, None, failed=True, session_id="s2"), asked(2, 400, session_id="s2"), asked(9)],
+            ["3 requests failed within 2.0 s (400 x 2, no status x 1)."],
+            id="a burst",
+        ),
+        pytest.param(
+            [asked(0, 500), asked(150)], ["Nothing was asked for 150.0 s after a request had failed."], id="a pause"
+        ),
     ],
 )
-def test_what_is_no_outage_for_this_developer(requests: list[ApiRequest], elsewhere_us: list[int]) -> None:
-    """Nothing fires."""
-    assert throttle_events(requests, elsewhere_us=elsewhere_us) == []
+def test_an_event_says_what_was_seen(requests: list[ApiRequest], details: list[str]) -> None:
+    """One sentence; its time and its session are those of the first request; only an outage has a confidence."""
+    events = throttle_events(requests)
+    assert [event.details for event in events] == details
+    assert all((event.at_us, event.session_id) == (NOON, "s1") for event in events)
+    assert all((event.confidence, event.outage_us) == (None, None) for event in events)
 
 
-def test_an_outage_and_another_session_share_no_moment() -> None:
-    """Refused for its rate in one session while another stands still: the outage's minute is the outage's."""
-    requests = [asked(second, 529) for second in (0, 1, 2)] + [asked(60)]
-    refused = [asked(30, 429, session_id="s2"), asked(100, session_id="s2")]
-    events = throttle_events([*requests, *refused], elsewhere_us=[NOON])
-    assert found(events) == [("service_outage", 60), ("rate_limit", 40)]
+def test_events_of_one_moment_come_in_the_order_of_their_precedence() -> None:
+    """Each detector has its place."""
+    first = [asked(0, 429, retry_after_ms=1, turn="t1"), asked(0.5, 400), asked(0.6, 400)]
+    found_first = [event.detector for event in throttle_events([*first, asked(200)])]
+    assert found_first == ["rate_limit", "retry_after", "error_burst", "request_gap"]
+    outage = [asked(0, 500, retry_after_ms=1), asked(200)]
+    found_in_it = [event.detector for event in throttle_events(outage, elsewhere_us=[NOON, NOON])]
+    assert found_in_it == ["service_outage", "retry_after", "request_gap"]
+
+
+def of_second(*requests: ApiRequest) -> list[ApiRequest]:
+    """The same of another agent session and turn."""
+    return [replace(each, record_id=f"{each.record_id} too", session_id="s2", turn="t2") for each in requests]
+
+
+SLOW = [*(asked(-60 + number, duration_ms=1000, session_id="s3") for number in range(20))]
 
 
 @pytest.mark.parametrize(
-    ("events", "expected"),
+    ("requests", "elsewhere_us", "expected"),
     [
-        (spikes(12_001), [("latency_spike", 8.001)]),
-        (spikes(12_000), []),  # three times the median is not over it
-        (spikes(9_000, usual_ms=1000), []),  # under ten seconds
-        (spikes(10_000, usual_ms=1000), []),
-        (spikes(10_001, usual_ms=1000), [("latency_spike", 9.001)]),
-        (spikes(60_000, count=19), []),  # too few to know what is usual
-        (spikes(60_000, at_us=NOON - 29 * DAY), []),  # too long ago
+        pytest.param(
+            [asked(0, 429), asked(100), *of_second(asked(10, 500), asked(60))],
+            [NOON, NOON],
+            [("rate_limit", 50), ("service_outage", 50)],
+            id="an outage before a rate limit",
+        ),
+        pytest.param(
+            [asked(0, 503, retry_after_ms=1), asked(100), *of_second(asked(10, 429), asked(60))],
+            [],
+            [("retry_after", 50), ("rate_limit", 50)],
+            id="a rate limit before a wait that was named",
+        ),
+        pytest.param(
+            [*(asked(at, 400) for at in (0, 1, 2)), asked(100), *of_second(asked(10, retry_after_ms=1), asked(60))],
+            [],
+            [("error_burst", 50), ("retry_after", 50)],
+            id="a wait that was named before a burst",
+        ),
+        pytest.param(
+            [asked(0, 400), asked(200), *of_second(*(asked(at, 400) for at in (150, 151, 152)), asked(180))],
+            [],
+            [("request_gap", 170), ("error_burst", 30)],
+            id="a burst before a pause",
+        ),
+        pytest.param(
+            [*SLOW, asked(0, 400), asked(200), *of_second(asked(150, duration_ms=51_000))],
+            [],
+            [("request_gap", 200), ("latency_spike", 0)],
+            id="a pause before a slow answer",
+        ),
     ],
 )
-def test_latency_spikes(events: list[ThrottleEvent], expected: list[tuple[Detector, float]]) -> None:
+def test_who_comes_first_takes_the_time(
+    requests: list[ApiRequest], elsewhere_us: list[int], expected: list[tuple[Detector, float]]
+) -> None:
+    """Whatever began first: no interval counts twice."""
+    assert found(throttle_events(requests, elsewhere_us=elsewhere_us)) == expected
+
+
+# --- latency --------------------------------------------------------------------------------------------------
+
+
+def spike_after(usual: list[Timing], duration_ms: int, **fields: Any) -> list[tuple[Detector, float]]:
+    """What a request of that duration is taken for after those."""
+    return found(throttle_events([asked(0, duration_ms=duration_ms, **fields)], usual))
+
+
+def timings(count: int, duration_ms: int = 4000, until_us: int = NOON - DAY, model: str = "opus") -> list[Timing]:
+    """So many requests of that duration, the last of them at that time."""
+    return [Timing(until_us - number, model, duration_ms) for number in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("duration_ms", "usual", "expected"),
+    [
+        pytest.param(12_001, timings(20), [("latency_spike", 8.001)], id="over three times the median"),
+        pytest.param(12_000, timings(20), [], id="three times the median is not over it"),
+        pytest.param(10_001, timings(20, 1000), [("latency_spike", 9.001)], id="over ten seconds"),
+        pytest.param(10_000, timings(20, 1000), [], id="ten seconds are not over ten"),
+        pytest.param(60_000, timings(20), [("latency_spike", 56)], id="twenty requests tell what is usual"),
+        pytest.param(60_000, timings(19), [], id="nineteen do not"),
+        pytest.param(
+            60_000, timings(20, until_us=NOON - 28 * DAY + 19), [("latency_spike", 56)], id="up to 28 days old"
+        ),
+        pytest.param(60_000, timings(20, until_us=NOON - 28 * DAY + 18), [], id="one is older than 28 days"),
+        pytest.param(60_000, [*timings(19), *timings(9, model="haiku")], [], id="another model tells nothing"),
+        pytest.param(
+            16_000, [*timings(10, 4000), *timings(10, 6000)], [("latency_spike", 11)], id="the median lies between two"
+        ),
+        pytest.param(15_000, [*timings(10, 4000), *timings(10, 6000)], [], id="three times that is not over it"),
+    ],
+)
+def test_latency_spikes(duration_ms: int, usual: list[Timing], expected: list[tuple[Detector, float]]) -> None:
     """Over three times the usual and over ten seconds; the excess is what was lost."""
-    assert found(events) == expected
+    assert spike_after(usual, duration_ms) == expected
 
 
-def test_what_is_usual_is_told_by_the_last_hundred_of_that_model() -> None:
-    """Older ones, other models and failures do not count."""
-    old = [Timing(number, "opus", 100_000) for number in range(NOON - DAY, NOON - DAY + 200)]
-    new = [Timing(number, "opus", 1000) for number in range(NOON - MINUTE, NOON - MINUTE + 100)]
-    others = [Timing(number, "haiku", 100_000) for number in range(NOON - SECOND, NOON)]
-    (spike,) = throttle_events([asked(0, 500, duration_ms=500_000), asked(20, duration_ms=20_000)], old + new + others)
-    assert found([spike]) == [("latency_spike", 19)]
-    assert spike.details == "A request to opus took 20.0 s; the median of the last 100 was 1.0 s."
+@pytest.mark.parametrize(
+    "fields",
+    [
+        pytest.param({"failed": True}, id="a failed request"),
+        pytest.param({"model": None}, id="one of an unnamed model"),
+        pytest.param({"model": "haiku"}, id="one of a model that is new"),
+        pytest.param({"duration_ms": None}, id="one whose duration was not seen"),
+    ],
+)
+def test_what_is_no_spike(fields: dict[str, Any]) -> None:
+    """However long it took."""
+    assert throttle_events([asked(0, **({"duration_ms": 60_000} | fields))], timings(20)) == []
+
+
+@pytest.mark.parametrize(
+    ("slow", "quick", "expected"),
+    [
+        pytest.param(50, 50, "the median of the last 100 was 50.5 s", id="fifty of the last hundred"),
+        pytest.param(51, 50, "the median of the last 100 was 50.5 s", id="the hundred and first does not count"),
+        pytest.param(50, 49, "the median of the last 99 was 100.0 s", id="ninety-nine in all"),
+    ],
+)
+def test_what_is_usual_is_told_by_the_last_hundred(slow: int, quick: int, expected: str) -> None:
+    """In the order of their time."""
+    old, new = timings(slow, 100_000, NOON - DAY), timings(quick, 1000, NOON - MINUTE)
+    (spike,) = throttle_events([asked(0, duration_ms=400_000)], [*new, *old])
+    assert spike.details == f"A request to opus took 400.0 s; {expected}."
+
+
+def test_requests_before_it_tell_what_is_usual() -> None:
+    """Answered ones only."""
+    earlier = [asked(number, duration_ms=1000) for number in range(19)]
+    (failed, answered) = (asked(19, 400, duration_ms=1000), asked(19, duration_ms=1000))
+    assert throttle_events([*earlier, failed, asked(20, duration_ms=20_000)]) == []
+    usual = [*earlier, answered, asked(20, duration_ms=20_000)]
+    assert found(throttle_events(usual)) == [("latency_spike", 19)]
+    assert throttle_events([replace(each, model=None) for each in usual]) == []
 
 
 _REQUESTS = st.lists(
@@ -160,6 +384,7 @@ _REQUESTS = st.lists(
 )
 
 
+@settings(max_examples=20)
 @given(_REQUESTS, st.lists(st.integers(NOON, NOON + 4000 * SECOND), max_size=10))
 def test_no_moment_is_counted_twice(requests: list[ApiRequest], elsewhere_us: list[int]) -> None:
     """Whatever happened: delays do not overlap, and together are no longer than the time they lie in."""
@@ -170,27 +395,3 @@ def test_no_moment_is_counted_twice(requests: list[ApiRequest], elsewhere_us: li
     assert all(before[1] <= after[0] for before, after in pairwise(waits))
     if waits:
         assert sum(event.delay_us for event in events) <= waits[-1][1] - waits[0][0]
-
-
-@given(st.lists(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), max_size=4), max_size=8))
-def test_claims_give_out_every_moment_once(claims: list[list[tuple[int, int]]]) -> None:
-    """Exactly what a set of moments would say."""
-    book, taken = Claims(), set[int]()
-    for wanted in claims:
-        moments = {moment for start, end in wanted for moment in range(start, end)}
-        pieces = book.claim(wanted)
-        assert {moment for start, end in pieces for moment in range(start, end)} == moments - taken
-        taken |= moments
-
-
-def test_recommendations_say_what_cost_most_first() -> None:
-    """One sentence per cause; nothing where nothing was lost."""
-    assert recommendations({}) == []
-    assert recommendations({"rate_limit": 0.0}) == []
-    advice = recommendations({"rate_limit": 0.15, "retry_after": 0.15, "latency_spike": 2.0, "request_gap": 0.1})
-    assert [(each.priority, each.estimated_savings_hours) for each in advice] == [
-        ("high", 2.0),
-        ("medium", 0.3),
-        ("low", 0.1),
-    ]
-    assert all(each.action.endswith(".") for each in advice)

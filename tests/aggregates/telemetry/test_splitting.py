@@ -1,6 +1,7 @@
-"""Both ways of cutting an export give the same records, and refuse the same bodies."""
+"""How an export is cut into records, held against a plain reading of the same JSON; and which bodies are refused."""
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -8,29 +9,64 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregates.telemetry import walking
-from aggregates.telemetry.envelope import LEVELS, HalfCharacter, NoOtlp, Section, Signal, split
+from aggregates.telemetry.envelope import CONTAINERS, LEVELS, Levels, NoOtlp, Signal, split
 from aggregates.telemetry.export import RECORD_BYTES_MAX
-from aggregates.telemetry.walking import TooMany, walk
-from tests.support.otlp import claude, counter, logs, metrics, span, taken_of, traces
+from tests.support.otlp import claude, counter, logs, metrics, span, taken, taken_of, traces
 
-Cut = list[tuple[str, tuple[dict[str, bytes], ...], str, list[bytes]]]
-
-
-def plain(sections: list[Section]) -> Cut:
-    """What a splitter says, to be compared."""
-    return [(each.place, each.heads, each.branch, list(each.items)) for each in sections]
+Cut = list[tuple[str, list[object], str, list[object]]]
 
 
-def cut(data: bytes, signal: Signal) -> tuple[Cut | None, Cut | None]:
-    """By both; None where it was refused."""
-    found: list[Cut | None] = []
-    for splitter in (split, walk):
-        try:
-            found.append(plain(splitter(data, signal)))
-        except NoOtlp:
-            found.append(None)
-    return found[0], found[1]
+def cut(data: bytes, signal: Signal) -> Cut | None:
+    """The sections with their JSON as values; None where the body was refused."""
+    try:
+        sections = split(data, signal)
+    except NoOtlp:
+        return None
+    return [
+        (
+            each.place,
+            [{name: json.loads(value) for name, value in head.items()} for head in each.heads],
+            each.branch,
+            [json.loads(bytes(item)) for item in each.items],
+        )
+        for each in sections
+    ]
+
+
+class _Refused(Exception):
+    """The value is no export."""
+
+
+def plainly(value: object, signal: Signal) -> Cut | None:
+    """The same from a value, without the program's own code."""
+    try:
+        return list(_into(_checked(value, dict), LEVELS[signal], "", [], ""))
+    except _Refused:
+        return None
+
+
+def _checked(value: object, kind: type) -> Any:
+    if not isinstance(value, kind):
+        raise _Refused
+    return value
+
+
+def _into(value: dict[str, object], levels: Levels, at: str, heads: list[object], branch: str) -> Iterator[Any]:
+    if at:
+        heads = [*heads, {name: each for name, each in value.items() if name not in levels[0]}]
+    for name in levels[0]:
+        place, below = f"{at}.{name}".lstrip("."), value.get(name)
+        if below is None:
+            continue
+        if levels[0] is CONTAINERS:
+            yield from _into(_checked(below, dict), levels[1:], place, heads, name)
+        elif len(levels) == 1:
+            if _checked(below, list):
+                yield place, heads, branch, below
+        else:
+            for index, each in enumerate(_checked(below, list)):
+                if each is not None:
+                    yield from _into(_checked(each, dict), levels[1:], f"{place}[{index}]", heads, "")
 
 
 EXPORTS: list[tuple[Signal, dict[str, Any]]] = [
@@ -49,16 +85,10 @@ EXPORTS: list[tuple[Signal, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("signal", "export"), EXPORTS)
-@pytest.mark.parametrize("window", [8, 64, 262_144])
-def test_both_splitters_cut_alike(
-    signal: Signal, export: dict[str, Any], window: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Wherever the window of the walking one begins and ends."""
-    monkeypatch.setattr(walking, "WINDOW_BYTES", window)
+def test_an_export_is_cut_into_its_records(signal: Signal, export: dict[str, Any]) -> None:
+    """With their places and with what stands above them."""
     for text in (json.dumps(export), json.dumps(export, indent=1, ensure_ascii=False)):
-        one, other = cut(text.encode(), signal)
-        assert one == other
-        assert one is not None
+        assert cut(text.encode(), signal) == plainly(export, signal) is not None
 
 
 @pytest.mark.parametrize(
@@ -96,16 +126,16 @@ def test_both_splitters_cut_alike(
         b'{"x":' + b"[" * 200_000 + b"]" * 200_000 + b"}",
     ],
 )
-def test_what_is_no_otlp_json_is_refused_by_both(body: bytes) -> None:
-    """And neither breaks."""
-    assert cut(body, "logs") == (None, None)
+def test_what_is_no_otlp_json_is_refused(body: bytes) -> None:
+    """With a reason, and nothing breaks."""
+    with pytest.raises(NoOtlp, match=r"request body|must be"):
+        split(body, "logs")
 
 
 def test_the_last_of_two_members_of_one_name_counts() -> None:
     """As JSON readers commonly have it."""
     body = b'{"resourceLogs":[{"scopeLogs":[{"logRecords":[1]}]}],"resourceLogs":[{"scopeLogs":[{"logRecords":[2]}]}]}'
-    one, other = cut(body, "logs")
-    assert one == other == [("resourceLogs[0].scopeLogs[0].logRecords", ({}, {}), "", [b"2"])]
+    assert cut(body, "logs") == [("resourceLogs[0].scopeLogs[0].logRecords", [{}, {}], "", [2])]
 
 
 _JSON = st.recursive(
@@ -137,78 +167,68 @@ def _enveloped(signal: Signal) -> st.SearchStrategy[object]:
 
 @given(data=st.data(), signal=st.sampled_from(["logs", "traces", "metrics"]), escaped=st.booleans())
 @settings(max_examples=150)
-def test_both_splitters_agree_on_anything(data: st.DataObject, signal: Signal, escaped: bool) -> None:
-    """They cut alike, or refuse alike."""
+def test_anything_is_cut_as_it_reads(data: st.DataObject, signal: Signal, escaped: bool) -> None:
+    """Or refused where it is no export."""
     value = data.draw(_enveloped(signal) | _JSON)
-    body = json.dumps(value, ensure_ascii=escaped).encode()
-    one, other = cut(body, signal)
-    assert one == other
+    assert cut(json.dumps(value, ensure_ascii=escaped).encode(), signal) == plainly(value, signal)
 
 
 @given(data=st.data(), signal=st.sampled_from(["logs", "traces", "metrics"]))
 @settings(max_examples=150)
-def test_both_splitters_agree_on_damaged_bodies(data: st.DataObject, signal: Signal) -> None:
-    """A byte lost, changed or added."""
+def test_a_damaged_body_is_cut_or_refused(data: st.DataObject, signal: Signal) -> None:
+    """A byte lost, changed or added breaks nothing."""
     body = bytearray(json.dumps(data.draw(_enveloped(signal))).encode())
     at = data.draw(st.integers(0, len(body)))
     body[at : at + data.draw(st.integers(0, 2))] = data.draw(st.binary(max_size=2))
     try:
-        one, other = cut(bytes(body), signal)
-    except HalfCharacter:
-        return
-    assert one == other
+        value = json.loads(bytes(body), parse_constant=_no_number)
+    except ValueError:
+        assert cut(bytes(body), signal) is None
+    else:
+        assert cut(bytes(body), signal) == plainly(value, signal)
+
+
+def _no_number(constant: str) -> object:
+    raise ValueError(constant)
 
 
 @given(data=st.data(), signal=st.sampled_from(["logs", "traces", "metrics"]))
 @settings(max_examples=150)
 def test_any_export_becomes_commands_or_faults(data: st.DataObject, signal: Signal) -> None:
-    """Nothing in a record breaks the reading of the others, and both ways lead to the same commands."""
+    """Nothing in a record breaks the reading of the others."""
     body = json.dumps(data.draw(_enveloped(signal))).encode()
-    one, _ = cut(body, signal)
-    if one is None:
+    sections = cut(body, signal)
+    if sections is None:
         return
-    first, second = taken_of(split(body, signal), signal), taken_of(walk(body, signal), signal)
-    assert first.commands == second.commands
-    assert first.faults.records == second.faults.records
-    given_records = sum(len(items) for *_, items in one)
-    kept = sum(len({value.origin for value in _values(command)}) for command in first.commands)
-    assert kept + first.faults.records == given_records
+    found = taken_of(split(body, signal), signal)
+    given_records = sum(len(items) for *_, items in sections)
+    kept = sum(len({value.origin for value in _values(command)}) for command in found.commands)
+    assert kept + found.faults.records == given_records
 
 
 def _values(command: Any) -> Any:
     return getattr(command, "records", None) or getattr(command, "points", ())
 
 
-def test_half_a_character_is_left_to_the_other_splitter() -> None:
+@pytest.mark.parametrize(
+    ("escaped", "kept"),
+    [
+        (r"half \ud83d", "half \ufffd"),
+        (r"\uDE00 other half", "\ufffd other half"),
+        (r"whole \ud83d\ude00", "whole \U0001f600"),
+        (r"\ud83d\ud83d\ude00", "\ufffd\U0001f600"),
+        (r"half \ud83d, and \\ud83d spelled out", "half \ufffd, and \\ud83d spelled out"),
+    ],
+)
+def test_half_a_character_is_replaced(escaped: str, kept: str) -> None:
     """Agents cut texts in the middle of an emoji."""
-    body = json.dumps(logs(claude("user_prompt", {"prompt": "half \ud83d"}))).encode()
-    with pytest.raises(HalfCharacter):
-        split(body, "logs")
-    assert taken_of(walk(body, "logs"), "logs").text() == "half \ufffd"
+    body = msgspec.json.encode(logs(claude("user_prompt", {"prompt": "HERE"}))).replace(b"HERE", escaped.encode())
+    assert taken(body).text() == kept
 
 
-def test_a_value_larger_than_any_record_is_passed_over() -> None:
-    """It is not read; the records beside it are."""
-    large = claude("user_prompt", {"prompt": 'a "quoted" \\ text' * (walking.VALUE_BYTES_MAX // 16)})
-    body = msgspec.json.encode(logs(claude("api_error"), large, claude("api_request")))
-    one, other = cut(body, "logs")
-    assert one == other
-    taken = taken_of(walk(body, "logs"), "logs")
-    assert (taken.kinds, taken.faults.records) == (["error", "request"], 1)
-    assert str(RECORD_BYTES_MAX) in (taken.faults.message or "")
-
-
-def test_a_large_value_that_does_not_end_is_no_json() -> None:
-    """However far one looks."""
-    body = b'{"resourceLogs":[{"scopeLogs":[{"logRecords":["' + b"a" * (walking.VALUE_BYTES_MAX + 10)
-    assert cut(body, "logs") == (None, None)
-
-
-def test_more_records_than_can_be_kept_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Their places alone would take too much memory."""
-    monkeypatch.setattr(walking, "RECORDS_MAX", 10)
-    with pytest.raises(TooMany, match="more than 10 records"):
-        walk(msgspec.json.encode(logs(*[{}] * 11)), "logs")
-    monkeypatch.setattr(walking, "SECTIONS_MAX", 3)
-    with pytest.raises(TooMany, match="more than 3 scopes"):
-        walk(msgspec.json.encode({"resourceLogs": [*logs({})["resourceLogs"]] * 4}), "logs")
+def test_a_record_beyond_its_bound_is_refused_alone() -> None:
+    """The records beside it are read."""
+    large = claude("user_prompt", {"prompt": "x" * RECORD_BYTES_MAX})
+    found = taken(logs(claude("api_error"), large, claude("api_request")))
+    assert (found.kinds, found.faults.records) == (["error", "request"], 1)
+    assert str(RECORD_BYTES_MAX) in (found.faults.message or "")

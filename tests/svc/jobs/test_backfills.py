@@ -1,7 +1,7 @@
-"""Backfills over the real store: worked through piece by piece, gone on with after a restart, changing no figure."""
+"""Backfills over the real store: each is recorded once and has the views built anew, which changes no figure."""
 
 import sqlite3
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -9,26 +9,24 @@ from uuid import UUID, uuid4
 
 import pytest
 import trio
-from eventsourcing.persistence import OperationalError, StoredEvent
+import trio.testing
 
 from aggregates.capture.commands import CapturePrompt
 from aggregates.command import Refused
 from aggregates.event import Scope
 from aggregates.people.records import Membership
-from aggregates.reports.backfill import Backfill, StartBackfill
-from aggregates.reports.events import BackfillAdvanced, BackfillCompleted
-from projections.facts.repricing import next_piece
+from aggregates.reports.backfill import BackfillRecord
+from aggregates.reports.events import BackfillCompleted, BackfillRequested
 from svc.app import open_service
-from svc.jobs import backfills
+from svc.log.codec import NewEvent
 from svc.log.folder import FixedClock
-from svc.log.sqlite import SqliteRecorder
 from svc.service import RunningService
 from svc.serving import initialize
 from svc.settings import Settings
-from svc.views.replay import digests
+from svc.views.replay import Progress, build_in_thread, digests
 from tests.support.facts import DAY, HOUR, MINUTE, MONDAY
 
-SESSIONS = 25
+SESSIONS = 5
 SECONDS_MAX = 30
 
 
@@ -58,30 +56,27 @@ class Office:
         """The views hold everything."""
         await self.service.projector.wait_for(self.service.store.head())
 
-    async def asks(self) -> Backfill:
+    def wish(self, **fields: Any) -> BackfillRequested:
         """For all of the day."""
-        command = StartBackfill(
+        usual: dict[str, Any] = {"from_us": MONDAY - HOUR, "to_us": MONDAY + DAY, "sub_sessions": SESSIONS}
+        return BackfillRequested(
+            received_at_us=MONDAY + DAY,
             backfill_id=uuid4(),
             organization_id=self.scope.organization_id,
-            developer_id=None,
-            from_us=MONDAY - HOUR,
-            to_us=MONDAY + DAY,
-            sub_sessions=SESSIONS,
+            **(usual | fields),
         )
-        reply = await self.service.start_backfill(command)
+
+    async def asks(self, **fields: Any) -> BackfillRecord:
+        """What the service answers."""
+        reply = await self.service.start_backfill(self.wish(**fields))
         assert not isinstance(reply, Refused)
         return reply
 
-    async def comes_to(self, done: int) -> Backfill:
-        """The newest, once so many are done."""
-        while (found := self.service.backfills()[0]).done < done:
+    async def ends(self) -> list[BackfillRecord]:
+        """All of them once nothing is built any more, the newest first."""
+        while self.service.replay_status().state == "running":
             await trio.lowlevel.checkpoint()
-        return found
-
-    def pieces(self) -> list[BackfillAdvanced]:
-        """As the log has them."""
-        events = [each.event for each in self.service.store.read_topics([BackfillAdvanced.TOPIC])]
-        return [event for event in events if isinstance(event, BackfillAdvanced)]
+        return list(await self.service.backfills())
 
     async def tables(self) -> dict[str, str]:
         """A digest of each table of conclusions."""
@@ -104,34 +99,53 @@ async def office(var: Path) -> AsyncIterator[Office]:
             yield found
 
 
+class Build:
+    """Builds within this process, once it may."""
+
+    def __init__(self) -> None:
+        self.may_go_on = trio.Event()
+        self.may_go_on.set()
+        self.fails = False
+
+    async def __call__(self, var: Path, path: Path, progress: Progress, **options: Any) -> None:
+        """Build as the service does, when the test says so."""
+        progress(2, 5)
+        await self.may_go_on.wait()
+        if self.fails:
+            raise OSError("the disk is full")
+        await build_in_thread(var, path, progress, **options)
+
+
 @pytest.fixture(autouse=True)
-def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ten at a time, without a pause."""
-    monkeypatch.setattr(backfills, "BACKFILL_PIECE_SUB_SESSIONS", 10)
-    monkeypatch.setattr(backfills, "BACKFILL_PAUSE_SECONDS", 0.0)
+def build(monkeypatch: pytest.MonkeyPatch) -> Build:
+    """The build of every test."""
+    found = Build()
+    monkeypatch.setattr("svc.views.rebuilding.build_in_thread", found)
+    return found
 
 
-async def test_every_sub_session_is_judged_again_once_and_nothing_changes(tmp_path: Path) -> None:
-    """The same facts under the same rules give the same tables; the log says how far it came."""
+async def test_the_views_are_built_anew_and_nothing_changes(tmp_path: Path) -> None:
+    """The same facts under the same rules give the same tables; the log says who asked."""
     async with office(tmp_path / "var") as house:
         before = await house.tables()
-        await house.asks()
-        done = await house.comes_to(SESSIONS)
-        assert (done.completed, done.done) == (True, SESSIONS)
-        assert [piece.sub_sessions for piece in house.pieces()] == [10, 10, 5]
+        begun = await house.asks()
+        assert begun.status == "running"
+        (ended,) = await house.ends()
+        assert (ended.backfill_id, ended.status, ended.done) == (begun.backfill_id, "completed", SESSIONS)
         assert await house.tables() == before
-        assert (await house.service.read_all(lambda r: r.db.execute("SELECT count(*) FROM failed").fetchone())) == (0,)
+        (recorded,) = house.service.store.read_topics([BackfillRequested.TOPIC])
+        assert recorded.originator_id == UUID(begun.backfill_id)
 
 
 async def test_what_was_damaged_is_made_whole(tmp_path: Path) -> None:
-    """A verdict that stands wrong in the tables, for whatever reason, is judged anew; that of another day is not."""
+    """A verdict that stands wrong in the tables, for whatever reason, is judged anew."""
     async with office(tmp_path / "var") as house:
         before = await house.tables()
         (path,) = (tmp_path / "var").glob("views-*.db")
         await trio.to_thread.run_sync(_spoil, path)
         assert await house.tables() != before
         await house.asks()
-        await house.comes_to(SESSIONS)
+        await house.ends()
         assert await house.tables() == before
 
 
@@ -142,53 +156,45 @@ def _spoil(path: Path) -> None:
     db.close()
 
 
-async def test_a_restart_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No piece is done twice, and none is left out."""
-    monkeypatch.setattr(backfills, "BACKFILL_PAUSE_SECONDS", 3600.0)
+async def test_while_one_runs_the_same_joins_it_and_another_waits(tmp_path: Path, build: Build) -> None:
+    """Its progress is that of the build; once it is over, another one may begin."""
+    build.may_go_on = trio.Event()
     async with office(tmp_path / "var") as house:
         begun = await house.asks()
-        await house.comes_to(10)
-        assert len(house.pieces()) == 1
-    monkeypatch.setattr(backfills, "BACKFILL_PAUSE_SECONDS", 0.0)
+        await trio.testing.wait_all_tasks_blocked()
+        assert (await house.asks()).backfill_id == begun.backfill_id
+        refused = await house.service.start_backfill(house.wish(from_us=MONDAY))
+        assert isinstance(refused, Refused)
+        (running,) = await house.service.backfills()
+        assert (running.status, running.done) == ("running", 2)
+        build.may_go_on.set()
+        await house.ends()
+        await house.asks(from_us=MONDAY)
+        assert [each.status for each in await house.ends()] == ["completed", "completed"]
+
+
+async def test_a_build_that_fails_is_told(tmp_path: Path, build: Build) -> None:
+    """And stays told when the next one is asked for."""
     async with office(tmp_path / "var") as house:
-        done = await house.comes_to(SESSIONS)
-        assert (done.backfill_id, done.completed) == (begun.backfill_id, True)
-        pieces = house.pieces()
-        assert [piece.to_us for piece in pieces[:-1]] == [piece.from_us for piece in pieces[1:]]
-        assert (pieces[0].from_us, pieces[-1].to_us) == (begun.from_us, begun.to_us)
-        assert sum(piece.sub_sessions for piece in pieces) == SESSIONS
-        assert len(house.service.store.read_topics([BackfillCompleted.TOPIC])) == 1
-    async with office(tmp_path / "var") as house:
+        build.fails = True
         await house.asks()
-        assert len(house.service.backfills()) == 2, "it is over, so another one may begin"
-
-
-async def test_a_piece_that_was_written_although_the_disk_said_otherwise_is_not_told_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Else its place in the stream would be taken, and the backfill would stand still until a restart."""
-    insert, lied = SqliteRecorder.insert_events, list[bool]()
-
-    def lying(self: SqliteRecorder, stored_events: Sequence[StoredEvent], **options: Any) -> Sequence[int] | None:
-        positions = insert(self, stored_events, **options)
-        if not lied and any(event.topic == BackfillAdvanced.TOPIC for event in stored_events):
-            lied.append(True)
-            raise OperationalError("disk I/O error")
-        return positions
-
-    monkeypatch.setattr(SqliteRecorder, "insert_events", lying)
-    async with office(tmp_path / "var") as house:
+        assert [each.status for each in await house.ends()] == ["failed"]
+        build.fails = False
         await house.asks()
-        done = await house.comes_to(SESSIONS)
-        assert (lied, done.completed) == ([True], True)
-        assert sum(piece.sub_sessions for piece in house.pieces()) == SESSIONS
+        assert [each.status for each in await house.ends()] == ["completed", "failed"]
 
 
-async def test_a_piece_ends_where_the_next_sub_session_starts(tmp_path: Path) -> None:
-    """And the last one at the end of the range."""
+async def test_after_a_restart_only_what_the_log_holds_is_known(tmp_path: Path) -> None:
+    """Earlier versions recorded there that one was completed."""
     async with office(tmp_path / "var") as house:
-        owner = house.scope.organization_id
-        piece = await house.service.read_all(lambda r: next_piece(r, owner, None, MONDAY, MONDAY + DAY, 10))
-        assert (piece.to_us, piece.sub_sessions) == (MONDAY + 10 * MINUTE, 10)
-        last = await house.service.read_all(lambda r: next_piece(r, owner, None, piece.to_us, MONDAY + DAY, 50))
-        assert (last.to_us, last.sub_sessions) == (MONDAY + DAY, SESSIONS - 10)
+        begun = house.wish()
+        completed = BackfillCompleted(
+            received_at_us=MONDAY + DAY, backfill_id=begun.backfill_id, organization_id=begun.organization_id
+        )
+        await house.service.journal.append(
+            [NewEvent(begun.backfill_id, 1, begun), NewEvent(begun.backfill_id, 2, completed)]
+        )
+        await house.asks()
+        await house.ends()
+    async with office(tmp_path / "var") as house:
+        assert [each.status for each in await house.service.backfills()] == ["unknown", "completed"]

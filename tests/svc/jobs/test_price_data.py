@@ -7,7 +7,8 @@ import msgspec
 import pytest
 from genai_prices import Usage, calc_price
 
-from aggregates.prices.catalog import ExactLookup, InferredProvider, KnownModel, ObservedProvider, Rate, content_fault
+from aggregates.prices import prices
+from aggregates.prices.catalog import ExactLookup, Rate, content_fault
 from aggregates.prices.prices import Price, PriceBook, Unpriced
 from aggregates.times import parse_instant
 from svc.jobs.price_data import compiled, data_date_us, packaged, parsed
@@ -92,15 +93,9 @@ def test_a_request_costs_what_the_data_themselves_make_of_it(asked: Asked) -> No
 
 
 def _ours(asked: Asked, *, hour_is_known: bool = True) -> Price | Unpriced:
-    return BOOK.price(
-        asked.model,
-        parse_instant(asked.day),
-        input_tokens=asked.input,
-        output_tokens=asked.output,
-        cache_read_tokens=asked.read,
-        cache_write_tokens=asked.write,
-        cache_write_1h_tokens=asked.hour if hour_is_known else None,
-    )
+    hour = asked.hour if hour_is_known else None
+    tokens = prices.Usage(asked.input, asked.output, asked.read, asked.write, hour)
+    return BOOK.price(asked.model, parse_instant(asked.day), tokens)
 
 
 def test_writes_of_unknown_duration_cost_as_much_as_short_ones_at_least() -> None:
@@ -115,13 +110,12 @@ def test_every_listed_id_is_what_the_data_say_it_is() -> None:
     """No id was made up on the way, and all that is listed is valid."""
     data = packaged()
     for each in PACKAGED:
-        match each.provider:
-            case InferredProvider(provider=name):
-                provider, model = data.find_provider_model(each.external_model_id, None, None, None)
-                assert provider.id == name
-            case ObservedProvider(provider=name):
-                _, model = data.find_provider_model(each.external_model_id, None, name, None)
-        assert isinstance(each.model, KnownModel)
+        name = each.provider.provider
+        if each.provider.status == "catalog_inferred":
+            provider, model = data.find_provider_model(each.external_model_id, None, None, None)
+            assert provider.id == name
+        else:
+            _, model = data.find_provider_model(each.external_model_id, None, name, None)
         assert model.id == each.model.canonical_model_id
     assert content_fault(PACKAGED) is None
     assert len(PACKAGED) > 500
@@ -138,8 +132,7 @@ def test_a_date_taken_off_an_id_leads_where_the_data_lead_with_it(suffix: str) -
             _, theirs = data.find_provider_model(dated, None, None, None)
         except LookupError:
             continue
-        if ours is not None and isinstance(ours.provider, InferredProvider):
-            assert isinstance(ours.model, KnownModel)
+        if ours is not None and ours.provider.status == "catalog_inferred":
             assert theirs.id == ours.model.canonical_model_id, dated
 
 

@@ -3,9 +3,11 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from hashlib import blake2b
 from typing import Any, ClassVar
 from uuid import UUID
 
+import msgpack
 import msgspec
 import pytest
 from eventsourcing.persistence import Notification
@@ -14,9 +16,11 @@ from hypothesis import strategies as st
 from msgspec import inspect
 
 from aggregates.event import DeveloperEvent, Event, Words
+from aggregates.prices.catalog import Snapshot
 from aggregates.topics import TOPICS, UPCASTS, TimePassed
 from svc.log.codec import Codec, CorruptEvent, NewEvent, Recorded, UnstorableEvent
 from svc.log.vault import MemoryKeys, Vault
+from tests.support.catalogs import changing_lookup, list_rate, lookup, snapshot
 from tests.support.log import ANA, named, new, passed, prompt
 
 _LEAVES: dict[type[inspect.Type], st.SearchStrategy[Any]] = {
@@ -30,6 +34,15 @@ _LEAVES: dict[type[inspect.Type], st.SearchStrategy[Any]] = {
 }
 
 
+_NOBODY = {"status": "unknown"}
+_SNAPSHOTS = (
+    snapshot(),
+    snapshot(changing_lookup(), lookup("b", list_rates=[list_rate(unpriced_reason="withdrawn")]), revision=7),
+    snapshot(lookup("c", model=_NOBODY, provider={"status": "ambiguous"}, list_rates=[]), revision=2**31 - 1),
+)
+"""A catalog has rules that hold between its fields."""
+
+
 def _values(kind: inspect.Type) -> st.SearchStrategy[Any]:
     """Any value of a type, as the type itself describes it."""
     match kind:
@@ -41,6 +54,8 @@ def _values(kind: inspect.Type) -> st.SearchStrategy[Any]:
             return st.lists(_values(kind.item_type), max_size=3).map(tuple)
         case inspect.DictType():
             return st.dictionaries(_values(kind.key_type), _values(kind.value_type), max_size=3)
+        case inspect.StructType(cls=cls) if cls is Snapshot:
+            return st.sampled_from(_SNAPSHOTS)
         case inspect.StructType():
             required = {field.name: _values(field.type) for field in kind.fields if field.required}
             optional = {field.name: _values(field.type) for field in kind.fields if not field.required}
@@ -74,6 +89,21 @@ def test_every_event_comes_back_as_it_was(
     event = data.draw(_events(topic))
     stored = _stored(codec, NewEvent(stream_id, version, event), position)
     assert codec.to_domain_event(stored) == Recorded(stream_id, version, event, position)
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+@given(data=st.data())
+@settings(max_examples=10)
+def test_msgpack_reads_every_stored_byte(topic: str, data: st.DataObject) -> None:
+    """A stored event is a head, a checksum and one or two values of msgpack, with no byte between or after them."""
+    event = data.draw(_events(topic))
+    state = _stored(_codec(), NewEvent(ANA, 1, event)).state
+    length = int.from_bytes(state[18:22], "little")
+    fact, words = state[22 : 22 + length], state[22 + length :]
+    fields, digests = msgpack.unpackb(fact)
+    assert [fields, digests] == msgspec.msgpack.decode(fact)
+    sealed = msgpack.unpackb(words) if words else {}
+    assert digests == {name: blake2b(text, digest_size=16).digest() for name, text in sealed.items()}
 
 
 def test_words_stay_closed_where_they_are_not_wanted() -> None:

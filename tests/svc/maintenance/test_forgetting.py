@@ -1,6 +1,5 @@
 """Forgetting a developer: the words are gone from every file, whatever was concluded from them stands."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import cast
 from uuid import UUID
@@ -19,7 +18,6 @@ from svc.cli.maintenance import Waiting, carried_out
 from svc.log.store import EventStore
 from svc.maintenance.forget import open_orders
 from svc.settings import Settings
-from svc.views.replay import Progress
 from svc_http.ports import ReplayStatus
 from tests.support.household import PLANTED, Household, holding, household, rebuilt
 
@@ -150,7 +148,7 @@ async def test_who_waits_is_told_that_the_scores_cannot_be_built_and_that_the_or
         patched.setattr("svc.cli.maintenance.FORGET_FAILED_SECONDS", 0.03)
         async with household(tmp_path / "var") as house:
             await house.prompt("Fix src/a.py")
-            patched.setattr("svc.views.rebuilding.build_in_child", failing)
+            patched.setattr("svc.views.rebuilding.build_in_thread", failing)
             with pytest.raises(NotReached, match=r"could not be built anew.*the order stands"):
                 await waited(house, said)
             assert open_orders(house.service.store) != []
@@ -160,7 +158,7 @@ async def test_who_waits_is_told_that_the_scores_cannot_be_built_and_that_the_or
     assert "tries again" in said[0]
 
 
-async def failing(_progress: Progress, _options: Mapping[str, object]) -> None:
+async def failing(*_: object, **__: object) -> None:
     """A build on a full disk."""
     raise OSError(28, "No space left on device")
 

@@ -12,19 +12,13 @@ from svc.cli.common import run
 from svc.cli.group import main
 from svc.cli.maintenance import forget_, restore_
 from svc.log.sqlite import EVENTS_FILE
-from tests.support.household import build_here, household
+from tests.support.household import household
 
 
 async def said(command: click.Command, *arguments: str | Path, typed: str | None = None) -> Result:
     """What a command says, which runs an event loop of its own."""
     texts = [str(each) for each in arguments]
     return await trio.to_thread.run_sync(lambda: CliRunner().invoke(command, texts, input=typed))
-
-
-@pytest.fixture(autouse=True)
-def built_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A replay is no process of its own."""
-    monkeypatch.setattr("svc.views.rebuilding.build_in_child", build_here)
 
 
 @pytest.fixture

@@ -10,8 +10,7 @@ import trio
 
 from aggregates.people.commands import ChangeOrganization
 from svc.maintenance.forget import open_orders
-from svc.views import rebuilding
-from tests.support.household import PLANTED, build_here, holding, household, rebuilt
+from tests.support.household import PLANTED, holding, household, rebuilt
 from tests.support.killed import DAY_US
 from tests.support.process import ROOT, environment
 
@@ -28,11 +27,8 @@ def killed(var: Path, work: str) -> list[Path]:
     return sorted((path for path in var.parent.iterdir() if path.name.isdecimal()), key=lambda path: int(path.name))
 
 
-async def test_forgetting_that_is_killed_anywhere_is_finished_at_the_next_start(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_forgetting_that_is_killed_anywhere_is_finished_at_the_next_start(tmp_path: Path) -> None:
     """No word, no key, the same figures."""
-    monkeypatch.setattr(rebuilding, "build_in_child", build_here)
     var = tmp_path / "var"
     async with household(var) as house:
         await house.work()

@@ -24,7 +24,7 @@ from svc.maintenance.restore import restore
 from svc.maintenance.verify import Finding, verify
 from svc.settings import Settings
 from svc_http.ports import Unavailable
-from tests.support.household import Household, build_here, household, tables_of
+from tests.support.household import Household, household, tables_of
 
 ANEW = "build the tables anew"
 
@@ -50,13 +50,6 @@ class Folder:
     async def findings(self) -> list[Finding]:
         """Of a verification."""
         return (await verify(self.var, unheard)).findings
-
-
-@pytest.fixture(autouse=True)
-def built_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A replay is no process of its own."""
-    for place in ("svc.views.rebuilding", "svc.maintenance.verify"):
-        monkeypatch.setattr(f"{place}.build_in_child", build_here)
 
 
 async def said(command: click.Command, arguments: list[str]) -> Result:
@@ -117,7 +110,7 @@ async def test_a_start_says_so_and_no_other_key_is_made(folder: Folder, listed: 
     """Also in a folder of an older svc, or a restored one, which has no list; others are captured as ever."""
     if not listed:
         (folder.var / KEYS_FOLDER / MADE_FILE).unlink()
-    settings = Settings(var=str(folder.var), catalog_refresh=False, projector_process=False)
+    settings = Settings(var=str(folder.var), catalog_refresh=False)
     async with open_service(settings) as service:
         house = Household(folder.var, service, folder.owner, folder.owner, service._clock)  # type: ignore[arg-type]
         with structlog.testing.capture_logs() as logs:

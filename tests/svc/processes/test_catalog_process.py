@@ -101,7 +101,7 @@ def test_a_person_can_look_prices_up(tmp_path: Path) -> None:
     assert "genai-prices" in said("list", "--var", var)
     assert "ids" in said("show", "--var", var)
     assert "its requests have no price" in refused("show", "nobody", "--var", var)
-    assert "--from" in refused("reprice", "--from", "once", "--var", var)
+    assert "from" in refused("reprice", "--from", "once", "--var", var)
     assert "No such file" in refused("publish", tmp_path / "none.json", "--var", var)
 
 

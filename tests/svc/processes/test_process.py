@@ -241,3 +241,33 @@ def test_another_organization_sees_nothing(tmp_path: Path) -> None:
             assert other.get(f"{server.api_url}/v1/score_v3/realtime/sub-sessions").json() == []
             stolen = {"prompt_text": "hello there", "tool_session_id": row["agent_session_id"]}
             assert other.post(f"{server.intake_url}/v1/prompts", json=stolen).status_code == 409
+
+
+def _children(var: Path) -> list[str]:
+    """What runs besides the server of a folder, as its own child: the command lines."""
+    pid = msgspec.json.decode((var / "running.json").read_bytes())["pid"]
+    lists = [path.read_text().split() for path in Path(f"/proc/{pid}/task").glob("*/children")]
+    pids = [child for some in lists for child in some]
+    return [Path(f"/proc/{child}/cmdline").read_bytes().replace(b"\0", b" ").decode() for child in pids]
+
+
+@pytest.mark.parametrize(("projector", "words"), [("thread", []), ("process", [" project "])])
+def test_a_server_is_one_process_unless_the_views_are_to_have_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, projector: str, words: list[str]
+) -> None:
+    """By default `ps` shows nothing but the server; either way a read shows one's own write."""
+    var = tmp_path / "var"
+    made = init(var)
+    if projector != "thread":
+        (tmp_path / "svc.toml").write_text(f'projector = "{projector}"\n')
+    monkeypatch.chdir(tmp_path)
+    with serving(var, made["key"]) as server:
+        for number in range(7):
+            assert capture(server.intake, number + 1).status_code == 201
+        while (answer := server.api.get("/v1/score_v3/realtime/sub-sessions")).status_code == 503:
+            assert "Retry-After" in answer.headers, "a busy machine may take seconds until the child is there"
+        assert {row["agent_session_id"] for row in answer.json()} == {f"s{number}" for number in range(7)}
+        children = _children(var)
+        assert len(children) == len(words)
+        assert all(word in child for word, child in zip(words, children, strict=True))
+        assert server.stop() == 0

@@ -1,7 +1,7 @@
 """Damage on the disk, met while the service runs: it is named, what can be built anew is, and nothing else falls."""
 
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from uuid import UUID
@@ -64,12 +64,12 @@ def views_of(service: Running) -> Path:
 
 @pytest.fixture(autouse=True)
 def built_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The build is an empty file, which is brought up to the log when it is exchanged: no process."""
+    """The build is an empty file, which is brought up to the log when it is exchanged."""
 
-    async def build(_progress: Progress, options: Mapping[str, object]) -> None:
-        open_writer(str(options["--build"])).close()
+    async def build(_var: Path, path: Path, _progress: Progress, **_: object) -> None:
+        open_writer(path).close()
 
-    monkeypatch.setattr(rebuilding, "build_in_child", build)
+    monkeypatch.setattr(rebuilding, "build_in_thread", build)
 
 
 async def mended(service: Running, old: Path) -> None:

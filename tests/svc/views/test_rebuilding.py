@@ -1,20 +1,23 @@
 """A replay under a running server that fails: whatever broke, the server goes on and serves from the old views."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
 import trio
 
+from aggregates.capture.events import SessionClaimed
 from projections.apply import bookmark
 from svc.log.journal import Journal
 from svc.log.sqlite import open_log
 from svc.views import rebuilding as module
 from svc.views.projector import Projector
 from svc.views.rebuilding import NotRebuilt, Rebuilding
-from svc.views.replay import Progress
+from svc.views.replay import Progress, build_in_thread
 from svc.views.views import RULES_VERSION, current_file, new_file, open_writer, point_to, remove_others
 from svc.views.worker import Worker, WorkerGone
+from tests.support.facts import ANA
+from tests.support.log import new
 
 
 class Hand:
@@ -49,10 +52,11 @@ class Kept:
         self.first = new_file(var, RULES_VERSION)
         open_writer(self.first).close()
         point_to(self.first)
-        self.projector = Projector(self.first, Journal(self.store), self._hand)
-        self.rebuilding = Rebuilding(var, self.projector)
+        journal = Journal(self.store)
+        self.projector = Projector(self.first, journal, self._hand)
+        self.rebuilding = Rebuilding(var, self.projector, journal, beside=False)
 
-    def _hand(self, _path: Path) -> Worker:
+    def _hand(self, _path: Path, _captures_first: Callable[[], bool]) -> Worker:
         self.hands.append(Hand(gone=self._gone and bool(self.hands)))
         return self.hands[-1]
 
@@ -71,10 +75,10 @@ class Kept:
 def built_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The build itself is tested on the real program."""
 
-    async def build(_progress: Progress, options: Mapping[str, object]) -> None:
-        open_writer(str(options["--build"])).close()
+    async def build(_var: Path, path: Path, _progress: Progress, **_: object) -> None:
+        open_writer(path).close()
 
-    monkeypatch.setattr(module, "build_in_child", build)
+    monkeypatch.setattr(module, "build_in_thread", build)
 
 
 @pytest.fixture
@@ -161,3 +165,29 @@ def test_what_sqlite_kept_beside_views_that_somebody_deleted_goes_too(tmp_path: 
         (tmp_path / name).touch()
     remove_others(tmp_path, tmp_path / "views-1-r1-2.db")
     assert {path.name for path in tmp_path.iterdir()} == {"views-1-r1-2.db", "views-1-r1-2.db-wal", "events.db-wal"}
+
+
+def _claim(number: int) -> SessionClaimed:
+    return SessionClaimed(
+        received_at_us=1,
+        organization_id=ANA.organization_id,
+        developer_id=ANA.developer_id,
+        agent_session_id=f"s{number}",
+    )
+
+
+async def test_a_build_in_a_thread_stops_between_two_batches_when_its_server_stops(tmp_path: Path) -> None:
+    """It does not hold the server up until the end of a long log."""
+    store, _ = open_log(tmp_path)
+    store.append([new(f"s{number}", event=_claim(number)) for number in range(1_500)])
+    store.close()
+    told: list[int] = []
+
+    def heard(done: int, _of: int) -> None:
+        told.append(done)
+        trio.from_thread.run_sync(scope.cancel)
+
+    with trio.CancelScope() as scope:
+        await build_in_thread(tmp_path, tmp_path / "views-1-r1-1.db", heard)
+    assert scope.cancelled_caught
+    assert told == [0]

@@ -10,10 +10,11 @@ import trio
 
 from aggregates.capture.events import SessionClaimed
 from projections.apply import bookmark
+from svc.limits import REST_SECONDS, SLICE_SECONDS
 from svc.log.sqlite import open_log
 from svc.log.store import EventStore
 from svc.views.views import RULES_VERSION, new_file, open_writer
-from svc.views.worker import ChildWorker, ThreadWorker, Worker, WorkerGone
+from svc.views.worker import ChildWorker, Pace, ThreadWorker, Worker, WorkerGone
 from tests.support.facts import ANA, MONDAY
 from tests.support.log import new
 
@@ -159,3 +160,46 @@ async def test_both_kinds_make_the_same_tables(log: Log, tmp_path: Path) -> None
         marks.append(bookmark(db))
         db.close()
     assert marks[0] == marks[1]
+
+
+class Shift:
+    """A thread's work under a clock that moves by a millisecond at each look, and whoever counts its rests."""
+
+    def __init__(self, *, captures_wait: bool) -> None:
+        self.captures_wait = captures_wait
+        self.looks = 0
+        self.rests: list[float] = []
+        self.pace = Pace(lambda: self.captures_wait, self._now, self.rests.append)
+
+    def _now(self) -> float:
+        self.looks += 1
+        return self.looks / 1_000
+
+
+@pytest.mark.parametrize("captures_wait", [True, False])
+async def test_work_is_cut_into_slices_and_rests_between_them_while_captures_wait(
+    log: Log, captures_wait: bool
+) -> None:
+    """One transaction, many slices: the views are as they are without any rest."""
+    for number in range(200):
+        log.grow(f"s{number:03}")
+    shift = Shift(captures_wait=captures_wait)
+    worker = ThreadWorker(log.views, log.store, log.vault.digester, shift.pace)
+    assert await worker.step() == 200
+    await worker.close()
+    assert log.sessions() == [f"s{number:03}" for number in range(200)]
+    slices = shift.looks / (SLICE_SECONDS * 1_000)
+    assert slices > 30
+    assert len(shift.rests) > slices / 2 if captures_wait else shift.rests == []
+
+
+async def test_a_rest_ends_nothing_of_a_slice(log: Log) -> None:
+    """Captures that stop waiting are not rested for again."""
+    shift = Shift(captures_wait=True)
+    shift.pace()
+    rests = len(shift.rests)
+    assert 0 < sum(shift.rests) <= REST_SECONDS
+    shift.captures_wait = False
+    for _ in range(100):
+        shift.pace()
+    assert len(shift.rests) == rests

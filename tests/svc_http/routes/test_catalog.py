@@ -92,7 +92,7 @@ REFUSED: list[tuple[object, str]] = [
     ),
     (body(lookup("a"), lookup("a")), "exact_lookups[1].external_model_id repeats"),
     (body(lookup(model={"status": "guessed"})), "$.document.exact_lookups[0].model"),
-    (body(schema_version=2), "schema_version is 2"),
+    (body(schema_version=2), "Invalid enum value 2 - at `$.document.schema_version`"),
 ]
 
 

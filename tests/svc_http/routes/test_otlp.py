@@ -18,7 +18,7 @@ from aggregates.capture.events import ForeignSessionAttempted, MetricsCaptured, 
 from aggregates.command import Reply
 from aggregates.decide import AnyCommand
 from svc_http.app import build_intake
-from svc_http.bodies import EXPORT_BYTES_MAX, EXPORT_UNPACKED_BYTES_MAX, gunzip
+from svc_http.bodies import EXPORT_BYTES_MAX, gunzip
 from svc_http.errors import HttpError
 from svc_http.ports import Unavailable
 from svc_http.routes import otlp
@@ -78,30 +78,18 @@ async def test_an_empty_export_is_fine(house: House, intake: Caller, path: str, 
 
 
 async def test_a_large_export_is_taken_like_a_small_one(house: House, intake: Caller) -> None:
-    """In pieces; its single faults are counted, and a retry adds nothing."""
+    """In the worker; its single faults are counted, and a retry adds nothing."""
     body = large(BAD, claude("user_prompt", {"prompt": "Fix it"}))
     assert len(body) > otlp.INLINE_BYTES_MAX
     for packed in (False, True):
         answer = await intake.post("/v1/logs", gzip.compress(body) if packed else body, GZIP if packed else {})
         assert (answer.status, answer.json["partialSuccess"]["rejectedLogRecords"]) == (200, "1")
-        assert (
-            "resourceLogs[0].scopeLogs[0].logRecords[200]: timeUnixNano"
-            in answer.json["partialSuccess"]["errorMessage"]
-        )
+        message = answer.json["partialSuccess"]["errorMessage"]
+        assert "resourceLogs[0].scopeLogs[0].logRecords[200]: it must be an integer" in message
+        assert "`$.timeUnixNano`" in message
     (event,) = captured(house)
     assert isinstance(event, RecordsCaptured)
     assert (len(event.records), event.records[-1].kind) == (201, "prompt")
-
-
-async def test_the_largest_go_in_a_lane_of_their_own(
-    house: House, intake: Caller, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whether their size shows as sent, or only unpacked; the same is stored."""
-    monkeypatch.setattr(otlp, "LARGE_BYTES_MAX", 300_000)
-    body = large(claude("user_prompt"))
-    for sent, headers in ((body, {}), (gzip.compress(body), GZIP)):
-        assert (await intake.post("/v1/logs", sent, headers)).body == b"{}"
-    assert len(captured(house)) == 1
 
 
 async def test_several_sessions_are_kept_each_for_itself(house: House, intake: Caller) -> None:
@@ -249,12 +237,24 @@ async def test_the_prompt_routes_keep_their_own_bound(house: House, intake: Call
 
 
 async def test_a_body_beyond_its_bound_unpacked_is_413(house: House, intake: Caller) -> None:
-    """16 MiB; what is just within is taken."""
-    within = b"{}" + b" " * (EXPORT_UNPACKED_BYTES_MAX - 2)
+    """The same bound as for the body as sent; what is just within is taken."""
+    within = b"{}" + b" " * (EXPORT_BYTES_MAX - 2)
     assert (await intake.post("/v1/logs", gzip.compress(within, 1), GZIP)).body == b"{}"
     answer = await intake.post("/v1/logs", gzip.compress(within + b" ", 1), GZIP)
     assert (answer.status, house.events) == (413, [])
-    assert str(EXPORT_UNPACKED_BYTES_MAX) in answer.message
+    assert str(EXPORT_BYTES_MAX) in answer.message
+
+
+async def test_more_records_than_an_export_may_hold_are_413(
+    house: House, intake: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing of them is stored."""
+    monkeypatch.setattr(otlp, "RECORDS_MAX", 3)
+    records = [claude("api_request", {"n": number}) for number in range(4)]
+    answer = await intake.post("/v1/logs", logs(*records))
+    assert (answer.status, house.events) == (413, [])
+    assert "holds 4 records, and may hold 3" in answer.message
+    assert (await intake.post("/v1/logs", logs(*records[:3]))).body == b"{}"
 
 
 def test_a_bomb_is_not_unpacked_whole() -> None:
@@ -265,12 +265,12 @@ def test_a_bomb_is_not_unpacked_whole() -> None:
     tracemalloc.start()
     try:
         with pytest.raises(HttpError) as refused:
-            gunzip(bomb, EXPORT_UNPACKED_BYTES_MAX)
+            gunzip(bomb, EXPORT_BYTES_MAX)
         _, peak_bytes = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
     assert refused.value.status == 413
-    assert peak_bytes < 3 * EXPORT_UNPACKED_BYTES_MAX
+    assert peak_bytes < 3 * EXPORT_BYTES_MAX
 
 
 # --- capacity -------------------------------------------------------------------------------------------------
@@ -313,28 +313,22 @@ async def test_what_was_stored_before_a_503_is_stored_once(padding: bytes) -> No
     assert sorted(str(event.agent_session_id) for event in captured(tired)) == [f"s{number}" for number in range(9)]
 
 
-async def test_large_exports_take_turns_and_few_may_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beyond, 503 at once; a turn that was given back is there for the next."""
-    monkeypatch.setattr(otlp, "WAITING_BYTES_MAX", 100)
-    lane, order = otlp.Lane(2), list[str]()
+async def test_of_many_large_exports_few_may_wait(
+    house: House, intake: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beyond, 503 at once; what was given back is there for the next."""
+    body = large()
+    monkeypatch.setattr(otlp, "WAITING_BYTES_MAX", 2 * len(body))
+    statuses: list[int] = []
 
-    async def take(name: str, size_bytes: int, release: trio.Event) -> None:
-        async with lane.turn(size_bytes):
-            order.append(name)
-            await release.wait()
+    async def post() -> None:
+        statuses.append((await intake.post("/v1/logs", body)).status)
 
-    release = trio.Event()
-    async with trio.open_nursery() as nursery:
-        for number in range(2):
-            nursery.start_soon(take, f"now {number}", 1_000, release)
-            await trio.testing.wait_all_tasks_blocked()
-        nursery.start_soon(take, "later", 90, release)
-        await trio.testing.wait_all_tasks_blocked()
-        with pytest.raises(Unavailable, match="90 bytes of large exports wait"):
-            await take("never", 20, release)
-        assert order == [f"now {number}" for number in range(2)]
-        release.set()
-    assert order[-1] == "later"
+    for _ in range(2):
+        async with trio.open_nursery() as nursery:
+            for _ in range(5):
+                nursery.start_soon(post)
+    assert sorted(statuses) == [200] * 4 + [503] * 6
 
 
 async def test_a_chunked_body_without_its_length_is_normal(house: House, nursery: trio.Nursery) -> None:
