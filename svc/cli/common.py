@@ -89,6 +89,8 @@ class Columns(NamedTuple):
     head: tuple[str, ...]
     row: Callable[[Any, Names], tuple[str, ...]]
     """Of a record and the names of developers by id."""
+    named: bool = False
+    """Whether the names are asked for."""
 
 
 def reaching(show: Columns | Callable[[Any], None] | None = None) -> Callable[[Work], Callable[..., None]]:
@@ -104,7 +106,8 @@ def reaching(show: Columns | Callable[[Any], None] | None = None) -> Callable[[W
             async def main(settings: Settings) -> tuple[Any, Names]:
                 async with reach(settings) as access:
                     found = await work(access, **arguments)
-                    return found, await access.names() if isinstance(show, Columns) and not as_json else {}
+                    named = isinstance(show, Columns) and show.named and not as_json
+                    return found, await access.names() if named else {}
 
             found, names = run(main, settings_from(var=var))
             if as_json:

@@ -211,7 +211,7 @@ def _member_row(each: Membership, names: Names) -> tuple[str, ...]:
     return names.get(developer_id, ""), str(developer_id), str(each.organization_id), each.role, since, until
 
 
-_MEMBERS = Columns(("developer", "developer id", "organization id", "role", "since", "until"), _member_row)
+_MEMBERS = Columns(("developer", "developer id", "organization id", "role", "since", "until"), _member_row, named=True)
 
 
 @member.command("list")

@@ -28,7 +28,7 @@ def _member_row(each: TeamMembership, names: Names) -> tuple[str, ...]:
 
 
 _TEAMS = Columns(("team", "id", "organization id", "state"), _team_row)
-_MEMBERS = Columns(("developer", "developer id", "since", "until"), _member_row)
+_MEMBERS = Columns(("developer", "developer id", "since", "until"), _member_row, named=True)
 
 
 @team.command("list")
@@ -164,7 +164,9 @@ def _key_row(each: Key, names: Names) -> tuple[str, ...]:
     return str(each.id), each.key_start, each.name or "", *whose, minute(each.issued_at), minute(each.expires_at), state
 
 
-_KEYS = Columns(("key id", "begins with", "name", "developer", "developer id", "issued", "expires", "state"), _key_row)
+_KEYS = Columns(
+    ("key id", "begins with", "name", "developer", "developer id", "issued", "expires", "state"), _key_row, named=True
+)
 
 
 @key.command("list")
