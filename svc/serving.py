@@ -23,6 +23,7 @@ from hypercorn.trio import serve as hypercorn_serve
 from aggregates.event import Scope
 from aggregates.people.commands import CreateDeveloper, CreateOrganization, IssueKey, PeopleCommand, StartMembership
 from aggregates.people.decide import PeopleRefused
+from aggregates.people.records import Key, Membership
 from svc.app import open_service
 from svc.limits import (
     BACKLOG_CONNECTIONS,
@@ -64,7 +65,7 @@ async def initialize(
     Prices come first in either case: the requests of the first capture are priced by them.
     """
     await service.prices.start()
-    if service.directory.keys():
+    if service.directory.all(Key):
         return None
     scope = await _owner(service, organization, owner)
     key = new_key("svc")
@@ -79,8 +80,8 @@ async def initialize(
 
 async def _owner(service: RunningService, organization: str, owner: str) -> Scope:
     """The owner there is, or a new one in a new organization."""
-    for membership in service.directory.memberships():
-        return Scope(uuid.UUID(membership.organization_id), uuid.UUID(membership.developer_id))
+    for membership in service.directory.all(Membership):
+        return Scope(membership.organization_id, membership.developer_id)
     scope = Scope(uuid.uuid4(), uuid.uuid4())
     await _administer(service, CreateOrganization(organization_id=scope.organization_id, name=organization))
     await _administer(service, CreateDeveloper(developer_id=scope.developer_id, display_name=owner))

@@ -5,19 +5,18 @@ from uuid import UUID
 
 from aggregates.event import Event
 
-# --- people and keys ------------------------------------------------------------------------------------------
+Role = Literal["owner", "member"]
+Schedule = Literal["daily", "weekly", "monthly"]
 
 
 class OrganizationCreated(Event, frozen=True, kw_only=True, omit_defaults=True):
-    """An organization exists."""
-
     TOPIC: ClassVar[str] = "organization.created"
     organization_id: UUID
     name: str
 
 
 class OrganizationChanged(Event, frozen=True, kw_only=True, omit_defaults=True):
-    """Settings of an organization; None leaves one as it was."""
+    """Settings; None leaves one as it was, a retention of 0 days keeps for good."""
 
     TOPIC: ClassVar[str] = "organization.changed"
     organization_id: UUID
@@ -29,52 +28,44 @@ class OrganizationChanged(Event, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class DeveloperCreated(Event, frozen=True, kw_only=True, omit_defaults=True):
-    """A developer exists."""
-
     TOPIC: ClassVar[str] = "developer.created"
     developer_id: UUID
     display_name: str
 
 
 class DeveloperChanged(Event, frozen=True, kw_only=True, omit_defaults=True):
-    """Profile of a developer; None leaves a field as it was."""
+    """Profile; None leaves a field as it was."""
 
     TOPIC: ClassVar[str] = "developer.changed"
     developer_id: UUID
     display_name: str | None = None
     timezone: str | None = None
     language: str | None = None
-    report_schedules: tuple[Literal["daily", "weekly", "monthly"], ...] | None = None
+    report_schedules: tuple[Schedule, ...] | None = None
 
 
 class MembershipStarted(Event, frozen=True, kw_only=True, omit_defaults=True):
-    """A developer belongs to an organization from now on."""
+    """A developer belongs to an organization, for the first time or again."""
 
     TOPIC: ClassVar[str] = "membership.started"
     membership_id: UUID
     organization_id: UUID
     developer_id: UUID
-    role: Literal["owner", "member"]
+    role: Role
 
 
 class MembershipChanged(Event, frozen=True, kw_only=True, omit_defaults=True):
-    """A member's role changed."""
-
     TOPIC: ClassVar[str] = "membership.changed"
     membership_id: UUID
-    role: Literal["owner", "member"]
+    role: Role
 
 
 class MembershipEnded(Event, frozen=True, kw_only=True, omit_defaults=True):
-    """A developer no longer belongs to the organization; history stays."""
-
     TOPIC: ClassVar[str] = "membership.ended"
     membership_id: UUID
 
 
 class TeamCreated(Event, frozen=True, kw_only=True, omit_defaults=True):
-    """A team exists within an organization."""
-
     TOPIC: ClassVar[str] = "team.created"
     team_id: UUID
     organization_id: UUID
@@ -82,15 +73,11 @@ class TeamCreated(Event, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class TeamEnded(Event, frozen=True, kw_only=True, omit_defaults=True):
-    """A team is inactive; history stays."""
-
     TOPIC: ClassVar[str] = "team.ended"
     team_id: UUID
 
 
 class TeamMemberAdded(Event, frozen=True, kw_only=True, omit_defaults=True):
-    """A developer belongs to a team from now on."""
-
     TOPIC: ClassVar[str] = "team.member-added"
     team_membership_id: UUID
     team_id: UUID
@@ -98,15 +85,13 @@ class TeamMemberAdded(Event, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class TeamMemberRemoved(Event, frozen=True, kw_only=True, omit_defaults=True):
-    """A developer left a team; history stays."""
-
     TOPIC: ClassVar[str] = "team.member-removed"
     team_membership_id: UUID
     team_id: UUID
 
 
 class CredentialIssued(Event, frozen=True, kw_only=True, omit_defaults=True):
-    """A key exists; only its digest is known."""
+    """A key exists; only its digest is stored."""
 
     TOPIC: ClassVar[str] = "credential.issued"
     credential_id: UUID
@@ -121,8 +106,6 @@ class CredentialIssued(Event, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class CredentialRevoked(Event, frozen=True, kw_only=True, omit_defaults=True):
-    """A key is void from now on."""
-
     TOPIC: ClassVar[str] = "credential.revoked"
     credential_id: UUID
 

@@ -1,6 +1,9 @@
-"""What is known of an organization, a developer, a membership, a team or a key after its events."""
+"""Organizations, developers, memberships, teams and keys: as the directory keeps them and as administrators see them.
 
-from typing import Literal
+Every record carries its `id`, which routes and commands take, also under its own name. No record holds a key's digest.
+"""
+
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -9,185 +12,149 @@ from aggregates.event import Event
 from aggregates.people.events import (
     CredentialIssued,
     CredentialRevoked,
-    DeveloperChanged,
     DeveloperCreated,
-    MembershipChanged,
     MembershipEnded,
     MembershipStarted,
-    OrganizationChanged,
     OrganizationCreated,
+    Role,
+    Schedule,
     TeamCreated,
     TeamEnded,
     TeamMemberAdded,
     TeamMemberRemoved,
 )
-
-Role = Literal["owner", "member"]
-Schedule = Literal["daily", "weekly", "monthly"]
+from aggregates.times import iso
 
 
 class Organization(msgspec.Struct, frozen=True, kw_only=True):
-    """An organization and its settings."""
+    """An organization and its settings; a retention of null keeps for good."""
 
+    id: UUID
     organization_id: UUID
     name: str
-    created_at_us: int
-    text_leaves: bool = True
-    """False: no text goes to a model."""
-    redaction: bool = True
+    text_leaves: bool
+    """Whether redacted text may go to a model."""
+    redaction: bool
     """Whether secrets are taken out before anything is stored."""
-    retention_days_telemetry: int | None = None
-    """None: kept for good."""
-    retention_days_text: int | None = None
+    retention_days_telemetry: int | None
+    retention_days_text: int | None
+    created_at: str
 
 
 class Developer(msgspec.Struct, frozen=True, kw_only=True):
-    """A developer and their profile; None was not set."""
+    """A developer and their profile."""
 
+    id: UUID
     developer_id: UUID
     display_name: str
-    created_at_us: int
-    timezone: str | None = None
-    """An IANA name; UTC unless set."""
-    language: str | None = None
-    report_schedules: tuple[Schedule, ...] = ()
+    timezone: str
+    language: str | None
+    report_schedules: tuple[Schedule, ...]
+    created_at: str
 
 
 class Membership(msgspec.Struct, frozen=True, kw_only=True):
-    """A developer's belonging to an organization, now or formerly."""
+    """A developer in an organization, now or formerly."""
 
+    id: UUID
     membership_id: UUID
     organization_id: UUID
     developer_id: UUID
     role: Role
-    started_at_us: int
-    ended_at_us: int | None = None
+    active: bool
+    started_at: str
+    ended_at: str | None
 
 
 class Team(msgspec.Struct, frozen=True, kw_only=True):
-    """A team within an organization, active until it ended."""
+    """A team of an organization, active until it ended."""
 
+    id: UUID
     team_id: UUID
     organization_id: UUID
     name: str
-    created_at_us: int
-    ended_at_us: int | None = None
+    active: bool
+    created_at: str
+    ended_at: str | None
 
 
 class TeamMembership(msgspec.Struct, frozen=True, kw_only=True):
-    """One stay of a developer in a team."""
+    """One period of a developer in a team."""
 
+    id: UUID
     team_membership_id: UUID
     team_id: UUID
     developer_id: UUID
-    started_at_us: int
-    ended_at_us: int | None = None
+    active: bool
+    started_at: str
+    ended_at: str | None
 
 
-class Credential(msgspec.Struct, frozen=True, kw_only=True):
-    """A key, known by its digest only."""
+class Key(msgspec.Struct, frozen=True, kw_only=True):
+    """A key: enough to recognise it, not enough to use it."""
 
-    credential_id: UUID
+    id: UUID
+    key_id: UUID
     organization_id: UUID
     developer_id: UUID
-    key_digest: str
-    """SHA-256 of the key, lower-case hex."""
     key_start: str
-    """The first 12 characters, to recognise the key by."""
-    created_at_us: int
-    name: str | None = None
-    expires_at_us: int | None = None
-    revoked_at_us: int | None = None
+    name: str | None
+    issued_at: str
+    expires_at: str | None
+    revoked: bool
+    revoked_at: str | None
 
 
-Person = Organization | Developer | Membership | Team | TeamMembership | Credential
-"""Any record of this room."""
+Record = Organization | Developer | Membership | Team | TeamMembership | Key
+
+BEGUN_BY: dict[type[Event], tuple[type[Record], str]] = {
+    OrganizationCreated: (Organization, "organization_id"),
+    DeveloperCreated: (Developer, "developer_id"),
+    MembershipStarted: (Membership, "membership_id"),
+    TeamCreated: (Team, "team_id"),
+    TeamMemberAdded: (TeamMembership, "team_membership_id"),
+    CredentialIssued: (Key, "credential_id"),
+}
+"""The record that an event begins, and the event's field with its id."""
+
+_AT_FIRST: dict[str, Any] = {
+    "text_leaves": True,
+    "redaction": True,
+    "retention_days_telemetry": None,
+    "retention_days_text": None,
+    "timezone": "UTC",
+    "language": None,
+    "report_schedules": (),
+    "active": True,
+    "ended_at": None,
+    "revoked": False,
+    "revoked_at": None,
+}
+"""Fields of which the first event says nothing."""
 
 
-def begun(event: Event) -> Person | None:
-    """The record that an event begins; None where it changes one that is there."""
-    at_us = event.received_at_us
-    match event:
-        case OrganizationCreated():
-            return Organization(organization_id=event.organization_id, name=event.name, created_at_us=at_us)
-        case DeveloperCreated():
-            return Developer(developer_id=event.developer_id, display_name=event.display_name, created_at_us=at_us)
-        case MembershipStarted():
-            return Membership(
-                membership_id=event.membership_id,
-                organization_id=event.organization_id,
-                developer_id=event.developer_id,
-                role=event.role,
-                started_at_us=at_us,
-            )
-        case TeamCreated():
-            return Team(
-                team_id=event.team_id,
-                organization_id=event.organization_id,
-                name=event.name,
-                created_at_us=at_us,
-            )
-        case TeamMemberAdded():
-            return TeamMembership(
-                team_membership_id=event.team_membership_id,
-                team_id=event.team_id,
-                developer_id=event.developer_id,
-                started_at_us=at_us,
-            )
-        case CredentialIssued():
-            return _credential(event)
-        case _:
-            return None
-
-
-def _credential(event: CredentialIssued) -> Credential:
-    return Credential(
-        credential_id=event.credential_id,
-        organization_id=event.organization_id,
-        developer_id=event.developer_id,
-        key_digest=event.key_digest,
-        key_start=event.key_start,
-        created_at_us=event.received_at_us,
-        name=event.name,
-        expires_at_us=event.expires_at_us,
-    )
-
-
-def changed(record: Person, event: Event) -> Person:
-    """A record after an event that changes or ends it."""
-    at_us = event.received_at_us
+def applied(record: Record | None, event: Event) -> Record:
+    """A record after an event that begins, changes or ends it."""
+    if type(event) in BEGUN_BY:
+        return _begun(event)
+    assert record is not None, f"{type(event).__name__} begins no record"
+    at = iso(event.received_at_us)
     match record, event:
-        case Organization(), OrganizationChanged():
-            return msgspec.structs.replace(record, **_for_good(_set_in(event, _ORGANIZATION_SETTINGS)))
-        case Developer(), DeveloperChanged():
-            return msgspec.structs.replace(record, **_set_in(event, _DEVELOPER_SETTINGS))
-        case Membership(), MembershipChanged():
-            return msgspec.structs.replace(record, role=event.role)
-        case Membership() | Team() | TeamMembership(), (MembershipEnded() | TeamEnded() | TeamMemberRemoved()):
-            return msgspec.structs.replace(record, ended_at_us=at_us)
-        case Credential(), CredentialRevoked():
-            return msgspec.structs.replace(record, revoked_at_us=at_us)
+        case ((Membership() | Team() | TeamMembership()), (MembershipEnded() | TeamEnded() | TeamMemberRemoved())):
+            return msgspec.structs.replace(record, active=False, ended_at=record.ended_at or at)
+        case Key(), CredentialRevoked():
+            return msgspec.structs.replace(record, revoked=True, revoked_at=record.revoked_at or at)
         case _:
-            raise TypeError(f"{type(event).__name__} is no event of {type(record).__name__}")
+            values = {name: value for name, value in msgspec.structs.asdict(event).items() if value is not None}
+            del values["received_at_us"]
+            kept_for_good = {name: None for name, value in values.items() if name.startswith("retention") and not value}
+            return msgspec.structs.replace(record, **values | kept_for_good)
 
 
-_ORGANIZATION_SETTINGS = (
-    "name",
-    "text_leaves",
-    "redaction",
-    "retention_days_telemetry",
-    "retention_days_text",
-)
-_RETENTIONS = ("retention_days_telemetry", "retention_days_text")
-_DEVELOPER_SETTINGS = ("display_name", "timezone", "language", "report_schedules")
-
-
-def _set_in(event: Event, names: tuple[str, ...]) -> dict[str, object]:
-    """What an event sets; None leaves a setting as it was."""
-    values = {name: getattr(event, name) for name in names}
-    return {name: value for name, value in values.items() if value is not None}
-
-
-def _for_good(settings: dict[str, object]) -> dict[str, object]:
-    """A retention of no days is none: what it is about is kept."""
-    return {name: value or None if name in _RETENTIONS else value for name, value in settings.items()}
+def _begun(event: Event) -> Record:
+    kind, id_field = BEGUN_BY[type(event)]
+    values = _AT_FIRST | msgspec.structs.asdict(event)
+    own_id, at, expires_at_us = values[id_field], iso(event.received_at_us), values.get("expires_at_us")
+    values |= {"id": own_id, "key_id": own_id, "created_at": at, "started_at": at, "issued_at": at}
+    values["expires_at"] = None if expires_at_us is None else iso(expires_at_us)
+    return msgspec.convert(values, kind)  # a kind takes the values that it has fields for

@@ -65,7 +65,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 def cohort_of(directory: Directory, scope: Scope) -> list[UUID]:
     """Who shares an active team with the developer now and belongs to the organization now; without the developer."""
     teams = {team.team_id for team in directory.teams_of(scope)}
-    stays = (stay for stay in directory.all(TeamMembership) if stay.ended_at_us is None and stay.team_id in teams)
+    stays = (stay for stay in directory.all(TeamMembership) if stay.active and stay.team_id in teams)
     found = {stay.developer_id for stay in stays} - {scope.developer_id}
     return sorted(each for each in found if directory.membership(Scope(scope.organization_id, each)) is not None)
 

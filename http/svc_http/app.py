@@ -7,7 +7,7 @@ from svc_http.bodies import CONTROL_BYTES_MAX, EXPORT_BYTES_MAX
 from svc_http.listener import ByKey, BySecret, Public, Route, attach, new_listener
 from svc_http.openapi.document import routes as description_routes
 from svc_http.ports import Service
-from svc_http.routes import activity, catalog, events, otlp, reports, scores, sub_sessions, team, telemetry
+from svc_http.routes import activity, catalog, events, otlp, people, reports, scores, sub_sessions, team, telemetry
 from svc_http.routes import activity as insights
 from svc_http.routes import activity as today
 from svc_http.routes import capture as plugin
@@ -15,7 +15,6 @@ from svc_http.routes import capture as prompts
 from svc_http.routes import operations as control
 from svc_http.routes import operations as health
 from svc_http.routes import operations as metrics
-from svc_http.routes import people as admin
 from svc_http.routes import reports as backfills
 from svc_http.routes import scores as integrity
 from svc_http.routes import scores as intelligence
@@ -102,25 +101,7 @@ API: tuple[Route, ...] = (
     ByKey("GET", f"{_SCORE}/report/<report_id>", reports.one),
     ByKey("DELETE", f"{_SCORE}/report/<report_id>", reports.delete),
     BySecret("GET", "/v1/model-catalog", catalog.snapshot),
-    BySecret("GET", f"{_ADMIN}/organizations", admin.list_organizations),
-    BySecret("POST", f"{_ADMIN}/organizations", admin.create_organization),
-    BySecret("PATCH", f"{_ADMIN}/organizations/<organization_id>", admin.change_organization),
-    BySecret("GET", f"{_ADMIN}/developers", admin.list_developers),
-    BySecret("POST", f"{_ADMIN}/developers", admin.create_developer),
-    BySecret("PATCH", f"{_ADMIN}/developers/<developer_id>", admin.change_developer),
-    BySecret("GET", f"{_ADMIN}/memberships", admin.list_memberships),
-    BySecret("POST", f"{_ADMIN}/memberships", admin.create_membership),
-    BySecret("PATCH", f"{_ADMIN}/memberships/<membership_id>", admin.change_membership),
-    BySecret("DELETE", f"{_ADMIN}/memberships/<membership_id>", admin.end_membership),
-    BySecret("GET", f"{_ADMIN}/teams", admin.list_teams),
-    BySecret("POST", f"{_ADMIN}/teams", admin.create_team),
-    BySecret("DELETE", f"{_ADMIN}/teams/<team_id>", admin.end_team),
-    BySecret("GET", f"{_ADMIN}/team-memberships", admin.list_team_memberships),
-    BySecret("POST", f"{_ADMIN}/team-memberships", admin.create_team_membership),
-    BySecret("DELETE", f"{_ADMIN}/team-memberships/<team_membership_id>", admin.end_team_membership),
-    BySecret("GET", f"{_ADMIN}/keys", admin.list_keys),
-    BySecret("POST", f"{_ADMIN}/keys", admin.create_key),
-    BySecret("DELETE", f"{_ADMIN}/keys/<key_id>", admin.revoke_key),
+    *people.ROUTES,
     BySecret("GET", f"{_ADMIN}/control/status", control.status),
     BySecret("POST", f"{_ADMIN}/control/capture", control.capture),
     BySecret("POST", f"{_ADMIN}/control/replay", control.start_replay),

@@ -73,7 +73,7 @@ def windows(service: Service, caller: Principal, name: WindowName, count: int) -
 
 def zone_of(service: Service, caller: Principal) -> ZoneInfo:
     """The zone of the caller's profile; UTC unless one was set."""
-    return zone_named(service.directory.timezone(caller.scope.developer_id) or "UTC")
+    return zone_named(service.directory.timezone(caller.scope.developer_id))
 
 
 def limit(query: Query, default: int = LIMIT_DEFAULT, most: int = LIMIT_MAX) -> int:

@@ -1,8 +1,7 @@
-"""The one task that decides about people, teams and keys, and the directory that everybody reads.
+"""The one task that decides about people, teams and keys, and the directory that every request reads.
 
-The directory is folded from the log at the start and changed only after an append has returned, so a key that was
-revoked fails on the very next request. After an append of which nobody knows whether it happened, the log is read on
-before anything else is decided.
+The directory is folded from the log at the start and changed only after an append has returned, so a revoked key
+fails on the very next request. A failed append may have committed: the log is read on before the next decision.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,6 +15,7 @@ from aggregates.people.commands import PeopleCommand
 from aggregates.people.decide import PeopleReply, decide_people
 from aggregates.people.directory import Directory
 from aggregates.people.events import PEOPLE
+from aggregates.people.records import Organization
 from svc.actors.mailbox import Mailbox
 from svc.limits import MAILBOX_COMMANDS_MAX
 from svc.log.codec import NewEvent, Recorded
@@ -29,14 +29,14 @@ TOPICS = tuple(event.TOPIC for event in PEOPLE)
 
 
 def load_directory(store: EventStore) -> Directory:
-    """Everybody and every key, as the log has them now."""
+    """People and keys, as the log has them now."""
     directory = Directory()
     take_in(directory, store.read_topics(TOPICS), 0)
     return directory
 
 
 def take_in(directory: Directory, people: Iterable[Recorded], after: int) -> int:
-    """Apply what stands in the log after a position; the position of the last of it."""
+    """Apply the events after a position; the position of the last one."""
     for recorded in people:
         if recorded.position > after:
             directory.apply(recorded.stream_id, recorded.event)
@@ -53,15 +53,14 @@ class Administration:
         self._clock = clock
         self.directory = Directory()
         self._position = take_in(self.directory, store.read_topics(TOPICS), 0)
-        """Of the last event that the directory holds."""
         self._doubtful = False
-        """Whether the log may hold more."""
+        """Whether the log may hold more than the directory."""
         full = "too many changes to people and keys wait already"
         self._mailbox = Mailbox[PeopleCommand, PeopleReply](MAILBOX_COMMANDS_MAX, full)
 
     def organization_ids(self) -> set[UUID]:
         """Every organization there is."""
-        return {UUID(each.organization_id) for each in self.directory.organizations()}
+        return {each.id for each in self.directory.all(Organization)}
 
     async def send(self, command: PeopleCommand) -> PeopleReply:
         """Carry a command out; returns once it is on disk. Raises what the journal raises, or `Busy`."""
@@ -74,7 +73,7 @@ class Administration:
 
     async def _carry_out(self, command: PeopleCommand) -> PeopleReply:
         if self._doubtful:
-            await self._look()
+            await self._read_on()
         events, reply = decide_people(command, self.directory, self._clock.now_us())
         if events:
             await self._append(events)
@@ -94,8 +93,8 @@ class Administration:
             self._doubtful = True
             raise
 
-    async def _look(self) -> None:
-        """Take in what was written although it was said that it failed. Raises `StoreUnavailable`."""
+    async def _read_on(self) -> None:
+        """Take in what a failed append may have written. Raises `StoreUnavailable`."""
         people = await trio.to_thread.run_sync(self._store.read_topics, TOPICS)
         self._position = take_in(self.directory, people, self._position)
         self._doubtful = False

@@ -1,4 +1,7 @@
-"""`svc build-views`: a replay in a process of its own; nothing for a person."""
+"""Commands that svc runs as children of itself, and the hook that agents call; nothing for a person to type.
+
+They import no more than they need.
+"""
 
 import sqlite3
 import sys
@@ -18,9 +21,11 @@ from svc.views.replay import BuildStep
 from svc.views.replay import build_views as build
 from svc.views.worker import DAMAGED, NOT_OPENED, work
 
+_folder = click.option("--var", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True)
+
 
 @click.command(hidden=True)
-@click.option("--var", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True)
+@_folder
 @click.option("--build", "path", type=click.Path(path_type=Path), required=True, help="The file to be made.")
 @click.option("--batch-events", type=int, default=REPLAY_EVENTS_MAX)
 @click.option("--up-to", type=int, help="The last event to read. [default: the newest]")
@@ -29,8 +34,7 @@ def build_views(var: Path, path: Path, batch_events: int, up_to: int | None) -> 
 
     Example: svc build-views --var var --build var/views-1-r1-2.db
     """
-    set_up_logs("warning")
-    look_seldom()
+    _begin()
     build(var, path, _tell, batch_events=batch_events, up_to=up_to)
 
 
@@ -39,11 +43,8 @@ def _tell(done: int, of: int) -> None:
     sys.stdout.flush()
 
 
-# `svc project`: what the server runs beside itself; nothing for a person. It imports no more than it needs.
-
-
 @click.command(hidden=True)
-@click.option("--var", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True)
+@_folder
 @click.option("--views", type=click.Path(path_type=Path, exists=True, dir_okay=False), required=True)
 def project(var: Path, views: Path) -> None:
     """Keep a views file up to the log, one step for each line of standard input.
@@ -52,8 +53,7 @@ def project(var: Path, views: Path) -> None:
 
     Example: svc project --var var --views var/views-1-r1-1.db
     """
-    set_up_logs("warning")
-    look_seldom()
+    _begin()
     try:
         work(var, views)
     except StoreUnavailable as error:
@@ -66,13 +66,15 @@ def project(var: Path, views: Path) -> None:
         raise
 
 
+def _begin() -> None:
+    set_up_logs("warning")
+    look_seldom()
+
+
 def _ended(sentence: str, code: int) -> SystemExit:
     """One sentence on standard error, and a code that the server understands."""
     click.echo(f"Error: {sentence}", err=True)
     return SystemExit(code)
-
-
-# `svc hook`, as the help shows it. What an agent calls goes past this: see `svc/__main__.py`.
 
 
 @click.command()
@@ -87,4 +89,5 @@ def hook(agent: str, connection: str | None) -> None:
 
     Example: echo '{"hook_event_name": "SessionStart", "session_id": "s1"}' | svc hook claude-code
     """
+    # Agents go past this: see `svc.__main__`.
     call([agent] if connection is None else [agent, "--connection", connection])

@@ -1,12 +1,13 @@
-"""What several commands share: the option for the folder, and errors as sentences."""
+"""What several commands share: options, reaching the data, errors as sentences, and how results look."""
 
 import contextlib
 import functools
 import re
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, NamedTuple, TypeVar
+from uuid import UUID
 
 import click
 import msgspec
@@ -17,7 +18,7 @@ from rich.markup import escape
 from rich.progress import Progress, ProgressColumn
 from rich.table import Table
 
-from svc.cli.access import NotFound, NotReached
+from svc.cli.access import NotFound, NotReached, reach
 from svc.jobs.sources import CatalogUnusable
 from svc.log.codec import CorruptEvent
 from svc.log.folder import InUse, Unusable
@@ -25,18 +26,13 @@ from svc.log.store import StoreUnavailable
 from svc.observe.logs import set_up_logs
 from svc.process import single
 from svc.settings import Settings, SettingsError, load_settings, unknown_variables
-from svc_http.ports import NotRefreshed, Unavailable, UnknownRules
-
-P = ParamSpec("P")
-
+from svc_http.ports import Unavailable
 
 T = TypeVar("T")
-
 
 EXPECTED = (
     NotReached,
     NotFound,
-    NotRefreshed,
     CatalogUnusable,
     InUse,
     Unusable,
@@ -44,15 +40,11 @@ EXPECTED = (
     CorruptEvent,
     StoreUnavailable,
     Unavailable,
-    UnknownRules,
     OSError,
 )
 """Errors that a person can do something about: shown as one sentence, without a traceback."""
 
-
 var_option = click.option("--var", "var", metavar="DIR", help="The folder that holds the data. [default: var]")
-
-
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 
 
@@ -85,6 +77,53 @@ def run(main: Callable[..., Awaitable[T]], *args: Any) -> T:
         if sentence is None:
             raise
         raise click.ClickException(sentence) from error
+
+
+Names = Mapping[UUID, str]
+Work = Callable[..., Awaitable[Any]]
+
+
+class Columns(NamedTuple):
+    """How records of a kind are shown as a table."""
+
+    head: tuple[str, ...]
+    row: Callable[[Any, Names], tuple[str, ...]]
+    """Of a record and the names of developers by id."""
+    named: bool = False
+    """Whether the names are asked for."""
+
+
+def reaching(show: Columns | Callable[[Any], None] | None = None) -> Callable[[Work], Callable[..., None]]:
+    """Make a command's function of what is done with an `Access`.
+
+    What comes of it is shown as JSON, or in these columns, or by this function. Without either it is a sentence
+    about what was done.
+    """
+
+    def decorate(work: Work) -> Callable[..., None]:
+        @functools.wraps(work)
+        def typed(var: str | None, as_json: bool = False, **arguments: Any) -> None:
+            async def main(settings: Settings) -> tuple[Any, Names]:
+                async with reach(settings) as access:
+                    found = await work(access, **arguments)
+                    named = isinstance(show, Columns) and show.named and not as_json
+                    return found, await access.names() if named else {}
+
+            found, names = run(main, settings_from(var=var))
+            if as_json:
+                print_json(found)
+            elif show is None:
+                click.echo(found, err=True)
+            elif isinstance(show, Columns):
+                show_table(
+                    show.head, (show.row(each, names) for each in (found if isinstance(found, list) else [found]))
+                )
+            else:
+                show(found)
+
+        return var_option(typed if show is None else json_option(typed))
+
+    return decorate
 
 
 @contextlib.contextmanager
@@ -120,15 +159,12 @@ def _sentence(error: BaseException) -> str | None:
     return str(error) if isinstance(error, EXPECTED) else None
 
 
-# How results look: tables whose ids can be copied, and progress where somebody watches.
+# --- how results look -----------------------------------------------------------------------------------------
 
 WIDE_COLUMNS = 10_000
 """As wide as any table wants to be."""
 
-
 MINUTE_CHARACTERS = len("2026-01-05T09:30")
-
-
 _FONTS = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)
 
 

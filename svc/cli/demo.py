@@ -3,7 +3,7 @@
 import tempfile
 from pathlib import Path
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import click
 import httpx
@@ -74,35 +74,24 @@ async def _people(service: RunningService, var: Path) -> list[Person]:
     made = await initialize(service, var, "Demo team", "Ana")
     if made is None:
         raise FileNotFoundError(f"{var} is set up already; the demo needs an empty folder")
-    ana = Person("Ana", Scope(made.organization_id, made.developer_id), made.key)
-    return [ana, await _second(service, made.organization_id)]
-
-
-async def _second(service: RunningService, organization_id: UUID) -> Person:
-    developer_id, key = uuid4(), new_key("svc")
-    commands = (
-        CreateDeveloper(developer_id=developer_id, display_name="Ben"),
-        StartMembership(organization_id=organization_id, developer_id=developer_id, role="member"),
-        issue_key(organization_id, developer_id, key, "demo"),
-    )
-    for command in commands:
+    ben, key = Scope(made.organization_id, uuid4()), new_key("svc")
+    for command in (
+        CreateDeveloper(developer_id=ben.developer_id, display_name="Ben"),
+        StartMembership(organization_id=ben.organization_id, developer_id=ben.developer_id),
+        issue_key(ben.organization_id, ben.developer_id, key, "demo"),
+    ):
         reply = await service.administer(command)
         assert not isinstance(reply, PeopleRefused), reply
-    return Person("Ben", Scope(organization_id, developer_id), key)
+    return [Person("Ana", Scope(made.organization_id, made.developer_id), made.key), Person("Ben", ben, key)]
 
 
 async def _import_all(service: RunningService, people: list[Person], folder: Path, console: Console) -> None:
     now_us = SystemClock().now_us()
     written = write_transcripts(folder, now_us=now_us)
     for person in people:
-        digester = service.vault.digester(person.scope.developer_id)
+        digester, place = service.vault.digester(person.scope.developer_id), written[person.name]
         report: ImportReport = await import_claude_code(
-            written[person.name],
-            service.send,
-            lambda _progress: None,
-            scope=person.scope,
-            digester=digester,
-            now_us=now_us,
+            place, service.send, lambda _: None, scope=person.scope, digester=digester, now_us=now_us
         )
         console.print(
             f"{person.name}: {report.files} transcripts, {report.prompts} prompts, "

@@ -1,7 +1,6 @@
 """`svc import`: read what an agent has already written on this machine."""
 
 from pathlib import Path
-from uuid import UUID
 
 import click
 from rich.console import Console
@@ -9,7 +8,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as Bar
 
 from aggregates.event import Scope
-from svc.cli.access import Access, People, reach
+from svc.cli.access import Access, reach
 from svc.cli.common import interruptible, json_option, print_json, run, settings_from, show_fields, var_option
 from svc.cli.common import progress as progress_bar
 from svc.cli.people import organization_option
@@ -133,8 +132,8 @@ async def _import(settings: Settings, transcripts: Format, path: Path, whose: Wh
 
 async def _scope(access: Access, whose: Whose) -> Scope:
     """That of the member who was named, or of the only one. Raises `NotFound`."""
-    member = await People(access.admin).member(*whose)
-    return Scope(UUID(member.organization_id), UUID(member.developer_id))
+    member = await access.member(*whose)
+    return Scope(member.organization_id, member.developer_id)
 
 
 def show_report(report: ImportReport) -> None:

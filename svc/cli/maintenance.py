@@ -14,6 +14,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from aggregates.decide import ForgetDeveloper
 from aggregates.people.directory import Directory
+from aggregates.people.records import Developer, Membership
 from svc.actors.administration import load_directory
 from svc.app import open_service
 from svc.cli.access import Access, NotReached, chosen, reach
@@ -200,8 +201,8 @@ def carried_out(settings: Settings, store: EventStore, developer_id: UUID) -> No
 
 
 async def _forgotten(settings: Settings, store: EventStore, developer_id: UUID, waiting: "Waiting") -> None:
-    memberships = load_directory(store).memberships()
-    mine = [UUID(each.organization_id) for each in memberships if each.developer_id == str(developer_id)]
+    memberships = load_directory(store).all(Membership)
+    mine = [each.organization_id for each in memberships if each.developer_id == developer_id]
     async with reach(settings) as access:
         organization_id = mine[-1] if mine else UUID(int=0)
         order = ForgetDeveloper(organization_id=organization_id, developer_id=developer_id)
@@ -287,13 +288,13 @@ def _log_of(settings: Settings) -> Path:
 
 def _named(directory: Directory, developer: str) -> UUID:
     """Whose name or id that is. Raises `NotFound`."""
-    developers = directory.developers()
-    return UUID(chosen("developer", developers, [each.display_name for each in developers], developer).id)
+    developers = directory.all(Developer)
+    return chosen("developer", developers, [each.display_name for each in developers], developer).id
 
 
 def _shown_name(directory: Directory, developer_id: UUID) -> str:
     """Name and id: two may have one name, and nobody knows an id by heart."""
-    names = (each.display_name for each in directory.developers() if each.id == str(developer_id))
+    names = (each.display_name for each in directory.all(Developer) if each.id == developer_id)
     return f"{next(names)} ({developer_id})"
 
 

@@ -3,15 +3,13 @@
 from typing import Any
 
 import click
-import msgspec
 import trio
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from aggregates.reports.backfill import BackfillRecord
-from svc.cli.access import People, reach
+from svc.cli.access import reach
 from svc.cli.checking import Checked, TableDigests, check
 from svc.cli.common import interruptible, json_option, print_json, progress, run, settings_from, show_table, var_option
-from svc.cli.people import organizations
 from svc.limits import POLL_SECONDS
 from svc.log.sqlite import EVENTS_FILE, open_log
 from svc.maintenance.keys import ADVICE, lost_keys
@@ -21,7 +19,6 @@ from svc.views.replay import Progress as Report
 
 DIGEST_CHARACTERS = 12
 """As much of a digest as a person compares."""
-
 
 _INTERRUPTED = (
     "the scores are as they were; run it again. Under a running server the build goes on there, and serves when it is "
@@ -154,14 +151,13 @@ async def _backfill(
     settings: Settings, body: dict[str, Any], organization: str | None, developer: str | None
 ) -> list[BackfillRecord]:
     async with reach(settings) as access:
-        wanted = await organizations(access, organization)
+        wanted = await access.organizations(organization)
         if developer is not None:
-            body = body | {"developer_id": (await People(access.admin).developer(developer)).id}
-        answers = [await access.admin("POST", _CONTROL, json=body | {"organization_id": str(each)}) for each in wanted]
-        begun = {msgspec.json.decode(answer.content, type=BackfillRecord).backfill_id for answer in answers}
+            body = body | {"developer_id": str((await access.developer(developer)).id)}
+        bodies = [body | {"organization_id": str(each)} for each in wanted]
+        begun = {(await access.ask(BackfillRecord, "POST", _CONTROL, json=each)).backfill_id for each in bodies}
         while True:
-            listed = await access.admin("GET", _CONTROL, params={"limit": 500})
-            known = msgspec.json.decode(listed.content, type=list[BackfillRecord])
+            known = await access.ask(list[BackfillRecord], "GET", _CONTROL, params={"limit": 500})
             found = [each for each in known if each.backfill_id in begun]
             if all(each.status != "running" for each in found):
                 return found

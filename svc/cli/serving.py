@@ -4,14 +4,23 @@ from datetime import timedelta
 from functools import partial
 
 import click
-import msgspec
 from rich.console import Console
 from rich.markup import escape
 from rich.panel import Panel
 
 from svc.app import open_service
-from svc.cli.access import reach
-from svc.cli.common import counted, json_option, print_json, run, settings_from, show_fields, show_table, var_option
+from svc.cli.access import Access
+from svc.cli.common import (
+    counted,
+    json_option,
+    print_json,
+    reaching,
+    run,
+    settings_from,
+    show_fields,
+    show_table,
+    var_option,
+)
 from svc.log.folder import held
 from svc.observe.logs import set_up_logs
 from svc.process import typed
@@ -92,39 +101,11 @@ def _welcome(settings: Settings, made: Initialized) -> None:
 # `svc status`: a picture of the running server, or of the folder where none runs.
 
 _STATES = {"waiting": "waiting for a set-up", "key_configured": "set up, no prompt yet", "first_prompt": "active"}
-
-
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
-
-
 _UNIT = 1024
-
 
 KEYS_NAMED = 5
 """So many of those whose key is missing stand on one line."""
-
-
-@click.command()
-@var_option
-@json_option
-def status(var: str | None, as_json: bool) -> None:
-    """Show how the server is: log, scores, people, disk.
-
-    Where no server runs, the folder itself is looked at.
-
-    Example: svc status --var var
-    """
-    found = run(_status, settings_from(var=var))
-    if as_json:
-        print_json(found)
-    else:
-        _show(found)
-
-
-async def _status(settings: Settings) -> Status:
-    async with reach(settings) as access:
-        answer = await access.admin("GET", "/v1/admin/control/status")
-        return msgspec.json.decode(answer.content, type=Status)
 
 
 def _show(found: Status) -> None:
@@ -132,6 +113,18 @@ def _show(found: Status) -> None:
     show_table(("developer", "id", "activation", "member"), map(_person, found.developers))
     if found.log.events:
         show_table(("events", "how many"), ((kind, f"{count:,}") for kind, count in found.log.events.items()))
+
+
+@click.command()
+@reaching(_show)
+async def status(access: Access) -> Status:
+    """Show how the server is: log, scores, people, disk.
+
+    Where no server runs, the folder itself is looked at.
+
+    Example: svc status --var var
+    """
+    return await access.ask(Status, "GET", "/v1/admin/control/status")
 
 
 def _lines(found: Status) -> list[tuple[str, str]]:

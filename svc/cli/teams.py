@@ -1,13 +1,15 @@
-"""`svc team`: teams and who is in them; also against a running server."""
+"""`svc team` and `svc key`: teams with who is in them, and keys; also against a running server."""
 
-from typing import Any
+from uuid import UUID
 
 import click
+import msgspec
 
-from aggregates.people.shown import KeyRecord, TeamMembershipRecord, TeamRecord
-from svc.cli.access import Issued, People
-from svc.cli.common import json_option, minute, print_json, var_option
-from svc.cli.people import organization_option, show, with_people
+from aggregates.people.records import Key, Team, TeamMembership
+from svc.cli.access import Access
+from svc.cli.common import Columns, Names, minute, reaching
+from svc.cli.people import organization_option
+from svc_http.routes.people import KeyShown
 
 
 @click.group()
@@ -15,124 +17,102 @@ def team() -> None:
     """Teams: who sees whose sums."""
 
 
+def _team_row(each: Team, _names: Names) -> tuple[str, ...]:
+    state = "active" if each.active else f"ended {minute(each.ended_at)}"
+    return each.name, str(each.id), str(each.organization_id), state
+
+
+def _member_row(each: TeamMembership, names: Names) -> tuple[str, ...]:
+    developer_id = each.developer_id
+    return names.get(developer_id, ""), str(developer_id), minute(each.started_at), minute(each.ended_at)
+
+
+_TEAMS = Columns(("team", "id", "organization id", "state"), _team_row)
+_MEMBERS = Columns(("developer", "developer id", "since", "until"), _member_row, named=True)
+
+
 @team.command("list")
-@var_option
-@json_option
-def list_teams(var: str | None, as_json: bool) -> None:
+@reaching(_TEAMS)
+async def list_teams(access: Access) -> list[Team]:
     """Show every team, inactive ones too.
 
     Example: svc team list
     """
-    _show_teams(with_people(lambda people: people.listed("teams", TeamRecord), var), as_json)
+    return await access.listed(Team)
 
 
-@team.command()
+@team.command("create")
+@reaching(_TEAMS)
 @click.argument("name")
 @organization_option
-@var_option
-@json_option
-def create(name: str, organization: str | None, var: str | None, as_json: bool) -> None:
+async def create_team(access: Access, name: str, organization: str | None) -> Team:
     """Form a team called NAME.
 
     Example: svc team create Core
     """
-
-    async def form(people: People) -> TeamRecord:
-        scope = (await people.organization(organization)).id
-        return await people.create("teams", TeamRecord, organization_id=scope, name=name)
-
-    _show_teams(with_people(form, var), as_json)
+    scope = (await access.organization(organization)).id
+    return await access.create(Team, organization_id=scope, name=name)
 
 
-@team.command()
+@team.command("end")
+@reaching()
 @click.argument("name")
-@var_option
-def end(name: str, var: str | None) -> None:
+async def end_team(access: Access, name: str) -> str:
     """Make the team NAME, given by name or id, inactive.
 
     Example: svc team end Core
     """
-
-    async def over(people: People) -> str:
-        found = await people.team(name)
-        await people.end("teams", found.id)
-        return found.name
-
-    click.echo(f"team {with_people(over, var)} has ended", err=True)
+    found = await access.team(name)
+    await access.end(found)
+    return f"team {found.name} has ended"
 
 
-@team.command()
+@team.command("members")
+@reaching(_MEMBERS)
 @click.argument("name")
-@var_option
-@json_option
-def members(name: str, var: str | None, as_json: bool) -> None:
+async def list_team_members(access: Access, name: str) -> list[TeamMembership]:
     """Show who is in the team NAME, and who was.
 
     Example: svc team members Core
     """
-    names: dict[str, str] = {}
-
-    async def listed(people: People) -> list[TeamMembershipRecord]:
-        wanted = (await people.team(name)).id
-        names.update(await people.names())
-        return await people.listed("team-memberships", TeamMembershipRecord, team_id=wanted)
-
-    _show_stays(with_people(listed, var), names, as_json)
+    return await access.listed(TeamMembership, team_id=(await access.team(name)).id)
 
 
-@team.command()
+@team.command("add")
+@reaching(_MEMBERS)
 @click.argument("name")
 @click.argument("who")
-@var_option
-@json_option
-def add(name: str, who: str, var: str | None, as_json: bool) -> None:
+async def add_team_member(access: Access, name: str, who: str) -> TeamMembership:
     """Put WHO into the team NAME.
 
     Example: svc team add Core Kim
     """
-    names: dict[str, str] = {}
-
-    async def join(people: People) -> TeamMembershipRecord:
-        found, person = await people.team(name), await people.developer(who)
-        names[person.id] = person.display_name
-        return await people.create("team-memberships", TeamMembershipRecord, team_id=found.id, developer_id=person.id)
-
-    _show_stays(with_people(join, var), names, as_json)
+    found, person = await access.team(name), await access.developer(who)
+    return await access.create(TeamMembership, team_id=found.id, developer_id=person.id)
 
 
-@team.command()
+@team.command("remove")
+@reaching()
 @click.argument("name")
 @click.argument("who")
-@var_option
-def remove(name: str, who: str, var: str | None) -> None:
+async def remove_team_member(access: Access, name: str, who: str) -> str:
     """End the stay of WHO in the team NAME.
 
     Example: svc team remove Core Kim
     """
-
-    async def leave(people: People) -> str:
-        stay = await people.stay(await people.team(name), await people.developer(who))
-        await people.end("team-memberships", stay.id)
-        return who
-
-    click.echo(f"{with_people(leave, var)} is no longer in team {name}", err=True)
+    found = await access.team_membership(await access.team(name), await access.developer(who))
+    await access.end(found)
+    return f"{who} is no longer in team {name}"
 
 
-def _show_teams(records: Any, as_json: bool) -> None:
-    def row(each: TeamRecord) -> tuple[str, ...]:
-        return each.name, each.id, each.organization_id, "active" if each.active else f"ended {minute(each.ended_at)}"
-
-    show(records, as_json, ("team", "id", "organization id", "state"), row)
+# --- keys -------------------------------------------------------------------------------------------------
 
 
-def _show_stays(records: Any, names: dict[str, str], as_json: bool) -> None:
-    def row(each: TeamMembershipRecord) -> tuple[str, ...]:
-        return names.get(each.developer_id, ""), each.developer_id, minute(each.started_at), minute(each.ended_at)
+class Issued(msgspec.Struct, frozen=True):
+    """A new key: its text, shown this once, and its record."""
 
-    show(records, as_json, ("developer", "developer id", "since", "until"), row)
-
-
-# `svc key`: issue, revoke and list keys, also against a running server.
+    key: str
+    record: Key
 
 
 @click.group()
@@ -140,96 +120,62 @@ def key() -> None:
     """Keys with which agents and people reach the server."""
 
 
-@key.command()
-@var_option
-@json_option
+def _show_issued(issued: Issued) -> None:
+    click.echo(issued.key)
+    click.echo(f"key {issued.record.key_id} of developer {issued.record.developer_id}", err=True)
+
+
+@key.command("issue")
+@reaching(_show_issued)
 @click.option("--developer", metavar="WHO", help="Whose key, by name or id; may be left out while there is only one.")
 @click.option("--organization", metavar="ORG", help="For which of the developer's organizations, where there are more.")
 @click.option("--prefix", type=click.Choice(["svc", "gck"]), default="svc", show_default=True)
 @click.option("--name", help="What the key is for.")
-@click.option("--expires", metavar="TIME", help="When it ends, ISO 8601. [default: when it is revoked]")
-def issue(
-    var: str | None,
-    as_json: bool,
-    developer: str | None,
-    organization: str | None,
-    prefix: str,
-    name: str | None,
-    expires: str | None,
-) -> None:
+@click.option("--expires", "expires_at", metavar="TIME", help="When it ends, ISO 8601. [default: when it is revoked]")
+async def issue_key(access: Access, developer: str | None, organization: str | None, **wanted: str | None) -> Issued:
     """Make a key. It is shown this once.
 
     Example: svc key issue --developer Kim --name laptop
     """
-
-    async def make(people: People) -> Issued:
-        scope = None if organization is None else (await people.organization(organization)).id
-        return await people.issue(
-            developer_id=(await people.developer(developer)).id,
-            organization_id=scope,
-            prefix=prefix,
-            name=name,
-            expires_at=expires,
-        )
-
-    issued = with_people(make, var)
-    if as_json:
-        print_json(issued)
-    else:
-        click.echo(issued.key)
-        click.echo(f"key {issued.record.key_id} of developer {issued.record.developer_id}", err=True)
+    scope = None if organization is None else (await access.organization(organization)).id
+    whose = (await access.developer(developer)).id
+    shown = await access.create(KeyShown, organization_id=scope, developer_id=whose, **wanted)
+    return Issued(shown.key, msgspec.convert(msgspec.structs.asdict(shown), Key))
 
 
-@key.command()
-@var_option
+@key.command("revoke")
+@reaching()
 @click.argument("key")
-def revoke(var: str | None, key: str) -> None:
+async def revoke_key(access: Access, key: str) -> str:
     """Make KEY void, from the very next request on.
 
     KEY is its id, or the twelve characters that it begins with.
 
     Example: svc key revoke svc_Jx3kQ9aP
     """
+    found = await access.key(key)
+    await access.end(found)
+    return f"key {found.id} is revoked"
 
-    async def end(people: People) -> str:
-        found = (await people.key(key)).key_id
-        await people.end("keys", found)
-        return found
 
-    click.echo(f"key {with_people(end, var)} is revoked", err=True)
+def _key_row(each: Key, names: Names) -> tuple[str, ...]:
+    state = "revoked" if each.revoked else "active"
+    whose = names.get(each.developer_id, ""), str(each.developer_id)
+    return str(each.id), each.key_start, each.name or "", *whose, minute(each.issued_at), minute(each.expires_at), state
+
+
+_KEYS = Columns(
+    ("key id", "begins with", "name", "developer", "developer id", "issued", "expires", "state"), _key_row, named=True
+)
 
 
 @key.command("list")
-@var_option
-@json_option
+@reaching(_KEYS)
 @click.option("--developer", metavar="WHO", help="Those of one developer only.")
-def list_keys(var: str | None, as_json: bool, developer: str | None) -> None:
+async def list_keys(access: Access, developer: str | None) -> list[Key]:
     """Show every key by its first characters.
 
     Example: svc key list --json
     """
-
-    names: dict[str, str] = {}
-
-    async def listed(people: People) -> list[KeyRecord]:
-        names.update(await people.names())
-        narrowed = {} if developer is None else {"developer_id": (await people.developer(developer)).id}
-        return await people.listed("keys", KeyRecord, **narrowed)
-
-    keys = with_people(listed, var)
-    head = ("key id", "begins with", "name", "developer", "developer id", "issued", "expires", "state")
-    show(keys, as_json, head, lambda each: _row(each, names.get(each.developer_id, "")))
-
-
-def _row(each: KeyRecord, developer: str) -> tuple[str, ...]:
-    state = "revoked" if each.revoked else "active"
-    return (
-        each.key_id,
-        each.key_start,
-        each.name or "",
-        developer,
-        each.developer_id,
-        minute(each.issued_at),
-        minute(each.expires_at),
-        state,
-    )
+    narrowed: dict[str, UUID] = {} if developer is None else {"developer_id": (await access.developer(developer)).id}
+    return await access.listed(Key, **narrowed)

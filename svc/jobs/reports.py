@@ -20,7 +20,8 @@ from aggregates.decide import AnyCommand
 from aggregates.event import Scope
 from aggregates.judging.evidence import language_of
 from aggregates.people.directory import Directory, Stay
-from aggregates.people.records import Developer, Membership, Schedule
+from aggregates.people.events import Schedule
+from aggregates.people.records import Developer, Membership
 from aggregates.reports.commands import (
     AnyReportCommand,
     CancelReport,
@@ -32,7 +33,7 @@ from aggregates.reports.commands import (
 from aggregates.reports.decide import SOURCE_UNAVAILABLE
 from aggregates.reports.period import ReportPeriod, last_whole_period
 from aggregates.reports.prose import Prose, believed_prose, told_of
-from aggregates.times import zone_named
+from aggregates.times import parse_instant, zone_named
 from projections.facts.reports import OpenReport, open_reports
 from projections.prices.spending import Asked, Reading
 from projections.reader import Reader
@@ -289,21 +290,21 @@ class ReportSchedules:
 
     async def _ask(self, scope: Scope, name: Schedule, developer: Developer) -> None:
         period = self._due(name, developer)
-        if self._asked.get((scope, name)) != period.start_us and period.end_us > developer.created_at_us:
+        if self._asked.get((scope, name)) != period.start_us and period.end_us > parse_instant(developer.created_at):
             await self._send(self._request(scope, period, developer))
             self._asked[scope, name] = period.start_us
 
     def _schedules(self) -> Iterator[tuple[Scope, Schedule, Developer]]:
         for membership in self._directory.all(Membership):
             developer = self._directory.get(Developer, membership.developer_id)
-            if membership.ended_at_us is None and developer is not None:
+            if membership.active and developer is not None:
                 scope = Scope(membership.organization_id, membership.developer_id)
                 yield from ((scope, name, developer) for name in developer.report_schedules)
 
     def _due(self, name: Schedule, developer: Developer) -> ReportPeriod:
         """The last period that is over for so long that what was begun in it has settled, as a rule."""
         settled_us = self._clock.now_us() - int(SCHEDULE_DELAY_SECONDS * _US_PER_SECOND)
-        return last_whole_period(name, zone_named(developer.timezone or "UTC"), settled_us)
+        return last_whole_period(name, zone_named(developer.timezone), settled_us)
 
     def _request(self, scope: Scope, period: ReportPeriod, developer: Developer) -> RequestReport:
         return RequestReport(

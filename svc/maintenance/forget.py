@@ -14,6 +14,7 @@ import structlog
 from aggregates.event import DeveloperEvent
 from aggregates.ids import forget_stream
 from aggregates.people.commands import ChangeDeveloper, EndMembership, PeopleCommand, RevokeKey
+from aggregates.people.records import Key, Membership
 from aggregates.retained import DeveloperForgotten, ForgetOrdered, StandingSealed
 from svc.actors.administration import Administration
 from svc.log.codec import NewEvent, Recorded
@@ -65,13 +66,12 @@ class Forgetting:
     def _shutting_out(self, developer_id: UUID) -> Iterable[PeopleCommand]:
         """So that nothing more of this person is taken, and their name is shown no more."""
         directory = self._administration.directory
-        mine = str(developer_id)
-        for key in directory.keys():  # noqa: SIM118 - no mapping
-            if key.developer_id == mine and not key.revoked:
-                yield RevokeKey(credential_id=UUID(key.key_id))
-        for membership in directory.memberships():
-            if membership.developer_id == mine and membership.active:
-                yield EndMembership(membership_id=UUID(membership.membership_id))
+        for key in directory.all(Key):
+            if key.developer_id == developer_id and not key.revoked:
+                yield RevokeKey(credential_id=key.id)
+        for membership in directory.all(Membership):
+            if membership.developer_id == developer_id and membership.active:
+                yield EndMembership(membership_id=membership.id)
         yield ChangeDeveloper(developer_id=developer_id, display_name=FORGOTTEN_NAME, report_schedules=())
 
     async def _destroy(self, developer_id: UUID) -> int:

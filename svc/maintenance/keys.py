@@ -13,6 +13,7 @@ import structlog
 
 from aggregates.capture.events import SessionClaimed
 from aggregates.event import DeveloperEvent, Event
+from aggregates.people.records import Developer
 from aggregates.retained import DeveloperForgotten, ForgetOrdered
 from svc.actors.administration import load_directory
 from svc.limits import KEEP_EVENTS, LOST_KEYS_NAMED_MAX
@@ -87,7 +88,7 @@ def forgotten(store: EventStore) -> frozenset[UUID]:
 def names_of(store: EventStore) -> dict[UUID, str]:
     """How developers are shown; nobody where that is damaged in the log, which others say."""
     try:
-        return {UUID(each.developer_id): each.display_name for each in load_directory(store).developers()}
+        return {each.id: each.display_name for each in load_directory(store).all(Developer)}
     except CorruptEvent:
         return {}
 

@@ -14,6 +14,7 @@ import structlog
 from aggregates.event import DeveloperEvent
 from aggregates.ids import retention_stream
 from aggregates.people.directory import Directory
+from aggregates.people.records import Organization
 from aggregates.retained import StandingSealed, WordsExpired
 from svc.limits import RETENTION_MARK_EVENTS
 from svc.log.codec import NewEvent, Recorded
@@ -37,8 +38,8 @@ class Term(NamedTuple):
 
 def terms(directory: Directory) -> Iterator[Term]:
     """Every retention that is set."""
-    for organization in directory.organizations():
-        organization_id = UUID(organization.organization_id)
+    for organization in directory.all(Organization):
+        organization_id = organization.id
         if organization.retention_days_telemetry:
             yield Term(organization_id, "telemetry", organization.retention_days_telemetry)
         if organization.retention_days_text:

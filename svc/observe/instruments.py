@@ -13,6 +13,7 @@ import trio
 from prometheus_client.core import Metric
 
 from aggregates.people.directory import Directory
+from aggregates.people.records import Developer, Membership
 from aggregates.times import iso
 from projections.facts.prompts import Activation
 from svc import __version__
@@ -140,15 +141,15 @@ class Instruments:
 
 
 def _developers(directory: Directory, activation: Mapping[UUID, Activation]) -> list[DeveloperStatus]:
-    members = {each.developer_id for each in directory.memberships() if each.active}
+    members = {each.developer_id for each in directory.all(Membership) if each.active}
     return [
         DeveloperStatus(
-            developer_id=each.developer_id,
+            developer_id=str(each.developer_id),
             display_name=each.display_name,
-            activation=activation.get(UUID(each.developer_id), "waiting"),
+            activation=activation.get(each.developer_id, "waiting"),
             active=each.developer_id in members,
         )
-        for each in directory.developers()
+        for each in directory.all(Developer)
     ]
 
 

@@ -11,6 +11,7 @@ from aggregates.command import Done
 from aggregates.event import Scope
 from aggregates.people.commands import CreateDeveloper, StartMembership
 from aggregates.people.decide import PeopleRefused
+from aggregates.people.records import Membership
 from aggregates.records.record import Record, WordTable
 from aggregates.sub_sessions.commands import EditTitle
 from svc.app import open_service
@@ -169,7 +170,7 @@ async def household(var: Path, *, demo: bool = False) -> AsyncIterator[Household
 
 
 async def _members(service: RunningService) -> tuple[Scope, Scope]:
-    known = [Scope(UUID(each.organization_id), UUID(each.developer_id)) for each in service.directory.memberships()]
+    known = [Scope(each.organization_id, each.developer_id) for each in service.directory.all(Membership)]
     if len(known) == 1:
         second = Scope(known[0].organization_id, uuid4())
         for command in (

@@ -18,6 +18,7 @@ from aggregates.event import Digester, Event, Scope
 from aggregates.ids import operation_stream
 from aggregates.people.commands import PeopleCommand
 from aggregates.people.decide import PeopleReply
+from aggregates.people.records import Organization
 from aggregates.prices.catalog import RevisionRecord, Served
 from aggregates.prices.decide import CatalogCommand, CatalogReply, CatalogState, Published, decide_catalog
 from aggregates.prices.events import CatalogPublished
@@ -226,7 +227,7 @@ class House:
         newest = None if self.prices is None else self.prices.snapshot
         revision = 0 if newest is None else newest.catalog_revision
         state = CatalogState(last_revision=revision, newest_valid=newest)
-        organizations = {UUID(each.organization_id) for each in self.directory.organizations()}
+        organizations = {each.id for each in self.directory.all(Organization)}
         facts, reply = decide_catalog(command, state, organizations, self.clock_us)
         for _, _, event in facts:
             self.events.append(event)

@@ -1,7 +1,7 @@
 """A company with everything a developer can own, those who are after it, and a legal request for every route."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import msgspec
 
@@ -16,6 +16,7 @@ from aggregates.people.commands import (
     StartMembership,
 )
 from aggregates.people.decide import PeopleRefused
+from aggregates.people.records import Record
 from aggregates.prices.catalog import Served
 from aggregates.prices.decide import PublishCatalog
 from svc_http.app import build_api, build_intake
@@ -167,10 +168,7 @@ class World:
 
     def state(self) -> tuple[object, ...]:
         """The place in the log, who is who, and what else a request may begin."""
-        directory = self.house.directory
-        lists = (directory.organizations, directory.developers, directory.memberships, directory.teams)
-        more = (directory.team_memberships, directory.keys)
-        people = msgspec.json.encode([each() for each in (*lists, *more)])
+        people = msgspec.json.encode([self.house.directory.all(kind) for kind in get_args(Record)])
         return len(self.house.events), people, self.house.replay, len(self.house.filling)
 
     def markers(self) -> set[str]:

@@ -14,6 +14,7 @@ from structlog.testing import capture_logs
 from werkzeug.datastructures import Headers
 
 from aggregates.people.directory import Directory
+from aggregates.people.records import Key
 from svc_http.app import build_api, build_intake
 from tests.support.described import described
 from tests.support.log import named
@@ -255,7 +256,7 @@ async def test_a_key_is_looked_up_by_its_digest_alone(house: House, monkeypatch:
         await Caller(build_intake(house), bearer(key)).post("/v1/prompts", prompt())
     assert looked == [sha256(key.encode()).hexdigest() for key in keys for _ in range(2)]
     assert queries
-    told = f"{queries} {house.events} {house.directory.keys()} {house.observed}"
+    told = f"{queries} {house.events} {house.directory.all(Key)} {house.observed}"
     assert [key for key in keys if key in told] == []
 
 

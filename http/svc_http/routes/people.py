@@ -2,56 +2,53 @@
 
 import secrets
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 from uuid import UUID
 
 import msgspec
 from quart import Request
 from quart_trio.wrappers import TrioResponse
 
-from aggregates.people.commands import (
-    KEPT_FOR_GOOD,
-    RETENTION_DAYS_MAX,
-    AddTeamMember,
-    ChangeDeveloper,
-    ChangeMembership,
-    ChangeOrganization,
-    CreateDeveloper,
-    CreateOrganization,
-    CreateTeam,
-    EndMembership,
-    EndTeam,
-    IssueKey,
-    PeopleCommand,
-    RemoveTeamMember,
-    RevokeKey,
-    StartMembership,
-)
-from aggregates.people.decide import PeopleRefused
-from aggregates.people.directory import Directory
-from aggregates.people.records import Developer
-from aggregates.people.shown import DeveloperRecord, KeyRecord, Record
+from aggregates.people import commands
+from aggregates.people.commands import KEPT_FOR_GOOD, RETENTION_DAYS_MAX, PeopleCommand
+from aggregates.people.decide import RULES, PeopleRefused
+from aggregates.people.records import Developer, Key, Membership, Organization, Record, Team, TeamMembership
 from aggregates.times import parse_instant
 from projections.facts.prompts import Activation
 from svc_http.bodies import read_json
 from svc_http.errors import HttpError, bad_request, json_reply, no_content, not_found, refusal
-from svc_http.listener import Open
+from svc_http.listener import BySecret, Open
 from svc_http.params import limit, offset, path_id
 from svc_http.ports import Service
 
-_R = TypeVar("_R", bound=msgspec.Struct)
+_R = TypeVar("_R", bound=Record)
 
 KEY_BYTES = 32
 KEY_START_CHARACTERS = 12
 
-_Role = Literal["owner", "member"]
-_Schedules = tuple[Literal["daily", "weekly", "monthly"], ...]
+_FILTERS = ("organization_id", "developer_id", "team_id")
 
 
-class OrganizationBody(msgspec.Struct):
-    name: str
+class DeveloperShown(Developer, frozen=True, kw_only=True):
+    """A developer, and how far they have come."""
+
+    activation: Activation
+
+
+class KeyShown(Key, frozen=True, kw_only=True):
+    """A new key, with its text, this once."""
+
+    key: str
+
+
+class KeyBody(msgspec.Struct):
+    developer_id: UUID
+    organization_id: UUID | None = None
+    name: str | None = None
+    prefix: Literal["svc", "gck", "svc_", "gck_"] = "svc"
+    expires_at: str | None = None
 
 
 _Days = Annotated[int, msgspec.Meta(ge=1, le=RETENTION_DAYS_MAX)]
@@ -67,199 +64,140 @@ class OrganizationChange(msgspec.Struct):
     retention_days_text: _Days | msgspec.UnsetType | None = msgspec.UNSET
 
 
-class DeveloperBody(msgspec.Struct):
-    display_name: str
-    timezone: str | None = None
-    language: str | None = None
-    report_schedules: _Schedules | None = None
+class AdminRoute(msgspec.Struct, frozen=True):
+    """A route under /v1/admin, and what the description says of it."""
+
+    method: Literal["GET", "POST", "PATCH", "DELETE"]
+    path: str
+    about: str
+    handler: Open
+    answer: Any = None
+    body: Any = None
+    refuses: Mapping[int, str] = {}
 
 
-class DeveloperChange(msgspec.Struct):
-    """What is absent or null stays as it was."""
-
-    display_name: str | None = None
-    timezone: str | None = None
-    language: str | None = None
-    report_schedules: _Schedules | None = None
-
-
-class MembershipBody(msgspec.Struct):
-    organization_id: UUID
-    developer_id: UUID
-    role: _Role = "member"
-
-
-class MembershipChange(msgspec.Struct):
-    role: _Role
-
-
-class TeamBody(msgspec.Struct):
-    organization_id: UUID
-    name: str
-
-
-class TeamMembershipBody(msgspec.Struct):
-    team_id: UUID
-    developer_id: UUID
-
-
-class KeyBody(msgspec.Struct):
-    developer_id: UUID
-    organization_id: UUID | None = None
-    name: str | None = None
-    prefix: Literal["svc", "gck", "svc_", "gck_"] = "svc"
-    expires_at: str | None = None
-
-
-class DeveloperShown(DeveloperRecord, frozen=True, kw_only=True):
-    """A developer, and how far they have come."""
-
-    activation: Activation
-
-
-class KeyShown(KeyRecord, frozen=True, kw_only=True):
-    """A new key, with its text, this once."""
-
-    key: str
-
-
-_ORGANIZATION = msgspec.json.Decoder(OrganizationBody)
-_ORGANIZATION_CHANGE = msgspec.json.Decoder(OrganizationChange)
-_DEVELOPER = msgspec.json.Decoder(DeveloperBody)
-_DEVELOPER_CHANGE = msgspec.json.Decoder(DeveloperChange)
-_MEMBERSHIP = msgspec.json.Decoder(MembershipBody)
-_MEMBERSHIP_CHANGE = msgspec.json.Decoder(MembershipChange)
-_TEAM = msgspec.json.Decoder(TeamBody)
-_TEAM_MEMBERSHIP = msgspec.json.Decoder(TeamMembershipBody)
-_KEY = msgspec.json.Decoder(KeyBody)
-
-# --- lists ------------------------------------------------------------------------------------------------
-
-
-_FILTERS = ("organization_id", "developer_id", "team_id")
-
-
-def _listing(records: Callable[[Directory], Sequence[msgspec.Struct]]) -> Open:
-    """The route of a list, in the order of creation, with filters on the ids that its records carry."""
-
-    async def handler(service: Service, request: Request) -> TrioResponse:
-        return json_reply(_page(request, records(service.directory)))
-
-    return handler
-
-
-def _page(request: Request, records: Sequence[_R]) -> list[_R]:
+def _page(request: Request, records: Iterable[_R]) -> list[_R]:
+    """In the order of creation, with filters on the ids that records carry."""
     query = request.args
     wanted = [(name, query[name]) for name in _FILTERS if name in query]
-    kept = [each for each in records if all(getattr(each, name, None) == value for name, value in wanted)]
+    kept = [each for each in records if all(_carries(each, name, value) for name, value in wanted)]
     first = offset(query)
     return kept[first : first + limit(query)]
 
 
-list_organizations = _listing(Directory.organizations)
-list_memberships = _listing(Directory.memberships)
-list_teams = _listing(Directory.teams)
-list_team_memberships = _listing(Directory.team_memberships)
-list_keys = _listing(Directory.keys)
+def _carries(record: Record, name: str, value: str) -> bool:
+    return hasattr(record, name) and str(getattr(record, name)) == value
 
 
-async def list_developers(service: Service, request: Request) -> TrioResponse:
-    """Every developer, with how far they have come: waiting, key_configured or first_prompt."""
+def _list(path: str, about: str, record: type[_R]) -> AdminRoute:
+    async def handler(service: Service, request: Request) -> TrioResponse:
+        return json_reply(_page(request, service.directory.all(record)))
+
+    return AdminRoute("GET", path, about, handler, list[record])  # type: ignore[valid-type]
+
+
+async def _list_developers(service: Service, request: Request) -> TrioResponse:
     states = await service.activation()
     shown = [
-        DeveloperShown(**msgspec.structs.asdict(each), activation=states.get(UUID(each.developer_id), "waiting"))
-        for each in _page(request, service.directory.developers())
+        DeveloperShown(**msgspec.structs.asdict(each), activation=states.get(each.id, "waiting"))
+        for each in _page(request, service.directory.all(Developer))
     ]
     return json_reply(shown)
 
 
-# --- creating ---------------------------------------------------------------------------------------------
-
-
-async def _carried_out(service: Service, command: PeopleCommand) -> Record:
-    reply = await service.administer(command)
+async def _carried_out(service: Service, kind: type[PeopleCommand], values: Mapping[str, Any]) -> Record:
+    reply = await service.administer(msgspec.convert(values, kind))
     if isinstance(reply, PeopleRefused):
         raise refusal(reply.reason, reply.message)
     return reply
 
 
-async def create_organization(service: Service, request: Request) -> TrioResponse:
-    """201 with the record."""
-    body = await read_json(request, _ORGANIZATION)
-    command = CreateOrganization(organization_id=uuid.uuid4(), name=body.name)
-    return json_reply(await _carried_out(service, command), 201)
+def _create(
+    path: str, about: str, command: type[PeopleCommand], refuses: Mapping[int, str] | None = None
+) -> AdminRoute:
+    """201 with the record; an id that the body does not give is new."""
+    _, record, _ = RULES[command]
+    body = _body(command, f"{record.__name__}Body")
+    decoder = msgspec.json.Decoder(body)
+    new_ids = set(command.__struct_fields__) - set(body.__struct_fields__)
+
+    async def handler(service: Service, request: Request) -> TrioResponse:
+        values = _values(await read_json(request, decoder)) | {name: uuid.uuid4() for name in new_ids}
+        return json_reply(await _carried_out(service, command, values), 201)
+
+    return AdminRoute("POST", path, about, handler, record, body, refuses or {})
 
 
-async def create_developer(service: Service, request: Request) -> TrioResponse:
-    """201 with the record; display_name is needed, the rest of the profile may come along."""
-    body = await read_json(request, _DEVELOPER)
-    command = CreateDeveloper(
-        developer_id=uuid.uuid4(),
-        display_name=body.display_name,
-        timezone=body.timezone,
-        language=body.language,
-        report_schedules=body.report_schedules,
-    )
-    return json_reply(await _carried_out(service, command), 201)
+def _change(
+    path: str, about: str, command: type[PeopleCommand], refuses: Mapping[int, str] | None = None
+) -> AdminRoute:
+    """200 with the record; what is absent stays as it was."""
+    _, record, _ = RULES[command]
+    body = OrganizationChange if record is Organization else _body(command, f"{record.__name__}Change")
+    decoder = msgspec.json.Decoder(body)
+
+    async def handler(service: Service, request: Request, **ids: str) -> TrioResponse:
+        own_id = _own_id(command, ids)
+        values = _values(await read_json(request, decoder))
+        return json_reply(await _carried_out(service, command, values | own_id))
+
+    return AdminRoute("PATCH", path, about, handler, record, body, refuses or {})
 
 
-async def create_membership(service: Service, request: Request) -> TrioResponse:
-    """201 with the record; a former member is taken in again under the same id."""
-    body = await read_json(request, _MEMBERSHIP)
-    command = StartMembership(organization_id=body.organization_id, developer_id=body.developer_id, role=body.role)
-    return json_reply(await _carried_out(service, command), 201)
+def _body(command: type[PeopleCommand], name: str) -> type[msgspec.Struct]:
+    """A command as it is sent: without the record's id, which is new or stands in the path."""
+    _, record, _ = RULES[command]
+    fields = [
+        (field.name, field.type) if field.required else (field.name, field.type, field.default)
+        for field in msgspec.structs.fields(command)
+        if field.name != record.__struct_fields__[1]
+    ]
+    return msgspec.defstruct(name, fields, kw_only=True)
 
 
-async def create_team(service: Service, request: Request) -> TrioResponse:
-    """201 with the record."""
-    body = await read_json(request, _TEAM)
-    command = CreateTeam(team_id=uuid.uuid4(), organization_id=body.organization_id, name=body.name)
-    return json_reply(await _carried_out(service, command), 201)
+def _end(path: str, about: str, command: type[PeopleCommand]) -> AdminRoute:
+    async def handler(service: Service, request: Request, **ids: str) -> TrioResponse:
+        await _carried_out(service, command, _own_id(command, ids))
+        return no_content()
+
+    return AdminRoute("DELETE", path, about, handler)
 
 
-async def create_team_membership(service: Service, request: Request) -> TrioResponse:
-    """201 with the record of the stay."""
-    body = await read_json(request, _TEAM_MEMBERSHIP)
-    _check_developer(service, body.developer_id)
-    command = AddTeamMember(team_membership_id=uuid.uuid4(), team_id=body.team_id, developer_id=body.developer_id)
-    return json_reply(await _carried_out(service, command), 201)
+def _own_id(command: type[PeopleCommand], ids: Mapping[str, str]) -> dict[str, UUID]:
+    """The one id of the path, as the command's first field."""
+    ((name, text),) = ids.items()
+    return {command.__struct_fields__[0]: path_id(text, name.removesuffix("_id").replace("_", " "))}
 
 
-async def create_key(service: Service, request: Request) -> TrioResponse:
+async def _create_key(service: Service, request: Request) -> TrioResponse:
     """201 with the record and, this once, the key itself."""
     body = await read_json(request, _KEY)
-    _check_developer(service, body.developer_id)
-    organization_id = body.organization_id or _only_organization(service, body.developer_id)
+    if service.directory.get(Developer, body.developer_id) is None:
+        raise not_found(f"no developer {body.developer_id}")
     key = f"{body.prefix.rstrip('_')}_{secrets.token_urlsafe(KEY_BYTES)}"
-    command = IssueKey(
-        credential_id=uuid.uuid4(),
-        organization_id=organization_id,
-        developer_id=body.developer_id,
-        key_digest=sha256(key.encode()).hexdigest(),
-        key_start=key[:KEY_START_CHARACTERS],
-        name=body.name,
-        expires_at_us=_expiry(body.expires_at),
-    )
-    record = await _carried_out(service, command)
+    values = {
+        "credential_id": uuid.uuid4(),
+        "organization_id": body.organization_id or _only_organization(service, body.developer_id),
+        "developer_id": body.developer_id,
+        "key_digest": sha256(key.encode()).hexdigest(),
+        "key_start": key[:KEY_START_CHARACTERS],
+        "name": body.name,
+        "expires_at_us": _expiry(body.expires_at),
+    }
+    record = await _carried_out(service, commands.IssueKey, values)
     return json_reply(KeyShown(**msgspec.structs.asdict(record), key=key), 201)
 
 
-def _check_developer(service: Service, developer_id: UUID) -> None:
-    if service.directory.get(Developer, developer_id) is None:
-        raise not_found(f"no developer {developer_id}")
+_KEY = msgspec.json.Decoder(KeyBody)
 
 
 def _only_organization(service: Service, developer_id: UUID) -> UUID:
-    current = [
-        each.organization_id
-        for each in service.directory.memberships()
-        if each.active and each.developer_id == str(developer_id)
-    ]
+    memberships = service.directory.all(Membership)
+    current = [each.organization_id for each in memberships if each.active and each.developer_id == developer_id]
     if len(current) != 1:
-        raise HttpError(
-            409, f"developer {developer_id} belongs to {len(current)} organizations; say which by organization_id"
-        )
-    return UUID(current[0])
+        message = f"developer {developer_id} belongs to {len(current)} organizations; say which by organization_id"
+        raise HttpError(409, message)
+    return current[0]
 
 
 def _expiry(text: str | None) -> int | None:
@@ -271,74 +209,59 @@ def _expiry(text: str | None) -> int | None:
         ) from error
 
 
-# --- changing ---------------------------------------------------------------------------------------------
+def _values(body: msgspec.Struct) -> dict[str, Any]:
+    """As the command has them, for which None is what stays as it was."""
+    return {
+        name: KEPT_FOR_GOOD if value is None and isinstance(body, OrganizationChange) and "days" in name else value
+        for name, value in msgspec.structs.asdict(body).items()
+        if value is not msgspec.UNSET
+    }
 
 
-async def change_organization(service: Service, request: Request, organization_id: str) -> TrioResponse:
-    """200 with the record; what is absent stays as it was."""
-    wanted = path_id(organization_id, "organization")
-    body = await read_json(request, _ORGANIZATION_CHANGE)
-    command = ChangeOrganization(
-        organization_id=wanted,
-        name=body.name,
-        text_leaves=body.text_leaves,
-        redaction=body.redaction,
-        retention_days_telemetry=_days(body.retention_days_telemetry),
-        retention_days_text=_days(body.retention_days_text),
-    )
-    return json_reply(await _carried_out(service, command))
+_NO_MEMBER_YET = "The developer is no member of the organization: start a membership first."
 
+PEOPLE = (
+    _list("organizations", "Every organization.", Organization),
+    _create("organizations", "Found an organization.", commands.CreateOrganization),
+    _change("organizations/<organization_id>", "Change settings: what is absent stays.", commands.ChangeOrganization),
+    AdminRoute(
+        "GET", "developers", "Every developer, with how far they have come.", _list_developers, list[DeveloperShown]
+    ),
+    _create("developers", "Enter a developer.", commands.CreateDeveloper),
+    _change("developers/<developer_id>", "Change a profile: what is absent or null stays.", commands.ChangeDeveloper),
+    _list("memberships", "Every membership, ended ones too.", Membership),
+    _create(
+        "memberships",
+        "Take a developer into an organization.",
+        commands.StartMembership,
+        {404: "There is no such organization or developer.", 409: "The developer is a member already."},
+    ),
+    _change(
+        "memberships/<membership_id>", "Change a role.", commands.ChangeMembership, {409: "The membership has ended."}
+    ),
+    _end("memberships/<membership_id>", "End a membership; its keys open nothing any more.", commands.EndMembership),
+    _list("teams", "Every team, inactive ones too.", Team),
+    _create("teams", "Form a team.", commands.CreateTeam, {404: "There is no such organization."}),
+    _end("teams/<team_id>", "Make a team inactive.", commands.EndTeam),
+    _list("team-memberships", "Every stay in a team, ended ones too.", TeamMembership),
+    _create(
+        "team-memberships",
+        "Put a developer into a team.",
+        commands.AddTeamMember,
+        {404: "There is no such active team.", 409: f"The developer is in the team already. {_NO_MEMBER_YET}"},
+    ),
+    _end("team-memberships/<team_membership_id>", "End a stay in a team.", commands.RemoveTeamMember),
+    _list("keys", "Every key by its first characters.", Key),
+    AdminRoute(
+        "POST",
+        "keys",
+        "Make a key; it is shown this once.",
+        _create_key,
+        KeyShown,
+        KeyBody,
+        {404: "There is no such developer.", 409: _NO_MEMBER_YET},
+    ),
+    _end("keys/<key_id>", "Revoke a key, from the very next request on.", commands.RevokeKey),
+)
 
-def _days(sent: int | msgspec.UnsetType | None) -> int | None:
-    """As the command has it, for which None is what stays as it was."""
-    match sent:
-        case msgspec.UNSET:
-            return None
-        case None:
-            return KEPT_FOR_GOOD
-        case _:
-            return sent
-
-
-async def change_developer(service: Service, request: Request, developer_id: str) -> TrioResponse:
-    """200 with the record; what is absent or null stays as it was."""
-    wanted = path_id(developer_id, "developer")
-    body = await read_json(request, _DEVELOPER_CHANGE)
-    command = ChangeDeveloper(developer_id=wanted, **msgspec.structs.asdict(body))
-    return json_reply(await _carried_out(service, command))
-
-
-async def change_membership(service: Service, request: Request, membership_id: str) -> TrioResponse:
-    """200 with the record."""
-    wanted = path_id(membership_id, "membership")
-    body = await read_json(request, _MEMBERSHIP_CHANGE)
-    command = ChangeMembership(membership_id=wanted, role=body.role)
-    return json_reply(await _carried_out(service, command))
-
-
-# --- ending -----------------------------------------------------------------------------------------------
-
-
-async def end_membership(service: Service, request: Request, membership_id: str) -> TrioResponse:
-    """204; the member's keys for the organization open nothing from now on."""
-    await _carried_out(service, EndMembership(membership_id=path_id(membership_id, "membership")))
-    return no_content()
-
-
-async def end_team(service: Service, request: Request, team_id: str) -> TrioResponse:
-    """204; the team is inactive."""
-    await _carried_out(service, EndTeam(team_id=path_id(team_id, "team")))
-    return no_content()
-
-
-async def end_team_membership(service: Service, request: Request, team_membership_id: str) -> TrioResponse:
-    """204; the stay has ended."""
-    wanted = path_id(team_membership_id, "team membership")
-    await _carried_out(service, RemoveTeamMember(team_membership_id=wanted))
-    return no_content()
-
-
-async def revoke_key(service: Service, request: Request, key_id: str) -> TrioResponse:
-    """204; the key fails on the very next request."""
-    await _carried_out(service, RevokeKey(credential_id=path_id(key_id, "key")))
-    return no_content()
+ROUTES = tuple(BySecret(each.method, f"/v1/admin/{each.path}", each.handler) for each in PEOPLE)

@@ -26,13 +26,7 @@ from aggregates.people.commands import (
 )
 from aggregates.people.decide import PeopleRefused, decide_people
 from aggregates.people.directory import Directory, KeyRefusal, Principal, authenticate, principal
-from aggregates.people.shown import (
-    DeveloperRecord,
-    KeyRecord,
-    MembershipRecord,
-    OrganizationRecord,
-    TeamMembershipRecord,
-)
+from aggregates.people.records import Developer, Key, Membership, Organization, Team, TeamMembership
 from tests.support.log import named
 from tests.support.people import (
     ACME,
@@ -88,7 +82,7 @@ def test_a_revoked_key_is_void_at_once_and_stays_so() -> None:
     assert _opens(directory, ANA_KEY) is KeyRefusal.VOID
     again = carry_out(directory, RevokeKey(credential_id=named(ANA_KEY)), NOW_US + 1_000_000)
     assert again == first
-    assert isinstance(first, KeyRecord)
+    assert isinstance(first, Key)
     assert first.revoked_at == "2026-08-01T12:00:00Z"
 
 
@@ -116,7 +110,7 @@ def test_a_key_is_found_on_the_stream_of_its_digest() -> None:
     command = issue(key_of("new"), ACME, BEN)
     events, reply = decide_people(command, company(), NOW_US)
     assert [stream for stream, _ in events] == [credential_stream(command.key_digest)]
-    assert isinstance(reply, KeyRecord)
+    assert isinstance(reply, Key)
     assert reply.key_start == key_of("new")[:12]
 
 
@@ -164,9 +158,9 @@ def test_an_ended_membership_has_no_role_to_change() -> None:
 def test_even_the_last_owner_can_leave_and_come_back() -> None:
     """The internal secret looks after organizations, so nobody is locked out by it."""
     directory = company()
-    assert isinstance(carry_out(directory, EndMembership(membership_id=_ANA_MEMBERSHIP)), MembershipRecord)
+    assert isinstance(carry_out(directory, EndMembership(membership_id=_ANA_MEMBERSHIP)), Membership)
     again = carry_out(directory, StartMembership(organization_id=ACME, developer_id=ANA, role="owner"))
-    assert isinstance(again, MembershipRecord)
+    assert isinstance(again, Membership)
     assert again.active
 
 
@@ -203,7 +197,7 @@ def test_names_may_be_of_any_script_and_up_to_their_bound() -> None:
     """Joined emoji and right-to-left names are names."""
     for name in ("x" * 200, "김민준", "عائشة", "👩‍💻 Ada"):
         changed = carry_out(company(), ChangeDeveloper(developer_id=ANA, display_name=name))
-        assert isinstance(changed, DeveloperRecord)
+        assert isinstance(changed, Developer)
         assert changed.display_name == name
 
 
@@ -215,11 +209,11 @@ def test_settings_that_are_not_named_stay_as_they_were() -> None:
     directory = company()
     assert directory.redaction_of(ACME)
     changed = carry_out(directory, ChangeOrganization(organization_id=ACME, redaction=False, retention_days_text=30))
-    assert isinstance(changed, OrganizationRecord)
+    assert isinstance(changed, Organization)
     assert (changed.name, changed.text_leaves, changed.redaction) == ("Acme", True, False)
     assert (changed.retention_days_text, changed.retention_days_telemetry) == (30, None)
     kept = carry_out(directory, ChangeOrganization(organization_id=ACME, retention_days_text=KEPT_FOR_GOOD))
-    assert isinstance(kept, OrganizationRecord)
+    assert isinstance(kept, Organization)
     assert kept.retention_days_text is None
     assert not directory.redaction_of(ACME)
     assert directory.redaction_of(OTHER)
@@ -229,7 +223,7 @@ def test_setting_what_is_set_appends_nothing() -> None:
     """The log holds changes only."""
     events, reply = decide_people(ChangeDeveloper(developer_id=ANA, display_name="Ana"), company(), NOW_US)
     assert events == ()
-    assert isinstance(reply, DeveloperRecord)
+    assert isinstance(reply, Developer)
 
 
 def test_a_developer_may_be_entered_with_a_profile() -> None:
@@ -239,7 +233,7 @@ def test_a_developer_may_be_entered_with_a_profile() -> None:
         directory,
         CreateDeveloper(developer_id=ANA, display_name="Ana", timezone="Asia/Seoul", report_schedules=("weekly",)),
     )
-    assert isinstance(reply, DeveloperRecord)
+    assert isinstance(reply, Developer)
     assert (reply.timezone, reply.language, reply.report_schedules) == ("Asia/Seoul", None, ("weekly",))
     assert directory.timezone(ANA) == "Asia/Seoul"
     assert directory.version(ANA) == 2
@@ -260,11 +254,11 @@ def test_a_team_member_belongs_to_the_team_until_removed_and_may_come_back() -> 
     directory = _with_team()
     assert [team.name for team in directory.teams_of(ANA_SCOPE)] == ["Core"]
     removed = carry_out(directory, RemoveTeamMember(team_membership_id=_STAY))
-    assert isinstance(removed, TeamMembershipRecord)
+    assert isinstance(removed, TeamMembership)
     assert not removed.active
     assert directory.teams_of(ANA_SCOPE) == []
     carry_out(directory, AddTeamMember(team_membership_id=named("2"), team_id=_TEAM, developer_id=ANA))
-    assert [stay.active for stay in directory.team_memberships()] == [False, True]
+    assert [stay.active for stay in directory.all(TeamMembership)] == [False, True]
 
 
 @pytest.mark.parametrize(
@@ -303,7 +297,7 @@ def test_an_ended_team_has_no_members_and_takes_none() -> None:
     assert directory.teams_of(ANA_SCOPE) == []
     refused = carry_out(directory, AddTeamMember(team_membership_id=named("2"), team_id=_TEAM, developer_id=BEN))
     assert isinstance(refused, PeopleRefused)
-    assert [team.active for team in directory.teams()] == [False]
+    assert [team.active for team in directory.all(Team)] == [False]
 
 
 # --- the directory ------------------------------------------------------------------------------------------
@@ -320,21 +314,21 @@ def test_lists_keep_the_order_of_events_and_what_has_ended() -> None:
     """Records are shown with ids and times as text."""
     directory = _two_owners()
     carry_out(directory, EndMembership(membership_id=_ANA_MEMBERSHIP))
-    memberships = directory.memberships()
-    assert [m.developer_id for m in memberships] == [str(ANA), str(BEN), str(EVE)]
-    assert memberships[0] == MembershipRecord(
-        id=str(_ANA_MEMBERSHIP),
-        membership_id=str(_ANA_MEMBERSHIP),
-        organization_id=str(ACME),
-        developer_id=str(ANA),
+    memberships = directory.all(Membership)
+    assert [m.developer_id for m in memberships] == [ANA, BEN, EVE]
+    assert memberships[0] == Membership(
+        id=_ANA_MEMBERSHIP,
+        membership_id=_ANA_MEMBERSHIP,
+        organization_id=ACME,
+        developer_id=ANA,
         role="owner",
         active=False,
         started_at="2026-08-01T12:00:00Z",
         ended_at="2026-08-01T12:00:00Z",
     )
-    assert [o.name for o in directory.organizations()] == ["Acme", "Other"]
-    assert [d.timezone for d in directory.developers()] == ["UTC", "Europe/Berlin", "UTC"]
-    assert directory.keys()[0].key_start == ANA_KEY[:12]
+    assert [o.name for o in directory.all(Organization)] == ["Acme", "Other"]
+    assert [d.timezone for d in directory.all(Developer)] == ["UTC", "Europe/Berlin", "UTC"]
+    assert directory.all(Key)[0].key_start == ANA_KEY[:12]
 
 
 def test_a_stream_nobody_wrote_is_at_version_zero() -> None:

@@ -9,7 +9,7 @@ from eventsourcing.persistence import OperationalError, StoredEvent
 
 from aggregates.people.commands import CreateOrganization
 from aggregates.people.decide import PeopleRefused
-from aggregates.people.shown import OrganizationRecord
+from aggregates.people.records import Organization
 from svc.actors.administration import Administration
 from svc.log.codec import Codec
 from svc.log.folder import FixedClock
@@ -46,13 +46,13 @@ async def test_what_was_decided_although_it_was_said_to_have_failed_is_known_to_
     await nursery.start(administration.run)
     with pytest.raises(StoreUnavailable):
         await administration.send(ORGANIZATION)
-    assert administration.directory.organizations() == []
+    assert administration.directory.all(Organization) == []
     disk.lies = False
     assert isinstance(await administration.send(ORGANIZATION), PeopleRefused)
-    assert [each.name for each in administration.directory.organizations()] == ["One"]
+    assert [each.name for each in administration.directory.all(Organization)] == ["One"]
     another = CreateOrganization(organization_id=UUID(int=2), name="Two")
-    assert isinstance(await administration.send(another), OrganizationRecord)
-    assert [each.name for each in Administration(store, journal, FixedClock(1)).directory.organizations()] == [
+    assert isinstance(await administration.send(another), Organization)
+    assert [each.name for each in Administration(store, journal, FixedClock(1)).directory.all(Organization)] == [
         "One",
         "Two",
     ]

@@ -14,6 +14,7 @@ from structlog.testing import capture_logs
 from aggregates.capture.commands import CapturePrompt, CaptureRecords
 from aggregates.event import Scope
 from aggregates.people.directory import Stay
+from aggregates.people.records import Membership
 from aggregates.records.record import Record
 from aggregates.times import Window
 from projections.prices.spending import Asked, Reading
@@ -96,8 +97,8 @@ async def running(folder: Path, **settings: Any) -> AsyncIterator[Running]:
     clock = FixedClock(MONDAY)
     async with open_service(Settings(var=str(folder), **settings), clock=clock) as service:
         await initialize(service, folder)
-        (membership,) = service.directory.memberships()
-        found = Running(service, Scope(UUID(membership.organization_id), UUID(membership.developer_id)))
+        (membership,) = service.directory.all(Membership)
+        found = Running(service, Scope(membership.organization_id, membership.developer_id))
         found.folder = folder
         yield found
 

@@ -4,7 +4,7 @@ import httpx
 import pytest
 from trio.testing import MockClock
 
-from svc.cli.access import NotReached, Remote, checked_answer
+from svc.cli.access import Access, NotReached, checked_answer
 from svc.limits import BUSY_TRIES
 
 ASKED = httpx.Request("GET", "http://127.0.0.1:8318/v1/admin/keys")
@@ -67,6 +67,6 @@ async def test_however_an_answer_asks_to_be_left_alone_the_command_ends(autojump
 
     async with httpx.AsyncClient(transport=httpx.MockTransport(busy), base_url="http://127.0.0.1") as client:
         with pytest.raises(NotReached, match="refused: too much is waiting"):
-            await Remote(client).admin("GET", "/v1/admin/keys")
+            await Access(client).admin("GET", "/v1/admin/keys")
     assert len(asked) == BUSY_TRIES
     assert autojump_clock.current_time() < 90

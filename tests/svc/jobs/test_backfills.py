@@ -14,6 +14,7 @@ import trio.testing
 from aggregates.capture.commands import CapturePrompt
 from aggregates.command import Refused
 from aggregates.event import Scope
+from aggregates.people.records import Membership
 from aggregates.reports.backfill import BackfillRecord
 from aggregates.reports.events import BackfillCompleted, BackfillRequested
 from svc.app import open_service
@@ -90,8 +91,8 @@ async def office(var: Path) -> AsyncIterator[Office]:
     with trio.fail_after(SECONDS_MAX):
         async with open_service(Settings(var=str(var)), clock=FixedClock(MONDAY + DAY)) as service:
             made = await initialize(service, var)
-            (membership,) = service.directory.memberships()
-            scope = Scope(UUID(membership.organization_id), UUID(membership.developer_id))
+            (membership,) = service.directory.all(Membership)
+            scope = Scope(membership.organization_id, membership.developer_id)
             found = Office(service, scope)
             if made is not None:
                 await found.works()

@@ -11,6 +11,7 @@ import trio
 from aggregates.capture.events import PromptCaptured
 from aggregates.decide import ForgetDeveloper
 from aggregates.event import Scope
+from aggregates.people.records import Developer, Key, Membership
 from aggregates.sub_sessions.events import TitleEdited
 from svc.cli.access import Access, NotReached
 from svc.cli.maintenance import Waiting, carried_out
@@ -79,11 +80,11 @@ async def test_nothing_more_is_taken_from_who_was_forgotten(tmp_path: Path) -> N
         await house.work(house.other, "s2")
         await forget(house, house.owner)
         directory = house.service.directory
-        mine = str(house.owner.developer_id)
-        keys = directory.keys()
+        mine = house.owner.developer_id
+        keys = directory.all(Key)
         assert {key.revoked for key in keys if key.developer_id == mine} == {True}
-        assert {each.active for each in directory.memberships() if each.developer_id == mine} == {False}
-        assert [each.display_name for each in directory.developers() if each.developer_id == mine] == ["Forgotten"]
+        assert {each.active for each in directory.all(Membership) if each.developer_id == mine} == {False}
+        assert [each.display_name for each in directory.all(Developer) if each.developer_id == mine] == ["Forgotten"]
         await house.prompt("Begin anew with src/b.py", house.owner, "s3")
         await house.prompt("Go on with src/c.py", house.other, "s2")
         await house.level()
