@@ -7,7 +7,8 @@ import pytest
 
 from aggregates.records.record import Record
 from aggregates.telemetry.batches import DECODER_VERSION
-from svc.importing.claude_code import Seen, TranscriptReader
+from svc.importing.claude_code import TranscriptReader
+from svc.importing.exchange import Seen
 from svc.importing.importer import Captures
 from tests.support.facts import ANA, DIGESTER
 from tests.support.otlp import Attributes, claude, log, logs, taken

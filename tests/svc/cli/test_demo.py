@@ -15,8 +15,8 @@ from aggregates.records.record import Record
 from svc.cli.common import drawn
 from svc.cli.demo import headline
 from svc.demo.demo import write_transcripts
-from svc.importing.claude_code import Seen, TranscriptReader
-from svc.importing.exchange import Exchange
+from svc.importing.claude_code import TranscriptReader
+from svc.importing.exchange import Exchange, Seen
 from svc.importing.importer import ImportReport, import_claude_code
 from tests.support.captures import Actor
 from tests.support.log import ANA, named

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from svc.importing.claude_code import Seen, TranscriptReader
+from svc.importing.claude_code import TranscriptReader
+from svc.importing.exchange import Seen
 from tests.support.transcripts import SESSION, call, line, raw, result, said, user
 from tests.svc.importing.test_claude_code import TEN_O_CLOCK_US, read, records
 

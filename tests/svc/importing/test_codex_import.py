@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from aggregates.capture.events import PromptAnswered, PromptCaptured, RecordsCaptured
 from aggregates.event import Digester, Scope, cut
 from aggregates.records.record import Record
-from svc.importing.codex import RolloutReader, Seen
-from svc.importing.exchange import Exchange
+from svc.importing.codex import RolloutReader
+from svc.importing.exchange import Exchange, Seen
 from svc.importing.importer import FORMATS, QUIET_US, ImportReport, import_transcripts
 from tests.support.captures import Actor
 from tests.support.log import ANA, named

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from aggregates.capture.events import PromptAnswered, PromptCaptured, RecordsCaptured
 from aggregates.event import Digester, Scope, cut
 from aggregates.records.record import Record
-from svc.importing.exchange import Exchange
-from svc.importing.gemini import Seen, SessionReader
+from svc.importing.exchange import Exchange, Seen
+from svc.importing.gemini import SessionReader
 from svc.importing.importer import FORMATS, QUIET_US, ImportReport, import_transcripts
 from tests.support.captures import Actor
 from tests.support.chats import (
