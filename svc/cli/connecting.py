@@ -203,7 +203,7 @@ def _write(
     _lay_down()
     note_program(_program())
     for each in outdated:
-        give_back([each])
+        give_back(each)
         del receipts[str(each.path)]
         remember()
     for each in rewrites:
@@ -272,7 +272,8 @@ def disconnect(agent: AgentName, scope: Scope, yes: bool) -> None:
         rewrites = [disconnected(receipt) for receipt in connection.files]
         _show(rewrites, connection.key)
         _confirm("Write this?", yes)
-        give_back(rewrites)
+        for rewrite in rewrites:
+            give_back(rewrite)
         forget(name)
     except (Refused, FileRefused) as error:
         raise click.ClickException(str(error)) from error

@@ -1,11 +1,12 @@
 """Connecting and disconnecting: what would change is worked out first, then shown, then written."""
 
+import contextlib
 import difflib
 import email.utils
 import re
 import ssl
 import time
-from collections.abc import Sequence
+from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,16 @@ import msgspec
 
 from svc import __version__
 from svc.connect.agents import FilePlan, Format, Refused
-from svc.connect.changes import Done, FileRefused, Held, apply, mode_with_key, read_held, remove_held, undo, write_held
+from svc.connect.changes import Done, FileRefused, Held, apply, mode_with_key, read_held, undo, write_held
 from svc.connect.connections import Capture, FileReceipt, keep_backup
 from svc.connect.texts import Document, EnvText, JsonText, TomlText, Unreadable
 
-DOCUMENTS: dict[Format, Document] = {"json": JsonText(), "toml": TomlText(), "env": EnvText()}
+DOCUMENTS: dict[Format, Callable[[str], Document]] = {"json": JsonText, "toml": TomlText, "env": EnvText}
+SECONDS = 10.0
+"""How long one answer may take."""
+HEALTH_SECONDS = 3.0
+"""The same for one that takes no work: what says nothing by then is no intake."""
+_ERRNO = re.compile(r"^\[Errno -?\d+\] ")
 
 
 class Rewrite(msgspec.Struct, frozen=True):
@@ -49,7 +55,9 @@ def connected(plan: FilePlan, receipt: FileReceipt | None) -> Rewrite:
     now = _read(plan.path)
     base = now if receipt is None else _base(plan.path, now, receipt)[0]
     try:
-        text, done = apply(DOCUMENTS[plan.format], base.text, plan.changes)
+        document = DOCUMENTS[plan.format](base.text)
+        done = apply(document, plan.changes)
+        text = document.render()
     except Unreadable as error:
         raise Refused(_unusable(plan.path, str(error))) from error
     held = base.mode if now.mode is None else now.mode
@@ -66,17 +74,20 @@ def disconnected(receipt: FileReceipt) -> Rewrite:
 
 
 def _base(path: Path, now: Held, receipt: FileReceipt) -> tuple[Held, list[str]]:
-    """The file without us, and the keys that stay."""
+    """The file without us, and the keys that stay: its copy where nothing changed since, else by keys."""
     if now.data is None:
         return now, []
-    if sha256(now.data).hexdigest() == receipt.written_sha256:
+    if _digest(now.data) == receipt.written_sha256:
         if receipt.mode_before is None:
             return Held(None, None), []
-        backup = _backup(receipt)
-        if backup is not None:
-            return Held(backup, receipt.mode_before), []
+        with contextlib.suppress(OSError):
+            copy = Path(receipt.backup or "").read_bytes()
+            if _digest(copy) == receipt.backup_sha256:
+                return Held(copy, receipt.mode_before), []
     try:
-        text, left = undo(DOCUMENTS[receipt.format], now.text, receipt.done)
+        document = DOCUMENTS[receipt.format](now.text)
+        left = undo(document, receipt.done)
+        text = document.render()
     except Unreadable as error:
         raise Refused(_unusable(path, str(error))) from error
     if receipt.mode_before is None and text.strip() in ("", "{}"):
@@ -84,15 +95,8 @@ def _base(path: Path, now: Held, receipt: FileReceipt) -> tuple[Held, list[str]]
     return Held(text.encode(), now.mode if receipt.mode_before is None else receipt.mode_before), left
 
 
-def _backup(receipt: FileReceipt) -> bytes | None:
-    """The copy, where it is still what it was."""
-    if receipt.backup is None:
-        return None
-    try:
-        data = Path(receipt.backup).read_bytes()
-    except OSError:
-        return None
-    return data if sha256(data).hexdigest() == receipt.backup_sha256 else None
+def _digest(data: bytes) -> str:
+    return sha256(data).hexdigest()
 
 
 def _read(path: Path) -> Held:
@@ -110,39 +114,27 @@ def _unusable(path: Path, why: str) -> str:
     return f"{path} was left as it is: {why}. Mend it, then try again"
 
 
-# --- writing ----------------------------------------------------------------------------------------------
-
-
 def write(name: str, rewrite: Rewrite) -> FileReceipt:
     """Write one file, its backup first. Raises `FileRefused`, `OSError`."""
     base = rewrite.base
     backup = None if base.data is None else keep_backup(name, rewrite.path, base.data)
-    _write(rewrite)
+    give_back(rewrite)
     return FileReceipt(
         path=str(rewrite.path),
         format=rewrite.format,
         done=rewrite.done,
-        written_sha256=sha256(rewrite.new or b"").hexdigest(),
+        written_sha256=_digest(rewrite.new or b""),
         mode_before=base.mode,
         backup=None if backup is None else str(backup),
-        backup_sha256=None if base.data is None else sha256(base.data).hexdigest(),
+        backup_sha256=None if base.data is None else _digest(base.data),
     )
 
 
-def give_back(rewrites: Sequence[Rewrite]) -> None:
-    """Write what a disconnect gives back. Raises `FileRefused`."""
-    for rewrite in rewrites:
-        _write(rewrite)
-
-
-def _write(rewrite: Rewrite) -> None:
-    if not rewrite.changed:
-        return
-    if read_held(rewrite.path).data != rewrite.now.data:
-        raise FileRefused(f"{rewrite.path} was changed by another program just now; try again")
-    if rewrite.new is None:
-        remove_held(rewrite.path)
-    else:
+def give_back(rewrite: Rewrite) -> None:
+    """Write one file, or take it away. Raises `FileRefused`."""
+    if rewrite.changed:
+        if read_held(rewrite.path).data != rewrite.now.data:
+            raise FileRefused(f"{rewrite.path} was changed by another program just now; try again")
         write_held(rewrite.path, rewrite.new, rewrite.mode)
 
 
@@ -154,17 +146,7 @@ def shown(rewrite: Rewrite, key: str) -> str:
     return "\n".join(lines).replace(key, key[:8] + "…")
 
 
-# What is asked of the server while an agent is connected or looked after.
-
-SECONDS = 10.0
-"""How long one answer may take."""
-
-
-HEALTH_SECONDS = 3.0
-"""The same for one that takes no work: whoever listens and says nothing by then is no intake."""
-
-
-_ERRNO = re.compile(r"^\[Errno -?\d+\] ")
+# --- the server -------------------------------------------------------------------------------------------
 
 
 class NotAnswered(Exception):

@@ -16,7 +16,7 @@ from svc import __version__
 from svc.connect.changes import Append, FileRefused, read_held
 from svc.connect.connecting import DOCUMENTS, KeyRefused, NotAnswered, Server
 from svc.connect.connections import FileReceipt, StoredConnection
-from svc.connect.texts import Missing, Unreadable
+from svc.connect.texts import Unreadable
 from svc.hook.machine import connection_folder
 from svc.hook.outbox import Outbox
 
@@ -55,14 +55,12 @@ def examine(connection: StoredConnection) -> Iterator[Finding]:
 
 
 def _settings(connection: StoredConnection, receipt: FileReceipt, again: str) -> Iterator[Finding]:
-    path, document = Path(receipt.path), DOCUMENTS[receipt.format]
+    path = Path(receipt.path)
     try:
         held = read_held(path)
-        changed = [
-            ".".join(each.change.path)
-            for each in receipt.done
-            if not _stands(document.get(held.text, each.change.path), each.change)
-        ]
+        document = DOCUMENTS[receipt.format](held.text)
+        changes = [each.change for each in receipt.done]
+        changed = [".".join(each.path) for each in changes if not each.stands(document.get(each.path))]
     except (FileRefused, Unreadable, UnicodeDecodeError) as error:
         yield Finding("settings", "wrong", f"{path} cannot be read: {error}", f"mend the file, then: {again}")
         return
@@ -75,12 +73,6 @@ def _settings(connection: StoredConnection, receipt: FileReceipt, again: str) ->
         yield Finding("settings", "ok", f"{path} is as it was written")
     if held.mode is not None and held.mode & (stat.S_IRWXG | stat.S_IRWXO) and connection.key in held.text:
         yield Finding("settings", "warning", f"others may read {path}, and your key stands in it", f"chmod 600 {path}")
-
-
-def _stands(now: Any, change: Any) -> bool:
-    if isinstance(now, Missing):
-        return False
-    return change.value in now if isinstance(change, Append) else now == change.value
 
 
 def _hooks(connection: StoredConnection, again: str) -> Iterator[Finding]:
@@ -102,11 +94,10 @@ def _hooks(connection: StoredConnection, again: str) -> Iterator[Finding]:
 
 
 def _switched_off(receipt: FileReceipt) -> bool:
-    document = DOCUMENTS[receipt.format]
     try:
-        text = read_held(Path(receipt.path)).text
-        off = document.get(text, ("disableAllHooks",)) is True
-        return off or document.get(text, ("hooksConfig", "enabled")) is False
+        document = DOCUMENTS[receipt.format](read_held(Path(receipt.path)).text)
+        off = document.get(("disableAllHooks",)) is True
+        return off or document.get(("hooksConfig", "enabled")) is False
     except (FileRefused, Unreadable, UnicodeDecodeError):
         return False
 
