@@ -82,7 +82,7 @@ def _ended(sentence: str, code: int) -> SystemExit:
     return SystemExit(code)
 
 
-# `svc hook`, as the help shows it. What an agent calls goes past this: see `svc.entry`.
+# `svc hook`, as the help shows it. What an agent calls goes past this: see `svc.__main__`.
 
 
 @click.command()

@@ -42,21 +42,11 @@ from svc.hook.outbox import Outbox
 from svc.process import program
 
 T = TypeVar("T")
-
-
 DEFAULT_URL = "http://127.0.0.1:4318"
-
-
 HOOK_PROGRAM = "svc-hook"
-
-
 KEY_START_CHARACTERS = 12
 """As much of a key as the server keeps."""
-
-
 agent_argument = click.argument("agent", type=click.Choice(get_args(AgentName)))
-
-
 scope_option = click.option(
     "--scope",
     type=click.Choice(get_args(Scope)),
@@ -64,8 +54,6 @@ scope_option = click.option(
     show_default=True,
     help="Whose settings: yours everywhere, or yours in the project of the working directory.",
 )
-
-
 yes_option = click.option("--yes", "-y", is_flag=True, help="Do not ask. Without a terminal nothing is asked either.")
 
 
@@ -300,8 +288,6 @@ def _copies(connection: StoredConnection) -> str:
 # `svc doctor`: whether what agents do arrives, and what to do where it does not.
 
 _MARKS: dict[Level, str] = {"ok": "[green]✓[/green]", "warning": "[yellow]![/yellow]", "wrong": "[red]✗[/red]"}
-
-
 EXAMINED_AT_ONCE = 8
 
 

@@ -14,10 +14,8 @@ from svc.connect.changes import Append, Change, Put
 AgentName = Literal["claude-code", "codex", "gemini"]
 Scope = Literal["user", "project"]
 Format = Literal["json", "toml", "env"]
-
 HOOK_SECONDS = 5
 """What an agent gives a hook before it ends it; it ends by itself within two."""
-
 CLAUDE_TOOLS = "Bash|Edit|MultiEdit|NotebookEdit|Write"
 """The tools whose calls a hook tells: those that change files or run commands."""
 

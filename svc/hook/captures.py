@@ -67,18 +67,10 @@ class Sessions:
 
 
 PROMPTS = "/v1/prompts"
-
-
 RESPONSES = "/v1/prompts/response"
-
-
 LOGS = "/v1/logs"
-
-
 CUT = "…[cut]"
 """How a shortened text of a tool's input ends; the server draws nothing from such an input that would be wrong."""
-
-
 _EVENTS = UUID("5d8f0f0e-7b0b-5a53-8c0e-3f2a1f6c9d10")
 
 

@@ -6,8 +6,6 @@ from typing import Any, NamedTuple
 from svc.hook.machine import CWD_CHARACTERS_MAX, ID_CHARACTERS_MAX, TRANSCRIPT_TAIL_BYTES_MAX
 
 AGENTS = ("claude-code", "codex", "gemini")
-
-
 _KINDS = {
     "UserPromptSubmit": "prompt",
     "BeforeAgent": "prompt",
@@ -19,8 +17,6 @@ _KINDS = {
     "PostToolUseFailure": "tool_result",
 }
 """Claude Code's and Codex's names, and Gemini's two of its own."""
-
-
 _MENDED = "\ufffd"
 """Stands for what no intake takes."""
 

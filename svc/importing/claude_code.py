@@ -56,7 +56,6 @@ _START_REPEATS_US = 10_000_000
 """Each of several hooks reports the same session start; within this time they are one."""
 _STATUS = re.compile(r"\b([45]\d\d)\b")
 _STATUS_OF_ERROR = {"rate_limit": 429, "overloaded": 529, "authentication_failed": 401}
-
 RequestKey = tuple[str, str | None]
 
 

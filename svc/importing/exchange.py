@@ -21,7 +21,6 @@ LINE_BYTES_MAX = 64 * 1024 * 1024
 HEAD_LINES_MAX = 100
 """The first time of a file is looked for in so many lines."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
 Decoded = TypeVar("Decoded")
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 

@@ -37,7 +37,6 @@ BATCH_RECORDS_MAX = 200
 QUIET_US = 30 * 60 * 1_000_000
 """An exchange that was quiet for this long is taken as it stands."""
 _LINE_NAMESPACE = UUID("0d0f7a3e-5a0e-5d6b-9f0e-6d1f0f3a7b52")
-
 FORMATS = {each.source: each for each in (CLAUDE_CODE, CODEX, GEMINI)}
 """By the name that the agent has everywhere."""
 Send = Callable[[AnyCommand], Awaitable[Reply]]

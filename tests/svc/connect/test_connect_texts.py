@@ -144,7 +144,7 @@ def test_toml_keeps_comments() -> None:
 )
 def test_what_cannot_be_read_surely_is_not_touched(document: Kind, text: str, reason: str) -> None:
     """The message says where and why."""
-    changes: dict[Kind, tuple[Change, ...]] = {JsonText: JSON_CHANGES, TomlText: TOML_CHANGES, EnvText: ENV_CHANGES}[
+    changes = {JsonText: JSON_CHANGES, TomlText: TOML_CHANGES, EnvText: ENV_CHANGES}[
         document
     ]
     with pytest.raises(Unreadable, match=reason):

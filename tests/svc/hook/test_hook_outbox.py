@@ -12,7 +12,8 @@ import pytest
 from svc.hook.captures import Captured
 from svc.hook.machine import OUTBOX_FILES_MAX, PAUSE_SECONDS
 from svc.hook.main import send
-from svc.hook.outbox import Limits, Outbox, Sender
+from svc.hook.outbox import Limits, Outbox
+from svc.hook.sender import Sender
 from tests.support.intakes import closed, intake, silent
 from tests.svc.hook.test_hook import CONNECTION, folders
 

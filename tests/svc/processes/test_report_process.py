@@ -21,7 +21,7 @@ STUCK = (
     "import sys, time\n"
     "from projections.report_sections import SECTIONS\n"
     "SECTIONS['speed'] = lambda look: time.sleep(3600)\n"
-    "from svc.entry import main\n"
+    "from svc.__main__ import main\n"
     "main()\n"
 )
 """The program, with a section that never ends."""
