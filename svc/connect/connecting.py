@@ -174,7 +174,7 @@ def checked_url(text: str) -> str:
 
 
 class Server:
-    """An intake, asked with a developer's key."""
+    """An intake, asked with a developer's key. Every question raises `NotAnswered`, `KeyRefused`."""
 
     def __init__(self, url: str, key: str) -> None:
         headers = {"Authorization": f"Bearer {key}", "User-Agent": f"svc/{__version__}"}
@@ -190,7 +190,7 @@ class Server:
         self._client.close()
 
     def health(self) -> float:
-        """The seconds by which this machine's clock is ahead, to about a second. Raises `NotAnswered`."""
+        """The seconds by which this machine's clock is ahead, to about a second."""
         answer = self._asked("GET", "/health", seconds=HEALTH_SECONDS)
         if answer.status_code != 200 or answer.text.strip() != "ok":
             raise NotAnswered(f"{self._url}/health says {answer.status_code} {answer.text[:80].strip()!r}, not ok")
@@ -198,15 +198,14 @@ class Server:
         return 0.0 if told is None else time.time() - email.utils.parsedate_to_datetime(told).timestamp()
 
     def capture(self) -> Capture:
-        """What it asks its clients to capture. Raises `NotAnswered`, `KeyRefused`."""
+        """What it asks its clients to capture."""
         asked = self._asked("GET", "/v1/plugin/config")
         if asked.status_code == httpx.codes.NOT_FOUND and self._is_api():
             raise NotAnswered(
                 f"{self._url} is the API of svc, not its intake: use the address after `intake=` that `svc serve` shows"
             )
-        answer = self._accepted(asked)
         try:
-            return msgspec.json.decode(answer.content, type=_Config).capture
+            return msgspec.json.decode(_accepted(asked).content, type=_Config).capture
         except msgspec.DecodeError as error:
             raise NotAnswered(f"{self._url} answers, but not as an intake of svc does") from error
 
@@ -215,18 +214,17 @@ class Server:
         return self._asked("GET", "/health/ready", seconds=HEALTH_SECONDS).status_code in (200, 503)
 
     def setup_complete(self, key_start: str) -> None:
-        """Say that an agent is connected. Raises `NotAnswered`, `KeyRefused`."""
-        self._accepted(
-            self._asked("POST", "/v1/setup-complete", {"plugin_version": __version__, "key_prefix": key_start})
-        )
+        """Say that an agent is connected."""
+        said = {"plugin_version": __version__, "key_prefix": key_start}
+        _accepted(self._asked("POST", "/v1/setup-complete", said))
 
     def send_log(self, body: dict[str, Any]) -> None:
-        """Send log records. Raises `NotAnswered`, `KeyRefused`."""
-        self._accepted(self._asked("POST", "/v1/logs", body))
+        """Send log records."""
+        _accepted(self._asked("POST", "/v1/logs", body))
 
     def logs(self, since: str) -> list[dict[str, Any]]:
-        """The log records since a time, ISO 8601. Raises `NotAnswered`, `KeyRefused`."""
-        answer = self._accepted(self._asked("GET", f"/v1/telemetry/logs?limit=1000&from={since}"))
+        """The log records since a time, ISO 8601."""
+        answer = _accepted(self._asked("GET", f"/v1/telemetry/logs?limit=1000&from={since}"))
         records: list[dict[str, Any]] = answer.json()["records"]
         return records
 
@@ -240,17 +238,14 @@ class Server:
             hint = "; SSL_CERT_FILE names a CA of your own" if "CERTIFICATE_VERIFY" in why else ""
             raise NotAnswered(f"{self._url} cannot be reached: {why}{hint}") from error
 
-    def _accepted(self, answer: httpx.Response) -> httpx.Response:
-        if answer.status_code in (401, 403):
-            raise KeyRefused(_message(answer))
-        if answer.status_code >= 300:
-            raise NotAnswered(f"{answer.request.url.path} answers {answer.status_code}: {_message(answer)}")
+
+def _accepted(answer: httpx.Response) -> httpx.Response:
+    if answer.status_code < 300:
         return answer
-
-
-def _message(answer: httpx.Response) -> str:
-    """What the server says was wrong."""
     try:
-        return str(answer.json()["message"])
+        message = str(answer.json()["message"])
     except (ValueError, KeyError, TypeError):
-        return answer.text[:200].strip()
+        message = answer.text[:200].strip()
+    if answer.status_code in (401, 403):
+        raise KeyRefused(message)
+    raise NotAnswered(f"{answer.request.url.path} answers {answer.status_code}: {message}")

@@ -199,7 +199,7 @@ def test_a_reader_that_is_gone_is_no_error_of_a_file(home: Path, monkeypatch: py
     def gone(*_: object, **__: object) -> None:
         raise BrokenPipeError(errno.EPIPE, "Broken pipe")
 
-    monkeypatch.setattr("svc.cli.connecting._tell", gone)
+    monkeypatch.setattr("svc.cli.connecting.plans", gone)
     result = run("connect", "codex", "--key", KEY, "--offline", "--dry-run")
     assert (result.exit_code, result.output) == (1, "")
 
