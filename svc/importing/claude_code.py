@@ -15,25 +15,7 @@ import msgspec
 from aggregates.records.record import Record, RecordKind
 from aggregates.records.tools import ToolInput, bounded_command, changed_lines, input_key, tool_effect
 from aggregates.telemetry.draft import Draft
-from svc.importing.claude_lines import (
-    AssistantLine,
-    AttachmentLine,
-    Block,
-    CacheWrites,
-    Line,
-    ProgressLine,
-    SystemLine,
-    Usage,
-    UserLine,
-    command_in,
-    decode_line,
-    is_compaction,
-    is_interruption,
-    is_local_output,
-    is_rejection,
-    queued_in,
-    typed_in,
-)
+from svc.importing import claude_lines as transcript
 from svc.importing.exchange import (
     Format,
     Item,
@@ -70,11 +52,11 @@ class TranscriptReader(Reader):
         self._spawning_prompt: str | None = None
 
     def _line(self, raw: bytes, number: int) -> None:
-        line = decode_line(raw)
+        line = transcript.decode_line(raw)
         at_us = line.at_us
-        if at_us is None and isinstance(line, UserLine | AssistantLine):
+        if at_us is None and isinstance(line, transcript.UserLine | transcript.AssistantLine):
             raise ValueError("no timestamp")
-        if at_us is None or type(line) is Line:
+        if at_us is None or type(line) is transcript.Line:
             return
         line = self._identified(line, number)
         if not self._seen.add("line", line.uuid):
@@ -85,36 +67,36 @@ class TranscriptReader(Reader):
         self._read_in(line, at_us)
         self._first_of_session(line, at_us)
 
-    def _read_in(self, line: Line, at_us: int) -> None:
+    def _read_in(self, line: transcript.Line, at_us: int) -> None:
         match line:
-            case UserLine():
+            case transcript.UserLine():
                 self._user(line, at_us)
-            case AssistantLine():
+            case transcript.AssistantLine():
                 self._assistant(line, at_us)
-            case SystemLine():
+            case transcript.SystemLine():
                 self._system(line, at_us)
-            case AttachmentLine():
+            case transcript.AttachmentLine():
                 self._session_start(line.attachment, line, at_us)
-                self._prompted(queued_in(line), line, at_us)
-            case ProgressLine():
+                self._prompted(transcript.queued_in(line), line, at_us)
+            case transcript.ProgressLine():
                 self._session_start(line.data, line, at_us)
 
-    def _identified(self, line: Line, number: int) -> Line:
+    def _identified(self, line: transcript.Line, number: int) -> transcript.Line:
         """The line under the id that it had where it was written first."""
         original = line.forked_from.message_uuid if line.forked_from else None
         uuid = original or line.uuid or f"{self._session_of(line)}:{number}"
         return line if uuid == line.uuid else msgspec.structs.replace(line, uuid=uuid)
 
-    def _session_of(self, line: Line) -> str:
+    def _session_of(self, line: transcript.Line) -> str:
         original = line.forked_from.session_id if line.forked_from else None
         return original or line.session_id or self._stem
 
-    def _first_of_session(self, line: Line, at_us: int) -> None:
-        spoken = isinstance(line, UserLine | AssistantLine) and not line.is_sidechain
+    def _first_of_session(self, line: transcript.Line, at_us: int) -> None:
+        spoken = isinstance(line, transcript.UserLine | transcript.AssistantLine) and not line.is_sidechain
         if spoken and self._seen.add("session", self._session) and self._started is None:
-            self._add(note(Record(record_id=f"session_start:{self._session}", at_us=at_us, kind="session_start")))
+            self._start(at_us)
 
-    def _session_start(self, data: dict[str, Any], line: Line, at_us: int) -> None:
+    def _session_start(self, data: dict[str, Any], line: transcript.Line, at_us: int) -> None:
         """A hook that ran at a session's start tells what it was started by.
 
         After a finished exchange it stands apart, so that what was finished stays as it was.
@@ -131,7 +113,7 @@ class TranscriptReader(Reader):
 
     # --- user lines -----------------------------------------------------------------------------------------
 
-    def _user(self, line: UserLine, at_us: int) -> None:
+    def _user(self, line: transcript.UserLine, at_us: int) -> None:
         if line.is_sidechain and line.prompt_id is not None:
             known = ("host prompt", (self._session, line.prompt_id)) in self._seen
             self._spawning_prompt = line.prompt_id if known else None
@@ -143,17 +125,17 @@ class TranscriptReader(Reader):
                 self._open.stopped = False
         if line.is_sidechain:
             return
-        if is_interruption(line):
+        if transcript.is_interruption(line):
             self._note("interruption", line, at_us)
             self._running.clear()
             self._open.stopped = True
-        elif is_compaction(line):
+        elif transcript.is_compaction(line):
             self._compaction(line, at_us, None)
-        elif is_local_output(line):
+        elif transcript.is_local_output(line):
             self._open.stopped = True
-        self._prompted(typed_in(line), line, at_us)
+        self._prompted(transcript.typed_in(line), line, at_us)
 
-    def _prompted(self, text: str | None, line: Line, at_us: int) -> None:
+    def _prompted(self, text: str | None, line: transcript.Line, at_us: int) -> None:
         if text is None or line.is_sidechain:
             return
         if not self._seen.add("prompt", (at_us, text)):
@@ -168,26 +150,26 @@ class TranscriptReader(Reader):
             self._note("session_end", line, at_us + 1, source="prompt_input_exit")
             self._open.stopped = True
 
-    def _compaction(self, line: Line, at_us: int, trigger: str | None) -> None:
+    def _compaction(self, line: transcript.Line, at_us: int, trigger: str | None) -> None:
         last = self._open.items[-1] if self._open.items else None
         if not isinstance(last, Note) or last.told[0].record.kind != "compaction":
             self._note("compaction", line, at_us, source=trigger)
 
-    def _system(self, line: SystemLine, at_us: int) -> None:
+    def _system(self, line: transcript.SystemLine, at_us: int) -> None:
         if line.subtype in _END_NOTES and not line.is_sidechain:
             self._open.stopped = True
         elif line.subtype == "compact_boundary":
             data = line.compact_metadata
             trigger = data.get("trigger") if isinstance(data, dict) else None
             self._compaction(line, at_us, trigger if isinstance(trigger, str) else None)
-        self._prompted(command_in(line), line, at_us)
+        self._prompted(transcript.command_in(line), line, at_us)
 
-    def _note(self, kind: RecordKind, line: Line, at_us: int, *, source: str | None = None) -> None:
+    def _note(self, kind: RecordKind, line: transcript.Line, at_us: int, *, source: str | None = None) -> None:
         self._add(note(Record(record_id=f"{kind}:{line.uuid}", at_us=at_us, kind=kind, source=source)))
 
     # --- the agent's lines ----------------------------------------------------------------------------------
 
-    def _assistant(self, line: AssistantLine, at_us: int) -> None:
+    def _assistant(self, line: transcript.AssistantLine, at_us: int) -> None:
         if line.is_api_error_message:
             self._add(_api_error(line, at_us, self._prompt_of(line)))
             self._open.stopped = not line.is_sidechain
@@ -203,7 +185,7 @@ class TranscriptReader(Reader):
             self._say(line, at_us)
         self._open.stopped = line.message.stop_reason in _END_REASONS
 
-    def _request(self, line: AssistantLine, at_us: int) -> None:
+    def _request(self, line: transcript.AssistantLine, at_us: int) -> None:
         """Each line of a message repeats the usage, and the last one is right."""
         key = (line.message.id or line.uuid or "", line.request_id)
         known = self._requests.get(key)
@@ -219,7 +201,7 @@ class TranscriptReader(Reader):
             self._add(self._requests[key])
         self._at(at_us)
 
-    def _call(self, call_id: str, block: Block, line: Line, at_us: int) -> None:
+    def _call(self, call_id: str, block: transcript.Block, line: transcript.Line, at_us: int) -> None:
         if self._seen.add("call", call_id):
             name, arguments = block.name or "", block.input if isinstance(block.input, dict) else {}
             known, sidechain = _input(name, arguments), bool(line.is_sidechain)
@@ -227,7 +209,7 @@ class TranscriptReader(Reader):
             self._running[call_id] = call
             self._add(call)
 
-    def _say(self, line: AssistantLine, at_us: int) -> None:
+    def _say(self, line: transcript.AssistantLine, at_us: int) -> None:
         """Keep the last message that has a text."""
         texts = [block.text for block in line.message.blocks if block.type == "text" and block.text]
         self._open.answered_us = at_us
@@ -238,7 +220,7 @@ class TranscriptReader(Reader):
             texts.insert(0, self._open.answer)
         self._open.answer_id, self._open.answer = message_id, "\n\n".join(texts)
 
-    def _prompt_of(self, line: Line) -> str | None:
+    def _prompt_of(self, line: transcript.Line) -> str | None:
         """The agent's id of a line's prompt; a sub-agent's line belongs to the prompt that spawned it."""
         own = self._open.prompt.host_prompt_id if self._open.prompt else None
         return own or (self._spawning_prompt if line.is_sidechain else None)
@@ -261,9 +243,9 @@ class TranscriptReader(Reader):
 # --- records ----------------------------------------------------------------------------------------------
 
 
-def _request(known: Record, line: AssistantLine, at_us: int) -> Draft:
-    message, cost, usage = line.message, line.cost_usd, line.message.usage or Usage()
-    writes = usage.cache_creation or CacheWrites()
+def _request(known: Record, line: transcript.AssistantLine, at_us: int) -> Draft:
+    message, cost, usage = line.message, line.cost_usd, line.message.usage or transcript.Usage()
+    writes = usage.cache_creation or transcript.CacheWrites()
     record = Record(
         record_id=known.record_id,
         at_us=at_us,
@@ -292,10 +274,10 @@ def _input(name: str, arguments: dict[str, Any]) -> ToolInput:
     )
 
 
-def _finish(call: ToolCall, block: Block, line: UserLine, at_us: int) -> None:
+def _finish(call: ToolCall, block: transcript.Block, line: transcript.UserLine, at_us: int) -> None:
     """Take the result that a later line brings."""
     result = line.tool_use_result
-    if block.is_error and is_rejection(block.content):
+    if block.is_error and transcript.is_rejection(block.content):
         call.kind = "rejection"
         return
     effect = tool_effect(call.name)
@@ -308,18 +290,7 @@ def _finish(call: ToolCall, block: Block, line: UserLine, at_us: int) -> None:
         lines = changed_lines(call.name, call.arguments, result)
         call.known = msgspec.structs.replace(call.known, lines=lines)
     if call.name in ("Task", "Agent"):
-        kind = call.arguments.get("subagent_type")
-        record = Record(
-            record_id=f"subagent:{call.call_id}",
-            at_us=at_us,
-            kind="subagent",
-            prompt_id=call.prompt_id,
-            source=kind if isinstance(kind, str) else None,
-            call_id=call.call_id,
-            ok=call.ok,
-            duration_ms=call.duration_ms,
-        )
-        call.spawned = Draft(record)
+        call.spawn(at_us, call.arguments.get("subagent_type"))
 
 
 def _duration_ms(told: dict[str, Any], elapsed_us: int) -> int | None:
@@ -330,7 +301,7 @@ def _duration_ms(told: dict[str, Any], elapsed_us: int) -> int | None:
     return (elapsed_us + 500) // 1000 if elapsed_us >= 0 else None
 
 
-def _api_error(line: AssistantLine, at_us: int, prompt_id: str | None) -> Note:
+def _api_error(line: transcript.AssistantLine, at_us: int, prompt_id: str | None) -> Note:
     """A request that failed for good, as the agent told the user."""
     text = text_in([{"text": block.text} for block in line.message.blocks]) or None
     record = Record(
@@ -345,7 +316,7 @@ def _api_error(line: AssistantLine, at_us: int, prompt_id: str | None) -> Note:
     return note(record, text)
 
 
-def _status_code(line: AssistantLine, text: str) -> int | None:
+def _status_code(line: transcript.AssistantLine, text: str) -> int | None:
     if line.api_error_status is not None:
         return line.api_error_status
     if isinstance(line.error, str) and line.error in _STATUS_OF_ERROR:
@@ -360,7 +331,7 @@ def _status_code(line: AssistantLine, text: str) -> int | None:
 def _order(file: Path) -> tuple[bool, int, int]:
     """Sub-agents' files last, so that the prompts which spawned them are known; an original before its forks."""
     of_sub_agent = file.name.startswith("agent-") or "subagents" in file.parts
-    return of_sub_agent, *by_beginning(file, lines_of(file), lambda raw: decode_line(raw).at_us)
+    return of_sub_agent, *by_beginning(file, lines_of(file), lambda raw: transcript.decode_line(raw).at_us)
 
 
 CLAUDE_CODE = Format(

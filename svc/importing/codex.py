@@ -17,36 +17,10 @@ from uuid import UUID
 import msgspec
 
 from aggregates.records.record import Record, RecordKind
-from aggregates.records.tools import tool_effect, tool_input
+from aggregates.records.tools import Changed, tool_effect, tool_input
 from aggregates.telemetry.codex import uncached
-from aggregates.telemetry.draft import Draft, status_in
-from svc.importing.codex_lines import (
-    Body,
-    Call,
-    Compacted,
-    CompactedEvent,
-    Failed,
-    Heritage,
-    Line,
-    McpEnd,
-    Message,
-    Meta,
-    Output,
-    PatchEnd,
-    Prompt,
-    Said,
-    ShellCall,
-    ShellEnd,
-    TokenCount,
-    TurnAborted,
-    TurnComplete,
-    TurnContext,
-    Usage,
-    UsageRecord,
-    decode_line,
-    duration_ms,
-    mark_of,
-)
+from aggregates.telemetry.draft import status_in
+from svc.importing import codex_lines as rollout
 from svc.importing.exchange import (
     Format,
     Reader,
@@ -81,11 +55,11 @@ class RolloutReader(Reader):
         super().__init__(file, named or stem, seen)
         self._named = named is not None
         self._marks: array[int] = array("q")
-        self._heritage: Heritage | None = None
+        self._heritage: rollout.Heritage | None = None
         self._called: set[str] = set()
         self._calls: dict[str, ToolCall] = {}
         """Those of the open exchange."""
-        self._total: Usage | None = None
+        self._total: rollout.Usage | None = None
         self._untold: Counter[tuple[bool, object]] = Counter()
         """What was told in one of two ways, and not yet in the other."""
         self._model: str | None = None
@@ -94,14 +68,14 @@ class RolloutReader(Reader):
         self._of_sub_agent = False
 
     def _line(self, raw: bytes, number: int) -> None:
-        line = decode_line(raw)
+        line = rollout.decode_line(raw)
         if line.body is None:
             return
         at_us = self._time_of(line, number)
-        if isinstance(line.body, Meta):
+        if isinstance(line.body, rollout.Meta):
             self._head(line.body, at_us, number)
             return
-        mark = mark_of(line.body)
+        mark = rollout.mark_of(line.body)
         if mark is not None:
             self._marks.append(mark)
         if self._heritage is not None and self._heritage.covers(line):
@@ -113,7 +87,7 @@ class RolloutReader(Reader):
         self._seen.marks[self._session] = self._marks
         super()._end()
 
-    def _time_of(self, line: Line, number: int) -> int:
+    def _time_of(self, line: rollout.Line, number: int) -> int:
         """A line of the older kind has none: it is put at the session's beginning, in its order."""
         if line.at_us is not None:
             return line.at_us
@@ -122,7 +96,7 @@ class RolloutReader(Reader):
         self._timed = False
         return self._began_us + number
 
-    def _head(self, meta: Meta, at_us: int, number: int) -> None:
+    def _head(self, meta: rollout.Meta, at_us: int, number: int) -> None:
         """The first head is the file's own; those of the sessions it was forked from follow."""
         if self._began_us is not None:
             return
@@ -135,52 +109,52 @@ class RolloutReader(Reader):
         self._session = meta.session or self._session
         self._of_sub_agent = meta.of_sub_agent
         parent = None if meta.parent is None else self._seen.marks.get(meta.parent)
-        self._heritage = Heritage(meta, born_us, at_us, parent)
+        self._heritage = rollout.Heritage(meta, born_us, at_us, parent)
         if not self._of_sub_agent:
             self._add(note(self._record("session_start", number, born_us)))
 
-    def _remember(self, body: Body) -> None:
+    def _remember(self, body: rollout.Body) -> None:
         """What a copied line says of the lines that come after it."""
-        if isinstance(body, TurnContext):
+        if isinstance(body, rollout.TurnContext):
             self._model, self._cwd = body.model or self._model, body.cwd or self._cwd
-        elif isinstance(body, TokenCount) and body.info is not None:
+        elif isinstance(body, rollout.TokenCount) and body.info is not None:
             self._total = body.info.total_token_usage
 
-    def _read_in(self, line: Line, body: Body, at_us: int, number: int) -> None:
+    def _read_in(self, line: rollout.Line, body: rollout.Body, at_us: int, number: int) -> None:
         match body:
-            case TurnContext():
+            case rollout.TurnContext():
                 self._remember(body)
-            case Prompt():
+            case rollout.Prompt():
                 self._prompted(body, at_us, number)
-            case Message() if line.bare:
+            case rollout.Message() if line.bare:
                 self._message(body, at_us, number)
-            case Said():
+            case rollout.Said():
                 self._say(body.message, at_us)
-            case TurnComplete() | TurnAborted():
+            case rollout.TurnComplete() | rollout.TurnAborted():
                 self._stop(body, at_us, number)
-            case TokenCount() | UsageRecord():
+            case rollout.TokenCount() | rollout.UsageRecord():
                 self._usage(body, at_us, number)
-            case Compacted():
-                if not self._told_otherwise("compaction", way=isinstance(body, CompactedEvent)):
+            case rollout.Compacted():
+                if not self._told_otherwise("compaction", way=isinstance(body, rollout.CompactedEvent)):
                     self._begin(note(self._record("compaction", number, at_us)))
-            case Failed(message=text):
+            case rollout.Failed(message=text):
                 self._begin(note(self._record("error", number, at_us, status_code=status_in(text)), text or None))
             case _:
                 self._tool(body, at_us, number)
 
     # --- prompts, answers, requests -------------------------------------------------------------------------
 
-    def _prompted(self, said: Prompt, at_us: int, number: int) -> None:
+    def _prompted(self, said: rollout.Prompt, at_us: int, number: int) -> None:
         if self._of_sub_agent or said.kind not in (None, "plain") or said.message.lstrip().startswith(_NOT_TYPED):
             return
         text = said.message if said.message.strip() else "[Image]" if said.images else ""
         if text and not self._told_already(text, at_us):
             self._ask(TypedPrompt(f"codex:{self._session}:{number}", text, at_us, cwd=self._cwd))
 
-    def _message(self, message: Message, at_us: int, number: int) -> None:
+    def _message(self, message: rollout.Message, at_us: int, number: int) -> None:
         """In older files messages are all there is."""
         if message.role == "user":
-            self._prompted(Prompt(text_in(message.content)), at_us, number)
+            self._prompted(rollout.Prompt(text_in(message.content)), at_us, number)
         elif message.role == "assistant":
             self._say(text_in(message.content), at_us)
 
@@ -195,20 +169,20 @@ class RolloutReader(Reader):
             self._open.answer, self._open.answered_us = text, at_us
             self._at(at_us)
 
-    def _stop(self, body: TurnComplete | TurnAborted, at_us: int, number: int) -> None:
-        if isinstance(body, TurnComplete):
+    def _stop(self, body: rollout.TurnComplete | rollout.TurnAborted, at_us: int, number: int) -> None:
+        if isinstance(body, rollout.TurnComplete):
             self._say(body.last_agent_message or "", at_us)
         elif body.reason == "interrupted" and not self._of_sub_agent:
             self._begin(note(self._record("interruption", number, at_us)))
         self._open.stopped = True
 
-    def _usage(self, told: TokenCount | UsageRecord, at_us: int, number: int) -> None:
+    def _usage(self, told: rollout.TokenCount | rollout.UsageRecord, at_us: int, number: int) -> None:
         """One request for each response, though newer versions tell of it in two lines, whichever comes first."""
-        usage = told.usage if isinstance(told, UsageRecord) else self._counted(told)
-        if usage is None or usage == Usage():
+        usage = told.usage if isinstance(told, rollout.UsageRecord) else self._counted(told)
+        if usage is None or usage == rollout.Usage():
             return
         key = (usage.input_tokens, usage.cached_input_tokens, usage.output_tokens)
-        if self._told_otherwise(key, way=isinstance(told, UsageRecord)):
+        if self._told_otherwise(key, way=isinstance(told, rollout.UsageRecord)):
             return
         record = self._record(
             "request",
@@ -227,7 +201,7 @@ class RolloutReader(Reader):
         self._untold[(not way) if told else way, what] += -1 if told else 1
         return told
 
-    def _counted(self, count: TokenCount) -> Usage | None:
+    def _counted(self, count: rollout.TokenCount) -> rollout.Usage | None:
         """What the last response used; None where the total says that nothing came since."""
         info = count.info
         if info is None or (info.total_token_usage is not None and info.total_token_usage == self._total):
@@ -237,17 +211,17 @@ class RolloutReader(Reader):
 
     # --- tool calls -----------------------------------------------------------------------------------------
 
-    def _tool(self, body: Body, at_us: int, number: int) -> None:
+    def _tool(self, body: rollout.Body, at_us: int, number: int) -> None:
         match body:
-            case Call() | ShellCall():
+            case rollout.Call() | rollout.ShellCall():
                 self._call(body, at_us, number)
-            case Output():
+            case rollout.Output():
                 self._output(body, at_us)
-            case ShellEnd() | PatchEnd() | McpEnd():
+            case rollout.Ended():
                 self._ended(body, at_us)
 
-    def _call(self, call: Call | ShellCall, at_us: int, number: int) -> None:
-        if isinstance(call, ShellCall):
+    def _call(self, call: rollout.Call | rollout.ShellCall, at_us: int, number: int) -> None:
+        if isinstance(call, rollout.ShellCall):
             call_id, name, arguments = call.call_id or call.id or str(number), "local_shell", dict(call.action)
         else:
             call_id, name = call.call_id, f"{call.namespace or ''}{call.name}"
@@ -258,18 +232,13 @@ class RolloutReader(Reader):
     def _new_call(self, call_id: str, name: str, arguments: dict[str, Any], at_us: int) -> ToolCall:
         call = ToolCall(call_id, name, arguments, at_us, tool_input(name, arguments), self._of_sub_agent)
         if name in _SPAWNS:
-            kind = arguments.get("agent_type")
-            source = kind if isinstance(kind, str) else None
-            record_id = f"subagent:{call_id}"
-            call.spawned = Draft(
-                Record(record_id=record_id, at_us=at_us, kind="subagent", source=source, call_id=call_id)
-            )
+            call.spawn(at_us, arguments.get("agent_type"))
         self._begin(call)
         self._called.add(call_id)
         self._calls[call_id] = call
         return call
 
-    def _output(self, output: Output, at_us: int) -> None:
+    def _output(self, output: rollout.Output, at_us: int) -> None:
         """The result as the model got it. Only what it says of itself is known of its success."""
         call = self._running.pop(output.call_id, None)
         if call is None:
@@ -283,21 +252,15 @@ class RolloutReader(Reader):
         if call.duration_ms is None and self._timed and at_us >= call.at_us:
             call.duration_ms = (at_us - call.at_us + 500) // 1000
 
-    def _ended(self, body: ShellEnd | PatchEnd | McpEnd, at_us: int) -> None:
+    def _ended(self, body: rollout.Ended, at_us: int) -> None:
         """An event of a call; a call that only its event tells of was made by a script of the agent."""
         call = self._calls.get(body.call_id)
         if call is None:
-            if body.call_id in self._called or isinstance(body, McpEnd):
+            if body.call_id in self._called or isinstance(body, rollout.McpEnd):
                 return
-            shell = {"command": body.command} if isinstance(body, ShellEnd) else None
+            shell = {"command": body.command} if isinstance(body, rollout.ShellEnd) else None
             call = self._new_call(body.call_id, "apply_patch" if shell is None else "exec_command", shell or {}, at_us)
-        match body:
-            case ShellEnd():
-                _shell_ended(call, body)
-            case PatchEnd():
-                _patch_ended(call, body)
-            case McpEnd():
-                _mcp_ended(call, body)
+        _end(call, body)
 
     # --- exchanges ------------------------------------------------------------------------------------------
 
@@ -313,55 +276,59 @@ class RolloutReader(Reader):
         self._calls.clear()
 
 
-# --- what becomes of a call -------------------------------------------------------------------------------
+# --- helpers ----------------------------------------------------------------------------------------------
 
 
 def _reject(call: ToolCall) -> None:
     call.kind, call.spawned = "rejection", None
 
 
-def _shell_ended(call: ToolCall, end: ShellEnd) -> None:
-    if end.status == "declined":
-        _reject(call)
-    elif end.exit_code is not None:
-        call.ok = end.exit_code == 0
-    took_ms = duration_ms(end.duration)
+def _end(call: ToolCall, end: rollout.Ended) -> None:
+    """What the agent's event says of it; where it tells changed files, they were changed by whatever was called."""
+    took_ms = end.duration_ms
     call.duration_ms = call.duration_ms if took_ms is None else took_ms
-
-
-def _patch_ended(call: ToolCall, end: PatchEnd) -> None:
-    """Whatever applied it, files were changed."""
     if end.status == "declined":
         _reject(call)
         return
-    call.ok = call.ok if end.success is None else end.success
-    if end.changes and tool_effect(call.name) != "edit":
-        call.name, call.spawned = "apply_patch", None
-    call.known = tool_input(call.name, call.arguments)
-    if end.changes:
-        call.known = msgspec.structs.replace(call.known, path=next(iter(end.changes)), lines=end.changed_lines)
+    call.ok = call.ok if end.ok is None else end.ok
+    if isinstance(end, rollout.PatchEnd):
+        if end.changes and tool_effect(call.name) != "edit":
+            call.name, call.spawned = "apply_patch", None
+        call.known = tool_input(call.name, call.arguments)
+        if end.changes:
+            call.known = msgspec.structs.replace(call.known, path=next(iter(end.changes)), lines=_changed_lines(end))
 
 
-def _mcp_ended(call: ToolCall, end: McpEnd) -> None:
-    match end.result:
-        case {"Ok": {"isError": bool(failed)} | {"is_error": bool(failed)}}:
-            call.ok = not failed
-        case {"Ok": _}:
-            call.ok = True
-        case {"Err": _}:
-            call.ok = False
-    took_ms = duration_ms(end.duration)
-    call.duration_ms = call.duration_ms if took_ms is None else took_ms
+def _changed_lines(patch: rollout.PatchEnd) -> Changed:
+    """Of all files; none where one of them does not say."""
+    counts = [_lines_of(change) for change in patch.changes.values()]
+    known = [each for each in counts if each is not None]
+    if len(known) < len(counts):
+        return None, None
+    return sum(added for added, _ in known), sum(removed for _, removed in known)
 
 
-def _difference(total: Usage | None, before: Usage | None) -> Usage | None:
+def _lines_of(change: object) -> tuple[int, int] | None:
+    match change:
+        case {"type": "add", "content": str(content)} | {"add": {"content": str(content)}}:
+            return len(content.splitlines()), 0
+        case {"type": "delete", "content": str(content)} | {"delete": {"content": str(content)}}:
+            return 0, len(content.splitlines())
+        case {"unified_diff": str(diff)} | {"update": {"unified_diff": str(diff)}}:
+            lines = [line for line in diff.splitlines() if not line.startswith(("+++ ", "--- "))]
+            return sum(line.startswith("+") for line in lines), sum(line.startswith("-") for line in lines)
+        case _:
+            return None
+
+
+def _difference(total: rollout.Usage | None, before: rollout.Usage | None) -> rollout.Usage | None:
     """Of two running totals; a total that fell began anew."""
     if total is None or before is None:
         return total
-    pairs = [(getattr(total, name), getattr(before, name) or 0) for name in Usage.__struct_fields__]
+    pairs = [(getattr(total, name), getattr(before, name) or 0) for name in rollout.Usage.__struct_fields__]
     if any(now is not None and now < then for now, then in pairs):
         return total
-    return Usage(*(None if now is None else now - then for now, then in pairs))
+    return rollout.Usage(*(None if now is None else now - then for now, then in pairs))
 
 
 # --- files ------------------------------------------------------------------------------------------------
@@ -393,7 +360,7 @@ CODEX = Format(
     folder=lambda: f"{os.environ.get('CODEX_HOME') or '~/.codex'}/sessions",
     is_transcript=lambda file: file.name.startswith("rollout-") and file.name.endswith((".jsonl", _PACKED)),
     # A parent before its forks: its file begins earlier.
-    order=lambda file: by_beginning(file, _lines(file), lambda raw: decode_line(raw).at_us),
+    order=lambda file: by_beginning(file, _lines(file), lambda raw: rollout.decode_line(raw).at_us),
     lines=_lines,
     reader=lambda file, name, seen: RolloutReader(name, file.stem, seen),
 )

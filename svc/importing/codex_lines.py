@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from aggregates.records.tools import Changed
 from aggregates.telemetry.otlp import json_object
 from svc.importing.exchange import Count, decode_object, microseconds, text_in
 
@@ -180,34 +179,59 @@ class Duration(msgspec.Struct, frozen=True):
     nanos: Count = 0
 
 
-class ShellEnd(Body, frozen=True):
+class Ended(Body, frozen=True):
+    """A call has ended; one of the classes below."""
+
     call_id: str
+    status: str | None = None
+    duration: Any = None
+
+    @property
+    def ok(self) -> bool | None:
+        return None
+
+    @property
+    def duration_ms(self) -> int | None:
+        """In one of two ways the agent writes it; None where it is written in neither."""
+        try:
+            told = msgspec.convert(self.duration, Duration)
+        except msgspec.ValidationError:
+            return None
+        return told.secs * 1000 + told.nanos // 1_000_000
+
+
+class ShellEnd(Ended, frozen=True):
     command: Any = None
     exit_code: int | None = None
-    duration: Any = None
-    status: str | None = None
+
+    @property
+    def ok(self) -> bool | None:
+        return None if self.exit_code is None else self.exit_code == 0
 
 
-class McpEnd(Body, frozen=True):
-    call_id: str
-    duration: Any = None
+class McpEnd(Ended, frozen=True):
     result: Any = None
 
+    @property
+    def ok(self) -> bool | None:
+        match self.result:
+            case {"Ok": {"isError": bool(failed)} | {"is_error": bool(failed)}}:
+                return not failed
+            case {"Ok": _}:
+                return True
+            case {"Err": _}:
+                return False
+            case _:
+                return None
 
-class PatchEnd(Body, frozen=True):
-    call_id: str
+
+class PatchEnd(Ended, frozen=True):
     success: bool | None = None
-    status: str | None = None
     changes: dict[str, Any] = {}
 
     @property
-    def changed_lines(self) -> Changed:
-        """Of all files; none where one of them does not say."""
-        counts = [_lines_of(change) for change in self.changes.values()]
-        known = [each for each in counts if each is not None]
-        if len(known) < len(counts):
-            return None, None
-        return sum(added for added, _ in known), sum(removed for _, removed in known)
+    def ok(self) -> bool | None:
+        return self.success
 
 
 class Compacted(Body, frozen=True):
@@ -317,31 +341,6 @@ def _item(item: object) -> Body | None:
             return msgspec.convert({**fields, "call_id": call_id}, ShellEnd)
         case _:
             return None
-
-
-def duration_ms(duration: object) -> int | None:
-    """In one of two ways the agent writes it; None where it is written in neither."""
-    try:
-        told = msgspec.convert(duration, Duration)
-    except msgspec.ValidationError:
-        return None
-    return told.secs * 1000 + told.nanos // 1_000_000
-
-
-def _lines_of(change: object) -> tuple[int, int] | None:
-    match change:
-        case {"type": "add", "content": str(content)} | {"add": {"content": str(content)}}:
-            return len(content.splitlines()), 0
-        case {"type": "delete", "content": str(content)} | {"delete": {"content": str(content)}}:
-            return 0, len(content.splitlines())
-        case {"unified_diff": str(diff)} | {"update": {"unified_diff": str(diff)}}:
-            lines = [line for line in diff.splitlines() if not line.startswith(("+++ ", "--- "))]
-            return sum(line.startswith("+") for line in lines), sum(line.startswith("-") for line in lines)
-        case _:
-            return None
-
-
-# --- forks ------------------------------------------------------------------------------------------------
 
 
 def mark_of(body: Body | None) -> int | None:

@@ -98,7 +98,20 @@ class ToolCall:
     ok: bool | None = None
     duration_ms: int | None = None
     spawned: Draft | None = None
-    """The sub-agent that it started."""
+
+    def spawn(self, at_us: int, kind: object) -> None:
+        """Note the sub-agent that it started, and how that went as far as it is known."""
+        record = Record(
+            record_id=f"subagent:{self.call_id}",
+            at_us=at_us,
+            kind="subagent",
+            prompt_id=self.prompt_id,
+            source=kind if isinstance(kind, str) else None,
+            call_id=self.call_id,
+            ok=self.ok,
+            duration_ms=self.duration_ms,
+        )
+        self.spawned = Draft(record)
 
     def drafts(self) -> list[Draft]:
         added, removed = self.known.lines if self.ok else (None, None)
@@ -204,6 +217,9 @@ class Reader(ABC):
     def _taken(self) -> list[Exchange]:
         done, self._done = self._done, []
         return done
+
+    def _start(self, at_us: int) -> None:
+        self._add(note(Record(record_id=f"session_start:{self._session}", at_us=at_us, kind="session_start")))
 
     def _ask(self, prompt: TypedPrompt) -> None:
         """A prompt ends the exchange before it."""

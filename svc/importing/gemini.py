@@ -88,8 +88,7 @@ class SessionReader(Reader):
             self._cut()
             self._session = head.session_id
         if head.start_time is not None and not self._of_sub_agent and self._seen.add("session", self._session):
-            at_us = microseconds(head.start_time)
-            self._add(note(Record(record_id=f"session_start:{self._session}", at_us=at_us, kind="session_start")))
+            self._start(microseconds(head.start_time))
 
     def _message(self, message: "Message") -> None:
         if message.id in self._messages:

@@ -5,7 +5,7 @@ written is left for the next run, its prompt apart.
 """
 
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -73,11 +73,8 @@ class TokenSums:
 
     def add(self, record: Record) -> None:
         """Add one request."""
-        self.input_tokens += record.input_tokens or 0
-        self.output_tokens += record.output_tokens or 0
-        self.cache_read_tokens += record.cache_read_tokens or 0
-        self.cache_write_tokens += record.cache_write_tokens or 0
-        self.cache_write_1h_tokens += record.cache_write_1h_tokens or 0
+        for each in fields(self):
+            setattr(self, each.name, getattr(self, each.name) + (getattr(record, each.name) or 0))
 
 
 @dataclass(slots=True)
@@ -126,12 +123,11 @@ class Captures:
     Ids come from line ids alone, so a prompt that a forked session repeats is the same prompt.
     """
 
-    def __init__(self, scope: Scope, digester: Digester, source: str, *, redaction: bool = True) -> None:
+    def __init__(self, scope: Scope, digester: Digester, source: str) -> None:
         """`source` is the agent's name."""
         self._scope = scope
         self._digester = digester
         self._source = source
-        self._redaction = redaction
 
     def prompt(self, exchange: Exchange) -> CapturePrompt | None:
         """The prompt, where the exchange has one."""
@@ -173,7 +169,7 @@ class Captures:
             yield self._batch(exchange, exchange.drafts[start : start + BATCH_RECORDS_MAX])
 
     def _batch(self, exchange: Exchange, drafts: tuple[Draft, ...]) -> CaptureRecords:
-        words = WordTable(redaction=self._redaction)
+        words = WordTable(redaction=True)
         records = tuple(self._record(draft, words) for draft in drafts)
         return CaptureRecords(
             organization_id=self._scope.organization_id,
@@ -206,7 +202,6 @@ async def import_transcripts(
     scope: Scope,
     digester: Digester,
     now_us: int,
-    redaction: bool = True,
 ) -> ImportReport:
     """Import every transcript under a folder, or one file, as captures of one developer.
 
@@ -215,7 +210,7 @@ async def import_transcripts(
     """
     files = await trio.to_thread.run_sync(files_under, path, transcripts)
     report = ImportReport()
-    run = _Run(transcripts, Captures(scope, digester, transcripts.source, redaction=redaction), send, now_us, report)
+    run = _Run(transcripts, Captures(scope, digester, transcripts.source), send, now_us, report)
     for done, file in enumerate(files):
         name = str(file.relative_to(path)) if file != path else file.name
         await run.take(file, name, partial(_tick, progress, report, done, len(files)))
