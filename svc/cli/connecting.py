@@ -12,8 +12,8 @@ import msgspec
 from rich.console import Console
 
 from svc.cli.common import json_option, print_json
-from svc.connect.agents import AgentName, Refused, Scope, Target, folder_of, plans, told
-from svc.connect.changes import FileRefused
+from svc.connect.agents import AgentName, Scope, Target, folder_of, plans, told
+from svc.connect.changes import Refused
 from svc.connect.connecting import (
     KeyRefused,
     NotAnswered,
@@ -98,7 +98,7 @@ def _said() -> Iterator[None]:
     """What goes wrong, as one sentence."""
     try:
         yield
-    except (Refused, FileRefused, KeyRefused, NotAnswered) as error:
+    except (Refused, KeyRefused, NotAnswered) as error:
         raise click.ClickException(str(error)) from error
     except BrokenPipeError:  # what is shown has no reader any more, as behind `| head`
         raise

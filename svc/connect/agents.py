@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from svc.connect.changes import Append, Change, Put
+from svc.connect.changes import Append, Change, Put, Refused
 
 AgentName = Literal["claude-code", "codex", "gemini"]
 Scope = Literal["user", "project"]
@@ -23,10 +23,6 @@ _FOLDERS = {
     "gemini": (".gemini", None),
 }
 """Where an agent's settings lie at home, and the variable that says otherwise."""
-
-
-class Refused(Exception):
-    """This cannot be set up; the message says why and what to do instead."""
 
 
 class FilePlan(msgspec.Struct, frozen=True):

@@ -104,8 +104,8 @@ def _drop_empty(document: Document, path: tuple[str, ...], levels: int) -> None:
 # --- other programs' files: through links, at once, with the rights they have -----------------------------
 
 
-class FileRefused(Exception):
-    """A file cannot be read or written as it is; the message says which, why, and what to do."""
+class Refused(Exception):
+    """This cannot be set up, or a file not be written as it is; the message says why and what to do instead."""
 
 
 class Held(NamedTuple):
@@ -122,22 +122,22 @@ class Held(NamedTuple):
 
 
 def read_held(path: Path) -> Held:
-    """The file behind the path, links followed. Raises `FileRefused`."""
+    """The file behind the path, links followed. Raises `Refused`."""
     try:
         mode = path.stat().st_mode
         if not stat.S_ISREG(mode):
-            raise FileRefused(f"{path} is no file")
+            raise Refused(f"{path} is no file")
         return Held(path.read_bytes(), stat.S_IMODE(mode))
     except FileNotFoundError:
         return Held(None, None)
     except OSError as error:
-        raise FileRefused(f"{path} cannot be read: {error.strerror}") from error
+        raise Refused(f"{path} cannot be read: {error.strerror}") from error
 
 
 def write_held(path: Path, data: bytes | None, mode: int) -> None:
     """Replace the file that the path leads to, at once where the folder allows it; None removes it.
 
-    Raises `FileRefused`.
+    Raises `Refused`.
     """
     try:
         real = path.resolve()
@@ -151,9 +151,9 @@ def write_held(path: Path, data: bytes | None, mode: int) -> None:
             # A single file that was mounted, or a folder that only its files may be written in.
             _overwrite(real, data, mode)
     except OSError as error:
-        raise FileRefused(f"{path} cannot be written: {error.strerror}; nothing in it was changed") from error
+        raise Refused(f"{path} cannot be written: {error.strerror}; nothing in it was changed") from error
     except RuntimeError as error:
-        raise FileRefused(f"{path} is a link that leads to itself") from error
+        raise Refused(f"{path} is a link that leads to itself") from error
 
 
 def mode_with_key(mode: int | None) -> int:

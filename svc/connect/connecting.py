@@ -16,8 +16,8 @@ import httpx
 import msgspec
 
 from svc import __version__
-from svc.connect.agents import FilePlan, Format, Refused
-from svc.connect.changes import Done, FileRefused, Held, apply, mode_with_key, read_held, undo, write_held
+from svc.connect.agents import FilePlan, Format
+from svc.connect.changes import Done, Held, Refused, apply, mode_with_key, read_held, undo, write_held
 from svc.connect.connections import Capture, FileReceipt, keep_backup
 from svc.connect.texts import Document, EnvText, JsonText, TomlText, Unreadable
 
@@ -103,8 +103,6 @@ def _read(path: Path) -> Held:
     try:
         held = read_held(path)
         held.text.encode()
-    except FileRefused as error:
-        raise Refused(str(error)) from error
     except UnicodeDecodeError as error:
         raise Refused(_unusable(path, "it is not UTF-8")) from error
     return held
@@ -115,7 +113,7 @@ def _unusable(path: Path, why: str) -> str:
 
 
 def write(name: str, rewrite: Rewrite) -> FileReceipt:
-    """Write one file, its backup first. Raises `FileRefused`, `OSError`."""
+    """Write one file, its backup first. Raises `Refused`, `OSError`."""
     base = rewrite.base
     backup = None if base.data is None else keep_backup(name, rewrite.path, base.data)
     give_back(rewrite)
@@ -131,10 +129,10 @@ def write(name: str, rewrite: Rewrite) -> FileReceipt:
 
 
 def give_back(rewrite: Rewrite) -> None:
-    """Write one file, or take it away. Raises `FileRefused`."""
+    """Write one file, or take it away. Raises `Refused`."""
     if rewrite.changed:
         if read_held(rewrite.path).data != rewrite.now.data:
-            raise FileRefused(f"{rewrite.path} was changed by another program just now; try again")
+            raise Refused(f"{rewrite.path} was changed by another program just now; try again")
         write_held(rewrite.path, rewrite.new, rewrite.mode)
 
 

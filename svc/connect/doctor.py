@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 
 from aggregates.times import iso
-from svc.connect.changes import Append, FileRefused, read_held
+from svc.connect.changes import Append, Refused, read_held
 from svc.connect.connecting import DOCUMENTS, KeyRefused, NotAnswered, Server
 from svc.connect.connections import FileReceipt, StoredConnection
 from svc.connect.texts import Unreadable
@@ -55,7 +55,7 @@ def _settings(connection: StoredConnection, receipt: FileReceipt, again: str) ->
         document = DOCUMENTS[receipt.format](held.text)
         changes = [each.change for each in receipt.done]
         changed = [".".join(each.path) for each in changes if not each.stands(document.get(each.path))]
-    except (FileRefused, Unreadable, UnicodeDecodeError) as error:
+    except (Refused, Unreadable, UnicodeDecodeError) as error:
         yield Finding("settings", "wrong", f"{path} cannot be read: {error}", f"mend the file, then: {again}")
         return
     if held.data is None:
@@ -92,7 +92,7 @@ def _switched_off(receipt: FileReceipt) -> bool:
         document = DOCUMENTS[receipt.format](read_held(Path(receipt.path)).text)
         off = document.get(("disableAllHooks",)) is True
         return off or document.get(("hooksConfig", "enabled")) is False
-    except (FileRefused, Unreadable, UnicodeDecodeError):
+    except (Refused, Unreadable, UnicodeDecodeError):
         return False
 
 

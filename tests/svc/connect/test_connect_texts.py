@@ -144,11 +144,9 @@ def test_toml_keeps_comments() -> None:
 )
 def test_what_cannot_be_read_surely_is_not_touched(document: Kind, text: str, reason: str) -> None:
     """The message says where and why."""
-    changes = {JsonText: JSON_CHANGES, TomlText: TOML_CHANGES, EnvText: ENV_CHANGES}[
-        document
-    ]
+    wanted: dict[Kind, tuple[Change, ...]] = {JsonText: JSON_CHANGES, TomlText: TOML_CHANGES, EnvText: ENV_CHANGES}
     with pytest.raises(Unreadable, match=reason):
-        apply(document, text, changes)
+        apply(document, text, wanted[document])
 
 
 def test_what_a_person_changed_since_stays() -> None:
