@@ -277,7 +277,7 @@ _MARKS: dict[Level, str] = {"ok": "[green]✓[/green]", "warning": "[yellow]![/y
 EXAMINED_AT_ONCE = 8
 
 
-class Examined(msgspec.Struct, frozen=True):
+class Examination(msgspec.Struct, frozen=True):
     """One connection and what was found."""
 
     connection: str
@@ -308,7 +308,7 @@ def doctor(as_json: bool) -> None:
         raise SystemExit(1)
 
 
-def _shown(connection: StoredConnection, findings: list[Finding], as_json: bool) -> Examined:
+def _shown(connection: StoredConnection, findings: list[Finding], as_json: bool) -> Examination:
     console = Console(highlight=False, quiet=as_json)
     console.print(f"[bold]{connection.name}[/bold], {connection.url}")
     for finding in findings:
@@ -316,4 +316,4 @@ def _shown(connection: StoredConnection, findings: list[Finding], as_json: bool)
         console.print(finding.text, markup=False, soft_wrap=True)
         if finding.to_do is not None:
             console.print(f"    → {finding.to_do}", markup=False, soft_wrap=True)
-    return Examined(connection.name, connection.url, findings)
+    return Examination(connection.name, connection.url, findings)

@@ -42,7 +42,7 @@ class Append(msgspec.Struct, frozen=True, tag="append"):
 Change = Put | Append
 
 
-class Done(msgspec.Struct, frozen=True):
+class ChangeReceipt(msgspec.Struct, frozen=True):
     """A change that was made."""
 
     change: Change
@@ -53,9 +53,9 @@ class Done(msgspec.Struct, frozen=True):
     """How many of the outermost-in containers on the way to it are ours: they go when they are empty again."""
 
 
-def apply(document: Document, changes: Sequence[Change]) -> tuple[Done, ...]:
+def apply(document: Document, changes: Sequence[Change]) -> tuple[ChangeReceipt, ...]:
     """Make all changes, and say what to undo. What is there already is not done. Raises `Unreadable`."""
-    done: list[Done] = []
+    done: list[ChangeReceipt] = []
     for change in changes:
         path, before = change.path, document.get(change.path)
         if change.stands(before):
@@ -64,14 +64,14 @@ def apply(document: Document, changes: Sequence[Change]) -> tuple[Done, ...]:
         made = sum(isinstance(document.get(path[:depth]), Missing) for depth in range(1, len(path)))
         if isinstance(change, Append):
             document.append(path, change.value)
-            done.append(Done(change, had, made=made))
+            done.append(ChangeReceipt(change, had, made=made))
         else:
             document.put(path, change.value)
-            done.append(Done(change, had, before if had else None, made))
+            done.append(ChangeReceipt(change, had, before if had else None, made))
     return tuple(done)
 
 
-def undo(document: Document, done: Sequence[Done]) -> list[str]:
+def undo(document: Document, done: Sequence[ChangeReceipt]) -> list[str]:
     """Undo the changes. Gives the keys that somebody has changed since, which stay. Raises `Unreadable`."""
     left: list[str] = []
     for each in reversed(done):
@@ -108,7 +108,7 @@ class Refused(Exception):
     """This cannot be set up, or a file not be written as it is; the message says why and what to do instead."""
 
 
-class Held(NamedTuple):
+class FileState(NamedTuple):
     """A file as it was found."""
 
     data: bytes | None
@@ -121,20 +121,20 @@ class Held(NamedTuple):
         return (self.data or b"").decode()
 
 
-def read_held(path: Path) -> Held:
+def read_file(path: Path) -> FileState:
     """The file behind the path, links followed. Raises `Refused`."""
     try:
         mode = path.stat().st_mode
         if not stat.S_ISREG(mode):
             raise Refused(f"{path} is no file")
-        return Held(path.read_bytes(), stat.S_IMODE(mode))
+        return FileState(path.read_bytes(), stat.S_IMODE(mode))
     except FileNotFoundError:
-        return Held(None, None)
+        return FileState(None, None)
     except OSError as error:
         raise Refused(f"{path} cannot be read: {error.strerror}") from error
 
 
-def write_held(path: Path, data: bytes | None, mode: int) -> None:
+def write_file(path: Path, data: bytes | None, mode: int) -> None:
     """Replace the file that the path leads to, at once where the folder allows it; None removes it.
 
     Raises `Refused`.

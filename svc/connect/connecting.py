@@ -17,7 +17,7 @@ import msgspec
 
 from svc import __version__
 from svc.connect.agents import FilePlan, Format
-from svc.connect.changes import Done, Held, Refused, apply, mode_with_key, read_held, undo, write_held
+from svc.connect.changes import ChangeReceipt, FileState, Refused, apply, mode_with_key, read_file, undo, write_file
 from svc.connect.connections import Capture, FileReceipt, keep_backup
 from svc.connect.texts import Document, EnvText, JsonText, TomlText, Unreadable
 
@@ -34,13 +34,13 @@ class Rewrite(msgspec.Struct, frozen=True):
 
     path: Path
     format: Format
-    now: Held
-    base: Held
+    now: FileState
+    base: FileState
     """What a disconnect gives back."""
     new: bytes | None
     """None: the file goes away."""
     mode: int
-    done: tuple[Done, ...] = ()
+    done: tuple[ChangeReceipt, ...] = ()
     left: tuple[str, ...] = ()
     """Keys that were changed since, and stay."""
 
@@ -73,17 +73,17 @@ def disconnected(receipt: FileReceipt) -> Rewrite:
     return Rewrite(path, receipt.format, now, base, base.data, base.mode or 0o600, left=tuple(left))
 
 
-def _base(path: Path, now: Held, receipt: FileReceipt) -> tuple[Held, list[str]]:
+def _base(path: Path, now: FileState, receipt: FileReceipt) -> tuple[FileState, list[str]]:
     """The file without us, and the keys that stay: its copy where nothing changed since, else by keys."""
     if now.data is None:
         return now, []
     if _digest(now.data) == receipt.written_sha256:
         if receipt.mode_before is None:
-            return Held(None, None), []
+            return FileState(None, None), []
         with contextlib.suppress(OSError):
             copy = Path(receipt.backup or "").read_bytes()
             if _digest(copy) == receipt.backup_sha256:
-                return Held(copy, receipt.mode_before), []
+                return FileState(copy, receipt.mode_before), []
     try:
         document = DOCUMENTS[receipt.format](now.text)
         left = undo(document, receipt.done)
@@ -91,17 +91,17 @@ def _base(path: Path, now: Held, receipt: FileReceipt) -> tuple[Held, list[str]]
     except Unreadable as error:
         raise Refused(_unusable(path, str(error))) from error
     if receipt.mode_before is None and text.strip() in ("", "{}"):
-        return Held(None, None), left
-    return Held(text.encode(), now.mode if receipt.mode_before is None else receipt.mode_before), left
+        return FileState(None, None), left
+    return FileState(text.encode(), now.mode if receipt.mode_before is None else receipt.mode_before), left
 
 
 def _digest(data: bytes) -> str:
     return sha256(data).hexdigest()
 
 
-def _read(path: Path) -> Held:
+def _read(path: Path) -> FileState:
     try:
-        held = read_held(path)
+        held = read_file(path)
         held.text.encode()
     except UnicodeDecodeError as error:
         raise Refused(_unusable(path, "it is not UTF-8")) from error
@@ -131,9 +131,9 @@ def write(name: str, rewrite: Rewrite) -> FileReceipt:
 def give_back(rewrite: Rewrite) -> None:
     """Write one file, or take it away. Raises `Refused`."""
     if rewrite.changed:
-        if read_held(rewrite.path).data != rewrite.now.data:
+        if read_file(rewrite.path).data != rewrite.now.data:
             raise Refused(f"{rewrite.path} was changed by another program just now; try again")
-        write_held(rewrite.path, rewrite.new, rewrite.mode)
+        write_file(rewrite.path, rewrite.new, rewrite.mode)
 
 
 def shown(rewrite: Rewrite, key: str) -> str:

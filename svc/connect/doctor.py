@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 
 from aggregates.times import iso
-from svc.connect.changes import Append, Refused, read_held
+from svc.connect.changes import Append, Refused, read_file
 from svc.connect.connecting import DOCUMENTS, KeyRefused, NotAnswered, Server
 from svc.connect.connections import FileReceipt, StoredConnection
 from svc.connect.texts import Unreadable
@@ -51,7 +51,7 @@ def examine(connection: StoredConnection) -> Iterator[Finding]:
 def _settings(connection: StoredConnection, receipt: FileReceipt, again: str) -> Iterator[Finding]:
     path = Path(receipt.path)
     try:
-        held = read_held(path)
+        held = read_file(path)
         document = DOCUMENTS[receipt.format](held.text)
         changes = [each.change for each in receipt.done]
         changed = [".".join(each.path) for each in changes if not each.stands(document.get(each.path))]
@@ -89,7 +89,7 @@ def _hooks(connection: StoredConnection, again: str) -> Iterator[Finding]:
 
 def _switched_off(receipt: FileReceipt) -> bool:
     try:
-        document = DOCUMENTS[receipt.format](read_held(Path(receipt.path)).text)
+        document = DOCUMENTS[receipt.format](read_file(Path(receipt.path)).text)
         off = document.get(("disableAllHooks",)) is True
         return off or document.get(("hooksConfig", "enabled")) is False
     except (Refused, Unreadable, UnicodeDecodeError):

@@ -41,7 +41,7 @@ class OpenPrompt(NamedTuple):
     answered: bool = False
 
 
-class Captured(NamedTuple):
+class Letter(NamedTuple):
     """A request that waits to be sent."""
 
     path: str
@@ -50,7 +50,7 @@ class Captured(NamedTuple):
 
 def captured(
     connection: Connection, happening: Happening, last: OpenPrompt | None, at: float
-) -> tuple[Captured | None, OpenPrompt | None]:
+) -> tuple[Letter | None, OpenPrompt | None]:
     """The request, and what is remembered of the session from now on; None where there is nothing to send or change.
 
     `last`: the prompt that the session is at. `at`: seconds since 1970.
@@ -60,10 +60,10 @@ def captured(
     if happening.kind == "response":
         return _response(connection, happening, last, at)
     attributes = {"session.id": happening.session, **_attributes(happening)}
-    return Captured(LOGS, log_export("hook", f"svc.{happening.kind}", attributes, at)), None
+    return Letter(LOGS, log_export("hook", f"svc.{happening.kind}", attributes, at)), None
 
 
-def _prompt(connection: Connection, happening: Happening, at: float) -> tuple[Captured | None, OpenPrompt | None]:
+def _prompt(connection: Connection, happening: Happening, at: float) -> tuple[Letter | None, OpenPrompt | None]:
     text = happening.text
     if not connection.prompts or text is None or text.isspace():
         return None, None
@@ -78,7 +78,7 @@ def _prompt(connection: Connection, happening: Happening, at: float) -> tuple[Ca
         "cwd": happening.cwd,
         **_cut(text, connection),
     }
-    return Captured(PROMPTS, body), OpenPrompt(event_id, at, happening.moment)
+    return Letter(PROMPTS, body), OpenPrompt(event_id, at, happening.moment)
 
 
 def _event_id(happening: Happening, text: str) -> str:
@@ -105,7 +105,7 @@ def _cut(text: str, connection: Connection) -> dict[str, Any]:
 
 def _response(
     connection: Connection, happening: Happening, last: OpenPrompt | None, at: float
-) -> tuple[Captured | None, OpenPrompt | None]:
+) -> tuple[Letter | None, OpenPrompt | None]:
     """A prompt's first answer: where another hook has the agent go on, the server has that one already."""
     if not connection.responses or happening.text is None or last is None or last.answered:
         return None, None
@@ -119,7 +119,7 @@ def _response(
         "responded_at": _iso(at),
         "plugin_version": __version__,
     }
-    return Captured(RESPONSES, body), last._replace(answered=True)
+    return Letter(RESPONSES, body), last._replace(answered=True)
 
 
 def log_export(program: str, name: str, attributes: dict[str, str | None], at: float) -> dict[str, Any]:

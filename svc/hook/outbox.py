@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from svc.hook.captures import Captured
+from svc.hook.captures import Letter
 from svc.hook.machine import (
     DEAD_LETTERS_MAX,
     OUTBOX_BYTES_MAX,
@@ -51,7 +51,7 @@ class Outbox:
         self._given_up = folder / "given-up"
         self._locks = folder
 
-    def accept(self, captured: Captured) -> None:
+    def accept(self, captured: Letter) -> None:
         """Keep it behind all others. Raises `OSError`, and keeps nothing then."""
         private_folder(self.folder)
         draft = draft_file(self.folder, json.dumps(captured._asdict()).encode())

@@ -19,9 +19,9 @@ from svc.importing import claude_lines as transcript
 from svc.importing.exchange import (
     Format,
     Item,
+    Memory,
     Note,
     Reader,
-    Seen,
     ToolCall,
     TypedPrompt,
     by_beginning,
@@ -44,7 +44,7 @@ RequestKey = tuple[str, str | None]
 class TranscriptReader(Reader):
     """Reads one file. `seen` is shared by all files of one import."""
 
-    def __init__(self, file: str, session: str, seen: Seen) -> None:
+    def __init__(self, file: str, session: str, seen: Memory) -> None:
         super().__init__(file, session, seen)
         self._stem = session
         self._requests: dict[RequestKey, Note] = {}

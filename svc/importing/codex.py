@@ -23,8 +23,8 @@ from aggregates.telemetry.draft import status_in
 from svc.importing import codex_lines as rollout
 from svc.importing.exchange import (
     Format,
+    Memory,
     Reader,
-    Seen,
     ToolCall,
     TypedPrompt,
     by_beginning,
@@ -49,7 +49,7 @@ _SPAWNS = ("spawn_agent", "agents__spawn_agent")
 class RolloutReader(Reader):
     """Reads one file. `seen` is shared by all files of one import."""
 
-    def __init__(self, file: str, stem: str, seen: Seen) -> None:
+    def __init__(self, file: str, stem: str, seen: Memory) -> None:
         """`stem`, the file's own name, ends in the session's id."""
         named = _session_in(stem)
         super().__init__(file, named or stem, seen)
@@ -128,16 +128,16 @@ class RolloutReader(Reader):
                 self._prompted(body, at_us, number)
             case rollout.Message() if line.bare:
                 self._message(body, at_us, number)
-            case rollout.Said():
+            case rollout.AgentMessage():
                 self._say(body.message, at_us)
             case rollout.TurnComplete() | rollout.TurnAborted():
                 self._stop(body, at_us, number)
             case rollout.TokenCount() | rollout.UsageRecord():
                 self._usage(body, at_us, number)
-            case rollout.Compacted():
-                if not self._told_otherwise("compaction", way=isinstance(body, rollout.CompactedEvent)):
+            case rollout.Compaction():
+                if not self._told_otherwise("compaction", way=isinstance(body, rollout.CompactionEvent)):
                     self._begin(note(self._record("compaction", number, at_us)))
-            case rollout.Failed(message=text):
+            case rollout.Failure(message=text):
                 self._begin(note(self._record("error", number, at_us, status_code=status_in(text)), text or None))
             case _:
                 self._tool(body, at_us, number)
@@ -217,7 +217,7 @@ class RolloutReader(Reader):
                 self._call(body, at_us, number)
             case rollout.Output():
                 self._output(body, at_us)
-            case rollout.Ended():
+            case rollout.CallEnd():
                 self._ended(body, at_us)
 
     def _call(self, call: rollout.Call | rollout.ShellCall, at_us: int, number: int) -> None:
@@ -252,7 +252,7 @@ class RolloutReader(Reader):
         if call.duration_ms is None and self._timed and at_us >= call.at_us:
             call.duration_ms = (at_us - call.at_us + 500) // 1000
 
-    def _ended(self, body: rollout.Ended, at_us: int) -> None:
+    def _ended(self, body: rollout.CallEnd, at_us: int) -> None:
         """An event of a call; a call that only its event tells of was made by a script of the agent."""
         call = self._calls.get(body.call_id)
         if call is None:
@@ -283,7 +283,7 @@ def _reject(call: ToolCall) -> None:
     call.kind, call.spawned = "rejection", None
 
 
-def _end(call: ToolCall, end: rollout.Ended) -> None:
+def _end(call: ToolCall, end: rollout.CallEnd) -> None:
     """What the agent's event says of it; where it tells changed files, they were changed by whatever was called."""
     took_ms = end.duration_ms
     call.duration_ms = call.duration_ms if took_ms is None else took_ms

@@ -95,7 +95,7 @@ class Prompt(Body, frozen=True):
     images: Any = None
 
 
-class Said(Body, frozen=True):
+class AgentMessage(Body, frozen=True):
     """The agent's message to the user."""
 
     message: str
@@ -179,7 +179,7 @@ class Duration(msgspec.Struct, frozen=True):
     nanos: Count = 0
 
 
-class Ended(Body, frozen=True):
+class CallEnd(Body, frozen=True):
     """A call has ended; one of the classes below."""
 
     call_id: str
@@ -200,7 +200,7 @@ class Ended(Body, frozen=True):
         return told.secs * 1000 + told.nanos // 1_000_000
 
 
-class ShellEnd(Ended, frozen=True):
+class ShellEnd(CallEnd, frozen=True):
     command: Any = None
     exit_code: int | None = None
 
@@ -209,7 +209,7 @@ class ShellEnd(Ended, frozen=True):
         return None if self.exit_code is None else self.exit_code == 0
 
 
-class McpEnd(Ended, frozen=True):
+class McpEnd(CallEnd, frozen=True):
     result: Any = None
 
     @property
@@ -225,7 +225,7 @@ class McpEnd(Ended, frozen=True):
                 return None
 
 
-class PatchEnd(Ended, frozen=True):
+class PatchEnd(CallEnd, frozen=True):
     success: bool | None = None
     changes: dict[str, Any] = {}
 
@@ -234,15 +234,15 @@ class PatchEnd(Ended, frozen=True):
         return self.success
 
 
-class Compacted(Body, frozen=True):
+class Compaction(Body, frozen=True):
     """The conversation was shortened."""
 
 
-class CompactedEvent(Compacted, frozen=True):
+class CompactionEvent(Compaction, frozen=True):
     """The same, told once more by an event in some versions."""
 
 
-class Failed(Body, frozen=True):
+class Failure(Body, frozen=True):
     """A request failed for good, in versions that keep it."""
 
     message: str = ""
@@ -262,13 +262,13 @@ _EVENTS: dict[str, type[Body]] = {
     "turn_complete": TurnComplete,
     "turn_aborted": TurnAborted,
     "user_message": Prompt,
-    "agent_message": Said,
+    "agent_message": AgentMessage,
     "token_count": TokenCount,
     "exec_command_end": ShellEnd,
     "patch_apply_end": PatchEnd,
     "mcp_tool_call_end": McpEnd,
-    "context_compacted": CompactedEvent,
-    "error": Failed,
+    "context_compacted": CompactionEvent,
+    "error": Failure,
 }
 _ITEMS: dict[str, type[Body]] = {
     "message": Message,
@@ -282,7 +282,7 @@ _LINES: dict[str, type[Body]] = {
     "session_meta": Meta,
     "turn_context": TurnContext,
     "token_usage_record": UsageRecord,
-    "compacted": Compacted,
+    "compacted": Compaction,
 }
 
 
@@ -346,7 +346,7 @@ def _item(item: object) -> Body | None:
 def mark_of(body: Body | None) -> int | None:
     """What a line is known again by, whenever it was copied; None for lines that tell nothing apart."""
     match body:
-        case TurnStarted(turn_id=str(told)) | Prompt(message=told) | Said(message=told) | Call(call_id=told):
+        case TurnStarted(turn_id=str(told)) | Prompt(message=told) | AgentMessage(message=told) | Call(call_id=told):
             pass
         case TokenCount(info=TokenInfo(total_token_usage=Usage() as total)):
             told = msgspec.json.encode(total).decode()

@@ -140,7 +140,7 @@ def note(record: Record, text: str | None = None) -> Note:
     return Note(record.at_us, [Draft(record, text=text)])
 
 
-class Seen:
+class Memory:
     """What one import has read so far, over all its files: forks repeat lines of other files."""
 
     def __init__(self) -> None:
@@ -175,7 +175,7 @@ class _Open:
 class Reader(ABC):
     """Reads one file of an agent. A further agent is one more class that only says what its lines mean."""
 
-    def __init__(self, file: str, session: str, seen: Seen) -> None:
+    def __init__(self, file: str, session: str, seen: Memory) -> None:
         """`file` names the file in reports; `session` stands in until lines name one."""
         self._file = file
         self._session = session
@@ -268,7 +268,7 @@ class Format(NamedTuple):
     order: Callable[[Path], tuple[object, ...]]
     """What must be read earlier sorts first."""
     lines: Callable[[Path], Iterator[bytes]]
-    reader: Callable[[Path, str, Seen], Reader]
+    reader: Callable[[Path, str, Memory], Reader]
     """The reader of a file, by its path and the name it has in reports."""
 
 

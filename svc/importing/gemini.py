@@ -24,9 +24,9 @@ from aggregates.telemetry.otlp import json_object
 from svc.importing.exchange import (
     Count,
     Format,
+    Memory,
     Note,
     Reader,
-    Seen,
     TypedPrompt,
     decode_object,
     document_of,
@@ -52,7 +52,7 @@ _CHATS = "chats"
 class SessionReader(Reader):
     """Reads one file. `seen` is shared by all files of one import."""
 
-    def __init__(self, file: str, session: str, seen: Seen, *, of_sub_agent: bool = False) -> None:
+    def __init__(self, file: str, session: str, seen: Memory, *, of_sub_agent: bool = False) -> None:
         """`of_sub_agent`: the file lies in the folder of its parent, whose name is `session`."""
         super().__init__(file, session, seen)
         self._nested = of_sub_agent
@@ -344,7 +344,7 @@ def _lines(file: Path) -> Iterator[bytes]:
     return document_of(file) if file.suffix == ".json" else lines_of(file)
 
 
-def _reader(file: Path, name: str, seen: Seen) -> Reader:
+def _reader(file: Path, name: str, seen: Memory) -> Reader:
     nested = _is_nested(file)
     return SessionReader(name, file.parent.name if nested else file.stem, seen, of_sub_agent=nested)
 

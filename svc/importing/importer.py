@@ -29,7 +29,7 @@ from aggregates.records.record import Record, WordTable
 from aggregates.telemetry.draft import Draft
 from svc.importing.claude_code import CLAUDE_CODE
 from svc.importing.codex import CODEX
-from svc.importing.exchange import Exchange, Format, Seen, TornLine, files_under
+from svc.importing.exchange import Exchange, Format, Memory, TornLine, files_under
 from svc.importing.gemini import GEMINI
 
 DECODER_VERSION = 1
@@ -234,7 +234,7 @@ class _Run:
         self._send = send
         self._now_us = now_us
         self._report = report
-        self._seen = Seen()
+        self._seen = Memory()
 
     async def take(self, file: Path, name: str, tick: Callable[[], None]) -> None:
         """Read one file and send what it holds; `tick` is called as it goes."""

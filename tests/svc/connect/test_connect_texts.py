@@ -10,21 +10,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc.connect import changes as switched
-from svc.connect.changes import Append, Change, Done, Put
+from svc.connect.changes import Append, Change, ChangeReceipt, Put
 from svc.connect.texts import MISSING, Document, EnvText, JsonText, TomlText, Unreadable
 
 HOOK = {"hooks": [{"type": "command", "command": "svc hook claude-code", "timeout": 5}]}
 Kind = Callable[[str], Document]
 
 
-def apply(kind: Kind, text: str, changes: Sequence[Change]) -> tuple[str, tuple[Done, ...]]:
+def apply(kind: Kind, text: str, changes: Sequence[Change]) -> tuple[str, tuple[ChangeReceipt, ...]]:
     """The text with the changes, and what was done."""
     document = kind(text)
     done = switched.apply(document, changes)
     return document.render(), done
 
 
-def undo(kind: Kind, text: str, done: Sequence[Done]) -> tuple[str, list[str]]:
+def undo(kind: Kind, text: str, done: Sequence[ChangeReceipt]) -> tuple[str, list[str]]:
     """The text without them, and what stays."""
     document = kind(text)
     left = switched.undo(document, done)
