@@ -1,7 +1,8 @@
 """`svc connect` and `svc disconnect`: an agent's own settings, with one command."""
 
+import contextlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar, get_args
@@ -11,8 +12,8 @@ import msgspec
 from rich.console import Console
 
 from svc.cli.common import json_option, print_json
-from svc.connect.agents import AgentName, FilePlan, Refused, Scope, Target, folder_of, plans, told
-from svc.connect.changes import FileRefused
+from svc.connect.agents import AgentName, Scope, Target, folder_of, plans, told
+from svc.connect.changes import Refused
 from svc.connect.connecting import (
     KeyRefused,
     NotAnswered,
@@ -42,21 +43,11 @@ from svc.hook.outbox import Outbox
 from svc.process import program
 
 T = TypeVar("T")
-
-
 DEFAULT_URL = "http://127.0.0.1:4318"
-
-
 HOOK_PROGRAM = "svc-hook"
-
-
 KEY_START_CHARACTERS = 12
 """As much of a key as the server keeps."""
-
-
 agent_argument = click.argument("agent", type=click.Choice(get_args(AgentName)))
-
-
 scope_option = click.option(
     "--scope",
     type=click.Choice(get_args(Scope)),
@@ -64,8 +55,6 @@ scope_option = click.option(
     show_default=True,
     help="Whose settings: yours everywhere, or yours in the project of the working directory.",
 )
-
-
 yes_option = click.option("--yes", "-y", is_flag=True, help="Do not ask. Without a terminal nothing is asked either.")
 
 
@@ -95,13 +84,21 @@ def connect(
 
     Example: svc connect claude-code --url http://127.0.0.1:4318 --key svc_…
     """
-    try:
+    with _said():
         key = _checked_key(key)
         name = connection_name(agent, scope, Path.cwd())
-        target = Target(agent, checked_url(url), key, hook_command(agent, name), hooks=not no_hooks)
+        command = (*_program(), "hook", agent, *(() if name == agent else ("--connection", name)))
+        target = Target(agent, checked_url(url), key, command, hooks=not no_hooks)
         folder = folder_of(agent, scope, Path.cwd())
         _connect(name, target, scope, folder, dry_run=dry_run, offline=offline, yes=yes)
-    except (Refused, FileRefused, KeyRefused, NotAnswered) as error:
+
+
+@contextlib.contextmanager
+def _said() -> Iterator[None]:
+    """What goes wrong, as one sentence."""
+    try:
+        yield
+    except (Refused, KeyRefused, NotAnswered) as error:
         raise click.ClickException(str(error)) from error
     except BrokenPipeError:  # what is shown has no reader any more, as behind `| head`
         raise
@@ -109,33 +106,28 @@ def connect(
         raise click.ClickException(f"{error.filename}: {error.strerror}") from error
 
 
-def hook_command(agent: str, name: str) -> tuple[str, ...]:
-    """How an agent calls this very program."""
-    return (*_program(), "hook", agent, *(() if name == agent else ("--connection", name)))
-
-
-def hook_program() -> Path:
-    """Where the one-file binary lays its hook program down."""
-    return state_folder() / "bin" / HOOK_PROGRAM
-
-
 def _program() -> list[str]:
     """What starts fast, and needs none of this process's environment: an agent that runs it has another one."""
-    carried = Path(getattr(sys, "_MEIPASS", "")) / HOOK_PROGRAM
-    if getattr(sys, "frozen", False) and carried.exists():
-        return [str(hook_program())]
+    if _carried() is not None:
+        return [str(state_folder() / "bin" / HOOK_PROGRAM)]
     script = Path(sys.executable).with_name("svc")
     return [str(script)] if script.exists() and not getattr(sys, "frozen", False) else program()
 
 
+def _carried() -> Path | None:
+    """The hook's own program, where the one-file binary carries one."""
+    path = Path(getattr(sys, "_MEIPASS", "")) / HOOK_PROGRAM
+    return path if getattr(sys, "frozen", False) and path.exists() else None
+
+
 def _lay_down() -> None:
-    """The hook's own program, where the one-file binary carries one. Raises `OSError`."""
-    carried = Path(getattr(sys, "_MEIPASS", "")) / HOOK_PROGRAM
-    if getattr(sys, "frozen", False) and carried.exists():
-        private_folder(hook_program().parent)
-        draft = draft_file(hook_program().parent, carried.read_bytes())
+    """Raises `OSError`."""
+    if (carried := _carried()) is not None:
+        folder = state_folder() / "bin"
+        private_folder(folder)
+        draft = draft_file(folder, carried.read_bytes())
         draft.chmod(0o700)
-        draft.replace(hook_program())
+        draft.replace(folder / HOOK_PROGRAM)
 
 
 def _checked_key(key: str | None) -> str:
@@ -151,15 +143,18 @@ def _checked_key(key: str | None) -> str:
 def _connect(name: str, target: Target, scope: Scope, folder: Path, *, dry_run: bool, offline: bool, yes: bool) -> None:
     old = stored(name)
     receipts = {} if old is None else {receipt.path: receipt for receipt in old.files}
-    wanted: list[FilePlan] = plans(target, scope, folder)
+    wanted = plans(target, scope, folder)
     rewrites = [connected(plan, receipts.get(str(plan.path))) for plan in wanted]
     outdated = [disconnected(each) for each in receipts.values() if Path(each.path) not in [p.path for p in wanted]]
-    _tell(target)
+    click.echo(f"{target.agent} will send to {target.url}:")
+    for sentence in told(target):
+        click.echo(click.wrap_text(sentence, 100, "  - ", "    "))
+    click.echo()
     _show([*outdated, *rewrites], target.key)
     if dry_run:
         click.echo("nothing was changed")
         return
-    capture = Capture() if offline else _asked(target, lambda server: server.capture())
+    capture = Capture() if offline else _asked(target, Server.capture)
     if old is not None and old.url != target.url:
         _tell_waiting(name, f"will be sent to {target.url}")
     if any(each.changed for each in [*outdated, *rewrites]):
@@ -168,9 +163,8 @@ def _connect(name: str, target: Target, scope: Scope, folder: Path, *, dry_run: 
     _write(connection, receipts, outdated, rewrites)
     if not offline:
         _asked(target, lambda server: server.setup_complete(target.key[:KEY_START_CHARACTERS]))
-    click.echo(
-        f"{target.agent} is connected; start it anew. `svc doctor` tests it, `{_undo(target, scope)}` undoes it."
-    )
+    undo = f"svc disconnect {target.agent}" + (" --scope project" if scope == "project" else "")
+    click.echo(f"{target.agent} is connected; start it anew. `svc doctor` tests it, `{undo}` undoes it.")
 
 
 def _asked(target: Target, question: Callable[[Server], T]) -> T:
@@ -182,10 +176,6 @@ def _asked(target: Target, question: Callable[[Server], T]) -> T:
         raise NotAnswered(f"{error}. Is `svc serve` running there? --offline sets it up without asking") from error
     except KeyRefused as error:
         raise KeyRefused(f"{target.url} does not take this key: {error}") from error
-
-
-def _undo(target: Target, scope: Scope) -> str:
-    return f"svc disconnect {target.agent}" + (" --scope project" if scope == "project" else "")
 
 
 def _write(
@@ -203,7 +193,7 @@ def _write(
     _lay_down()
     note_program(_program())
     for each in outdated:
-        give_back([each])
+        give_back(each)
         del receipts[str(each.path)]
         remember()
     for each in rewrites:
@@ -214,13 +204,6 @@ def _write(
             click.echo(f"{each.path}: written; as it was before: {receipt.backup}")
         elif each.changed:
             click.echo(f"{each.path}: written; it was not there before")
-
-
-def _tell(target: Target) -> None:
-    click.echo(f"{target.agent} will send to {target.url}:")
-    for sentence in told(target):
-        click.echo(click.wrap_text(sentence, 100, "  - ", "    "))
-    click.echo()
 
 
 def _show(rewrites: Sequence[Rewrite], key: str) -> None:
@@ -264,23 +247,18 @@ def disconnect(agent: AgentName, scope: Scope, yes: bool) -> None:
 
     Example: svc disconnect claude-code
     """
-    name = connection_name(agent, scope, Path.cwd())
-    try:
+    with _said():
+        name = connection_name(agent, scope, Path.cwd())
         connection = stored(name)
         if connection is None:
             raise Refused(f"{agent} is not connected here; nothing was changed")
         rewrites = [disconnected(receipt) for receipt in connection.files]
         _show(rewrites, connection.key)
         _confirm("Write this?", yes)
-        give_back(rewrites)
+        for rewrite in rewrites:
+            give_back(rewrite)
         forget(name)
-    except (Refused, FileRefused) as error:
-        raise click.ClickException(str(error)) from error
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise click.ClickException(f"{error.filename}: {error.strerror}") from error
-    _tell_left(rewrites, connection)
+        _tell_left(rewrites, connection)
 
 
 def _tell_left(rewrites: Sequence[Rewrite], connection: StoredConnection) -> None:
@@ -288,23 +266,18 @@ def _tell_left(rewrites: Sequence[Rewrite], connection: StoredConnection) -> Non
         for key in rewrite.left:
             click.echo(f"{rewrite.path}: {key} was changed since and stays as it is")
     _tell_waiting(connection.name, "are sent after the next svc connect")
-    click.echo(f"{connection.agent} is disconnected; {_copies(connection)}")
-
-
-def _copies(connection: StoredConnection) -> str:
     kept = next((receipt.backup for receipt in connection.files if receipt.backup is not None), None)
-    return "there was no file before" if kept is None else f"copies of the files lie in {Path(kept).parent}"
+    copies = "there was no file before" if kept is None else f"copies of the files lie in {Path(kept).parent}"
+    click.echo(f"{connection.agent} is disconnected; {copies}")
 
 
-# `svc doctor`: whether what agents do arrives, and what to do where it does not.
+# --- svc doctor -------------------------------------------------------------------------------------------
 
 _MARKS: dict[Level, str] = {"ok": "[green]✓[/green]", "warning": "[yellow]![/yellow]", "wrong": "[red]✗[/red]"}
-
-
 EXAMINED_AT_ONCE = 8
 
 
-class Examined(msgspec.Struct, frozen=True):
+class Examination(msgspec.Struct, frozen=True):
     """One connection and what was found."""
 
     connection: str
@@ -335,7 +308,7 @@ def doctor(as_json: bool) -> None:
         raise SystemExit(1)
 
 
-def _shown(connection: StoredConnection, findings: list[Finding], as_json: bool) -> Examined:
+def _shown(connection: StoredConnection, findings: list[Finding], as_json: bool) -> Examination:
     console = Console(highlight=False, quiet=as_json)
     console.print(f"[bold]{connection.name}[/bold], {connection.url}")
     for finding in findings:
@@ -343,4 +316,4 @@ def _shown(connection: StoredConnection, findings: list[Finding], as_json: bool)
         console.print(finding.text, markup=False, soft_wrap=True)
         if finding.to_do is not None:
             console.print(f"    → {finding.to_do}", markup=False, soft_wrap=True)
-    return Examined(connection.name, connection.url, findings)
+    return Examination(connection.name, connection.url, findings)

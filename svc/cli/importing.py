@@ -19,10 +19,17 @@ from svc.log.sqlite import KEYS_FOLDER
 from svc.log.vault import FileKeys, Vault
 from svc.settings import Settings
 
-_path = click.argument("path", type=click.Path(path_type=Path), required=False)
-_developer = click.option(
-    "--developer", metavar="WHO", help="Whose sessions, by name or id; may be left out while there is only one member."
+_WHAT = {
+    "claude-code": ("Claude Code transcripts", "~/.claude/projects", "$CLAUDE_CONFIG_DIR/projects"),
+    "codex": ("Codex session files (rollouts)", "~/.codex/sessions", "$CODEX_HOME/sessions"),
+    "gemini": ("Gemini CLI session files", "~/.gemini/tmp", None),
+}
+"""What is read of which agent, and where it lies."""
+_NEXT = (
+    "name another folder or a file, as in `svc import {agent} PATH`, or use the agent first. "
+    "`svc connect {agent}` has it send what it does from now on"
 )
+_INTERRUPTED = "what was read so far is kept; run it again for the rest, nothing counts twice"
 
 
 @click.group("import")
@@ -30,54 +37,36 @@ def import_() -> None:
     """Import sessions that agents have kept on this machine."""
 
 
-@import_.command("claude-code")
-@_path
-@_developer
-@organization_option
-@var_option
-@json_option
-def claude_code(
-    path: Path | None, developer: str | None, organization: str | None, var: str | None, as_json: bool
-) -> None:
-    """Import Claude Code transcripts: a folder, or one file. Running it again adds nothing.
+def _add_command(agent: str) -> None:
+    what, folder, other = _WHAT[agent]
+    lies = folder if other is None else f"{folder}, or {other}"
 
-    Without PATH the agent's own folder is read: ~/.claude/projects, or $CLAUDE_CONFIG_DIR/projects
+    @import_.command(
+        agent,
+        help=f"""Import {what}: a folder, or one file. Running it again adds nothing.
 
-    Example: svc import claude-code ~/.claude/projects --developer Kim
-    """
-    _run("claude-code", path, (developer, organization), var, as_json)
+        Without PATH the agent's own folder is read: {lies}
 
-
-@import_.command("codex")
-@_path
-@_developer
-@organization_option
-@var_option
-@json_option
-def codex(path: Path | None, developer: str | None, organization: str | None, var: str | None, as_json: bool) -> None:
-    """Import Codex session files (rollouts): a folder, or one file. Running it again adds nothing.
-
-    Without PATH the agent's own folder is read: ~/.codex/sessions, or $CODEX_HOME/sessions
-
-    Example: svc import codex ~/.codex/sessions --developer Kim
-    """
-    _run("codex", path, (developer, organization), var, as_json)
+        Example: svc import {agent} {folder} --developer Kim
+        """,
+    )
+    @click.argument("path", type=click.Path(path_type=Path), required=False)
+    @click.option(
+        "--developer",
+        metavar="WHO",
+        help="Whose sessions, by name or id; may be left out while there is only one member.",
+    )
+    @organization_option
+    @var_option
+    @json_option
+    def command(
+        path: Path | None, developer: str | None, organization: str | None, var: str | None, as_json: bool
+    ) -> None:
+        _run(agent, path, (developer, organization), var, as_json)
 
 
-@import_.command("gemini")
-@_path
-@_developer
-@organization_option
-@var_option
-@json_option
-def gemini(path: Path | None, developer: str | None, organization: str | None, var: str | None, as_json: bool) -> None:
-    """Import Gemini CLI session files: a folder, or one file. Running it again adds nothing.
-
-    Without PATH the agent's own folder is read: ~/.gemini/tmp
-
-    Example: svc import gemini ~/.gemini/tmp --developer Kim
-    """
-    _run("gemini", path, (developer, organization), var, as_json)
+for _agent in _WHAT:
+    _add_command(_agent)
 
 
 Whose = tuple[str | None, str | None]
@@ -105,13 +94,6 @@ def _run(agent: str, path: Path | None, whose: Whose, var: str | None, as_json: 
         show_report(report)
     else:
         click.echo(f"no sessions of {agent} lie under {found}; {_NEXT.format(agent=agent)}", err=True)
-
-
-_INTERRUPTED = "what was read so far is kept; run it again for the rest, nothing counts twice"
-_NEXT = (
-    "name another folder or a file, as in `svc import {agent} PATH`, or use the agent first. "
-    "`svc connect {agent}` has it send what it does from now on"
-)
 
 
 async def _import(settings: Settings, transcripts: Format, path: Path, whose: Whose, bar: Bar) -> ImportReport:

@@ -2,28 +2,27 @@
 
 import os
 import shlex
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote
 
 import msgspec
 
-from svc.connect.changes import Append, Change, Put
+from svc.connect.changes import Append, Change, Put, Refused
 
 AgentName = Literal["claude-code", "codex", "gemini"]
 Scope = Literal["user", "project"]
 Format = Literal["json", "toml", "env"]
-
 HOOK_SECONDS = 5
 """What an agent gives a hook before it ends it; it ends by itself within two."""
-
 CLAUDE_TOOLS = "Bash|Edit|MultiEdit|NotebookEdit|Write"
 """The tools whose calls a hook tells: those that change files or run commands."""
-
-
-class Refused(Exception):
-    """This cannot be set up; the message says why and what to do instead."""
+_FOLDERS = {
+    "claude-code": (".claude", "CLAUDE_CONFIG_DIR"),
+    "codex": (".codex", "CODEX_HOME"),
+    "gemini": (".gemini", None),
+}
+"""Where an agent's settings lie at home, and the variable that says otherwise."""
 
 
 class FilePlan(msgspec.Struct, frozen=True):
@@ -48,17 +47,15 @@ class Target(msgspec.Struct, frozen=True):
     """False where the agent's plugin brings them."""
 
 
-def folder_of(agent: AgentName, scope: Scope, project: Path, environment: Mapping[str, str] | None = None) -> Path:
+def folder_of(agent: AgentName, scope: Scope, project: Path) -> Path:
     """The folder of the agent's settings. Raises `Refused` where the agent takes none from there."""
-    environ = os.environ if environment is None else environment
+    folder, variable = _FOLDERS[agent]
     if scope == "project":
         if agent == "codex":
             raise Refused("Codex takes [otel] from the user's own config.toml only; connect it with --scope user")
-        return project / {"claude-code": ".claude", "gemini": ".gemini"}[agent]
-    chosen = environ.get({"claude-code": "CLAUDE_CONFIG_DIR", "codex": "CODEX_HOME"}.get(agent, ""))
-    if chosen:
-        return Path(chosen).expanduser()
-    return Path.home() / {"claude-code": ".claude", "codex": ".codex", "gemini": ".gemini"}[agent]
+        return project / folder
+    chosen = os.environ.get(variable) if variable else None
+    return Path(chosen).expanduser() if chosen else Path.home() / folder
 
 
 def plans(target: Target, scope: Scope, folder: Path) -> list[FilePlan]:
@@ -97,13 +94,13 @@ _OWN_WORDS: dict[AgentName, list[str]] = {
 }
 
 
-# --- Claude Code ------------------------------------------------------------------------------------------
+# --- what is switched on ----------------------------------------------------------------------------------
 
 
 def _claude_code(target: Target, scope: Scope, folder: Path) -> list[FilePlan]:
     """A project's own settings are shared by everybody who has it: the key goes into those that are not."""
     name = "settings.json" if scope == "user" else "settings.local.json"
-    values = {
+    variables = {
         "CLAUDE_CODE_ENABLE_TELEMETRY": "1",
         "OTEL_LOGS_EXPORTER": "otlp",
         "OTEL_METRICS_EXPORTER": "otlp",
@@ -113,31 +110,22 @@ def _claude_code(target: Target, scope: Scope, folder: Path) -> list[FilePlan]:
         "OTEL_LOG_USER_PROMPTS": "1",
         "OTEL_LOG_TOOL_DETAILS": "1",
     }
-    changes: list[Change] = [Put(("env", each), value) for each, value in values.items()]
-    if target.hooks:
-        beside = {"async": True}
-        changes += [_hook(target, event, HOOK_SECONDS) for event in ("SessionStart", "UserPromptSubmit", "Stop")]
-        for event in ("PostToolUse", "PostToolUseFailure"):
-            changes.append(_hook(target, event, HOOK_SECONDS, beside, matcher=CLAUDE_TOOLS))
-        changes.append(_hook(target, "SessionEnd", HOOK_SECONDS))
-    return [FilePlan(folder / name, "json", tuple(changes), secret=True)]
-
-
-# --- Codex ------------------------------------------------------------------------------------------------
+    hooks = (
+        *_hooks(target, "SessionStart", "UserPromptSubmit", "Stop"),
+        *_hooks(target, "PostToolUse", "PostToolUseFailure", matcher=CLAUDE_TOOLS),
+        *_hooks(target, "SessionEnd"),
+    )
+    return [FilePlan(folder / name, "json", (*_puts("env", variables), *hooks), secret=True)]
 
 
 def _codex(target: Target, folder: Path) -> list[FilePlan]:
     """Its metrics carry no session and stay where they go; hooks stand in a file of their own."""
     headers = {"authorization": f"Bearer {target.key}"}
     exporter = {"otlp-http": {"endpoint": f"{target.url}/v1/logs", "protocol": "json", "headers": headers}}
-    changes = (Put(("otel", "log_user_prompt"), True), Put(("otel", "exporter"), exporter))
-    events = ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd")
-    hooks = tuple(_hook(target, event, HOOK_SECONDS) for event in events)
+    changes = _puts("otel", {"log_user_prompt": True, "exporter": exporter})
+    hooks = _hooks(target, "SessionStart", "UserPromptSubmit", "Stop", "SessionEnd")
     settings = FilePlan(folder / "config.toml", "toml", changes, secret=True)
     return [settings, FilePlan(folder / "hooks.json", "json", hooks, secret=False)] if target.hooks else [settings]
-
-
-# --- Gemini -----------------------------------------------------------------------------------------------
 
 
 def _gemini(target: Target, folder: Path) -> list[FilePlan]:
@@ -149,20 +137,26 @@ def _gemini(target: Target, folder: Path) -> list[FilePlan]:
         "otlpEndpoint": target.url,
         "logPrompts": True,
     }
-    changes: list[Change] = [Put(("telemetry", name), value) for name, value in values.items()]
-    if target.hooks:
-        events = ("SessionStart", "BeforeAgent", "AfterAgent", "SessionEnd")
-        changes += [_hook(target, event, HOOK_SECONDS * 1000) for event in events]
+    hooks = _hooks(target, "SessionStart", "BeforeAgent", "AfterAgent", "SessionEnd", timeout=HOOK_SECONDS * 1000)
     header = Put(("OTEL_EXPORTER_OTLP_HEADERS",), f"Authorization={quote(f'Bearer {target.key}')}")
-    settings = FilePlan(folder / "settings.json", "json", tuple(changes), secret=False)
-    return [settings, FilePlan(folder / ".env", "env", (header,), secret=True)]
+    return [
+        FilePlan(folder / "settings.json", "json", (*_puts("telemetry", values), *hooks), secret=False),
+        FilePlan(folder / ".env", "env", (header,), secret=True),
+    ]
 
 
-def _hook(
-    target: Target, event: str, timeout: int, more: dict[str, Any] | None = None, matcher: str | None = None
-) -> Append:
-    """One command of one event, in the shape of all three agents. Should svc be gone one day, it still ends well."""
+def _puts(table: str, values: dict[str, Any]) -> tuple[Change, ...]:
+    return tuple(Put((table, name), value) for name, value in values.items())
+
+
+def _hooks(target: Target, *events: str, timeout: int = HOOK_SECONDS, matcher: str | None = None) -> tuple[Change, ...]:
+    """One command of each event, in the shape of all three agents. Should svc be gone one day, it still ends well.
+
+    One with a matcher tells tool calls: it runs beside the agent.
+    """
     line = f"{shlex.join(target.command)} || true"
-    command = {"type": "command", "command": line, "timeout": timeout, **(more or {})}
+    command: dict[str, Any] = {"type": "command", "command": line, "timeout": timeout}
     group: dict[str, Any] = {"hooks": [command]}
-    return Append(("hooks", event), group if matcher is None else {"matcher": matcher, **group})
+    if matcher is not None:
+        group = {"matcher": matcher, "hooks": [{**command, "async": True}]}
+    return tuple(Append(("hooks", event), group) for event in events) if target.hooks else ()

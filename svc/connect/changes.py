@@ -1,4 +1,4 @@
-"""What is switched on in one file, done and undone. Pure.
+"""What is switched on in one file, done and undone.
 
 Done, a change says what was there before. Undone, it gives that back, but only where what stands there now is still
 what was written: whatever a person has changed since is theirs.
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from svc.connect.texts import Document, Missing
-from svc.hook.machine import FILE_MODE, private_folder
+from svc.hook.machine import FILE_MODE, draft_file, private_folder
 
 
 class Put(msgspec.Struct, frozen=True, tag="put"):
@@ -23,6 +23,10 @@ class Put(msgspec.Struct, frozen=True, tag="put"):
     path: tuple[str, ...]
     value: Any
 
+    def stands(self, now: Any) -> bool:
+        """Whether this is what the key holds now."""
+        return not isinstance(now, Missing) and bool(now == self.value)
+
 
 class Append(msgspec.Struct, frozen=True, tag="append"):
     """A list gets an element."""
@@ -30,11 +34,15 @@ class Append(msgspec.Struct, frozen=True, tag="append"):
     path: tuple[str, ...]
     value: Any
 
+    def stands(self, now: Any) -> bool:
+        """Whether the element is in the list now."""
+        return isinstance(now, list) and self.value in now
+
 
 Change = Put | Append
 
 
-class Done(msgspec.Struct, frozen=True):
+class ChangeReceipt(msgspec.Struct, frozen=True):
     """A change that was made."""
 
     change: Change
@@ -45,70 +53,62 @@ class Done(msgspec.Struct, frozen=True):
     """How many of the outermost-in containers on the way to it are ours: they go when they are empty again."""
 
 
-def apply(document: Document, text: str, changes: Sequence[Change]) -> tuple[str, tuple[Done, ...]]:
-    """The text with all changes, and what to undo. What is there already is not done. Raises `Unreadable`."""
-    done: list[Done] = []
+def apply(document: Document, changes: Sequence[Change]) -> tuple[ChangeReceipt, ...]:
+    """Make all changes, and say what to undo. What is there already is not done. Raises `Unreadable`."""
+    done: list[ChangeReceipt] = []
     for change in changes:
-        before = document.get(text, change.path)
+        path, before = change.path, document.get(change.path)
+        if change.stands(before):
+            continue
         had = not isinstance(before, Missing)
-        made = _missing(document, text, change.path)
+        made = sum(isinstance(document.get(path[:depth]), Missing) for depth in range(1, len(path)))
         if isinstance(change, Append):
-            if had and isinstance(before, list) and change.value in before:
-                continue
-            text = document.append(text, change.path, change.value)
-            done.append(Done(change, had, made=made))
-        elif not had or before != change.value:
-            text = document.put(text, change.path, change.value)
-            done.append(Done(change, had, before if had else None, made))
-    return text, tuple(done)
+            document.append(path, change.value)
+            done.append(ChangeReceipt(change, had, made=made))
+        else:
+            document.put(path, change.value)
+            done.append(ChangeReceipt(change, had, before if had else None, made))
+    return tuple(done)
 
 
-def undo(document: Document, text: str, done: Sequence[Done]) -> tuple[str, list[str]]:
-    """The text without the changes, and the keys that somebody has changed since, which stay. Raises `Unreadable`."""
+def undo(document: Document, done: Sequence[ChangeReceipt]) -> list[str]:
+    """Undo the changes. Gives the keys that somebody has changed since, which stay. Raises `Unreadable`."""
     left: list[str] = []
     for each in reversed(done):
-        change, now = each.change, document.get(text, each.change.path)
-        if isinstance(change, Append):
-            if isinstance(now, list) and change.value in now:
-                text = document.drop(text, change.path, change.value)
-                text = text if each.had else _without_empty(document, text, change.path, 1 + each.made)
-            elif isinstance(now, Missing):
-                text = _without_empty(document, text, change.path[:-1], each.made)
-        elif isinstance(now, Missing):
-            text = _without_empty(document, text, change.path[:-1], each.made)
-        elif now != change.value:
-            left.append(".".join(change.path))
+        change, path, now = each.change, each.change.path, document.get(each.change.path)
+        if isinstance(now, Missing):
+            _drop_empty(document, path[:-1], each.made)
+        elif not change.stands(now):
+            left += [".".join(path)] if isinstance(change, Put) else []
+        elif isinstance(change, Append):
+            index = now.index(change.value)
+            document.put(path, now[:index] + now[index + 1 :])
+            _drop_empty(document, path, 0 if each.had else 1 + each.made)
         elif each.had:
-            text = document.put(text, change.path, each.before)
+            document.put(path, each.before)
         else:
-            text = document.delete(text, change.path)
-            text = _without_empty(document, text, change.path[:-1], each.made)
-    return text, left
+            document.delete(path)
+            _drop_empty(document, path[:-1], each.made)
+    return left
 
 
-def _missing(document: Document, text: str, path: tuple[str, ...]) -> int:
-    """How many containers on the way to a key are not there."""
-    return sum(isinstance(document.get(text, path[:depth]), Missing) for depth in range(1, len(path)))
-
-
-def _without_empty(document: Document, text: str, path: tuple[str, ...], levels: int) -> str:
-    """Without the empty containers at the end of the path, so many levels up at most."""
+def _drop_empty(document: Document, path: tuple[str, ...], levels: int) -> None:
+    """Take out the empty containers at the end of the path, so many levels up at most."""
     for _ in range(levels):
-        if not path or document.get(text, path) not in ({}, []):
+        if not path or document.get(path) not in ({}, []):
             break
-        text = document.delete(text, path)
+        document.delete(path)
         path = path[:-1]
-    return text
 
 
-# Reading and writing other programs' settings: through links, at once, with the rights they have.
+# --- other programs' files: through links, at once, with the rights they have -----------------------------
 
 
-class FileRefused(Exception):
-    """A file cannot be read or written as it is; the message says which, why, and what to do."""
+class Refused(Exception):
+    """This cannot be set up, or a file not be written as it is; the message says why and what to do instead."""
 
 
-class Held(NamedTuple):
+class FileState(NamedTuple):
     """A file as it was found."""
 
     data: bytes | None
@@ -121,23 +121,29 @@ class Held(NamedTuple):
         return (self.data or b"").decode()
 
 
-def read_held(path: Path) -> Held:
-    """The file behind the path, links followed. Raises `FileRefused`."""
+def read_file(path: Path) -> FileState:
+    """The file behind the path, links followed. Raises `Refused`."""
     try:
         mode = path.stat().st_mode
         if not stat.S_ISREG(mode):
-            raise FileRefused(f"{path} is no file")
-        return Held(path.read_bytes(), stat.S_IMODE(mode))
+            raise Refused(f"{path} is no file")
+        return FileState(path.read_bytes(), stat.S_IMODE(mode))
     except FileNotFoundError:
-        return Held(None, None)
+        return FileState(None, None)
     except OSError as error:
-        raise FileRefused(f"{path} cannot be read: {error.strerror}") from error
+        raise Refused(f"{path} cannot be read: {error.strerror}") from error
 
 
-def write_held(path: Path, data: bytes, mode: int) -> None:
-    """Replace the file that the path leads to, at once where the folder allows it. Raises `FileRefused`."""
+def write_file(path: Path, data: bytes | None, mode: int) -> None:
+    """Replace the file that the path leads to, at once where the folder allows it; None removes it.
+
+    Raises `Refused`.
+    """
     try:
         real = path.resolve()
+        if data is None:
+            real.unlink(missing_ok=True)
+            return
         private_folder(real.parent)
         try:
             _replace(real, data, mode)
@@ -145,17 +151,9 @@ def write_held(path: Path, data: bytes, mode: int) -> None:
             # A single file that was mounted, or a folder that only its files may be written in.
             _overwrite(real, data, mode)
     except OSError as error:
-        raise FileRefused(f"{path} cannot be written: {error.strerror}; nothing in it was changed") from error
+        raise Refused(f"{path} cannot be written: {error.strerror}; nothing in it was changed") from error
     except RuntimeError as error:
-        raise FileRefused(f"{path} is a link that leads to itself") from error
-
-
-def remove_held(path: Path) -> None:
-    """Take away a file that was not there before. Raises `FileRefused`."""
-    try:
-        path.resolve().unlink(missing_ok=True)
-    except OSError as error:
-        raise FileRefused(f"{path} cannot be removed: {error.strerror}") from error
+        raise Refused(f"{path} is a link that leads to itself") from error
 
 
 def mode_with_key(mode: int | None) -> int:
@@ -164,17 +162,12 @@ def mode_with_key(mode: int | None) -> int:
 
 
 def _replace(real: Path, data: bytes, mode: int) -> None:
-    draft = real.with_name(f".{real.name}.{os.getpid()}.draft")
+    draft = draft_file(real.parent, data)
     try:
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE)
-        with open(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(descriptor)
-            with contextlib.suppress(FileNotFoundError, PermissionError):
-                owner = real.stat()
-                os.fchown(descriptor, owner.st_uid, owner.st_gid)
-            os.fchmod(descriptor, mode)
+        with contextlib.suppress(FileNotFoundError, PermissionError):
+            owner = real.stat()
+            os.chown(draft, owner.st_uid, owner.st_gid)
+        draft.chmod(mode)
         draft.replace(real)
     except BaseException:
         draft.unlink(missing_ok=True)

@@ -1,11 +1,12 @@
 """Connecting and disconnecting: what would change is worked out first, then shown, then written."""
 
+import contextlib
 import difflib
 import email.utils
 import re
 import ssl
 import time
-from collections.abc import Sequence
+from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -15,12 +16,17 @@ import httpx
 import msgspec
 
 from svc import __version__
-from svc.connect.agents import FilePlan, Format, Refused
-from svc.connect.changes import Done, FileRefused, Held, apply, mode_with_key, read_held, remove_held, undo, write_held
+from svc.connect.agents import FilePlan, Format
+from svc.connect.changes import ChangeReceipt, FileState, Refused, apply, mode_with_key, read_file, undo, write_file
 from svc.connect.connections import Capture, FileReceipt, keep_backup
 from svc.connect.texts import Document, EnvText, JsonText, TomlText, Unreadable
 
-DOCUMENTS: dict[Format, Document] = {"json": JsonText(), "toml": TomlText(), "env": EnvText()}
+DOCUMENTS: dict[Format, Callable[[str], Document]] = {"json": JsonText, "toml": TomlText, "env": EnvText}
+SECONDS = 10.0
+"""How long one answer may take."""
+HEALTH_SECONDS = 3.0
+"""The same for one that takes no work: what says nothing by then is no intake."""
+_ERRNO = re.compile(r"^\[Errno -?\d+\] ")
 
 
 class Rewrite(msgspec.Struct, frozen=True):
@@ -28,13 +34,13 @@ class Rewrite(msgspec.Struct, frozen=True):
 
     path: Path
     format: Format
-    now: Held
-    base: Held
+    now: FileState
+    base: FileState
     """What a disconnect gives back."""
     new: bytes | None
     """None: the file goes away."""
     mode: int
-    done: tuple[Done, ...] = ()
+    done: tuple[ChangeReceipt, ...] = ()
     left: tuple[str, ...] = ()
     """Keys that were changed since, and stay."""
 
@@ -49,7 +55,9 @@ def connected(plan: FilePlan, receipt: FileReceipt | None) -> Rewrite:
     now = _read(plan.path)
     base = now if receipt is None else _base(plan.path, now, receipt)[0]
     try:
-        text, done = apply(DOCUMENTS[plan.format], base.text, plan.changes)
+        document = DOCUMENTS[plan.format](base.text)
+        done = apply(document, plan.changes)
+        text = document.render()
     except Unreadable as error:
         raise Refused(_unusable(plan.path, str(error))) from error
     held = base.mode if now.mode is None else now.mode
@@ -65,42 +73,36 @@ def disconnected(receipt: FileReceipt) -> Rewrite:
     return Rewrite(path, receipt.format, now, base, base.data, base.mode or 0o600, left=tuple(left))
 
 
-def _base(path: Path, now: Held, receipt: FileReceipt) -> tuple[Held, list[str]]:
-    """The file without us, and the keys that stay."""
+def _base(path: Path, now: FileState, receipt: FileReceipt) -> tuple[FileState, list[str]]:
+    """The file without us, and the keys that stay: its copy where nothing changed since, else by keys."""
     if now.data is None:
         return now, []
-    if sha256(now.data).hexdigest() == receipt.written_sha256:
+    if _digest(now.data) == receipt.written_sha256:
         if receipt.mode_before is None:
-            return Held(None, None), []
-        backup = _backup(receipt)
-        if backup is not None:
-            return Held(backup, receipt.mode_before), []
+            return FileState(None, None), []
+        with contextlib.suppress(OSError):
+            copy = Path(receipt.backup or "").read_bytes()
+            if _digest(copy) == receipt.backup_sha256:
+                return FileState(copy, receipt.mode_before), []
     try:
-        text, left = undo(DOCUMENTS[receipt.format], now.text, receipt.done)
+        document = DOCUMENTS[receipt.format](now.text)
+        left = undo(document, receipt.done)
+        text = document.render()
     except Unreadable as error:
         raise Refused(_unusable(path, str(error))) from error
     if receipt.mode_before is None and text.strip() in ("", "{}"):
-        return Held(None, None), left
-    return Held(text.encode(), now.mode if receipt.mode_before is None else receipt.mode_before), left
+        return FileState(None, None), left
+    return FileState(text.encode(), now.mode if receipt.mode_before is None else receipt.mode_before), left
 
 
-def _backup(receipt: FileReceipt) -> bytes | None:
-    """The copy, where it is still what it was."""
-    if receipt.backup is None:
-        return None
+def _digest(data: bytes) -> str:
+    return sha256(data).hexdigest()
+
+
+def _read(path: Path) -> FileState:
     try:
-        data = Path(receipt.backup).read_bytes()
-    except OSError:
-        return None
-    return data if sha256(data).hexdigest() == receipt.backup_sha256 else None
-
-
-def _read(path: Path) -> Held:
-    try:
-        held = read_held(path)
+        held = read_file(path)
         held.text.encode()
-    except FileRefused as error:
-        raise Refused(str(error)) from error
     except UnicodeDecodeError as error:
         raise Refused(_unusable(path, "it is not UTF-8")) from error
     return held
@@ -110,40 +112,28 @@ def _unusable(path: Path, why: str) -> str:
     return f"{path} was left as it is: {why}. Mend it, then try again"
 
 
-# --- writing ----------------------------------------------------------------------------------------------
-
-
 def write(name: str, rewrite: Rewrite) -> FileReceipt:
-    """Write one file, its backup first. Raises `FileRefused`, `OSError`."""
+    """Write one file, its backup first. Raises `Refused`, `OSError`."""
     base = rewrite.base
     backup = None if base.data is None else keep_backup(name, rewrite.path, base.data)
-    _write(rewrite)
+    give_back(rewrite)
     return FileReceipt(
         path=str(rewrite.path),
         format=rewrite.format,
         done=rewrite.done,
-        written_sha256=sha256(rewrite.new or b"").hexdigest(),
+        written_sha256=_digest(rewrite.new or b""),
         mode_before=base.mode,
         backup=None if backup is None else str(backup),
-        backup_sha256=None if base.data is None else sha256(base.data).hexdigest(),
+        backup_sha256=None if base.data is None else _digest(base.data),
     )
 
 
-def give_back(rewrites: Sequence[Rewrite]) -> None:
-    """Write what a disconnect gives back. Raises `FileRefused`."""
-    for rewrite in rewrites:
-        _write(rewrite)
-
-
-def _write(rewrite: Rewrite) -> None:
-    if not rewrite.changed:
-        return
-    if read_held(rewrite.path).data != rewrite.now.data:
-        raise FileRefused(f"{rewrite.path} was changed by another program just now; try again")
-    if rewrite.new is None:
-        remove_held(rewrite.path)
-    else:
-        write_held(rewrite.path, rewrite.new, rewrite.mode)
+def give_back(rewrite: Rewrite) -> None:
+    """Write one file, or take it away. Raises `Refused`."""
+    if rewrite.changed:
+        if read_file(rewrite.path).data != rewrite.now.data:
+            raise Refused(f"{rewrite.path} was changed by another program just now; try again")
+        write_file(rewrite.path, rewrite.new, rewrite.mode)
 
 
 def shown(rewrite: Rewrite, key: str) -> str:
@@ -154,17 +144,7 @@ def shown(rewrite: Rewrite, key: str) -> str:
     return "\n".join(lines).replace(key, key[:8] + "…")
 
 
-# What is asked of the server while an agent is connected or looked after.
-
-SECONDS = 10.0
-"""How long one answer may take."""
-
-
-HEALTH_SECONDS = 3.0
-"""The same for one that takes no work: whoever listens and says nothing by then is no intake."""
-
-
-_ERRNO = re.compile(r"^\[Errno -?\d+\] ")
+# --- the server -------------------------------------------------------------------------------------------
 
 
 class NotAnswered(Exception):
@@ -192,7 +172,7 @@ def checked_url(text: str) -> str:
 
 
 class Server:
-    """An intake, asked with a developer's key."""
+    """An intake, asked with a developer's key. Every question raises `NotAnswered`, `KeyRefused`."""
 
     def __init__(self, url: str, key: str) -> None:
         headers = {"Authorization": f"Bearer {key}", "User-Agent": f"svc/{__version__}"}
@@ -208,7 +188,7 @@ class Server:
         self._client.close()
 
     def health(self) -> float:
-        """The seconds by which this machine's clock is ahead, to about a second. Raises `NotAnswered`."""
+        """The seconds by which this machine's clock is ahead, to about a second."""
         answer = self._asked("GET", "/health", seconds=HEALTH_SECONDS)
         if answer.status_code != 200 or answer.text.strip() != "ok":
             raise NotAnswered(f"{self._url}/health says {answer.status_code} {answer.text[:80].strip()!r}, not ok")
@@ -216,15 +196,14 @@ class Server:
         return 0.0 if told is None else time.time() - email.utils.parsedate_to_datetime(told).timestamp()
 
     def capture(self) -> Capture:
-        """What it asks its clients to capture. Raises `NotAnswered`, `KeyRefused`."""
+        """What it asks its clients to capture."""
         asked = self._asked("GET", "/v1/plugin/config")
         if asked.status_code == httpx.codes.NOT_FOUND and self._is_api():
             raise NotAnswered(
                 f"{self._url} is the API of svc, not its intake: use the address after `intake=` that `svc serve` shows"
             )
-        answer = self._accepted(asked)
         try:
-            return msgspec.json.decode(answer.content, type=_Config).capture
+            return msgspec.json.decode(_accepted(asked).content, type=_Config).capture
         except msgspec.DecodeError as error:
             raise NotAnswered(f"{self._url} answers, but not as an intake of svc does") from error
 
@@ -233,18 +212,17 @@ class Server:
         return self._asked("GET", "/health/ready", seconds=HEALTH_SECONDS).status_code in (200, 503)
 
     def setup_complete(self, key_start: str) -> None:
-        """Say that an agent is connected. Raises `NotAnswered`, `KeyRefused`."""
-        self._accepted(
-            self._asked("POST", "/v1/setup-complete", {"plugin_version": __version__, "key_prefix": key_start})
-        )
+        """Say that an agent is connected."""
+        said = {"plugin_version": __version__, "key_prefix": key_start}
+        _accepted(self._asked("POST", "/v1/setup-complete", said))
 
     def send_log(self, body: dict[str, Any]) -> None:
-        """Send log records. Raises `NotAnswered`, `KeyRefused`."""
-        self._accepted(self._asked("POST", "/v1/logs", body))
+        """Send log records."""
+        _accepted(self._asked("POST", "/v1/logs", body))
 
     def logs(self, since: str) -> list[dict[str, Any]]:
-        """The log records since a time, ISO 8601. Raises `NotAnswered`, `KeyRefused`."""
-        answer = self._accepted(self._asked("GET", f"/v1/telemetry/logs?limit=1000&from={since}"))
+        """The log records since a time, ISO 8601."""
+        answer = _accepted(self._asked("GET", f"/v1/telemetry/logs?limit=1000&from={since}"))
         records: list[dict[str, Any]] = answer.json()["records"]
         return records
 
@@ -258,17 +236,14 @@ class Server:
             hint = "; SSL_CERT_FILE names a CA of your own" if "CERTIFICATE_VERIFY" in why else ""
             raise NotAnswered(f"{self._url} cannot be reached: {why}{hint}") from error
 
-    def _accepted(self, answer: httpx.Response) -> httpx.Response:
-        if answer.status_code in (401, 403):
-            raise KeyRefused(_message(answer))
-        if answer.status_code >= 300:
-            raise NotAnswered(f"{answer.request.url.path} answers {answer.status_code}: {_message(answer)}")
+
+def _accepted(answer: httpx.Response) -> httpx.Response:
+    if answer.status_code < 300:
         return answer
-
-
-def _message(answer: httpx.Response) -> str:
-    """What the server says was wrong."""
     try:
-        return str(answer.json()["message"])
+        message = str(answer.json()["message"])
     except (ValueError, KeyError, TypeError):
-        return answer.text[:200].strip()
+        message = answer.text[:200].strip()
+    if answer.status_code in (401, 403):
+        raise KeyRefused(message)
+    raise NotAnswered(f"{answer.request.url.path} answers {answer.status_code}: {message}")

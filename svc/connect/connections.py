@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from svc.connect.agents import AgentName, Format, Scope
-from svc.connect.changes import Done
+from svc.connect.changes import ChangeReceipt
 from svc.hook.machine import config_folder, connection_file, private_folder, replace_file, state_folder
 
 
@@ -26,7 +26,7 @@ class FileReceipt(msgspec.Struct, frozen=True):
 
     path: str
     format: Format
-    done: tuple[Done, ...]
+    done: tuple[ChangeReceipt, ...]
     written_sha256: str
     mode_before: int | None
     """None: the file was not there."""

@@ -7,28 +7,25 @@ import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
 from aggregates.times import iso
-from svc import __version__
-from svc.connect.changes import Append, FileRefused, read_held
+from svc.connect.changes import Append, Refused, read_file
 from svc.connect.connecting import DOCUMENTS, KeyRefused, NotAnswered, Server
 from svc.connect.connections import FileReceipt, StoredConnection
-from svc.connect.texts import Missing, Unreadable
+from svc.connect.texts import Unreadable
+from svc.hook.captures import log_export
 from svc.hook.machine import connection_folder
 from svc.hook.outbox import Outbox
 
 CLOCK_SECONDS_MAX = 60.0
 """A clock that is further off puts prompts into the wrong order; beyond ten minutes ahead the server mends times."""
-
 CLOCK_SECONDS_READ = 2.0
 """The server tells its time in whole seconds: so much may be wrong about it."""
-
 READ_BACK_TRIES = 20
 READ_BACK_SECONDS = 0.1
-
 Level = Literal["ok", "warning", "wrong"]
 
 
@@ -51,19 +48,14 @@ def examine(connection: StoredConnection) -> Iterator[Finding]:
     yield from _outbox(connection)
 
 
-# --- settings ---------------------------------------------------------------------------------------------
-
-
 def _settings(connection: StoredConnection, receipt: FileReceipt, again: str) -> Iterator[Finding]:
-    path, document = Path(receipt.path), DOCUMENTS[receipt.format]
+    path = Path(receipt.path)
     try:
-        held = read_held(path)
-        changed = [
-            ".".join(each.change.path)
-            for each in receipt.done
-            if not _stands(document.get(held.text, each.change.path), each.change)
-        ]
-    except (FileRefused, Unreadable, UnicodeDecodeError) as error:
+        held = read_file(path)
+        document = DOCUMENTS[receipt.format](held.text)
+        changes = [each.change for each in receipt.done]
+        changed = [".".join(each.path) for each in changes if not each.stands(document.get(each.path))]
+    except (Refused, Unreadable, UnicodeDecodeError) as error:
         yield Finding("settings", "wrong", f"{path} cannot be read: {error}", f"mend the file, then: {again}")
         return
     if held.data is None:
@@ -75,12 +67,6 @@ def _settings(connection: StoredConnection, receipt: FileReceipt, again: str) ->
         yield Finding("settings", "ok", f"{path} is as it was written")
     if held.mode is not None and held.mode & (stat.S_IRWXG | stat.S_IRWXO) and connection.key in held.text:
         yield Finding("settings", "warning", f"others may read {path}, and your key stands in it", f"chmod 600 {path}")
-
-
-def _stands(now: Any, change: Any) -> bool:
-    if isinstance(now, Missing):
-        return False
-    return change.value in now if isinstance(change, Append) else now == change.value
 
 
 def _hooks(connection: StoredConnection, again: str) -> Iterator[Finding]:
@@ -102,40 +88,29 @@ def _hooks(connection: StoredConnection, again: str) -> Iterator[Finding]:
 
 
 def _switched_off(receipt: FileReceipt) -> bool:
-    document = DOCUMENTS[receipt.format]
     try:
-        text = read_held(Path(receipt.path)).text
-        off = document.get(text, ("disableAllHooks",)) is True
-        return off or document.get(text, ("hooksConfig", "enabled")) is False
-    except (FileRefused, Unreadable, UnicodeDecodeError):
+        document = DOCUMENTS[receipt.format](read_file(Path(receipt.path)).text)
+        off = document.get(("disableAllHooks",)) is True
+        return off or document.get(("hooksConfig", "enabled")) is False
+    except (Refused, Unreadable, UnicodeDecodeError):
         return False
 
 
-# --- server -----------------------------------------------------------------------------------------------
-
-
 def _server(connection: StoredConnection, again: str) -> Iterator[Finding]:
+    to_do = "start svc serve there, or connect to the intake that its first line names"
     with Server(connection.url, connection.key) as server:
         try:
             ahead = server.health()
-        except NotAnswered as error:
-            yield Finding(
-                "server",
-                "wrong",
-                str(error),
-                "start svc serve there, or connect to the intake that its first line names",
-            )
-            return
-        yield Finding("server", "ok", f"{connection.url} answers")
-        yield _clock(ahead)
-        try:
+            yield Finding("server", "ok", f"{connection.url} answers")
+            yield _clock(ahead)
+            to_do = "check that the address is an intake's, not the API's"
             server.capture()
             yield Finding("key", "ok", f"the key {connection.key[:8]}… is taken")
             yield round_trip(server, ahead)
         except KeyRefused as error:
             yield Finding("key", "wrong", f"the key is refused: {error}", f"svc key issue makes another; then: {again}")
         except NotAnswered as error:
-            yield Finding("server", "wrong", str(error), "check that the address is an intake's, not the API's")
+            yield Finding("server", "wrong", str(error), to_do)
 
 
 def _clock(ahead: float) -> Finding:
@@ -153,7 +128,7 @@ def round_trip(server: Server, ahead: float) -> Finding:
     """
     mark, begun = secrets.token_hex(8), time.monotonic()
     at = time.time() - ahead
-    server.send_log(_record(mark, at))
+    server.send_log(log_export("doctor", "svc.doctor", {"svc.doctor.mark": mark}, at))
     begin = iso(int((at - CLOCK_SECONDS_READ) * 1_000_000))
     for _ in range(READ_BACK_TRIES):
         if any(mark in str(record.get("attributes_json")) for record in server.logs(begin)):
@@ -162,21 +137,6 @@ def round_trip(server: Server, ahead: float) -> Finding:
         time.sleep(READ_BACK_SECONDS)
     text = "a test record was taken, but is not there when it is read back"
     return Finding("capture", "wrong", text, "look into the server's log: its tables may be building anew")
-
-
-def _record(mark: str, at: float) -> dict[str, Any]:
-    values = {"event.name": "svc.doctor", "svc.doctor.mark": mark}
-    record = {
-        "timeUnixNano": str(int(at * 1_000_000) * 1_000),
-        "body": {"stringValue": "svc.doctor"},
-        "attributes": [{"key": key, "value": {"stringValue": value}} for key, value in values.items()],
-    }
-    scope = {"scope": {"name": "svc.doctor", "version": __version__}, "logRecords": [record]}
-    service = {"key": "service.name", "value": {"stringValue": "svc-doctor"}}
-    return {"resourceLogs": [{"resource": {"attributes": [service]}, "scopeLogs": [scope]}]}
-
-
-# --- outbox -----------------------------------------------------------------------------------------------
 
 
 def _outbox(connection: StoredConnection) -> Iterator[Finding]:

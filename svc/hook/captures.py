@@ -22,7 +22,12 @@ from svc.hook.machine import (
     replace_file,
 )
 
-# Which prompt of a session is without an answer: one small file for each session, no text in it.
+PROMPTS = "/v1/prompts"
+RESPONSES = "/v1/prompts/response"
+LOGS = "/v1/logs"
+CUT = "…[cut]"
+"""How a shortened text of a tool's input ends; the server draws nothing from such an input that would be wrong."""
+_EVENTS = UUID("5d8f0f0e-7b0b-5a53-8c0e-3f2a1f6c9d10")
 
 
 class OpenPrompt(NamedTuple):
@@ -36,53 +41,7 @@ class OpenPrompt(NamedTuple):
     answered: bool = False
 
 
-class Sessions:
-    """The files of one connection."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder / "sessions"
-
-    def last(self, session: str) -> OpenPrompt | None:
-        """The session's last prompt; None where it is not known."""
-        try:
-            found = json.loads(self._path(session).read_bytes())
-            return OpenPrompt(found["event_id"], found["at"], found["moment"], found["answered"])
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
-
-    def remember(self, session: str, prompt: OpenPrompt) -> None:
-        """Keep it until the next one."""
-        private_folder(self._folder)
-        replace_file(self._path(session), json.dumps(prompt._asdict()).encode())
-
-    def forget_old(self) -> None:
-        """Drop what belongs to sessions that nobody goes on with."""
-        oldest = time.time() - SESSION_SECONDS_MAX
-        for entry in os.scandir(self._folder) if self._folder.is_dir() else ():
-            if entry.stat().st_mtime < oldest:
-                Path(entry.path).unlink(missing_ok=True)
-
-    def _path(self, session: str) -> Path:
-        return self._folder / f"{sha256(session.encode()).hexdigest()[:32]}.json"
-
-
-PROMPTS = "/v1/prompts"
-
-
-RESPONSES = "/v1/prompts/response"
-
-
-LOGS = "/v1/logs"
-
-
-CUT = "…[cut]"
-"""How a shortened text of a tool's input ends; the server draws nothing from such an input that would be wrong."""
-
-
-_EVENTS = UUID("5d8f0f0e-7b0b-5a53-8c0e-3f2a1f6c9d10")
-
-
-class Captured(NamedTuple):
+class Letter(NamedTuple):
     """A request that waits to be sent."""
 
     path: str
@@ -91,7 +50,7 @@ class Captured(NamedTuple):
 
 def captured(
     connection: Connection, happening: Happening, last: OpenPrompt | None, at: float
-) -> tuple[Captured | None, OpenPrompt | None]:
+) -> tuple[Letter | None, OpenPrompt | None]:
     """The request, and what is remembered of the session from now on; None where there is nothing to send or change.
 
     `last`: the prompt that the session is at. `at`: seconds since 1970.
@@ -100,10 +59,11 @@ def captured(
         return _prompt(connection, happening, at)
     if happening.kind == "response":
         return _response(connection, happening, last, at)
-    return Captured(LOGS, _log(happening, at)), None
+    attributes = {"session.id": happening.session, **_attributes(happening)}
+    return Letter(LOGS, log_export("hook", f"svc.{happening.kind}", attributes, at)), None
 
 
-def _prompt(connection: Connection, happening: Happening, at: float) -> tuple[Captured | None, OpenPrompt | None]:
+def _prompt(connection: Connection, happening: Happening, at: float) -> tuple[Letter | None, OpenPrompt | None]:
     text = happening.text
     if not connection.prompts or text is None or text.isspace():
         return None, None
@@ -118,7 +78,7 @@ def _prompt(connection: Connection, happening: Happening, at: float) -> tuple[Ca
         "cwd": happening.cwd,
         **_cut(text, connection),
     }
-    return Captured(PROMPTS, body), OpenPrompt(event_id, at, happening.moment)
+    return Letter(PROMPTS, body), OpenPrompt(event_id, at, happening.moment)
 
 
 def _event_id(happening: Happening, text: str) -> str:
@@ -145,7 +105,7 @@ def _cut(text: str, connection: Connection) -> dict[str, Any]:
 
 def _response(
     connection: Connection, happening: Happening, last: OpenPrompt | None, at: float
-) -> tuple[Captured | None, OpenPrompt | None]:
+) -> tuple[Letter | None, OpenPrompt | None]:
     """A prompt's first answer: where another hook has the agent go on, the server has that one already."""
     if not connection.responses or happening.text is None or last is None or last.answered:
         return None, None
@@ -159,22 +119,19 @@ def _response(
         "responded_at": _iso(at),
         "plugin_version": __version__,
     }
-    return Captured(RESPONSES, body), last._replace(answered=True)
+    return Letter(RESPONSES, body), last._replace(answered=True)
 
 
-# --- log records ------------------------------------------------------------------------------------------
-
-
-def _log(happening: Happening, at: float) -> dict[str, Any]:
-    name = f"svc.{happening.kind}"
-    attributes = {"event.name": name, "session.id": happening.session, **_attributes(happening)}
+def log_export(program: str, name: str, attributes: dict[str, str | None], at: float) -> dict[str, Any]:
+    """An export of one log record. `program`: hook or doctor."""
+    named = {"event.name": name, **attributes}
     record = {
         "timeUnixNano": str(int(at * 1_000_000) * 1_000),
         "body": {"stringValue": name},
-        "attributes": [_attribute(key, value) for key, value in attributes.items() if value is not None],
+        "attributes": [_attribute(key, value) for key, value in named.items() if value is not None],
     }
-    scope = {"scope": {"name": "svc.hook", "version": __version__}, "logRecords": [record]}
-    resource = {"attributes": [_attribute("service.name", "svc-hook")]}
+    scope = {"scope": {"name": f"svc.{program}", "version": __version__}, "logRecords": [record]}
+    resource = {"attributes": [_attribute("service.name", f"svc-{program}")]}
     return {"resourceLogs": [{"resource": resource, "scopeLogs": [scope]}]}
 
 
@@ -230,3 +187,36 @@ def _shortened(value: object) -> object:
 def _iso(at: float) -> str:
     """ISO 8601 with milliseconds, in UTC."""
     return f"{strftime('%Y-%m-%dT%H:%M:%S', gmtime(at))}.{int(at * 1000) % 1000:03}Z"
+
+
+# --- which prompt of a session is without an answer: one small file each, no text in it --------------------
+
+
+class Sessions:
+    """The files of one connection."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder / "sessions"
+
+    def last(self, session: str) -> OpenPrompt | None:
+        """The session's last prompt; None where it is not known."""
+        try:
+            found = json.loads(self._path(session).read_bytes())
+            return OpenPrompt(found["event_id"], found["at"], found["moment"], found["answered"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def remember(self, session: str, prompt: OpenPrompt) -> None:
+        """Keep it until the next one."""
+        private_folder(self._folder)
+        replace_file(self._path(session), json.dumps(prompt._asdict()).encode())
+
+    def forget_old(self) -> None:
+        """Drop what belongs to sessions that nobody goes on with."""
+        oldest = time.time() - SESSION_SECONDS_MAX
+        for entry in os.scandir(self._folder) if self._folder.is_dir() else ():
+            if entry.stat().st_mtime < oldest:
+                Path(entry.path).unlink(missing_ok=True)
+
+    def _path(self, session: str) -> Path:
+        return self._folder / f"{sha256(session.encode()).hexdigest()[:32]}.json"

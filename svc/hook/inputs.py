@@ -6,8 +6,6 @@ from typing import Any, NamedTuple
 from svc.hook.machine import CWD_CHARACTERS_MAX, ID_CHARACTERS_MAX, TRANSCRIPT_TAIL_BYTES_MAX
 
 AGENTS = ("claude-code", "codex", "gemini")
-
-
 _KINDS = {
     "UserPromptSubmit": "prompt",
     "BeforeAgent": "prompt",
@@ -19,8 +17,7 @@ _KINDS = {
     "PostToolUseFailure": "tool_result",
 }
 """Claude Code's and Codex's names, and Gemini's two of its own."""
-
-
+_RESPONSES = ("last_assistant_message", "prompt_response")
 _MENDED = "\ufffd"
 """Stands for what no intake takes."""
 
@@ -39,8 +36,6 @@ class Happening(NamedTuple):
     text: str | None = None
     """The prompt, or the response."""
     transcript: str | None = None
-    again: bool = False
-    """Whether a hook had the agent go on after it had answered."""
     source: str | None = None
     """Why a session began or ended."""
     model: str | None = None
@@ -61,21 +56,17 @@ def happening(agent: str, told: dict[str, Any]) -> Happening | None:
         prompt_id=_id(told, "prompt_id") if agent == "claude-code" else None,
         moment=_id(told, "prompt_id") or _id(told, "turn_id") or (_id(told, "timestamp") if kind == "prompt" else None),
         cwd=(_text(told, "cwd") or "")[:CWD_CHARACTERS_MAX] or None,
-        text=_text(told, "prompt") if kind == "prompt" else _response(told),
+        text=_text(told, "prompt") if kind == "prompt" else _text(told, *_RESPONSES),
         transcript=_text(told, "transcript_path"),
-        again=told.get("stop_hook_active") is True,
         source=_id(told, "reason") if kind == "session_end" else _id(told, "source"),
         model=_id(told, "model"),
         tool=told if kind == "tool_result" else None,
     )
 
 
-def _response(told: dict[str, Any]) -> str | None:
-    return _text(told, "last_assistant_message") or _text(told, "prompt_response")
-
-
-def _text(told: dict[str, Any], name: str) -> str | None:
-    return clean(told.get(name))
+def _text(told: dict[str, Any], *names: str) -> str | None:
+    """The first of them that is there."""
+    return next((found for name in names if (found := clean(told.get(name))) is not None), None)
 
 
 def clean(value: object) -> str | None:
@@ -91,7 +82,7 @@ def _id(told: dict[str, Any], name: str) -> str | None:
     return value if 0 < len(value) <= ID_CHARACTERS_MAX and _MENDED not in value else None
 
 
-# The agent's last message, from the end of its transcript: what an older agent does not tell its hooks itself.
+# --- the agent's last message: an older agent does not tell it to its hooks -------------------------------
 
 
 def last_message(path: str | None) -> str | None:

@@ -54,34 +54,18 @@ def _now(late: list[Callable[[], None]]) -> None:
 
 
 def _call(arguments: list[str], started: float, late: list[Callable[[], None]]) -> None:
+    """Keep what happened in the outbox, then send what waits there. `late`: what to do should it be ended by time."""
     told = json.loads(sys.stdin.buffer.read(INPUT_BYTES_MAX))
-    # Imported only now: what is no JSON is over at once.
-    from svc.hook.main import handle
-
     agent = arguments[0] if arguments else "claude-code"
     name = arguments[2] if arguments[1:2] == ["--connection"] and len(arguments) > 2 else agent
-    ends = told.get("hook_event_name") == "SessionEnd"
-    deadline = started + (DELIVER_AT_END_SECONDS if ends else DELIVER_SECONDS)
-    handle(agent, name, told, deadline=deadline, late=late)
-
-
-# What a hook call does: keep what happened in the outbox, then send what waits there.
-
-
-def handle(
-    agent: str, connection_name: str, told: dict[str, Any], *, deadline: float, late: list[Callable[[], None]]
-) -> None:
-    """`deadline`, by the monotonic clock: until when something is sent. Raises `OSError` where nothing can be kept.
-
-    `late` takes what is to be done should the process be ended while it sends.
-    """
-    connection = load_connection(connection_name)
+    connection = load_connection(name)
     if connection is None or agent not in AGENTS:
         return
-    outbox = Outbox(connection_folder(connection_name))
+    outbox = Outbox(connection_folder(name))
     keep(connection, outbox, agent, told)
     late.append(lambda: outbox.pause("no answer in time"))
-    send(connection, outbox, deadline)
+    ends = told.get("hook_event_name") == "SessionEnd"
+    send(connection, outbox, started + (DELIVER_AT_END_SECONDS if ends else DELIVER_SECONDS))
 
 
 def keep(connection: Connection, outbox: Outbox, agent: str, told: dict[str, Any]) -> None:
@@ -105,9 +89,8 @@ def keep(connection: Connection, outbox: Outbox, agent: str, told: dict[str, Any
 
 
 def send(connection: Connection, outbox: Outbox, deadline: float) -> None:
-    """Send what waits."""
-    # Imported only now: what happened is on disk before the half of the time that this takes.
-    from svc.hook.outbox import Sender
+    """Send what waits, until a time of the monotonic clock."""
+    from svc.hook.sender import Sender
 
     with contextlib.closing(Sender(connection, outbox, deadline)) as sender:
         sender.send_waiting()

@@ -12,21 +12,16 @@ import json
 import os
 import time
 from collections.abc import Iterator
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
-from svc import __version__
-from svc.hook.captures import LOGS, PROMPTS, Captured
+from svc.hook.captures import Letter
 from svc.hook.machine import (
-    ANSWER_BYTES_MAX,
     DEAD_LETTERS_MAX,
     OUTBOX_BYTES_MAX,
     OUTBOX_FILES_MAX,
     OUTBOX_SECONDS_MAX,
     PAUSE_SECONDS,
-    Connection,
     draft_file,
     private_folder,
     replace_file,
@@ -34,11 +29,7 @@ from svc.hook.machine import (
 )
 
 _DIGITS = 12
-
-
 _SUFFIX = ".json"
-
-
 _DRAFT_SECONDS_MAX = 3_600.0
 
 
@@ -60,13 +51,12 @@ class Outbox:
         self._given_up = folder / "given-up"
         self._locks = folder
 
-    def accept(self, captured: Captured) -> None:
+    def accept(self, captured: Letter) -> None:
         """Keep it behind all others. Raises `OSError`, and keeps nothing then."""
-        private_folder(self._locks)
         private_folder(self.folder)
         draft = draft_file(self.folder, json.dumps(captured._asdict()).encode())
         try:
-            with self._locked("accept.lock") as _:
+            with self._locked("accept.lock"):
                 waiting = self.waiting()
                 number = int(waiting[-1].stem) + 1 if waiting else 1
                 draft.rename(self.folder / f"{number:0{_DIGITS}}{_SUFFIX}")
@@ -167,103 +157,3 @@ class Outbox:
 
 def _private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
-
-
-# Sending what waits in the outbox, in order, until the time is up or the server does not take it.
-
-_TRY_AGAIN = (401, 403, 408, 425, 429)
-"""A key may be put right, a server may have time again: nothing is wrong with the capture itself."""
-
-
-_NO_SERVICE = (404, 405)
-"""From a route that every intake has: something else answers at this address."""
-
-
-class Sender:
-    """One connection to the server for as long as there is something to send. `deadline`: by the monotonic clock."""
-
-    def __init__(self, connection: Connection, outbox: Outbox, deadline: float) -> None:
-        self._connection = connection
-        self._outbox = outbox
-        self._deadline = deadline
-        self._http: HTTPConnection | None = None
-
-    def send_waiting(self) -> None:
-        """Send all that waits; another process that sends already goes on with what came in meanwhile."""
-        if 0 < self._outbox.notes().get("pause_until", 0) - time.time() <= PAUSE_SECONDS:
-            return
-        while waiting := self._outbox.waiting():
-            with self._outbox.sending() as ours:
-                if not ours or not all(self._sent(path) for path in waiting):
-                    return
-
-    def close(self) -> None:
-        """Hang up."""
-        if self._http is not None:
-            self._http.close()
-
-    def _sent(self, path: Path) -> bool:
-        """Whether the next one may be sent: this one was taken, or refused for good, or sent by another process."""
-        if time.monotonic() >= self._deadline:
-            return False
-        try:
-            data = path.read_bytes()
-        except FileNotFoundError:
-            return True
-        try:
-            captured = json.loads(data)
-            place, body = captured["path"], json.dumps(captured["body"]).encode()
-        except (ValueError, KeyError, TypeError):
-            return self._done(path, {}, "unreadable")
-        try:
-            status, answer = self._post(place, body)
-        except (OSError, HTTPException, ValueError) as error:
-            # A certificate that is refused, and a host that cannot be one, are ValueErrors.
-            self._failed(error)
-            return False
-        return self._answered(path, captured, status, answer)
-
-    def _answered(self, path: Path, captured: dict[str, Any], status: int, answer: bytes) -> bool:
-        if 200 <= status < 300:
-            refused = b'"partialSuccess"' in answer
-            return self._done(path, captured, "refused in part" if refused else None)
-        missing = status in _NO_SERVICE and captured["path"] in (PROMPTS, LOGS)
-        if 400 <= status < 500 and status not in _TRY_AGAIN and not missing:
-            return self._done(path, captured, status)
-        self._outbox.note(failure={"at": time.time(), "what": f"HTTP {status}"})
-        return False
-
-    def _done(self, path: Path, captured: dict[str, Any], fault: int | str | None) -> bool:
-        if fault is not None:
-            self._outbox.bury(captured, fault)
-        path.unlink(missing_ok=True)
-        return True
-
-    def _failed(self, error: Exception) -> None:
-        if isinstance(error, TimeoutError):
-            self._outbox.pause("no answer in time")
-        else:
-            reason = getattr(error, "strerror", None)
-            self._outbox.note(failure={"at": time.time(), "what": reason or type(error).__name__})
-
-    def _post(self, path: str, body: bytes) -> tuple[int, bytes]:
-        """Raises `OSError`, `HTTPException`."""
-        http = self._http = self._http or self._connected()
-        left = max(0.01, self._deadline - time.monotonic())
-        http.timeout = left
-        if http.sock is not None:
-            http.sock.settimeout(left)
-        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self._connection.key}"}
-        headers["User-Agent"] = f"svc-hook/{__version__}"
-        http.request("POST", urlsplit(self._connection.url).path + path, body, headers)
-        answer = http.getresponse()
-        status, text = answer.status, answer.read(ANSWER_BYTES_MAX)
-        if not answer.isclosed():
-            http.close()
-        return status, text
-
-    def _connected(self) -> HTTPConnection:
-        url = urlsplit(self._connection.url)
-        if url.scheme == "https":
-            return HTTPSConnection(url.hostname or "", url.port)
-        return HTTPConnection(url.hostname or "", url.port)

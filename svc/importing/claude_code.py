@@ -1,170 +1,102 @@
-"""Putting a transcript together: a prompt and everything the agent did until the next one is an exchange.
+"""Claude Code's transcripts: one file a session, sub-agents' beside it.
 
-Lines come in the order in which the agent wrote them. Forked and resumed sessions repeat lines of an earlier
-session, in another file and under another session id: what was seen once is not taken again. Ids come from
-the lines' own ids: the same transcript gives the same ids whenever, and however far, it is read.
+Forked and resumed sessions repeat lines of an earlier session, in another file and under another session id: what was
+seen once is not taken again. Ids come from the lines' own ids: the same transcript gives the same ids whenever, and
+however far, it is read.
 """
 
 import os
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+import re
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from aggregates.records.record import Record
+from aggregates.records.record import Record, RecordKind
+from aggregates.records.tools import ToolInput, bounded_command, changed_lines, input_key, tool_effect
 from aggregates.telemetry.draft import Draft
-from svc.importing.claude_items import SYNTHETIC_MODEL, Call, Item, Request, api_error, note
-from svc.importing.claude_lines import (
-    AssistantLine,
-    AttachmentLine,
-    Line,
-    ProgressLine,
-    SystemLine,
-    UserLine,
-    command_in,
-    decode_line,
-    is_compaction,
-    is_interruption,
-    is_local_output,
-    queued_in,
-    typed_in,
-)
+from svc.importing import claude_lines as transcript
 from svc.importing.exchange import (
-    Answer,
-    Exchange,
     Format,
+    Item,
+    Memory,
     Note,
     Reader,
+    ToolCall,
     TypedPrompt,
-    UnreadableLine,
     by_beginning,
     lines_of,
+    note,
+    text_in,
 )
 
 _END_REASONS = frozenset({"end_turn", "stop_sequence", "max_tokens", "refusal", "model_context_window_exceeded"})
-
-
 _END_NOTES = frozenset({"turn_duration", "stop_hook_summary"})
-
-
+_SYNTHETIC_MODEL = "<synthetic>"
+"""The agent's own messages carry this model: they were never asked of one."""
 _START_REPEATS_US = 10_000_000
 """Each of several hooks reports the same session start; within this time they are one."""
-
-
-@dataclass(slots=True)
-class Seen:
-    """What an import has taken so far, over all its files."""
-
-    lines: set[str] = field(default_factory=set)
-    requests: set[tuple[str, str | None]] = field(default_factory=set)
-    calls: set[str] = field(default_factory=set)
-    prompts: set[tuple[int, str]] = field(default_factory=set)
-    host_prompts: set[tuple[str, str]] = field(default_factory=set)
-    sessions: set[str] = field(default_factory=set)
-
-
-@dataclass(slots=True)
-class _Open:
-    """The exchange that is being read."""
-
-    session: str
-    prompt: TypedPrompt | None = None
-    items: list[Item] = field(default_factory=list)
-    requests: dict[tuple[str, str | None], Request] = field(default_factory=dict)
-    answer_id: str | None = None
-    answer: list[str] = field(default_factory=list)
-    answered_us: int = 0
-    last_us: int = 0
-    stopped: bool = False
-
-    @property
-    def host_prompt_id(self) -> str | None:
-        return self.prompt.host_prompt_id if self.prompt else None
-
-    def say(self, line: AssistantLine, at_us: int) -> None:
-        """Keep the last message that has a text."""
-        texts = [block.text for block in line.message.blocks if block.type == "text" and block.text]
-        self.answered_us = at_us
-        if not "".join(texts).strip():
-            return
-        message_id = line.message.id or line.uuid
-        if message_id != self.answer_id:
-            self.answer_id, self.answer = message_id, []
-        self.answer += texts
+_STATUS = re.compile(r"\b([45]\d\d)\b")
+_STATUS_OF_ERROR = {"rate_limit": 429, "overloaded": 529, "authentication_failed": 401}
+RequestKey = tuple[str, str | None]
 
 
 class TranscriptReader(Reader):
     """Reads one file. `seen` is shared by all files of one import."""
 
-    def __init__(self, file: str, session: str, seen: Seen) -> None:
-        """`file` names the file in reports; `session` stands in for lines that name no session."""
-        super().__init__(file)
-        self._seen = seen
-        self._open = _Open(session)
-        self._session = session
-        self._pending: dict[str, Call] = {}
+    def __init__(self, file: str, session: str, seen: Memory) -> None:
+        super().__init__(file, session, seen)
+        self._stem = session
+        self._requests: dict[RequestKey, Note] = {}
         self._started: tuple[str, int] | None = None
         self._spawning_prompt: str | None = None
 
-    def _line(self, raw: bytes, number: int) -> Iterator[Exchange]:
-        yield from self._take(decode_line(raw), number)
-
-    def _rest(self) -> Iterator[Exchange]:
-        yield from self._cut(self._open.session, finished=self._open.stopped and not self._pending)
-
-    # --- one line -------------------------------------------------------------------------------------------
-
-    def _take(self, line: Line, number: int) -> Iterator[Exchange]:
+    def _line(self, raw: bytes, number: int) -> None:
+        line = transcript.decode_line(raw)
         at_us = line.at_us
-        if at_us is None and isinstance(line, UserLine | AssistantLine):
-            raise UnreadableLine("no timestamp")
-        if at_us is None or type(line) is Line:
+        if at_us is None and isinstance(line, transcript.UserLine | transcript.AssistantLine):
+            raise ValueError("no timestamp")
+        if at_us is None or type(line) is transcript.Line:
             return
         line = self._identified(line, number)
-        if line.uuid in self._seen.lines:
+        if not self._seen.add("line", line.uuid):
             return
-        self._seen.lines.add(line.uuid or "")
         session = self._session_of(line)
-        if session != self._open.session:
-            yield from self._cut(session)
-        yield from self._read_in(line, at_us)
+        if session != self._session:
+            self._cut(next_session=session)
+        self._read_in(line, at_us)
         self._first_of_session(line, at_us)
 
-    def _read_in(self, line: Line, at_us: int) -> Iterator[Exchange]:
+    def _read_in(self, line: transcript.Line, at_us: int) -> None:
         match line:
-            case UserLine():
-                yield from self._user(line, at_us)
-            case AssistantLine():
+            case transcript.UserLine():
+                self._user(line, at_us)
+            case transcript.AssistantLine():
                 self._assistant(line, at_us)
-            case SystemLine():
-                yield from self._system(line, at_us)
-            case AttachmentLine():
-                yield from self._session_start(line.attachment, line, at_us)
-                yield from self._prompt(queued_in(line), line, at_us)
-            case ProgressLine():
-                yield from self._session_start(line.data, line, at_us)
+            case transcript.SystemLine():
+                self._system(line, at_us)
+            case transcript.AttachmentLine():
+                self._session_start(line.attachment, line, at_us)
+                self._prompted(transcript.queued_in(line), line, at_us)
+            case transcript.ProgressLine():
+                self._session_start(line.data, line, at_us)
 
-    def _identified(self, line: Line, number: int) -> Line:
+    def _identified(self, line: transcript.Line, number: int) -> transcript.Line:
         """The line under the id that it had where it was written first."""
         original = line.forked_from.message_uuid if line.forked_from else None
         uuid = original or line.uuid or f"{self._session_of(line)}:{number}"
         return line if uuid == line.uuid else msgspec.structs.replace(line, uuid=uuid)
 
-    def _session_of(self, line: Line) -> str:
+    def _session_of(self, line: transcript.Line) -> str:
         original = line.forked_from.session_id if line.forked_from else None
-        return original or line.session_id or self._session
+        return original or line.session_id or self._stem
 
-    def _first_of_session(self, line: Line, at_us: int) -> None:
-        if line.is_sidechain or self._open.session in self._seen.sessions:
-            return
-        if isinstance(line, UserLine | AssistantLine):
-            self._seen.sessions.add(self._open.session)
-            if self._started is None:
-                record_id = f"session_start:{self._open.session}"
-                self._add(Note(Draft(Record(record_id=record_id, at_us=at_us, kind="session_start"))), at_us)
+    def _first_of_session(self, line: transcript.Line, at_us: int) -> None:
+        spoken = isinstance(line, transcript.UserLine | transcript.AssistantLine) and not line.is_sidechain
+        if spoken and self._seen.add("session", self._session) and self._started is None:
+            self._start(at_us)
 
-    def _session_start(self, data: dict[str, object], line: Line, at_us: int) -> Iterator[Exchange]:
+    def _session_start(self, data: dict[str, Any], line: transcript.Line, at_us: int) -> None:
         """A hook that ran at a session's start tells what it was started by.
 
         After a finished exchange it stands apart, so that what was finished stays as it was.
@@ -172,183 +104,241 @@ class TranscriptReader(Reader):
         if data.get("hookEvent") != "SessionStart" or line.is_sidechain:
             return
         source = str(data.get("hookName")).partition(":")[2]
-        repeats = self._started is not None and (
-            self._started[0] == source and at_us - self._started[1] < _START_REPEATS_US
-        )
-        self._started = (source, at_us)
-        if not repeats:
-            if self._open.stopped and not self._pending:
-                yield from self._cut(self._open.session)
-            self._add(note("session_start", line, at_us, source=source or None), at_us)
+        before, self._started = self._started, (source, at_us)
+        if before is not None and before[0] == source and at_us - before[1] < _START_REPEATS_US:
+            return
+        if self._open.stopped and not self._running:
+            self._cut()
+        self._note("session_start", line, at_us, source=source or None)
 
     # --- user lines -----------------------------------------------------------------------------------------
 
-    def _user(self, line: UserLine, at_us: int) -> Iterator[Exchange]:
-        self._remember_spawning_prompt(line)
+    def _user(self, line: transcript.UserLine, at_us: int) -> None:
+        if line.is_sidechain and line.prompt_id is not None:
+            known = ("host prompt", (self._session, line.prompt_id)) in self._seen
+            self._spawning_prompt = line.prompt_id if known else None
         for block in line.message.blocks:
-            if block.type == "tool_result":
-                self._result(block.tool_use_id or "", line, at_us)
+            call = self._running.pop(block.tool_use_id or "", None) if block.type == "tool_result" else None
+            if call is not None:
+                _finish(call, block, line, at_us)
+                self._at(at_us)
+                self._open.stopped = False
         if line.is_sidechain:
             return
-        if is_interruption(line):
-            self._add(note("interruption", line, at_us), at_us)
-            self._pending.clear()
+        if transcript.is_interruption(line):
+            self._note("interruption", line, at_us)
+            self._running.clear()
             self._open.stopped = True
-        elif is_compaction(line):
+        elif transcript.is_compaction(line):
             self._compaction(line, at_us, None)
-        elif is_local_output(line):
+        elif transcript.is_local_output(line):
             self._open.stopped = True
-        yield from self._prompt(typed_in(line), line, at_us)
+        self._prompted(transcript.typed_in(line), line, at_us)
 
-    def _result(self, call_id: str, line: UserLine, at_us: int) -> None:
-        call = self._pending.pop(call_id, None)
-        if call is None:
-            return
-        block = next(block for block in line.message.blocks if block.tool_use_id == call_id)
-        call.finish(block, line, at_us)
-        self._open.last_us = max(self._open.last_us, at_us)
-        self._open.stopped = False
-
-    def _prompt(self, text: str | None, line: Line, at_us: int) -> Iterator[Exchange]:
+    def _prompted(self, text: str | None, line: transcript.Line, at_us: int) -> None:
         if text is None or line.is_sidechain:
             return
-        known = (at_us, text) in self._seen.prompts
-        yield from self._cut(self._open.session)
-        self._open.last_us = at_us
-        if known:
+        if not self._seen.add("prompt", (at_us, text)):
+            self._cut()
+            self._open.last_us = at_us
             return
-        self._seen.prompts.add((at_us, text))
-        host_prompt_id = self._claimed_host_id(line)
-        self._open.prompt = TypedPrompt(line.uuid or "", text, at_us, host_prompt_id, line.cwd)
+        # A second prompt under one id of the agent (typed while it worked) goes without.
+        claimed = line.prompt_id is not None and self._seen.add("host prompt", (self._session, line.prompt_id))
+        self._ask(TypedPrompt(line.uuid or "", text, at_us, line.prompt_id if claimed else None, line.cwd))
         if text in ("/exit", "/quit"):
             # An end follows the command that asked for it.
-            self._add(note("session_end", line, at_us + 1, source="prompt_input_exit"), at_us)
+            self._note("session_end", line, at_us + 1, source="prompt_input_exit")
             self._open.stopped = True
 
-    def _claimed_host_id(self, line: Line) -> str | None:
-        """The agent's id of a prompt; a second prompt under one id (typed while it worked) goes without."""
-        if line.prompt_id is None or (self._open.session, line.prompt_id) in self._seen.host_prompts:
-            return None
-        self._seen.host_prompts.add((self._open.session, line.prompt_id))
-        return line.prompt_id
-
-    def _remember_spawning_prompt(self, line: Line) -> None:
-        if line.is_sidechain and line.prompt_id is not None:
-            known = (self._open.session, line.prompt_id) in self._seen.host_prompts
-            self._spawning_prompt = line.prompt_id if known else None
-
-    def _compaction(self, line: Line, at_us: int, trigger: str | None) -> None:
+    def _compaction(self, line: transcript.Line, at_us: int, trigger: str | None) -> None:
         last = self._open.items[-1] if self._open.items else None
-        if isinstance(last, Note) and last.draft.record.kind == "compaction":
-            return
-        self._add(note("compaction", line, at_us, source=trigger), at_us)
+        if not isinstance(last, Note) or last.told[0].record.kind != "compaction":
+            self._note("compaction", line, at_us, source=trigger)
 
-    # --- the agent's lines ----------------------------------------------------------------------------------
-
-    def _assistant(self, line: AssistantLine, at_us: int) -> None:
-        if line.is_api_error_message:
-            self._add(api_error(line, at_us, self._prompt_of(line)), at_us)
-            self._open.stopped = not line.is_sidechain
-            return
-        if line.message.model == SYNTHETIC_MODEL:
-            return
-        self._request(line, at_us)
-        for index, block in enumerate(line.message.blocks):
-            if block.type == "tool_use" and block.id is not None:
-                # A request comes before the calls it asks for, and these in their order.
-                self._call(block.id, block.name or "", block.input, line, at_us + 1 + index)
-        if not line.is_sidechain:
-            self._open.say(line, at_us)
-        self._open.stopped = line.message.stop_reason in _END_REASONS
-
-    def _request(self, line: AssistantLine, at_us: int) -> None:
-        key = (line.message.id or line.uuid or "", line.request_id)
-        known = self._open.requests.get(key)
-        if known is not None:
-            known.line, known.at_us = line, at_us
-        elif key not in self._seen.requests:
-            self._seen.requests.add(key)
-            self._forget_dead_calls(line)
-            request = Request(f"request:{key[0]}:{key[1] or ''}", self._prompt_of(line), line, at_us)
-            self._open.requests[key] = request
-            self._add(request, at_us)
-        self._open.last_us = max(self._open.last_us, at_us)
-
-    def _forget_dead_calls(self, line: Line) -> None:
-        """The agent asks on only with every result of its calls: what has none by now never gets one."""
-        if not line.is_sidechain:
-            self._pending = {call_id: call for call_id, call in self._pending.items() if call.sidechain}
-
-    def _call(self, call_id: str, name: str, arguments: object, line: Line, at_us: int) -> None:
-        if call_id in self._seen.calls:
-            return
-        self._seen.calls.add(call_id)
-        known = arguments if isinstance(arguments, dict) else {}
-        call = Call(call_id, self._prompt_of(line), name, known, at_us, bool(line.is_sidechain))
-        self._pending[call_id] = call
-        self._add(call, at_us)
-
-    def _system(self, line: SystemLine, at_us: int) -> Iterator[Exchange]:
+    def _system(self, line: transcript.SystemLine, at_us: int) -> None:
         if line.subtype in _END_NOTES and not line.is_sidechain:
             self._open.stopped = True
         elif line.subtype == "compact_boundary":
             data = line.compact_metadata
             trigger = data.get("trigger") if isinstance(data, dict) else None
             self._compaction(line, at_us, trigger if isinstance(trigger, str) else None)
-        yield from self._prompt(command_in(line), line, at_us)
+        self._prompted(transcript.command_in(line), line, at_us)
 
-    # --- exchanges ------------------------------------------------------------------------------------------
+    def _note(self, kind: RecordKind, line: transcript.Line, at_us: int, *, source: str | None = None) -> None:
+        self._add(note(Record(record_id=f"{kind}:{line.uuid}", at_us=at_us, kind=kind, source=source)))
 
-    def _prompt_of(self, line: Line) -> str | None:
+    # --- the agent's lines ----------------------------------------------------------------------------------
+
+    def _assistant(self, line: transcript.AssistantLine, at_us: int) -> None:
+        if line.is_api_error_message:
+            self._add(_api_error(line, at_us, self._prompt_of(line)))
+            self._open.stopped = not line.is_sidechain
+            return
+        if line.message.model == _SYNTHETIC_MODEL:
+            return
+        self._request(line, at_us)
+        for index, block in enumerate(line.message.blocks):
+            if block.type == "tool_use" and block.id is not None:
+                # A request comes before the calls it asks for, and these in their order.
+                self._call(block.id, block, line, at_us + 1 + index)
+        if not line.is_sidechain:
+            self._say(line, at_us)
+        self._open.stopped = line.message.stop_reason in _END_REASONS
+
+    def _request(self, line: transcript.AssistantLine, at_us: int) -> None:
+        """Each line of a message repeats the usage, and the last one is right."""
+        key = (line.message.id or line.uuid or "", line.request_id)
+        known = self._requests.get(key)
+        if known is not None:
+            known.told = [_request(known.told[0].record, line, at_us)]
+        elif self._seen.add("request", key):
+            if not line.is_sidechain:
+                # The agent asks on only with every result of its calls: what has none by now never gets one.
+                self._running = {call_id: call for call_id, call in self._running.items() if call.sidechain}
+            record_id, prompt_id = f"request:{key[0]}:{key[1] or ''}", self._prompt_of(line)
+            empty = Record(record_id=record_id, at_us=at_us, kind="request", prompt_id=prompt_id)
+            self._requests[key] = Note(at_us, [_request(empty, line, at_us)])
+            self._add(self._requests[key])
+        self._at(at_us)
+
+    def _call(self, call_id: str, block: transcript.Block, line: transcript.Line, at_us: int) -> None:
+        if self._seen.add("call", call_id):
+            name, arguments = block.name or "", block.input if isinstance(block.input, dict) else {}
+            known, sidechain = _input(name, arguments), bool(line.is_sidechain)
+            call = ToolCall(call_id, name, arguments, at_us, known, sidechain, self._prompt_of(line))
+            self._running[call_id] = call
+            self._add(call)
+
+    def _say(self, line: transcript.AssistantLine, at_us: int) -> None:
+        """Keep the last message that has a text."""
+        texts = [block.text for block in line.message.blocks if block.type == "text" and block.text]
+        self._open.answered_us = at_us
+        if not "".join(texts).strip():
+            return
+        message_id = line.message.id or line.uuid
+        if message_id == self._open.answer_id:
+            texts.insert(0, self._open.answer)
+        self._open.answer_id, self._open.answer = message_id, "\n\n".join(texts)
+
+    def _prompt_of(self, line: transcript.Line) -> str | None:
         """The agent's id of a line's prompt; a sub-agent's line belongs to the prompt that spawned it."""
-        return self._open.host_prompt_id or (self._spawning_prompt if line.is_sidechain else None)
+        own = self._open.prompt.host_prompt_id if self._open.prompt else None
+        return own or (self._spawning_prompt if line.is_sidechain else None)
 
-    def _add(self, item: Item, at_us: int) -> None:
-        self._open.items.append(item)
-        self._open.last_us = max(self._open.last_us, at_us)
-
-    def _cut(self, next_session: str, *, finished: bool = True) -> Iterator[Exchange]:
-        """End the open exchange. A call that still runs goes on into the next one."""
-        done, self._open = self._open, _Open(next_session)
-        if finished and next_session == done.session:
-            running = [item for item in done.items if self._is_running(item)]
-            done.items = [item for item in done.items if not self._is_running(item)]
-            self._open.items.extend(running)
-        drafts = tuple(draft for item in done.items for draft in item.drafts())
-        if done.prompt is not None or drafts:
-            yield Exchange(done.session, done.prompt, _answer(done), drafts, finished, done.last_us)
+    def _cut(self, *, finished: bool = True, next_session: str | None = None) -> None:
+        """A call that still runs goes on into the next exchange of its session."""
+        running: list[Item] = []
+        if finished and next_session is None:
+            running = [item for item in self._open.items if self._is_running(item)]
+            self._open.items = [item for item in self._open.items if not self._is_running(item)]
+        super()._cut(finished=finished)
+        self._open.items = running
+        self._requests = {}
+        self._session = next_session or self._session
 
     def _is_running(self, item: Item) -> bool:
-        return isinstance(item, Call) and item.call_id in self._pending
+        return isinstance(item, ToolCall) and item.call_id in self._running
 
 
-def _answer(done: _Open) -> Answer | None:
-    if done.prompt is None or not done.answer:
-        return None
-    elapsed_us = max(0, done.answered_us - done.prompt.at_us)
-    return Answer("\n\n".join(done.answer).strip(), done.answered_us, elapsed_us // 1000)
+# --- records ----------------------------------------------------------------------------------------------
 
 
-# Where Claude Code keeps its transcripts: one file a session, sub-agents' beside it.
+def _request(known: Record, line: transcript.AssistantLine, at_us: int) -> Draft:
+    message, cost, usage = line.message, line.cost_usd, line.message.usage or transcript.Usage()
+    writes = usage.cache_creation or transcript.CacheWrites()
+    record = Record(
+        record_id=known.record_id,
+        at_us=at_us,
+        kind="request",
+        prompt_id=known.prompt_id,
+        model=message.model,
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cache_read_tokens=usage.cache_read_input_tokens,
+        cache_write_tokens=usage.cache_creation_input_tokens,
+        cache_write_1h_tokens=writes.ephemeral_1h_input_tokens,
+        cost_usd_nano=round(cost * 1_000_000_000) if cost is not None and cost >= 0 else None,
+        request_id=line.request_id,
+        sidechain=bool(line.is_sidechain),
+    )
+    return Draft(record)
 
 
-def _is_transcript(file: Path) -> bool:
-    return file.suffix == ".jsonl"
+def _input(name: str, arguments: dict[str, Any]) -> ToolInput:
+    path = next((arguments[key] for key in ("file_path", "notebook_path") if key in arguments), None)
+    command = arguments.get("command") if tool_effect(name) == "shell" else None
+    return ToolInput(
+        path=path if isinstance(path, str) and path else None,
+        command=bounded_command(command) if isinstance(command, str) else None,
+        key=input_key(name, arguments),
+    )
+
+
+def _finish(call: ToolCall, block: transcript.Block, line: transcript.UserLine, at_us: int) -> None:
+    """Take the result that a later line brings."""
+    result = line.tool_use_result
+    if block.is_error and transcript.is_rejection(block.content):
+        call.kind = "rejection"
+        return
+    effect = tool_effect(call.name)
+    told = result if isinstance(result, dict) else {}
+    background = told.get("backgroundTaskId") is not None or call.arguments.get("run_in_background") is True
+    # A command in the background has only begun: how it ends is not in this result.
+    call.ok = None if not block.is_error and effect == "shell" and background else not block.is_error
+    call.duration_ms = _duration_ms(told, at_us - call.at_us)
+    if call.ok and effect in ("edit", "write"):
+        lines = changed_lines(call.name, call.arguments, result)
+        call.known = msgspec.structs.replace(call.known, lines=lines)
+    if call.name in ("Task", "Agent"):
+        call.spawn(at_us, call.arguments.get("subagent_type"))
+
+
+def _duration_ms(told: dict[str, Any], elapsed_us: int) -> int | None:
+    """As the tool measured it; else from call to result, which includes the wait for a permission."""
+    measured = told.get("durationMs", told.get("totalDurationMs"))
+    if isinstance(measured, int | float) and not isinstance(measured, bool) and 0 <= measured < 2**53:
+        return round(measured)
+    return (elapsed_us + 500) // 1000 if elapsed_us >= 0 else None
+
+
+def _api_error(line: transcript.AssistantLine, at_us: int, prompt_id: str | None) -> Note:
+    """A request that failed for good, as the agent told the user."""
+    text = text_in([{"text": block.text} for block in line.message.blocks]) or None
+    record = Record(
+        record_id=f"error:{line.uuid}",
+        at_us=at_us,
+        kind="error",
+        prompt_id=prompt_id,
+        request_id=line.request_id,
+        status_code=_status_code(line, text or ""),
+        sidechain=bool(line.is_sidechain),
+    )
+    return note(record, text)
+
+
+def _status_code(line: transcript.AssistantLine, text: str) -> int | None:
+    if line.api_error_status is not None:
+        return line.api_error_status
+    if isinstance(line.error, str) and line.error in _STATUS_OF_ERROR:
+        return _STATUS_OF_ERROR[line.error]
+    match = _STATUS.search(text[:200]) if text.startswith("API Error") else None
+    return int(match.group(1)) if match else None
+
+
+# --- files ------------------------------------------------------------------------------------------------
 
 
 def _order(file: Path) -> tuple[bool, int, int]:
     """Sub-agents' files last, so that the prompts which spawned them are known; an original before its forks."""
     of_sub_agent = file.name.startswith("agent-") or "subagents" in file.parts
-    return of_sub_agent, *by_beginning(file, lines_of(file), lambda raw: decode_line(raw).at_us)
+    return of_sub_agent, *by_beginning(file, lines_of(file), lambda raw: transcript.decode_line(raw).at_us)
 
 
-def _readers() -> Callable[[Path, str], Reader]:
-    seen = Seen()
-    return lambda file, name: TranscriptReader(name, file.stem, seen)
-
-
-def _folder() -> str:
-    return str(Path(os.environ.get("CLAUDE_CONFIG_DIR") or "~/.claude") / "projects")
-
-
-CLAUDE_CODE = Format("claude-code", _folder, _is_transcript, _order, lines_of, _readers)
+CLAUDE_CODE = Format(
+    source="claude-code",
+    folder=lambda: str(Path(os.environ.get("CLAUDE_CONFIG_DIR") or "~/.claude") / "projects"),
+    is_transcript=lambda file: file.suffix == ".jsonl",
+    order=_order,
+    lines=lines_of,
+    reader=lambda file, name, seen: TranscriptReader(name, file.stem, seen),
+)

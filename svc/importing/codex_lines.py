@@ -1,15 +1,27 @@
-"""One line of a rollout, decoded as far as it is needed.
+"""One line of a rollout, decoded as far as it is needed, and what a fork's file repeats of its parent's.
 
 The format is internal to the agent and grows with every version: unknown fields and unknown kinds of line are
 ignored, a known field of a wrong type makes the line unreadable. Before September 2025 a line was the bare item of a
 response, without a time.
 """
 
+import re
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Sequence
+from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import msgspec
 
-from svc.importing.exchange import Count, UnreadableLine, decode, microseconds
+from aggregates.telemetry.otlp import json_object
+from svc.importing.exchange import Count, decode_object, microseconds, text_in
+
+HEAD_CHARACTERS_MAX = 500
+"""What a result says of itself stands in so many characters."""
+PAUSE_US = 1_000_000
+"""Within a copy no line is further than this from the one before."""
+_EXIT_CODE = re.compile(r"(?:^Exit code:|^Process exited with code) (-?\d+)", re.MULTILINE)
 
 
 class Body(msgspec.Struct, frozen=True):
@@ -17,8 +29,6 @@ class Body(msgspec.Struct, frozen=True):
 
 
 class HistoryBase(msgspec.Struct, frozen=True):
-    """The part of another file's lines that this file goes on from."""
-
     end_ordinal_exclusive: Count | None = None
 
 
@@ -63,39 +73,29 @@ class Meta(Body, frozen=True):
 
 
 class TurnContext(Body, frozen=True):
-    """What holds for the requests that follow."""
-
     model: str | None = None
     cwd: str | None = None
 
 
 class TurnStarted(Body, frozen=True):
-    """The agent begins to work."""
-
     turn_id: str | None = None
 
 
 class TurnComplete(Body, frozen=True):
-    """The agent is done."""
-
     last_agent_message: str | None = None
 
 
 class TurnAborted(Body, frozen=True):
-    """The turn ended early."""
-
     reason: str | None = None
 
 
 class Prompt(Body, frozen=True):
-    """A user's message."""
-
     message: str
     kind: str | None = None
     images: Any = None
 
 
-class Said(Body, frozen=True):
+class AgentMessage(Body, frozen=True):
     """The agent's message to the user."""
 
     message: str
@@ -127,7 +127,6 @@ class UsageRecord(Body, frozen=True):
     """Newer versions' account of one response, beside the count."""
 
     usage: Usage
-    response_id: str | None = None
 
 
 class Call(Body, frozen=True):
@@ -139,75 +138,111 @@ class Call(Body, frozen=True):
     arguments: Any = None
     input: Any = None
 
+    @property
+    def known_arguments(self) -> dict[str, Any]:
+        """As telemetry tells them: as JSON, but for a patch, which comes as it is."""
+        told = self.arguments if self.input is None else self.input
+        if isinstance(told, str) and told.lstrip().startswith("*** "):
+            return {"patch": told}
+        return json_object(told) if isinstance(told, str | dict) else {}
+
 
 class ShellCall(Body, frozen=True):
-    """A call of the shell that some models have built in."""
-
     action: dict[str, Any]
     call_id: str | None = None
     id: str | None = None
 
 
 class Output(Body, frozen=True):
-    """What a call brought."""
-
     call_id: str
     output: Any = None
 
+    @property
+    def result(self) -> tuple[str, bool | None]:
+        """The beginning of its text, and whether it says that it is a good one."""
+        if isinstance(self.output, dict):
+            told = self.output.get("success")
+            return text_in(self.output.get("content"))[:HEAD_CHARACTERS_MAX], told if isinstance(told, bool) else None
+        text = text_in(self.output)
+        match json_object(text) if text.startswith("{") else {}:
+            case {"metadata": {"exit_code": int(code)}, **wrapped} if not isinstance(code, bool):
+                return str(wrapped.get("output", ""))[:HEAD_CHARACTERS_MAX], code == 0
+        text = text[:HEAD_CHARACTERS_MAX]
+        match = _EXIT_CODE.search(text)
+        if match:
+            return text, int(match.group(1)) == 0
+        return text, True if text.startswith("Success. Updated the following files") else None
+
 
 class Duration(msgspec.Struct, frozen=True):
-    """A time as the agent's language writes it."""
-
     secs: Count = 0
     nanos: Count = 0
 
-    @property
-    def ms(self) -> int:
-        return self.secs * 1000 + self.nanos // 1_000_000
 
-
-class ShellEnd(Body, frozen=True):
-    """A command has ended."""
+class CallEnd(Body, frozen=True):
+    """A call has ended; one of the classes below."""
 
     call_id: str
-    command: Any = None
-    exit_code: int | None = None
-    duration: Any = None
     status: str | None = None
+    duration: Any = None
+
+    @property
+    def ok(self) -> bool | None:
+        return None
 
     @property
     def duration_ms(self) -> int | None:
-        return _duration_ms(self.duration)
+        """In one of two ways the agent writes it; None where it is written in neither."""
+        try:
+            told = msgspec.convert(self.duration, Duration)
+        except msgspec.ValidationError:
+            return None
+        return told.secs * 1000 + told.nanos // 1_000_000
 
 
-class PatchEnd(Body, frozen=True):
-    """A patch was applied, or not."""
+class ShellEnd(CallEnd, frozen=True):
+    command: Any = None
+    exit_code: int | None = None
 
-    call_id: str
-    success: bool | None = None
-    status: str | None = None
-    changes: dict[str, Any] = {}
+    @property
+    def ok(self) -> bool | None:
+        return None if self.exit_code is None else self.exit_code == 0
 
 
-class McpEnd(Body, frozen=True):
-    """A tool of a server has ended."""
-
-    call_id: str
-    duration: Any = None
+class McpEnd(CallEnd, frozen=True):
     result: Any = None
 
     @property
-    def duration_ms(self) -> int | None:
-        return _duration_ms(self.duration)
+    def ok(self) -> bool | None:
+        match self.result:
+            case {"Ok": {"isError": bool(failed)} | {"is_error": bool(failed)}}:
+                return not failed
+            case {"Ok": _}:
+                return True
+            case {"Err": _}:
+                return False
+            case _:
+                return None
 
 
-class Compacted(Body, frozen=True):
-    """The conversation was shortened; told by a line and, in some versions, by an event as well."""
+class PatchEnd(CallEnd, frozen=True):
+    success: bool | None = None
+    changes: dict[str, Any] = {}
 
-    by_event: bool = False
+    @property
+    def ok(self) -> bool | None:
+        return self.success
 
 
-class Failed(Body, frozen=True):
+class Compaction(Body, frozen=True):
+    """The conversation was shortened."""
+
+
+class CompactionEvent(Compaction, frozen=True):
+    """The same, told once more by an event in some versions."""
+
+
+class Failure(Body, frozen=True):
     """A request failed for good, in versions that keep it."""
 
     message: str = ""
@@ -220,33 +255,35 @@ class Message(Body, frozen=True):
     content: Any = None
 
 
-_BODIES: dict[tuple[str, str | None], type[Body]] = {
-    ("event_msg", "task_started"): TurnStarted,
-    ("event_msg", "turn_started"): TurnStarted,
-    ("event_msg", "task_complete"): TurnComplete,
-    ("event_msg", "turn_complete"): TurnComplete,
-    ("event_msg", "turn_aborted"): TurnAborted,
-    ("event_msg", "user_message"): Prompt,
-    ("event_msg", "agent_message"): Said,
-    ("event_msg", "token_count"): TokenCount,
-    ("event_msg", "exec_command_end"): ShellEnd,
-    ("event_msg", "patch_apply_end"): PatchEnd,
-    ("event_msg", "mcp_tool_call_end"): McpEnd,
-    ("event_msg", "error"): Failed,
-    ("response_item", "message"): Message,
-    ("response_item", "function_call"): Call,
-    ("response_item", "custom_tool_call"): Call,
-    ("response_item", "local_shell_call"): ShellCall,
-    ("response_item", "function_call_output"): Output,
-    ("response_item", "custom_tool_call_output"): Output,
+_EVENTS: dict[str, type[Body]] = {
+    "task_started": TurnStarted,
+    "turn_started": TurnStarted,
+    "task_complete": TurnComplete,
+    "turn_complete": TurnComplete,
+    "turn_aborted": TurnAborted,
+    "user_message": Prompt,
+    "agent_message": AgentMessage,
+    "token_count": TokenCount,
+    "exec_command_end": ShellEnd,
+    "patch_apply_end": PatchEnd,
+    "mcp_tool_call_end": McpEnd,
+    "context_compacted": CompactionEvent,
+    "error": Failure,
 }
-_BARE = frozenset(kind for origin, kind in _BODIES if origin == "response_item") | {"reasoning"}
-_HEADS: dict[str, type[Body]] = {
+_ITEMS: dict[str, type[Body]] = {
+    "message": Message,
+    "function_call": Call,
+    "custom_tool_call": Call,
+    "local_shell_call": ShellCall,
+    "function_call_output": Output,
+    "custom_tool_call_output": Output,
+}
+_LINES: dict[str, type[Body]] = {
     "session_meta": Meta,
     "turn_context": TurnContext,
     "token_usage_record": UsageRecord,
+    "compacted": Compaction,
 }
-_VALUE = msgspec.json.Decoder(dict[str, Any])
 
 
 class Line(NamedTuple):
@@ -260,23 +297,8 @@ class Line(NamedTuple):
 
 
 def decode_line(raw: bytes) -> Line:
-    """The line that these bytes hold. Raises `UnreadableLine` with the reason."""
-    value = decode(raw, _VALUE.decode, lambda lenient: msgspec.convert(lenient, dict[str, Any]))
-    try:
-        return _line(value)
-    except (ValueError, RecursionError) as error:
-        raise UnreadableLine(str(error)) from error
-
-
-def _duration_ms(duration: object) -> int | None:
-    """In whichever of two ways the agent writes it; None where it is written in neither."""
-    try:
-        return msgspec.convert(duration, Duration).ms
-    except msgspec.ValidationError:
-        return None
-
-
-def _line(value: dict[str, Any]) -> Line:
+    """The line that these bytes hold. Raises `ValueError` with the reason."""
+    value = decode_object(raw)
     kind, payload = value.get("type"), value.get("payload")
     if kind is not None and not isinstance(kind, str):
         raise ValueError("Expected `str` - at `$.type`")
@@ -284,8 +306,8 @@ def _line(value: dict[str, Any]) -> Line:
     if timestamp is not None and not isinstance(timestamp, str):
         raise ValueError("Expected `str | null` - at `$.timestamp`")
     at_us = None if timestamp is None else microseconds(timestamp)
-    if kind in _BARE and payload is None:
-        return Line(at_us, None, _body("response_item", kind, value), bare=at_us is None)
+    if payload is None and (kind in _ITEMS or kind == "reasoning"):
+        return Line(at_us, None, _body(_ITEMS, kind, value), bare=at_us is None)
     if kind is None and isinstance(value.get("id"), str) and at_us is not None:
         return Line(at_us, None, msgspec.convert(value, Meta), bare=True)
     if kind is None or payload is None:
@@ -297,20 +319,16 @@ def _line(value: dict[str, Any]) -> Line:
 
 
 def _enveloped(kind: str, payload: dict[str, Any]) -> Body | None:
-    if kind in _HEADS:
-        return msgspec.convert(payload, _HEADS[kind])
-    if kind == "compacted":
-        return Compacted()
     told = payload.get("type")
-    if kind == "event_msg" and told == "context_compacted":
-        return Compacted(by_event=True)
-    if kind == "event_msg" and told == "item_completed":
-        return _item(payload.get("item"))
-    return _body(kind, told, payload)
+    if kind in _LINES:
+        return msgspec.convert(payload, _LINES[kind])
+    if kind == "event_msg":
+        return _item(payload.get("item")) if told == "item_completed" else _body(_EVENTS, told, payload)
+    return _body(_ITEMS, told, payload) if kind == "response_item" else None
 
 
-def _body(kind: str, told: object, payload: dict[str, Any]) -> Body | None:
-    body = _BODIES.get((kind, told)) if isinstance(told, str) else None
+def _body(bodies: dict[str, type[Body]], told: object, payload: dict[str, Any]) -> Body | None:
+    body = bodies.get(told) if isinstance(told, str) else None
     return None if body is None else msgspec.convert(payload, body)
 
 
@@ -325,9 +343,57 @@ def _item(item: object) -> Body | None:
             return None
 
 
-def text_in(content: object) -> str:
-    """The text of a message's content or a call's output: a string, or a list of parts."""
-    if isinstance(content, list):
-        parts = (part.get("text") for part in content if isinstance(part, dict))
-        return "\n".join(part for part in parts if isinstance(part, str))
-    return content if isinstance(content, str) else ""
+def mark_of(body: Body | None) -> int | None:
+    """What a line is known again by, whenever it was copied; None for lines that tell nothing apart."""
+    match body:
+        case TurnStarted(turn_id=str(told)) | Prompt(message=told) | AgentMessage(message=told) | Call(call_id=told):
+            pass
+        case TokenCount(info=TokenInfo(total_token_usage=Usage() as total)):
+            told = msgspec.json.encode(total).decode()
+        case _:
+            return None
+    mark = f"{type(body).__name__}\x1f{told}"
+    return int.from_bytes(blake2b(mark.encode("utf-8", "replace"), digest_size=8).digest(), "big", signed=True)
+
+
+class Heritage:
+    """Tells the copy of its parent's lines that a fork begins with from its own; ask for every line, in order.
+
+    Times in a copy are often those of the copying. Newer versions number the lines and say where their own begin. Else
+    the copy ends at the first line that the parent does not have; without the parent's file, at the first pause.
+    """
+
+    def __init__(self, meta: Meta, born_us: int, written_us: int, parent: Sequence[int] | None) -> None:
+        """`parent`: the marks of the parent's lines, None where its file was not seen."""
+        self._own_from = meta.own_from
+        self._born_us = born_us
+        self._last_us = written_us
+        self._known = parent is not None
+        self._places: defaultdict[int, list[int]] = defaultdict(list)
+        for place, mark in enumerate(parent or ()):
+            self._places[mark].append(place)
+        self._next = 0
+        self._over = meta.parent is None and not meta.of_sub_agent
+
+    def covers(self, line: Line) -> bool:
+        """Whether a line is a copy."""
+        if self._own_from is not None and line.ordinal is not None:
+            return line.ordinal < self._own_from
+        if self._over or line.at_us is None:
+            return False
+        self._over = line.at_us >= self._born_us and not self._repeats(line.body, line.at_us)
+        return not self._over
+
+    def _repeats(self, body: Body | None, at_us: int) -> bool:
+        if not self._known:
+            before, self._last_us = self._last_us, at_us
+            return at_us - before <= PAUSE_US
+        mark = mark_of(body)
+        if mark is None:
+            return True
+        places = self._places.get(mark, ())
+        found = bisect_left(places, self._next)
+        if found == len(places):
+            return False
+        self._next = places[found] + 1
+        return True

@@ -2,111 +2,27 @@
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from array import array
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeVar
 
 import msgspec
 
+from aggregates.records.record import Record, RecordKind
+from aggregates.records.tools import ToolInput
 from aggregates.telemetry.draft import Draft
-
-# Lines of a transcript: read within a bound, decoded leniently, timed.
 
 LINE_BYTES_MAX = 64 * 1024 * 1024
 """A longer line, or a longer document, is not read."""
-
-
+HEAD_LINES_MAX = 100
+"""The first time of a file is looked for in so many lines."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
 Decoded = TypeVar("Decoded")
-
-
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
-
-
-class UnreadableLine(Exception):
-    """A line that is torn, no JSON object, or of wrong types; the message says which."""
-
-
-def lines_of(file: Path) -> Iterator[bytes]:
-    """The lines of a file; of one that is too long just enough to be seen as such."""
-    with file.open("rb") as stream:
-        while raw := stream.readline(LINE_BYTES_MAX + 1):
-            yield raw
-            while len(raw) > LINE_BYTES_MAX and not raw.endswith(b"\n"):
-                raw = stream.readline(LINE_BYTES_MAX + 1)
-
-
-def document_of(file: Path) -> Iterator[bytes]:
-    """A file that is one JSON document, as its only line; of one that is too long just enough to be seen as such."""
-    with file.open("rb") as stream:
-        yield stream.read(LINE_BYTES_MAX + 1)
-
-
-def decode(raw: bytes, strictly: Callable[[bytes], Decoded], convert: Callable[[Any], Decoded]) -> Decoded:
-    """The value of these bytes by `strictly`; by `convert` where only half a character stands in the way.
-
-    Raises `UnreadableLine` with the reason.
-    """
-    if len(raw) > LINE_BYTES_MAX:
-        raise UnreadableLine(f"longer than {LINE_BYTES_MAX} bytes")
-    try:
-        return strictly(raw)
-    except msgspec.ValidationError as error:
-        raise UnreadableLine(str(error)) from error
-    except msgspec.DecodeError as error:
-        return _leniently(raw, convert, error)
-    except (ValueError, RecursionError) as error:
-        raise UnreadableLine(str(error)) from error
-
-
-def _leniently(raw: bytes, convert: Callable[[Any], Decoded], error: msgspec.DecodeError) -> Decoded:
-    """Half an emoji, cut out of a tool's output, is fine for most JSON readers and refused by ours."""
-    if b"\\ud" not in raw.lower():
-        raise UnreadableLine(str(error)) from error
-    try:
-        value = without_surrogates(json.loads(raw))
-    except (ValueError, RecursionError):
-        raise UnreadableLine(str(error)) from None
-    try:
-        return convert(value)
-    except (ValueError, RecursionError) as wrong:
-        raise UnreadableLine(str(wrong)) from wrong
-
-
-def without_surrogates(value: Any) -> Any:
-    """The value with every half of a character replaced."""
-    match value:
-        case str():
-            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        case list():
-            return [without_surrogates(each) for each in value]
-        case dict():
-            return {without_surrogates(key): without_surrogates(each) for key, each in value.items()}
-        case _:
-            return value
-
-
-def microseconds(timestamp: str) -> int:
-    """Microseconds since 1970, UTC. Raises `ValueError` for what is no time."""
-    moment = datetime.fromisoformat(timestamp)
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return (moment - _EPOCH) // timedelta(microseconds=1)
-
-
-@dataclass(slots=True)
-class Note:
-    """Something that one line says completely."""
-
-    draft: Draft
-
-    def drafts(self) -> list[Draft]:
-        """The one record."""
-        return [self.draft]
 
 
 class TypedPrompt(msgspec.Struct, frozen=True):
@@ -116,8 +32,8 @@ class TypedPrompt(msgspec.Struct, frozen=True):
     """The id of the line it was first written on, whichever session's file repeats it."""
     text: str
     at_us: int
-    host_prompt_id: str | None
-    cwd: str | None
+    host_prompt_id: str | None = None
+    cwd: str | None = None
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -153,12 +69,122 @@ class TornLine(msgspec.Struct, frozen=True):
     reason: str
 
 
-class Reader(ABC):
-    """Reads one file. What was seen in the files before it is the reader's own affair."""
+# --- assembling -------------------------------------------------------------------------------------------
 
-    def __init__(self, file: str) -> None:
-        """`file` names the file in reports."""
+
+@dataclass(slots=True, eq=False)
+class Note:
+    """Records that the agent's lines say completely; a later line may say them again."""
+
+    at_us: int
+    told: list[Draft]
+
+    def drafts(self) -> list[Draft]:
+        return self.told
+
+
+@dataclass(slots=True, eq=False)
+class ToolCall:
+    """One tool call; its result comes in later lines, or never."""
+
+    call_id: str
+    name: str
+    arguments: dict[str, Any]
+    at_us: int
+    known: ToolInput
+    sidechain: bool
+    prompt_id: str | None = None
+    kind: RecordKind = "tool"
+    ok: bool | None = None
+    duration_ms: int | None = None
+    spawned: Draft | None = None
+
+    def spawn(self, at_us: int, kind: object) -> None:
+        """Note the sub-agent that it started, and how that went as far as it is known."""
+        record = Record(
+            record_id=f"subagent:{self.call_id}",
+            at_us=at_us,
+            kind="subagent",
+            prompt_id=self.prompt_id,
+            source=kind if isinstance(kind, str) else None,
+            call_id=self.call_id,
+            ok=self.ok,
+            duration_ms=self.duration_ms,
+        )
+        self.spawned = Draft(record)
+
+    def drafts(self) -> list[Draft]:
+        added, removed = self.known.lines if self.ok else (None, None)
+        record = Record(
+            record_id=f"tool:{self.call_id}",
+            at_us=self.at_us,
+            kind=self.kind,
+            prompt_id=self.prompt_id,
+            tool=self.name,
+            call_id=self.call_id,
+            ok=None if self.kind == "rejection" else self.ok,
+            duration_ms=self.duration_ms,
+            lines_added=added,
+            lines_removed=removed,
+            sidechain=self.sidechain,
+        )
+        draft = Draft(record, path=self.known.path, command=self.known.command, input_key=self.known.key)
+        return [draft] if self.spawned is None else [draft, self.spawned]
+
+
+Item = Note | ToolCall
+
+
+def note(record: Record, text: str | None = None) -> Note:
+    """What one line says completely."""
+    return Note(record.at_us, [Draft(record, text=text)])
+
+
+class Memory:
+    """What one import has read so far, over all its files: forks repeat lines of other files."""
+
+    def __init__(self) -> None:
+        self._keys: defaultdict[str, set[Hashable]] = defaultdict(set)
+        self.marks: dict[str, array[int]] = {}
+        """By session, what its lines are known again by."""
+
+    def __contains__(self, key: tuple[str, Hashable]) -> bool:
+        return key[1] in self._keys[key[0]]
+
+    def add(self, kind: str, key: Hashable) -> bool:
+        """Whether it is new."""
+        new = key not in self._keys[kind]
+        self._keys[kind].add(key)
+        return new
+
+
+@dataclass(slots=True)
+class _Open:
+    """The exchange that is being read."""
+
+    prompt: TypedPrompt | None = None
+    items: list[Item] = field(default_factory=list)
+    answer_id: str | None = None
+    answer: str = ""
+    answered_us: int = 0
+    last_us: int = 0
+    stopped: bool = False
+    """Whether the agent is done, as far as the lines say."""
+
+
+class Reader(ABC):
+    """Reads one file of an agent. A further agent is one more class that only says what its lines mean."""
+
+    def __init__(self, file: str, session: str, seen: Memory) -> None:
+        """`file` names the file in reports; `session` stands in until lines name one."""
         self._file = file
+        self._session = session
+        self._seen = seen
+        self._open = _Open()
+        self._running: dict[str, ToolCall] = {}
+        """Calls without a result so far."""
+        self._timed = True
+        self._done: list[Exchange] = []
         self.lines = 0
         """Lines read so far, blank ones left out; of a document, its messages."""
         self.torn: list[TornLine] = []
@@ -166,32 +192,69 @@ class Reader(ABC):
     def read(self, raw_lines: Iterable[bytes]) -> Iterator[Exchange]:
         """The exchanges of the file, one after the other."""
         for number, raw in enumerate(raw_lines, 1):
-            if not raw.strip():
-                continue
-            self.lines += 1
-            try:
-                yield from self._line(raw, number)
-            except UnreadableLine as error:
-                self._tear(number, error)
-        yield from self._rest()
+            if raw.strip():
+                self.lines += 1
+                try:
+                    self._line(raw, number)
+                except (ValueError, RecursionError) as error:
+                    self._tear(number, error)
+                yield from self._taken()
+        self._end()
+        yield from self._taken()
 
     @abstractmethod
-    def _line(self, raw: bytes, number: int) -> Iterator[Exchange]:
-        """The exchanges that end with a line. Raises `UnreadableLine`."""
+    def _line(self, raw: bytes, number: int) -> None:
+        """Take one line in. Raises `ValueError` for one that cannot be read."""
 
-    @abstractmethod
-    def _rest(self) -> Iterator[Exchange]:
-        """What was still open when the file ended."""
+    def _end(self) -> None:
+        """The file is over."""
+        self._cut(finished=self._open.stopped and not self._running)
 
-    def _tear(self, number: int, error: UnreadableLine) -> None:
+    def _tear(self, number: int, error: Exception) -> None:
         """Name a line, or a document's message, that could not be read."""
         self.torn.append(TornLine(self._file, number, str(error)))
 
+    def _taken(self) -> list[Exchange]:
+        done, self._done = self._done, []
+        return done
 
-# Finding an agent's transcripts, and in which order they are read.
+    def _start(self, at_us: int) -> None:
+        self._add(note(Record(record_id=f"session_start:{self._session}", at_us=at_us, kind="session_start")))
 
-HEAD_LINES_MAX = 100
-"""The first time of a file is looked for in so many lines."""
+    def _ask(self, prompt: TypedPrompt) -> None:
+        """A prompt ends the exchange before it."""
+        self._cut()
+        self._open.prompt, self._open.last_us = prompt, prompt.at_us
+
+    def _begin(self, item: Item) -> None:
+        """Add what a finished exchange cannot hold any more to one of its own, so that it stays as it was taken."""
+        if self._open.stopped:
+            self._cut()
+        self._add(item)
+
+    def _add(self, item: Item) -> None:
+        self._open.items.append(item)
+        self._at(item.at_us)
+
+    def _at(self, at_us: int) -> None:
+        self._open.last_us = max(self._open.last_us, at_us)
+
+    def _cut(self, *, finished: bool = True) -> None:
+        """End the open exchange."""
+        done, self._open = self._open, _Open()
+        drafts = tuple(draft for item in done.items for draft in item.drafts())
+        if done.prompt is not None or drafts:
+            answer = self._answer(done)
+            self._done.append(Exchange(self._session, done.prompt, answer, drafts, finished, done.last_us))
+
+    def _answer(self, done: _Open) -> Answer | None:
+        if done.prompt is None or not done.answer:
+            return None
+        elapsed_us = max(0, done.answered_us - done.prompt.at_us)
+        return Answer(done.answer.strip(), done.answered_us, elapsed_us // 1000 if self._timed else None)
+
+
+# --- finding files ----------------------------------------------------------------------------------------
 
 
 class Format(NamedTuple):
@@ -205,8 +268,8 @@ class Format(NamedTuple):
     order: Callable[[Path], tuple[object, ...]]
     """What must be read earlier sorts first."""
     lines: Callable[[Path], Iterator[bytes]]
-    readers: Callable[[], Callable[[Path, str], Reader]]
-    """For one import: makes the reader of each file, by its path and the name it has in reports."""
+    reader: Callable[[Path, str, Memory], Reader]
+    """The reader of a file, by its path and the name it has in reports."""
 
 
 def files_under(path: Path, transcripts: Format) -> list[Path]:
@@ -234,8 +297,82 @@ def _first_us(lines: Iterator[bytes], time_of: Callable[[bytes], int | None]) ->
     for _, raw in zip(range(HEAD_LINES_MAX), lines, strict=False):
         try:
             at_us = time_of(raw)
-        except UnreadableLine:
+        except (ValueError, RecursionError):
             continue
         if at_us is not None:
             return at_us
     return 0
+
+
+# --- lines: read within a bound, decoded leniently, timed -------------------------------------------------
+
+
+def lines_of(file: Path) -> Iterator[bytes]:
+    """The lines of a file; of one that is too long just enough to be seen as such."""
+    with file.open("rb") as stream:
+        while raw := stream.readline(LINE_BYTES_MAX + 1):
+            yield raw
+            while len(raw) > LINE_BYTES_MAX and not raw.endswith(b"\n"):
+                raw = stream.readline(LINE_BYTES_MAX + 1)
+
+
+def document_of(file: Path) -> Iterator[bytes]:
+    """A file that is one JSON document, as its only line; of one that is too long just enough to be seen as such."""
+    with file.open("rb") as stream:
+        yield stream.read(LINE_BYTES_MAX + 1)
+
+
+def decode(raw: bytes, strictly: Callable[[bytes], Decoded], convert: Callable[[Any], Decoded]) -> Decoded:
+    """The value by `strictly`; by `convert` where only half a character stands in the way. Raises `ValueError`.
+
+    Half an emoji, cut out of a tool's output, is fine for most JSON readers and refused by ours.
+    """
+    if len(raw) > LINE_BYTES_MAX:
+        raise ValueError(f"longer than {LINE_BYTES_MAX} bytes")
+    try:
+        return strictly(raw)
+    except msgspec.DecodeError as error:
+        if isinstance(error, msgspec.ValidationError) or b"\\ud" not in raw.lower():
+            raise
+        try:
+            value = without_surrogates(json.loads(raw))
+        except (ValueError, RecursionError):
+            raise error from None
+        return convert(value)
+
+
+_OBJECT = msgspec.json.Decoder(dict[str, Any])
+
+
+def decode_object(raw: bytes) -> dict[str, Any]:
+    """Any JSON object. Raises `ValueError`."""
+    return decode(raw, _OBJECT.decode, lambda value: msgspec.convert(value, dict[str, Any]))
+
+
+def without_surrogates(value: Any) -> Any:
+    """The value with every half of a character replaced."""
+    match value:
+        case str():
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        case list():
+            return [without_surrogates(each) for each in value]
+        case dict():
+            return {without_surrogates(key): without_surrogates(each) for key, each in value.items()}
+        case _:
+            return value
+
+
+def microseconds(timestamp: str) -> int:
+    """Microseconds since 1970, UTC. Raises `ValueError` for what is no time."""
+    moment = datetime.fromisoformat(timestamp)
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return (moment - _EPOCH) // timedelta(microseconds=1)
+
+
+def text_in(content: object) -> str:
+    """The text of a string, or of a list of parts."""
+    if isinstance(content, list):
+        parts = (part.get("text") for part in content if isinstance(part, dict))
+        return "\n".join(part for part in parts if isinstance(part, str))
+    return content if isinstance(content, str) else ""

@@ -1,191 +1,330 @@
-"""Putting a session together: a prompt and everything the agent did until the next one is an exchange.
+"""The Gemini CLI's sessions: `<project>/chats/` under its folder, sub-agents' in a folder named like their parent's.
+
+Until early 2026 a session was one JSON document that was written anew with every message; since then it is a file of
+lines: a head, messages, updates of the head (`$set`) and rewinds (`$rewindTo`). A message that changes is written
+again. Unknown fields and unknown lines are ignored, a known field of a wrong type makes the message unreadable.
 
 Ids are those of the messages, so a session that was carried into another file is the same session. What a rewind takes
 out of the conversation was done all the same, and is kept; what a compression writes in its place is no message.
 A sub-agent's file has no prompts: what it was told, an agent wrote.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from aggregates.records.record import Record
-from aggregates.telemetry.draft import Draft
+from aggregates.records.tools import tool_effect, tool_input
+from aggregates.telemetry.codex import uncached
+from aggregates.telemetry.draft import Draft, status_in
+from aggregates.telemetry.otlp import json_object
 from svc.importing.exchange import (
-    Answer,
-    Exchange,
+    Count,
     Format,
+    Memory,
+    Note,
     Reader,
     TypedPrompt,
-    UnreadableLine,
+    decode_object,
     document_of,
     lines_of,
     microseconds,
+    note,
 )
-from svc.importing.gemini_lines import Document, Head, Message, decode_entry, decode_message, drafts_of, failure
 
 _NOT_TYPED = (
     *("<state_snapshot>", "<session_context>", "<hook_context>", "System: "),
     "This is the Gemini CLI. We are setting up the context for our chat.",
 )
-
-
 _CONTINUED = "Please continue."
-
-
 _CONTINUED_WITHIN_US = 2_000_000
 """The agent tells itself to go on, at once; a person needs longer."""
-
-
 _CANCELLED = "Request cancelled."
-
-
-@dataclass(slots=True)
-class Seen:
-    """What an import has taken so far, over all its files."""
-
-    messages: set[str] = field(default_factory=set)
-    sessions: set[str] = field(default_factory=set)
-
-
-@dataclass(slots=True)
-class _Open:
-    """The exchange that is being read."""
-
-    prompt: TypedPrompt | None = None
-    items: dict[str, Message | Draft] = field(default_factory=dict)
-    """By the id of the message: a message of the model may come again, a draft is complete."""
-    last_us: int = 0
-    stopped: bool = False
+_OK = {"success": True, "error": False}
+_EXIT_CODE = re.compile(r"^Exit Code: (-?\d+)", re.MULTILINE)
+_LINES_MAX = 2**31
+_CHATS = "chats"
 
 
 class SessionReader(Reader):
     """Reads one file. `seen` is shared by all files of one import."""
 
-    def __init__(self, file: str, session: str, seen: Seen, *, of_sub_agent: bool = False) -> None:
-        """`file` names the file in reports; `session` stands in until the file names one.
-
-        `of_sub_agent`: the file lies in the folder of its parent, whose name is `session`.
-        """
-        super().__init__(file)
-        self._session = session
-        self._seen = seen
+    def __init__(self, file: str, session: str, seen: Memory, *, of_sub_agent: bool = False) -> None:
+        """`of_sub_agent`: the file lies in the folder of its parent, whose name is `session`."""
+        super().__init__(file, session, seen)
         self._nested = of_sub_agent
         self._of_sub_agent = of_sub_agent
-        self._open = _Open()
+        self._messages: dict[str, tuple[Message, Note]] = {}
+        """The model's, of the open exchange; any of them may come again."""
 
-    def _line(self, raw: bytes, number: int) -> Iterator[Exchange]:
-        entry = decode_entry(raw)
-        yield from self._document(entry) if isinstance(entry, Document) else self._take(entry)
+    def _line(self, raw: bytes, number: int) -> None:
+        value = decode_object(raw)
+        changed = value.get("$set")
+        if isinstance(changed, dict):
+            self._head(msgspec.convert(changed, Head))
+        elif "id" in value:
+            self._message(decode_message(value))
+        elif "sessionId" in value:
+            head, messages = msgspec.convert(value, Head), value.get("messages")
+            if isinstance(messages, list):
+                self.lines += len(messages) - 1
+            self._head(head)
+            self._document(messages if isinstance(messages, list) else [])
 
-    def _rest(self) -> Iterator[Exchange]:
-        yield from self._cut(finished=self._open.stopped)
-
-    def _document(self, document: Document) -> Iterator[Exchange]:
+    def _document(self, messages: list[Any]) -> None:
         """A whole session; its messages count as lines."""
-        self.lines += len(document.messages) - 1
-        yield from self._take(document.head)
-        for number, value in enumerate(document.messages, 1):
+        for number, value in enumerate(messages, 1):
             try:
-                yield from self._take(decode_message(value))
-            except UnreadableLine as error:
+                self._message(decode_message(value))
+            except (ValueError, RecursionError) as error:
                 self._tear(number, error)
 
-    def _take(self, entry: Document | Head | Message | None) -> Iterator[Exchange]:
-        if isinstance(entry, Head):
-            yield from self._head(entry)
-        elif isinstance(entry, Message):
-            yield from self._message(entry)
-
-    def _head(self, head: Head) -> Iterator[Exchange]:
+    def _head(self, head: "Head") -> None:
         self._of_sub_agent = self._of_sub_agent or head.kind == "subagent"
         if head.session_id is not None and not self._nested and head.session_id != self._session:
-            yield from self._cut()
+            self._cut()
             self._session = head.session_id
-        if head.start_time is not None and self._session not in self._seen.sessions and not self._of_sub_agent:
-            self._seen.sessions.add(self._session)
-            record_id = f"session_start:{self._session}"
-            self._add(record_id, Draft(Record(record_id=record_id, at_us=_time(head.start_time), kind="session_start")))
+        if head.start_time is not None and not self._of_sub_agent and self._seen.add("session", self._session):
+            self._start(microseconds(head.start_time))
 
-    # --- messages -------------------------------------------------------------------------------------------
-
-    def _message(self, message: Message) -> Iterator[Exchange]:
-        known = self._open.items.get(message.id)
-        if isinstance(known, Message):
-            self._add(message.id, known.updated(message))
-        if message.id in self._seen.messages:
+    def _message(self, message: "Message") -> None:
+        if message.id in self._messages:
+            known, item = self._messages[message.id]
+            self._messages[message.id] = known.updated(message), item
+            self._at(message.at_us)
+        if not self._seen.add("message", message.id):
             return
-        self._seen.messages.add(message.id)
         match message.type:
             case "user":
-                yield from self._prompt(message)
+                self._prompted(message)
             case "gemini":
-                yield from self._begin(message.id, message)
+                item = Note(message.at_us, [])
+                self._begin(item)
+                self._messages[message.id] = message, item
             case "info" if message.text.strip() == _CANCELLED and not self._of_sub_agent:
-                yield from self._cancelled(message)
+                record_id = f"interruption:{message.id}"
+                self._begin(note(Record(record_id=record_id, at_us=message.at_us, kind="interruption")))
+                self._open.stopped = True
             case "error" if "API Error" in message.text:
-                yield from self._begin(message.id, failure(message, sidechain=self._of_sub_agent))
+                self._begin(_failure(message, sidechain=self._of_sub_agent))
 
-    def _prompt(self, message: Message) -> Iterator[Exchange]:
+    def _prompted(self, message: "Message") -> None:
         text, at_us = message.typed, message.at_us
         if self._of_sub_agent or not text.strip() or text.startswith(_NOT_TYPED):
             return
-        if text == _CONTINUED and at_us - self._open.last_us < _CONTINUED_WITHIN_US:
-            return
-        yield from self._cut()
-        self._open.prompt = TypedPrompt(f"gemini:{message.id}", text, at_us, None, None)
-        self._open.last_us = at_us
+        if text != _CONTINUED or at_us - self._open.last_us >= _CONTINUED_WITHIN_US:
+            self._ask(TypedPrompt(f"gemini:{message.id}", text, at_us))
 
-    def _cancelled(self, message: Message) -> Iterator[Exchange]:
-        record = Record(record_id=f"interruption:{message.id}", at_us=message.at_us, kind="interruption")
-        yield from self._begin(message.id, Draft(record))
-        self._open.stopped = True
-
-    # --- exchanges ------------------------------------------------------------------------------------------
-
-    def _begin(self, message_id: str, item: Message | Draft) -> Iterator[Exchange]:
-        """Add what a finished exchange cannot hold any more to one of its own, so that it stays as it was taken."""
-        if self._open.stopped:
-            yield from self._cut()
-        self._add(message_id, item)
-
-    def _add(self, item_id: str, item: Message | Draft) -> None:
-        at_us = item.at_us if isinstance(item, Message) else item.record.at_us
-        self._open.items[item_id] = item
-        self._open.last_us = max(self._open.last_us, at_us)
-
-    def _cut(self, *, finished: bool = True) -> Iterator[Exchange]:
-        """End the open exchange."""
-        done, self._open = self._open, _Open()
-        drafts = tuple(draft for item in done.items.values() for draft in self._drafts(item))
-        if done.prompt is not None or drafts:
-            yield Exchange(self._session, done.prompt, _answer(done), drafts, finished, done.last_us)
-
-    def _drafts(self, item: Message | Draft) -> list[Draft]:
-        return [item] if isinstance(item, Draft) else drafts_of(item, sidechain=self._of_sub_agent)
+    def _cut(self, *, finished: bool = True) -> None:
+        """What the model said and did is known only now: its messages change."""
+        for message, item in self._messages.values():
+            item.told = _drafts(message, sidechain=self._of_sub_agent)
+            if message.text.strip():
+                self._open.answer, self._open.answered_us = message.text, message.at_us
+        super()._cut(finished=finished)
+        self._messages.clear()
 
 
-def _answer(done: _Open) -> Answer | None:
-    """The model's last words."""
-    said = [item for item in done.items.values() if isinstance(item, Message) and item.text.strip()]
-    if done.prompt is None or not said:
-        return None
-    at_us = said[-1].at_us
-    return Answer(said[-1].text.strip(), at_us, max(0, at_us - done.prompt.at_us) // 1000)
+# --- messages ---------------------------------------------------------------------------------------------
 
 
-def _time(timestamp: str) -> int:
-    try:
-        return microseconds(timestamp)
-    except ValueError as error:
-        raise UnreadableLine(str(error)) from error
+class Tokens(msgspec.Struct, frozen=True):
+    """Of one response; what was cached is part of the input, thoughts stand beside the output."""
+
+    input: Count | None = None
+    output: Count | None = None
+    cached: Count | None = None
+    thoughts: Count | None = None
 
 
-# Where the Gemini CLI keeps its sessions: `<project>/chats/` under its folder for what it does not need for ever.
-#
-# Sub-agents' sessions lie in a folder there that is named like their parent's session.
+class ToolCall(msgspec.Struct, frozen=True, rename="camel"):
+    """One tool call, as far as it has come."""
 
-_CHATS = "chats"
+    name: str
+    id: str | None = None
+    args: Any = None
+    result: Any = None
+    status: str | None = None
+    timestamp: str | None = None
+    result_display: Any = None
+
+    @property
+    def at_us(self) -> int | None:
+        """When it was last noted; None where the call has no time."""
+        return None if self.timestamp is None else microseconds(self.timestamp)
+
+
+class Message(msgspec.Struct, frozen=True, rename="camel"):
+    """One message of a session."""
+
+    id: str
+    type: str
+    timestamp: str
+    content: Any = None
+    display_content: Any = None
+    """What the user saw, where more than that was sent."""
+    tool_calls: list[ToolCall] | None = None
+    tokens: Tokens | None = None
+    model: str | None = None
+
+    @property
+    def at_us(self) -> int:
+        return microseconds(self.timestamp)
+
+    @property
+    def text(self) -> str:
+        """What was said, thoughts and tools left out."""
+        return text_in(self.content)
+
+    @property
+    def typed(self) -> str:
+        """What the user typed, before files that it names were put into it."""
+        return text_in(self.display_content) or self.text
+
+    def updated(self, newer: "Message") -> "Message":
+        """The message as it was written again."""
+        return msgspec.structs.replace(
+            newer, tool_calls=newer.tool_calls or self.tool_calls, tokens=newer.tokens or self.tokens
+        )
+
+
+class Head(msgspec.Struct, frozen=True, rename="camel"):
+    """What is said of a session as a whole."""
+
+    session_id: str | None = None
+    start_time: str | None = None
+    kind: str | None = None
+
+
+class Document(msgspec.Struct, frozen=True):
+    """A whole session, each message yet to be decoded."""
+
+    head: Head
+    messages: list[Any]
+
+
+def decode_message(value: object) -> Message:
+    """One message. Raises `ValueError`, also for a time that is no time."""
+    message = msgspec.convert(value, Message)
+    message.at_us  # noqa: B018
+    for call in message.tool_calls or ():
+        call.at_us  # noqa: B018
+    return message
+
+
+def text_in(content: object) -> str:
+    """The text of a message's content: a string, a part, or a list of either."""
+    match content:
+        case str():
+            return content
+        case {"thought": True}:
+            return ""
+        case {"text": str(text)}:
+            return text
+        case list():
+            return "".join(text_in(part) for part in content if not isinstance(part, list))
+        case _:
+            return ""
+
+
+# --- records ----------------------------------------------------------------------------------------------
+
+
+def _drafts(message: Message, *, sidechain: bool) -> list[Draft]:
+    """The request that a message answers, where it says what that used, and the calls it asks for."""
+    tokens = message.tokens
+    drafts = [] if tokens is None else [Draft(_request(message, tokens, sidechain=sidechain))]
+    calls = enumerate(message.tool_calls or ())
+    return drafts + [_call(call, index, message, sidechain=sidechain) for index, call in calls]
+
+
+def _failure(message: Message, *, sidechain: bool) -> Note:
+    """A request that failed for good, as the agent told the user."""
+    record = Record(
+        record_id=f"error:{message.id}",
+        at_us=message.at_us,
+        kind="error",
+        status_code=status_in(message.text),
+        sidechain=sidechain,
+    )
+    return note(record, message.text)
+
+
+def _request(message: Message, tokens: Tokens, *, sidechain: bool) -> Record:
+    """Counted as telemetry does: thoughts are output, and the input of built-in tools stands in no count of ours."""
+    return Record(
+        record_id=f"request:{message.id}",
+        at_us=message.at_us,
+        kind="request",
+        model=message.model,
+        input_tokens=uncached(tokens.input, tokens.cached),
+        output_tokens=None if tokens.output is None else tokens.output + (tokens.thoughts or 0),
+        cache_read_tokens=tokens.cached,
+        sidechain=sidechain,
+    )
+
+
+def _call(call: ToolCall, index: int, message: Message, *, sidechain: bool) -> Draft:
+    """The agent's telemetry names no calls, so the id of one is no name to know it again by."""
+    arguments = dict(call.args) if isinstance(call.args, dict) else json_object(call.args)
+    known = tool_input(call.name, arguments)
+    rejected = call.status == "cancelled"
+    ok = None if rejected else _ok(call)
+    counted = _counted(call.result_display)
+    added, removed = (known.lines if counted == (None, None) else counted) if ok else (None, None)
+    record = Record(
+        record_id=f"tool:{call.id or f'{message.id}:{index}'}",
+        # A request comes before the calls it asks for, and these in their order.
+        at_us=max(message.at_us + 1 + index, call.at_us or 0),
+        kind="rejection" if rejected else "tool",
+        tool=call.name,
+        ok=None if ok and known.background else ok,
+        lines_added=added,
+        lines_removed=removed,
+        sidechain=sidechain,
+    )
+    return Draft(record, path=known.path, command=known.command, input_key=None if rejected else known.key)
+
+
+def _ok(call: ToolCall) -> bool | None:
+    """As the agent says; a command that ended badly is a success to it. None while it has not ended."""
+    ok = _OK.get(call.status or "")
+    if ok and tool_effect(call.name) == "shell":
+        match = _EXIT_CODE.search(_output(call.result))
+        return match is None or int(match.group(1)) == 0
+    return ok
+
+
+def _output(result: object) -> str:
+    match result:
+        case list():
+            return "\n".join(_output(part) for part in result if not isinstance(part, list))
+        case {"functionResponse": {"response": {"output": str(output)}}}:
+            return output
+        case _:
+            return ""
+
+
+def _counted(display: object) -> tuple[int | None, int | None]:
+    """The changed lines by the tool's own count, of what the model proposed and what the user made of it."""
+    match display:
+        case {"diffStat": dict(stat)}:
+            return _sum(stat, "model_added_lines", "user_added_lines"), _sum(
+                stat, "model_removed_lines", "user_removed_lines"
+            )
+        case _:
+            return None, None
+
+
+def _sum(stat: dict[str, Any], *keys: str) -> int | None:
+    known = [value for key in keys if isinstance(value := stat.get(key), int) and 0 <= value < _LINES_MAX]
+    return sum(known) if known else None
+
+
+# --- files ------------------------------------------------------------------------------------------------
 
 
 def _is_transcript(file: Path) -> bool:
@@ -205,14 +344,9 @@ def _lines(file: Path) -> Iterator[bytes]:
     return document_of(file) if file.suffix == ".json" else lines_of(file)
 
 
-def _readers() -> Callable[[Path, str], Reader]:
-    seen = Seen()
-
-    def reader(file: Path, name: str) -> Reader:
-        nested = _is_nested(file)
-        return SessionReader(name, file.parent.name if nested else file.stem, seen, of_sub_agent=nested)
-
-    return reader
+def _reader(file: Path, name: str, seen: Memory) -> Reader:
+    nested = _is_nested(file)
+    return SessionReader(name, file.parent.name if nested else file.stem, seen, of_sub_agent=nested)
 
 
-GEMINI = Format("gemini", lambda: "~/.gemini/tmp", _is_transcript, _order, _lines, _readers)
+GEMINI = Format("gemini", lambda: "~/.gemini/tmp", _is_transcript, _order, _lines, _reader)

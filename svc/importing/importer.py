@@ -1,13 +1,11 @@
 """Importing transcripts: files in, the capture commands of a plugin and of telemetry out.
 
-How an agent's files are found and read stands in its own package, as a `Format`; the rest is the same for all.
-
 Running it again adds nothing, since every id comes from the lines' own ids. An exchange that is still being
 written is left for the next run, its prompt apart.
 """
 
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -31,105 +29,16 @@ from aggregates.records.record import Record, WordTable
 from aggregates.telemetry.draft import Draft
 from svc.importing.claude_code import CLAUDE_CODE
 from svc.importing.codex import CODEX
-from svc.importing.exchange import Exchange, Format, TornLine, files_under
+from svc.importing.exchange import Exchange, Format, Memory, TornLine, files_under
 from svc.importing.gemini import GEMINI
 
-# An exchange as capture commands: the same ones that a plugin and telemetry make.
-
 DECODER_VERSION = 1
-
-
 BATCH_RECORDS_MAX = 200
-
-
-_LINE_NAMESPACE = UUID("0d0f7a3e-5a0e-5d6b-9f0e-6d1f0f3a7b52")
-
-
-class Captures:
-    """Makes the commands of one developer's exchanges.
-
-    Ids come from line ids alone, so a prompt that a forked session repeats is the same prompt.
-    """
-
-    def __init__(self, scope: Scope, digester: Digester, source: str, *, redaction: bool = True) -> None:
-        """`source` is the agent's name."""
-        self._scope = scope
-        self._digester = digester
-        self._source = source
-        self._redaction = redaction
-
-    def prompt(self, exchange: Exchange) -> CapturePrompt | None:
-        """The prompt, where the exchange has one."""
-        prompt = exchange.prompt
-        if prompt is None:
-            return None
-        client_event_id = uuid5(_LINE_NAMESPACE, prompt.line_id)
-        return CapturePrompt(
-            organization_id=self._scope.organization_id,
-            developer_id=self._scope.developer_id,
-            prompt_id=prompt_stream(self._scope.developer_id, client_event_id),
-            agent_session_id=exchange.agent_session_id,
-            source=self._source + TRANSCRIPT_SUFFIX,
-            text=prompt.text,
-            client_event_id=client_event_id,
-            host_prompt_id=prompt.host_prompt_id,
-            submitted_at_us=prompt.at_us,
-            cwd=prompt.cwd,
-        )
-
-    def response(self, exchange: Exchange) -> CaptureResponse | None:
-        """The answer, where there is one. It carries no tokens: the requests' records do."""
-        prompt, answer = exchange.prompt, exchange.answer
-        if prompt is None or answer is None:
-            return None
-        client_event_id = uuid5(_LINE_NAMESPACE, prompt.line_id)
-        return CaptureResponse(
-            organization_id=self._scope.organization_id,
-            developer_id=self._scope.developer_id,
-            prompt_id=prompt_stream(self._scope.developer_id, client_event_id),
-            content=ResponseContent(response_text=answer.text, elapsed_ms=answer.elapsed_ms),
-            response_operation_id=str(uuid5(client_event_id, "response")),
-            responded_at_us=answer.at_us,
-        )
-
-    def records(self, exchange: Exchange) -> Iterator[CaptureRecords]:
-        """The records in batches; none reaches beyond its exchange, so it is the same batch next time."""
-        for start in range(0, len(exchange.drafts), BATCH_RECORDS_MAX):
-            yield self._batch(exchange, exchange.drafts[start : start + BATCH_RECORDS_MAX])
-
-    def _batch(self, exchange: Exchange, drafts: tuple[Draft, ...]) -> CaptureRecords:
-        words = WordTable(redaction=self._redaction)
-        records = tuple(self._record(draft, words) for draft in drafts)
-        return CaptureRecords(
-            organization_id=self._scope.organization_id,
-            developer_id=self._scope.developer_id,
-            agent_session_id=exchange.agent_session_id,
-            source=self._source,
-            decoder_version=DECODER_VERSION,
-            records=records,
-            words=words.words,
-            redactions=words.redactions,
-        )
-
-    def _record(self, draft: Draft, words: WordTable) -> Record:
-        key = draft.input_key
-        return msgspec.structs.replace(
-            draft.record,
-            text=words.add(draft.text),
-            path=words.add(draft.path),
-            command=words.add(draft.command),
-            input_digest=None if key is None else self._digester.number(key),
-        )
-
-
 QUIET_US = 30 * 60 * 1_000_000
 """An exchange that was quiet for this long is taken as it stands."""
-
-
+_LINE_NAMESPACE = UUID("0d0f7a3e-5a0e-5d6b-9f0e-6d1f0f3a7b52")
 FORMATS = {each.source: each for each in (CLAUDE_CODE, CODEX, GEMINI)}
 """By the name that the agent has everywhere."""
-
-
 Send = Callable[[AnyCommand], Awaitable[Reply]]
 """Hands a command to its developer's actor and returns once it is on disk; waits where the actor is busy."""
 
@@ -164,11 +73,8 @@ class TokenSums:
 
     def add(self, record: Record) -> None:
         """Add one request."""
-        self.input_tokens += record.input_tokens or 0
-        self.output_tokens += record.output_tokens or 0
-        self.cache_read_tokens += record.cache_read_tokens or 0
-        self.cache_write_tokens += record.cache_write_tokens or 0
-        self.cache_write_1h_tokens += record.cache_write_1h_tokens or 0
+        for each in fields(self):
+            setattr(self, each.name, getattr(self, each.name) + (getattr(record, each.name) or 0))
 
 
 @dataclass(slots=True)
@@ -211,6 +117,82 @@ class ImportReport:
             self.tool_calls += 1
 
 
+class Captures:
+    """Makes the commands of one developer's exchanges: the same ones that a plugin and telemetry make.
+
+    Ids come from line ids alone, so a prompt that a forked session repeats is the same prompt.
+    """
+
+    def __init__(self, scope: Scope, digester: Digester, source: str) -> None:
+        """`source` is the agent's name."""
+        self._scope = scope
+        self._digester = digester
+        self._source = source
+
+    def prompt(self, exchange: Exchange) -> CapturePrompt | None:
+        """The prompt, where the exchange has one."""
+        prompt = exchange.prompt
+        if prompt is None:
+            return None
+        client_event_id = uuid5(_LINE_NAMESPACE, prompt.line_id)
+        return CapturePrompt(
+            organization_id=self._scope.organization_id,
+            developer_id=self._scope.developer_id,
+            prompt_id=prompt_stream(self._scope.developer_id, client_event_id),
+            agent_session_id=exchange.agent_session_id,
+            source=self._source + TRANSCRIPT_SUFFIX,
+            text=prompt.text,
+            client_event_id=client_event_id,
+            host_prompt_id=prompt.host_prompt_id,
+            submitted_at_us=prompt.at_us,
+            cwd=prompt.cwd,
+        )
+
+    def response(self, exchange: Exchange) -> CaptureResponse | None:
+        """The answer, where there is one. It carries no tokens: the requests' records do."""
+        prompt, answer = exchange.prompt, exchange.answer
+        if prompt is None or answer is None:
+            return None
+        client_event_id = uuid5(_LINE_NAMESPACE, prompt.line_id)
+        return CaptureResponse(
+            organization_id=self._scope.organization_id,
+            developer_id=self._scope.developer_id,
+            prompt_id=prompt_stream(self._scope.developer_id, client_event_id),
+            content=ResponseContent(response_text=answer.text, elapsed_ms=answer.elapsed_ms),
+            response_operation_id=str(uuid5(client_event_id, "response")),
+            responded_at_us=answer.at_us,
+        )
+
+    def records(self, exchange: Exchange) -> Iterator[CaptureRecords]:
+        """The records in batches; none reaches beyond its exchange, so it is the same batch next time."""
+        for start in range(0, len(exchange.drafts), BATCH_RECORDS_MAX):
+            yield self._batch(exchange, exchange.drafts[start : start + BATCH_RECORDS_MAX])
+
+    def _batch(self, exchange: Exchange, drafts: tuple[Draft, ...]) -> CaptureRecords:
+        words = WordTable(redaction=True)
+        records = tuple(self._record(draft, words) for draft in drafts)
+        return CaptureRecords(
+            organization_id=self._scope.organization_id,
+            developer_id=self._scope.developer_id,
+            agent_session_id=exchange.agent_session_id,
+            source=self._source,
+            decoder_version=DECODER_VERSION,
+            records=records,
+            words=words.words,
+            redactions=words.redactions,
+        )
+
+    def _record(self, draft: Draft, words: WordTable) -> Record:
+        key = draft.input_key
+        return msgspec.structs.replace(
+            draft.record,
+            text=words.add(draft.text),
+            path=words.add(draft.path),
+            command=words.add(draft.command),
+            input_digest=None if key is None else self._digester.number(key),
+        )
+
+
 async def import_transcripts(
     transcripts: Format,
     path: Path,
@@ -220,7 +202,6 @@ async def import_transcripts(
     scope: Scope,
     digester: Digester,
     now_us: int,
-    redaction: bool = True,
 ) -> ImportReport:
     """Import every transcript under a folder, or one file, as captures of one developer.
 
@@ -229,7 +210,7 @@ async def import_transcripts(
     """
     files = await trio.to_thread.run_sync(files_under, path, transcripts)
     report = ImportReport()
-    run = _Run(transcripts, Captures(scope, digester, transcripts.source, redaction=redaction), send, now_us, report)
+    run = _Run(transcripts, Captures(scope, digester, transcripts.source), send, now_us, report)
     for done, file in enumerate(files):
         name = str(file.relative_to(path)) if file != path else file.name
         await run.take(file, name, partial(_tick, progress, report, done, len(files)))
@@ -253,11 +234,11 @@ class _Run:
         self._send = send
         self._now_us = now_us
         self._report = report
-        self._reader = transcripts.readers()
+        self._seen = Memory()
 
     async def take(self, file: Path, name: str, tick: Callable[[], None]) -> None:
         """Read one file and send what it holds; `tick` is called as it goes."""
-        reader = self._reader(file, name)
+        reader = self._format.reader(file, name, self._seen)
         exchanges = reader.read(self._format.lines(file))
         report, lines_before = self._report, self._report.lines
         report.files += 1

@@ -7,7 +7,8 @@ import pytest
 
 from aggregates.records.record import Record
 from aggregates.telemetry.batches import DECODER_VERSION
-from svc.importing.claude_code import Seen, TranscriptReader
+from svc.importing.claude_code import TranscriptReader
+from svc.importing.exchange import Memory
 from svc.importing.importer import Captures
 from tests.support.facts import ANA, DIGESTER
 from tests.support.otlp import Attributes, claude, log, logs, taken
@@ -217,7 +218,7 @@ def test_a_tool_call_means_what_it_means_in_the_transcript(tool: str, arguments:
     """The same path, command, digest of the input, lines and outcome."""
     attributes = {"tool_name": tool, "tool_use_id": "t1", "success": "true", "tool_input": json.dumps(arguments)}
     told = taken(logs(claude("tool_result", attributes)))
-    exchanges = TranscriptReader("s.jsonl", "s1", Seen()).read(
+    exchanges = TranscriptReader("s.jsonl", "s1", Memory()).read(
         raw(user("u1", 0, "go"), said("a1", 1, call("t1", tool, **arguments)), result("r1", 2, "t1"))
     )
     captures = Captures(ANA, DIGESTER, "claude-code")

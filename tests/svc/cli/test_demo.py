@@ -15,8 +15,8 @@ from aggregates.records.record import Record
 from svc.cli.common import drawn
 from svc.cli.demo import headline
 from svc.demo.demo import write_transcripts
-from svc.importing.claude_code import Seen, TranscriptReader
-from svc.importing.exchange import Exchange
+from svc.importing.claude_code import TranscriptReader
+from svc.importing.exchange import Exchange, Memory
 from svc.importing.importer import ImportReport, import_claude_code
 from tests.support.captures import Actor
 from tests.support.log import ANA, named
@@ -37,7 +37,7 @@ def written(folder: Path, now: datetime = WEDNESDAY_NOON) -> dict[str, Path]:
 
 def exchanges(folder: Path) -> list[Exchange]:
     """Every exchange under a folder; no line is torn."""
-    seen, found = Seen(), []
+    seen, found = Memory(), []
     for file in sorted(folder.rglob("*.jsonl"), key=lambda file: file.name.startswith("agent-")):
         reader = TranscriptReader(file.name, file.stem, seen)
         with file.open("rb") as lines:
@@ -155,9 +155,9 @@ def test_what_is_finished_stays_as_it_is_however_far_a_file_is_read(tmp_path: Pa
     written(tmp_path)
     for file in tmp_path.rglob("*.jsonl"):
         lines = file.read_bytes().splitlines(keepends=True)
-        whole = list(TranscriptReader("", "", Seen()).read(lines))
+        whole = list(TranscriptReader("", "", Memory()).read(lines))
         for length in range(0, len(lines), 3):
-            part = list(TranscriptReader("", "", Seen()).read(lines[:length]))
+            part = list(TranscriptReader("", "", Memory()).read(lines[:length]))
             done = [exchange for exchange in part if exchange.finished]
             assert done == whole[: len(done)]
 

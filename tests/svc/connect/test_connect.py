@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 from svc.cli.group import main
 from svc.connect.agents import Target, plans
 from svc.connect.changes import Append
-from svc.hook.captures import Captured
+from svc.hook.captures import Letter
 from svc.hook.machine import connection_folder
 from svc.hook.outbox import Outbox
 
@@ -199,7 +199,7 @@ def test_a_reader_that_is_gone_is_no_error_of_a_file(home: Path, monkeypatch: py
     def gone(*_: object, **__: object) -> None:
         raise BrokenPipeError(errno.EPIPE, "Broken pipe")
 
-    monkeypatch.setattr("svc.cli.connecting._tell", gone)
+    monkeypatch.setattr("svc.cli.connecting.plans", gone)
     result = run("connect", "codex", "--key", KEY, "--offline", "--dry-run")
     assert (result.exit_code, result.output) == (1, "")
 
@@ -341,7 +341,7 @@ def test_a_folder_that_takes_no_new_file_still_has_its_file_written(
 def test_what_waits_for_one_server_goes_to_another_only_with_a_word(home: Path) -> None:
     """It is somebody's text; nor does it lie around unsaid."""
     connect("claude-code")
-    Outbox(connection_folder("claude-code")).accept(Captured("/v1/prompts", {}))
+    Outbox(connection_folder("claude-code")).accept(Letter("/v1/prompts", {}))
     assert "captures wait" not in connect("claude-code").output
     other = run("connect", "claude-code", "--url", "http://127.0.0.1:10", "--key", KEY, "--offline")
     assert "1 captures wait" in other.output

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from svc.connect.agents import FilePlan
-from svc.connect.changes import FileRefused, Put
+from svc.connect.changes import Put, Refused
 from svc.connect.connecting import connected, write
 from tests.svc.connect.test_connect import KEY, URL, home, lay_out, run
 
@@ -86,6 +86,6 @@ def test_a_file_that_another_program_writes_meanwhile_is_not_overwritten(home: P
     path.write_text("{}")
     rewrite = connected(FilePlan(path, "json", (Put(("a",), 1),), secret=False), None)
     path.write_text('{"b": 2}')
-    with pytest.raises(FileRefused, match="just now"):
+    with pytest.raises(Refused, match="just now"):
         write("claude-code", rewrite)
     assert path.read_text() == '{"b": 2}'

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.hook.captures import Captured, OpenPrompt, Sessions, captured
+from svc.hook.captures import Letter, OpenPrompt, Sessions, captured
 from svc.hook.inputs import happening, last_message
 from svc.hook.machine import TEXT_BYTES_MAX, TOOL_INPUT_BYTES_MAX, Connection, load_connection
 from svc.hook.main import keep
@@ -34,7 +34,7 @@ def told(event: str, **fields: Any) -> dict[str, Any]:
     return {"hook_event_name": event, "session_id": "s1", "cwd": "/home/ana/shop", **fields}
 
 
-def capture(agent: str, last: OpenPrompt | None = None, /, **input_fields: Any) -> Captured:
+def capture(agent: str, last: OpenPrompt | None = None, /, **input_fields: Any) -> Letter:
     """What comes of it; there must be something."""
     found = happening(agent, input_fields)
     assert found is not None
@@ -43,7 +43,7 @@ def capture(agent: str, last: OpenPrompt | None = None, /, **input_fields: Any) 
     return letter
 
 
-def attributes(letter: Captured) -> dict[str, str]:
+def attributes(letter: Letter) -> dict[str, str]:
     """Those of the only record of a log export."""
     (record,) = letter.body["resourceLogs"][0]["scopeLogs"][0]["logRecords"]
     return {each["key"]: each["value"]["stringValue"] for each in record["attributes"]}

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from svc.hook.captures import Captured
+from svc.hook.captures import Letter
 from svc.hook.machine import OUTBOX_FILES_MAX, PAUSE_SECONDS
 from svc.hook.main import send
-from svc.hook.outbox import Limits, Outbox, Sender
+from svc.hook.outbox import Limits, Outbox
+from svc.hook.sender import Sender
 from tests.support.intakes import closed, intake, silent
 from tests.svc.hook.test_hook import CONNECTION, folders
 
@@ -24,9 +25,9 @@ SHORT_SECONDS = 0.2
 # --- the outbox -------------------------------------------------------------------------------------------
 
 
-def letters(count: int) -> list[Captured]:
+def letters(count: int) -> list[Letter]:
     """Captures that can be told apart."""
-    return [Captured("/v1/prompts", {"client_event_id": str(number)}) for number in range(count)]
+    return [Letter("/v1/prompts", {"client_event_id": str(number)}) for number in range(count)]
 
 
 def numbers(outbox: Outbox) -> list[str]:
@@ -133,7 +134,7 @@ def test_what_is_refused_for_good_holds_nobody_up(tmp_path: Path, status: int) -
 def test_an_answer_to_a_prompt_that_the_server_does_not_know_is_refused_for_good(tmp_path: Path) -> None:
     """404 from this route is about the prompt, not about the address."""
     outbox = Outbox(tmp_path / "c")
-    outbox.accept(Captured("/v1/prompts/response", {"client_event_id": "0"}))
+    outbox.accept(Letter("/v1/prompts/response", {"client_event_id": "0"}))
     with intake(404) as server:
         sent(server.url, outbox)
     assert (outbox.waiting(), outbox.notes()["dead"][0]["status"]) == ([], 404)

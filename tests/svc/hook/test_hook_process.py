@@ -48,10 +48,10 @@ def prompt(number: int) -> str:
 
 PATIENT = """
 import sys
-import svc.hook.bounds as bounds
+import svc.hook.machine as bounds
 bounds.EXIT_SECONDS = bounds.DELIVER_SECONDS = bounds.DELIVER_AT_END_SECONDS = 60.0
 sys.argv = ["svc", "hook", "claude-code"]
-from svc.entry import main
+from svc.__main__ import main
 main()
 """
 """A hook with time enough, for what is not about time: ten at once on a busy machine take longer than one may."""
@@ -231,7 +231,7 @@ def last(*arguments, **options):
     return real(*arguments, **options)
 setattr({place}, {name!r}, last)
 sys.argv = ["svc", "hook", "claude-code"]
-from svc.entry import main
+from svc.__main__ import main
 main()
 """
     with intake() as server:
@@ -263,7 +263,7 @@ def test_a_hook_imports_the_standard_library_only(home: Path) -> None:
     code = (
         "import sys, os, atexit; sys.argv = ['svc', 'hook', 'claude-code']\n"
         "os._exit = lambda code: sys.exit(','.join(sorted({name.split('.')[0] for name in sys.modules})))\n"
-        "from svc.entry import main; main()\n"
+        "from svc.__main__ import main; main()\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], input=prompt(1), text=True, capture_output=True, env=environment()

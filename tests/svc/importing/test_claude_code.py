@@ -6,17 +6,17 @@ import pytest
 
 from aggregates.records.record import Record
 from aggregates.records.tools import COMMAND_BYTES_MAX, changed_lines
-from svc.importing.claude_code import Seen, TranscriptReader
-from svc.importing.exchange import Exchange
+from svc.importing.claude_code import TranscriptReader
+from svc.importing.exchange import Exchange, Memory
 from tests.support.transcripts import SESSION, call, line, raw, result, said, usage, user
 
 TEN_O_CLOCK_US = 1_772_445_600_000_000
 REFUSED = "The user doesn't want to proceed with this tool use. The tool use was rejected."
 
 
-def read(*lines: dict[str, Any] | bytes, seen: Seen | None = None) -> list[Exchange]:
+def read(*lines: dict[str, Any] | bytes, seen: Memory | None = None) -> list[Exchange]:
     """The exchanges of a transcript."""
-    return list(TranscriptReader("s.jsonl", "stem", seen or Seen()).read(raw(*lines)))
+    return list(TranscriptReader("s.jsonl", "stem", seen or Memory()).read(raw(*lines)))
 
 
 def records(exchange: Exchange, kind: str) -> list[Record]:

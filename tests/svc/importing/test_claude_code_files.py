@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from svc.importing.claude_code import Seen, TranscriptReader
+from svc.importing.claude_code import TranscriptReader
+from svc.importing.exchange import Memory
 from tests.support.transcripts import SESSION, call, line, raw, result, said, user
 from tests.svc.importing.test_claude_code import TEN_O_CLOCK_US, read, records
 
@@ -53,7 +54,7 @@ def test_a_compaction_is_one_record() -> None:
 
 def test_a_sub_agents_requests_belong_to_the_prompt_that_spawned_it() -> None:
     """In the same file, and in a file of its own by the prompt's id."""
-    seen = Seen()
+    seen = Memory()
     (main,) = read(
         user("u1", 0, "go", promptId="p1"),
         said("a1", 1, call("t1", "Task", prompt="look")),
@@ -90,7 +91,7 @@ def test_lines_that_a_fork_repeats_count_once(prefix: str) -> None:
         result("u2", 2, "t1"),
         user("u3", 3, "on"),
     ]
-    seen = Seen()
+    seen = Memory()
     assert len(read(*original, seen=seen)) == 2
     copied = [{**each, "sessionId": "fork", "uuid": prefix + each["uuid"]} for each in original]
     again = read(*copied, user("own", 9, "other way", sessionId="fork"), seen=seen)
@@ -153,7 +154,7 @@ def test_reading_further_keeps_every_id() -> None:
 )
 def test_a_torn_line_is_named_and_skipped(torn: bytes, reason: str) -> None:
     """The report says which line of which file, and why; the lines around it are used."""
-    reader = TranscriptReader("p/s.jsonl", "stem", Seen())
+    reader = TranscriptReader("p/s.jsonl", "stem", Memory())
     found = list(reader.read(raw(user("u1", 0, "one"), torn, b"  \n", user("u2", 1, "two"))))
     assert [exchange.prompt.text for exchange in found if exchange.prompt] == ["one", "two"]
     (named,) = reader.torn
@@ -190,6 +191,6 @@ def test_half_an_emoji_does_not_tear_a_line() -> None:
 )
 def test_lines_without_meaning_here_are_read_and_left(other: dict[str, Any]) -> None:
     """Titles, snapshots, queues, retries and kinds that are yet to come are neither torn nor counted."""
-    reader = TranscriptReader("s.jsonl", "stem", Seen())
+    reader = TranscriptReader("s.jsonl", "stem", Memory())
     assert list(reader.read(raw(other))) == []
     assert (reader.lines, reader.torn) == (1, [])

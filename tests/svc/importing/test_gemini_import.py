@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from aggregates.capture.events import PromptAnswered, PromptCaptured, RecordsCaptured
 from aggregates.event import Digester, Scope, cut
 from aggregates.records.record import Record
-from svc.importing.exchange import Exchange
-from svc.importing.gemini import Seen, SessionReader
+from svc.importing.exchange import Exchange, Memory
+from svc.importing.gemini import SessionReader
 from svc.importing.importer import FORMATS, QUIET_US, ImportReport, import_transcripts
 from tests.support.captures import Actor
 from tests.support.chats import (
@@ -46,9 +46,9 @@ async def run(path: Path, actor: Actor, *, now_us: int = NEXT_DAY_US) -> ImportR
     )
 
 
-def read(*entries: dict[str, Any] | bytes, seen: Seen | None = None) -> list[Exchange]:
+def read(*entries: dict[str, Any] | bytes, seen: Memory | None = None) -> list[Exchange]:
     """The exchanges of one file of lines."""
-    return list(SessionReader("s.jsonl", "stem", seen or Seen()).read(lines(*entries).splitlines(keepends=True)))
+    return list(SessionReader("s.jsonl", "stem", seen or Memory()).read(lines(*entries).splitlines(keepends=True)))
 
 
 def records(exchanges: list[Exchange], *kinds: str) -> list[Record]:
@@ -272,7 +272,7 @@ async def test_a_sub_agents_work_belongs_to_its_parents_session(tmp_path: Path) 
 )
 def test_a_torn_line_is_named_and_the_others_are_used(torn: bytes, reason: str) -> None:
     """By its number."""
-    reader = SessionReader("s.jsonl", "stem", Seen())
+    reader = SessionReader("s.jsonl", "stem", Memory())
     whole = [lines(user("u1", 0, "one")), torn, *([lines(user("u2", 9, "two"))] if torn.endswith(b"\n") else [])]
     found = list(reader.read(b"".join(whole).splitlines(keepends=True)))
     assert [each.prompt.text for each in found if each.prompt] == ["one", "two"][: len(whole) - 1]
@@ -292,7 +292,7 @@ async def test_an_unreadable_message_of_a_document_is_named_and_the_others_are_u
 @pytest.mark.parametrize("other", [{"$rewindTo": "u1"}, {"of": "tomorrow"}, {"$set": {"summary": "x"}}, head("stem")])
 def test_lines_without_meaning_here_are_read_and_left(other: dict[str, Any]) -> None:
     """They are neither torn nor counted as anything but the session's beginning."""
-    reader = SessionReader("s.jsonl", SESSION, Seen())
+    reader = SessionReader("s.jsonl", SESSION, Memory())
     found = list(reader.read(lines(other).splitlines()))
     assert records(found, "request", "tool") == []
     assert (reader.lines, reader.torn) == (2, [])

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from svc.importing.codex import RolloutReader
-from svc.importing.codex import Seen as SeenRollouts
-from svc.importing.gemini import Seen as SeenChats
+from svc.importing.exchange import Memory
 from svc.importing.gemini import SessionReader
 from tests.support import chats, rollouts
 from tests.support.transcripts import at
@@ -66,7 +65,7 @@ MANGLED = st.lists(st.integers(0, 10_000), max_size=4), st.lists(JSON, min_size=
 @given(*MANGLED)
 def test_a_rollout_with_any_values_in_it_is_read_to_its_end(places: list[int], values: list[Any]) -> None:
     """Every line is counted, none stops the others."""
-    reader = RolloutReader("r.jsonl", "r", SeenRollouts())
+    reader = RolloutReader("r.jsonl", "r", Memory())
     mangled = changed(ROLLOUT, places, values)
     found = list(reader.read(rollouts.raw(mangled).splitlines(keepends=True)))
     assert reader.lines == len(mangled)
@@ -78,10 +77,10 @@ def test_a_rollout_with_any_values_in_it_is_read_to_its_end(places: list[int], v
 def test_a_chat_with_any_values_in_it_is_read_to_its_end(places: list[int], values: list[Any]) -> None:
     """As lines and as a document."""
     mangled = changed(CHAT, places, values)
-    reader = SessionReader("s.jsonl", "s", SeenChats())
+    reader = SessionReader("s.jsonl", "s", Memory())
     list(reader.read(rollouts.raw(mangled).splitlines(keepends=True)))
     assert reader.lines == len(mangled)
-    whole = SessionReader("s.json", "s", SeenChats())
+    whole = SessionReader("s.json", "s", Memory())
     list(whole.read([chats.document(mangled)]))
     assert whole.lines == len(mangled)
 
@@ -89,10 +88,10 @@ def test_a_chat_with_any_values_in_it_is_read_to_its_end(places: list[int], valu
 def test_a_number_that_json_does_not_know_tears_its_line_or_its_document() -> None:
     """A line is one of many; a document is whole or it is not."""
     mangled: list[Any] = [float("inf"), *CHAT[1:]]
-    reader = SessionReader("s.jsonl", "s", SeenChats())
+    reader = SessionReader("s.jsonl", "s", Memory())
     list(reader.read(rollouts.raw(mangled).splitlines(keepends=True)))
     assert (reader.lines, [torn.line for torn in reader.torn]) == (len(mangled), [1])
-    whole = SessionReader("s.json", "s", SeenChats())
+    whole = SessionReader("s.json", "s", Memory())
     assert list(whole.read([chats.document(mangled)])) == []
     assert (whole.lines, [torn.line for torn in whole.torn]) == (1, [1])
 
@@ -100,6 +99,6 @@ def test_a_number_that_json_does_not_know_tears_its_line_or_its_document() -> No
 @pytest.mark.parametrize("time", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59+14:00", at(5)[:-1], "2026-03-02"])
 def test_any_time_that_is_one_is_taken(time: str) -> None:
     """With a zone or without."""
-    reader = RolloutReader("r.jsonl", "r", SeenRollouts())
+    reader = RolloutReader("r.jsonl", "r", Memory())
     told = {**rollouts.event("user_message", 1, message="go"), "timestamp": time}
     assert len(list(reader.read([rollouts.raw([told])]))) == 1
