@@ -13,7 +13,7 @@ from aggregates.times import US_PER_SECOND, iso
 from aggregates.turns.turn import Observation, Turn
 from projections.derive.sessions import arc_before, prompt_id, turns_of
 from projections.explain.evidence import SubSessionEvidence, ascending, counted, one_line, unquoted
-from projections.explain.shapes import BoundaryExplained, KeptExplained, MergedArc, Piece, SignalExplained
+from projections.explain.shapes import BoundaryExplained, EvidencePiece, KeptExplained, MergedArc, SignalExplained
 from projections.facts.answers import gap_answers
 from projections.reader import unpack
 
@@ -101,8 +101,8 @@ def _opening_verdict(first: Arc, signals: _Signals) -> BoundaryVerdict | None:
 
 
 def _opening_evidence(
-    facts: SubSessionEvidence, first: Arc, shift: BoundaryVerdict | None, opening: Piece
-) -> list[Piece]:
+    facts: SubSessionEvidence, first: Arc, shift: BoundaryVerdict | None, opening: EvidencePiece
+) -> list[EvidencePiece]:
     """What the judge went by; else where the boundary was said, and the prompt that it lies before."""
     judged = [] if shift is None else [_judged(each, opening) for each in shift.evidence]
     shown = judged if any(each.position == opening.position for each in judged) else [*judged, opening]
@@ -112,14 +112,16 @@ def _opening_evidence(
     return [_reported(facts, facts.before, f"the {first.opened_by} before it", shows), *shown]
 
 
-def _judged(evidence: Evidence, opening: Piece) -> Piece:
+def _judged(evidence: Evidence, opening: EvidencePiece) -> EvidencePiece:
     """A signal of the prompt's own quotes it; an answer of a text model stands elsewhere, and holds no words."""
     if evidence.position in (None, opening.position):
-        return Piece(what=evidence.what, position=opening.position, quote=opening.quote)
-    return Piece(what=evidence.what, position=evidence.position, quote=None)
+        return EvidencePiece(what=evidence.what, position=opening.position, quote=opening.quote)
+    return EvidencePiece(what=evidence.what, position=evidence.position, quote=None)
 
 
-def _reported(facts: SubSessionEvidence, before: Turn, what: str, shows: Callable[[Observation], bool]) -> Piece:
+def _reported(
+    facts: SubSessionEvidence, before: Turn, what: str, shows: Callable[[Observation], bool]
+) -> EvidencePiece:
     """The last report that shows it, between the start of the turn before and the first turn; else the first prompt."""
     query = (
         "SELECT position, record_id, body FROM observations WHERE agent_session_id = ? AND at_us BETWEEN ? AND ? "
@@ -128,7 +130,9 @@ def _reported(facts: SubSessionEvidence, before: Turn, what: str, shows: Callabl
     span = (before.agent_session_id, before.started_us, facts.turns[0].started_us)
     for position, record_id, body in facts.reader.db.execute(query, span):
         if shows(unpack(body, Observation)):
-            return Piece(what=what, position=position, quote=one_line(facts.reader.command(position, record_id)))
+            return EvidencePiece(
+                what=what, position=position, quote=one_line(facts.reader.command(position, record_id))
+            )
     return facts.prompt_piece(what, facts.turns[0])
 
 

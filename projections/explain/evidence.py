@@ -11,7 +11,7 @@ from aggregates.turns.turn import Observation, Turn
 from aggregates.turns.turns import Seen
 from projections.derive.sessions import arcs_of, response_ref
 from projections.derive.sub_session_rows import PromptBody
-from projections.explain.shapes import Piece
+from projections.explain.shapes import EvidencePiece
 from projections.reader import Reader, TextRef, unpack
 from projections.sub_sessions.rows import SubSessionRow
 
@@ -61,30 +61,30 @@ class SubSessionEvidence:
         """The turn after the last one, in the same agent session."""
         return _neighbour(self.reader.db, self.turns[-1], ">", "ASC")
 
-    def work_piece(self, what: str, shows: Callable[[Observation], bool], position: int | None) -> Piece:
+    def work_piece(self, what: str, shows: Callable[[Observation], bool], position: int | None) -> EvidencePiece:
         """The last report within the turns that shows something, with its command or path; else `position`."""
         seen = next((each for each in reversed(self.seen) if shows(each.observation)), None)
         if seen is None:
-            return Piece(what=what, position=position, quote=None)
+            return EvidencePiece(what=what, position=position, quote=None)
         tool = seen.observation.tool
         if tool is not None and tool.path is not None:
             words = self.text(TextRef(seen.position, "words", tool.path))
         else:
             words = self.reader.command(seen.position, seen.record_id)
-        return Piece(what=what, position=seen.position, quote=one_line(words))
+        return EvidencePiece(what=what, position=seen.position, quote=one_line(words))
 
-    def prompt_piece(self, what: str, turn: Turn) -> Piece:
+    def prompt_piece(self, what: str, turn: Turn) -> EvidencePiece:
         """Evidence that is a prompt, of any turn of the developer's."""
         query = "SELECT body FROM prompts WHERE turn_id = ?"
         row = self.reader.db.execute(query, (str(turn.turn_id),)).fetchone()
         ref = None if row is None else unpack(row[0], PromptBody).prompt
-        return Piece(what=what, position=turn.position, quote=one_line(self.text(ref)))
+        return EvidencePiece(what=what, position=turn.position, quote=one_line(self.text(ref)))
 
-    def answer_piece(self, what: str, turn: Turn) -> Piece:
+    def answer_piece(self, what: str, turn: Turn) -> EvidencePiece:
         """Evidence that is the end of an answer."""
         text = self.text(response_ref(self.reader.db, turn))
         quote = None if text is None else one_line(text[-QUOTE_CHARS_MAX:])
-        return Piece(what=what, position=turn.response_position or turn.position, quote=quote)
+        return EvidencePiece(what=what, position=turn.response_position or turn.position, quote=quote)
 
     def text(self, ref: TextRef | None) -> str | None:
         """One text; None where it was not captured, or has been forgotten."""
@@ -118,7 +118,7 @@ def one_line(text: str | None) -> str | None:
     return None if text is None else " ".join(text.lstrip()[: 4 * QUOTE_CHARS_MAX].split())[:QUOTE_CHARS_MAX]
 
 
-def unquoted(piece: Piece, turn: Turn) -> list[str]:
+def unquoted(piece: EvidencePiece, turn: Turn) -> list[str]:
     """Why a piece that is a turn's prompt quotes nothing; empty where it does."""
     if piece.quote is not None:
         return []

@@ -10,7 +10,7 @@ from aggregates.sub_sessions.overrides import YES, OverrideField, Topic
 from aggregates.turns.turn import Observation, ToolUse
 from projections.derive.sessions import prompt_id
 from projections.explain.evidence import SubSessionEvidence, ascending, counted, unquoted
-from projections.explain.shapes import OutcomeExplained, OverrideShown, Piece
+from projections.explain.shapes import EvidencePiece, OutcomeExplained, OverrideShown
 
 _Shows = Callable[[Observation], bool]
 
@@ -69,7 +69,7 @@ def outcome(facts: SubSessionEvidence) -> OutcomeExplained:
     )
 
 
-def _piece(facts: SubSessionEvidence, evidence: Evidence) -> Piece:
+def _piece(facts: SubSessionEvidence, evidence: Evidence) -> EvidencePiece:
     what, position = evidence.what, evidence.position
     if what in _BY_WORK:
         return facts.work_piece(what, _BY_WORK[what], position)
@@ -82,7 +82,7 @@ def _piece(facts: SubSessionEvidence, evidence: Evidence) -> Piece:
     if what in _BY_ANSWER:
         answered = [turn for turn in facts.turns if turn.response_position == position]
         return facts.answer_piece(what, [*facts.turns, *answered][-1])
-    return Piece(what=what, position=position, quote=None)
+    return EvidencePiece(what=what, position=position, quote=None)
 
 
 def _floor(facts: SubSessionEvidence) -> float:
@@ -93,7 +93,9 @@ def _floor(facts: SubSessionEvidence) -> float:
     return rules.UNCLASSIFIED_FLOOR if intent is None else rules.SILENCE_FLOORS[intent]
 
 
-def _sentences(facts: SubSessionEvidence, speaks_for: Sequence[Piece], against: Sequence[Piece]) -> list[str]:
+def _sentences(
+    facts: SubSessionEvidence, speaks_for: Sequence[EvidencePiece], against: Sequence[EvidencePiece]
+) -> list[str]:
     row, verdict = facts.row, facts.row.detail.outcome
     if not row.settled:
         return ["It is still open; the outcome is judged when it settles."]

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
 from aggregates.judging.evidence import rubric_evidence
 from aggregates.reading.verdicts import BooleanName, Rubric, applicable, kind_of
 from aggregates.scores.grades import rubric_letter, score_of
@@ -99,18 +101,10 @@ def _habit(facts: SubSessionEvidence, shown: Sequence[PromptExplained], name: Bo
     if earning is None:
         missed = [own(place) for place in asked if place < len(shown) or place == asked[0]]
         nearest = next((each for each in missed if each.quote is not None), missed[0])
-        what = nearest.what + _of_how_many(facts, name, len(asked))
+        more = _of_how_many(facts, name, len(asked))
     else:
-        nearest = own(earning)
-        what = nearest.what
-    return HabitExplained(
-        earned=nearest.earned,
-        prompt_id=nearest.prompt_id,
-        what=what,
-        position=nearest.position,
-        quote=nearest.quote,
-        asked_of=asked_of,
-    )
+        nearest, more = own(earning), ""
+    return HabitExplained(**msgspec.structs.asdict(nearest) | {"what": nearest.what + more, "asked_of": asked_of})
 
 
 def _applies(name: BooleanName, rubric: Rubric) -> bool:

@@ -196,13 +196,13 @@ def _words(reader: Reader, turns: Sequence[Turn]) -> list[TurnWords]:
     bodies = [None if row is None else unpack(row[0], PromptBody) for row in found]
     prompts = [None if body is None else body.prompt for body in bodies]
     answers = [response_ref(reader.db, turn) for turn in turns]
-    texts: dict[TextRef | None, str | None] = {None: None, **reader.texts([*prompts, *answers])}
+    texts: dict[TextRef | None, str | None] = dict(reader.texts([*prompts, *answers]).items())
     return [
         TurnWords(
             turn=turn,
             status="skipped" if body is None else body.rubric.status,
-            prompt=None if (text := texts[prompt]) is None else look(text).own.strip(),
-            response=texts[answer],
+            prompt=None if (text := texts.get(prompt)) is None else look(text).own.strip(),
+            response=texts.get(answer),
         )
         for turn, body, prompt, answer in zip(turns, bodies, prompts, answers, strict=True)
     ]

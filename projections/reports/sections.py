@@ -57,8 +57,6 @@ class MissedPrompt(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class CoachedHabit(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """One habit to work on."""
-
     boolean: BooleanName
     label: str
     habit: str

@@ -9,7 +9,7 @@ class Camel(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Names as the dashboard reads them."""
 
 
-class Meta(Camel, frozen=True, kw_only=True):
+class InsightsMeta(Camel, frozen=True, kw_only=True):
     period_start: str
     period_end: str
     """Exclusive."""
@@ -38,8 +38,6 @@ class SkillPoint(Camel, frozen=True, kw_only=True):
 
 
 class QuickWin(Camel, frozen=True, kw_only=True):
-    """A habit that would pay soonest."""
-
     label: str
 
 
@@ -146,7 +144,7 @@ class Trends(Camel, frozen=True, kw_only=True):
 
 
 class Insights(Camel, frozen=True, kw_only=True):
-    meta: Meta
+    meta: InsightsMeta
     skill_snapshot: SkillSnapshot
     skill_trend: list[SkillPoint]
     at_a_glance: AtAGlance

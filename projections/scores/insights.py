@@ -43,7 +43,7 @@ class Asked(msgspec.Struct, frozen=True):
         return [Window(max(each.start_us, start_us), min(each.end_us, end_us)) for each in found]
 
 
-class Work(msgspec.Struct, frozen=True):
+class SubSessionWork(msgspec.Struct, frozen=True):
     """One sub-session of the range: numbers alone, since there may be many thousands."""
 
     started_us: int
@@ -104,10 +104,10 @@ def insights(reader: Reader, scope: Scope, asked: Asked) -> i.Insights:
     )
 
 
-def _work(values: Sequence[Any], bodies: Iterable[bytes]) -> Work:
+def _work(values: Sequence[Any], bodies: Iterable[bytes]) -> SubSessionWork:
     judged, turns = unpack(values[1], Detail), [unpack(body, Turn) for body in bodies]
-    return Work(
-        **dict(zip(Work.__struct_fields__, values[2:], strict=False)),
+    return SubSessionWork(
+        **dict(zip(SubSessionWork.__struct_fields__, values[2:], strict=False)),
         asked=judged.floor.countable_turns > 0,
         turns=tuple((turn.agent_session_id, turn.started_us, turn.last_activity_us) for turn in turns),
         elapsed_ms=tuple(turn.elapsed_ms for turn in turns if turn.elapsed_ms is not None),
@@ -117,9 +117,9 @@ def _work(values: Sequence[Any], bodies: Iterable[bytes]) -> Work:
     )
 
 
-def _meta(asked: Asked, found: Sequence[Work]) -> i.Meta:
+def _meta(asked: Asked, found: Sequence[SubSessionWork]) -> i.InsightsMeta:
     written = [started_us for work in found for _, started_us, _ in work.turns]
-    return i.Meta(
+    return i.InsightsMeta(
         period_start=iso(asked.window.start_us),
         period_end=iso(asked.window.end_us),
         timezone=asked.zone.key,
@@ -156,7 +156,7 @@ def _worst_prompts(reader: Reader, scope: Scope, window: Window) -> list[i.Worst
     ]
 
 
-def _activity(reader: Reader, scope: Scope, asked: Asked, found: Sequence[Work]) -> i.Activity:
+def _activity(reader: Reader, scope: Scope, asked: Asked, found: Sequence[SubSessionWork]) -> i.Activity:
     days = asked.periods("day")
     begun = sorted_into(days, ((work.started_us, work) for work in found))
     inside = [at_us for work in found for _, at_us, _ in work.turns if at_us < asked.window.end_us]
@@ -172,7 +172,7 @@ def _activity(reader: Reader, scope: Scope, asked: Asked, found: Sequence[Work])
     )
 
 
-def _stats(found: Sequence[Work]) -> i.Stats:
+def _stats(found: Sequence[SubSessionWork]) -> i.Stats:
     turns = [turn for work in found for turn in work.turns]
     timed = [elapsed_ms for work in found for elapsed_ms in work.elapsed_ms]
     return i.Stats(
@@ -184,12 +184,12 @@ def _stats(found: Sequence[Work]) -> i.Stats:
     )
 
 
-def _first_try_rate(found: Sequence[Work]) -> float | None:
+def _first_try_rate(found: Sequence[SubSessionWork]) -> float | None:
     """Crushed, and never corrected on the way."""
     return _rate(sum(work.crushed and not work.corrected for work in found), sum(work.qualifies for work in found))
 
 
-def _impressive(found: Sequence[Work], language: Language) -> i.ImpressiveThings:
+def _impressive(found: Sequence[SubSessionWork], language: Language) -> i.ImpressiveThings:
     won = [work for work in found if work.crushed]
     kinds = Counter(work.intent for work in won if work.intent is not None)
     ranked = sorted(kinds.items(), key=lambda pair: (-pair[1], pair[0]))[:HIGHLIGHTS_MAX]
@@ -200,26 +200,23 @@ def _impressive(found: Sequence[Work], language: Language) -> i.ImpressiveThings
     )
 
 
-def _not_reached(found: Sequence[Work]) -> dict[str, list[Work]]:
+def _not_reached(found: Sequence[SubSessionWork]) -> dict[str, list[SubSessionWork]]:
     """By what speaks against each most, a key of `TROUBLES`; the most frequent first."""
-    kinds: dict[str, list[Work]] = {}
+    kinds: dict[str, list[SubSessionWork]] = {}
     for work in found:
         if work.qualifies and not work.crushed:
             kinds.setdefault(REWORKED if work.rework else work.leading, []).append(work)
     return dict(sorted(kinds.items(), key=lambda pair: (-len(pair[1]), pair[0])))
 
 
-def _wrong(found: Sequence[Work], language: Language) -> i.WhereThingsGoWrong:
-    said = TROUBLES[language]
+def _wrong(found: Sequence[SubSessionWork], language: Language) -> i.WhereThingsGoWrong:
+    kinds = [(TROUBLES[language][kind], len(each)) for kind, each in _not_reached(found).items()]
     return i.WhereThingsGoWrong(
-        categories=[
-            i.Category(label=said[kind].label, count=len(each), mitigation=said[kind].mitigation)
-            for kind, each in _not_reached(found).items()
-        ]
+        categories=[i.Category(label=said.label, count=count, mitigation=said.mitigation) for said, count in kinds]
     )
 
 
-def _costs(found: Sequence[Work], language: Language) -> i.CostOptimization:
+def _costs(found: Sequence[SubSessionWork], language: Language) -> i.CostOptimization:
     total = _cost_usd(found) if found else None
     wasted = _cost_usd([work for work in found if work.qualifies and not work.crushed]) if found else None
     actions = [
@@ -237,7 +234,7 @@ def _costs(found: Sequence[Work], language: Language) -> i.CostOptimization:
     )
 
 
-def _trends(asked: Asked, found: Sequence[Work]) -> i.Trends:
+def _trends(asked: Asked, found: Sequence[SubSessionWork]) -> i.Trends:
     weeks = asked.periods("week")
     begun = sorted_into(weeks, ((work.started_us, work) for work in found))
     return i.Trends(
@@ -253,14 +250,14 @@ def _trends(asked: Asked, found: Sequence[Work]) -> i.Trends:
     )
 
 
-def _cost_usd(found: Sequence[Work]) -> float | None:
+def _cost_usd(found: Sequence[SubSessionWork]) -> float | None:
     """The sum; None where what one of them cost is not known whole."""
     if any(work.unpriced_requests or (work.asked and not work.requests) for work in found):
         return None
     return sum(work.cost_usd_nano for work in found) / NANO
 
 
-def _tokens(found: Sequence[Work], name: str) -> int | None:
+def _tokens(found: Sequence[SubSessionWork], name: str) -> int | None:
     """The sum of one kind of tokens; None where a sub-session reported none at all."""
     known = all(work.tokens or not work.asked for work in found)
     return sum(getattr(work, name) for work in found) if known else None

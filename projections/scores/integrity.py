@@ -16,8 +16,6 @@ REASONS: tuple[TriviaReason, ...] = get_args(TriviaReason)
 
 
 class KindCount(msgspec.Struct, frozen=True):
-    """How many flags there are of a kind."""
-
     kind: Kind
     count: int
 
@@ -37,8 +35,6 @@ class IntegrityPoint(msgspec.Struct, frozen=True):
 
 
 class FlagRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One flag."""
-
     flag_id: str
     kind: Kind
     detected_at: str
@@ -51,8 +47,6 @@ class FlagRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReasonCount(msgspec.Struct, frozen=True):
-    """How many were trivia for this reason."""
-
     reason: TriviaReason
     count: int
 

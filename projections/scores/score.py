@@ -83,7 +83,7 @@ class TokenFigures(Counts, frozen=True, kw_only=True):
     breakdown: Breakdown
 
 
-class Tokens(TokenFigures, frozen=True, kw_only=True):
+class TokenScore(TokenFigures, frozen=True, kw_only=True):
     """The figures of one window, and how the weight came there."""
 
     window: WindowName
@@ -172,11 +172,11 @@ def speed(reader: Reader, scope: Scope, name: WindowName, windows: Sequence[Wind
     )
 
 
-def tokens(reader: Reader, scope: Scope, name: WindowName, windows: Sequence[Window]) -> Tokens:
+def tokens(reader: Reader, scope: Scope, name: WindowName, windows: Sequence[Window]) -> TokenScore:
     """Token weight and cost of the last window given, against the one before."""
     crushed = [_crushed(reader, scope, window) for window in windows]
     before = crushed[-2] if len(crushed) > 1 else []
-    return Tokens(
+    return TokenScore(
         window=name,
         sparkline=[_crush_weight(rows) for rows in crushed],
         sparkline_counts=[_weighed(rows) for rows in crushed],

@@ -44,8 +44,6 @@ class Skill(Counts, frozen=True, kw_only=True):
 
 
 class GradeCount(msgspec.Struct, frozen=True):
-    """How many prompts stand at a letter."""
-
     grade: str
     count: int
 

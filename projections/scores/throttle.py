@@ -53,15 +53,11 @@ class ShownEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class DetectorCount(msgspec.Struct, frozen=True):
-    """How many events a detector found."""
-
     detector: Detector
     count: int
 
 
 class ThrottleSummary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The events together."""
-
     total_events: int
     estimated_hours_lost: float
     by_detector: list[DetectorCount]
@@ -69,8 +65,6 @@ class ThrottleSummary(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
 
 
 class ThrottleImpact(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What throttling cost within a range."""
-
     is_partial: bool
     events: list[ShownEvent]
     summary: ThrottleSummary

@@ -36,8 +36,6 @@ class FloorShown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FileShown(msgspec.Struct, frozen=True):
-    """What happened to one file."""
-
     path: str | None
     """None once it has been forgotten."""
     edits: int

@@ -24,8 +24,6 @@ class Booleans(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GradedItem(Booleans, frozen=True, kw_only=True):
-    """A sub-session with its grade."""
-
     score_v3_sub_session_id: str
     title: str | None
     intent_class: str

@@ -58,8 +58,6 @@ def bound(scope: Scope, window: Window | None = None, **more: object) -> dict[st
 
 
 class Applicability(msgspec.Struct, frozen=True, kw_only=True):
-    """Which booleans apply to an intent."""
-
     goal_explicit: bool
     scope_bounded: bool
     references_concrete: bool

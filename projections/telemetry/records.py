@@ -31,7 +31,7 @@ _INTEGER_MIN, _INTEGER_MAX = -(2**63), 2**64 - 1
 Signal = Literal["logs", "traces", "metrics"]
 
 
-class Distribution(msgspec.Struct, frozen=True, kw_only=True):
+class PointDistribution(msgspec.Struct, frozen=True, kw_only=True):
     """The numbers of a histogram or summary; None where the point does not tell."""
 
     count: int | None
@@ -107,7 +107,7 @@ class MetricPoint(Shown, frozen=True, kw_only=True):
     unit: str | None
     temporality: str | None
     value: float | None
-    distribution: Distribution | None
+    distribution: PointDistribution | None
 
 
 _R = TypeVar("_R", bound=Shown)
@@ -175,7 +175,8 @@ def _record(kind: type[_R], row: dict[str, Any]) -> _R:
     """The values that a kind of record has; those that no row of it has are None."""
     nano = row.get("cost_usd_nano")
     row |= {"timestamp": iso(row["at_us"]), "cost_usd": None if nano is None else nano / NANO}
-    return kind(**{name: row.get(name) for name in kind.__struct_fields__})
+    values: dict[str, Any] = {name: row.get(name) for name in kind.__struct_fields__}
+    return kind(**values)
 
 
 def _with_details(reader: Reader, rows: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
@@ -251,11 +252,11 @@ def _plain(value: object) -> Any:
     return None
 
 
-def distribution(point: Mapping[str, Any]) -> Distribution:
+def distribution(point: Mapping[str, Any]) -> PointDistribution:
     """The numbers of a histogram's, an exponential histogram's or a summary's point."""
     quantiles = point.get("quantileValues")
     counts, bounds = point.get("bucketCounts"), point.get("explicitBounds")
-    return Distribution(
+    return PointDistribution(
         count=_integer(point.get("count")),
         sum=_number(point.get("sum")),
         min=_number(point.get("min")),

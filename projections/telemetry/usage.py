@@ -64,8 +64,6 @@ class HourCount(msgspec.Struct, frozen=True):
 
 
 class Analytics(msgspec.Struct, frozen=True, kw_only=True):
-    """How agents were used in a range."""
-
     tools: list[ToolStats]
     errors: list[ErrorCount]
     models: list[ModelSums]
