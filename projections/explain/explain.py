@@ -7,14 +7,12 @@ from aggregates.judging.floor import CHANGED_LINES_MIN, COUNTABLE_TURNS_MIN, MUT
 from aggregates.sub_sessions.merging import REWORK_WINDOW_US, ReworkReason, ReworkView, jaccard, why_rework
 from aggregates.times import US_PER_DAY
 from projections.explain.boundary import boundary
-from projections.explain.facts import Told, ascending, counted, not_observed
+from projections.explain.evidence import SubSessionEvidence, ascending, counted
 from projections.explain.outcome import outcome, overrides
 from projections.explain.rubric import rubric
-from projections.explain.shapes import BoundaryExplained, Explanation, FloorExplained, ReworkExplained
+from projections.explain.shapes import Explanation, FloorExplained, ReworkExplained
 from projections.reader import Reader, unpack
-from projections.sub_sessions.detail import turns_of
-from projections.sub_sessions.listing import resolve
-from projections.sub_sessions.shown import select
+from projections.sub_sessions.rows import find, turns_in
 
 FLOOR_RULE = (
     f"Work has {COUNTABLE_TURNS_MIN} turns or more that do more than navigate, or {CHANGED_LINES_MIN} changed lines or "
@@ -39,42 +37,42 @@ def explanation(reader: Reader, scope: Scope, sub_session_id: UUID, rules_versio
 
     `rules_version`: the rule set that made the conclusions.
     """
-    current = resolve(reader, scope, sub_session_id)
-    for row in select(reader.db, scope, "AND s.sub_session_id = :id", id=str(current)):
-        told = Told(reader, row)
-        opens, grade, reached, said = boundary(told), rubric(told), outcome(told), overrides(told)
-        parts = (opens, _floor(told), grade, reached, _rework(told))
-        return Explanation(
-            score_v3_sub_session_id=row.sub_session_id,
-            agent_session_ids=list(row.detail.agent_session_ids),
-            is_preview=not row.settled,
-            boundary=opens,
-            floor=parts[1],
-            rubric=grade,
-            outcome=reached,
-            rework=parts[4],
-            overrides=said,
-            rules_version=rules_version,
-            judges=sorted({grade.judge, reached.judge, *(each.judge for each in grade.prompts), *_judges(opens)}),
-            positions=ascending([*(at for part in parts for at in part.positions), *(each.position for each in said)]),
-        )
-    return None
+    row = find(reader, scope, sub_session_id)
+    if row is None:
+        return None
+    facts = SubSessionEvidence(reader, row)
+    opening, floor, grade = boundary(facts), _floor(facts), rubric(facts)
+    reached, rework, overridden = outcome(facts), _rework(facts), overrides(facts)
+    judges = {opening.judge, grade.judge, reached.judge, *(each.judge for each in grade.prompts)}
+    judges |= {each.judge for each in opening.kept}
+    parts = (opening, floor, grade, reached, rework)
+    return Explanation(
+        score_v3_sub_session_id=row.sub_session_id,
+        agent_session_ids=list(row.detail.agent_session_ids),
+        is_preview=not row.settled,
+        boundary=opening,
+        floor=floor,
+        rubric=grade,
+        outcome=reached,
+        rework=rework,
+        overrides=overridden,
+        rules_version=rules_version,
+        judges=sorted(judge for judge in judges if judge is not None),
+        positions=ascending(
+            [*(at for part in parts for at in part.positions), *(each.position for each in overridden)]
+        ),
+    )
 
 
-def _judges(opens: BoundaryExplained) -> list[str]:
-    named = [] if opens.judge is None else [opens.judge]
-    return [*named, *(each.judge for each in opens.kept)]
-
-
-def _floor(told: Told) -> FloorExplained:
-    floor = told.row.detail.floor
+def _floor(facts: SubSessionEvidence) -> FloorExplained:
+    floor = facts.row.detail.floor
     has = (
         f"It has {counted(floor.countable_turns, 'such turn', 'such turns')}, "
         f"{counted(floor.changed_lines, 'changed line', 'changed lines')} and "
         f"{counted(floor.mutating_calls, 'call', 'calls')} that changed something."
     )
     end = "So it is work." if floor.passed else f"So it is trivia. {_REASONS[floor.reason or 'too_few_turns']}"
-    work = [each.position for each in told.seen if each.observation.tool is not None]
+    work = [each.position for each in facts.seen if each.observation.tool is not None]
     return FloorExplained(
         passed=floor.passed,
         reason=floor.reason,
@@ -86,29 +84,27 @@ def _floor(told: Told) -> FloorExplained:
         mutating_calls=floor.mutating_calls,
         mutating_calls_min=MUTATING_CALLS_MIN,
         text=[FLOOR_RULE, has, end],
-        not_observed=not_observed(told),
-        positions=ascending([*(turn.position for turn in told.turns), *work]),
+        not_observed=facts.not_observed(),
+        positions=ascending([*(turn.position for turn in facts.turns), *work]),
     )
 
 
-def _rework(told: Told) -> ReworkExplained:
-    row = told.row
-    mine = _view(told.reader, row.sub_session_id)
-    earlier = _view(told.reader, row.rework_of if row.settled else None)
-    reason = None if mine is None or earlier is None else why_rework(mine, earlier)
-    before = [] if earlier is None else turns_of(told.reader.db, str(earlier.sub_session_id))
-    shared = None if mine is None or earlier is None else len({*mine.changed_files} & {*earlier.changed_files})
-    likeness = None if mine is None or earlier is None else _likeness(mine, earlier)
-    pathless = not any(turn.work.files for turn in told.turns)
+def _rework(facts: SubSessionEvidence) -> ReworkExplained:
+    row = facts.row
+    mine, earlier = _view(facts.reader, row.sub_session_id), _view(facts.reader, row.rework_of)
+    both = None if mine is None or earlier is None else (mine, earlier)
+    reason = None if both is None else why_rework(*both)
+    before = [] if earlier is None else turns_in(facts.reader.db, str(earlier.sub_session_id))
+    pathless = not any(turn.work.files for turn in facts.turns)
     return ReworkExplained(
-        rework=row.rework_of is not None if row.settled else None,
-        rework_of=row.rework_of or None if row.settled else None,
+        rework=row.rework,
+        rework_of=row.rework_of,
         reason=reason,
-        shared_files=shared,
-        likeness=likeness,
-        text=[_rework_sentence(told, mine, earlier, reason)],
+        shared_files=None if both is None else len({*both[0].changed_files} & {*both[1].changed_files}),
+        likeness=None if both is None else _likeness(*both),
+        text=[_rework_sentence(facts, both, reason)],
         not_observed=["which files it touched: not observed"] if pathless else [],
-        positions=ascending(turn.position for turn in (*told.turns[:1], *before[:1])),
+        positions=ascending(turn.position for turn in (*facts.turns[:1], *before[:1])),
     )
 
 
@@ -117,18 +113,19 @@ def _likeness(mine: ReworkView, earlier: ReworkView) -> float:
 
 
 def _rework_sentence(
-    told: Told, mine: ReworkView | None, earlier: ReworkView | None, reason: ReworkReason | None
+    facts: SubSessionEvidence, both: tuple[ReworkView, ReworkView] | None, reason: ReworkReason | None
 ) -> str:
-    row = told.row
+    row = facts.row
     if not row.settled:
         return "It is still open; whether it is rework is told when it settles."
-    if row.rework_of is None and told.judged.rework_of is not None:
-        return f"By the rules it is rework of {told.judged.rework_of}; a person said that it is none, and that counts."
-    if row.rework_of is None:
+    if not row.rework and row.judged_rework_of is not None:
+        return f"By the rules it is rework of {row.judged_rework_of}; a person said that it is none, and that counts."
+    if not row.rework:
         days = REWORK_WINDOW_US // US_PER_DAY
         return f"It is no rework: it takes back or repeats no completed work of the {days} days before it."
-    if mine is None or earlier is None or reason is None:
+    if both is None or reason is None:
         return "It is rework because a person said so; no rule finds of what."
+    mine, earlier = both
     ago = (mine.started_us - earlier.ended_us) / US_PER_DAY
     return f"It is rework of {earlier.sub_session_id}, which ended {ago:.1f} days before it: {_REWORKS[reason]}."
 

@@ -2,16 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
 from aggregates.judging.evidence import rubric_evidence
-from aggregates.reading.verdicts import BooleanName, Intent, Rubric, applicable, kind_of
+from aggregates.reading.verdicts import BooleanName, Rubric, applicable, kind_of
 from aggregates.scores.grades import rubric_letter, score_of
 from aggregates.times import iso
 from aggregates.turns.turn import Turn
 from projections.derive.sessions import prompt_id
-from projections.derive.sub_session_rows import PromptBody
-from projections.explain.facts import FORGOTTEN, Told, ascending, counted, one_line
+from projections.explain.evidence import FORGOTTEN, PromptEvidence, SubSessionEvidence, ascending, counted, one_line
 from projections.explain.shapes import BooleanExplained, HabitExplained, PromptExplained, RubricExplained
-from projections.sub_sessions.shown import UNCLASSIFIED
+from projections.sub_sessions.rows import UNCLASSIFIED
 
 PROMPTS_MAX = 200
 """A sub-session of more prompts is explained by its first ones."""
@@ -24,35 +25,34 @@ _NAVIGATES = {
 }
 _ASKED_OF_NONE = "asked of none of its prompts: it does not apply to what each was judged as"
 
-_Judged = tuple[Turn, PromptBody, float | None]
 
-
-def rubric(told: Told) -> RubricExplained:
+def rubric(facts: SubSessionEvidence) -> RubricExplained:
     """Each prompt by itself, and what the sub-session has of them."""
-    shown = [_prompt(told, *each) for each in told.prompts[:PROMPTS_MAX]]
-    intent, row = told.row.intent, told.row
+    row, intent = facts.row, facts.row.intent
+    shown = [_prompt(facts, each) for each in facts.prompts[:PROMPTS_MAX]]
     score = None if intent is None else score_of(len(row.earned), len(applicable(intent)))
-    giving = _gives_intent(told.prompts, intent if intent == told.judged.intent else None)
-    booleans = {} if intent is None else {name: _of_all(told, shown, name) for name in applicable(intent)}
+    judged = intent if intent == row.judged_intent else None  # a person may have named another
+    naming = next((each.turn for each in facts.prompts if judged is not None and each.rubric.intent == judged), None)
+    habits = {} if intent is None else {name: _habit(facts, shown, name) for name in applicable(intent)}
     return RubricExplained(
-        judge=told.prompts[0][1].rubric.judge,
+        judge=facts.prompts[0].rubric.judge,
         judge_status=row.detail.judge_status,
-        intent_class=intent or UNCLASSIFIED,
-        intent_prompt_id=None if giving is None else prompt_id(giving),
+        intent_class=row.intent_class,
+        intent_prompt_id=None if naming is None else prompt_id(naming),
         letter_grade=None if score is None else rubric_letter(score),
         score=score,
-        booleans=booleans,
+        booleans=habits,
         prompts=shown,
-        prompts_not_shown=len(told.prompts) - len(shown),
-        text=[*_sentences(intent, score, _named_by(told.prompts, giving), booleans), *_corrected(told)],
-        not_observed=_unread(told, shown),
-        positions=ascending(turn.position for turn in told.turns),
+        prompts_not_shown=len(facts.prompts) - len(shown),
+        text=_sentences(facts, score, naming, habits),
+        not_observed=_unread(facts, shown),
+        positions=ascending(turn.position for turn in facts.turns),
     )
 
 
-def _unread(told: Told, shown: Sequence[PromptExplained]) -> list[str]:
-    missing = sum(turn.prompt is None for turn in told.turns)
-    silent = [each.quote is None and turn.prompt is not None for each, turn in zip(shown, told.turns, strict=False)]
+def _unread(facts: SubSessionEvidence, shown: Sequence[PromptExplained]) -> list[str]:
+    missing = sum(turn.prompt is None for turn in facts.turns)
+    silent = [each.quote is None and turn.prompt is not None for each, turn in zip(shown, facts.turns, strict=False)]
     return [
         f"the text of {counted(count, 'prompt', 'prompts')}: {why}"
         for count, why in ((missing, "not observed"), (sum(silent), FORGOTTEN))
@@ -61,95 +61,73 @@ def _unread(told: Told, shown: Sequence[PromptExplained]) -> list[str]:
 
 
 def _sentences(
-    intent: Intent | None, score: float | None, by: str, booleans: Mapping[BooleanName, HabitExplained]
+    facts: SubSessionEvidence, score: float | None, naming: Turn | None, habits: Mapping[BooleanName, HabitExplained]
 ) -> list[str]:
+    intent, judged = facts.row.intent, facts.row.judged_intent
     if intent is None or score is None:
         return ["No prompt of it could be classified, so it has no grade and is not counted."]
-    earned = [name for name, each in booleans.items() if each.earned]
-    missed = [name for name, each in booleans.items() if not each.earned]
+    by = "as a person said"
+    if naming is not None:
+        first = next(each.turn for each in facts.prompts if each.rubric.intent is not None)
+        why = "" if naming is first else ", the first that asks for a change"
+        by = f"by the prompt of {iso(naming.started_us)}{why}"
+    earned = [name for name, each in habits.items() if each.earned]
+    missed = [name for name, each in habits.items() if not each.earned]
+    without = "could not be classified" if judged is None else f"was judged as {kind_of(judged)}"
     return [
         f"It is {kind_of(intent)}, {by}.",
-        f"{len(earned)} of the {len(booleans)} habits that apply were shown: {', '.join(earned) or 'none'}.",
+        f"{len(earned)} of the {len(habits)} habits that apply were shown: {', '.join(earned) or 'none'}.",
         *([f"Missed: {', '.join(missed)}."] if missed else []),
         f"That is {score:.0f} of 100, {rubric_letter(score)}.",
+        *([f"A person said that it is {kind_of(intent)}; without that it {without}."] if intent != judged else []),
     ]
 
 
-def _named_by(prompts: Sequence[_Judged], giving: Turn | None) -> str:
-    if giving is None:
-        return "as a person said"
-    first = next(turn for turn, body, _ in prompts if body.rubric.intent is not None)
-    why = "" if giving is first else ", the first that asks for a change"
-    return f"by the prompt of {iso(giving.started_us)}{why}"
-
-
-def _corrected(told: Told) -> list[str]:
-    judged, intent = told.judged.intent, told.row.intent
-    if intent is None or intent == judged:
-        return []
-    without = "could not be classified" if judged is None else f"was judged as {kind_of(judged)}"
-    return [f"A person said that it is {kind_of(intent)}; without that it {without}."]
-
-
-def _gives_intent(prompts: Sequence[_Judged], intent: Intent | None) -> Turn | None:
-    """None where a person named it."""
-    return next((turn for turn, body, _ in prompts if intent is not None and body.rubric.intent == intent), None)
-
-
-def _of_all(told: Told, shown: Sequence[PromptExplained], name: BooleanName) -> HabitExplained:
+def _habit(facts: SubSessionEvidence, shown: Sequence[PromptExplained], name: BooleanName) -> HabitExplained:
     """As the first prompt earned it; where none did, what was missed by those of which it was asked."""
-    judged = [place for place, (_, body, _) in enumerate(told.prompts) if _asks(body.rubric, name)]
-    asked_of = [told.turns[place].position for place in judged[:PROMPTS_MAX]]
-    earning = next((place for place in judged if name in told.prompts[place][1].rubric.earned), None)
-    if earning is not None:
-        return _habit(_own(told, shown, earning, name), asked_of)
-    if not judged:
+    asked = [place for place, each in enumerate(facts.prompts) if _applies(name, each.rubric)]
+    asked_of = [facts.turns[place].position for place in asked[:PROMPTS_MAX]]
+    if not asked:
         return HabitExplained(
             earned=False, prompt_id=None, what=_ASKED_OF_NONE, position=None, quote=None, asked_of=asked_of
         )
-    missed = [_own(told, shown, place, name) for place in judged if place < len(shown) or place == judged[0]]
-    nearest = next((each for each in missed if each.quote is not None), missed[0])
-    apart = [body.rubric.intent for _, body, _ in told.prompts if body.rubric.intent and not _asks(body.rubric, name)]
-    return _habit(nearest, asked_of, _of_how_many(len(judged), apart))
+
+    def own(place: int) -> BooleanExplained:
+        """Of a prompt that is not shown the text is read here."""
+        each = facts.prompts[place]
+        return shown[place].booleans[name] if place < len(shown) else _booleans(each, facts.text(each.text))[name]
+
+    earning = next((place for place in asked if name in facts.prompts[place].rubric.earned), None)
+    if earning is None:
+        missed = [own(place) for place in asked if place < len(shown) or place == asked[0]]
+        nearest = next((each for each in missed if each.quote is not None), missed[0])
+        more = _of_how_many(facts, name, len(asked))
+    else:
+        nearest, more = own(earning), ""
+    return HabitExplained(**msgspec.structs.asdict(nearest) | {"what": nearest.what + more, "asked_of": asked_of})
 
 
-def _own(told: Told, shown: Sequence[PromptExplained], place: int, name: BooleanName) -> BooleanExplained:
-    """One habit of one prompt; its text is read where it is not shown."""
-    if place < len(shown):
-        return shown[place].booleans[name]
-    turn, body, _ = told.prompts[place]
-    return _booleans(turn, body.rubric, told.text(body.prompt))[name]
-
-
-def _asks(own: Rubric, name: BooleanName) -> bool:
+def _applies(name: BooleanName, rubric: Rubric) -> bool:
     """Whether a habit applies to what a prompt was judged as by itself."""
-    return own.intent is not None and name in applicable(own.intent)
+    return rubric.intent is not None and name in applicable(rubric.intent)
 
 
-def _of_how_many(judged: int, apart: Sequence[Intent]) -> str:
-    """What else to know of a missed habit: of the prompts beside the one that is pointed at."""
-    more = f"; asked of {judged} prompts, and none of them earned it" if judged > 1 else ""
+def _of_how_many(facts: SubSessionEvidence, name: BooleanName, asked: int) -> str:
+    """What else to know of a missed habit: of the other prompts than the one that is pointed at."""
+    more = f"; asked of {asked} prompts, and none of them earned it" if asked > 1 else ""
+    intents = [each.rubric.intent for each in facts.prompts if not _applies(name, each.rubric)]
+    apart = [intent for intent in intents if intent is not None]
     if not apart:
         return more
     kinds = ", ".join(dict.fromkeys(map(kind_of, apart)))
     return f"{more}; not asked of {counted(len(apart), 'prompt', 'prompts')}: it does not apply to {kinds}"
 
 
-def _habit(own: BooleanExplained, asked_of: list[int], more: str = "") -> HabitExplained:
-    return HabitExplained(
-        earned=own.earned,
-        prompt_id=own.prompt_id,
-        what=own.what + more,
-        position=own.position,
-        quote=own.quote,
-        asked_of=asked_of,
-    )
-
-
-def _prompt(told: Told, turn: Turn, body: PromptBody, standing: float | None) -> PromptExplained:
-    own, text = body.rubric, told.text(body.prompt)
-    ok = own.status == "ok" and own.intent is not None
-    apart = _not_asked(own, told.row.intent)
+def _prompt(facts: SubSessionEvidence, prompt: PromptEvidence) -> PromptExplained:
+    own, turn, text = prompt.rubric, prompt.turn, facts.text(prompt.text)
+    intent = facts.row.intent
+    wanted = () if own.intent is None or intent is None else applicable(intent)
+    not_asked = [name for name in wanted if not _applies(name, own)]
     return PromptExplained(
         prompt_id=prompt_id(turn),
         submitted_at=iso(turn.started_us),
@@ -157,47 +135,39 @@ def _prompt(told: Told, turn: Turn, body: PromptBody, standing: float | None) ->
         quote=one_line(text),
         judge=own.judge,
         judge_status=own.status,
-        text=_why(turn, own, apart),
+        text=_why(turn, own, not_asked),
         intent_class=own.intent or UNCLASSIFIED,
-        confidence=own.confidence if ok else None,
-        standing_score=standing,
-        booleans=_booleans(turn, own, text),
-        not_asked=apart,
+        confidence=own.confidence if own.status == "ok" and own.intent is not None else None,
+        standing_score=prompt.standing_score,
+        booleans=_booleans(prompt, text),
+        not_asked=not_asked,
     )
 
 
-def _not_asked(own: Rubric, intent: Intent | None) -> list[BooleanName]:
-    """The habits of the sub-session that do not apply to what a prompt was judged as by itself."""
-    if own.intent is None or intent is None:
-        return []
-    return [name for name in applicable(intent) if not _asks(own, name)]
-
-
-def _why(turn: Turn, own: Rubric, apart: Sequence[BooleanName]) -> str:
+def _why(turn: Turn, own: Rubric, not_asked: Sequence[BooleanName]) -> str:
     if own.status == "ok" and own.intent is not None:
         kind, shows = kind_of(own.intent), ", ".join(own.earned) or "no habit"
-        without = f" Not asked of it, since it does not apply to {kind}: {', '.join(apart)}." if apart else ""
+        without = f" Not asked of it, since it does not apply to {kind}: {', '.join(not_asked)}." if not_asked else ""
         return f"Judged as {kind}, {own.confidence:.0%} sure; it shows {shows}.{without}"
-    if own.status != "skipped":
-        return {
-            "unclassified": "Not classified: the judge cannot tell from its own words what is wanted.",
-            "pending": "Not judged yet.",
-        }.get(own.status, "Could not be judged.")
-    if turn.prompt is None:
-        return "Not judged: its text was not observed."
-    return f"Not judged: {_NAVIGATES.get(turn.prompt.navigational or '', 'it only navigates')}."
+    if own.status == "skipped" and turn.prompt is not None:
+        return f"Not judged: {_NAVIGATES.get(turn.prompt.navigational or '', 'it only navigates')}."
+    return {
+        "skipped": "Not judged: its text was not observed.",
+        "unclassified": "Not classified: the judge cannot tell from its own words what is wanted.",
+        "pending": "Not judged yet.",
+    }.get(own.status, "Could not be judged.")
 
 
-def _booleans(turn: Turn, own: Rubric, text: str | None) -> dict[BooleanName, BooleanExplained]:
+def _booleans(prompt: PromptEvidence, text: str | None) -> dict[BooleanName, BooleanExplained]:
     """The words of a forgotten prompt cannot be quoted; what was earned stands all the same."""
-    called = prompt_id(turn)
+    turn, earned = prompt.turn, prompt.rubric.earned
     return {
         name: BooleanExplained(
-            earned=name in own.earned,
-            prompt_id=called if name in own.earned else None,
+            earned=name in earned,
+            prompt_id=prompt_id(turn) if name in earned else None,
             what=each.what,
             position=turn.position,
             quote=None if each.span is None or text is None else one_line(text[each.span.start : each.span.end]),
         )
-        for name, each in rubric_evidence(text, own, turn.position).items()
+        for name, each in rubric_evidence(text, prompt.rubric, turn.position).items()
     }

@@ -10,9 +10,7 @@ from aggregates.sub_sessions.merging import ReworkReason
 from aggregates.sub_sessions.overrides import OverrideField
 
 
-class Piece(msgspec.Struct, frozen=True, kw_only=True):
-    """One piece of evidence."""
-
+class EvidencePiece(msgspec.Struct, frozen=True, kw_only=True):
     what: str
     position: int | None
     """The fact in which it stands; None where it is something that is not there."""
@@ -20,9 +18,7 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True):
     """Its words: a prompt's, an answer's, a command's, a path. None where there are none, or none are left."""
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that was decided."""
-
+class ExplainedPart(msgspec.Struct, frozen=True, kw_only=True):
     text: list[str]
     """What was decided, and why, in sentences."""
     not_observed: list[str]
@@ -65,7 +61,7 @@ class KeptExplained(msgspec.Struct, frozen=True, kw_only=True):
     """The heaviest first; empty where the prompt cannot open another topic, and where a text model was asked."""
 
 
-class BoundaryExplained(Part, frozen=True, kw_only=True):
+class BoundaryExplained(ExplainedPart, frozen=True, kw_only=True):
     """Where it begins and ends."""
 
     kind: str
@@ -75,7 +71,7 @@ class BoundaryExplained(Part, frozen=True, kw_only=True):
     judge: str | None
     """Who judged that it opens here; None where that was said and not judged, and where a session begins with it."""
     confidence: float | None
-    evidence: list[Piece]
+    evidence: list[EvidencePiece]
     signals: list[SignalExplained]
     """What the embedded judge weighed where it opens; empty where it was not asked, or a text model was."""
     merged: list[MergedArc]
@@ -84,7 +80,7 @@ class BoundaryExplained(Part, frozen=True, kw_only=True):
     kept_not_shown: int
 
 
-class FloorExplained(Part, frozen=True, kw_only=True):
+class FloorExplained(ExplainedPart, frozen=True, kw_only=True):
     """Whether it is work or trivia."""
 
     passed: bool
@@ -98,7 +94,7 @@ class FloorExplained(Part, frozen=True, kw_only=True):
     mutating_calls_min: int
 
 
-class BooleanExplained(Piece, frozen=True, kw_only=True):
+class BooleanExplained(EvidencePiece, frozen=True, kw_only=True):
     """One boolean: the words that earned it, or what was missed."""
 
     earned: bool
@@ -131,7 +127,7 @@ class PromptExplained(msgspec.Struct, frozen=True, kw_only=True):
     """Habits of the sub-session that do not apply to its own intent."""
 
 
-class RubricExplained(Part, frozen=True, kw_only=True):
+class RubricExplained(ExplainedPart, frozen=True, kw_only=True):
     """The grade: `booleans` holds those that apply to the sub-session's intent."""
 
     judge: str
@@ -146,7 +142,7 @@ class RubricExplained(Part, frozen=True, kw_only=True):
     prompts_not_shown: int
 
 
-class OutcomeExplained(Part, frozen=True, kw_only=True):
+class OutcomeExplained(ExplainedPart, frozen=True, kw_only=True):
     """Whether the goal was reached. The first three are None while the sub-session is open."""
 
     goal_complete: bool | None
@@ -154,13 +150,13 @@ class OutcomeExplained(Part, frozen=True, kw_only=True):
     completion_floor: float | None
     """From how likely on completion holds."""
     judge: str
-    goal: Piece
+    goal: EvidencePiece
     """The prompt whose goal it is about."""
-    evidence_for: list[Piece]
-    evidence_against: list[Piece]
+    evidence_for: list[EvidencePiece]
+    evidence_against: list[EvidencePiece]
 
 
-class ReworkExplained(Part, frozen=True, kw_only=True):
+class ReworkExplained(ExplainedPart, frozen=True, kw_only=True):
     """Whether it takes back or repeats earlier work. The first is None while the sub-session is open."""
 
     rework: bool | None
@@ -183,8 +179,6 @@ class OverrideShown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a sub-session is what it is."""
-
     score_v3_sub_session_id: str
     agent_session_ids: list[str]
     is_preview: bool

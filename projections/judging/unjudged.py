@@ -15,7 +15,7 @@ from aggregates.event import Scope
 from aggregates.judging.answers import JudgeAnswered, JudgeKind
 from aggregates.reading.pasted import look
 from aggregates.sub_sessions.arcs import Arc, Gap, unsure_gaps
-from aggregates.times import US_PER_SECOND
+from aggregates.times import US_PER_DAY
 from aggregates.turns.turn import (
     API_ERROR,
     CHANGE,
@@ -28,15 +28,27 @@ from aggregates.turns.turn import (
     REVERT,
     Turn,
 )
-from projections.derive.sessions import arcs_of, response_ref, turns_of
+from projections.derive.sessions import arc_before, arcs_of, response_ref, turns_of
 from projections.derive.sub_session_rows import PromptBody
 from projections.facts.answers import session_gaps
 from projections.reader import Reader, TextRef, unpack
+from projections.sub_sessions.rows import turns_in
 
 PROMPT_CHARACTERS_MAX = 6_000
-
-
-_US_PER_DAY = 86_400 * US_PER_SECOND
+CONTEXT_CHARACTERS_MAX = 600
+EARLIER_MAX = 3
+"""Of the prompts before the one that is judged."""
+OBSERVED = {
+    CHANGE: "a file was changed",
+    CHECK_OK: "a check passed",
+    CHECK_FAILED: "a check failed",
+    COMMIT: "it was committed",
+    PULL_REQUEST: "a pull request was opened",
+    REVERT: "work was taken back",
+    API_ERROR: "the agent ended on an API error",
+    INTERRUPTED: "the developer interrupted the agent",
+    REJECTED: "the developer refused a tool call",
+}
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -72,6 +84,30 @@ class Key(NamedTuple):
     about: Literal["boundaries", "verdicts"]
 
 
+class TurnWords(msgspec.Struct, frozen=True):
+    """A turn with its own words."""
+
+    turn: Turn
+    status: str
+    """Of its rubric."""
+    prompt: str | None
+    """Without what was pasted, which never earns a grade."""
+    response: str | None
+
+    @property
+    def asked(self) -> str | None:
+        """So much of the prompt as is told where another one is judged."""
+        return None if self.prompt is None else self.prompt[:CONTEXT_CHARACTERS_MAX]
+
+    def course(self) -> Mapping[str, Any]:
+        """The course of the turn. The end of an answer says more than its beginning."""
+        return {
+            "asked": self.asked,
+            "answer_ended": None if self.response is None else self.response[-CONTEXT_CHARACTERS_MAX:],
+            "observed": [OBSERVED[mark] for mark in self.turn.work.marks if mark in OBSERVED][-EARLIER_MAX * 4 :],
+        }
+
+
 def unjudged(
     reader: Reader, wanted: Wanted, may_leave: Callable[[UUID], bool], done: Collection[Key]
 ) -> list[tuple[Key, list[Question]]]:
@@ -85,7 +121,7 @@ def unjudged(
         "AND s.settles_at_us > b.log_time_us - ? ORDER BY s.settles_at_us DESC, s.sub_session_id"
     )
     found: list[tuple[Key, list[Question]]] = []
-    for name, active_us, organization_id, developer_id, floor in reader.db.execute(query, (wanted.days * _US_PER_DAY,)):
+    for name, active_us, organization_id, developer_id, floor in reader.db.execute(query, (wanted.days * US_PER_DAY,)):
         scope = Scope(UUID(organization_id), UUID(developer_id))
         last = Key(name, active_us, "verdicts")
         if last not in done and may_leave(scope.organization_id):
@@ -103,24 +139,24 @@ def _gaps(reader: Reader, scope: Scope, name: str, wanted: Wanted) -> Iterator[Q
     gaps, answered = unsure_of(reader.db, name)
     new = [gap for gap in gaps if not _answered(reader.db, "boundary", gap.turn, wanted, (gap.arc[-1].capture_id,))]
     for gap in new[: max(wanted.gaps - answered, 0)]:
-        *arc, now = spoken(reader, (*gap.arc[:1], *gap.arc[1:][-EARLIER_MAX:], gap.turn))
+        *arc, now = _words(reader, (*gap.arc[:1], *gap.arc[1:][-EARLIER_MAX:], gap.turn))
         if now.prompt:
-            told = {"earlier": [each.told() for each in arc], "prompt": now.prompt[:PROMPT_CHARACTERS_MAX]}
-            yield _question("boundary", scope, gap.turn, (gap.arc[-1].capture_id,), told)
+            payload = {"earlier": [each.course() for each in arc], "prompt": now.prompt[:PROMPT_CHARACTERS_MAX]}
+            yield _question("boundary", scope, gap.turn, (gap.arc[-1].capture_id,), payload)
 
 
 def _verdicts(reader: Reader, scope: Scope, name: str, wanted: Wanted) -> Iterator[Question]:
-    said = spoken(reader, _turns(reader.db, name))
-    for nth, each in enumerate(said[: wanted.prompts]):
+    turns = _words(reader, turns_in(reader.db, name))
+    for nth, each in enumerate(turns[: wanted.prompts]):
         known = _answered(reader.db, "rubric", each.turn, wanted)
         if each.status in ("ok", "unclassified") and each.prompt and not known:
-            earlier = [one.asked for one in said[max(nth - EARLIER_MAX, 0) : nth] if one.prompt]
+            earlier = [one.asked for one in turns[max(nth - EARLIER_MAX, 0) : nth] if one.prompt]
             payload: dict[str, Any] = {"earlier": earlier, "prompt": each.prompt[:PROMPT_CHARACTERS_MAX]}
             yield _question("rubric", scope, each.turn, (), payload)
-    last, captures = said[-1].turn, tuple(each.turn.capture_id for each in said)
-    if any(each.prompt for each in said) and not _answered(reader.db, "outcome", last, wanted, captures):
-        told = said if len(said) <= wanted.prompts else [*said[: wanted.prompts - 1], said[-1]]
-        course = {"turns": [each.told() for each in told], "next": _next(reader, last)}
+    last, captures = turns[-1].turn, tuple(each.turn.capture_id for each in turns)
+    if any(each.prompt for each in turns) and not _answered(reader.db, "outcome", last, wanted, captures):
+        shown = turns if len(turns) <= wanted.prompts else [*turns[: wanted.prompts - 1], turns[-1]]
+        course = {"turns": [each.course() for each in shown], "next": _next(reader, last)}
         yield _question("outcome", scope, last, captures, course)
 
 
@@ -130,14 +166,6 @@ def _question(
     return Question(kind, scope, turn.agent_session_id, turn.capture_id, captures, payload)
 
 
-def _turns(db: sqlite3.Connection, name: str) -> list[Turn]:
-    query = (
-        "SELECT t.body FROM prompts p JOIN turns t ON t.turn_id = p.turn_id "
-        "WHERE p.sub_session_id = ? ORDER BY t.started_us, t.turn_id"
-    )
-    return [unpack(row[0], Turn) for row in db.execute(query, (name,))]
-
-
 def _next(reader: Reader, last: Turn) -> str | None:
     """What the developer asked after it, in the same agent session."""
     query = (
@@ -145,7 +173,7 @@ def _next(reader: Reader, last: Turn) -> str | None:
         "AND (t.started_us, t.turn_id) > (?, ?) ORDER BY t.started_us, t.turn_id LIMIT 1"
     )
     row = reader.db.execute(query, (last.agent_session_id, last.started_us, str(last.turn_id))).fetchone()
-    return None if row is None else spoken(reader, [unpack(row[0], Turn)])[0].asked
+    return None if row is None else _words(reader, [unpack(row[0], Turn)])[0].asked
 
 
 def _answered(
@@ -161,113 +189,39 @@ def _answered(
     return same and (answer.model, answer.prompt_version) == (wanted.model, wanted.version)
 
 
-# The words that a question to a text model is about, and what was observed in phrases of our own.
-
-CONTEXT_CHARACTERS_MAX = 600
-
-
-EARLIER_MAX = 3
-"""Of the prompts before the one that is judged."""
-
-
-OBSERVED = {
-    CHANGE: "a file was changed",
-    CHECK_OK: "a check passed",
-    CHECK_FAILED: "a check failed",
-    COMMIT: "it was committed",
-    PULL_REQUEST: "a pull request was opened",
-    REVERT: "work was taken back",
-    API_ERROR: "the agent ended on an API error",
-    INTERRUPTED: "the developer interrupted the agent",
-    REJECTED: "the developer refused a tool call",
-}
-
-
-class Spoken(msgspec.Struct, frozen=True):
-    """A turn with its own words."""
-
-    turn: Turn
-    status: str
-    """Of its rubric."""
-    prompt: str | None
-    """Without what was pasted, which never earns a grade."""
-    response: str | None
-
-    @property
-    def asked(self) -> str | None:
-        """So much of the prompt as is told where another one is judged."""
-        return None if self.prompt is None else self.prompt[:CONTEXT_CHARACTERS_MAX]
-
-    def told(self) -> Mapping[str, Any]:
-        """The course of the turn. The end of an answer says more than its beginning."""
-        return {
-            "asked": self.asked,
-            "answer_ended": None if self.response is None else self.response[-CONTEXT_CHARACTERS_MAX:],
-            "observed": [OBSERVED[mark] for mark in self.turn.work.marks if mark in OBSERVED][-EARLIER_MAX * 4 :],
-        }
-
-
-def spoken(reader: Reader, turns: Sequence[Turn]) -> list[Spoken]:
+def _words(reader: Reader, turns: Sequence[Turn]) -> list[TurnWords]:
     """These turns with their words, one read of the log for all."""
-    bodies = [_body(reader.db, turn) for turn in turns]
+    query = "SELECT body FROM prompts WHERE turn_id = ?"
+    found = [reader.db.execute(query, (str(turn.turn_id),)).fetchone() for turn in turns]
+    bodies = [None if row is None else unpack(row[0], PromptBody) for row in found]
     prompts = [None if body is None else body.prompt for body in bodies]
     answers = [response_ref(reader.db, turn) for turn in turns]
-    texts = reader.texts([*prompts, *answers])
+    texts: dict[TextRef | None, str | None] = dict(reader.texts([*prompts, *answers]).items())
     return [
-        Spoken(
+        TurnWords(
             turn=turn,
             status="skipped" if body is None else body.rubric.status,
-            prompt=_own(texts, prompt),
-            response=_text(texts, answer),
+            prompt=None if (text := texts.get(prompt)) is None else look(text).own.strip(),
+            response=texts.get(answer),
         )
         for turn, body, prompt, answer in zip(turns, bodies, prompts, answers, strict=True)
     ]
 
 
-def _body(db: sqlite3.Connection, turn: Turn) -> PromptBody | None:
-    row = db.execute("SELECT body FROM prompts WHERE turn_id = ?", (str(turn.turn_id),)).fetchone()
-    return None if row is None else unpack(row[0], PromptBody)
-
-
-def _text(texts: Mapping[TextRef, str | None], ref: TextRef | None) -> str | None:
-    return None if ref is None else texts[ref]
-
-
-def _own(texts: Mapping[TextRef, str | None], ref: TextRef | None) -> str | None:
-    text = _text(texts, ref)
-    return None if text is None else look(text).own.strip()
-
-
-# Gaps of a sub-session that the embedded boundary judge is unsure of, for a text model to be asked about.
-
-_JUDGED = ("topic", "commit")
-
-
 def unsure_of(db: sqlite3.Connection, sub_session_id: str) -> tuple[list[Gap], int]:
-    """Those within it, and that before it, the least sure first; and how many of its agent sessions were answered."""
+    """Gaps that the embedded boundary judge is unsure of, the least sure first: those within it, and that before it.
+
+    And how many of its agent sessions' gaps were answered.
+    """
     arcs = arcs_of(db, sub_session_id)
-    found = [gap for arc in arcs for gap in _of_arc(db, arc)]
+    found = [gap for arc in arcs for gap in _unsure_in(db, arc)]
     found.sort(key=lambda gap: (abs(gap.logit), gap.turn.started_us, gap.turn.turn_id))
-    return found, _answered_gaps(db, {arc.agent_session_id for arc in arcs})
-
-
-def _of_arc(db: sqlite3.Connection, arc: Arc) -> list[Gap]:
-    spoken = session_gaps(db, arc.agent_session_id)
-    before = _arc_before(db, arc) if arc.opened_by in _JUDGED else None
-    return unsure_gaps([] if before is None else turns_of(db, [before]), turns_of(db, [arc]), spoken)
-
-
-def _arc_before(db: sqlite3.Connection, arc: Arc) -> Arc | None:
-    """In the same agent session."""
-    query = (
-        "SELECT body FROM arcs WHERE agent_session_id = ? AND (started_us, arc_id) < (?, ?) "
-        "ORDER BY started_us DESC, arc_id DESC LIMIT 1"
-    )
-    row = db.execute(query, (arc.agent_session_id, arc.started_us, str(arc.arc_id))).fetchone()
-    return None if row is None else unpack(row[0], Arc)
-
-
-def _answered_gaps(db: sqlite3.Connection, sessions: set[str]) -> int:
     query = "SELECT count(*) FROM judge_answers WHERE agent_session_id = ? AND kind = 'boundary'"
-    count: int = sum(db.execute(query, (session,)).fetchone()[0] for session in sorted(sessions))
-    return count
+    sessions = sorted({arc.agent_session_id for arc in arcs})
+    return found, sum(db.execute(query, (session,)).fetchone()[0] for session in sessions)
+
+
+def _unsure_in(db: sqlite3.Connection, arc: Arc) -> list[Gap]:
+    before = arc_before(db, arc) if arc.opened_by in ("topic", "commit") else None
+    earlier = [] if before is None else turns_of(db, [before])
+    return unsure_gaps(earlier, turns_of(db, [arc]), session_gaps(db, arc.agent_session_id))

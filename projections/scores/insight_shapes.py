@@ -9,9 +9,7 @@ class Camel(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Names as the dashboard reads them."""
 
 
-class Meta(Camel, frozen=True, kw_only=True):
-    """What the payload is over."""
-
+class InsightsMeta(Camel, frozen=True, kw_only=True):
     period_start: str
     period_end: str
     """Exclusive."""
@@ -25,8 +23,6 @@ class Meta(Camel, frozen=True, kw_only=True):
 
 
 class SkillSnapshot(Camel, frozen=True, kw_only=True):
-    """The habits over the whole range."""
-
     skill_index: float | None
     tier: str
     per_boolean: dict[BooleanName, float]
@@ -36,16 +32,12 @@ class SkillSnapshot(Camel, frozen=True, kw_only=True):
 
 
 class SkillPoint(Camel, frozen=True, kw_only=True):
-    """One week."""
-
     period_start: str
     skill_index: float | None
     sample_count: int
 
 
 class QuickWin(Camel, frozen=True, kw_only=True):
-    """A habit that would pay soonest."""
-
     label: str
 
 
@@ -56,8 +48,6 @@ class AtAGlance(Camel, frozen=True, kw_only=True):
 
 
 class ActivityDay(Camel, frozen=True, kw_only=True):
-    """One day of the zone."""
-
     date: str
     sessions: int
     messages: int
@@ -71,8 +61,6 @@ class Activity(Camel, frozen=True, kw_only=True):
 
 
 class Stats(Camel, frozen=True, kw_only=True):
-    """How the agent is used."""
-
     avg_turns_per_session: float | None
     median_response_time_secs: float | None
     """Over the prompts whose answer was timed."""
@@ -82,8 +70,6 @@ class Stats(Camel, frozen=True, kw_only=True):
 
 
 class HowYouUse(Camel, frozen=True, kw_only=True):
-    """The one member that the contract knows."""
-
     stats: Stats
 
 
@@ -95,8 +81,6 @@ class Highlight(Camel, frozen=True, kw_only=True):
 
 
 class ImpressiveThings(Camel, frozen=True, kw_only=True):
-    """What went well."""
-
     win_rate: float | None
     total_win_sessions: int
     highlights: list[Highlight]
@@ -111,8 +95,6 @@ class Category(Camel, frozen=True, kw_only=True):
 
 
 class WhereThingsGoWrong(Camel, frozen=True, kw_only=True):
-    """The most frequent first."""
-
     categories: list[Category]
 
 
@@ -151,8 +133,6 @@ class WorstPrompt(Camel, frozen=True, kw_only=True):
 
 
 class TrendPoint(Camel, frozen=True, kw_only=True):
-    """One week."""
-
     period_start: str
     first_try_rate: float | None
     friction_rate: float | None
@@ -160,15 +140,11 @@ class TrendPoint(Camel, frozen=True, kw_only=True):
 
 
 class Trends(Camel, frozen=True, kw_only=True):
-    """Every week of the range."""
-
     points: list[TrendPoint]
 
 
 class Insights(Camel, frozen=True, kw_only=True):
-    """The payload."""
-
-    meta: Meta
+    meta: InsightsMeta
     skill_snapshot: SkillSnapshot
     skill_trend: list[SkillPoint]
     at_a_glance: AtAGlance

@@ -1,4 +1,4 @@
-"""Integrity flags as they are read: counted by kind, over periods, and one by one."""
+"""Integrity flags and trivia as they are read: counted by kind, over periods, and one by one."""
 
 from collections.abc import Sequence
 from typing import get_args
@@ -10,12 +10,12 @@ from aggregates.judging.floor import TriviaReason
 from aggregates.scores.integrity import KINDS, Kind
 from aggregates.times import Window, iso, sorted_into
 from projections.reader import Reader, unpack
-from projections.sub_sessions.listing import SETTLED, bounds, started_in
+from projections.sub_sessions.rows import SETTLED, bound, started_in
+
+REASONS: tuple[TriviaReason, ...] = get_args(TriviaReason)
 
 
 class KindCount(msgspec.Struct, frozen=True):
-    """How many flags there are of a kind."""
-
     kind: Kind
     count: int
 
@@ -35,8 +35,6 @@ class IntegrityPoint(msgspec.Struct, frozen=True):
 
 
 class FlagRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One flag."""
-
     flag_id: str
     kind: Kind
     detected_at: str
@@ -48,70 +46,7 @@ class FlagRow(msgspec.Struct, frozen=True, kw_only=True):
     details: dict[str, int | str]
 
 
-_OWN = "f.organization_id = ? AND f.developer_id = ? AND f.detected_at_us >= ?"
-
-
-_RECENT = (
-    "SELECT f.flag_id, f.kind, f.detected_at_us, f.agent_session_id, p.sub_session_id, f.count, f.window_seconds, "
-    "f.details FROM flags f LEFT JOIN prompts p ON p.turn_id = f.turn_id AND p.developer_id = f.developer_id "
-    f"AND p.organization_id = f.organization_id WHERE {_OWN} "
-    "ORDER BY f.detected_at_us DESC, f.flag_id LIMIT ? OFFSET ?"
-)
-
-
-def integrity(reader: Reader, scope: Scope, window: Window) -> Integrity:
-    """What was flagged in the window."""
-    return Integrity([each for each in _counted([kind for _, kind in _found(reader, scope, window)]) if each.count])
-
-
-def integrity_trend(reader: Reader, scope: Scope, window: Window, periods: Sequence[Window]) -> list[IntegrityPoint]:
-    """What was flagged in the range, by the period in which it was; empty periods are there with zeros."""
-    sorted_kinds = sorted_into(periods, _found(reader, scope, window))
-    return [
-        IntegrityPoint(iso(period.start_us), len(kinds), _counted(kinds))
-        for period, kinds in zip(periods, sorted_kinds, strict=True)
-    ]
-
-
-def recent_flags(reader: Reader, scope: Scope, from_us: int, limit: int, offset: int) -> list[FlagRow]:
-    """The flags from a time on, newest first."""
-    owner = (str(scope.organization_id), str(scope.developer_id))
-    return [
-        FlagRow(
-            flag_id=flag_id,
-            kind=kind,
-            detected_at=iso(detected_us),
-            agent_session_id=session,
-            score_v3_sub_session_id=sub_session_id,
-            count=count,
-            window_seconds=seconds,
-            details=unpack(details, dict[str, int | str]),
-        )
-        for flag_id, kind, detected_us, session, sub_session_id, count, seconds, details in reader.db.execute(
-            _RECENT, (*owner, from_us, limit, offset)
-        )
-    ]
-
-
-def _found(reader: Reader, scope: Scope, window: Window) -> list[tuple[int, Kind]]:
-    """When something was flagged, and what."""
-    query = f"SELECT f.detected_at_us, f.kind FROM flags f WHERE {_OWN} AND f.detected_at_us < ?"
-    owner = (str(scope.organization_id), str(scope.developer_id))
-    return reader.db.execute(query, (*owner, window.start_us, window.end_us)).fetchall()
-
-
-def _counted(kinds: Sequence[Kind]) -> list[KindCount]:
-    return [KindCount(kind, kinds.count(kind)) for kind in KINDS]
-
-
-# How much fell below the substance floor in each period of a range, and why.
-
-REASONS: tuple[TriviaReason, ...] = get_args(TriviaReason)
-
-
 class ReasonCount(msgspec.Struct, frozen=True):
-    """How many were trivia for this reason."""
-
     reason: TriviaReason
     count: int
 
@@ -124,15 +59,62 @@ class TriviaPoint(msgspec.Struct, frozen=True):
     by_reason: list[ReasonCount]
 
 
+_OWN = "f.organization_id = :organization AND f.developer_id = :developer AND f.detected_at_us >= :start"
+
+
+def integrity(reader: Reader, scope: Scope, window: Window) -> Integrity:
+    """What was flagged in the window."""
+    kinds = [kind for _, kind in _flagged(reader, scope, window)]
+    return Integrity([KindCount(kind, kinds.count(kind)) for kind in KINDS if kind in kinds])
+
+
+def integrity_trend(reader: Reader, scope: Scope, window: Window, periods: Sequence[Window]) -> list[IntegrityPoint]:
+    """What was flagged in the range, by the period in which it was; empty periods are there with zeros."""
+    sorted_kinds = sorted_into(periods, _flagged(reader, scope, window))
+    return [
+        IntegrityPoint(iso(period.start_us), len(kinds), [KindCount(kind, kinds.count(kind)) for kind in KINDS])
+        for period, kinds in zip(periods, sorted_kinds, strict=True)
+    ]
+
+
+def _flagged(reader: Reader, scope: Scope, window: Window) -> list[tuple[int, Kind]]:
+    """When something was flagged, and what."""
+    query = f"SELECT f.detected_at_us, f.kind FROM flags f WHERE {_OWN} AND f.detected_at_us < :end"
+    return reader.db.execute(query, bound(scope, window)).fetchall()
+
+
+def recent_flags(reader: Reader, scope: Scope, from_us: int, limit: int, offset: int) -> list[FlagRow]:
+    """The flags from a time on, newest first."""
+    query = (
+        "SELECT f.flag_id, f.kind, f.detected_at_us, f.agent_session_id, p.sub_session_id, f.count, f.window_seconds, "
+        "f.details FROM flags f LEFT JOIN prompts p ON p.turn_id = f.turn_id AND p.developer_id = f.developer_id "
+        f"AND p.organization_id = f.organization_id WHERE {_OWN} "
+        "ORDER BY f.detected_at_us DESC, f.flag_id LIMIT :limit OFFSET :offset"
+    )
+    return [
+        FlagRow(
+            flag_id=flag_id,
+            kind=kind,
+            detected_at=iso(detected_us),
+            agent_session_id=session,
+            score_v3_sub_session_id=sub_session_id,
+            count=count,
+            window_seconds=seconds,
+            details=unpack(details, dict[str, int | str]),
+        )
+        for flag_id, kind, detected_us, session, sub_session_id, count, seconds, details in reader.db.execute(
+            query, bound(scope, start=from_us, limit=limit, offset=offset)
+        )
+    ]
+
+
 def trivia_trend(reader: Reader, scope: Scope, window: Window, periods: Sequence[Window]) -> list[TriviaPoint]:
     """Settled sub-sessions below the floor that started in the range, by the period they started in."""
     query = f"SELECT s.started_us, s.trivia_reason {started_in()} AND {SETTLED} AND NOT s.floor_passed"
-    found = reader.db.execute(query, bounds(scope, window))
+    sorted_reasons = sorted_into(periods, reader.db.execute(query, bound(scope, window)))
     return [
         TriviaPoint(
-            period_start=iso(period.start_us),
-            total=len(reasons),
-            by_reason=[ReasonCount(reason, reasons.count(reason)) for reason in REASONS],
+            iso(period.start_us), len(reasons), [ReasonCount(reason, reasons.count(reason)) for reason in REASONS]
         )
-        for period, reasons in zip(periods, sorted_into(periods, found), strict=True)
+        for period, reasons in zip(periods, sorted_reasons, strict=True)
     ]

@@ -1,7 +1,8 @@
 """Completion rate, speed and tokens per calendar window (scoring.md, section 5)."""
 
+from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -9,9 +10,7 @@ from aggregates.event import Scope
 from aggregates.scores.grades import median, personal_tier, svc_letter, svc_score
 from aggregates.times import US_PER_SECOND, Window, WindowName, iso
 from projections.reader import Reader, sum_in_halves, whole_sums
-from projections.sub_sessions.listing import CRUSHED, QUALIFIES, SETTLED, bounds
-
-NANO = 1_000_000_000
+from projections.sub_sessions.rows import CRUSHED, IN_RANGE, NANO, QUALIFIES, SETTLED, TOKENS, bound
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,7 +83,7 @@ class TokenFigures(Counts, frozen=True, kw_only=True):
     breakdown: Breakdown
 
 
-class Tokens(TokenFigures, frozen=True, kw_only=True):
+class TokenScore(TokenFigures, frozen=True, kw_only=True):
     """The figures of one window, and how the weight came there."""
 
     window: WindowName
@@ -106,70 +105,51 @@ class TokenTrend(msgspec.Struct, frozen=True):
     points: list[TokenPoint]
 
 
-class _Crushed(msgspec.Struct, frozen=True):
+class _CrushedRow(msgspec.Struct, frozen=True):
     """One crushed sub-session: medians need each."""
 
-    started_us: int
-    last_activity_us: int
-    input_tokens: int
-    output_tokens: int
-    cache_read_tokens: int
-    cache_write_tokens: int
+    seconds: float
+    tokens: int | None
+    """None where no request was seen: tokens that nobody reported are unknown, not zero."""
     cost_usd_nano: int
-    requests: int
-    unpriced_requests: int
-    lower_bound_requests: int
-
-    @property
-    def seconds(self) -> float:
-        return (self.last_activity_us - self.started_us) / US_PER_SECOND
-
-    @property
-    def priced(self) -> bool:
-        """Every request has a price, if perhaps a lower bound."""
-        return self.requests > 0 and not self.unpriced_requests
-
-    @property
-    def fully_priced(self) -> bool:
-        return self.priced and not self.lower_bound_requests
-
-    @property
-    def total_tokens(self) -> int:
-        return self.input_tokens + self.output_tokens + self.cache_read_tokens + self.cache_write_tokens
+    price: Literal["exact", "lower bound", "unknown"]
 
 
-# SQLite adds up, from an index alone: a month holds hundreds of sub-sessions, and three windows lie before it.
+# SQLite adds up, from an index alone: a month holds hundreds of sub-sessions, and three windows lie before it. A
+# sub-session belongs to the window in which it started.
 _IN_WINDOW = (
     "FROM bookmark b CROSS JOIN sub_sessions s "
-    "WHERE s.organization_id = ? AND s.developer_id = ? AND s.started_us >= ? AND s.started_us < ?"
+    f"WHERE s.organization_id = :organization AND s.developer_id = :developer {IN_RANGE}"
 )
-"""A sub-session belongs to the window in which it started."""
-_COUNTED = (
-    f"count(*) FILTER (WHERE {QUALIFIES}), count(*) FILTER (WHERE {CRUSHED}), "
+_COUNTS = (
+    f"SELECT count(*) FILTER (WHERE {QUALIFIES}), count(*) FILTER (WHERE {CRUSHED}), "
     f"count(*) FILTER (WHERE {SETTLED} AND s.floor_passed AND s.intent IS NULL), "
-    "count(*) FILTER (WHERE s.overridden)"
+    f"count(*) FILTER (WHERE s.overridden) {_IN_WINDOW}"
 )
-_COUNTS = f"SELECT {_COUNTED} {_IN_WINDOW}"
-_TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+_KINDS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
 _SUMS = (
-    f"SELECT {_COUNTED}, coalesce(sum(s.turns), 0), coalesce(sum(s.requests), 0), "
-    f"{', '.join(map(sum_in_halves, _TOKENS))} {_IN_WINDOW}"
+    "SELECT coalesce(sum(s.turns), 0), coalesce(sum(s.requests), 0), "
+    f"{', '.join(map(sum_in_halves, _KINDS))} {_IN_WINDOW}"
 )
-_CRUSHED_ROWS = f"SELECT {', '.join(f's.{name}' for name in _Crushed.__struct_fields__)} {_IN_WINDOW} AND {CRUSHED}"
+_CRUSHED_ROWS = (
+    f"SELECT (s.last_activity_us - s.started_us) / {US_PER_SECOND}.0, iif(s.requests, {TOKENS}, NULL), "
+    "s.cost_usd_nano, CASE WHEN NOT s.requests OR s.unpriced_requests THEN 'unknown' "
+    f"WHEN s.lower_bound_requests THEN 'lower bound' ELSE 'exact' END {_IN_WINDOW} AND {CRUSHED}"
+)
 
 
 def score(reader: Reader, scope: Scope, name: WindowName, windows: Sequence[Window]) -> Score:
     """The completion rate of the last window given; the sparkline over all of them."""
     per_window = [window_counts(reader, scope, window) for window in windows]
     counts = per_window[-1]
-    rate, crushed = _rate(counts), _crushed(reader, scope, windows[-1:])[0]
+    rate, crushed = _rate(counts), _crushed(reader, scope, windows[-1])
     return Score(
         window=name,
         svc_score=rate,
         letter_grade=svc_letter(rate, counts.total_count),
         personal_tier=personal_tier(rate, counts.total_count),
         crush_weight=_crush_weight(crushed),
-        crush_weight_count=_seen(crushed),
+        crush_weight_count=_weighed(crushed),
         sparkline=[_rate(each) for each in per_window],
         sparkline_counts=[each.total_count for each in per_window],
         **msgspec.structs.asdict(counts),
@@ -185,28 +165,28 @@ def speed(reader: Reader, scope: Scope, name: WindowName, windows: Sequence[Wind
         window=name,
         cspw=counts.crushed_count,
         delta_cspw=counts.crushed_count - before,
-        ttc_median_seconds=median(row.seconds for row in _crushed(reader, scope, windows[-1:])[0]),
+        ttc_median_seconds=median(row.seconds for row in _crushed(reader, scope, windows[-1])),
         sparkline=[float(each.crushed_count) for each in per_window],
         sparkline_counts=[each.total_count for each in per_window],
         **msgspec.structs.asdict(counts),
     )
 
 
-def tokens(reader: Reader, scope: Scope, name: WindowName, windows: Sequence[Window]) -> Tokens:
+def tokens(reader: Reader, scope: Scope, name: WindowName, windows: Sequence[Window]) -> TokenScore:
     """Token weight and cost of the last window given, against the one before."""
-    crushed = _crushed(reader, scope, windows)
+    crushed = [_crushed(reader, scope, window) for window in windows]
     before = crushed[-2] if len(crushed) > 1 else []
-    return Tokens(
+    return TokenScore(
         window=name,
         sparkline=[_crush_weight(rows) for rows in crushed],
-        sparkline_counts=[_seen(rows) for rows in crushed],
+        sparkline_counts=[_weighed(rows) for rows in crushed],
         **_token_figures(reader, scope, windows[-1], crushed[-1], before),
     )
 
 
 def token_trend(reader: Reader, scope: Scope, name: WindowName, windows: Sequence[Window]) -> TokenTrend:
     """A point for each window but the first, which is there for the second to be compared with."""
-    crushed = _crushed(reader, scope, windows)
+    crushed = [_crushed(reader, scope, window) for window in windows]
     points = [
         TokenPoint(period_start=iso(window.start_us), **_token_figures(reader, scope, window, rows, before))
         for window, rows, before in zip(windows[1:], crushed[1:], crushed, strict=False)
@@ -215,58 +195,46 @@ def token_trend(reader: Reader, scope: Scope, name: WindowName, windows: Sequenc
 
 
 def _token_figures(
-    reader: Reader, scope: Scope, window: Window, crushed: Sequence[_Crushed], earlier: Sequence[_Crushed]
+    reader: Reader, scope: Scope, window: Window, crushed: Sequence[_CrushedRow], earlier: Sequence[_CrushedRow]
 ) -> dict[str, Any]:
     """The fields of `TokenFigures` for a window; `earlier`: what was crushed in the one before it."""
-    row = reader.db.execute(_SUMS, bounds(scope, window)).fetchone()
-    counts, turns, requests, sums = _counts(row[:4]), row[4], row[5], Breakdown(*whole_sums(row[6:]))
+    turns, requests, *halves = reader.db.execute(_SUMS, bound(scope, window)).fetchone()
+    sums, prices = Breakdown(*whole_sums(halves)), Counter(row.price for row in crushed)
     weight, before = _crush_weight(crushed), _crush_weight(earlier)
     return {
         "crush_weight": weight,
-        "crush_weight_count": _seen(crushed),
+        "crush_weight_count": _weighed(crushed),
         "tet": weight / before if weight and before else 1.0,
-        "tet_count": min(_seen(crushed), _seen(earlier)) if weight and before else 0,
+        "tet_count": min(_weighed(crushed), _weighed(earlier)) if weight and before else 0,
         "tpt": (sums.input + sums.output) / turns if turns else 0.0,
         "request_count": requests,
-        "cpcs_estimate": _cost_per_crushed_usd(crushed),
-        "cpcs_count": sum(each.fully_priced for each in crushed),
-        "cpcs_lower_bound_count": sum(each.priced and not each.fully_priced for each in crushed),
-        "cpcs_unpriced_count": sum(not each.priced for each in crushed),
+        "cpcs_estimate": median(row.cost_usd_nano for row in crushed if row.price == "exact") / NANO,
+        "cpcs_count": prices["exact"],
+        "cpcs_lower_bound_count": prices["lower bound"],
+        "cpcs_unpriced_count": prices["unknown"],
         "breakdown": sums,
-        **msgspec.structs.asdict(counts),
+        **msgspec.structs.asdict(window_counts(reader, scope, window)),
     }
 
 
 def window_counts(reader: Reader, scope: Scope, window: Window) -> Counts:
     """The counts of one window; for responses that are about prompts, too."""
-    return _counts(reader.db.execute(_COUNTS, bounds(scope, window)).fetchone())
+    counts = reader.db.execute(_COUNTS, bound(scope, window)).fetchone()
+    return Counts(**dict(zip(Counts.__struct_fields__, counts, strict=True)))
 
 
-def _counts(counted: Sequence[int]) -> Counts:
-    total, crushed, unclassified, overridden = counted
-    return Counts(
-        total_count=total, crushed_count=crushed, unclassified_count=unclassified, overridden_count=overridden
-    )
-
-
-def _crushed(reader: Reader, scope: Scope, windows: Sequence[Window]) -> list[list[_Crushed]]:
-    """Those of each window."""
-    return [[_Crushed(*row) for row in reader.db.execute(_CRUSHED_ROWS, bounds(scope, window))] for window in windows]
+def _crushed(reader: Reader, scope: Scope, window: Window) -> list[_CrushedRow]:
+    return [_CrushedRow(*row) for row in reader.db.execute(_CRUSHED_ROWS, bound(scope, window))]
 
 
 def _rate(counts: Counts) -> float:
     return svc_score(counts.crushed_count, counts.total_count)
 
 
-def _crush_weight(crushed: Sequence[_Crushed]) -> float:
-    """Over those whose tokens were seen: tokens that nobody reported are unknown, not zero."""
-    return float(median(row.total_tokens for row in crushed if row.requests))
+def _crush_weight(crushed: Sequence[_CrushedRow]) -> float:
+    return float(median(row.tokens for row in crushed if row.tokens is not None))
 
 
-def _seen(crushed: Sequence[_Crushed]) -> int:
+def _weighed(crushed: Sequence[_CrushedRow]) -> int:
     """How many of them that median is over."""
-    return sum(row.requests > 0 for row in crushed)
-
-
-def _cost_per_crushed_usd(crushed: Sequence[_Crushed]) -> float:
-    return median(row.cost_usd_nano for row in crushed if row.fully_priced) / NANO
+    return sum(row.tokens is not None for row in crushed)

@@ -20,9 +20,13 @@ from aggregates.times import Window, WindowName, iso
 from aggregates.turns.turn import Turn
 from projections.derive.sessions import prompt_id
 from projections.derive.sub_session_rows import PromptBody, unmask
-from projections.reader import Reader, TextRef, unpack
+from projections.reader import Reader, unpack
 from projections.scores.score import Counts, window_counts
-from projections.sub_sessions.listing import CRUSHED, SETTLED, bounds
+from projections.sub_sessions.rows import CRUSHED, SETTLED, bound
+
+PREVIEW_CHARS_MAX = 140
+_PREVIEW_READ_MAX = 4 * PREVIEW_CHARS_MAX
+"""So much of a prompt is brought onto one line; a prompt may be half a megabyte."""
 
 
 class Skill(Counts, frozen=True, kw_only=True):
@@ -40,8 +44,6 @@ class Skill(Counts, frozen=True, kw_only=True):
 
 
 class GradeCount(msgspec.Struct, frozen=True):
-    """How many prompts stand at a letter."""
-
     grade: str
     count: int
 
@@ -65,12 +67,38 @@ class InsightSummary(msgspec.Struct, frozen=True, kw_only=True):
     points: list[ApgPoint]
 
 
+class TopPrompt(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One graded prompt. Intent class and `crushed` are those of its sub-session."""
+
+    prompt_id: str
+    """As in the list of its sub-session's prompts."""
+    sub_session_id: str
+    agent_session_id: str
+    submitted_at: str
+    preview: str | None
+    """None once it has been forgotten."""
+    grade: str
+    score: float
+    """The standing score, 0-100."""
+    intent_class: str
+    crushed: bool | None
+    """None while the sub-session is open."""
+
+
+# SQLite adds up, from an index alone: four months of a busy developer are many thousands of prompts. Counted are the
+# classified prompts of classified sub-sessions above the floor, open or settled, by the prompt's own time.
+_COUNTED = (
+    "FROM prompts WHERE organization_id = :organization AND developer_id = :developer "
+    "AND at_us >= :start AND at_us < :end AND counted"
+)
+
+
 def skill(reader: Reader, scope: Scope, name: WindowName, windows: Sequence[Window]) -> Skill:
     """The skill index of the last window given."""
-    hits = dict.fromkeys(BOOLEANS, 0)
-    applied = dict.fromkeys(BOOLEANS, 0)
+    query = f"SELECT applicable, standing_earned, count(*) {_COUNTED} GROUP BY applicable, standing_earned"
+    hits, applied = dict.fromkeys(BOOLEANS, 0), dict.fromkeys(BOOLEANS, 0)
     sample_count = 0
-    for applicable, earned, prompts in reader.db.execute(_HABITS, bounds(scope, windows[-1])):
+    for applicable, earned, prompts in reader.db.execute(query, bound(scope, windows[-1])):
         sample_count += prompts
         for boolean in unmask(applicable):
             applied[boolean] += prompts
@@ -93,7 +121,8 @@ def insight_summary(reader: Reader, scope: Scope, name: WindowName, windows: Seq
     """The average prompt grade of the last window given, the one before, and a point for each."""
     points = [_point(reader, scope, window) for window in windows]
     letters: Counter[str] = Counter()
-    for score, prompts in reader.db.execute(_SCORES, bounds(scope, windows[-1])):
+    query = f"SELECT standing_score, count(*) {_COUNTED} GROUP BY standing_score"
+    for score, prompts in reader.db.execute(query, bound(scope, windows[-1])):
         letters[rubric_letter(score)] += prompts
     return InsightSummary(
         window=name,
@@ -106,81 +135,38 @@ def insight_summary(reader: Reader, scope: Scope, name: WindowName, windows: Seq
 
 
 def _point(reader: Reader, scope: Scope, window: Window) -> ApgPoint:
-    total, prompts = reader.db.execute(_MEAN, bounds(scope, window)).fetchone()
+    query = f"SELECT total(standing_score), count(*) {_COUNTED}"
+    total, prompts = reader.db.execute(query, bound(scope, window)).fetchone()
     return ApgPoint(period_start=iso(window.start_us), apg=apg(total, prompts), sample_count=prompts)
 
 
-# SQLite adds up, from an index alone: four months of a busy developer are many thousands of prompts.
-_POPULATION = "FROM prompts WHERE organization_id = ? AND developer_id = ? AND at_us >= ? AND at_us < ? AND counted"
-"""Classified prompts of classified sub-sessions above the floor, open or settled, by the prompt's own time."""
-
-
-_HABITS = f"SELECT applicable, standing_earned, count(*) {_POPULATION} GROUP BY applicable, standing_earned"
-"""Of graded prompts: what applies to its sub-session, what is earned by then, and how many are alike in both."""
-
-
-_SCORES = f"SELECT standing_score, count(*) {_POPULATION} GROUP BY standing_score"
-
-
-_MEAN = f"SELECT total(standing_score), count(*) {_POPULATION}"
-
-
-# The best prompts of a range: those of the average prompt grade, highest standing score first.
-
-PREVIEW_CHARS_MAX = 140
-
-
-_PREVIEW_LOOKED_AT = 4 * PREVIEW_CHARS_MAX
-"""So much of a prompt is brought onto one line; a prompt may be half a megabyte."""
-
-
-class TopPrompt(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """One graded prompt. Intent class and `crushed` are those of its sub-session."""
-
-    prompt_id: str
-    """As in the list of its sub-session's prompts."""
-    sub_session_id: str
-    agent_session_id: str
-    submitted_at: str
-    preview: str | None
-    """None once it has been forgotten."""
-    grade: str
-    score: float
-    """The standing score, 0-100."""
-    intent_class: str
-    crushed: bool | None
-    """None while the sub-session is open."""
-
-
-_WITH_ITS_OWN = (
-    "JOIN sub_sessions s ON s.sub_session_id = p.sub_session_id "
-    "AND s.organization_id = p.organization_id AND s.developer_id = p.developer_id "
-)
-
-
-_BEST_FIRST = "ORDER BY p.standing_score DESC, s.started_us DESC, s.sub_session_id, p.at_us, p.turn_id "
-
-
-# Bodies are looked up for a page alone: sorted along with all prompts of a month, they took nine tenths of the time.
-_PAGE = (
-    f"WITH page(prompt) AS MATERIALIZED (SELECT p.rowid FROM prompts p {_WITH_ITS_OWN}"
-    "WHERE p.organization_id = ? AND p.developer_id = ? AND p.at_us >= ? AND p.at_us < ? AND p.counted "
-    f"{_BEST_FIRST} LIMIT ? OFFSET ?) "
-    f"SELECT t.body, p.sub_session_id, t.agent_session_id, p.at_us, p.standing_score, s.intent, {SETTLED}, "
-    f"{CRUSHED}, p.body FROM bookmark b CROSS JOIN page CROSS JOIN prompts p ON p.rowid = page.prompt {_WITH_ITS_OWN}"
-    f"JOIN turns t ON t.turn_id = p.turn_id {_BEST_FIRST}"
-)
-"""A prompt belongs to a range by its own time, as it does for the average prompt grade."""
-
-
 def top_prompts(reader: Reader, scope: Scope, window: Window, limit: int, offset: int) -> list[TopPrompt]:
-    """Classified prompts of classified sub-sessions above the floor.
+    """Classified prompts of classified sub-sessions above the floor, the best first.
 
     Of equal scores those of the newest sub-session come first, and there the prompt that reached the score first:
     the ones after it stand where they stand because of it.
     """
-    rows = reader.db.execute(_PAGE, (*bounds(scope, window), limit, offset)).fetchall()
-    refs = [unpack(row[8], PromptBody).prompt for row in rows]
+    order = "p.standing_score DESC, s.started_us DESC, s.sub_session_id, p.at_us, p.turn_id"
+    return graded_prompts(reader, order, bound(scope, window, limit=limit, offset=offset))
+
+
+def graded_prompts(reader: Reader, order: str, bound: dict[str, object], narrowed: str = "") -> list[TopPrompt]:
+    """A page of the graded prompts of a range: a prompt belongs to it by its own time, as for the average grade."""
+    theirs = (
+        "JOIN sub_sessions s ON s.sub_session_id = p.sub_session_id "
+        "AND s.organization_id = p.organization_id AND s.developer_id = p.developer_id "
+    )
+    # Bodies are looked up for the page alone: sorted with all prompts of a month, they took nine tenths of the time.
+    query = (
+        f"WITH page(prompt) AS MATERIALIZED (SELECT p.rowid FROM prompts p {theirs}"
+        "WHERE p.organization_id = :organization AND p.developer_id = :developer AND p.at_us >= :start "
+        f"AND p.at_us < :end AND p.counted {narrowed} ORDER BY {order} LIMIT :limit OFFSET :offset) "
+        "SELECT t.body, p.body, p.sub_session_id, t.agent_session_id, p.at_us, p.standing_score, s.intent, "
+        f"iif({SETTLED}, {CRUSHED}, NULL) FROM bookmark b CROSS JOIN page "
+        f"CROSS JOIN prompts p ON p.rowid = page.prompt {theirs}JOIN turns t ON t.turn_id = p.turn_id ORDER BY {order}"
+    )
+    rows = reader.db.execute(query, bound).fetchall()
+    refs = [unpack(row[1], PromptBody).prompt for row in rows]
     texts = reader.texts(refs)
     return [
         TopPrompt(
@@ -188,19 +174,15 @@ def top_prompts(reader: Reader, scope: Scope, window: Window, limit: int, offset
             sub_session_id=sub_session_id,
             agent_session_id=session,
             submitted_at=iso(at_us),
-            preview=preview(texts, ref),
+            preview=_preview(None if ref is None else texts[ref]),
             grade=rubric_letter(score),
             score=score,
             intent_class=intent,
-            crushed=bool(crushed) if settled else None,
+            crushed=None if crushed is None else bool(crushed),
         )
-        for (turn, sub_session_id, session, at_us, score, intent, settled, crushed, _), ref in zip(
-            rows, refs, strict=True
-        )
+        for ref, (turn, _, sub_session_id, session, at_us, score, intent, crushed) in zip(refs, rows, strict=True)
     ]
 
 
-def preview(texts: dict[TextRef, str | None], ref: TextRef | None) -> str | None:
-    """The beginning of a prompt, on one line; None where its text is not there."""
-    text = None if ref is None else texts[ref]
-    return None if text is None else " ".join(text[:_PREVIEW_LOOKED_AT].split())[:PREVIEW_CHARS_MAX]
+def _preview(text: str | None) -> str | None:
+    return None if text is None else " ".join(text[:_PREVIEW_READ_MAX].split())[:PREVIEW_CHARS_MAX]

@@ -5,10 +5,8 @@ are bounded: a developer's own read is whole or is refused, a team's says that i
 """
 
 import sqlite3
-from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -27,8 +25,9 @@ from aggregates.scores.throttle import (
     throttle_events,
 )
 from aggregates.scores.throttle_advice import Recommendation, recommendations
-from aggregates.times import Window, iso
+from aggregates.times import US_PER_SECOND, Window, iso
 from projections.reader import Reader
+from projections.sub_sessions.rows import bound
 
 PERSONAL_REQUESTS_MAX = 200_000
 """A developer's own read is refused where the range holds more requests: about half a year of heavy work."""
@@ -37,8 +36,7 @@ TEAM_REQUESTS_MAX = 400_000
 OUTSIDE_FAILURES_MAX = 50_000
 """How many failures of the provider, anywhere in the organization, are looked at for outages."""
 
-_US_PER_SECOND = 1_000_000
-_US_PER_HOUR = 3600 * _US_PER_SECOND
+_US_PER_HOUR = 3600 * US_PER_SECOND
 
 
 class ShownEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -55,15 +53,11 @@ class ShownEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class DetectorCount(msgspec.Struct, frozen=True):
-    """How many events a detector found."""
-
     detector: Detector
     count: int
 
 
 class ThrottleSummary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The events together."""
-
     total_events: int
     estimated_hours_lost: float
     by_detector: list[DetectorCount]
@@ -71,8 +65,6 @@ class ThrottleSummary(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
 
 
 class ThrottleImpact(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What throttling cost within a range."""
-
     is_partial: bool
     events: list[ShownEvent]
     summary: ThrottleSummary
@@ -136,65 +128,66 @@ def _impact(events: Sequence[ThrottleEvent], requests: int, *, is_partial: bool)
     hours: defaultdict[Detector, float] = defaultdict(float)
     for event in events:
         hours[event.detector] += event.delay_us / _US_PER_HOUR
-    summary = ThrottleSummary(
-        total_events=len(events),
-        estimated_hours_lost=sum(event.delay_us for event in events) / _US_PER_HOUR,
-        by_detector=[DetectorCount(detector, count) for detector, count in sorted(counts.items())],
-        total_api_requests=requests,
-    )
     return ThrottleImpact(
         is_partial=is_partial,
         events=[_shown(event) for event in sorted(events, key=lambda event: -event.at_us)],
-        summary=summary,
+        summary=ThrottleSummary(
+            total_events=len(events),
+            estimated_hours_lost=sum(event.delay_us for event in events) / _US_PER_HOUR,
+            by_detector=[DetectorCount(detector, count) for detector, count in sorted(counts.items())],
+            total_api_requests=requests,
+        ),
         recommendations=recommendations(hours),
     )
 
 
 def _shown(event: ThrottleEvent) -> ShownEvent:
-    shown = ShownEvent(
+    is_outage = event.detector == "service_outage"
+    return ShownEvent(
         detector=event.detector,
         timestamp=iso(event.at_us),
         session_id=event.session_id,
         details=event.details,
-        estimated_delay_secs=event.delay_us / _US_PER_SECOND,
+        estimated_delay_secs=event.delay_us / US_PER_SECOND,
+        confidence=event.confidence if is_outage else UNSET,
+        # There is no status source yet that would name an incident.
+        incident_name=None if is_outage else UNSET,
+        incident_url=None if is_outage else UNSET,
     )
-    if event.detector != "service_outage":
-        return shown
-    # There is no status source yet that would name an incident.
-    return msgspec.structs.replace(shown, confidence=event.confidence, incident_name=None, incident_url=None)
 
 
-# --- requests -------------------------------------------------------------------------------------------------
-
-_Row = tuple[Any, ...]
 _MINE = (
     "FROM requests WHERE developer_id = :developer AND +organization_id = :organization "
     "AND at_us >= :start AND at_us < :end AND superseded = 0 "
 )
+_REQUESTS = f"""
+WITH newest AS MATERIALIZED (
+    SELECT at_us, record_id, developer_id, organization_id, agent_session_id, prompt_id, model, failed, status_code,
+        retry_after_ms, duration_ms {_MINE} ORDER BY at_us DESC, record_id DESC LIMIT :most
+)
+SELECT n.at_us, n.record_id, n.agent_session_id, CASE
+    WHEN n.agent_session_id IS NULL THEN n.prompt_id
+    WHEN n.prompt_id <> n.agent_session_id THEN coalesce((
+        SELECT t.turn_id FROM turns t WHERE t.agent_session_id = s.agent_session_id AND t.host_prompt_id = n.prompt_id
+        ORDER BY +t.started_us DESC LIMIT 1
+    ), n.prompt_id)
+    ELSE (
+        SELECT t.turn_id FROM turns t WHERE t.agent_session_id = s.agent_session_id AND t.started_us <= n.at_us
+        ORDER BY t.started_us DESC LIMIT 1
+    ) END, n.model, n.failed, n.status_code, n.retry_after_ms, n.duration_ms
+FROM newest n LEFT JOIN sessions s ON s.agent_session_id = n.agent_session_id AND s.organization_id = n.organization_id
+    AND s.developer_id = n.developer_id AND s.agent_session_id IN (SELECT agent_session_id FROM newest WHERE failed)
+"""
+"""The newest requests of a developer. A turn matters where something failed: it is that of the prompt which the request
+names, else that of its time. The plus keeps the index over the names in use."""
 
 
-def _events(
-    db: sqlite3.Connection, scope: Scope, rows: Sequence[_Row], failures: Sequence[tuple[str, int]]
-) -> list[ThrottleEvent]:
-    turns = _turns(db, scope, {row[2] for row in rows if row[5] and row[2] is not None})
-    requests = [
-        ApiRequest(at_us, record_id, session, turns.of(session, prompt_id, at_us), model, bool(failed), *rest)
-        for at_us, record_id, session, prompt_id, model, failed, *rest in rows
-    ]
-    own_id = str(scope.developer_id)
-    elsewhere = [at_us for developer_id, at_us in failures if developer_id != own_id]
-    return throttle_events(requests, _timings(db, scope, requests), elsewhere)
-
-
-def _requests(db: sqlite3.Connection, scope: Scope, window: Window, most: int) -> list[_Row]:
-    """The newest of a developer's requests in the range."""
-    columns = "at_us, record_id, agent_session_id, prompt_id, model, failed, status_code, retry_after_ms, duration_ms "
-    newest = "ORDER BY at_us DESC, record_id DESC LIMIT :most"
-    return db.execute(f"SELECT {columns}{_MINE}{newest}", _bound(scope, window) | {"most": most}).fetchall()
+def _requests(db: sqlite3.Connection, scope: Scope, window: Window, most: int) -> list[ApiRequest]:
+    return [ApiRequest(*row) for row in db.execute(_REQUESTS, bound(scope, window, most=most))]
 
 
 def _count(db: sqlite3.Connection, scope: Scope, window: Window) -> int:
-    count: int = db.execute(f"SELECT count(*) {_MINE}", _bound(scope, window)).fetchone()[0]
+    count: int = db.execute(f"SELECT count(*) {_MINE}", bound(scope, window)).fetchone()[0]
     return count
 
 
@@ -206,8 +199,16 @@ def _server_failures(db: sqlite3.Connection, scope: Scope, window: Window) -> li
         "ORDER BY at_us DESC LIMIT :most"
     )
     least, greatest = SERVER_ERRORS
-    codes = {"least": least, "greatest": greatest, "most": OUTSIDE_FAILURES_MAX + 1}
-    return db.execute(query, _bound(scope, window) | codes).fetchall()
+    codes = bound(scope, window, least=least, greatest=greatest, most=OUTSIDE_FAILURES_MAX + 1)
+    return db.execute(query, codes).fetchall()
+
+
+def _events(
+    db: sqlite3.Connection, scope: Scope, requests: Sequence[ApiRequest], failures: Sequence[tuple[str, int]]
+) -> list[ThrottleEvent]:
+    own_id = str(scope.developer_id)
+    elsewhere = [at_us for developer_id, at_us in failures if developer_id != own_id]
+    return throttle_events(requests, _timings(db, scope, requests), elsewhere)
 
 
 def _timings(db: sqlite3.Connection, scope: Scope, requests: Sequence[ApiRequest]) -> list[Timing]:
@@ -222,56 +223,6 @@ def _timings(db: sqlite3.Connection, scope: Scope, requests: Sequence[ApiRequest
         "WHERE place <= :most"
     )
     first_us = min(each.at_us for each in requests)
-    before = Window(first_us - BASELINE_US, first_us)
-    models = {"models": _json(sorted(slow)), "most": BASELINE_REQUESTS_MAX}
-    return [Timing(*row) for row in db.execute(query, _bound(scope, before) | models)]
-
-
-def _bound(scope: Scope, window: Window) -> dict[str, Any]:
-    return {
-        "organization": str(scope.organization_id),
-        "developer": str(scope.developer_id),
-        "start": window.start_us,
-        "end": window.end_us,
-    }
-
-
-def _json(names: Sequence[str]) -> str:
-    return msgspec.json.encode(names).decode()
-
-
-# --- turns ----------------------------------------------------------------------------------------------------
-
-
-class _Turns:
-    """Which turn of its agent session a request belongs to: by the prompt it names, else by its time."""
-
-    def __init__(self, rows: Iterable[tuple[str, int, str | None, str]]) -> None:
-        self._named: dict[tuple[str, str], str] = {}
-        self._starts: defaultdict[str, list[int]] = defaultdict(list)
-        self._ids: defaultdict[str, list[str]] = defaultdict(list)
-        for session, started_us, host_prompt_id, turn_id in rows:
-            self._starts[session].append(started_us)
-            self._ids[session].append(turn_id)
-            if host_prompt_id is not None:
-                self._named[session, host_prompt_id] = turn_id
-
-    def of(self, session: str | None, prompt_id: str | None, at_us: int) -> str | None:
-        """None where it cannot be told."""
-        if session is None:
-            return prompt_id
-        if prompt_id is not None and prompt_id != session:
-            return self._named.get((session, prompt_id), prompt_id)
-        place = bisect_right(self._starts.get(session, ()), at_us)
-        return self._ids[session][place - 1] if place else None
-
-
-def _turns(db: sqlite3.Connection, scope: Scope, sessions: Iterable[str]) -> _Turns:
-    query = (
-        "SELECT t.agent_session_id, t.started_us, t.host_prompt_id, t.turn_id FROM json_each(:sessions) AS asked "
-        "JOIN sessions AS s ON s.agent_session_id = asked.value AND s.organization_id = :organization "
-        "AND s.developer_id = :developer JOIN turns AS t ON t.agent_session_id = s.agent_session_id "
-        "ORDER BY t.started_us"
-    )
-    owner = {"organization": str(scope.organization_id), "developer": str(scope.developer_id)}
-    return _Turns(db.execute(query, owner | {"sessions": _json(sorted(sessions))}))
+    models = msgspec.json.encode(sorted(slow)).decode()
+    before = bound(scope, Window(first_us - BASELINE_US, first_us), models=models, most=BASELINE_REQUESTS_MAX)
+    return [Timing(*row) for row in db.execute(query, before)]

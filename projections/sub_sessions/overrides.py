@@ -9,11 +9,11 @@ from aggregates.sub_sessions.arcs import Arc
 from aggregates.sub_sessions.overrides import OVERRIDE_FIELDS, OverrideField
 from aggregates.turns.turn import Turn
 from projections.reader import Reader, unpack
-from projections.sub_sessions.listing import resolve
+from projections.sub_sessions.rows import bound, resolve, turns_in
 
 
 class Place(msgspec.Struct, frozen=True):
-    """A turn as corrections name it: by the capture whose text is read."""
+    """A turn as overrides name it: by the capture whose text is read."""
 
     agent_session_id: str
     capture_id: UUID
@@ -37,41 +37,32 @@ def overridable(reader: Reader, scope: Scope, sub_session_id: UUID) -> Overridab
     current = resolve(reader, scope, sub_session_id)
     if current is None:
         return None
-    turns = _turns(reader, current)
+    turns = turns_in(reader.db, str(current))
     part = _part_of(reader, sub_session_id)
     if part != current:
         joins_at = next((_place(turn) for turn in turns if turn.turn_id == part), None)
     else:
         joins_at = _place(turns[0]) if _has_previous(reader, scope, turns[0]) else None
-    return Overridable(current, tuple(_place(turn) for turn in turns), joins_at)
-
-
-def _turns(reader: Reader, current: UUID) -> list[Turn]:
-    query = (
-        "SELECT t.body FROM prompts p JOIN turns t ON t.turn_id = p.turn_id "
-        "WHERE p.sub_session_id = ? ORDER BY p.at_us, p.turn_id"
-    )
-    return [unpack(row[0], Turn) for row in reader.db.execute(query, (str(current),))]
+    return Overridable(current, tuple(map(_place, turns)), joins_at)
 
 
 def _part_of(reader: Reader, named: UUID) -> UUID | None:
     """The arc that holds the turn of this id; a sub-session that was joined of several is called by its first."""
     query = (
-        "SELECT r.body FROM turn_alias a JOIN prompts p ON p.turn_id = a.turn_id "
+        "SELECT a.turn_id, r.body FROM turn_alias a JOIN prompts p ON p.turn_id = a.turn_id "
         "JOIN arcs r ON r.sub_session_id = p.sub_session_id WHERE a.alias_id = ?"
     )
-    alias = "SELECT turn_id FROM turn_alias WHERE alias_id = ?"
-    turn_id = UUID(reader.db.execute(alias, (str(named),)).fetchone()[0])
-    arcs = (unpack(row[0], Arc) for row in reader.db.execute(query, (str(named),)))
-    return next((arc.arc_id for arc in arcs if turn_id in arc.turn_ids), None)
+    arcs = ((UUID(turn_id), unpack(body, Arc)) for turn_id, body in reader.db.execute(query, (str(named),)))
+    return next((arc.arc_id for turn_id, arc in arcs if turn_id in arc.turn_ids), None)
 
 
 def _has_previous(reader: Reader, scope: Scope, first: Turn) -> bool:
     query = (
-        "SELECT 1 FROM arcs WHERE organization_id = ? AND developer_id = ? AND (started_us, arc_id) < (?, ?) LIMIT 1"
+        "SELECT 1 FROM arcs WHERE organization_id = :organization AND developer_id = :developer "
+        "AND (started_us, arc_id) < (:started, :turn) LIMIT 1"
     )
-    owner = (str(scope.organization_id), str(scope.developer_id))
-    return reader.db.execute(query, (*owner, first.started_us, str(first.turn_id))).fetchone() is not None
+    found = reader.db.execute(query, bound(scope, started=first.started_us, turn=str(first.turn_id)))
+    return found.fetchone() is not None
 
 
 def _place(turn: Turn) -> Place:
@@ -97,12 +88,11 @@ class Accuracy(msgspec.Struct, frozen=True, rename="camel"):
 
 def accuracy(reader: Reader, scope: Scope, window_days: int, from_us: int) -> Accuracy:
     """All four fields, over the sub-sessions that started from a time on, open or settled, above the floor or below."""
-    query = "SELECT overridden FROM sub_sessions WHERE organization_id = ? AND developer_id = ? AND started_us >= ?"
-    owner = (str(scope.organization_id), str(scope.developer_id))
-    masks = [row[0] for row in reader.db.execute(query, (*owner, from_us))]
-    return Accuracy([_agreement(field, bit, masks) for bit, field in enumerate(OVERRIDE_FIELDS)], window_days)
-
-
-def _agreement(field: OverrideField, bit: int, masks: list[int]) -> Agreement:
-    overrides = sum(mask >> bit & 1 for mask in masks)
-    return Agreement(field, overrides, len(masks), 1 - overrides / len(masks) if masks else None)
+    bits = ", ".join(f"coalesce(sum(overridden >> {bit} & 1), 0)" for bit, _ in enumerate(OVERRIDE_FIELDS))
+    query = (
+        f"SELECT count(*), {bits} FROM sub_sessions "
+        "WHERE organization_id = :organization AND developer_id = :developer AND started_us >= :start"
+    )
+    count, *overrides = reader.db.execute(query, bound(scope, start=from_us)).fetchone()
+    rates = [1 - each / count if count else None for each in overrides]
+    return Accuracy(list(map(Agreement, OVERRIDE_FIELDS, overrides, [count] * len(rates), rates)), window_days)

@@ -1,7 +1,7 @@
 """What telemetry says about how agents were used: tools, failures, models and hours of a range, and single turns."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
@@ -14,9 +14,14 @@ from aggregates.turns.turn import Observation
 from projections.prices.models import USAGE_COLUMNS, Usage, usage_per_slot
 from projections.reader import Reader, unpack
 from projections.scores.activity import SLOT_US, hour_start, local_time
+from projections.sub_sessions.rows import bound
 from projections.telemetry.records import Signal
 
 HOURS = 24
+_USD_DIGITS = 9
+"""Nano-dollars: what lies below comes of adding fractions up."""
+
+GroupBy = Literal["hour", "day", "session_id"]
 
 
 class ToolStats(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -29,7 +34,7 @@ class ToolStats(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Over the calls whose duration was reported; None where none was."""
 
 
-class ErrorCount(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class ErrorCount(msgspec.Struct, frozen=True, rename="camel"):
     """Requests that failed in one way; None was not reported."""
 
     status_code: int | None
@@ -59,8 +64,6 @@ class HourCount(msgspec.Struct, frozen=True):
 
 
 class Analytics(msgspec.Struct, frozen=True, kw_only=True):
-    """How agents were used in a range."""
-
     tools: list[ToolStats]
     errors: list[ErrorCount]
     models: list[ModelSums]
@@ -93,45 +96,49 @@ class TurnUse(msgspec.Struct, frozen=True, kw_only=True):
     unpriced_requests: int
 
 
-_OWN = "developer_id = :developer AND +organization_id = :organization AND at_us >= :start AND at_us < :end"
+class Group(msgspec.Struct, frozen=True, kw_only=True):
+    """One hour, day or agent session in which there was a record. A number that nothing told is None."""
+
+    key: str | None
+    """When the hour began, in UTC; the day of the zone; the agent session, None where records name none."""
+    records: int
+    input_tokens: int | None
+    output_tokens: int | None
+    cost_usd: float | None
+    """Also None where a request has no price."""
+    unpriced_requests: int
+    unmeasured_requests: int
+    """Requests that told no tokens."""
 
 
+_OWN = "t.developer_id = :developer AND t.organization_id = :organization AND t.at_us >= :start AND t.at_us < :end"
 _TOOLS = (
     "SELECT t.tool, min(t.ok), max(t.duration_ms) FROM telemetry_records t LEFT JOIN observations o "
     "ON o.agent_session_id = t.agent_session_id AND o.at_us = t.at_us AND o.record_id = t.record_id "
-    "WHERE t.developer_id = :developer AND t.organization_id = :organization AND t.at_us >= :start AND t.at_us < :end "
-    "AND t.kind = 'tool' "
+    f"WHERE {_OWN} AND t.kind = 'tool' "
     "GROUP BY t.agent_session_id, iif(o.twin LIKE '~%', t.record_id, coalesce(o.twin, t.record_id)), t.tool"
 )
 """A call that a log record and a span tell of is one, where both name it."""
-
-
 _FAILED = (
-    f"SELECT status_code, model, count(*) FROM requests WHERE {_OWN} AND superseded = 0 AND failed = 1 "
+    "SELECT status_code, model, count(*) FROM requests WHERE developer_id = :developer "
+    "AND +organization_id = :organization AND at_us >= :start AND at_us < :end AND superseded = 0 AND failed = 1 "
     "GROUP BY status_code, model ORDER BY 3 DESC, 1, 2"
 )
 
 
 def analytics(reader: Reader, scope: Scope, window: Window, zone: ZoneInfo) -> Analytics:
     """Tools, failures and models, the most frequent first, and the hours of the zone's day."""
-    bound = {
-        "organization": str(scope.organization_id),
-        "developer": str(scope.developer_id),
-        "start": window.start_us,
-        "end": window.end_us,
-    }
+    own = bound(scope, window)
     models: defaultdict[str | None, Usage] = defaultdict(Usage)
     hours = [0] * HOURS
     for slot, model, usage in usage_per_slot(reader, scope, window):
         models[model].add(usage)
         hours[local_time(slot, zone).hour] += usage.requests
+    ranked = sorted(models.items(), key=lambda item: (-item[1].requests, item[0] or ""))
     return Analytics(
-        tools=_tools(reader.db.execute(_TOOLS, bound)),
-        errors=[
-            ErrorCount(status_code=status_code, model=model, count=count)
-            for status_code, model, count in reader.db.execute(_FAILED, bound)
-        ],
-        models=[_model_sums(model, usage) for model, usage in sorted(models.items(), key=_most_used_first)],
+        tools=_tools(reader.db.execute(_TOOLS, own)),
+        errors=[ErrorCount(*row) for row in reader.db.execute(_FAILED, own)],
+        models=[_model_sums(model, usage) for model, usage in ranked],
         active_hours=[HourCount(hour, requests) for hour, requests in enumerate(hours)],
     )
 
@@ -140,22 +147,12 @@ def _tools(calls: Iterable[tuple[str | None, int | None, int | None]]) -> list[T
     by_name: defaultdict[str | None, list[tuple[int | None, int | None]]] = defaultdict(list)
     for name, ok, duration_ms in calls:
         by_name[name].append((ok, duration_ms))
-    tools = [_tool_stats(name, outcomes) for name, outcomes in by_name.items()]
+    tools = []
+    for name, results in by_name.items():
+        timed = [duration_ms for _, duration_ms in results if duration_ms is not None]
+        errors, median_ms = sum(ok == 0 for ok, _ in results), float(median(timed)) if timed else None
+        tools.append(ToolStats(name=name, calls=len(results), errors=errors, median_ms=median_ms))
     return sorted(tools, key=lambda tool: (-tool.calls, tool.name or ""))
-
-
-def _tool_stats(name: str | None, outcomes: Sequence[tuple[int | None, int | None]]) -> ToolStats:
-    durations_ms = [duration_ms for _, duration_ms in outcomes if duration_ms is not None]
-    return ToolStats(
-        name=name,
-        calls=len(outcomes),
-        errors=sum(ok == 0 for ok, _ in outcomes),
-        median_ms=float(median(durations_ms)) if durations_ms else None,
-    )
-
-
-def _most_used_first(item: tuple[str | None, Usage]) -> tuple[int, str]:
-    return -item[1].requests, item[0] or ""
 
 
 def _model_sums(model: str | None, usage: Usage) -> ModelSums:
@@ -172,15 +169,11 @@ def _model_sums(model: str | None, usage: Usage) -> ModelSums:
     )
 
 
-# --- single turns ---------------------------------------------------------------------------------------------
-
 _TURN_REQUESTS = (
     f"SELECT prompt_id, failed, {USAGE_COLUMNS} FROM requests WHERE agent_session_id = :session "
     "AND +developer_id = :developer AND +organization_id = :organization AND superseded = 0 "
     "AND prompt_id IN (SELECT value FROM json_each(:prompts)) GROUP BY prompt_id, failed"
 )
-
-
 _TURN_TOOLS = (
     "SELECT o.prompt_id, o.body FROM sessions s JOIN observations o ON o.agent_session_id = s.agent_session_id "
     "WHERE s.agent_session_id = :session AND s.developer_id = :developer AND s.organization_id = :organization "
@@ -190,35 +183,19 @@ _TURN_TOOLS = (
 
 def per_turn(reader: Reader, scope: Scope, session_id: str, prompt_ids: Sequence[str]) -> list[TurnUse]:
     """One row for each prompt id, as the agent names it, in the order in which they were asked for."""
-    bound: dict[str, Any] = {
-        "organization": str(scope.organization_id),
-        "developer": str(scope.developer_id),
-        "session": session_id,
-        "prompts": msgspec.json.encode(prompt_ids).decode(),
-    }
-    answered: dict[str, Usage] = {}
-    failed: dict[str, int] = {}
-    for prompt_id, has_failed, *sums in reader.db.execute(_TURN_REQUESTS, bound):
-        usage = Usage(*sums)
-        if has_failed:
-            failed[prompt_id] = usage.requests
-        else:
-            answered[prompt_id] = usage
-    tools = _tool_calls(reader.db.execute(_TURN_TOOLS, bound))
-    return [
-        _turn_use(prompt_id, answered.get(prompt_id, Usage()), tools[prompt_id], failed.get(prompt_id, 0))
-        for prompt_id in dict.fromkeys(prompt_ids)
-    ]
-
-
-def _tool_calls(rows: Iterable[tuple[str, bytes]]) -> defaultdict[str, list[bool | None]]:
-    """By prompt id, whether each call succeeded."""
+    own = bound(scope, session=session_id, prompts=msgspec.json.encode(prompt_ids).decode())
+    usage: defaultdict[tuple[str, int], Usage] = defaultdict(Usage)
+    for prompt_id, failed, *sums in reader.db.execute(_TURN_REQUESTS, own):
+        usage[prompt_id, failed] = Usage(*sums)
     calls: defaultdict[str, list[bool | None]] = defaultdict(list)
-    for prompt_id, body in rows:
+    for prompt_id, body in reader.db.execute(_TURN_TOOLS, own):
         seen = unpack(body, Observation)
         if seen.kind == "tool":
             calls[prompt_id].append(None if seen.tool is None else seen.tool.ok)
-    return calls
+    return [
+        _turn_use(prompt_id, usage[prompt_id, 0], calls[prompt_id], usage[prompt_id, 1].requests)
+        for prompt_id in dict.fromkeys(prompt_ids)
+    ]
 
 
 def _turn_use(prompt_id: str, usage: Usage, calls: Sequence[bool | None], errors: int) -> TurnUse:
@@ -237,62 +214,15 @@ def _turn_use(prompt_id: str, usage: Usage, calls: Sequence[bool | None], errors
     )
 
 
-# Telemetry counted and summed, per hour, day or agent session.
-#
 # Log records and spans bring the tokens and cost of the model requests that they reported, each request once. Metrics
 # bring those of the agents' counters: they repeat what the requests tell, so the two are never added.
-
-_USD_DIGITS = 9
-"""Nano-dollars: what lies below comes of adding fractions up."""
-
-
-GroupBy = Literal["hour", "day", "session_id"]
-
-
-_Key = str | None
-
-
-class Group(msgspec.Struct, frozen=True, kw_only=True):
-    """One hour, day or agent session in which there was a record. A number that nothing told is None."""
-
-    key: str | None
-    """When the hour began, in UTC; the day of the zone; the agent session, None where records name none."""
-    records: int
-    input_tokens: int | None
-    output_tokens: int | None
-    cost_usd: float | None
-    """Also None where a request has no price."""
-    unpriced_requests: int
-    unmeasured_requests: int
-    """Requests that told no tokens."""
-
-
-class _Counters(msgspec.Struct):
-    """What the counters of a group came to; None where there was none."""
-
-    input_tokens: float | None = None
-    output_tokens: float | None = None
-    cost_usd: float | None = None
-
-
-_OWN_ONLY = "t.developer_id = :developer AND t.organization_id = :organization AND t.at_us >= :start AND t.at_us < :end"
-
-
-_RECORDS = (
-    f"SELECT {{key}} AS key, count(*) FROM telemetry_records t WHERE {_OWN_ONLY} AND t.signal = :signal GROUP BY key"
-)
-
-
+_RECORDS = f"SELECT {{key}} AS key, count(*) FROM telemetry_records t WHERE {_OWN} AND t.signal = :signal GROUP BY key"
 _REQUESTS = (
     f"SELECT {{key}} AS key, {USAGE_COLUMNS} FROM telemetry_records t JOIN requests r "
     "ON r.developer_id = t.developer_id AND r.at_us = t.at_us AND r.record_id = t.record_id "
-    f"WHERE {_OWN_ONLY} AND t.signal = :signal AND r.superseded = 0 AND r.failed = 0 GROUP BY key"
+    f"WHERE {_OWN} AND t.signal = :signal AND r.superseded = 0 AND r.failed = 0 GROUP BY key"
 )
-
-
-_POINTS = f"SELECT {{key}} AS key, count(*) FROM metric_points t WHERE {_OWN_ONLY} GROUP BY key"
-
-
+_POINTS = f"SELECT {{key}} AS key, count(*) FROM metric_points t WHERE {_OWN} GROUP BY key"
 _COUNTED = f"""
 WITH counted AS MATERIALIZED (
     SELECT {{key}} AS key, t.meaning, t.value, CASE WHEN t.temporality = 'cumulative' THEN (
@@ -303,7 +233,7 @@ WITH counted AS MATERIALIZED (
         ORDER BY p.at_us DESC, p.record_id DESC LIMIT 1
     ) END AS before
     FROM metric_points t
-    WHERE {_OWN_ONLY} AND t.value IS NOT NULL AND t.meaning IN ('input_tokens', 'output_tokens', 'cost_usd')
+    WHERE {_OWN} AND t.value IS NOT NULL AND t.meaning IN ('input_tokens', 'output_tokens', 'cost_usd')
 )
 SELECT key, meaning, sum(CASE WHEN before IS NULL OR before > value THEN value ELSE value - before END)
 FROM counted GROUP BY key, meaning
@@ -317,80 +247,72 @@ def stats(
     reader: Reader, scope: Scope, window: Window, signal: Signal, group_by: GroupBy, zone: ZoneInfo
 ) -> list[Group]:
     """The groups in the order of their keys; records that name no session come last."""
-    bound = {
-        "organization": str(scope.organization_id),
-        "developer": str(scope.developer_id),
-        "signal": signal,
-        "start": window.start_us,
-        "end": window.end_us,
-    }
     column = "t.agent_session_id" if group_by == "session_id" else f"t.at_us / {SLOT_US}"
 
     def rows(query: str) -> list[tuple[Any, ...]]:
-        return reader.db.execute(query.format(key=column), bound).fetchall()
+        """With the keys as they are shown."""
+        found = reader.db.execute(query.format(key=column), bound(scope, window, signal=signal))
+        return [(_key(key, group_by, zone), *values) for key, *values in found]
 
-    named = _naming(group_by, zone)
+    records: defaultdict[str | None, int] = defaultdict(int)
+    for key, count in rows(_POINTS if signal == "metrics" else _RECORDS):
+        records[key] += count
+    counts = sorted(records.items(), key=lambda item: (item[0] is None, item[0] or ""))
     if signal == "metrics":
-        return _of_points(rows(_POINTS), rows(_COUNTED), named)
-    return _of_records(rows(_RECORDS), rows(_REQUESTS), named)
+        return _of_counters(counts, rows(_COUNTED))
+    return _of_requests(counts, rows(_REQUESTS))
 
 
-def _naming(group_by: GroupBy, zone: ZoneInfo) -> Callable[[Any], _Key]:
+def _key(value: Any, group_by: GroupBy, zone: ZoneInfo) -> str | None:
     match group_by:
         case "hour":
-            return lambda slot: hour_start(slot, zone)
+            return hour_start(value, zone)
         case "day":
-            return lambda slot: f"{local_time(slot, zone):%Y-%m-%d}"
+            return f"{local_time(value, zone):%Y-%m-%d}"
         case "session_id":
-            return lambda session: session
+            session: str | None = value
+            return session
 
 
-def _counts(rows: list[tuple[Any, ...]], named: Callable[[Any], _Key]) -> list[tuple[_Key, int]]:
-    counts: defaultdict[_Key, int] = defaultdict(int)
-    for raw, count in rows:
-        counts[named(raw)] += count
-    return sorted(counts.items(), key=lambda item: (item[0] is None, item[0] or ""))
+def _of_requests(counts: Iterable[tuple[str | None, int]], requests: Iterable[tuple[Any, ...]]) -> list[Group]:
+    by_key: defaultdict[str | None, Usage] = defaultdict(Usage)
+    for key, *sums in requests:
+        by_key[key].add(Usage(*sums))
+    groups = []
+    for key, count in counts:
+        usage = by_key[key]
+        measured = usage.unmeasured < usage.requests
+        groups.append(
+            Group(
+                key=key,
+                records=count,
+                input_tokens=usage.input if measured else None,
+                output_tokens=usage.output if measured else None,
+                cost_usd=usage.cost_usd if usage.requests else None,
+                unpriced_requests=usage.unpriced,
+                unmeasured_requests=usage.unmeasured,
+            )
+        )
+    return groups
 
 
-def _of_records(
-    records: list[tuple[Any, ...]], requests: list[tuple[Any, ...]], named: Callable[[Any], _Key]
-) -> list[Group]:
-    usage: defaultdict[_Key, Usage] = defaultdict(Usage)
-    for raw, *sums in requests:
-        usage[named(raw)].add(Usage(*sums))
-    return [_group_of_records(key, count, usage[key]) for key, count in _counts(records, named)]
+def _of_counters(counts: Iterable[tuple[str | None, int]], counted: Iterable[tuple[Any, ...]]) -> list[Group]:
+    gained: defaultdict[tuple[str | None, str], float] = defaultdict(float)
+    for key, meaning, value in counted:
+        gained[key, meaning] += value
+    return [
+        Group(
+            key=key,
+            records=count,
+            input_tokens=_whole(gained.get((key, "input_tokens"))),
+            output_tokens=_whole(gained.get((key, "output_tokens"))),
+            cost_usd=None if (key, "cost_usd") not in gained else round(gained[key, "cost_usd"], _USD_DIGITS),
+            unpriced_requests=0,
+            unmeasured_requests=0,
+        )
+        for key, count in counts
+    ]
 
 
-def _group_of_records(key: _Key, records: int, usage: Usage) -> Group:
-    told = usage.unmeasured < usage.requests
-    return Group(
-        key=key,
-        records=records,
-        input_tokens=usage.input if told else None,
-        output_tokens=usage.output if told else None,
-        cost_usd=usage.cost_usd if usage.requests else None,
-        unpriced_requests=usage.unpriced,
-        unmeasured_requests=usage.unmeasured,
-    )
-
-
-def _of_points(
-    points: list[tuple[Any, ...]], counted: list[tuple[Any, ...]], named: Callable[[Any], _Key]
-) -> list[Group]:
-    gained: defaultdict[_Key, _Counters] = defaultdict(_Counters)
-    for raw, meaning, value in counted:
-        counters = gained[named(raw)]
-        setattr(counters, meaning, value + (getattr(counters, meaning) or 0.0))
-    return [_group_of_points(key, count, gained[key]) for key, count in _counts(points, named)]
-
-
-def _group_of_points(key: _Key, records: int, counters: _Counters) -> Group:
-    return Group(
-        key=key,
-        records=records,
-        input_tokens=None if counters.input_tokens is None else round(counters.input_tokens),
-        output_tokens=None if counters.output_tokens is None else round(counters.output_tokens),
-        cost_usd=None if counters.cost_usd is None else round(counters.cost_usd, _USD_DIGITS),
-        unpriced_requests=0,
-        unmeasured_requests=0,
-    )
+def _whole(tokens: float | None) -> int | None:
+    return None if tokens is None else round(tokens)

@@ -20,8 +20,7 @@ from aggregates.retained import StandingSealed
 from projections.facts.repricing import COLUMNS as REQUEST_COLUMNS
 from projections.reader import Reader
 from projections.sub_sessions.detail import PromptRow, prompt_rows
-from projections.sub_sessions.listing import speed_fields
-from projections.sub_sessions.shown import NEWEST_FIRST, select, with_names
+from projections.sub_sessions.rows import NEWEST_FIRST, select
 from svc.archive.reading import PARQUET, connected, literal
 from svc.limits import EXPORT_PAGE, EXPORT_ROW_BYTES_MIN
 from svc.log.codec import Recorded
@@ -129,13 +128,12 @@ def _event(recorded: Recorded) -> Mapping[str, Any]:
 def _sub_sessions(reader: Reader, scopes: Iterable[Scope]) -> Iterator[Mapping[str, Any]]:
     for scope in scopes:
         for page in _pages(partial(_page_of, reader, scope)):
-            for row, named in with_names(reader, page):
-                own = {"substance_floor_passed": row.floor_passed, "trivia_reason": row.trivia_reason}
-                yield {**speed_fields(row), **own, **msgspec.structs.asdict(named)}
+            for row in page:
+                yield row.figures()
 
 
 def _page_of(reader: Reader, scope: Scope, offset: int) -> list[Any]:
-    return select(reader.db, scope, NEWEST_FIRST, limit=EXPORT_PAGE, offset=offset)
+    return select(reader, scope, NEWEST_FIRST, limit=EXPORT_PAGE, offset=offset)
 
 
 def _prompts(reader: Reader, scopes: Iterable[Scope]) -> Iterator[Mapping[str, Any]]:

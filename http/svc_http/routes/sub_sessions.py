@@ -17,10 +17,11 @@ from aggregates.sub_sessions.commands import CorrectGap, CorrectGoal, CorrectInt
 from projections.explain.explain import explanation
 from projections.sub_sessions.detail import prompt_rows, sub_session_detail
 from projections.sub_sessions.listing import realtime as realtime_rows
-from projections.sub_sessions.listing import resolve, rubric_item, rubric_items, rubric_items_in, speed_rows
+from projections.sub_sessions.listing import rubric_item, rubric_items, rubric_items_in, speed_rows
 from projections.sub_sessions.listing import trivia as trivia_items
 from projections.sub_sessions.overrides import Overridable, Place, overridable
 from projections.sub_sessions.overrides import accuracy as accuracy_of
+from projections.sub_sessions.rows import resolve
 from svc_http.bodies import read_json
 from svc_http.errors import HttpError, bad_request, json_reply, not_found, refusal
 from svc_http.params import from_and_to, integer, limit, offset, path_id, time, window_name, windows, zone_of

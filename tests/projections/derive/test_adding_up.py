@@ -20,7 +20,7 @@ from projections.reader import Reader, unpack
 from projections.scores.activity import active_times, files, model_task, task_time
 from projections.scores.score import score, speed, token_trend, tokens
 from projections.scores.skill import insight_summary, skill, top_prompts
-from projections.sub_sessions.listing import CRUSHED, QUALIFIES, SETTLED
+from projections.sub_sessions.rows import CRUSHED, QUALIFIES, SETTLED
 from tests.projections.derive.test_any_order import CORRECTED, PROMPTS, SESSIONS, told
 from tests.support.facts import ANA, HOUR, MINUTE, MONDAY, SECOND, project, reader
 

@@ -9,7 +9,8 @@ from aggregates.turns.turn import Turn
 from projections.reader import unpack
 from projections.scores.score import score, speed, tokens
 from projections.scores.skill import insight_summary, skill
-from projections.sub_sessions.listing import realtime, resolve, rubric_items, trivia
+from projections.sub_sessions.listing import realtime, rubric_items, trivia
+from projections.sub_sessions.rows import resolve
 from tests.support.facts import (
     ANA,
     BEN,

@@ -1,0 +1,168 @@
+"""What an explanation is made from: the sub-session's rows, and the facts that its work was seen in."""
+
+import sqlite3
+from collections.abc import Callable, Iterable
+from functools import cached_property
+
+import msgspec
+
+from aggregates.reading.verdicts import Rubric
+from aggregates.turns.turn import Observation, Turn
+from aggregates.turns.turns import Seen
+from projections.derive.sessions import arcs_of, response_ref
+from projections.derive.sub_session_rows import PromptBody
+from projections.explain.shapes import EvidencePiece
+from projections.reader import Reader, TextRef, unpack
+from projections.sub_sessions.rows import SubSessionRow
+
+QUOTE_CHARS_MAX = 240
+FORGOTTEN = "observed, and forgotten since"
+
+
+class PromptEvidence(msgspec.Struct, frozen=True):
+    """One prompt as it was judged by itself."""
+
+    turn: Turn
+    rubric: Rubric
+    text: TextRef | None
+    standing_score: float | None
+
+
+class SubSessionEvidence:
+    """One sub-session with everything that was reported about it."""
+
+    def __init__(self, reader: Reader, row: SubSessionRow) -> None:
+        self.reader = reader
+        self.row = row
+        self.prompts = _prompts(reader.db, row.sub_session_id)
+        self.turns = [each.turn for each in self.prompts]
+        self.arcs = arcs_of(reader.db, row.sub_session_id)
+
+    @cached_property
+    def seen(self) -> list[Seen]:
+        """What the agent reported within the turns, in time order."""
+        return [each for turn in self.turns for each in _observed(self.reader.db, turn)]
+
+    @cached_property
+    def goal(self) -> Turn:
+        """The turn whose prompt says what is wanted; where none does, the first with a prompt, else the first."""
+        graded = [each for each in self.prompts if each.rubric.status == "ok"]
+        named = [each.turn for each in graded if each.rubric.intent == self.row.intent]
+        read = [turn for turn in self.turns if turn.prompt is not None]
+        return [*named, *(each.turn for each in graded), *read, self.turns[0]][0]
+
+    @cached_property
+    def before(self) -> Turn | None:
+        """The turn before the first one, in the same agent session."""
+        return _neighbour(self.reader.db, self.turns[0], "<", "DESC")
+
+    @cached_property
+    def following(self) -> Turn | None:
+        """The turn after the last one, in the same agent session."""
+        return _neighbour(self.reader.db, self.turns[-1], ">", "ASC")
+
+    def work_piece(self, what: str, shows: Callable[[Observation], bool], position: int | None) -> EvidencePiece:
+        """The last report within the turns that shows something, with its command or path; else `position`."""
+        seen = next((each for each in reversed(self.seen) if shows(each.observation)), None)
+        if seen is None:
+            return EvidencePiece(what=what, position=position, quote=None)
+        tool = seen.observation.tool
+        if tool is not None and tool.path is not None:
+            words = self.text(TextRef(seen.position, "words", tool.path))
+        else:
+            words = self.reader.command(seen.position, seen.record_id)
+        return EvidencePiece(what=what, position=seen.position, quote=one_line(words))
+
+    def prompt_piece(self, what: str, turn: Turn) -> EvidencePiece:
+        """Evidence that is a prompt, of any turn of the developer's."""
+        query = "SELECT body FROM prompts WHERE turn_id = ?"
+        row = self.reader.db.execute(query, (str(turn.turn_id),)).fetchone()
+        ref = None if row is None else unpack(row[0], PromptBody).prompt
+        return EvidencePiece(what=what, position=turn.position, quote=one_line(self.text(ref)))
+
+    def answer_piece(self, what: str, turn: Turn) -> EvidencePiece:
+        """Evidence that is the end of an answer."""
+        text = self.text(response_ref(self.reader.db, turn))
+        quote = None if text is None else one_line(text[-QUOTE_CHARS_MAX:])
+        return EvidencePiece(what=what, position=turn.response_position or turn.position, quote=quote)
+
+    def text(self, ref: TextRef | None) -> str | None:
+        """One text; None where it was not captured, or has been forgotten."""
+        return None if ref is None else self.reader.texts((ref,))[ref]
+
+    def not_observed(self) -> list[str]:
+        """What the agent did that nobody reported, as far as it can be known."""
+        turns = counted(len(self.turns), "turn", "turns")
+        dark = sum(not turn.work.observed for turn in self.turns)
+        tools = [each.observation.tool for each in self.seen if each.observation.tool is not None]
+        edits = [tool for tool in tools if tool.effect == "edit"]
+        # Of a blind call neither the command nor even its digest was told.
+        shell = [tool for tool in tools if tool.effect == "shell" and tool.mutating and not tool.check]
+        blind = sum(tool.input_digest is None for tool in shell)
+        pathless = sum(tool.path is None for tool in edits)
+        lineless = sum(not tool.lines_added + tool.lines_removed for tool in edits)
+        return [
+            f"{sentence}: not observed"
+            for count, sentence in (
+                (dark, f"what the agent did in {dark} of {turns}"),
+                (blind, f"the commands of {counted(blind, 'shell call', 'shell calls')}"),
+                (pathless, f"the files of {counted(pathless, 'edit', 'edits')}"),
+                (lineless, f"the changed lines of {counted(lineless, 'edit', 'edits')}"),
+            )
+            if count
+        ]
+
+
+def one_line(text: str | None) -> str | None:
+    """So much of a text as is quoted, on one line."""
+    return None if text is None else " ".join(text.lstrip()[: 4 * QUOTE_CHARS_MAX].split())[:QUOTE_CHARS_MAX]
+
+
+def unquoted(piece: EvidencePiece, turn: Turn) -> list[str]:
+    """Why a piece that is a turn's prompt quotes nothing; empty where it does."""
+    if piece.quote is not None:
+        return []
+    return [f"the text of {piece.what}: {'not observed' if turn.prompt is None else FORGOTTEN}"]
+
+
+def counted(number: int, one: str, many: str) -> str:
+    """A number with its noun."""
+    return f"{number} {one if number == 1 else many}"
+
+
+def ascending(positions: Iterable[int | None]) -> list[int]:
+    """Each once, without those that are none."""
+    return sorted({position for position in positions if position is not None})
+
+
+def _prompts(db: sqlite3.Connection, sub_session_id: str) -> list[PromptEvidence]:
+    query = (
+        "SELECT t.body, p.body, p.standing_score FROM prompts p JOIN turns t ON t.turn_id = p.turn_id "
+        "WHERE p.sub_session_id = ? ORDER BY p.at_us, p.turn_id"
+    )
+    rows = (
+        (unpack(turn, Turn), unpack(body, PromptBody), score)
+        for turn, body, score in db.execute(query, (sub_session_id,))
+    )
+    return [PromptEvidence(turn, body.rubric, body.prompt, score) for turn, body, score in rows]
+
+
+def _observed(db: sqlite3.Connection, turn: Turn) -> list[Seen]:
+    """What was reported while a turn lasted, less what names another turn."""
+    query = (
+        "SELECT o.at_us, o.record_id, o.position, o.body FROM observations o LEFT JOIN turns t "
+        "ON t.agent_session_id = o.agent_session_id AND t.host_prompt_id = o.prompt_id "
+        "WHERE o.agent_session_id = ? AND o.at_us BETWEEN ? AND ? AND o.superseded = 0 "
+        "AND (t.turn_id IS NULL OR t.turn_id = ?) ORDER BY o.at_us, o.record_id"
+    )
+    own = (turn.agent_session_id, turn.started_us, turn.last_activity_us, str(turn.turn_id))
+    return [Seen(at_us, name, at, unpack(body, Observation)) for at_us, name, at, body in db.execute(query, own)]
+
+
+def _neighbour(db: sqlite3.Connection, turn: Turn, side: str, order: str) -> Turn | None:
+    query = (
+        f"SELECT body FROM turns WHERE agent_session_id = ? AND (started_us, turn_id) {side} (?, ?) "
+        f"ORDER BY started_us {order}, turn_id {order} LIMIT 1"
+    )
+    row = db.execute(query, (turn.agent_session_id, turn.started_us, str(turn.turn_id))).fetchone()
+    return None if row is None else unpack(row[0], Turn)

@@ -1,0 +1,232 @@
+"""Rows of sub-sessions at the time of the newest fact, and the SQL that queries over a range share."""
+
+import sqlite3
+from typing import Any, TypeVar
+from uuid import UUID
+
+import msgspec
+
+from aggregates.event import Scope
+from aggregates.reading.verdicts import BOOLEANS, BooleanName, Intent, applicable
+from aggregates.scores.grades import rubric_letter, score_of
+from aggregates.times import US_PER_SECOND, Window, iso
+from aggregates.turns.turn import Turn
+from projections.derive.sub_session_rows import Detail, unmask
+from projections.reader import Reader, TextRef, unpack
+
+TITLE_CHARS_MAX = 60
+SUMMARY_CHARS_MAX = 240
+NANO = 1_000_000_000
+UNCLASSIFIED = "unclassified"
+"""What stands in the place of an intent where there is none."""
+
+# Conditions of a sub-session `s` at the time `b` of the newest fact.
+SETTLED = "s.settles_at_us <= b.log_time_us"
+QUALIFIES = f"{SETTLED} AND s.floor_passed AND s.intent IS NOT NULL"
+CRUSHED = f"{QUALIFIES} AND s.goal_complete AND s.rework_of IS NULL"
+
+TURNS = "JOIN prompts p ON p.sub_session_id = s.sub_session_id JOIN turns t ON t.turn_id = p.turn_id "
+TOKENS = "s.input_tokens + s.output_tokens + s.cache_read_tokens + s.cache_write_tokens"
+IN_RANGE = "AND s.started_us >= :start AND s.started_us < :end "
+NEWEST_FIRST = "ORDER BY s.started_us DESC, s.sub_session_id LIMIT :limit OFFSET :offset"
+
+_S = TypeVar("_S", bound=msgspec.Struct)
+
+
+def owned(joined: str = "") -> str:
+    """FROM and WHERE over a developer's sub-sessions `s`, bound by `bound`.
+
+    A sub-session and its agent session must be the same developer's. SQLite is told that the bookmark is one row: it
+    would sort by `started_us` what comes in that order.
+    """
+    return (
+        "FROM bookmark b CROSS JOIN sub_sessions s JOIN sessions o ON o.agent_session_id = s.agent_session_id "
+        f"AND o.organization_id = s.organization_id AND o.developer_id = s.developer_id {joined}"
+        "WHERE b.id = 1 AND s.organization_id = :organization AND s.developer_id = :developer "
+    )
+
+
+def started_in(joined: str = "") -> str:
+    """The same over those that started in a range."""
+    return owned(joined) + IN_RANGE
+
+
+def bound(scope: Scope, window: Window | None = None, **more: object) -> dict[str, object]:
+    """The parameters of a query over a scope and a range."""
+    ends = {} if window is None else {"start": window.start_us, "end": window.end_us}
+    return {"organization": str(scope.organization_id), "developer": str(scope.developer_id), **ends, **more}
+
+
+class Applicability(msgspec.Struct, frozen=True, kw_only=True):
+    goal_explicit: bool
+    scope_bounded: bool
+    references_concrete: bool
+    context_sufficient: bool
+    verification_requested: bool
+    root_cause_oriented: bool
+    plan_first: bool
+
+
+class SubSessionRow(msgspec.Struct, kw_only=True):
+    """One sub-session; what is judged at settling is None while it is open."""
+
+    sub_session_id: str
+    agent_session_id: str
+    started_us: int
+    last_activity_us: int
+    settled: bool
+    turns: int
+    floor_passed: bool
+    trivia_reason: str | None
+    intent: Intent | None
+    earned: tuple[BooleanName, ...]
+    goal_complete: bool | None
+    rework: bool | None
+    crushed: bool | None
+    rework_of: str | None
+    """None also where it is rework and nobody knows of what."""
+    total_tokens: int | None
+    """None where nobody reported any: no request goes without a token."""
+    cost_usd_nano: int
+    requests: int
+    unpriced_requests: int
+    lower_bound_requests: int
+    judged_intent: Intent | None
+    """Without anybody's override, as `judged_rework_of`."""
+    judged_rework_of: str | None
+    detail: Detail
+    title: str | None = None
+    """None once it has been forgotten, as the summary."""
+    summary: str | None = None
+    title_source: str = ""
+
+    @property
+    def intent_class(self) -> str:
+        return self.intent or UNCLASSIFIED
+
+    @property
+    def graded_intent(self) -> Intent | None:
+        """Its intent, where a prompt was graded; a person may have named the intent of one with no prompt to grade."""
+        return self.intent if self.detail.judge_status == "ok" else None
+
+    @property
+    def ended_at(self) -> str | None:
+        return iso(self.last_activity_us) if self.settled else None
+
+    def shown_as(self, kind: type[_S], **more: object) -> _S:
+        """The figures that a shape declares."""
+        figures = self.figures() | more
+        return kind(**{name: figures[name] for name in kind.__struct_fields__})
+
+    def figures(self) -> dict[str, Any]:
+        """Every figure by its name on the wire."""
+        own = {name: getattr(self, name) for name in self.__struct_fields__}
+        detail, seconds = self.detail, (self.last_activity_us - self.started_us) / US_PER_SECOND
+        return {
+            **own,
+            "score_v3_sub_session_id": self.sub_session_id,
+            "is_preview": not self.settled,
+            "substance_floor_passed": self.floor_passed,
+            "intent_class": self.intent_class,
+            "letter_grade": letter(self.graded_intent, self.earned),
+            "prompt_grade": None if detail.latest_score is None else rubric_letter(detail.latest_score),
+            "started_at": iso(self.started_us),
+            "ended_at": self.ended_at,
+            "duration_seconds": seconds if self.settled else None,
+            "cost_usd": self.cost_usd_nano / NANO if self.requests and not self.unpriced_requests else None,
+            "outcome_confidence": detail.outcome.confidence if self.settled else None,
+            "confidence": None if self.intent is None else detail.confidence,
+            "judge_status": detail.judge_status,
+            "applicability": applicability(self.intent),
+            **booleans(self.graded_intent, self.earned),
+        }
+
+
+def letter(intent: Intent | None, earned: tuple[BooleanName, ...]) -> str | None:
+    """The grade of the booleans; None where nothing was graded."""
+    score = None if intent is None else score_of(len(earned), len(applicable(intent)))
+    return None if score is None else rubric_letter(score)
+
+
+def applicability(intent: Intent | None) -> Applicability:
+    """Which booleans apply; none without an intent."""
+    applies = () if intent is None else applicable(intent)
+    return Applicability(**{name: name in applies for name in BOOLEANS})
+
+
+def booleans(intent: Intent | None, earned: tuple[BooleanName, ...]) -> dict[str, bool | None]:
+    """Each boolean: earned or missed; None where it does not apply or nothing was judged."""
+    applies = () if intent is None else applicable(intent)
+    return {name: name in earned if name in applies else None for name in BOOLEANS}
+
+
+_SELECT = (
+    f"SELECT s.sub_session_id, s.agent_session_id, s.started_us, s.last_activity_us, {SETTLED} AS settled, s.turns, "
+    "s.floor_passed, s.trivia_reason, s.intent, s.earned, "
+    f"iif({SETTLED}, s.goal_complete, NULL) AS goal_complete, "
+    f"iif({SETTLED}, s.rework_of IS NOT NULL, NULL) AS rework, iif({SETTLED}, {CRUSHED}, NULL) AS crushed, "
+    f"iif({SETTLED}, nullif(s.rework_of, ''), NULL) AS rework_of, nullif({TOKENS}, 0) AS total_tokens, "
+    f"s.cost_usd_nano, s.requests, s.unpriced_requests, s.lower_bound_requests, s.judged_intent, "
+    f"s.judged_rework_of, s.detail {owned()}"
+)
+_FLAGS = ("settled", "floor_passed", "goal_complete", "rework", "crushed")
+
+
+def select(
+    reader: Reader, scope: Scope, where: str, window: Window | None = None, **more: object
+) -> list[SubSessionRow]:
+    """A developer's sub-sessions with their texts, narrowed and ordered by `where`."""
+    found = reader.db.execute(_SELECT + where, bound(scope, window, **more))
+    names = [column[0] for column in found.description]
+    rows = [_row(dict(zip(names, values, strict=True))) for values in found]
+    titles = [title_of(row.detail, settled=row.settled, classified=row.intent is not None) for row in rows]
+    summaries = [row.detail.edited_summary or row.detail.summary for row in rows]
+    texts = reader.texts((*(ref for ref, _ in titles), *summaries))
+    for row, (title, source), summary in zip(rows, titles, summaries, strict=True):
+        row.title, row.title_source = one_line(texts, title, TITLE_CHARS_MAX), source
+        row.summary = one_line(texts, summary, SUMMARY_CHARS_MAX)
+    return rows
+
+
+def _row(fields: dict[str, Any]) -> SubSessionRow:
+    fields |= {name: None if fields[name] is None else bool(fields[name]) for name in _FLAGS}
+    fields |= {"earned": unmask(fields["earned"]), "detail": unpack(fields["detail"], Detail)}
+    return SubSessionRow(**fields)
+
+
+def title_of(detail: Detail, *, settled: bool, classified: bool) -> tuple[TextRef | None, str]:
+    """The title that counts, and where it comes from."""
+    if detail.edited_title is not None:
+        return detail.edited_title, "user_edited"
+    return (detail.goal_title, "rubric") if settled and classified else (detail.first_title, "heuristic")
+
+
+def one_line(texts: dict[TextRef, str | None], ref: TextRef | None, characters: int) -> str | None:
+    """So much of a text on one line; None where it was not captured or has been forgotten."""
+    text = None if ref is None else texts[ref]
+    return None if text is None else " ".join(text.split())[:characters]
+
+
+def find(reader: Reader, scope: Scope, sub_session_id: UUID) -> SubSessionRow | None:
+    """One sub-session, under its present or any former id; None where the developer has none of it."""
+    current = resolve(reader, scope, sub_session_id)
+    return next(iter(select(reader, scope, "AND s.sub_session_id = :id", id=str(current))), None)
+
+
+def resolve(reader: Reader, scope: Scope, sub_session_id: UUID) -> UUID | None:
+    """The sub-session that now holds the turn which this id once named; its id is that of its opening turn."""
+    query = (
+        "SELECT p.sub_session_id FROM turn_alias a JOIN prompts p ON p.turn_id = a.turn_id "
+        "WHERE a.alias_id = :id AND p.organization_id = :organization AND p.developer_id = :developer"
+    )
+    row = reader.db.execute(query, bound(scope, id=str(sub_session_id))).fetchone()
+    return None if row is None else UUID(row[0])
+
+
+def turns_in(db: sqlite3.Connection, sub_session_id: str) -> list[Turn]:
+    """The turns of a sub-session, in time order."""
+    query = (
+        "SELECT t.body FROM prompts p JOIN turns t ON t.turn_id = p.turn_id WHERE p.sub_session_id = ? "
+        "ORDER BY p.at_us, p.turn_id"
+    )
+    return [unpack(body, Turn) for (body,) in db.execute(query, (sub_session_id,))]
