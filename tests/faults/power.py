@@ -75,7 +75,7 @@ def _disk_at(house: House, before: Path, calls: Sequence[Call], moment: float) -
 def _model_holds(house: House, before: Path, calls: Sequence[Call], outcome: Outcome) -> None:
     """With nothing lost the image is what really lies there: so the trace was understood, all of it."""
     whole = house.var.with_name("whole")
-    _disk_at(house, before, [call for call in calls if call.ended < NEVER], NEVER).image(
+    _disk_at(house, before, [call for call in calls if not call.interrupted], NEVER).image(
         whole, random.Random(0), survival=1.0, sector_bytes=4096
     )
     outcome.deviations += [f"the model of the disk is wrong about {name}" for name in differences(house.var, whole)]
