@@ -48,8 +48,6 @@ Lane = Callable[[], Awaitable[None]]
 
 
 class Built(NamedTuple):
-    """The parts of a service, before any of its tasks runs."""
-
     service: RunningService
     projector: Projector
     archive: ArchiveLane
@@ -152,17 +150,14 @@ def build(
 
 
 def read_budget(settings: Settings) -> Budget:
-    """How much of the archive one read may look at."""
     return Budget(settings.archive_read_files_max, settings.archive_read_bytes_max)
 
 
 def catalog_source(settings: Settings) -> CatalogSource:
-    """Where list prices come from."""
     return CatalogSource(settings.catalog, network=settings.catalog_refresh)
 
 
 def text_model(settings: Settings, may_leave: MayLeave, tallies: Tallies, clock: Clock) -> Gateway:
-    """The one way to a text model; nobody is asked where none is configured."""
     spent = TokenBudget(settings.var_path / SPENT_FILE, settings.llm_daily_tokens, clock.now_us)
     return Gateway(settings.model_endpoint, spent, may_leave, tallies.asked)
 
@@ -175,7 +170,6 @@ def worker(settings: Settings, views: Path, store: EventStore, vault: Vault, *, 
 
 
 def public_settings(settings: Settings, secret: str, ingest_url: str) -> PublicSettings:
-    """What the HTTP layer shows or obeys."""
     return PublicSettings(
         internal_secret=secret,
         ingest_url=settings.ingest_url or ingest_url,

@@ -44,13 +44,10 @@ from svc.log.store import Conflict, EventStore, KeyUnusable, StoreUnavailable
 from svc.log.vault import Vault
 
 log = structlog.get_logger()
-
 CommandLetter = Letter[AnyCommand, Reply]
 
 
 class Known(NamedTuple):
-    """A stream as far as it was read: how many events it has, and its state."""
-
     version: int
     state: StreamState | None
 
@@ -59,7 +56,7 @@ EMPTY = Known(0, None)
 
 
 class Streams:
-    """The small streams an actor has seen lately, and on top of them what the batch at hand would make of them."""
+    """Streams an actor has read lately, and above them what the current batch would make of them."""
 
     def __init__(self, store: EventStore) -> None:
         self._store = store
@@ -67,12 +64,11 @@ class Streams:
         self._tentative: dict[UUID, Known] = {}
 
     def states(self, ids: Sequence[UUID]) -> dict[UUID, StreamState]:
-        """The states of those that exist as far as is known."""
         found = {stream_id: self._look(stream_id).state for stream_id in ids}
         return {stream_id: state for stream_id, state in found.items() if state is not None}
 
     def stage(self, events: Sequence[tuple[UUID, Event]]) -> list[NewEvent]:
-        """The events with their versions, as if those staged before them stood in the log already."""
+        """Give the events their versions, as if the staged ones before them were in the log."""
         staged = []
         for stream_id, event in events:
             known = self._look(stream_id)
@@ -81,22 +77,18 @@ class Streams:
         return staged
 
     def adopt(self) -> None:
-        """What was staged stands in the log."""
         for stream_id, known in self._tentative.items():
             self._remember(stream_id, known)
         self._tentative.clear()
 
     def discard(self) -> None:
-        """What was staged does not stand in the log."""
         self._tentative.clear()
 
     def forget(self) -> None:
-        """Nobody knows what stands in the log."""
         self._tentative.clear()
         self._known.clear()
 
     async def load(self, ids: Sequence[UUID]) -> None:
-        """Read the streams that are not known."""
         for stream_id in ids:
             if stream_id not in self._known:
                 self._remember(stream_id, await trio.to_thread.run_sync(self._read, stream_id))
@@ -118,8 +110,6 @@ class Streams:
 
 
 class Means(NamedTuple):
-    """What every actor works with."""
-
     store: EventStore
     journal: Journal
     vault: Vault
@@ -141,7 +131,7 @@ class DeveloperActor:
         self._send, self._receive = trio.open_memory_channel[CommandLetter](MAILBOX_COMMANDS_MAX)
 
     def post(self, letter: CommandLetter) -> None:
-        """Put a letter into the mailbox; `Busy` where that is full."""
+        """Put a request into the mailbox; `Busy` where it is full."""
         try:
             self._send.send_nowait(letter)
         except trio.WouldBlock:
@@ -149,12 +139,10 @@ class DeveloperActor:
 
     @property
     def letters(self) -> int:
-        """How many wait in the mailbox."""
         return self._receive.statistics().current_buffer_used
 
     @property
     def is_empty(self) -> bool:
-        """Whether no letter waits."""
         return self.letters == 0
 
     async def run(self) -> None:
@@ -177,7 +165,6 @@ class DeveloperActor:
         return letters
 
     async def _handle(self, letters: list[CommandLetter]) -> None:
-        """Carry out a batch; if the store refuses it, one command at a time."""
         try:
             conflict = not await self._attempt(letters, required_streams)
             for letter in letters if conflict else ():
@@ -195,7 +182,7 @@ class DeveloperActor:
     async def _attempt(
         self, letters: Sequence[CommandLetter], streams_of: Callable[[AnyCommand], Sequence[UUID]]
     ) -> bool:
-        """Decide and append once; False where the store refused the append and it is worth another look."""
+        """Decide and append once; False after a conflict, where another attempt may succeed."""
         decided: list[tuple[CommandLetter, Decision]] = []
         staged: list[NewEvent] = []
         try:
@@ -230,16 +217,12 @@ class DeveloperActor:
         return True
 
     async def _found_on_disk(self) -> int:
-        """Where the log ends: what is answered from it happened, although it was said that it failed.
-
-        Raises `StoreUnavailable`.
-        """
+        """Where the log ends. A write that was reported as failed may be in it. Raises `StoreUnavailable`."""
         if not await self._means.journal.probe():
             raise StoreUnavailable("the log cannot be written at present")
         return self._means.journal.head
 
     async def _decide(self, letter: CommandLetter) -> Decision | None:
-        """None where deciding itself failed: that is this letter's outcome, and nobody else's."""
         command = letter.command
         context = Context(
             now_us=self._means.clock.now_us(),
@@ -257,14 +240,13 @@ class DeveloperActor:
             return None
 
     def _digester(self, command: AnyCommand) -> Digester:
-        """Under the developer's key. Raises `KeyUnusable` where it is missing, or cannot be kept."""
         if isinstance(command, ForgetDeveloper):  # the way out where no backup has the key
             return self._means.vault.known_digester(self._developer_id)
         return usable_digester(self._means.vault, self._developer_id)
 
 
 def usable_digester(vault: Vault, developer_id: UUID) -> Digester:
-    """Under a developer's key. Raises `KeyUnusable`, and tells the log, where it is missing or cannot be kept."""
+    """Keyed digests of a developer. Raises `KeyUnusable` where the key is missing or cannot be kept."""
     try:
         return vault.digester(developer_id)
     except OSError as error:
@@ -273,8 +255,6 @@ def usable_digester(vault: Vault, developer_id: UUID) -> Digester:
 
 
 class Waiting(NamedTuple):
-    """What is on its way to the disk."""
-
     developers: int
     """Who has an actor."""
     commands: int
@@ -283,7 +263,7 @@ class Waiting(NamedTuple):
 
 
 class Actors:
-    """All actors of the process: started on demand, restarted with back-off when they break, gone when idle."""
+    """All actors: started on demand, restarted with back-off when they break, gone when idle."""
 
     def __init__(self, means: Means, acknowledged: Callable[[UUID, int], None]) -> None:
         self._means = means
@@ -312,11 +292,10 @@ class Actors:
         return await letter.reply()
 
     def waiting(self) -> Waiting:
-        """As things stand."""
         return Waiting(len(self._actors), sum(actor.letters for actor in self._actors.values()), self._flight_bytes)
 
     def _landed(self, size_bytes: int) -> None:
-        """Not when the sender goes, but when the command is settled, its memory is free again."""
+        """Called when a request is settled, not when its sender leaves: then its memory is free."""
         self._flight_bytes -= size_bytes
 
     def _actor(self, developer_id: UUID) -> DeveloperActor:
@@ -328,7 +307,6 @@ class Actors:
         return actor
 
     async def _supervise(self, developer_id: UUID, actor: DeveloperActor) -> None:
-        """Run the actor until it is idle; after a failure, start it again, each time a little later."""
         pause_seconds = RESTART_SECONDS_MIN
         while True:
             try:

@@ -10,8 +10,6 @@ from typing import Generic, TypeVar
 import trio
 
 C = TypeVar("C")
-
-
 R = TypeVar("R")
 
 
@@ -20,7 +18,7 @@ class Busy(Exception):
 
 
 class Letter(Generic[C, R]):
-    """One command on its way, and in the end its reply or the error that became of it."""
+    """A command on its way, and in the end its reply or error."""
 
     def __init__(
         self, command: C, size_bytes: int = 0, on_settled: Callable[[int], None] = lambda _size_bytes: None
@@ -33,12 +31,11 @@ class Letter(Generic[C, R]):
         self._settled = trio.Event()
 
     def answer(self, reply: R) -> None:
-        """The command was carried out, or refused."""
         self._reply = reply
         self._settle()
 
     def fail(self, error: Exception) -> None:
-        """The command could not be decided or stored; what was settled before stays so."""
+        """Settle with an error, unless it is settled already."""
         if not self.settled:
             self._error = error
             self._settle()
@@ -49,11 +46,9 @@ class Letter(Generic[C, R]):
 
     @property
     def settled(self) -> bool:
-        """Whether it has its outcome."""
         return self._settled.is_set()
 
     async def reply(self) -> R:
-        """Wait for the outcome; raises the error that became of it."""
         await self._settled.wait()
         if self._error is not None:
             raise self._error
@@ -62,15 +57,14 @@ class Letter(Generic[C, R]):
 
 
 class Mailbox(Generic[C, R]):
-    """A bounded mailbox whose one reader carries commands out, one after the other."""
+    """A bounded mailbox; its one reader carries commands out in order."""
 
     def __init__(self, commands_max: int, full: str) -> None:
-        """`full`: what somebody is told for whom there is no room."""
         self._full = full
         self._send, self._receive = trio.open_memory_channel[Letter[C, R]](commands_max)
 
     async def send(self, command: C) -> R:
-        """Have a command carried out; returns once it is. Raises `Busy`, or what became of it."""
+        """Return once the command was carried out. Raises `Busy`, or its error."""
         letter = Letter[C, R](command)
         try:
             self._send.send_nowait(letter)
@@ -91,14 +85,13 @@ class Mailbox(Generic[C, R]):
 
 
 class Waits:
-    """Those who wait for something that may never come."""
+    """Waits that end when the server stops."""
 
     def __init__(self) -> None:
         self._waiting: set[trio.CancelScope] = set()
         self._ended = False
 
     def end(self) -> None:
-        """Let all of them go; nobody waits here from now on."""
         self._ended = True
         for scope in self._waiting:
             scope.cancel()

@@ -24,8 +24,6 @@ from svc.llm.budget import Budget
 
 
 class Endpoint(msgspec.Struct, frozen=True):
-    """Where a model answers."""
-
     url: str
     model: str
     key: str | None = None
@@ -39,32 +37,20 @@ if TYPE_CHECKING:
 
 
 log = structlog.get_logger()
-
-
 T = TypeVar("T")
-
-
 MayLeave = Callable[[UUID], bool]
-
-
 Count = Callable[[str, str, int], None]
-
-
 _RESTED_AFTER = frozenset(
     {answers.TIMEOUT, answers.UNREACHABLE, answers.OVERLOADED, answers.FAILING, answers.REFUSED, answers.UNREADABLE}
 )
 """Failures that the next question would most likely meet as well."""
-
-
 _QUIET = ("openai", "httpx2", "httpcore2")
 
 
 class Gateway:
-    """Asks a text model, where one is configured; for the loop's thread."""
+    """Asks a text model where one is configured; for the loop's thread."""
 
     def __init__(self, endpoint: Endpoint | None, budget: Budget, may_leave: MayLeave, count: Count) -> None:
-        """`may_leave`: whether an organization lets text leave. `count`: is told of every question: its kind, what
-        became of it, and the tokens it took."""
         self._endpoint = endpoint
         self._budget = budget
         self._may_leave = may_leave
@@ -78,7 +64,6 @@ class Gateway:
 
     @property
     def model(self) -> str | None:
-        """Who answers; None where nobody does."""
         return None if self._endpoint is None else self._endpoint.model
 
     def may_ask(self, organization_id: UUID) -> bool:
@@ -88,7 +73,7 @@ class Gateway:
     async def ask(
         self, organization_id: UUID, kind: str, version: int, schema: type[T], payload: Mapping[str, Json]
     ) -> Answer[T]:
-        """Put a question: a prompt text by kind and version, and data of an organization. Raises `NoAnswer`."""
+        """Ask with a prompt text of this kind and version. Raises `NoAnswer`."""
         spent: list[int] = []
         try:
             answer = await self._ask(organization_id, kind, version, schema, dict(payload), spent)
@@ -102,7 +87,6 @@ class Gateway:
         return answer
 
     async def close(self) -> None:
-        """Let go of every connection."""
         if self._client is not None:
             await self._client.close()
 
@@ -141,7 +125,7 @@ class Gateway:
     async def _paid(
         self, messages: list[dict[str, str]], kind: str, schema: type[Any], tokens: int, spent: list[int]
     ) -> Completion:
-        """Reserve, send, settle. What was sent and not answered may have cost: it stays reserved."""
+        """Reserve, send, settle. A question that was sent but not answered stays reserved: it may have cost."""
         client = await self._loaded()
         day = self._budget.reserve(tokens)
         if day is None:
@@ -163,7 +147,6 @@ class Gateway:
         return completion
 
     async def _sent(self, client: "AsyncOpenAI", messages: Any, kind: str, schema: type[Any]) -> bytes:
-        """The body of the answer. An endpoint that does not know the newer form is asked in the older one."""
         import openai
 
         try:
@@ -202,7 +185,7 @@ class Gateway:
 
 
 def _client(endpoint: Endpoint) -> "AsyncOpenAI":
-    """Nothing but the endpoint's own key is sent, whatever the environment holds; redirections are not followed."""
+    """Sends no key but the endpoint's own, and follows no redirection."""
     import openai
 
     for name in _QUIET:
@@ -226,7 +209,6 @@ def _form(kind: str, schema: type[Any], *, plain: bool) -> dict[str, Any]:
 
 
 def _instructions(kind: str, version: int, schema: type[Any]) -> str:
-    """The system message: the same for every text that is asked about."""
     wanted = msgspec.json.encode(schema_document(schema), order="sorted").decode()
     return f"{_text('framing')}\n{_text(f'{kind}.{version}')}\nSchema of the answer: {wanted}\n"
 

@@ -40,12 +40,10 @@ _T = TypeVar("_T")
 
 
 class Saturated(Exception):
-    """So much waits to be written already that nothing more is taken. Try again in a few seconds."""
+    """Too much waits to be written already. Try again in a few seconds."""
 
 
 class JournalStatistics(NamedTuple):
-    """What the journal did since it was made, and what it holds now."""
-
     commits: int
     """Transactions that became durable; `appends / commits` says how well they are grouped."""
     appends: int
@@ -59,8 +57,6 @@ class JournalStatistics(NamedTuple):
 
 
 class _Append:
-    """One append on its way: its events, about how large they are, and in the end its outcome."""
-
     def __init__(self, events: Sequence[NewEvent], rough_bytes: int) -> None:
         self.events = events
         self.rough_bytes = rough_bytes
@@ -70,11 +66,9 @@ class _Append:
         self.settled = trio.Event()
 
     def succeed(self, positions: list[int]) -> None:
-        """It stands in the log."""
         self.positions, self.error = positions, None
 
     def fail(self, error: Exception) -> None:
-        """It does not, or nobody knows."""
         self.error = error
 
 
@@ -101,16 +95,15 @@ class Journal:
 
     @property
     def head(self) -> int:
-        """The last position that was durable when this process looked."""
+        """The last position known to be durable."""
         return self._head
 
     @property
     def healthy(self) -> bool:
-        """False from a write that failed until one that went through."""
+        """False from a failed write until a successful one."""
         return self._healthy
 
     def statistics(self) -> JournalStatistics:
-        """The counters as they are now."""
         return JournalStatistics(
             commits=self._commits,
             appends=self._appends,
@@ -123,15 +116,14 @@ class Journal:
         )
 
     def watch(self, committed: Callable[[float], None]) -> None:
-        """Tell how many seconds each durable transaction took; called in the thread that writes."""
+        """Report the seconds of each durable transaction; called in the writing thread."""
         self._committed = committed
 
     async def append(self, events: Sequence[NewEvent]) -> list[int]:
-        """Makes the events durable, all or none, and returns their positions.
-
-        Saturated at once when too much waits; Conflict when a stream version is taken; StoreUnavailable when
-        the store cannot be written (the events may have become durable all the same); UnstorableEvent when an
-        event breaks its own types. When cancelled, the events are written nevertheless.
+        """Make the events durable, all or none; their positions.
+        / Raises Saturated when too much waits, Conflict when a version is taken, UnstorableEvent when an event breaks
+        its types, and StoreUnavailable when the write failed; it may have committed all the same. A caller that is
+        cancelled does not stop the write.
         """
         assert events, "an append holds at least one event"
         entry = self._enqueue(events)
@@ -141,20 +133,19 @@ class Journal:
         return entry.positions
 
     async def between_commits(self, work: Callable[[], _T]) -> _T:
-        """Do something while nothing is written: no event is sealed or stored meanwhile. It is never broken off."""
+        """Do something while no event is sealed or stored. It cannot be cancelled."""
         if not self._threaded:
             return work()
         return await trio.to_thread.run_sync(work, limiter=self._thread_limit)
 
     async def probe(self) -> bool:
-        """Whether a durable write goes through just now; one that waits will do, else one that changes nothing."""
+        """Whether a durable write works now: one that waits, or one that changes nothing."""
         tried = self._tried
         self._work.set()
         await tried.wait()
         return self._healthy
 
     async def wait_beyond(self, position: int) -> None:
-        """Returns as soon as the log reaches beyond the position."""
         while self._head <= position:
             await self._advanced.wait()
 
@@ -185,14 +176,12 @@ class Journal:
         return entry
 
     async def _wait_for_work(self) -> None:
-        """Returns when something waits, somebody asks or, while the store is unwell, it is time for a probe."""
         if not self._waiting:
             self._work = trio.Event()
             with trio.move_on_after(math.inf if self._healthy else JOURNAL_PROBE_INTERVAL_S):
                 await self._work.wait()
 
     def _take(self) -> list[_Append]:
-        """The appends of the next transaction: as many as fit, at least one."""
         batch: list[_Append] = []
         size_bytes = 0
         while self._waiting and len(batch) < COMMIT_APPENDS_MAX:
@@ -220,12 +209,11 @@ class Journal:
             self._advance(max(self._head, self._found))
 
     def _look(self) -> None:
-        """In the worker thread: a write of which it was said that it failed may stand in the log all the same."""
+        """A write that was reported as failed may have committed: look where the log ends."""
         self._store.check_writable()
         self._found = self._store.head()
 
     def _advance(self, head: int) -> None:
-        """Wake who waits for the log to grow, if it did."""
         if head > self._head:
             self._head = head
             self._advanced.set()
@@ -239,7 +227,6 @@ class Journal:
             work()
 
     def _write(self, batch: list[_Append]) -> None:
-        """In the worker thread: gives every append of the batch its outcome."""
         encoded = [entry for entry in batch if self._encode(entry)]
         parts = [encoded] if encoded else []
         while parts:
@@ -258,7 +245,6 @@ class Journal:
                 return
 
     def _encode(self, entry: _Append) -> bool:
-        """Whether the append can be stored. If not, that is its outcome, and nobody else's."""
         try:
             entry.group = self._store.encode(entry.events)
         except Exception as error:
@@ -267,7 +253,6 @@ class Journal:
         return True
 
     def _insert(self, part: list[_Append]) -> None:
-        """One transaction."""
         started = time.perf_counter()
         positions = self._store.insert([entry.group for entry in part])
         self._committed(time.perf_counter() - started)
@@ -276,7 +261,6 @@ class Journal:
         self._commits += 1
 
     def _settle(self, batch: list[_Append]) -> None:
-        """Counts what became of the batch, wakes who waits for it, and who waits for the log to grow."""
         durable = [entry for entry in batch if entry.error is None]
         self._appends += len(durable)
         self._events += sum(len(entry.positions) for entry in durable)
@@ -293,7 +277,7 @@ class Journal:
             entry.settled.set()
 
     def _refuse_waiting(self, reason: str) -> None:
-        """Each attempt may take the whole busy timeout: nobody is kept waiting for a second one."""
+        """Each attempt may take the whole busy timeout, so no append waits for a second one."""
         for entry in self._waiting:
             entry.fail(StoreUnavailable(reason))
             entry.settled.set()
@@ -304,16 +288,12 @@ class Journal:
 # About how much memory a command takes while it is on its way.
 
 _COMMAND_BYTES = 500
-
-
 _RECORD_BYTES = 250
-
-
 _BYTES_PER_CHARACTER = 2
 
 
 def rough_bytes(command: AnyCommand) -> int:
-    """An estimate that is cheap, and never far below the truth for what is large."""
+    """About how much memory a command takes: cheap, and never far too low for large ones."""
     return _COMMAND_BYTES + _BYTES_PER_CHARACTER * _characters(command) + _record_bytes(command)
 
 

@@ -20,10 +20,8 @@ from svc.limits import POSITIONS_PER_QUERY_MAX, READ_BYTES_MAX, READ_EVENTS_MAX
 from svc.log.codec import Codec, NewEvent, OpenWords, Recorded
 
 _T = TypeVar("_T")
-
 VERSION_END = 2**31
 """Above every version of a stream."""
-
 Group = Sequence[StoredEvent]
 """Events that stand in the log together or not at all, as bytes."""
 
@@ -208,12 +206,10 @@ class EventStore:
 
 
 def _identity(row: Notification) -> bytes:
-    """Which event it is; its state begins with a checksum over all of it."""
     return f"{row.originator_id} {row.originator_version} {row.topic} ".encode() + row.state[:32]
 
 
 def _reached(call: Callable[[], _T]) -> _T:
-    """What the recorder answers, its errors in our terms."""
     try:
         return call()
     except IntegrityError as error:

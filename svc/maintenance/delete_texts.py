@@ -27,8 +27,6 @@ from svc.views.projecting import recollection_of
 from svc.views.projector import Projector
 
 log = structlog.get_logger()
-
-
 T = TypeVar("T")
 
 
@@ -107,8 +105,6 @@ def positions_of(events: Iterable[Recorded], wanted: Callable[[Recorded], bool])
 
 Alike = Mapping[int, Sequence[tuple[int, int, int]]]
 """By position: where a text begins in the fact there, and the position and beginning of the text it is alike with."""
-
-
 READ_FROM = (PromptCaptured, PromptAnswered, RecordsCaptured)
 """Facts from whose words something is concluded."""
 
@@ -133,7 +129,6 @@ def standing_events(
 
 
 def _standing(store: EventStore, vault: Vault, position: int, event: DeveloperEvent, alike: Alike) -> Standing | None:
-    """What stands of a fact's words, as long as they can be read and nobody has told yet."""
     if recollection_of(store).standing(event.organization_id, event.developer_id, position) is not None:
         return None
     shown = _shown(vault, position, event)
@@ -167,7 +162,6 @@ def _alike(views: sqlite3.Connection, facts: Iterable[Recorded]) -> Alike:
 
 
 def _stretches(rows: Sequence[Standing]) -> Iterator[list[Standing]]:
-    """The rows in parts that are small enough for one fact each."""
     sizes = 0
     parts = []
     for row in rows:

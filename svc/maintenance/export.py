@@ -32,10 +32,8 @@ from svc.views.replay import copy_of
 from svc.views.views import RULES_VERSION, current_file
 
 _Rows = Iterable[Mapping[str, Any]]
-
 _TEXT, _INTEGER, _NUMBER, _FLAG = "VARCHAR", "BIGINT", "DOUBLE", "BOOLEAN"
 _SQL_TYPES = {str: _TEXT, int: _INTEGER, bool: _FLAG}
-
 _SUB_SESSIONS: dict[str, str] = {
     **dict.fromkeys(("score_v3_sub_session_id", "agent_session_id", "title", "summary", "title_source"), _TEXT),
     **dict.fromkeys(("intent_class", "letter_grade", "started_at", "ended_at", "trivia_reason", "rework_of"), _TEXT),
@@ -54,8 +52,6 @@ _REQUESTS = {name: _SQL_TYPES[kind] for name, kind in REQUEST_COLUMNS.items()}
 
 
 class Exported(msgspec.Struct, frozen=True, kw_only=True):
-    """How much was written."""
-
     folder: str
     events: int
     sub_sessions: int
@@ -64,7 +60,7 @@ class Exported(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def export(var: Path, store: EventStore, developer_id: UUID, target: Path, heard: Heard) -> Exported:
-    """Write everything of one developer into a new folder. Raises `NotKept`."""
+    """Write all data of one developer into a new folder. Raises `NotKept`."""
     if target.exists():
         raise NotKept(f"{target} is there already; an export never replaces anything, so choose another folder")
     views = current_file(var, RULES_VERSION)
@@ -108,7 +104,6 @@ def _scopes(db: sqlite3.Connection, developer_id: UUID) -> list[Scope]:
 
 
 def _events(store: EventStore, developer_id: UUID, heard: Heard) -> Iterator[Mapping[str, Any]]:
-    """Every fact about the developer, in the order of the log; a text that is gone is null."""
     head = store.head()
     for some, _, reached in pieces(store, 0, head, open_words=True):
         for recorded in some:
@@ -156,7 +151,6 @@ def _prompt(row: PromptRow) -> Mapping[str, Any]:
 
 
 def _requests(db: sqlite3.Connection, scopes: Iterable[Scope]) -> Iterator[Mapping[str, Any]]:
-    """As the archive has them; those that another capture tells of as well are marked as superseded."""
     query = (
         f"SELECT {', '.join(REQUEST_COLUMNS)} FROM requests WHERE developer_id = ? AND organization_id = ? "
         "ORDER BY at_us, record_id"
@@ -178,7 +172,6 @@ def _pages(page_at: Callable[[int], list[Any]]) -> Iterator[list[Any]]:
 
 
 def _write(path: Path, rows: _Rows) -> tuple[int, int]:
-    """One JSON object a line; how many, and the bytes of the longest."""
     count = longest = 0
     with path.open("xb") as file:
         for row in rows:
@@ -188,7 +181,6 @@ def _write(path: Path, rows: _Rows) -> tuple[int, int]:
 
 
 def _write_table(folder: Path, name: str, columns: Mapping[str, str], rows: _Rows) -> int:
-    """The rows as JSON Lines and as Parquet, with the same columns."""
     lines, parquet = folder / f"{name}.jsonl", folder / f"{name}.parquet"
     count, longest = _write(lines, ({column: _plain(row.get(column)) for column in columns} for row in rows))
     size = max(longest, EXPORT_ROW_BYTES_MIN)
@@ -201,7 +193,7 @@ def _write_table(folder: Path, name: str, columns: Mapping[str, str], rows: _Row
 
 
 def _plain(value: Any) -> Any:
-    """A text that has a form in UTF-8: halves of characters, which a client may send, are replaced."""
+    """Replace lone surrogates, which a client may send and UTF-8 has no form for."""
     if not isinstance(value, str):
         return value
     return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

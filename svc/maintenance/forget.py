@@ -23,7 +23,6 @@ from svc.maintenance.keys import Piece, pieces
 from svc.views.rebuilding import Rebuilding
 
 log = structlog.get_logger()
-
 FORGOTTEN_NAME = "Forgotten"
 
 
@@ -63,7 +62,6 @@ class Forgetting:
         log.warning("a developer was forgotten", developer_id=str(developer_id))
 
     def _shutting_out(self, developer_id: UUID) -> Iterable[PeopleCommand]:
-        """So that nothing more of this person is taken, and their name is shown no more."""
         directory = self._administration.directory
         mine = str(developer_id)
         for key in directory.keys():  # noqa: SIM118 - no mapping
@@ -75,7 +73,6 @@ class Forgetting:
         yield ChangeDeveloper(developer_id=developer_id, display_name=FORGOTTEN_NAME, report_schedules=())
 
     async def _destroy(self, developer_id: UUID) -> int:
-        """Tell what stands, then destroy the key; the position up to which that was. Until nothing came meanwhile."""
         house, position = self._house, 0
         while True:
             up_to = house.journal.head
@@ -86,7 +83,6 @@ class Forgetting:
                 return position
 
     def _destroyed(self, developer_id: UUID, told_up_to: int) -> bool:
-        """Destroy the key, unless something came meanwhile of which nobody has told what stands."""
         store = self._house.store
         if any(_of(piece, developer_id) for piece in pieces(store, told_up_to, store.head())):
             return False
@@ -94,7 +90,6 @@ class Forgetting:
         return True
 
     async def _begin_anew(self) -> None:
-        """The child that keeps the views may know the key: another one takes its place. Then all is derived again."""
         await self._house.projector.exchange(self._house.projector.readers.path)
         await self._rebuilding.anew()
 
@@ -107,7 +102,6 @@ class Forgetting:
 
 
 def _of(piece: Piece, developer_id: UUID) -> list[int]:
-    """Where in a piece of the log there may be words of a developer."""
 
     def theirs(recorded: Recorded) -> bool:
         event = recorded.event

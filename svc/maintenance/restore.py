@@ -22,9 +22,8 @@ _PARTS = (KEYS_FOLDER, ARCHIVE, ARCHIVE_MANIFEST, SECRET_FILE, EVENTS_FILE)
 
 
 def restore(source: Path, var: Path, heard: Heard) -> Manifest:
-    """Put a backup into a folder that holds nothing, and that this process holds. Raises `NotKept`.
-
-    One that was broken off is begun again by calling it again.
+    """Put a backup into an empty folder that this process holds. Raises `NotKept`.
+    / A restore that was broken off can simply be run again.
     """
     _check_empty(var)
     work = var / WORK
@@ -43,7 +42,7 @@ def restore(source: Path, var: Path, heard: Heard) -> Manifest:
 
 
 def _check_empty(var: Path) -> None:
-    """What a restore left that was broken off goes; anything else that is there stays, and is a reason to stop."""
+    """Remove what a broken-off restore left; refuse a folder that holds anything else."""
     broken_off = (var / WORK).exists() and not (var / EVENTS_FILE).exists()
     for name in (*_PARTS, WORK) if broken_off else ():
         path = var / name
@@ -95,7 +94,6 @@ def _safe(name: str) -> str:
 
 
 def _check(work: Path, manifest: Manifest, heard: Heard) -> None:
-    """Each file as it was when it was copied, and the log as far as the manifest says."""
     for number, file in enumerate(manifest.files):
         path = work / _safe(file.name)
         heard(number, len(manifest.files))

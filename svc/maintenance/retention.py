@@ -20,7 +20,6 @@ from svc.log.codec import NewEvent, Recorded
 from svc.maintenance.delete_texts import House, append_to, aside, next_piece, sweep, take, tell_what_stands
 
 log = structlog.get_logger()
-
 _DAY_US = 86_400_000_000
 EXPORT = "raw"
 TEXTS = ("prompt", "cwd", "metadata", "response", "words", "title", "summary", "sections", "narrative")
@@ -46,8 +45,6 @@ def terms(directory: Directory) -> Iterator[Term]:
 
 
 class _Young(NamedTuple):
-    """A stretch of the log in which texts were left, as they were too young."""
-
     after: int
     up_to: int
     earliest_us: int
@@ -55,8 +52,6 @@ class _Young(NamedTuple):
 
 
 class _Looked:
-    """How far one retention has looked through the log, and what it has left behind."""
-
     def __init__(self, up_to: int) -> None:
         self.up_to = up_to
         self.noted = up_to
@@ -101,7 +96,6 @@ class Retention:
         return taken
 
     async def _look_again(self, term: Term, looked: _Looked, end_us: int) -> int:
-        """At what was too young the last time, and has become old."""
         due = [stretch for stretch in looked.young if stretch.earliest_us <= end_us]
         looked.young = [stretch for stretch in looked.young if stretch.earliest_us > end_us]
         taken = 0
@@ -117,7 +111,6 @@ class Retention:
         return taken
 
     async def _look_on(self, term: Term, looked: _Looked, end_us: int, young_max: float) -> int:
-        """At what nobody has looked at yet."""
         total = taken = young = 0
         while young < young_max and (piece := await next_piece(self._house, looked.up_to)) is not None:
             events, _, reached = piece
@@ -134,7 +127,6 @@ class Retention:
     async def _sift(
         self, term: Term, looked: _Looked, place: tuple[int, int], events: Sequence[Recorded], end_us: int
     ) -> int:
-        """Take what is old of a stretch of the log, after one position and up to another; remember the rest."""
         theirs = [each for each in events if _is_theirs(each, term)]
         taken = await self._take(term, [each for each in theirs if _is_old(each, end_us)])
         times_us = [each.event.received_at_us for each in theirs if not _is_old(each, end_us)]
