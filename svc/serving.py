@@ -208,7 +208,8 @@ async def _run(
 
 def bound_socket(host: str, port: int, untaken_seconds: float = UNTAKEN_SECONDS_MAX) -> socket.socket:
     """A listening socket that ends connections whose clients do not take their data.
-    / Hypercorn would wait for such a client for ever, even when it is asked to stop. Only Linux has the option.
+
+    Hypercorn would wait for such a client for ever, even when it is asked to stop. Only Linux has the option.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     dual = family is socket.AF_INET6 and socket.has_dualstack_ipv6()

@@ -64,7 +64,8 @@ class ArchiveLane:
 
     async def spending(self, organization_id: UUID, asked: Sequence[Asked]) -> list[Reading]:
         """The spending of each window, from the archive and the views.
-        / Raises `Unavailable` where the archive cannot be opened, and `ViewsDamaged`. A damaged file is left out.
+
+        Raises `Unavailable` where the archive cannot be opened, and `ViewsDamaged`. A damaged file is left out.
         """
         try:
             return await self._in_turn(lambda archive: self._spending(archive, organization_id, asked))
@@ -122,7 +123,8 @@ _ORGANIZATION, _AT = _NAMES.index("organization_id"), _NAMES.index("at_us")
 
 def archive_changes(archive: Archive, views: sqlite3.Connection, rows_max: int = ARCHIVE_BATCH_ROWS_MAX) -> int:
     """Archive the next changed rows; the number of files made, 0 when level.
-    / A row that changes again is archived again under its newer position; readers take the newest.
+
+    A row that changes again is archived again under its newer position; readers take the newest.
     """
     after = archive.manifest.mark.position
     up_to = stretch_end(views, after, rows_max)

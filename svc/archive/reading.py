@@ -101,7 +101,8 @@ def spending(
     breathe: Callable[[], None] = lambda: None,
 ) -> Reading:
     """The spending of a window: files from the newest day on, and what the views add.
-    / `breathe` is called between queries and may raise to give up.
+
+    `breathe` is called between queries and may raise to give up.
     """
     if not asked.stays:
         return Reading({}, Coverage())

@@ -121,7 +121,8 @@ class Journal:
 
     async def append(self, events: Sequence[NewEvent]) -> list[int]:
         """Make the events durable, all or none; their positions.
-        / Raises Saturated when too much waits, Conflict when a version is taken, UnstorableEvent when an event breaks
+
+        Raises Saturated when too much waits, Conflict when a version is taken, UnstorableEvent when an event breaks
         its types, and StoreUnavailable when the write failed; it may have committed all the same. A caller that is
         cancelled does not stop the write.
         """

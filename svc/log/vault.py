@@ -74,7 +74,8 @@ class MemoryKeys:
 
 class FileKeys:
     """One file per key, readable by the server's user only. OSError where the folder cannot be used.
-    / A list beside the keys names each key that was made and not destroyed, so a lost file is noticed. Without that
+
+    A list beside the keys names each key that was made and not destroyed, so a lost file is noticed. Without that
     list (an older or restored folder) `svc/maintenance/keys.py` makes it from the log.
     """
 

@@ -109,7 +109,8 @@ def _copied(var: Path, draft: Path, heard: Heard) -> Manifest:
 
 def copy_database(source: Path, target: Path, heard: Heard) -> None:
     """Copy a database as of one moment while others write it.
-    / One read transaction is held on the source: no writer waits for it, and it sees no later write.
+
+    One read transaction is held on the source: no writer waits for it, and it sees no later write.
     """
     with closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)) as db:
         db.execute("BEGIN")

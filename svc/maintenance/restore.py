@@ -23,7 +23,8 @@ _PARTS = (KEYS_FOLDER, ARCHIVE, ARCHIVE_MANIFEST, SECRET_FILE, EVENTS_FILE)
 
 def restore(source: Path, var: Path, heard: Heard) -> Manifest:
     """Put a backup into an empty folder that this process holds. Raises `NotKept`.
-    / A restore that was broken off can simply be run again.
+
+    A restore that was broken off can simply be run again.
     """
     _check_empty(var)
     work = var / WORK
