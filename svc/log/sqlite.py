@@ -14,7 +14,7 @@ from threading import Lock
 from uuid import UUID
 
 from eventsourcing.domain import EventSourcingError
-from eventsourcing.persistence import IntegrityError, Notification
+from eventsourcing.persistence import IntegrityError, Notification, OperationalError
 from eventsourcing.sqlite import SQLiteApplicationRecorder, SQLiteConnection, SQLiteConnectionPool, SQLiteDatastore
 
 from svc.limits import STORE_BUSY_TIMEOUT_MS, STORE_READERS_MAX
@@ -68,11 +68,15 @@ class SplitDatastore(SQLiteDatastore):
 
     @contextmanager
     def get_connection(self, *, commit: bool) -> Iterator[SQLiteConnection]:
-        """The writer's connection, for one thread at a time, or a reader's."""
-        if not commit:
-            with super().get_connection(commit=False) as reader:
-                yield reader
-            return
+        """The writer's connection, for one thread at a time, or a reader's. SQLite's errors become the library's."""
+        try:
+            with self._writing() if commit else super().get_connection(commit=False) as connection:
+                yield connection
+        except sqlite3.Error as error:
+            raise OperationalError(str(error)) from error
+
+    @contextmanager
+    def _writing(self) -> Iterator[SQLiteConnection]:
         with self._write_lock:
             writer = self._writer = self._writer or self._connections.open(self._writer_pragmas)
             try:
@@ -199,7 +203,7 @@ def open_sqlite_store(path: Path, codec: Codec, *, busy_timeout_ms: int = STORE_
     except StoreUnavailable as error:
         recorder.close()
         raise StoreUnavailable(f"{path}: {error}") from error
-    except (EventSourcingError, sqlite3.Error) as error:
+    except EventSourcingError as error:
         recorder.close()
         raise not_opened(path, error) from error
     return EventStore(recorder, codec)
