@@ -10,7 +10,7 @@ from uuid import uuid4
 import trio
 
 from svc import __version__
-from svc.actors.actors import Actors, Means
+from svc.actors.actors import ActorContext, Actors
 from svc.actors.administration import Administration
 from svc.actors.ticker import Ticker
 from svc.archive.lane import ArchiveLane
@@ -110,9 +110,9 @@ def build(
     count_errors(tallies.errors)
     journal = Journal(store)
     administration = Administration(store, journal, clock)
-    means = Means(store, journal, vault, clock, administration.directory.redaction_of)
+    context = ActorContext(store, journal, vault, clock, administration.directory.redaction_of)
     acknowledged = Acknowledged()
-    actors = Actors(means, acknowledged.note)
+    actors = Actors(context, acknowledged.note)
     path = serving_file(var, RULES_VERSION, store)
     projector = Projector(path, journal, lambda views: worker(settings, views, store, vault, beside=lasting))
     rebuilding = Rebuilding(var, projector)
@@ -122,7 +122,7 @@ def build(
     gateway = text_model(settings, administration.directory.text_leaves, tallies, clock)
     service = RunningService(
         public_settings(settings, internal_secret(var), ingest_url),
-        means,
+        context,
         actors,
         administration,
         projector,
@@ -135,7 +135,7 @@ def build(
     )
     tasks = [projector.run, journal.run, administration.run, catalog.run, actors.run, rebuilding.run]
     tasks += [service.narratives.run, service.backfilling.take]
-    lanes = [Ticker(journal, projector, clock).run, archive.run, service.keeper.follow_orders]
+    lanes = [Ticker(journal, projector, clock).run, archive.run, service.forgetting.run]
     lanes.append(partial(service.backfilling.work, service))
     prose = ReportProse(gateway, tallies.asked)
     reports = ReportJobs(service, archive.spending, RULES_VERSION, write=prose.write)
@@ -143,7 +143,7 @@ def build(
     if lasting or reporting:
         lanes += [reports.run, ReportSchedules(administration.directory, service.send, clock, uuid4).run]
     if lasting:
-        lanes += [service.keeper.keep_terms, Judging(service, gateway, tallies.asked).run]
+        lanes += [service.retention.run, Judging(service, gateway, tallies.asked).run]
     if lasting and settings.catalog_refresh:
         lanes.append(catalog.keep_fresh)
     return Built(service, projector, archive, gateway, tasks, lanes)

@@ -27,9 +27,6 @@ def typed(*arguments: str) -> str:
     return shlex.join([*command, *arguments])
 
 
-# How often Python's collector of garbage looks: seldom, in a process that makes much and lets go of it at once.
-
-
 def look_seldom() -> None:
     """Freeze what a started process holds, and let Python collect garbage seldom."""
     gc.collect()
@@ -37,10 +34,8 @@ def look_seldom() -> None:
     gc.set_threshold(GC_ALLOCATIONS, *gc.get_threshold()[1:])
 
 
-# Errors out of tasks: what went wrong inside nested groups.
-
-
 def single(error: BaseException) -> BaseException:
+    """The one error inside nested groups."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error

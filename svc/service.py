@@ -26,7 +26,7 @@ from aggregates.reports.prose import Narration, Narrative
 from projections.facts.prompts import Activation, activation
 from projections.prices.spending import Asked, Reading
 from projections.reader import Reader, is_passing
-from svc.actors.actors import Actors, Means, usable_digester
+from svc.actors.actors import ActorContext, Actors, usable_digester
 from svc.actors.administration import Administration
 from svc.actors.mailbox import Busy, Waits
 from svc.archive.lane import ArchiveLane
@@ -40,8 +40,9 @@ from svc.log.folder import Clock
 from svc.log.journal import Journal, Saturated
 from svc.log.store import EventStore, KeyUnusable, StoreUnavailable
 from svc.log.vault import Vault
-from svc.maintenance.delete_texts import House
-from svc.maintenance.worker import Keeper
+from svc.maintenance.delete_texts import TextDeleter
+from svc.maintenance.forget import Forgetting
+from svc.maintenance.retention import Retention
 from svc.observe.instruments import Instruments
 from svc.views.projector import Projector
 from svc.views.rebuilding import Rebuilding
@@ -77,7 +78,7 @@ class RunningService:
     def __init__(
         self,
         settings: PublicSettings,
-        means: Means,
+        context: ActorContext,
         actors: Actors,
         administration: Administration,
         projector: Projector,
@@ -90,10 +91,10 @@ class RunningService:
     ) -> None:
         self.settings = settings
         self.projector = projector
-        self.store: EventStore = means.store
-        self.vault: Vault = means.vault
-        self.journal: Journal = means.journal
-        self._clock: Clock = means.clock
+        self.store: EventStore = context.store
+        self.vault: Vault = context.vault
+        self.journal: Journal = context.journal
+        self._clock: Clock = context.clock
         self._actors = actors
         self._administration = administration
         self._acknowledged = acknowledged
@@ -102,11 +103,12 @@ class RunningService:
         self.prices = prices
         self._instruments = instruments
         self.narratives = narratives
-        house = House(means.store, means.vault, means.journal, projector, means.clock)
-        self.keeper = Keeper(house, administration, rebuilding)
+        texts = TextDeleter(context.store, context.vault, context.journal, projector, context.clock)
+        self.forgetting = Forgetting(texts, administration, rebuilding)
+        self.retention = Retention(texts, administration.directory)
         self._read_limit = trio.CapacityLimiter(READERS_MAX)
         self._followers = Waits()
-        self.backfilling = Backfilling(means.store, means.journal, means.clock)
+        self.backfilling = Backfilling(context.store, context.journal, context.clock)
         self.carried_out: Callable[[AnyCommand], None] = lambda _command: None
         """Called with every command of a developer that was carried out; it must not fail, nor take long."""
 

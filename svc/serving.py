@@ -40,8 +40,6 @@ from svc.service import RunningService
 from svc.settings import Settings, SettingsError, listening_address
 from svc_http.app import build_api, build_intake
 
-# The first start: one organization, its owner, one key and the internal secret.
-
 KEY_START_CHARACTERS = 12
 
 

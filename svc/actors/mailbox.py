@@ -1,7 +1,7 @@
-"""Letters between tasks: a command goes in, a reply comes back, and the sender may go away in between.
+"""Mailboxes: a command goes in, a reply comes back, and the sender may go away in between.
 
-A request handler is cancelled when its client hangs up. It only ever posts a letter and waits for the answer; the
-task that owns the mailbox carries the command out whether anybody still waits or not.
+A request handler is cancelled when its client hangs up. It only posts a request and waits for the answer; the task
+that owns the mailbox carries the command out whether anybody still waits or not.
 """
 
 from collections.abc import Awaitable, Callable
@@ -17,7 +17,7 @@ class Busy(Exception):
     """The mailbox, or the process, holds as much as it may. Try again in a few seconds."""
 
 
-class Letter(Generic[C, R]):
+class Request(Generic[C, R]):
     """A command on its way, and in the end its reply or error."""
 
     def __init__(
@@ -52,7 +52,7 @@ class Letter(Generic[C, R]):
         await self._settled.wait()
         if self._error is not None:
             raise self._error
-        assert self._reply is not None, "a letter is settled with a reply or an error"
+        assert self._reply is not None, "a request is settled with a reply or an error"
         return self._reply
 
 
@@ -61,27 +61,24 @@ class Mailbox(Generic[C, R]):
 
     def __init__(self, commands_max: int, full: str) -> None:
         self._full = full
-        self._send, self._receive = trio.open_memory_channel[Letter[C, R]](commands_max)
+        self._send, self._receive = trio.open_memory_channel[Request[C, R]](commands_max)
 
     async def send(self, command: C) -> R:
         """Return once the command was carried out. Raises `Busy`, or its error."""
-        letter = Letter[C, R](command)
+        request = Request[C, R](command)
         try:
-            self._send.send_nowait(letter)
+            self._send.send_nowait(request)
         except trio.WouldBlock:
             raise Busy(self._full) from None
-        return await letter.reply()
+        return await request.reply()
 
     async def work_through(self, carry_out: Callable[[C], Awaitable[R]]) -> None:
         """Read until cancelled; an error is the outcome of its own command alone."""
-        async for letter in self._receive:
+        async for request in self._receive:
             try:
-                letter.answer(await carry_out(letter.command))
+                request.answer(await carry_out(request.command))
             except Exception as error:
-                letter.fail(error)
-
-
-# Waits that must not outlast the server: whoever asks it to stop ends them all at once.
+                request.fail(error)
 
 
 class Waits:

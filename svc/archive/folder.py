@@ -53,8 +53,6 @@ class Archive:
     def close(self) -> None:
         self.manifest.close()
 
-    # --- reading --------------------------------------------------------------------------------------------
-
     def check_folder(self) -> None:
         """Raises `NotADirectoryError` where something else lies in its place."""
         if self.root.exists() and not self.root.is_dir():
@@ -87,8 +85,6 @@ class Archive:
             return None if _digest(self.path(file)) == file.digest else "its bytes are not what was written"
         except OSError as error:
             return error.strerror or type(error).__name__
-
-    # --- writing --------------------------------------------------------------------------------------------
 
     @contextmanager
     def working(self) -> Iterator[Path]:
@@ -166,8 +162,6 @@ def _digest(path: Path) -> bytes:
     with path.open("rb") as handle:
         return hashlib.file_digest(handle, "sha256").digest()
 
-
-# The days by which the archive is laid out: those of UTC.
 
 _FIRST_DAY = date(1970, 1, 1).toordinal()
 

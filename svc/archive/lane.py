@@ -109,8 +109,6 @@ class ArchiveLane:
         ]
 
 
-# From the views into the archive: the rows that changed since, one new file for each organization and day.
-
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
@@ -159,8 +157,6 @@ def _write_file(
     duck.execute(f"COPY {rows_in(lines)} TO {literal(draft)} ({PARQUET})")
     return archive.sealed(draft, organization_id, day, number, len(rows))
 
-
-# Many small files of a day become one, so that a read opens few.
 
 _NEWEST = (
     "(SELECT * FROM read_parquet(?, hive_partitioning = false) "

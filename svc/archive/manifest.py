@@ -18,11 +18,9 @@ from svc.limits import (
 )
 from svc.log.vault import sync
 
-# Every step that changes what is on disk for good, in one place, so that tests can break off between any two.
-
 
 class Disk:
-    """Every step that changes the disk for good. When a method returns, the step survives a loss of power."""
+    """Every step that changes the disk for good; tests break off between any two. A step that returned lasts."""
 
     def make_folder(self, folder: Path) -> None:
         if not folder.is_dir():

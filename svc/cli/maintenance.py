@@ -270,7 +270,7 @@ class Expired(msgspec.Struct, frozen=True):
 async def _expired(settings: Settings) -> int:
     with held(settings.var_path):
         async with open_service(settings) as service:
-            return await service.keeper.keep_terms_once()
+            return await service.retention.apply()
 
 
 def _log_of(settings: Settings) -> Path:

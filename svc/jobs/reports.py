@@ -228,16 +228,11 @@ def _document(
     return report_sections(look, breathe)
 
 
-# Reports that are made by themselves: for who has switched it on, when a day, week or month of their zone is over.
-#
-# Whatever time passed meanwhile, only the last whole period is asked for; and it is asked for once, since the slot of
-# a period remembers that it was. So what was missed while the process was down is made once, at the start.
-
 _US_PER_SECOND = 1_000_000
 
 
 class ReportSchedules:
-    """Asks for a report when its day, week or month is over."""
+    """Asks for the report of the last whole period, once: the slot of a period remembers it."""
 
     def __init__(self, directory: Directory, send: Send, clock: Clock, new_id: Callable[[], UUID]) -> None:
         self._directory = directory
@@ -290,11 +285,6 @@ class ReportSchedules:
             scheduled=True,
         )
 
-
-# A report's prose: asked of the text model once the sections are made, where there is a model.
-#
-# No report fails for it. Where no answer comes, or none that is believed, there is no prose; it is not asked for
-# again.
 
 VERSION = 1
 """Of the prompt text `report`."""

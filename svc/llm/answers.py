@@ -1,4 +1,9 @@
-"""What comes back: an answer that fits its schema, or none."""
+"""What may leave for a text model, and what is believed of its answer.
+
+Texts are redacted again, and sentences that address the judge are taken out. Data travels as strings of one JSON
+document. An answer must prove itself by quotes: with one that is not in the prompt, or one for nearly everything, it
+is refused as a whole, and the embedded verdict stands.
+"""
 
 import re
 from collections import Counter
@@ -102,12 +107,6 @@ def _unfenced(text: str) -> str:
     return text
 
 
-# The answers that judge: their schemas, and what of them is believed.
-#
-# A model that was talked into something gives itself away where it must quote: a habit counts only with words of the
-# prompt's own, and an answer with a quote that is not there, or one quote for nearly everything, is refused as a
-# whole. The embedded verdict stands then.
-
 HABITS_PER_QUOTE_MAX = 3
 QUOTE_CHARACTERS_MAX = 400
 Confidence = Annotated[float, msgspec.Meta(ge=0, le=1)]
@@ -166,12 +165,6 @@ def believed_rubric(answer: RubricAnswer, prompt: str) -> tuple[Intent | None, t
 def _plain(text: str) -> str:
     return " ".join(text.split()).casefold()
 
-
-# What may leave: data whose texts hold no secret, and no sentence that speaks to whoever judges them.
-#
-# Texts were redacted when they were captured, unless an organization switched that off; here it cannot be switched
-# off. Taking out sentences that address the judge is the first of three defences; the second is that data travels as
-# strings of one JSON document, the third that an answer has to prove itself (`verdicts.py`).
 
 Json = dict[str, "Json"] | list["Json"] | str | int | float | bool | None
 _ADDRESSED = re.compile(

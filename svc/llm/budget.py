@@ -72,8 +72,6 @@ class Budget:
         draft.replace(self._path)
 
 
-# Every bound of what is asked of a text model.
-
 CALLS_MAX = 4
 """Questions on their way at the same time."""
 ATTEMPT_SECONDS = 30.0

@@ -20,8 +20,6 @@ from svc.llm import budget as bounds
 from svc.llm.answers import Answer, Completion, Json, NoAnswer, completion_of, fitting, leaving, schema_document
 from svc.llm.budget import Budget
 
-# Where a text model answers; apart from the client, so that settings need load nothing else.
-
 
 class Endpoint(msgspec.Struct, frozen=True):
     url: str

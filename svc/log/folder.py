@@ -82,8 +82,6 @@ def running(var: Path) -> Running | None:
         return None
 
 
-# The wall clock, in one place, so that everything else can be handed another one.
-
 _NS_PER_US = 1_000
 
 
@@ -112,8 +110,6 @@ class FixedClock:
     def advance(self, by_us: int) -> None:
         self._now_us += by_us
 
-
-# The internal secret: made at the first run, kept in a file that only its owner can read.
 
 NAME = "internal-secret"
 KEY_BYTES = 32

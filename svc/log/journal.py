@@ -286,8 +286,6 @@ class Journal:
         self._waiting_bytes = 0
 
 
-# About how much memory a command takes while it is on its way.
-
 _COMMAND_BYTES = 500
 _RECORD_BYTES = 250
 _BYTES_PER_CHARACTER = 2

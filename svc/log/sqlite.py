@@ -233,8 +233,6 @@ def _marks(values: Sequence[object]) -> str:
     return ",".join("?" * len(values))
 
 
-# The log of a var folder: the event store and the keys that seal its words.
-
 EVENTS_FILE = "events.db"
 KEYS_FOLDER = "keys"
 

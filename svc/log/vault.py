@@ -245,9 +245,6 @@ def _write_draft(folder: Path, content: bytes) -> Path:
     return Path(name)
 
 
-# Making what was written survive a loss of power.
-
-
 def sync(path: Path) -> None:
     """Sync a file's content, or the names in a folder, to the disk."""
     descriptor = os.open(path, os.O_RDONLY)

@@ -100,9 +100,6 @@ def _scopes(db: sqlite3.Connection, developer_id: UUID) -> list[Scope]:
     return [Scope(UUID(row[0]), developer_id) for row in db.execute(query, (str(developer_id),))]
 
 
-# --- rows -----------------------------------------------------------------------------------------------------
-
-
 def _events(store: EventStore, developer_id: UUID, heard: Heard) -> Iterator[Mapping[str, Any]]:
     head = store.head()
     for some, _, reached in pieces(store, 0, head, open_words=True):
@@ -166,9 +163,6 @@ def _pages(page_at: Callable[[int], list[Any]]) -> Iterator[list[Any]]:
     while page := page_at(offset):
         yield page
         offset += len(page)
-
-
-# --- files ----------------------------------------------------------------------------------------------------
 
 
 def _write(path: Path, rows: _Rows) -> tuple[int, int]:

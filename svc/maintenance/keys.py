@@ -103,8 +103,6 @@ def _events(store: EventStore, kinds: tuple[type[Event], ...]) -> Iterator[Event
     return (each.event for each in found if isinstance(each.event, kinds))
 
 
-# Going through the log in pieces: what can be read, and what cannot, one event at a time.
-
 Piece = tuple[list[Recorded], list[CorruptEvent], int]
 """Events in the order of the log, those that cannot be read, and the position that is reached with them."""
 Heard = Callable[[int, int], None]

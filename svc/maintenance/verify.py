@@ -93,9 +93,6 @@ async def verify(var: Path, heard: Heard) -> Verified:
     )
 
 
-# --- the log --------------------------------------------------------------------------------------------------
-
-
 def _log(var: Path, store: EventStore, heard: Heard) -> tuple[list[Finding], int]:
     findings = [Finding("log", EVENTS_FILE, flaw, _RESTORE) for flaw in _file_flaws(var / EVENTS_FILE)]
     head, events, before = store.head(), 0, 0
@@ -135,9 +132,6 @@ def _file_flaws(path: Path) -> list[str]:
         return [str(error)]
 
 
-# --- the keys -------------------------------------------------------------------------------------------------
-
-
 def _keys(var: Path, store: EventStore, vault: Vault) -> list[Finding]:
     lost = {each.developer_id: each for each in lost_keys(var, store)}
     closed = {name: vault.unopened[name] for name in vault.unopened.keys() - forgotten(store)}
@@ -162,9 +156,6 @@ def _place(developer_id: UUID) -> str:
 
 def _texts(count: int) -> str:
     return f"{count} {'text' if count == 1 else 'texts'} in the log cannot be read"
-
-
-# --- the views ------------------------------------------------------------------------------------------------
 
 
 async def _views(var: Path, store: EventStore, heard: Heard) -> tuple[list[Finding], int]:
@@ -233,9 +224,6 @@ def _key(row: Sequence[Any] | None, places: Sequence[int]) -> tuple[Any, ...] | 
     return None if row is None else tuple(row[place] for place in places)
 
 
-# --- the archive ----------------------------------------------------------------------------------------------
-
-
 def _archive(var: Path, store: EventStore, heard: Heard) -> tuple[list[Finding], int]:
     manifest = var / ARCHIVE_MANIFEST
     if not manifest.exists():
@@ -272,14 +260,9 @@ def _still_listed(db: sqlite3.Connection, name: str) -> bool:
     return db.execute("SELECT 1 FROM files WHERE name = ?", (name,)).fetchone() is not None
 
 
-# A folder inside the data folder for what a command compares, and what a killed command left of one.
-#
-# A command's folder is locked for as long as the command lives, however it ends; one that nobody locks is left over.
-# Locked are files, as folders cannot be on every file system.
-
 log = structlog.get_logger()
 LOCK = "scratch.lock"
-"""Held while somebody makes or removes such a folder; in each of them, while its command lives."""
+"""Locked while somebody makes or removes a scratch folder; inside each, while its command lives."""
 _NAME = re.compile(r"(verify|check)-[a-z0-9_]{8}")
 
 
