@@ -7,7 +7,6 @@ from typing import ParamSpec, TypeVar
 from uuid import UUID
 
 import click
-import msgspec
 import trio
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -174,11 +173,7 @@ def forget_(developer: str, yes: bool, var: str | None, as_json: bool) -> None:
         carried_out(settings, store, developer_id)
     finally:
         store.close()
-    _say(Forgotten(developer_id), as_json, f"the texts of {who} are gone; old backups may still hold them")
-
-
-class Forgotten(msgspec.Struct, frozen=True):
-    developer_id: UUID
+    _say({"developer_id": developer_id}, as_json, f"the texts of {who} are gone; old backups may still hold them")
 
 
 ORDER_STANDS = "the order stands: the service goes on with it while it runs, and at each start"
@@ -259,12 +254,8 @@ def retention_(var: str | None, as_json: bool) -> None:
     set_up_logs("error")
     _log_of(settings)
     with Console(stderr=True).status("looking"):
-        expired = Expired(run(_expired, settings))
-    _say(expired, as_json, f"{expired.events} facts lost a text that was too old")
-
-
-class Expired(msgspec.Struct, frozen=True):
-    events: int
+        events = run(_expired, settings)
+    _say({"events": events}, as_json, f"{events} facts lost a text that was too old")
 
 
 async def _expired(settings: Settings) -> int:

@@ -20,7 +20,6 @@ from aggregates.ids import answer_stream
 from aggregates.judging.answers import JudgeAnswered
 from projections.judging.unjudged import Key, Question, Wanted, unjudged
 from projections.reader import Reader
-from svc.llm import answers
 from svc.llm import budget as bounds
 from svc.llm.answers import (
     Answer,
@@ -43,7 +42,7 @@ log = structlog.get_logger()
 T = TypeVar("T")
 VERSION = 1
 """Of the prompt texts `boundary`, `rubric` and `outcome`: whoever changes one counts it up and adds new files."""
-_OF_THIS_QUESTION = frozenset({answers.MISFIT, answers.UNREADABLE, answers.TOO_LARGE})
+_OF_THIS_QUESTION = frozenset({"misfit", "unreadable", "too-large"})
 
 
 class Vault(Protocol):

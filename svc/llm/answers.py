@@ -16,24 +16,16 @@ from aggregates.redaction.redaction import redact
 from svc.llm.budget import ANSWER_BYTES_MAX
 
 T = TypeVar("T")
-OFF = "off"
-WITHHELD = "withheld"
-BUDGET = "budget"
-RESTING = "resting"
-TOO_LARGE = "too-large"
-TIMEOUT = "timeout"
-UNREACHABLE = "unreachable"
-OVERLOADED = "overloaded"
-FAILING = "failing"
-REFUSED = "refused"
-UNREADABLE = "unreadable"
-MISFIT = "misfit"
+Reason = Literal[
+    "off", "withheld", "budget", "resting", "too-large", "timeout",
+    "unreachable", "overloaded", "failing", "refused", "unreadable", "misfit",
+]  # fmt: skip
 
 
 class NoAnswer(Exception):
-    """The model gave none; `reason` is one of the words above, never text of the other side."""
+    """The model gave none; the reason is never text of the other side."""
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: Reason) -> None:
         self.reason = reason
         super().__init__(f"the text model gave no answer: {reason}")
 
@@ -76,11 +68,11 @@ class Completion(msgspec.Struct):
 def completion_of(body: bytes) -> Completion:
     """Decode the body of a response. Raises `NoAnswer`."""
     if len(body) > ANSWER_BYTES_MAX:
-        raise NoAnswer(TOO_LARGE)
+        raise NoAnswer("too-large")
     try:
         return msgspec.json.decode(body, type=Completion)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise NoAnswer(UNREADABLE) from error
+        raise NoAnswer("unreadable") from error
 
 
 def fitting(text: str, schema: type[T]) -> T:
@@ -88,9 +80,9 @@ def fitting(text: str, schema: type[T]) -> T:
     try:
         return msgspec.json.decode(_unfenced(text), type=schema)
     except msgspec.ValidationError as error:
-        raise NoAnswer(MISFIT) from error
+        raise NoAnswer("misfit") from error
     except (msgspec.DecodeError, UnicodeError) as error:
-        raise NoAnswer(UNREADABLE) from error
+        raise NoAnswer("unreadable") from error
 
 
 def schema_document(schema: type[Any]) -> dict[str, Any]:

@@ -15,9 +15,8 @@ import msgspec
 import structlog
 import trio
 
-from svc.llm import answers
 from svc.llm import budget as bounds
-from svc.llm.answers import Answer, Completion, Json, NoAnswer, completion_of, fitting, leaving, schema_document
+from svc.llm.answers import Answer, Completion, Json, NoAnswer, Reason, completion_of, fitting, leaving, schema_document
 from svc.llm.budget import Budget
 
 
@@ -38,9 +37,7 @@ log = structlog.get_logger()
 T = TypeVar("T")
 MayLeave = Callable[[UUID], bool]
 Count = Callable[[str, str, int], None]
-_RESTED_AFTER = frozenset(
-    {answers.TIMEOUT, answers.UNREACHABLE, answers.OVERLOADED, answers.FAILING, answers.REFUSED, answers.UNREADABLE}
-)
+_RESTED_AFTER = frozenset({"timeout", "unreachable", "overloaded", "failing", "refused", "unreadable"})
 """Failures that the next question would most likely meet as well."""
 _QUIET = ("openai", "httpx2", "httpcore2")
 
@@ -96,7 +93,7 @@ class Gateway:
         assert endpoint is not None
         data = msgspec.json.encode(leaving(payload)).decode()
         if len(data) > bounds.PAYLOAD_CHARACTERS_MAX:
-            raise NoAnswer(answers.TOO_LARGE)
+            raise NoAnswer("too-large")
         messages = [
             {"role": "system", "content": _instructions(kind, version, schema)},
             {"role": "user", "content": data},
@@ -110,15 +107,15 @@ class Gateway:
             used = completion.usage
             tokens = (0, 0) if used is None else (used.prompt_tokens or 0, used.completion_tokens or 0)
             return Answer(value, endpoint.model, version, *tokens)
-        raise NoAnswer(answers.TIMEOUT)
+        raise NoAnswer("timeout")
 
     def _check(self, organization_id: UUID) -> None:
         if self._endpoint is None:
-            raise NoAnswer(answers.OFF)
+            raise NoAnswer("off")
         if not self._may_leave(organization_id):
-            raise NoAnswer(answers.WITHHELD)
+            raise NoAnswer("withheld")
         if trio.current_time() < self._rests_until:
-            raise NoAnswer(answers.RESTING)
+            raise NoAnswer("resting")
 
     async def _paid(
         self, messages: list[dict[str, str]], kind: str, schema: type[Any], tokens: int, spent: list[int]
@@ -127,7 +124,7 @@ class Gateway:
         client = await self._loaded()
         day = self._budget.reserve(tokens)
         if day is None:
-            raise NoAnswer(answers.BUDGET)
+            raise NoAnswer("budget")
         used = tokens
         try:
             body = await self._sent(client, messages, kind, schema)
@@ -136,7 +133,7 @@ class Gateway:
             if usage is not None and usage.prompt_tokens is not None:
                 used = max(usage.prompt_tokens, 0) + max(usage.completion_tokens or 0, 0)
         except NoAnswer as failure:
-            if failure.reason in (answers.UNREACHABLE, answers.OVERLOADED, answers.REFUSED):
+            if failure.reason in ("unreachable", "overloaded", "refused"):
                 used = 0
             raise
         finally:
@@ -156,18 +153,16 @@ class Gateway:
                 body = await self._posted(client, messages, _form(kind, schema, plain=True))
                 self._plain = True
                 return body
-        except openai.APITimeoutError as error:
-            raise NoAnswer(answers.TIMEOUT) from error
-        except openai.APIConnectionError as error:
-            raise NoAnswer(answers.UNREACHABLE) from error
-        except openai.RateLimitError as error:
-            raise NoAnswer(answers.OVERLOADED) from error
-        except openai.InternalServerError as error:
-            raise NoAnswer(answers.FAILING) from error
-        except openai.APIStatusError as error:
-            raise NoAnswer(answers.REFUSED) from error
         except openai.OpenAIError as error:
-            raise NoAnswer(answers.UNREADABLE) from error
+            reasons: tuple[tuple[type[openai.OpenAIError], Reason], ...] = (
+                (openai.APITimeoutError, "timeout"),
+                (openai.APIConnectionError, "unreachable"),
+                (openai.RateLimitError, "overloaded"),
+                (openai.InternalServerError, "failing"),
+                (openai.APIStatusError, "refused"),
+                (openai.OpenAIError, "unreadable"),
+            )
+            raise NoAnswer(next(reason for kind, reason in reasons if isinstance(error, kind))) from error
 
     async def _posted(self, client: "AsyncOpenAI", messages: Any, form: dict[str, Any]) -> bytes:
         raw = await client.chat.completions.with_raw_response.create(model=str(self.model), messages=messages, **form)

@@ -19,8 +19,9 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import chain
-from typing import NamedTuple, NoReturn, TypeVar
+from typing import NoReturn, TypeVar
 
+import msgspec
 import trio
 
 from aggregates.capture.commands import CaptureMetrics, CapturePrompt, CaptureRecords, CaptureResponse
@@ -43,17 +44,18 @@ class Saturated(Exception):
     """Too much waits to be written already. Try again in a few seconds."""
 
 
-class JournalStatistics(NamedTuple):
-    commits: int
-    """Transactions that became durable; `appends / commits` says how well they are grouped."""
-    appends: int
-    events: int
-    conflicts: int
-    failures: int
+class JournalStatistics(msgspec.Struct):
+    """What the journal did since it was made, and what waits now; `appends / commits` says how well it groups."""
+
+    commits: int = 0
+    appends: int = 0
+    events: int = 0
+    conflicts: int = 0
+    failures: int = 0
     """Transactions and probes that found the store not writable."""
-    saturated: int
-    waiting_appends: int
-    waiting_bytes: int
+    saturated: int = 0
+    waiting_appends: int = 0
+    waiting_bytes: int = 0
 
 
 class _Append:
@@ -64,12 +66,6 @@ class _Append:
         self.positions: list[int] = []
         self.error: Exception | None = StoreUnavailable("the journal stopped before this was written")
         self.settled = trio.Event()
-
-    def succeed(self, positions: list[int]) -> None:
-        self.positions, self.error = positions, None
-
-    def fail(self, error: Exception) -> None:
-        self.error = error
 
 
 class Journal:
@@ -90,8 +86,7 @@ class Journal:
         self._healthy = True
         self._head = self._found = store.head()
         self._committed: Callable[[float], None] = lambda _seconds: None
-        self._commits = self._appends = self._events = 0
-        self._conflicts = self._failures = self._saturated = 0
+        self._counts = JournalStatistics()
 
     @property
     def head(self) -> int:
@@ -104,15 +99,8 @@ class Journal:
         return self._healthy
 
     def statistics(self) -> JournalStatistics:
-        return JournalStatistics(
-            commits=self._commits,
-            appends=self._appends,
-            events=self._events,
-            conflicts=self._conflicts,
-            failures=self._failures,
-            saturated=self._saturated,
-            waiting_appends=len(self._waiting),
-            waiting_bytes=self._waiting_bytes,
+        return msgspec.structs.replace(
+            self._counts, waiting_appends=len(self._waiting), waiting_bytes=self._waiting_bytes
         )
 
     def watch(self, committed: Callable[[float], None]) -> None:
@@ -169,7 +157,7 @@ class Journal:
         entry = _Append(events, self._store.rough_bytes(events))
         too_many = len(self._waiting) >= JOURNAL_APPENDS_MAX
         if too_many or self._waiting_bytes + entry.rough_bytes > JOURNAL_BYTES_MAX:
-            self._saturated += 1
+            self._counts.saturated += 1
             raise Saturated(f"{len(self._waiting)} appends, {self._waiting_bytes} bytes wait already")
         self._waiting.append(entry)
         self._waiting_bytes += entry.rough_bytes
@@ -203,7 +191,7 @@ class Journal:
         try:
             await self._in_thread(self._store.check_writable if self._healthy else self._look)
         except StoreUnavailable:
-            self._failures += 1
+            self._counts.failures += 1
             self._healthy = False
         else:
             self._healthy = True
@@ -236,20 +224,20 @@ class Journal:
                 self._insert(part)
             except Conflict as error:
                 if len(part) == 1:
-                    part[0].fail(error)
+                    part[0].error = error
                 else:
                     middle = len(part) // 2
                     parts += [part[middle:], part[:middle]]
             except StoreUnavailable as error:
                 for entry in chain(part, *parts):
-                    entry.fail(StoreUnavailable(str(error)))
+                    entry.error = StoreUnavailable(str(error))
                 return
 
     def _encode(self, entry: _Append) -> bool:
         try:
             entry.group = self._store.encode(entry.events)
         except Exception as error:
-            entry.fail(error)
+            entry.error = error
             return False
         return True
 
@@ -258,21 +246,21 @@ class Journal:
         positions = self._store.insert([entry.group for entry in part])
         self._committed(time.perf_counter() - started)
         for entry, its_positions in zip(part, positions, strict=True):
-            entry.succeed(its_positions)
-        self._commits += 1
+            entry.positions, entry.error = its_positions, None
+        self._counts.commits += 1
 
     def _settle(self, batch: list[_Append]) -> None:
         durable = [entry for entry in batch if entry.error is None]
-        self._appends += len(durable)
-        self._events += sum(len(entry.positions) for entry in durable)
-        self._conflicts += sum(isinstance(entry.error, Conflict) for entry in batch)
+        self._counts.appends += len(durable)
+        self._counts.events += sum(len(entry.positions) for entry in durable)
+        self._counts.conflicts += sum(isinstance(entry.error, Conflict) for entry in batch)
         if durable:
             self._healthy = True
             self._advance(durable[-1].positions[-1])
         unavailable = [entry.error for entry in batch if isinstance(entry.error, StoreUnavailable)]
         if unavailable:
             self._healthy = False
-            self._failures += 1
+            self._counts.failures += 1
             self._refuse_waiting(str(unavailable[-1]))
         for entry in batch:
             entry.settled.set()
@@ -280,7 +268,7 @@ class Journal:
     def _refuse_waiting(self, reason: str) -> None:
         """Each attempt may take the whole busy timeout, so no append waits for a second one."""
         for entry in self._waiting:
-            entry.fail(StoreUnavailable(reason))
+            entry.error = StoreUnavailable(reason)
             entry.settled.set()
         self._waiting.clear()
         self._waiting_bytes = 0
@@ -293,30 +281,18 @@ _BYTES_PER_CHARACTER = 2
 
 def rough_bytes(command: AnyCommand) -> int:
     """About how much memory a command takes: cheap, and never far too low for large ones."""
-    return _COMMAND_BYTES + _BYTES_PER_CHARACTER * _characters(command) + _record_bytes(command)
-
-
-def _characters(command: AnyCommand) -> int:
+    characters = records = 0
     match command:
         case CapturePrompt():
-            return len(command.text) + len(command.metadata_json or "")
+            characters = len(command.text) + len(command.metadata_json or "")
         case CaptureResponse():
-            return len(command.content.response_text or "")
+            characters = len(command.content.response_text or "")
         case CaptureRecords():
-            return len(command.words) + len(command.raw or "")
+            characters, records = len(command.words) + len(command.raw or ""), len(command.records)
         case CaptureMetrics():
-            return len(command.raw)
+            characters, records = len(command.raw), len(command.points)
         case CompleteReport():
-            return len(command.sections) + (len(command.prose.text) if command.prose is not None else 0)
+            characters = len(command.sections) + (len(command.prose.text) if command.prose is not None else 0)
         case _:
-            return 0
-
-
-def _record_bytes(command: AnyCommand) -> int:
-    match command:
-        case CaptureRecords():
-            return _RECORD_BYTES * len(command.records)
-        case CaptureMetrics():
-            return _RECORD_BYTES * len(command.points)
-        case _:
-            return 0
+            pass
+    return _COMMAND_BYTES + _BYTES_PER_CHARACTER * characters + _RECORD_BYTES * records

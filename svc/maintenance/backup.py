@@ -92,7 +92,7 @@ def _copied(var: Path, draft: Path, heard: Heard) -> Manifest:
     _copy_keys(var, draft)
     if (var / SECRET_FILE).exists():
         _copy(var / SECRET_FILE, draft / SECRET_FILE)
-    head, checksum = _head(draft / EVENTS_FILE)
+    head, checksum = head_of(draft / EVENTS_FILE)
     manifest = Manifest(
         format=FORMAT,
         program=__version__,
@@ -170,15 +170,11 @@ def _copy(source: Path, target: Path, *, missing_ok: bool = False) -> bool:
     return True
 
 
-def _head(events: Path) -> tuple[int, str]:
+def head_of(events: Path) -> tuple[int, str]:
+    """The last position of a log, and the checksum of its event in hex; blank in an empty log."""
     with closing(sqlite3.connect(events)) as db:
         newest = db.execute("SELECT rowid, state FROM stored_events ORDER BY rowid DESC LIMIT 1").fetchone()
-    return (0, "") if newest is None else (newest[0], checksum_of(newest[1]))
-
-
-def checksum_of(state: bytes) -> str:
-    """The checksum in a stored event's state, in hex."""
-    return state[2:18].hex()
+    return (0, "") if newest is None else (newest[0], newest[1][2:18].hex())
 
 
 def _packed(draft: Path) -> Path:

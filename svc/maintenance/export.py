@@ -135,10 +135,8 @@ def _prompts(reader: Reader, scopes: Iterable[Scope]) -> Iterator[Mapping[str, A
     for scope in scopes:
         names = reader.db.execute(query, (str(scope.organization_id), str(scope.developer_id))).fetchall()
         for (name,) in names:
-            offset = 0
-            while page := prompt_rows(reader, scope, UUID(name), EXPORT_PAGE, offset):
+            for page in _pages(partial(prompt_rows, reader, scope, UUID(name), EXPORT_PAGE)):
                 yield from map(_prompt, page)
-                offset += len(page)
 
 
 def _prompt(row: PromptRow) -> Mapping[str, Any]:
@@ -158,7 +156,7 @@ def _requests(db: sqlite3.Connection, scopes: Iterable[Scope]) -> Iterator[Mappi
             yield {name: bool(value) if kind is bool else value for (name, kind), value in named}
 
 
-def _pages(page_at: Callable[[int], list[Any]]) -> Iterator[list[Any]]:
+def _pages(page_at: Callable[[int], list[Any] | None]) -> Iterator[list[Any]]:
     offset = 0
     while page := page_at(offset):
         yield page

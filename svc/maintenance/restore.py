@@ -1,9 +1,7 @@
 """Restoring a backup into an empty folder: every byte is checked before anything gets its place, the log comes last."""
 
 import shutil
-import sqlite3
 import tarfile
-from contextlib import closing
 from pathlib import Path, PurePosixPath
 
 import msgspec
@@ -13,7 +11,7 @@ from svc.archive.folder import MANIFEST as ARCHIVE_MANIFEST
 from svc.log.folder import LOCK
 from svc.log.folder import NAME as SECRET_FILE
 from svc.log.sqlite import EVENTS_FILE, KEYS_FOLDER
-from svc.maintenance.backup import FORMAT, MANIFEST, Manifest, NotKept, checksum_of, digest_of
+from svc.maintenance.backup import FORMAT, MANIFEST, Manifest, NotKept, digest_of, head_of
 from svc.maintenance.keys import Heard
 
 WORK = "restoring"
@@ -103,8 +101,6 @@ def _check(work: Path, manifest: Manifest, heard: Heard) -> None:
         if digest_of(path) != file.sha256:
             raise NotKept(f"{file.name} is not what was backed up: its bytes changed since; use another backup")
         path.chmod(0o600)
-    with closing(sqlite3.connect(work / EVENTS_FILE)) as db:
-        newest = db.execute("SELECT rowid, state FROM stored_events ORDER BY rowid DESC LIMIT 1").fetchone()
-    head = (0, "") if newest is None else (newest[0], checksum_of(newest[1]))
+    head = head_of(work / EVENTS_FILE)
     if head != (manifest.head, manifest.head_checksum):
         raise NotKept(f"the log ends at {head[0]}, not at {manifest.head} as the backup says; use another one")

@@ -78,10 +78,9 @@ async def verify(var: Path, heard: Heard) -> Verified:
         in_archive, files = await trio.to_thread.run_sync(_archive, var, store, heard, abandon_on_cancel=True)
     finally:
         store.close()
-    if found:  # then a replay gives something else, and rightly
-        in_views = [msgspec.structs.replace(each, do=_LOG_FIRST) for each in in_views]
-    elif of_keys:
-        in_views = [msgspec.structs.replace(each, do=_KEYS_FIRST) for each in in_views]
+    if found or of_keys:  # then a replay rightly gives something else
+        do = _LOG_FIRST if found else _KEYS_FIRST
+        in_views = [msgspec.structs.replace(each, do=do) for each in in_views]
     findings = [*found, *of_keys, *in_views, *in_archive]
     return Verified(
         clean=not findings,
@@ -108,6 +107,10 @@ def _log(var: Path, store: EventStore, heard: Heard) -> tuple[list[Finding], int
     return findings, events
 
 
+def _integrity_flaws(db: sqlite3.Connection) -> list[str]:
+    return [str(row[0]) for row in db.execute("PRAGMA integrity_check(20)") if row[0] != "ok"]
+
+
 def _missing(positions: Iterable[int], before: int) -> Iterator[Finding]:
     """SQLite numbers events without a gap, so a gap means that an event was deleted."""
     for position in sorted(positions):
@@ -120,7 +123,7 @@ def _missing(positions: Iterable[int], before: int) -> Iterator[Finding]:
 def _file_flaws(path: Path) -> list[str]:
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as db:
-            flaws = [str(row[0]) for row in db.execute("PRAGMA integrity_check(20)") if row[0] != "ok"]
+            flaws = _integrity_flaws(db)
             last = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'stored_events'").fetchone()
             newest = db.execute("SELECT max(rowid) FROM stored_events").fetchone()[0]
             if last is not None and last[0] != newest:
@@ -164,21 +167,16 @@ async def _views(var: Path, store: EventStore, heard: Heard) -> tuple[list[Findi
         return [], 0
     with scratch(var, "verify") as folder:
         try:
-            live = await trio.to_thread.run_sync(copy_of, path, folder / "live.db")
+            with closing(await trio.to_thread.run_sync(copy_of, path, folder / "live.db")) as live:
+                return await _compared(var, store, live, folder / "replayed.db", path.name, heard)
         except sqlite3.DatabaseError as error:
             return [Finding("views", path.name, f"cannot be read: {error}", _REBUILD)], 0
-        with closing(live):
-            try:
-                return await _compared(var, store, live, folder / "replayed.db", path.name, heard)
-            except sqlite3.DatabaseError as error:
-                return [Finding("views", path.name, f"cannot be read: {error}", _REBUILD)], 0
 
 
 async def _compared(
     var: Path, store: EventStore, live: sqlite3.Connection, build: Path, name: str, heard: Heard
 ) -> tuple[list[Finding], int]:
-    flaws = [str(row[0]) for row in live.execute("PRAGMA integrity_check(20)") if row[0] != "ok"]
-    findings = [Finding("views", name, flaw, _REBUILD) for flaw in flaws]
+    findings = [Finding("views", name, flaw, _REBUILD) for flaw in _integrity_flaws(live)]
     mark = bookmark(live)
     if not belongs_to_log(mark, store):
         return [*findings, Finding("views", name, "was built from another log", _REBUILD)], 0
@@ -230,10 +228,9 @@ def _archive(var: Path, store: EventStore, heard: Heard) -> tuple[list[Finding],
         return [], 0
     try:
         with closing(sqlite3.connect(f"{manifest.absolute().as_uri()}?mode=ro", uri=True)) as db:
-            flaws = [str(row[0]) for row in db.execute("PRAGMA integrity_check(20)") if row[0] != "ok"]
             position, checksum = db.execute("SELECT position, checksum FROM state").fetchone()
             files = db.execute("SELECT name, byte_count, digest FROM files ORDER BY name").fetchall()
-            findings = [Finding("archive", manifest.name, flaw, _DELETE_ARCHIVE) for flaw in flaws]
+            findings = [Finding("archive", manifest.name, flaw, _DELETE_ARCHIVE) for flaw in _integrity_flaws(db)]
             if position and store.fingerprint(position) != checksum:
                 findings.append(Finding("archive", manifest.name, "was made from another log", _DELETE_ARCHIVE))
             for number, (name, size, digest) in enumerate(files):
