@@ -21,7 +21,7 @@ OTHERS = ("keys", "verify-me", "check-00000000.bak", "views-1-r1-1.db")
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from svc.keeping.scratch import scratch
+from svc.maintenance.verify import scratch
 with scratch(Path(sys.argv[1]), "verify") as folder:
     (folder / "live.db").write_text("x")
     os.kill(os.getpid(), signal.SIGKILL)
