@@ -22,7 +22,7 @@ from svc.jobs.reports import ReportJobs, ReportProse, ReportSchedules
 from svc.jobs.sources import CatalogSource
 from svc.llm.budget import FILE as SPENT_FILE
 from svc.llm.budget import Budget as TokenBudget
-from svc.llm.client import Gateway, MayLeave
+from svc.llm.client import Gateway
 from svc.log.folder import Clock, SystemClock, internal_secret
 from svc.log.journal import Journal
 from svc.log.sqlite import open_log
@@ -117,9 +117,12 @@ def build(
     projector = Projector(path, journal, lambda views: worker(settings, views, store, vault, beside=lasting))
     rebuilding = Rebuilding(var, projector)
     projector.damaged = rebuilding.mend
-    archive = ArchiveLane(var, lambda: projector.readers, store.fingerprint, read_budget(settings))
-    catalog = Catalog(store, journal, clock, administration.organization_ids, catalog_source(settings))
-    gateway = text_model(settings, administration.directory.text_leaves, tallies, clock)
+    read_budget = Budget(settings.archive_read_files_max, settings.archive_read_bytes_max)
+    archive = ArchiveLane(var, lambda: projector.readers, store.fingerprint, read_budget)
+    source = CatalogSource(settings.catalog, network=settings.catalog_refresh)
+    catalog = Catalog(store, journal, clock, administration.organization_ids, source)
+    tokens = TokenBudget(var / SPENT_FILE, settings.llm_daily_tokens, clock.now_us)
+    gateway = Gateway(settings.model_endpoint, tokens, administration.directory.text_leaves, tallies.asked)
     service = RunningService(
         public_settings(settings, internal_secret(var), ingest_url),
         context,
@@ -147,19 +150,6 @@ def build(
     if lasting and settings.catalog_refresh:
         lanes.append(catalog.keep_fresh)
     return Built(service, projector, archive, gateway, tasks, lanes)
-
-
-def read_budget(settings: Settings) -> Budget:
-    return Budget(settings.archive_read_files_max, settings.archive_read_bytes_max)
-
-
-def catalog_source(settings: Settings) -> CatalogSource:
-    return CatalogSource(settings.catalog, network=settings.catalog_refresh)
-
-
-def text_model(settings: Settings, may_leave: MayLeave, tallies: Tallies, clock: Clock) -> Gateway:
-    spent = TokenBudget(settings.var_path / SPENT_FILE, settings.llm_daily_tokens, clock.now_us)
-    return Gateway(settings.model_endpoint, spent, may_leave, tallies.asked)
 
 
 def worker(settings: Settings, views: Path, store: EventStore, vault: Vault, *, beside: bool) -> Worker:

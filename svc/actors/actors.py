@@ -1,9 +1,8 @@
 """One actor per developer: a task with a bounded mailbox that decides, appends, adopts and replies, in this order.
 
-All commands that wait are decided together, one after the other, and appended as one: the second sees what the
-first will have done, and nothing is adopted before the append has returned. An append that the store refuses, or of
-which nobody knows whether it happened, makes the actor forget all it knew of the streams and look them up again;
-ids are deterministic, so deciding twice never captures twice.
+Commands that wait are decided in turn and appended together: the second sees what the first will have done, and
+nothing is adopted before the append has returned. After a refused or failed append the actor forgets its streams and
+reads them again. Ids are deterministic, so deciding twice never captures twice.
 """
 
 from collections import OrderedDict
@@ -81,9 +80,6 @@ class Streams:
             self._remember(stream_id, known)
         self._tentative.clear()
 
-    def discard(self) -> None:
-        self._tentative.clear()
-
     def forget(self) -> None:
         self._tentative.clear()
         self._known.clear()
@@ -127,7 +123,7 @@ class DeveloperActor:
         self._acknowledged = acknowledged
         self._streams = Streams(context.store)
         self._doubtful = False
-        """Whether an append failed of which nobody knows if it happened, and none went through since."""
+        """Whether the last append failed, though it may have committed."""
         self._send, self._receive = trio.open_memory_channel[CommandRequest](MAILBOX_COMMANDS_MAX)
 
     def post(self, request: CommandRequest) -> None:
@@ -140,10 +136,6 @@ class DeveloperActor:
     @property
     def requests(self) -> int:
         return self._receive.statistics().current_buffer_used
-
-    @property
-    def is_empty(self) -> bool:
-        return self.requests == 0
 
     async def run(self) -> None:
         """Work through the mailbox until it has been empty for a while."""
@@ -317,6 +309,6 @@ class Actors:
                 pause_seconds = min(2 * pause_seconds, RESTART_SECONDS_MAX)
                 continue
             # No checkpoint lies between this look and the removal, so no request can slip in between.
-            if actor.is_empty:
+            if not actor.requests:
                 del self._actors[developer_id]
                 return

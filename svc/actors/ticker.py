@@ -26,9 +26,9 @@ class Ticker:
     async def run(self) -> None:
         while True:
             await trio.sleep(CLOCK_POLL_SECONDS)
-            await self.look()
+            await self.poll()
 
-    async def look(self) -> bool:
+    async def poll(self) -> bool:
         """Append if something is due; whether it did."""
         try:
             due_us = await trio.to_thread.run_sync(self._due_us)
