@@ -46,12 +46,12 @@ log = structlog.get_logger()
 CommandRequest = Request[AnyCommand, Reply]
 
 
-class Known(NamedTuple):
+class KnownStream(NamedTuple):
     version: int
     state: StreamState | None
 
 
-EMPTY = Known(0, None)
+EMPTY = KnownStream(0, None)
 
 
 class Streams:
@@ -59,8 +59,8 @@ class Streams:
 
     def __init__(self, store: EventStore) -> None:
         self._store = store
-        self._known: OrderedDict[UUID, Known] = OrderedDict()
-        self._tentative: dict[UUID, Known] = {}
+        self._known: OrderedDict[UUID, KnownStream] = OrderedDict()
+        self._tentative: dict[UUID, KnownStream] = {}
 
     def states(self, ids: Sequence[UUID]) -> dict[UUID, StreamState]:
         found = {stream_id: self._look(stream_id).state for stream_id in ids}
@@ -72,7 +72,7 @@ class Streams:
         for stream_id, event in events:
             known = self._look(stream_id)
             staged.append(NewEvent(stream_id, known.version + 1, event))
-            self._tentative[stream_id] = Known(known.version + 1, evolve(known.state, event))
+            self._tentative[stream_id] = KnownStream(known.version + 1, evolve(known.state, event))
         return staged
 
     def adopt(self) -> None:
@@ -89,16 +89,16 @@ class Streams:
             if stream_id not in self._known:
                 self._remember(stream_id, await trio.to_thread.run_sync(self._read, stream_id))
 
-    def _read(self, stream_id: UUID) -> Known:
+    def _read(self, stream_id: UUID) -> KnownStream:
         known = EMPTY
         for recorded in self._store.read_stream(stream_id, open_words=False):
-            known = Known(recorded.version, evolve(known.state, recorded.event))
+            known = KnownStream(recorded.version, evolve(known.state, recorded.event))
         return known
 
-    def _look(self, stream_id: UUID) -> Known:
+    def _look(self, stream_id: UUID) -> KnownStream:
         return self._tentative.get(stream_id) or self._known.get(stream_id, EMPTY)
 
-    def _remember(self, stream_id: UUID, known: Known) -> None:
+    def _remember(self, stream_id: UUID, known: KnownStream) -> None:
         self._known[stream_id] = known
         self._known.move_to_end(stream_id)
         while len(self._known) > ACTOR_STREAMS_MAX:
