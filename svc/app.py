@@ -10,7 +10,7 @@ from uuid import uuid4
 import trio
 
 from svc import __version__
-from svc.actors.actors import Actors, Means
+from svc.actors.actors import ActorContext, Actors
 from svc.actors.administration import Administration
 from svc.actors.ticker import Ticker
 from svc.archive.lane import ArchiveLane
@@ -22,7 +22,7 @@ from svc.jobs.reports import ReportJobs, ReportProse, ReportSchedules
 from svc.jobs.sources import CatalogSource
 from svc.llm.budget import FILE as SPENT_FILE
 from svc.llm.budget import Budget as TokenBudget
-from svc.llm.client import Gateway, MayLeave
+from svc.llm.client import Gateway
 from svc.log.folder import Clock, SystemClock, internal_secret
 from svc.log.journal import Journal
 from svc.log.sqlite import open_log
@@ -48,8 +48,6 @@ Lane = Callable[[], Awaitable[None]]
 
 
 class Built(NamedTuple):
-    """The parts of a service, before any of its tasks runs."""
-
     service: RunningService
     projector: Projector
     archive: ArchiveLane
@@ -112,20 +110,23 @@ def build(
     count_errors(tallies.errors)
     journal = Journal(store)
     administration = Administration(store, journal, clock)
-    means = Means(store, journal, vault, clock, administration.directory.redaction_of)
+    context = ActorContext(store, journal, vault, clock, administration.directory.redaction_of)
     acknowledged = Acknowledged()
-    actors = Actors(means, acknowledged.note)
+    actors = Actors(context, acknowledged.note)
     path = serving_file(var, RULES_VERSION, store)
     beside = lasting and settings.projector == "process"
     projector = Projector(path, journal, partial(worker, var, store, vault, beside=beside))
     rebuilding = Rebuilding(var, projector, journal, beside=beside)
     projector.damaged = rebuilding.mend
-    archive = ArchiveLane(var, lambda: projector.readers, store.fingerprint, read_budget(settings))
-    catalog = Catalog(store, journal, clock, administration.organization_ids, catalog_source(settings))
-    gateway = text_model(settings, administration.directory.text_leaves, tallies, clock)
+    read_budget = Budget(settings.archive_read_files_max, settings.archive_read_bytes_max)
+    archive = ArchiveLane(var, lambda: projector.readers, store.fingerprint, read_budget)
+    source = CatalogSource(settings.catalog, network=settings.catalog_refresh)
+    catalog = Catalog(store, journal, clock, administration.organization_ids, source)
+    tokens = TokenBudget(var / SPENT_FILE, settings.llm_daily_tokens, clock.now_us)
+    gateway = Gateway(settings.model_endpoint, tokens, administration.directory.text_leaves, tallies.asked)
     service = RunningService(
         public_settings(settings, internal_secret(var), ingest_url),
-        means,
+        context,
         actors,
         administration,
         projector,
@@ -138,33 +139,17 @@ def build(
     )
     tasks = [projector.run, journal.run, administration.run, catalog.run, actors.run, rebuilding.run]
     tasks.append(service.narratives.run)
-    lanes = [Ticker(journal, projector, clock).run, archive.run, service.keeper.follow_orders, service.backfilling.run]
+    lanes = [Ticker(journal, projector, clock).run, archive.run, service.forgetting.run, service.backfilling.run]
     prose = ReportProse(gateway, tallies.asked)
     reports = ReportJobs(service, archive.spending, RULES_VERSION, write=prose.write)
     service.carried_out = reports.note
     if lasting or reporting:
         lanes += [reports.run, ReportSchedules(administration.directory, service.send, clock, uuid4).run]
     if lasting:
-        lanes += [service.keeper.keep_terms, Judging(service, gateway, tallies.asked).run]
+        lanes += [service.retention.run, Judging(service, gateway, tallies.asked).run]
     if lasting and settings.catalog_refresh:
         lanes.append(catalog.keep_fresh)
     return Built(service, projector, archive, gateway, tasks, lanes)
-
-
-def read_budget(settings: Settings) -> Budget:
-    """How much of the archive one read may look at."""
-    return Budget(settings.archive_read_files_max, settings.archive_read_bytes_max)
-
-
-def catalog_source(settings: Settings) -> CatalogSource:
-    """Where list prices come from."""
-    return CatalogSource(settings.catalog, network=settings.catalog_refresh)
-
-
-def text_model(settings: Settings, may_leave: MayLeave, tallies: Tallies, clock: Clock) -> Gateway:
-    """The one way to a text model; nobody is asked where none is configured."""
-    spent = TokenBudget(settings.var_path / SPENT_FILE, settings.llm_daily_tokens, clock.now_us)
-    return Gateway(settings.model_endpoint, spent, may_leave, tallies.asked)
 
 
 def worker(
@@ -177,7 +162,6 @@ def worker(
 
 
 def public_settings(settings: Settings, secret: str, ingest_url: str) -> PublicSettings:
-    """What the HTTP layer shows or obeys."""
     return PublicSettings(
         internal_secret=secret,
         ingest_url=settings.ingest_url or ingest_url,

@@ -10,7 +10,7 @@ from svc.limits import GC_ALLOCATIONS
 
 
 def program() -> list[str]:
-    """The command that runs it: the one-file binary, or the package under Python."""
+    """The command that runs svc: the one-file binary, or the package under Python."""
     return [sys.executable] if getattr(sys, "frozen", False) else [sys.executable, "-m", "svc"]
 
 
@@ -27,21 +27,15 @@ def typed(*arguments: str) -> str:
     return shlex.join([*command, *arguments])
 
 
-# How often Python's collector of garbage looks: seldom, in a process that makes much and lets go of it at once.
-
-
 def look_seldom() -> None:
-    """For a process that has started: what it holds now stays for good, and need not be looked at again and again."""
+    """Freeze what a started process holds, and let Python collect garbage seldom."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(GC_ALLOCATIONS, *gc.get_threshold()[1:])
 
 
-# Errors out of tasks: what went wrong inside nested groups.
-
-
 def single(error: BaseException) -> BaseException:
-    """The one error inside nested groups of one; a group of several stays as it is."""
+    """The one error inside nested groups."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error

@@ -27,7 +27,7 @@ from aggregates.reports.prose import Narration, Narrative
 from projections.facts.prompts import Activation, activation
 from projections.prices.spending import Asked, Reading
 from projections.reader import Reader, is_passing
-from svc.actors.actors import Actors, Means, usable_digester
+from svc.actors.actors import ActorContext, Actors, usable_digester
 from svc.actors.administration import Administration
 from svc.actors.mailbox import Busy, Waits
 from svc.archive.lane import ArchiveLane
@@ -41,8 +41,9 @@ from svc.log.folder import Clock
 from svc.log.journal import Journal, Saturated
 from svc.log.store import EventStore, KeyUnusable, StoreUnavailable
 from svc.log.vault import Vault
-from svc.maintenance.delete_texts import House
-from svc.maintenance.worker import Keeper
+from svc.maintenance.delete_texts import TextDeleter
+from svc.maintenance.forget import Forgetting
+from svc.maintenance.retention import Retention
 from svc.observe.instruments import Instruments
 from svc.views.projector import Projector
 from svc.views.rebuilding import Rebuilding
@@ -52,27 +53,23 @@ from svc_http.ports import NotRefreshed, PublicSettings, ReplayStatus, Status, U
 P = ParamSpec("P")
 C = TypeVar("C")
 T = TypeVar("T")
-
 log = structlog.get_logger()
-
 KEY_UNUSABLE = "the developer's key cannot be used; the server's log says why"
 
 
 class Acknowledged:
-    """The last position each developer was told is on disk, for as long as the views do not hold it."""
+    """The last position each developer was told is on disk, while the views do not hold it."""
 
     def __init__(self) -> None:
         self._positions: OrderedDict[UUID, int] = OrderedDict()
 
     def note(self, developer_id: UUID, position: int) -> None:
-        """This developer's commands are on disk up to here."""
         self._positions[developer_id] = position
         self._positions.move_to_end(developer_id)
         while len(self._positions) > ACKNOWLEDGED_MAX:
             self._positions.popitem(last=False)
 
     def position(self, developer_id: UUID) -> int:
-        """Where the views must be for this developer to see all own writes."""
         return self._positions.get(developer_id, 0)
 
 
@@ -82,7 +79,7 @@ class RunningService:
     def __init__(
         self,
         settings: PublicSettings,
-        means: Means,
+        context: ActorContext,
         actors: Actors,
         administration: Administration,
         projector: Projector,
@@ -95,10 +92,10 @@ class RunningService:
     ) -> None:
         self.settings = settings
         self.projector = projector
-        self.store: EventStore = means.store
-        self.vault: Vault = means.vault
-        self.journal: Journal = means.journal
-        self._clock: Clock = means.clock
+        self.store: EventStore = context.store
+        self.vault: Vault = context.vault
+        self.journal: Journal = context.journal
+        self._clock: Clock = context.clock
         self._actors = actors
         self._administration = administration
         self._acknowledged = acknowledged
@@ -107,63 +104,58 @@ class RunningService:
         self.prices = prices
         self._instruments = instruments
         self.narratives = narratives
-        house = House(means.store, means.vault, means.journal, projector, means.clock)
-        self.keeper = Keeper(house, administration, rebuilding)
+        texts = TextDeleter(context.store, context.vault, context.journal, projector, context.clock)
+        self.forgetting = Forgetting(texts, administration, rebuilding)
+        self.retention = Retention(texts, administration.directory)
         self._read_limit = trio.CapacityLimiter(READERS_MAX)
         self._followers = Waits()
-        self.backfilling = Backfills(means.store, means.journal, rebuilding)
+        self.backfilling = Backfills(context.store, context.journal, rebuilding)
         self.carried_out: Callable[[AnyCommand], None] = lambda _command: None
         """Called with every command of a developer that was carried out; it must not fail, nor take long."""
 
     @property
     def directory(self) -> Directory:
-        """People, teams and keys as of the last event."""
         return self._administration.directory
 
     def now_us(self) -> int:
-        """Microseconds since 1970, UTC."""
         return self._clock.now_us()
 
     def digester(self, scope: Scope) -> Digester:
-        """Keyed digests under the developer's key. Raises `Unavailable` where it is missing, or cannot be kept."""
         try:
             return usable_digester(self.vault, scope.developer_id)
         except KeyUnusable as error:
             raise Unavailable(KEY_UNUSABLE) from error
 
     async def send(self, command: AnyCommand) -> Reply:
-        """Hand a command to its developer's actor; returns once it is on disk."""
         reply = await _taken(self._actors.send, command)
         self._instruments.tallies.carried_out(command, reply)
         self.carried_out(command)
         return reply
 
     async def administer(self, command: PeopleCommand) -> PeopleReply:
-        """Hand a decision about people or keys to the administration."""
         return await _taken(self._administration.send, command)
 
     async def read(
         self, scope: Scope, query: Callable[Concatenate[Reader, Scope, P], T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Run a query in a thread, on views that hold all that this developer was told is on disk."""
+        """Run a query in a thread, on views that hold this developer's acknowledged writes."""
         await self._caught_up(scope.developer_id)
         return await self._read(query, scope, *args, **kwargs)
 
     async def look(
         self, scope: Scope, query: Callable[Concatenate[Reader, Scope, P], T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Run a query in a thread, on the views as they stand."""
+        """Run a query in a thread, on the views as they are."""
         with trio.move_on_after(READ_WAIT_SECONDS):
             await self._level()
         self._check_level()
         return await self._read(query, scope, *args, **kwargs)
 
     async def moved(self, position: int) -> bool:
-        """Wait until the views hold more than this position. False once the server is asked to stop."""
+        """Wait until the views pass this position. False once the server stops."""
         return await self._followers.wait(partial(self.projector.wait_beyond, position))
 
     def stop_following(self) -> None:
-        """Let go of those who wait for the views to move."""
         self._followers.end()
 
     async def _read(
@@ -172,7 +164,6 @@ class RunningService:
         return await self._queried(lambda db: query(Reader(db, self._fetch), scope, *args, **kwargs))
 
     async def _queried(self, query: Callable[[sqlite3.Connection], T]) -> T:
-        """Run a query in a thread. Raises `Unavailable` where the views cannot be read."""
 
         def run() -> T:
             with self.projector.readers.reading() as db:
@@ -196,7 +187,7 @@ class RunningService:
             raise
 
     async def read_all(self, query: Callable[[Reader], T]) -> T:
-        """Run a query over everybody's rows, on views that have caught up with the log as it was at the start."""
+        """Run a query over everybody's rows, on level views."""
         with trio.move_on_after(READ_WAIT_SECONDS):
             await self._level()
         self._check_level()
@@ -204,29 +195,23 @@ class RunningService:
         return await self._queried(lambda db: query(Reader(db, self._fetch)))
 
     async def start_backfill(self, asked: BackfillRequested) -> BackfillReply:
-        """Record a backfill and build the views anew."""
         return await _taken(self.backfilling.send, asked)
 
     async def backfills(self) -> Sequence[BackfillRecord]:
-        """Every backfill, the newest first."""
         return await self.backfilling.newest_first()
 
     async def team_spending(self, scope: Scope, asked: Sequence[Asked]) -> Sequence[Reading]:
-        """From the archive and the views, on views that hold all that this developer was told is on disk."""
         await self._caught_up(scope.developer_id)
         with self._unreadable_is_unavailable():
             return await self.archive.spending(scope.organization_id, asked)
 
     def narrates(self, organization_id: UUID) -> bool:
-        """Whether there is a text model that may be asked."""
         return self.narratives.may_narrate(organization_id)
 
     async def narrate(self, wanted: Narration) -> Narrative | None:
-        """A narrative, where there is one."""
         return await self.narratives.narrate(wanted)
 
     async def operation_prompt(self, scope: Scope, response_operation_id: str) -> UUID | None:
-        """The prompt that a response operation of this developer belongs to."""
         stream_id = operation_stream(scope.developer_id, response_operation_id)
         try:
             recorded = await trio.to_thread.run_sync(self.store.read_stream, stream_id)
@@ -236,31 +221,24 @@ class RunningService:
         return claims[0].prompt_id if claims else None
 
     async def activation(self) -> Mapping[UUID, Activation]:
-        """How far each developer has come; one who is missing is still waiting.
-
-        Whoever asks after a command sees what it did; while the views are far behind, what they hold by then.
-        """
+        """How far each developer has come, with the caller's own changes unless the views are far behind."""
         with trio.move_on_after(READ_WAIT_SECONDS):
             await self.projector.wait_for(self.journal.head)
 
         return await self._queried(activation)
 
     async def store_is_writable(self) -> bool:
-        """Whether a write to the log goes through just now."""
         with trio.move_on_after(HEALTH_SECONDS):
             return await self.journal.probe()
         return False
 
     def catalog(self) -> Served | None:
-        """The newest valid snapshot of list prices."""
         return self.prices.served
 
     async def change_catalog(self, command: CatalogCommand) -> CatalogReply:
-        """Hand a catalog, or an order to reprice, to the one task that publishes."""
         return await _taken(self.prices.send, command)
 
     async def refresh_catalog(self) -> Published:
-        """Ask the source of prices now."""
         try:
             return await self.prices.refresh()
         except CatalogUnusable as error:
@@ -269,34 +247,27 @@ class RunningService:
             raise Unavailable(f"the catalog cannot be stored at present: {error}") from error
 
     async def catalog_revisions(self, limit: int) -> Sequence[RevisionRecord]:
-        """The newest stored revisions."""
         return await self.prices.revisions(limit)
 
     async def status(self) -> Status:
-        """A picture of everything."""
         writable = await self.store_is_writable()
         activated = await self.activation()
         with self._unreadable_is_unavailable():
             return await self._instruments.status(self.directory, activated, writable=writable)
 
     def metrics(self, accept: str) -> tuple[bytes, str]:
-        """What was counted and measured, as text for Prometheus, and its media type."""
         return self._instruments.metrics.text(accept)
 
     def observe(self, listener: str, method: str, route: str, status: int, seconds: float) -> None:
-        """Count an answered request."""
         self._instruments.metrics.observe(listener, method, route, status, seconds)
 
     async def start_replay(self, rules_version: int | None) -> ReplayStatus:
-        """Build the views anew, and then serve from them."""
         return self._rebuilding.start(rules_version)
 
     def replay_status(self) -> ReplayStatus:
-        """How far a replay has come."""
         return self._rebuilding.status
 
     async def _level(self) -> None:
-        """Just after a start, the views are level within a moment."""
         while not self.projector.is_level:
             await self.projector.wait_beyond(self.projector.position)
 
@@ -314,7 +285,7 @@ class RunningService:
             raise Unavailable("your latest captures are stored but not counted yet; try again in a few seconds")
 
     def _fetch(self, positions: Iterable[int]) -> Mapping[int, Event]:
-        """Events whose words somebody reads; a corrupt one is named in the log, and missing from the answer."""
+        """Events by position; a corrupt one is logged and left out."""
         wanted = list(positions)
         try:
             return {position: recorded.event for position, recorded in self.store.read_positions(wanted).items()}
@@ -329,7 +300,7 @@ class RunningService:
 
 
 async def _taken(send: Callable[[C], Awaitable[T]], command: C) -> T:
-    """Whatever keeps a command from being taken now is one thing to the caller: try again."""
+    """Turn every reason not to take a command now into `Unavailable`."""
     try:
         return await send(command)
     except (Busy, Saturated) as error:

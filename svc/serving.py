@@ -43,8 +43,6 @@ from svc.service import RunningService
 from svc.settings import Settings, SettingsError, listening_address
 from svc_http.app import build_api, build_intake
 
-# The first start: one organization, its owner, one key and the internal secret.
-
 KEY_START_CHARACTERS = 12
 
 
@@ -79,7 +77,6 @@ async def initialize(
 
 
 async def _owner(service: RunningService, organization: str, owner: str) -> Scope:
-    """The owner there is, or a new one in a new organization."""
     for membership in service.directory.all(Membership):
         return Scope(membership.organization_id, membership.developer_id)
     scope = Scope(uuid.uuid4(), uuid.uuid4())
@@ -93,7 +90,6 @@ async def _owner(service: RunningService, organization: str, owner: str) -> Scop
 
 
 def issue_key(organization_id: uuid.UUID, developer_id: uuid.UUID, key: str, name: str | None) -> IssueKey:
-    """The command that makes a key known by its digest."""
     return IssueKey(
         credential_id=uuid.uuid4(),
         organization_id=organization_id,
@@ -113,8 +109,6 @@ log = structlog.get_logger()
 
 
 class Listening(NamedTuple):
-    """Where the two listeners really answer."""
-
     intake_url: str
     api_url: str
 
@@ -138,7 +132,7 @@ async def serve(settings: Settings, ready: Callable[[Listening], None], first: C
 
 @asynccontextmanager
 async def listening(settings: Settings, service: RunningService) -> AsyncIterator[Listening]:
-    """Both listeners, open from the first line of the block to its end."""
+    """Both listeners, open during the block."""
     stop = trio.Event()
     try:
         async with trio.open_nursery() as nursery:
@@ -159,13 +153,11 @@ async def listening(settings: Settings, service: RunningService) -> AsyncIterato
 
 
 async def stop_signal() -> None:
-    """Return when somebody asks the process to stop."""
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         await anext(aiter(signals))
 
 
 async def _start(nursery: trio.Nursery, app: Any, settings: Settings, address: str, stop: trio.Event) -> str:
-    """Open a listener; the URL at which it really answers."""
     host, port = listening_address(address)
     config = _config(settings)
     try:
@@ -180,7 +172,6 @@ async def _start(nursery: trio.Nursery, app: Any, settings: Settings, address: s
 
 
 def _not_listening(address: str, cause: BaseException) -> BaseException:
-    """What keeps a listener from being opened, as something to mend; any other error as it is."""
     match cause:
         case ssl.SSLError():
             return SettingsError(f"tls_certificate and tls_key cannot be used together: {cause.reason or cause}")
@@ -198,7 +189,7 @@ async def _run(
     *,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Serve until `stop`. In hypercorn one connection that breaks ends all of its listener: that is begun again."""
+    """Serve until `stop`. One connection that breaks ends hypercorn's whole listener, so begin it again."""
     begun = False
     with listening:
         while not stop.is_set():
@@ -217,9 +208,9 @@ async def _run(
 
 
 def bound_socket(host: str, port: int, untaken_seconds: float = UNTAKEN_SECONDS_MAX) -> socket.socket:
-    """A listening socket whose connections end where the client leaves what it is sent untaken for so long.
+    """A listening socket that ends connections whose clients do not take their data.
 
-    Hypercorn waits for such a client without end, even when it is asked to stop. Only Linux has the option.
+    Hypercorn would wait for such a client for ever, even when it is asked to stop. Only Linux has the option.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     dual = family is socket.AF_INET6 and socket.has_dualstack_ipv6()
@@ -230,7 +221,7 @@ def bound_socket(host: str, port: int, untaken_seconds: float = UNTAKEN_SECONDS_
 
 
 def raise_file_limit() -> None:
-    """Let the process open as many files as it may: each connection is one."""
+    """Raise the limit of open files: each connection is one."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -256,7 +247,6 @@ def _config(settings: Settings) -> Config:
 
 
 def _readable(name: str, path: str | None) -> str | None:
-    """A file that is named must be there; what hypercorn says of it would name no setting."""
     if path is not None and not Path(path).is_file():
         raise SettingsError(f"{name}: there is no file {path}")
     return path

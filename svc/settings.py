@@ -67,20 +67,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """debug, info, warning or error."""
 
     def __repr__(self) -> str:
-        """Without the key, wherever it is shown."""
         shown = (f"{name}={getattr(self, name)!r}" for name in self.__struct_fields__ if name != "llm_key")
         return f"Settings({', '.join(shown)})"
 
     @property
     def model_endpoint(self) -> Endpoint | None:
-        """Where a text model answers; None where none is configured."""
         if self.llm_url is None or self.llm_model is None:
             return None
         return Endpoint(self.llm_url, self.llm_model, self.llm_key)
 
     @property
     def var_path(self) -> Path:
-        """The folder that holds everything."""
         return Path(self.var).expanduser()
 
 
@@ -97,14 +94,13 @@ def load_settings(
 
 
 def unknown_variables(environment: Mapping[str, str] | None = None) -> list[str]:
-    """Names that look like settings, and are none: most likely misspelt."""
+    """Variables that look like misspelt settings."""
     environ = os.environ if environment is None else environment
     known = {ENVIRONMENT_PREFIX + field.upper() for field in Settings.__struct_fields__} | OTHER_VARIABLES
     return sorted(name for name in environ if name.startswith(ENVIRONMENT_PREFIX) and name not in known)
 
 
 def listening_address(text: str) -> tuple[str, int]:
-    """HOST:PORT, or [IPv6]:PORT, as host and port."""
     host, colon, port = text.rpartition(":")
     if not colon or not host or not port.isdecimal() or int(port) > 65535:
         raise SettingsError(f"{text!r} is no address to listen on: write HOST:PORT, for example 127.0.0.1:4318")
@@ -112,7 +108,6 @@ def listening_address(text: str) -> tuple[str, int]:
 
 
 def _of_types(values: dict[str, Any], source: str) -> dict[str, Any]:
-    """The values, if each is one that a setting takes. `source` stands before the setting's name in what is said."""
     for name in values:
         known = Settings.__struct_fields__
         if name not in known:
@@ -129,7 +124,6 @@ def _of_types(values: dict[str, Any], source: str) -> dict[str, Any]:
 
 
 def _from_file(path: Path, *, wanted: bool) -> dict[str, Any]:
-    """`wanted`: it was asked for, and has to be there."""
     if not wanted and not _is_there(path):
         return {}
     try:
@@ -139,7 +133,7 @@ def _from_file(path: Path, *, wanted: bool) -> dict[str, Any]:
 
 
 def _is_there(path: Path) -> bool:
-    """A folder that may not be looked into holds no settings: `sudo -u svc` leaves people in their own."""
+    """A folder we may not look into holds no settings: `sudo -u svc` keeps people's own folder."""
     try:
         return path.exists()
     except PermissionError:

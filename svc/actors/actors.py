@@ -1,9 +1,8 @@
 """One actor per developer: a task with a bounded mailbox that decides, appends, adopts and replies, in this order.
 
-All commands that wait are decided together, one after the other, and appended as one: the second sees what the
-first will have done, and nothing is adopted before the append has returned. An append that the store refuses, or of
-which nobody knows whether it happened, makes the actor forget all it knew of the streams and look them up again;
-ids are deterministic, so deciding twice never captures twice.
+Commands that wait are decided in turn and appended together: the second sees what the first will have done, and
+nothing is adopted before the append has returned. After a refused or failed append the actor forgets its streams and
+reads them again. Ids are deterministic, so deciding twice never captures twice.
 """
 
 from collections import OrderedDict
@@ -25,7 +24,7 @@ from aggregates.decide import (
     touched_streams,
 )
 from aggregates.event import Digester, Event
-from svc.actors.mailbox import Busy, Letter
+from svc.actors.mailbox import Busy, Request
 from svc.limits import (
     ACTOR_BATCH_COMMANDS_MAX,
     ACTOR_IDLE_SECONDS,
@@ -44,82 +43,69 @@ from svc.log.store import Conflict, EventStore, KeyUnusable, StoreUnavailable
 from svc.log.vault import Vault
 
 log = structlog.get_logger()
+CommandRequest = Request[AnyCommand, Reply]
 
-CommandLetter = Letter[AnyCommand, Reply]
 
-
-class Known(NamedTuple):
-    """A stream as far as it was read: how many events it has, and its state."""
-
+class KnownStream(NamedTuple):
     version: int
     state: StreamState | None
 
 
-EMPTY = Known(0, None)
+EMPTY = KnownStream(0, None)
 
 
 class Streams:
-    """The small streams an actor has seen lately, and on top of them what the batch at hand would make of them."""
+    """Streams an actor has read lately, and above them what the current batch would make of them."""
 
     def __init__(self, store: EventStore) -> None:
         self._store = store
-        self._known: OrderedDict[UUID, Known] = OrderedDict()
-        self._tentative: dict[UUID, Known] = {}
+        self._known: OrderedDict[UUID, KnownStream] = OrderedDict()
+        self._tentative: dict[UUID, KnownStream] = {}
 
     def states(self, ids: Sequence[UUID]) -> dict[UUID, StreamState]:
-        """The states of those that exist as far as is known."""
         found = {stream_id: self._look(stream_id).state for stream_id in ids}
         return {stream_id: state for stream_id, state in found.items() if state is not None}
 
     def stage(self, events: Sequence[tuple[UUID, Event]]) -> list[NewEvent]:
-        """The events with their versions, as if those staged before them stood in the log already."""
+        """Give the events their versions, as if the staged ones before them were in the log."""
         staged = []
         for stream_id, event in events:
             known = self._look(stream_id)
             staged.append(NewEvent(stream_id, known.version + 1, event))
-            self._tentative[stream_id] = Known(known.version + 1, evolve(known.state, event))
+            self._tentative[stream_id] = KnownStream(known.version + 1, evolve(known.state, event))
         return staged
 
     def adopt(self) -> None:
-        """What was staged stands in the log."""
         for stream_id, known in self._tentative.items():
             self._remember(stream_id, known)
         self._tentative.clear()
 
-    def discard(self) -> None:
-        """What was staged does not stand in the log."""
-        self._tentative.clear()
-
     def forget(self) -> None:
-        """Nobody knows what stands in the log."""
         self._tentative.clear()
         self._known.clear()
 
     async def load(self, ids: Sequence[UUID]) -> None:
-        """Read the streams that are not known."""
         for stream_id in ids:
             if stream_id not in self._known:
                 self._remember(stream_id, await trio.to_thread.run_sync(self._read, stream_id))
 
-    def _read(self, stream_id: UUID) -> Known:
+    def _read(self, stream_id: UUID) -> KnownStream:
         known = EMPTY
         for recorded in self._store.read_stream(stream_id, open_words=False):
-            known = Known(recorded.version, evolve(known.state, recorded.event))
+            known = KnownStream(recorded.version, evolve(known.state, recorded.event))
         return known
 
-    def _look(self, stream_id: UUID) -> Known:
+    def _look(self, stream_id: UUID) -> KnownStream:
         return self._tentative.get(stream_id) or self._known.get(stream_id, EMPTY)
 
-    def _remember(self, stream_id: UUID, known: Known) -> None:
+    def _remember(self, stream_id: UUID, known: KnownStream) -> None:
         self._known[stream_id] = known
         self._known.move_to_end(stream_id)
         while len(self._known) > ACTOR_STREAMS_MAX:
             self._known.popitem(last=False)
 
 
-class Means(NamedTuple):
-    """What every actor works with."""
-
+class ActorContext(NamedTuple):
     store: EventStore
     journal: Journal
     vault: Vault
@@ -131,82 +117,75 @@ class Means(NamedTuple):
 class DeveloperActor:
     """Decides for one developer; the only writer of that developer's streams."""
 
-    def __init__(self, developer_id: UUID, means: Means, acknowledged: Callable[[UUID, int], None]) -> None:
+    def __init__(self, developer_id: UUID, context: ActorContext, acknowledged: Callable[[UUID, int], None]) -> None:
         self._developer_id = developer_id
-        self._means = means
+        self._context = context
         self._acknowledged = acknowledged
-        self._streams = Streams(means.store)
+        self._streams = Streams(context.store)
         self._doubtful = False
-        """Whether an append failed of which nobody knows if it happened, and none went through since."""
-        self._send, self._receive = trio.open_memory_channel[CommandLetter](MAILBOX_COMMANDS_MAX)
+        """Whether the last append failed, though it may have committed."""
+        self._send, self._receive = trio.open_memory_channel[CommandRequest](MAILBOX_COMMANDS_MAX)
 
-    def post(self, letter: CommandLetter) -> None:
-        """Put a letter into the mailbox; `Busy` where that is full."""
+    def post(self, request: CommandRequest) -> None:
+        """Put a request into the mailbox; `Busy` where it is full."""
         try:
-            self._send.send_nowait(letter)
+            self._send.send_nowait(request)
         except trio.WouldBlock:
             raise Busy(f"{MAILBOX_COMMANDS_MAX} captures of this developer wait already") from None
 
     @property
-    def letters(self) -> int:
-        """How many wait in the mailbox."""
+    def requests(self) -> int:
         return self._receive.statistics().current_buffer_used
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether no letter waits."""
-        return self.letters == 0
 
     async def run(self) -> None:
         """Work through the mailbox until it has been empty for a while."""
         while True:
-            letter = None
+            request = None
             with trio.move_on_after(ACTOR_IDLE_SECONDS):
-                letter = await self._receive.receive()
-            if letter is None:
+                request = await self._receive.receive()
+            if request is None:
                 return
-            await self._handle([letter, *self._waiting()])
+            await self._handle([request, *self._waiting()])
 
-    def _waiting(self) -> list[CommandLetter]:
-        letters: list[CommandLetter] = []
-        while len(letters) < ACTOR_BATCH_COMMANDS_MAX:
+    def _waiting(self) -> list[CommandRequest]:
+        requests: list[CommandRequest] = []
+        while len(requests) < ACTOR_BATCH_COMMANDS_MAX:
             try:
-                letters.append(self._receive.receive_nowait())
+                requests.append(self._receive.receive_nowait())
             except trio.WouldBlock:
                 break
-        return letters
+        return requests
 
-    async def _handle(self, letters: list[CommandLetter]) -> None:
-        """Carry out a batch; if the store refuses it, one command at a time."""
+    async def _handle(self, requests: list[CommandRequest]) -> None:
         try:
-            conflict = not await self._attempt(letters, required_streams)
-            for letter in letters if conflict else ():
-                await self._alone(letter)
+            conflict = not await self._attempt(requests, required_streams)
+            for request in requests if conflict else ():
+                await self._alone(request)
         finally:
-            for letter in letters:
-                letter.fail(StoreUnavailable("this developer's actor stopped; send the capture again"))
+            for request in requests:
+                request.fail(StoreUnavailable("this developer's actor stopped; send the capture again"))
 
-    async def _alone(self, letter: CommandLetter) -> None:
+    async def _alone(self, request: CommandRequest) -> None:
         for _ in range(ACTOR_RETRIES_MAX):
-            if await self._attempt([letter], touched_streams):
+            if await self._attempt([request], touched_streams):
                 return
-        letter.fail(StoreUnavailable("others wrote to the same streams again and again; send the capture again"))
+        request.fail(StoreUnavailable("others wrote to the same streams again and again; send the capture again"))
 
     async def _attempt(
-        self, letters: Sequence[CommandLetter], streams_of: Callable[[AnyCommand], Sequence[UUID]]
+        self, requests: Sequence[CommandRequest], streams_of: Callable[[AnyCommand], Sequence[UUID]]
     ) -> bool:
-        """Decide and append once; False where the store refused the append and it is worth another look."""
-        decided: list[tuple[CommandLetter, Decision]] = []
+        """Decide and append once; False after a conflict, where another attempt may succeed."""
+        decided: list[tuple[CommandRequest, Decision]] = []
         staged: list[NewEvent] = []
         try:
-            for letter in letters:
-                await self._streams.load(streams_of(letter.command))
-                decision = await self._decide(letter)
+            for request in requests:
+                await self._streams.load(streams_of(request.command))
+                decision = await self._decide(request)
                 if decision is not None:
                     staged += self._streams.stage(decision.events)
-                    decided.append((letter, decision))
+                    decided.append((request, decision))
             if staged:
-                positions = await self._means.journal.append(staged)
+                positions = await self._context.journal.append(staged)
                 self._streams.adopt()
                 self._acknowledged(self._developer_id, positions[-1])
                 self._doubtful = False
@@ -219,52 +198,47 @@ class DeveloperActor:
         except (StoreUnavailable, Saturated) as error:
             self._streams.forget()
             self._doubtful = True
-            for letter in letters:
-                letter.fail(error)
+            for request in requests:
+                request.fail(error)
             return True
         except BaseException:
             self._streams.forget()
             raise
-        for letter, decision in decided:
-            letter.answer(decision.reply)
+        for request, decision in decided:
+            request.answer(decision.reply)
         return True
 
     async def _found_on_disk(self) -> int:
-        """Where the log ends: what is answered from it happened, although it was said that it failed.
-
-        Raises `StoreUnavailable`.
-        """
-        if not await self._means.journal.probe():
+        """Where the log ends. A write that was reported as failed may be in it. Raises `StoreUnavailable`."""
+        if not await self._context.journal.probe():
             raise StoreUnavailable("the log cannot be written at present")
-        return self._means.journal.head
+        return self._context.journal.head
 
-    async def _decide(self, letter: CommandLetter) -> Decision | None:
-        """None where deciding itself failed: that is this letter's outcome, and nobody else's."""
-        command = letter.command
+    async def _decide(self, request: CommandRequest) -> Decision | None:
+        command = request.command
         context = Context(
-            now_us=self._means.clock.now_us(),
+            now_us=self._context.clock.now_us(),
             digester=self._digester(command),
-            redaction=self._means.redaction(command.organization_id),
+            redaction=self._context.redaction(command.organization_id),
         )
         states = self._streams.states(touched_streams(command))
         try:
-            if letter.size_bytes <= DECIDE_INLINE_BYTES_MAX:
+            if request.size_bytes <= DECIDE_INLINE_BYTES_MAX:
                 return decide(command, states, context)
             return await trio.to_thread.run_sync(decide, command, states, context)
         except Exception as error:
             log.exception("a command could not be decided", command=type(command).__name__)
-            letter.fail(error)
+            request.fail(error)
             return None
 
     def _digester(self, command: AnyCommand) -> Digester:
-        """Under the developer's key. Raises `KeyUnusable` where it is missing, or cannot be kept."""
         if isinstance(command, ForgetDeveloper):  # the way out where no backup has the key
-            return self._means.vault.known_digester(self._developer_id)
-        return usable_digester(self._means.vault, self._developer_id)
+            return self._context.vault.known_digester(self._developer_id)
+        return usable_digester(self._context.vault, self._developer_id)
 
 
 def usable_digester(vault: Vault, developer_id: UUID) -> Digester:
-    """Under a developer's key. Raises `KeyUnusable`, and tells the log, where it is missing or cannot be kept."""
+    """Keyed digests of a developer. Raises `KeyUnusable` where the key is missing or cannot be kept."""
     try:
         return vault.digester(developer_id)
     except OSError as error:
@@ -273,8 +247,6 @@ def usable_digester(vault: Vault, developer_id: UUID) -> Digester:
 
 
 class Waiting(NamedTuple):
-    """What is on its way to the disk."""
-
     developers: int
     """Who has an actor."""
     commands: int
@@ -283,10 +255,10 @@ class Waiting(NamedTuple):
 
 
 class Actors:
-    """All actors of the process: started on demand, restarted with back-off when they break, gone when idle."""
+    """All actors: started on demand, restarted with back-off when they break, gone when idle."""
 
-    def __init__(self, means: Means, acknowledged: Callable[[UUID, int], None]) -> None:
-        self._means = means
+    def __init__(self, context: ActorContext, acknowledged: Callable[[UUID, int], None]) -> None:
+        self._context = context
         self._acknowledged = acknowledged
         self._actors: dict[UUID, DeveloperActor] = {}
         self._nursery: trio.Nursery | None = None
@@ -304,31 +276,29 @@ class Actors:
 
         `Busy` where too much waits already; `StoreUnavailable` or `Saturated` where the log cannot take it.
         """
-        letter = CommandLetter(command, rough_bytes(command), self._landed)
-        if self._flight_bytes + letter.size_bytes > FLIGHT_BYTES_MAX:
+        request = CommandRequest(command, rough_bytes(command), self._landed)
+        if self._flight_bytes + request.size_bytes > FLIGHT_BYTES_MAX:
             raise Busy(f"{self._flight_bytes} bytes of captures are on their way already")
-        self._actor(command.developer_id).post(letter)
-        self._flight_bytes += letter.size_bytes
-        return await letter.reply()
+        self._actor(command.developer_id).post(request)
+        self._flight_bytes += request.size_bytes
+        return await request.reply()
 
     def waiting(self) -> Waiting:
-        """As things stand."""
-        return Waiting(len(self._actors), sum(actor.letters for actor in self._actors.values()), self._flight_bytes)
+        return Waiting(len(self._actors), sum(actor.requests for actor in self._actors.values()), self._flight_bytes)
 
     def _landed(self, size_bytes: int) -> None:
-        """Not when the sender goes, but when the command is settled, its memory is free again."""
+        """Called when a request is settled, not when its sender leaves: then its memory is free."""
         self._flight_bytes -= size_bytes
 
     def _actor(self, developer_id: UUID) -> DeveloperActor:
         actor = self._actors.get(developer_id)
         if actor is None:
             assert self._nursery is not None, "actors are sent to only while they run"
-            actor = self._actors[developer_id] = DeveloperActor(developer_id, self._means, self._acknowledged)
+            actor = self._actors[developer_id] = DeveloperActor(developer_id, self._context, self._acknowledged)
             self._nursery.start_soon(self._supervise, developer_id, actor)
         return actor
 
     async def _supervise(self, developer_id: UUID, actor: DeveloperActor) -> None:
-        """Run the actor until it is idle; after a failure, start it again, each time a little later."""
         pause_seconds = RESTART_SECONDS_MIN
         while True:
             try:
@@ -338,7 +308,7 @@ class Actors:
                 await trio.sleep(pause_seconds)
                 pause_seconds = min(2 * pause_seconds, RESTART_SECONDS_MAX)
                 continue
-            # No checkpoint lies between this look and the removal, so no letter can slip in between.
-            if actor.is_empty:
+            # No checkpoint lies between this look and the removal, so no request can slip in between.
+            if not actor.requests:
                 del self._actors[developer_id]
                 return

@@ -1,7 +1,7 @@
-"""Letters between tasks: a command goes in, a reply comes back, and the sender may go away in between.
+"""Mailboxes: a command goes in, a reply comes back, and the sender may go away in between.
 
-A request handler is cancelled when its client hangs up. It only ever posts a letter and waits for the answer; the
-task that owns the mailbox carries the command out whether anybody still waits or not.
+A request handler is cancelled when its client hangs up. It only posts a request and waits for the answer; the task
+that owns the mailbox carries the command out whether anybody still waits or not.
 """
 
 from collections.abc import Awaitable, Callable
@@ -10,8 +10,6 @@ from typing import Generic, TypeVar
 import trio
 
 C = TypeVar("C")
-
-
 R = TypeVar("R")
 
 
@@ -19,8 +17,8 @@ class Busy(Exception):
     """The mailbox, or the process, holds as much as it may. Try again in a few seconds."""
 
 
-class Letter(Generic[C, R]):
-    """One command on its way, and in the end its reply or the error that became of it."""
+class Request(Generic[C, R]):
+    """A command on its way, and in the end its reply or error."""
 
     def __init__(
         self, command: C, size_bytes: int = 0, on_settled: Callable[[int], None] = lambda _size_bytes: None
@@ -33,12 +31,11 @@ class Letter(Generic[C, R]):
         self._settled = trio.Event()
 
     def answer(self, reply: R) -> None:
-        """The command was carried out, or refused."""
         self._reply = reply
         self._settle()
 
     def fail(self, error: Exception) -> None:
-        """The command could not be decided or stored; what was settled before stays so."""
+        """Settle with an error, unless it is settled already."""
         if not self.settled:
             self._error = error
             self._settle()
@@ -49,56 +46,49 @@ class Letter(Generic[C, R]):
 
     @property
     def settled(self) -> bool:
-        """Whether it has its outcome."""
         return self._settled.is_set()
 
     async def reply(self) -> R:
-        """Wait for the outcome; raises the error that became of it."""
         await self._settled.wait()
         if self._error is not None:
             raise self._error
-        assert self._reply is not None, "a letter is settled with a reply or an error"
+        assert self._reply is not None, "a request is settled with a reply or an error"
         return self._reply
 
 
 class Mailbox(Generic[C, R]):
-    """A bounded mailbox whose one reader carries commands out, one after the other."""
+    """A bounded mailbox; its one reader carries commands out in order."""
 
     def __init__(self, commands_max: int, full: str) -> None:
-        """`full`: what somebody is told for whom there is no room."""
         self._full = full
-        self._send, self._receive = trio.open_memory_channel[Letter[C, R]](commands_max)
+        self._send, self._receive = trio.open_memory_channel[Request[C, R]](commands_max)
 
     async def send(self, command: C) -> R:
-        """Have a command carried out; returns once it is. Raises `Busy`, or what became of it."""
-        letter = Letter[C, R](command)
+        """Return once the command was carried out. Raises `Busy`, or its error."""
+        request = Request[C, R](command)
         try:
-            self._send.send_nowait(letter)
+            self._send.send_nowait(request)
         except trio.WouldBlock:
             raise Busy(self._full) from None
-        return await letter.reply()
+        return await request.reply()
 
     async def work_through(self, carry_out: Callable[[C], Awaitable[R]]) -> None:
         """Read until cancelled; an error is the outcome of its own command alone."""
-        async for letter in self._receive:
+        async for request in self._receive:
             try:
-                letter.answer(await carry_out(letter.command))
+                request.answer(await carry_out(request.command))
             except Exception as error:
-                letter.fail(error)
-
-
-# Waits that must not outlast the server: whoever asks it to stop ends them all at once.
+                request.fail(error)
 
 
 class Waits:
-    """Those who wait for something that may never come."""
+    """Waits that end when the server stops."""
 
     def __init__(self) -> None:
         self._waiting: set[trio.CancelScope] = set()
         self._ended = False
 
     def end(self) -> None:
-        """Let all of them go; nobody waits here from now on."""
         self._ended = True
         for scope in self._waiting:
             scope.cancel()

@@ -16,7 +16,7 @@ from svc.views.projector import Projector
 
 
 class Ticker:
-    """Looks now and then whether a sub-session has been quiet for long enough, and says so in the log."""
+    """Appends that time has passed when a quiet sub-session is due to settle."""
 
     def __init__(self, journal: Journal, projector: Projector, clock: Clock) -> None:
         self._journal = journal
@@ -24,13 +24,12 @@ class Ticker:
         self._clock = clock
 
     async def run(self) -> None:
-        """Look until cancelled. What cannot be written now is due again at the next look."""
         while True:
             await trio.sleep(CLOCK_POLL_SECONDS)
-            await self.look()
+            await self.poll()
 
-    async def look(self) -> bool:
-        """Append that time has passed, if that settles something; whether it did."""
+    async def poll(self) -> bool:
+        """Append if something is due; whether it did."""
         try:
             due_us = await trio.to_thread.run_sync(self._due_us)
         except sqlite3.Error:  # damaged ones are built anew, and what else keeps them from being read may pass

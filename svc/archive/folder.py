@@ -20,33 +20,20 @@ from aggregates.times import INSTANT_MAX_US, US_PER_DAY, Window
 from svc.archive.manifest import ArchiveFile, Disk, Manifest, Mark
 
 log = structlog.get_logger()
-
-
 FOLDER = "archive"
-
-
 MANIFEST = "archive.db"
-
-
 DRAFT = ".draft"
-
-
 WORK = "work"
 """What is put down while files are made; nothing in it outlives the work."""
-
-
 _OURS = re.compile(r"requests-\d+\.parquet(\.draft)?")
-
-
 Fingerprint = Callable[[int], bytes]
 """Tells the event at a position of the log from any other; empty where there is none."""
 
 
 class Archive:
-    """The files, as they count. For one thread at a time; after any failure it is closed and opened anew."""
+    """The files that count. For one thread; close and open it again after any failure."""
 
     def __init__(self, var: Path, fingerprint: Fingerprint, disk: Disk | None = None) -> None:
-        """Open it, and finish what was broken off. One that cannot be trusted begins anew, from the views."""
         self.root = (var / FOLDER).absolute()
         self.fingerprint = fingerprint
         self._disk = disk or Disk()
@@ -64,22 +51,18 @@ class Archive:
             raise
 
     def close(self) -> None:
-        """Let go of the manifest."""
         self.manifest.close()
 
-    # --- reading --------------------------------------------------------------------------------------------
-
     def check_folder(self) -> None:
-        """Raises `NotADirectoryError` where something else lies in the folder's place: then nothing can be read."""
+        """Raises `NotADirectoryError` where something else lies in its place."""
         if self.root.exists() and not self.root.is_dir():
             raise NotADirectoryError(f"{self.root.name} is no folder")
 
     def path(self, file: ArchiveFile) -> Path:
-        """Where a file lies."""
         return self.root / file.name
 
     def is_readable(self, file: ArchiveFile) -> bool:
-        """Whether a file is, byte for byte, what was written. One that is not is named in the log, once."""
+        """Whether a file is, byte for byte, what was written. A damaged one is logged once."""
         flaw = self._flaw(file)
         if flaw is None:
             self._unreadable.discard(file.name)
@@ -88,12 +71,11 @@ class Archive:
         return flaw is None
 
     def note_unreadable(self, file: ArchiveFile, reason: str) -> None:
-        """A file is left out from now on, until it can be read again."""
         log.error("a file of the archive cannot be read and is left out", file=file.name, reason=reason)
         self._unreadable.add(file.name)
 
     def crowded(self) -> list[ArchiveFile]:
-        """Small files of one day, where there are too many of them; those that cannot be read left out."""
+        """Readable small files of the day that has too many of them."""
         return [file for file in self.manifest.crowded(self._unreadable) if self.is_readable(file)]
 
     def _flaw(self, file: ArchiveFile) -> str | None:
@@ -104,11 +86,9 @@ class Archive:
         except OSError as error:
             return error.strerror or type(error).__name__
 
-    # --- writing --------------------------------------------------------------------------------------------
-
     @contextmanager
     def working(self) -> Iterator[Path]:
-        """An empty folder for what is needed while files are made or read."""
+        """An empty folder for temporary files."""
         folder = self.root / WORK
         folder.mkdir(mode=0o700, exist_ok=True)
         try:
@@ -117,13 +97,13 @@ class Archive:
             shutil.rmtree(folder)
 
     def draft(self, organization_id: str, day: str, number: int) -> Path:
-        """Where a new file is to be written. Numbers go on from the manifest's `next_number`."""
+        """Where to write a new file. Numbers go on from the manifest's `next_number`."""
         folder = self.root / f"org={organization_id}" / f"day={day}"
         self._disk.make_folder(folder)
         return folder / f"requests-{number:09}.parquet{DRAFT}"
 
     def sealed(self, draft: Path, organization_id: str, day: str, number: int, row_count: int) -> ArchiveFile:
-        """What the manifest needs to know of a draft that is complete; it is on disk from now on."""
+        """Sync a complete draft; its entry for the manifest."""
         self._disk.sync(draft)
         return ArchiveFile(
             name=str(draft.relative_to(self.root)).removesuffix(DRAFT),
@@ -136,7 +116,7 @@ class Archive:
         )
 
     def exchange(self, added: Sequence[ArchiveFile], removed: Sequence[ArchiveFile], mark: Mark | None) -> None:
-        """Let new files count from now on, and others no longer."""
+        """List new files and no longer others, then rename and delete."""
         self.manifest.change(added, removed, mark)
         for file in added:
             self._disk.rename(_draft_of(self.path(file)), self.path(file))
@@ -157,7 +137,7 @@ class Archive:
 
 
 def _trusted(path: Path, fingerprint: Fingerprint, disk: Disk) -> Manifest:
-    """The manifest; an empty one where it is damaged, of another version, or tells of another log."""
+    """The manifest; an empty one where it is damaged, of another version, or of another log."""
     try:
         manifest = Manifest(path, disk)
     except sqlite3.OperationalError:
@@ -183,16 +163,14 @@ def _digest(path: Path) -> bytes:
         return hashlib.file_digest(handle, "sha256").digest()
 
 
-# The days by which the archive is laid out: those of UTC.
-
 _FIRST_DAY = date(1970, 1, 1).toordinal()
 
 
 def day_of(at_us: int) -> str:
-    """YYYY-MM-DD. A time that no calendar of ours knows stands on the first day, or on the last."""
+    """YYYY-MM-DD in UTC. A time outside the calendar counts as the first or the last day."""
     return date.fromordinal(_FIRST_DAY + min(max(at_us, 0), INSTANT_MAX_US) // US_PER_DAY).isoformat()
 
 
 def days_of(window: Window) -> tuple[str, str]:
-    """The first and the last day that a window touches."""
+    """The first and the last day of a window."""
     return day_of(window.start_us), day_of(window.end_us - 1)

@@ -30,8 +30,6 @@ from svc.views.views import ReadPool, ViewsDamaged
 from svc_http.ports import Unavailable
 
 log = structlog.get_logger()
-
-
 T = TypeVar("T")
 
 
@@ -47,7 +45,6 @@ class ArchiveLane:
         self._limit = trio.CapacityLimiter(1)
 
     async def run(self) -> None:
-        """Look at intervals until cancelled; after a failure, a little later each time."""
         pause_seconds = ARCHIVE_INTERVAL_SECONDS
         while True:
             await trio.sleep(pause_seconds)
@@ -59,17 +56,16 @@ class ArchiveLane:
                 pause_seconds = min(2 * pause_seconds, ARCHIVE_RETRY_SECONDS_MAX)
 
     async def look(self) -> None:
-        """Archive all that has changed, then merge small files; in short pieces, so that readers get their turn."""
+        """Archive all that has changed, then merge small files, in short pieces so that readers get their turn."""
         while await self._in_turn(self._archive_some):
             pass
         while await self._in_turn(compact_one_day):
             pass
 
     async def spending(self, organization_id: UUID, asked: Sequence[Asked]) -> list[Reading]:
-        """What was spent in each window: what is archived, and from the views what is not, or not as it now is.
+        """The spending of each window, from the archive and the views.
 
-        Raises `Unavailable` where the archive cannot be opened at all, and `ViewsDamaged`; a single damaged file is no
-        reason.
+        Raises `Unavailable` where the archive cannot be opened, and `ViewsDamaged`. A damaged file is left out.
         """
         try:
             return await self._in_turn(lambda archive: self._spending(archive, organization_id, asked))
@@ -80,7 +76,6 @@ class ArchiveLane:
             raise Unavailable("the archive cannot be read at present") from error
 
     def close(self) -> None:
-        """Let go of the files; they are opened again when somebody needs them."""
         if self._archive is not None:
             self._archive.close()
             self._archive = None
@@ -114,28 +109,20 @@ class ArchiveLane:
         ]
 
 
-# From the views into the archive: the rows that changed since, one new file for each organization and day.
-
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 
 _Row = tuple[Any, ...]
-
-
 _ENCODER = msgspec.json.Encoder()
-
-
 _NAMES = tuple(COLUMNS)
-
-
 _ORGANIZATION, _AT = _NAMES.index("organization_id"), _NAMES.index("at_us")
 
 
 def archive_changes(archive: Archive, views: sqlite3.Connection, rows_max: int = ARCHIVE_BATCH_ROWS_MAX) -> int:
-    """Archive the next rows that changed; how many files that made, 0 where everything is archived.
+    """Archive the next changed rows; the number of files made, 0 when level.
 
-    A row that changed again is written again, under the position of its change; readers take the newest.
+    A row that changes again is archived again under its newer position; readers take the newest.
     """
     after = archive.manifest.mark.position
     up_to = stretch_end(views, after, rows_max)
@@ -156,7 +143,6 @@ def _write_files(archive: Archive, rows: Iterator[_Row], rows_max: int) -> list[
 
 
 def _parts(rows: Iterable[_Row], rows_max: int) -> Iterator[list[_Row]]:
-    """Rows of one organization and day each, and no more of them than fit into memory."""
     for _, same in groupby(rows, key=lambda row: (row[_ORGANIZATION], day_of(row[_AT]))):
         while part := list(islice(same, rows_max)):
             yield part
@@ -172,8 +158,6 @@ def _write_file(
     return archive.sealed(draft, organization_id, day, number, len(rows))
 
 
-# Many small files of a day become one, so that a read opens few.
-
 _NEWEST = (
     "(SELECT * FROM read_parquet(?, hive_partitioning = false) "
     "QUALIFY row_number() OVER (PARTITION BY developer_id, at_us, record_id ORDER BY changed_position DESC) = 1 "
@@ -183,7 +167,7 @@ _NEWEST = (
 
 
 def compact_one_day(archive: Archive) -> int:
-    """Merge small files of the day that has the most of them; how many, 0 where no day has too many."""
+    """Merge small files of the day that has the most of them; how many, 0 where none has too many."""
     small = _fitting(archive.crowded())
     if len(small) < 2:
         return 0
@@ -199,7 +183,6 @@ def compact_one_day(archive: Archive) -> int:
 
 
 def _fitting(files: list[ArchiveFile]) -> list[ArchiveFile]:
-    """As many of them, from the smallest on, as can be sorted in memory."""
     fitting: list[ArchiveFile] = []
     rows = 0
     for file in files:

@@ -18,46 +18,35 @@ from svc.limits import (
 )
 from svc.log.vault import sync
 
-# Every step that changes what is on disk for good, in one place, so that tests can break off between any two.
-
 
 class Disk:
-    """The real one. What a method has done when it returns survives a loss of power."""
+    """Every step that changes the disk for good; tests break off between any two. A step that returned lasts."""
 
     def make_folder(self, folder: Path) -> None:
-        """Make a folder and those above it; nothing where it is there."""
         if not folder.is_dir():
             self.make_folder(folder.parent)
             folder.mkdir(mode=0o700, exist_ok=True)
             sync(folder.parent)
 
     def sync(self, path: Path) -> None:
-        """Let what was written to a file reach the disk."""
         sync(path)
 
     def commit(self, manifest: sqlite3.Connection) -> None:
-        """End the manifest's transaction."""
         manifest.execute("COMMIT")
 
     def rename(self, draft: Path, final: Path) -> None:
-        """Give a file its name; both names are in the same folder."""
         draft.replace(final)
         sync(final.parent)
 
     def remove(self, path: Path) -> None:
-        """Delete a file, where it is there."""
         path.unlink(missing_ok=True)
         sync(path.parent)
 
 
 ARCHIVE_VERSION = 1
 """Counted up whenever a column changes its name, type or meaning; the archive is then written anew from the views."""
-
-
 _MADE_OF = 1_000 * ARCHIVE_VERSION + SCHEMA_VERSION
 """Rows of other tables may say something else, and are archived anew as well."""
-
-
 _TABLES = """
 CREATE TABLE IF NOT EXISTS state (
     id INTEGER PRIMARY KEY CHECK (id = 1), position INTEGER NOT NULL, checksum BLOB NOT NULL,
@@ -72,16 +61,12 @@ CREATE INDEX IF NOT EXISTS files_of_day ON files (organization_id, day, number);
 
 
 class Mark(msgspec.Struct, frozen=True):
-    """How far the archive goes."""
-
     position: int
     checksum: bytes
     """Of the event at that position, to notice a log that was exchanged."""
 
 
 class ArchiveFile(msgspec.Struct, frozen=True):
-    """A file as it was when it was written."""
-
     name: str
     """Its path within the archive's folder."""
     organization_id: str
@@ -96,8 +81,6 @@ class ArchiveFile(msgspec.Struct, frozen=True):
 
 
 _FILES = f"SELECT {', '.join(ArchiveFile.__struct_fields__)} FROM files"
-
-
 _CROWDED = (
     "SELECT organization_id, day FROM files WHERE row_count < ? AND name NOT IN (SELECT value FROM json_each(?)) "
     "GROUP BY organization_id, day HAVING count(*) >= ? ORDER BY count(*) DESC, organization_id, day LIMIT 1"
@@ -105,10 +88,9 @@ _CROWDED = (
 
 
 class Manifest:
-    """The list of files. For one thread at a time."""
+    """The list of files. For one thread."""
 
     def __init__(self, path: Path, disk: Disk) -> None:
-        """Open it, or make an empty one. Raises `sqlite3.DatabaseError` where it is damaged or of another version."""
         self._disk = disk
         self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         try:
@@ -144,26 +126,23 @@ class Manifest:
 
     @property
     def mark(self) -> Mark:
-        """Everything up to here is archived."""
         return Mark(*self._db.execute("SELECT position, checksum FROM state").fetchone())
 
     @property
     def next_number(self) -> int:
-        """Above that of every file there ever was."""
         number: int = self._db.execute("SELECT next_number FROM state").fetchone()[0]
         return number
 
     def files(self) -> list[ArchiveFile]:
-        """All that count."""
         return self._select("ORDER BY number")
 
     def files_of(self, organization_id: str, first_day: str, last_day: str) -> list[ArchiveFile]:
-        """Those of an organization from one day to another, both included; the newest day first."""
+        """Files of an organization between two days, newest day first."""
         where = "WHERE organization_id = ? AND day BETWEEN ? AND ? ORDER BY day DESC, number"
         return self._select(where, (organization_id, first_day, last_day))
 
     def crowded(self, without: Iterable[str]) -> list[ArchiveFile]:
-        """Small files of the one day that has the most of them, where they are too many; the smallest first."""
+        """The smallest files of the day that has the most small files, where they are too many."""
         left_out = msgspec.json.encode(sorted(without)).decode()
         day = self._db.execute(_CROWDED, (ARCHIVE_SMALL_ROWS_MAX, left_out, ARCHIVE_COMPACT_FILES_MIN)).fetchone()
         if day is None:
@@ -175,7 +154,7 @@ class Manifest:
         return self._select(where, (*day, ARCHIVE_SMALL_ROWS_MAX, left_out, ARCHIVE_COMPACT_FILES_MAX))
 
     def change(self, added: Sequence[ArchiveFile], removed: Sequence[ArchiveFile], mark: Mark | None) -> None:
-        """List some files and no longer others, and move the mark where one is given: all of it or nothing."""
+        """Add and remove files and move the mark, all in one transaction."""
         db = self._db
         db.execute("BEGIN IMMEDIATE")
         try:
@@ -192,14 +171,12 @@ class Manifest:
             raise
 
     def forget(self) -> None:
-        """List nothing, and begin at the first event again."""
         self._db.execute("BEGIN IMMEDIATE")
         self._db.execute("DELETE FROM files")
         self._db.execute("UPDATE state SET position = 0, checksum = x''")
         self._disk.commit(self._db)
 
     def close(self) -> None:
-        """Let go of the file."""
         self._db.close()
 
     def _select(self, where: str, bound: tuple[object, ...] = ()) -> list[ArchiveFile]:

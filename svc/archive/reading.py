@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
 
 log = structlog.get_logger()
-
-
 _SPENT = (
     "WITH stays AS "
     "(SELECT unnest(?::VARCHAR[]) developer_id, unnest(?::BIGINT[]) start_us, unnest(?::BIGINT[]) end_us), "
@@ -63,8 +61,6 @@ class Budget(msgspec.Struct, frozen=True):
 
 
 class _Chosen(msgspec.Struct):
-    """What a read looks at, and why not at the rest."""
-
     days: list[list[ArchiveFile]] = []
     files: int = 0
     size_bytes: int = 0
@@ -74,7 +70,6 @@ class _Chosen(msgspec.Struct):
     """Which budget was spent; older days are then left out, too."""
 
     def take(self, archive: Archive, files: list[ArchiveFile], budget: Budget) -> None:
-        """One more day, if the budget allows and every file of it can be read."""
         size_bytes = sum(file.byte_count for file in files)
         if self.over is None and self.files + len(files) > budget.files_max:
             self.over = "file_budget"
@@ -89,7 +84,6 @@ class _Chosen(msgspec.Struct):
         self.size_bytes += size_bytes
 
     def drop(self, files: Sequence[ArchiveFile], unreadable: int) -> None:
-        """These files are not looked at."""
         self.dropped += len(files)
         self.unreadable += unreadable
 
@@ -106,9 +100,9 @@ def spending(
     budget: Budget,
     breathe: Callable[[], None] = lambda: None,
 ) -> Reading:
-    """What was spent in a window: what the files tell, the newest days first, and what the views know beyond them.
+    """The spending of a window: files from the newest day on, and what the views add.
 
-    `breathe` is called between queries and may raise, to give up.
+    `breathe` is called between queries and may raise to give up.
     """
     if not asked.stays:
         return Reading({}, Coverage())
@@ -138,7 +132,6 @@ def _by_day(files: Iterable[ArchiveFile]) -> Iterator[list[ArchiveFile]]:
 
 
 def _batches(days: Iterable[list[ArchiveFile]]) -> list[list[ArchiveFile]]:
-    """Whole days, as many together as make one query."""
     batches: list[list[ArchiveFile]] = []
     rows = 0
     for files in days:
@@ -158,7 +151,6 @@ def _read(
     changed: Sequence[RequestKey],
     chosen: _Chosen,
 ) -> ByDeveloper:
-    """One query; where it fails, its files count as dropped."""
     from duckdb import Error
 
     stays = [(str(stay.developer_id), stay.start_us, stay.end_us) for stay in asked.stays]
@@ -173,27 +165,18 @@ def _read(
 
 
 def _columns(rows: Sequence[tuple[str, int, int | str]]) -> list[list[object]]:
-    """Rows of three as three lists."""
     return [[row[index] for row in rows] for index in range(3)]
 
 
-# DuckDB, which reads and writes Parquet: one short-lived connection at a time, within bounds, without the network.
-#
-# The library is imported when it is first needed: importing it takes a tenth of a second and 13 MB.
-
 _TYPES = {str: "VARCHAR", int: "BIGINT", bool: "BOOLEAN"}
-
-
 _JSON_TYPES = _TYPES | {bool: "BIGINT"}
-
-
 PARQUET = "FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 20480"
 
 
 @contextmanager
 def connected(root: Path, spill: Path) -> Iterator["DuckDBPyConnection"]:
-    """A connection that sees nothing but the files below `root`; what does not fit into memory goes to `spill`."""
-    import duckdb
+    """A connection that sees only files below `root`, and spills to `spill`."""
+    import duckdb  # late: it takes a tenth of a second and 13 MB
 
     config: dict[str, str | bool | int | float | list[str]] = {
         "threads": 1,
@@ -215,12 +198,11 @@ def connected(root: Path, spill: Path) -> Iterator["DuckDBPyConnection"]:
 
 
 def literal(path: Path) -> str:
-    """A path in SQL."""
     return "'" + str(path).replace("'", "''") + "'"
 
 
 def rows_in(lines: Path) -> str:
-    """A table of the rows in a file of JSON lines, with the columns and types of the archive."""
+    """SQL of a table read from a file of JSON lines, with the archive's columns and types."""
     types = ", ".join(f"{name}: '{_JSON_TYPES[kind]}'" for name, kind in COLUMNS.items())
     columns = ", ".join(f"{name} <> 0 AS {name}" if kind is bool else name for name, kind in COLUMNS.items())
     options = f"format = 'newline_delimited', columns = {{{types}}}, maximum_object_size = {ARCHIVE_ROW_BYTES_MAX}"

@@ -7,7 +7,6 @@ from typing import ParamSpec, TypeVar
 from uuid import UUID
 
 import click
-import msgspec
 import trio
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -175,20 +174,14 @@ def forget_(developer: str, yes: bool, var: str | None, as_json: bool) -> None:
         carried_out(settings, store, developer_id)
     finally:
         store.close()
-    _say(Forgotten(developer_id), as_json, f"the texts of {who} are gone; old backups may still hold them")
-
-
-class Forgotten(msgspec.Struct, frozen=True):
-    """Who was forgotten."""
-
-    developer_id: UUID
+    _say({"developer_id": developer_id}, as_json, f"the texts of {who} are gone; old backups may still hold them")
 
 
 ORDER_STANDS = "the order stands: the service goes on with it while it runs, and at each start"
 
 
 def carried_out(settings: Settings, store: EventStore, developer_id: UUID) -> None:
-    """Order it, and wait for it; whoever interrupts that is told that the order stands."""
+    """Give the order and wait for it; after Ctrl-C, say that the order stands."""
     console = Console(stderr=True, highlight=False)
     with console.status("forgetting") as status:
         waiting = Waiting(console.print, status.update)
@@ -210,10 +203,10 @@ async def _forgotten(settings: Settings, store: EventStore, developer_id: UUID, 
 
 
 class Waiting:
-    """Waits for whoever holds the folder to forget somebody, and shows what for."""
+    """Waits until the service has forgotten somebody, and shows its progress."""
 
     def __init__(self, say: Callable[[str], None], show: Callable[[str], None]) -> None:
-        """`say` writes a line that stays, `show` one that the next takes the place of."""
+        """`say` writes a line that stays, `show` one that the next replaces."""
         self.ordered = False
         self._say = say
         self._show = show
@@ -221,7 +214,7 @@ class Waiting:
         self._failed_polls = 0
 
     async def for_order(self, access: Access, store: EventStore, order: ForgetDeveloper) -> None:
-        """Give the order; return once nothing of it is left. Raises `NotReached`, also where builds keep failing."""
+        """Give the order; return once it is carried out. Raises `NotReached`, also where builds keep failing."""
         earlier = await access.replay_status()
         await access.send(order)
         self.ordered = True
@@ -236,7 +229,6 @@ class Waiting:
             await trio.sleep(POLL_SECONDS)
 
     def _look(self, status: ReplayStatus) -> None:
-        """The scores are built anew before the texts go: that takes the longest, and may fail."""
         if status.state == "running":
             self._show(f"forgetting: building the scores anew, {status.done} of {status.of} events")
         if status.state != "failed":
@@ -263,43 +255,33 @@ def retention_(var: str | None, as_json: bool) -> None:
     set_up_logs("error")
     _log_of(settings)
     with Console(stderr=True).status("looking"):
-        expired = Expired(run(_expired, settings))
-    _say(expired, as_json, f"{expired.events} facts lost a text that was too old")
-
-
-class Expired(msgspec.Struct, frozen=True):
-    """How many facts lost a text."""
-
-    events: int
+        events = run(_expired, settings)
+    _say({"events": events}, as_json, f"{events} facts lost a text that was too old")
 
 
 async def _expired(settings: Settings) -> int:
     with held(settings.var_path):
         async with open_service(settings) as service:
-            return await service.keeper.keep_terms_once()
+            return await service.retention.apply()
 
 
 def _log_of(settings: Settings) -> Path:
-    """The folder, where it holds a log; looking makes none."""
     if not (settings.var_path / EVENTS_FILE).exists():
         raise click.ClickException(f"{settings.var} holds no data; name the folder with --var")
     return settings.var_path
 
 
 def _named(directory: Directory, developer: str) -> UUID:
-    """Whose name or id that is. Raises `NotFound`."""
     developers = directory.all(Developer)
     return chosen("developer", developers, [each.display_name for each in developers], developer).id
 
 
 def _shown_name(directory: Directory, developer_id: UUID) -> str:
-    """Name and id: two may have one name, and nobody knows an id by heart."""
     names = (each.display_name for each in directory.all(Developer) if each.id == developer_id)
     return f"{next(names)} ({developer_id})"
 
 
 def _sentences(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Do something that takes no event loop; what a person can mend is shown as a sentence."""
 
     async def main() -> T:
         return work(*args, **kwargs)

@@ -20,7 +20,6 @@ from aggregates.ids import answer_stream
 from aggregates.judging.answers import JudgeAnswered
 from projections.judging.unjudged import Key, Question, Wanted, unjudged
 from projections.reader import Reader
-from svc.llm import answers
 from svc.llm import budget as bounds
 from svc.llm.answers import (
     Answer,
@@ -40,24 +39,17 @@ from svc.log.store import Conflict
 from svc_http.ports import Unavailable
 
 log = structlog.get_logger()
-
 T = TypeVar("T")
-
 VERSION = 1
 """Of the prompt texts `boundary`, `rubric` and `outcome`: whoever changes one counts it up and adds new files."""
-
-_OF_THIS_QUESTION = frozenset({answers.MISFIT, answers.UNREADABLE, answers.TOO_LARGE})
+_OF_THIS_QUESTION = frozenset({"misfit", "unreadable", "too-large"})
 
 
 class Vault(Protocol):
-    """Keys of developers."""
-
     def known_digester(self, developer_id: UUID) -> Digester: ...
 
 
 class Desk(Protocol):
-    """What judging takes of the running service."""
-
     @property
     def vault(self) -> Vault: ...
     @property
@@ -69,7 +61,7 @@ class Desk(Protocol):
 
 
 class Judging:
-    """The one lane that asks."""
+    """The one task that asks."""
 
     def __init__(self, desk: Desk, gateway: Gateway, count: Count) -> None:
         self._desk = desk
@@ -78,7 +70,6 @@ class Judging:
         self._done: set[Key] = set()
 
     async def run(self) -> None:
-        """Look until cancelled; without a model there is nothing to do."""
         while self._gateway.model is not None:
             try:
                 await self.look()
@@ -89,7 +80,7 @@ class Judging:
             await trio.sleep(bounds.JUDGE_LOOK_SECONDS)
 
     async def look(self) -> None:
-        """Ask about some sub-sessions that were not asked about, until something is in the way."""
+        """Ask about some sub-sessions, until something is in the way."""
         model = self._gateway.model
         if model is None:
             return
@@ -111,7 +102,7 @@ class Judging:
             self._done.add(key)
 
     async def _settled(self, question: Question) -> bool:
-        """Ask one question; whether it is done with. False: what is in the way now would be in the way of the next."""
+        """Ask one question; whether it is done with. False: the next would fail the same way."""
         try:
             event = await self._answered(question)
         except NoAnswer as failure:
@@ -128,7 +119,6 @@ class Judging:
         return True
 
     async def _answered(self, question: Question) -> JudgeAnswered:
-        """Raises `NoAnswer`, `Disbelieved`."""
         sent = leaving(question.payload)
         assert isinstance(sent, dict)
         organization_id = question.scope.organization_id

@@ -18,21 +18,18 @@ from svc.llm.client import Gateway
 
 VERSION = 1
 """Of the prompt texts."""
-
 LANGUAGES = {"en": "English", "ko": "Korean"}
 """As a model is told them."""
 
 
 class NarrativeAnswer(msgspec.Struct, forbid_unknown_fields=True):
-    """What a model may answer. Anything structured is refused as a whole: the plain text beside it is not shown."""
+    """A model's answer. A structured one is refused as a whole."""
 
     narrative: str
     structured_narrative: None = None
 
 
 class Narratives:
-    """Gives what it has, or has it written."""
-
     def __init__(self, gateway: Gateway, now_us: Callable[[], int]) -> None:
         self._gateway = gateway
         self._now_us = now_us
@@ -41,18 +38,16 @@ class Narratives:
         self._nursery: trio.Nursery | None = None
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Let narratives be written until cancelled."""
         async with trio.open_nursery() as nursery:
             self._nursery = nursery
             task_status.started()
             await trio.sleep_forever()
 
     def may_narrate(self, organization_id: UUID) -> bool:
-        """Whether there is a model, and the organization lets text leave."""
         return self._gateway.may_ask(organization_id)
 
     async def narrate(self, wanted: Narration) -> Narrative | None:
-        """The narrative; None where there is none, or not yet. Never raises for the model's sake."""
+        """The narrative, or None where there is none yet. Never raises because of the model."""
         if not wanted.work.members or not self._gateway.may_ask(wanted.scope.organization_id):
             return None
         kept = self._standing(wanted)
@@ -69,7 +64,6 @@ class Narratives:
         return kept if kept is not None and kept.stands(wanted.work, self._now_us()) else None
 
     def _begun(self, wanted: Narration) -> trio.Event | None:
-        """What tells that it is written, however often it is asked for; None where too much is under way."""
         under_way = self._under_way.get(wanted.name)
         if under_way is not None or self._nursery is None or len(self._under_way) >= NARRATIVES_AT_ONCE_MAX:
             return under_way
@@ -98,7 +92,6 @@ class Narratives:
 
 
 def payload_of(wanted: Narration) -> dict[str, Json]:
-    """All that leaves: a language, and labels."""
     labels: list[Json] = [list(each) for each in wanted.work.members]
     language: dict[str, Json] = {"language": LANGUAGES[wanted.language]}
     return language | ({"members": labels} if wanted.kind == "team" else {"work": labels[0]})

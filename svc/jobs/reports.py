@@ -58,11 +58,7 @@ from svc.views.views import ViewsDamaged
 from svc_http.ports import Unavailable
 
 log = structlog.get_logger()
-
-
 T = TypeVar("T")
-
-
 SOURCE_ERRORS = (sqlite3.Error, OSError, StoreUnavailable, CorruptEvent, VaultError)
 """What a report is made from cannot be read: the views, the log, the keys."""
 
@@ -72,8 +68,6 @@ class SourceUnavailable(Exception):
 
 
 class Desk(Protocol):
-    """What making reports takes of the running service."""
-
     async def send(self, command: AnyCommand) -> Reply: ...
 
     async def read(self, scope: Scope, query: Callable[..., T], /, *args: Any) -> T: ...
@@ -83,23 +77,17 @@ class Desk(Protocol):
 
 Send = Callable[[AnyCommand], Awaitable[Reply]]
 """Carries a command out; raises `Unavailable` where that is not possible now."""
-
-
 Spend = Callable[[UUID, Sequence[Asked]], Awaitable[Sequence[Reading]]]
 """What developers of an organization spent, from the archive and the views. Raises `Unavailable`, `ViewsDamaged`."""
-
-
 Write = Callable[[OpenReport, str], Awaitable[Prose | None]]
 """The prose of a report, from its sections; None where there is none."""
 
 
 async def unwritten(_wanted: OpenReport, _sections: str) -> None:
-    """Nobody writes prose."""
+    pass
 
 
 class ReportJobs:
-    """Makes reports, a few at a time, for as long as it runs."""
-
     def __init__(
         self,
         desk: Desk,
@@ -108,8 +96,7 @@ class ReportJobs:
         breathe: Callable[[], None] = trio.from_thread.check_cancelled,
         write: Write = unwritten,
     ) -> None:
-        """`breathe`: called between two sections, where a read runs; raises if the job was cancelled. `write`: the
-        prose of a report whose sections are made."""
+        """`breathe`: called between two sections in the reading thread; raises if the job was cancelled."""
         self._desk = desk
         self._spend = spend
         self._rules_version = rules_version
@@ -121,7 +108,7 @@ class ReportJobs:
         self._wanted = trio.Event()
 
     def note(self, command: AnyCommand) -> None:
-        """A command was carried out: there may be a report to make, or one to let go."""
+        """Take notice of a command that was carried out."""
         match command:
             case RequestReport():
                 self._news.add(Scope(command.organization_id, command.developer_id))
@@ -130,7 +117,6 @@ class ReportJobs:
                 self._jobs[command.report_id].cancel()
 
     async def run(self) -> None:
-        """Look, and make what is there, until cancelled."""
         async with trio.open_nursery() as nursery:
             while True:
                 pause_seconds = REPORT_LOOK_SECONDS
@@ -148,7 +134,6 @@ class ReportJobs:
                     await self._wanted.wait()
 
     async def _to_make(self) -> list[OpenReport]:
-        """What is queued, or was running when a process ended, as far as there is room; oldest first."""
         for scope in list(self._news):
             await self._desk.read(scope, lambda _reader, _scope: None)
             self._news.discard(scope)
@@ -159,7 +144,6 @@ class ReportJobs:
         return [each for each in found if each.report_id not in self._jobs][:room]
 
     async def _supervise(self, wanted: OpenReport) -> None:
-        """One job; whatever becomes of it, the next one gets its place."""
         try:
             with self._jobs[wanted.report_id]:
                 await self._make(wanted)
@@ -197,13 +181,10 @@ class ReportJobs:
         await self._tell(outcome)
 
     async def _tell(self, command: AnyReportCommand) -> Reply:
-        """What became of the work is kept, however long the log cannot be written."""
         return await self._patiently(lambda: self._desk.send(command))
 
     async def _patiently(self, work: Callable[[], Awaitable[T]], passing: type[Exception] = Unavailable) -> T:
-        """Try until it can be done. Where the time of the job would end before the next try has, `passing` is raised:
-        it says more than that the time was over.
-        """
+        """Try again until it works. Raises `passing` where the job's time would end before the next try does."""
         while True:
             try:
                 return await work()
@@ -214,7 +195,6 @@ class ReportJobs:
                 await trio.sleep(REPORT_RETRY_SECONDS)
 
     async def _sections(self, wanted: OpenReport) -> str:
-        """The document; while the views are built anew, once they are. Raises `SourceUnavailable`."""
         try:
             spending = await self._spending(wanted)
             make = partial(_document, wanted=wanted, spending=spending, breathe=self._breathe)
@@ -223,7 +203,6 @@ class ReportJobs:
             raise SourceUnavailable(f"{type(error).__name__}: {error}") from error
 
     async def _prose(self, wanted: OpenReport, sections: str) -> Prose | None:
-        """No report fails for want of prose."""
         try:
             return await self._write(wanted, sections)
         except Exception:
@@ -231,7 +210,6 @@ class ReportJobs:
             return None
 
     async def _spending(self, wanted: OpenReport) -> Reading:
-        """A budget that was spent is said in the report; a file that cannot be read is no report at all."""
         window = wanted.period.window
         whole = Stay(wanted.scope.developer_id, window.start_us, window.end_us)
         try:
@@ -251,16 +229,11 @@ def _document(
     return report_sections(look, breathe)
 
 
-# Reports that are made by themselves: for who has switched it on, when a day, week or month of their zone is over.
-#
-# Whatever time passed meanwhile, only the last whole period is asked for; and it is asked for once, since the slot of
-# a period remembers that it was. So what was missed while the process was down is made once, at the start.
-
 _US_PER_SECOND = 1_000_000
 
 
 class ReportSchedules:
-    """Looks now and then whose period is over."""
+    """Asks for the report of the last whole period, once: the slot of a period remembers it."""
 
     def __init__(self, directory: Directory, send: Send, clock: Clock, new_id: Callable[[], UUID]) -> None:
         self._directory = directory
@@ -271,7 +244,6 @@ class ReportSchedules:
         """The start of the last period asked for, so that each is asked for once a process."""
 
     async def run(self) -> None:
-        """Look until cancelled. What cannot be stored now is asked for at the next look."""
         while True:
             try:
                 await self.look()
@@ -280,7 +252,6 @@ class ReportSchedules:
             await trio.sleep(SCHEDULE_LOOK_SECONDS)
 
     async def look(self) -> None:
-        """Ask for every report that is due and was not asked for."""
         for scope, name, developer in list(self._schedules()):
             try:
                 await self._ask(scope, name, developer)
@@ -302,7 +273,6 @@ class ReportSchedules:
                 yield from ((scope, name, developer) for name in developer.report_schedules)
 
     def _due(self, name: Schedule, developer: Developer) -> ReportPeriod:
-        """The last period that is over for so long that what was begun in it has settled, as a rule."""
         settled_us = self._clock.now_us() - int(SCHEDULE_DELAY_SECONDS * _US_PER_SECOND)
         return last_whole_period(name, zone_named(developer.timezone), settled_us)
 
@@ -317,33 +287,21 @@ class ReportSchedules:
         )
 
 
-# A report's prose: asked of the text model once the sections are made, where there is a model.
-#
-# No report fails for it. Where no answer comes, or none that is believed, there is no prose; it is not asked for
-# again.
-
 VERSION = 1
 """Of the prompt text `report`."""
-
-
 _PERIODS = {"daily": "day", "weekly": "week", "monthly": "month"}
 
 
 class ProseAnswer(msgspec.Struct, forbid_unknown_fields=True):
-    """What a model may answer."""
-
     narrative: str
 
 
 class ReportProse:
-    """Asks for the prose of one report after the other."""
-
     def __init__(self, gateway: Gateway, count: Count) -> None:
         self._gateway = gateway
         self._count = count
 
     async def write(self, wanted: OpenReport, sections: str) -> Prose | None:
-        """The prose; None where there is none. Never raises for the model's sake."""
         organization_id: UUID = wanted.scope.organization_id
         told = told_of(sections) if self._gateway.may_ask(organization_id) else None
         if told is None:

@@ -1,4 +1,9 @@
-"""What comes back: an answer that fits its schema, or none."""
+"""What may leave for a text model, and what is believed of its answer.
+
+Texts are redacted again, and sentences that address the judge are taken out. Data travels as strings of one JSON
+document. An answer must prove itself by quotes: with one that is not in the prompt, or one for nearly everything, it
+is refused as a whole, and the embedded verdict stands.
+"""
 
 import re
 from collections import Counter
@@ -11,55 +16,21 @@ from aggregates.redaction.redaction import redact
 from svc.llm.budget import ANSWER_BYTES_MAX
 
 T = TypeVar("T")
-
-
-OFF = "off"
-
-
-WITHHELD = "withheld"
-
-
-BUDGET = "budget"
-
-
-RESTING = "resting"
-
-
-TOO_LARGE = "too-large"
-
-
-TIMEOUT = "timeout"
-
-
-UNREACHABLE = "unreachable"
-
-
-OVERLOADED = "overloaded"
-
-
-FAILING = "failing"
-
-
-REFUSED = "refused"
-
-
-UNREADABLE = "unreadable"
-
-
-MISFIT = "misfit"
+Reason = Literal[
+    "off", "withheld", "budget", "resting", "too-large", "timeout",
+    "unreachable", "overloaded", "failing", "refused", "unreadable", "misfit",
+]  # fmt: skip
 
 
 class NoAnswer(Exception):
-    """There is none; `reason` is one of the words above, never anything that the other side said."""
+    """The model gave none; the reason is never text of the other side."""
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: Reason) -> None:
         self.reason = reason
         super().__init__(f"the text model gave no answer: {reason}")
 
 
 class Answer(msgspec.Struct, Generic[T], frozen=True):
-    """An answer that fits."""
-
     value: T
     model: str
     version: int
@@ -78,78 +49,63 @@ class _Choice(msgspec.Struct):
 
 
 class Usage(msgspec.Struct):
-    """As the endpoint counted; None where it does not."""
-
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
 
 
 class Completion(msgspec.Struct):
-    """The part of a chat completion that is looked at."""
-
     choices: list[_Choice] = []
     usage: Usage | None = None
 
     @property
     def text(self) -> str:
-        """What the model wrote; empty where it wrote nothing, or was cut off."""
+        """What the model wrote; empty where it was cut off."""
         if not self.choices or self.choices[0].finish_reason == "length":
             return ""
         return self.choices[0].message.content or ""
 
 
 def completion_of(body: bytes) -> Completion:
-    """The body of a response. Raises `NoAnswer`."""
+    """Decode the body of a response. Raises `NoAnswer`."""
     if len(body) > ANSWER_BYTES_MAX:
-        raise NoAnswer(TOO_LARGE)
+        raise NoAnswer("too-large")
     try:
         return msgspec.json.decode(body, type=Completion)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise NoAnswer(UNREADABLE) from error
+        raise NoAnswer("unreadable") from error
 
 
 def fitting(text: str, schema: type[T]) -> T:
-    """The one JSON document in the text, where it fits. Raises `NoAnswer`."""
+    """Decode the one JSON document in the text. Raises `NoAnswer`."""
     try:
         return msgspec.json.decode(_unfenced(text), type=schema)
     except msgspec.ValidationError as error:
-        raise NoAnswer(MISFIT) from error
+        raise NoAnswer("misfit") from error
     except (msgspec.DecodeError, UnicodeError) as error:
-        raise NoAnswer(UNREADABLE) from error
+        raise NoAnswer("unreadable") from error
 
 
 def schema_document(schema: type[Any]) -> dict[str, Any]:
-    """The JSON schema of a class, as an object of its own: not every endpoint follows a reference at the top."""
+    """The JSON schema of a class without a reference at the top, which not every endpoint follows."""
     _, parts = msgspec.json.schema_components((schema,), ref_template="#/$defs/{name}")
     top = parts.pop(schema.__name__)
     return {**top, "$defs": parts} if parts else top
 
 
 def _unfenced(text: str) -> str:
-    """Models of modest size like to put their JSON into a fence."""
     text = text.strip()
     if text.startswith("```") and text.endswith("```"):
         return text[3:-3].removeprefix("json").strip()
     return text
 
 
-# The answers that judge: their schemas, and what of them is believed.
-#
-# A model that was talked into something gives itself away where it must quote: a habit counts only with words of the
-# prompt's own, and an answer with a quote that is not there, or one quote for nearly everything, is refused as a
-# whole. The embedded verdict stands then.
-
 HABITS_PER_QUOTE_MAX = 3
-
-
 QUOTE_CHARACTERS_MAX = 400
-
-
 Confidence = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 
 class Disbelieved(Exception):
-    """The answer fits its schema, and not the data it is about."""
+    """The answer fits its schema, but not the data."""
 
 
 class Quoted(msgspec.Struct, forbid_unknown_fields=True):
@@ -160,30 +116,24 @@ class Quoted(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class RubricAnswer(msgspec.Struct, forbid_unknown_fields=True):
-    """What one prompt wants, and which habits it shows."""
-
     intent: Intent | Literal["unclassified"]
     confidence: Confidence
     quotes: Annotated[list[Quoted], msgspec.Meta(max_length=len(BOOLEANS))]
 
 
 class OutcomeAnswer(msgspec.Struct, forbid_unknown_fields=True):
-    """Whether a sub-session reached its goal."""
-
     complete: bool
     confidence: Confidence
 
 
 class BoundaryAnswer(msgspec.Struct, forbid_unknown_fields=True):
-    """Whether a prompt opens another topic."""
-
     new_topic: bool
     confidence: Confidence
     quote: Annotated[str, msgspec.Meta(min_length=2, max_length=QUOTE_CHARACTERS_MAX)]
 
 
 def believed_boundary(answer: BoundaryAnswer, prompt: str) -> bool:
-    """Whether it opens another topic. `prompt`: as it was sent. Raises `Disbelieved`."""
+    """Whether the prompt opens another topic. `prompt`: as it was sent. Raises `Disbelieved`."""
     quote = _plain(answer.quote)
     if not quote or quote not in _plain(prompt):
         raise Disbelieved("it quotes words that are not there")
@@ -191,7 +141,7 @@ def believed_boundary(answer: BoundaryAnswer, prompt: str) -> bool:
 
 
 def believed_rubric(answer: RubricAnswer, prompt: str) -> tuple[Intent | None, tuple[BooleanName, ...]]:
-    """The intent, and the habits that apply to it and are shown. `prompt`: as it was sent. Raises `Disbelieved`."""
+    """The intent, and its habits that are shown. `prompt`: as it was sent. Raises `Disbelieved`."""
     said = _plain(prompt)
     quotes = [_plain(each.quote) for each in answer.quotes]
     if any(quote not in said or not quote for quote in quotes):
@@ -208,15 +158,7 @@ def _plain(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-# What may leave: data whose texts hold no secret, and no sentence that speaks to whoever judges them.
-#
-# Texts were redacted when they were captured, unless an organization switched that off; here it cannot be switched
-# off. Taking out sentences that address the judge is the first of three defences; the second is that data travels as
-# strings of one JSON document, the third that an answer has to prove itself (`verdicts.py`).
-
 Json = dict[str, "Json"] | list["Json"] | str | int | float | bool | None
-
-
 _ADDRESSED = re.compile(
     r"\b(ignor\w*|disregard\w*|forget|overrid\w*|bypass)\b[^.!?\n]{0,60}"
     r"\b(rubric|instructions?|rules?|prompts?|schema|above|previous|criteria)\b"
@@ -227,13 +169,11 @@ _ADDRESSED = re.compile(
     r"|(루브릭|지시|지침|규칙|프롬프트)[^.!?\n]{0,20}무시|모두[^.!?\n]{0,20}(참|true|완료)",
     re.IGNORECASE,
 )
-
-
 _SENTENCE = re.compile(r"[^.!?\n]*[.!?\n]*")
 
 
 def leaving(value: Json) -> Json:
-    """The same document, its texts cleaned."""
+    """The document with its texts cleaned."""
     match value:
         case str():
             return without_addresses(redact(value).text)
@@ -246,7 +186,7 @@ def leaving(value: Json) -> Json:
 
 
 def without_addresses(text: str) -> str:
-    """The text without the sentences that tell a judge what to say."""
+    """The text without sentences that tell a judge what to say."""
     if _ADDRESSED.search(text) is None:
         return text
     return "".join(found for found in _SENTENCE.findall(text) if not _ADDRESSED.search(found)).rstrip()

@@ -15,17 +15,12 @@ import msgspec
 import structlog
 import trio
 
-from svc.llm import answers
 from svc.llm import budget as bounds
-from svc.llm.answers import Answer, Completion, Json, NoAnswer, completion_of, fitting, leaving, schema_document
+from svc.llm.answers import Answer, Completion, Json, NoAnswer, Reason, completion_of, fitting, leaving, schema_document
 from svc.llm.budget import Budget
-
-# Where a text model answers; apart from the client, so that settings need load nothing else.
 
 
 class Endpoint(msgspec.Struct, frozen=True):
-    """Where a model answers."""
-
     url: str
     model: str
     key: str | None = None
@@ -39,32 +34,18 @@ if TYPE_CHECKING:
 
 
 log = structlog.get_logger()
-
-
 T = TypeVar("T")
-
-
 MayLeave = Callable[[UUID], bool]
-
-
 Count = Callable[[str, str, int], None]
-
-
-_RESTED_AFTER = frozenset(
-    {answers.TIMEOUT, answers.UNREACHABLE, answers.OVERLOADED, answers.FAILING, answers.REFUSED, answers.UNREADABLE}
-)
+_RESTED_AFTER = frozenset({"timeout", "unreachable", "overloaded", "failing", "refused", "unreadable"})
 """Failures that the next question would most likely meet as well."""
-
-
 _QUIET = ("openai", "httpx2", "httpcore2")
 
 
 class Gateway:
-    """Asks a text model, where one is configured; for the loop's thread."""
+    """Asks a text model where one is configured; for the loop's thread."""
 
     def __init__(self, endpoint: Endpoint | None, budget: Budget, may_leave: MayLeave, count: Count) -> None:
-        """`may_leave`: whether an organization lets text leave. `count`: is told of every question: its kind, what
-        became of it, and the tokens it took."""
         self._endpoint = endpoint
         self._budget = budget
         self._may_leave = may_leave
@@ -78,7 +59,6 @@ class Gateway:
 
     @property
     def model(self) -> str | None:
-        """Who answers; None where nobody does."""
         return None if self._endpoint is None else self._endpoint.model
 
     def may_ask(self, organization_id: UUID) -> bool:
@@ -88,7 +68,7 @@ class Gateway:
     async def ask(
         self, organization_id: UUID, kind: str, version: int, schema: type[T], payload: Mapping[str, Json]
     ) -> Answer[T]:
-        """Put a question: a prompt text by kind and version, and data of an organization. Raises `NoAnswer`."""
+        """Ask with a prompt text of this kind and version. Raises `NoAnswer`."""
         spent: list[int] = []
         try:
             answer = await self._ask(organization_id, kind, version, schema, dict(payload), spent)
@@ -102,7 +82,6 @@ class Gateway:
         return answer
 
     async def close(self) -> None:
-        """Let go of every connection."""
         if self._client is not None:
             await self._client.close()
 
@@ -114,7 +93,7 @@ class Gateway:
         assert endpoint is not None
         data = msgspec.json.encode(leaving(payload)).decode()
         if len(data) > bounds.PAYLOAD_CHARACTERS_MAX:
-            raise NoAnswer(answers.TOO_LARGE)
+            raise NoAnswer("too-large")
         messages = [
             {"role": "system", "content": _instructions(kind, version, schema)},
             {"role": "user", "content": data},
@@ -128,24 +107,24 @@ class Gateway:
             used = completion.usage
             tokens = (0, 0) if used is None else (used.prompt_tokens or 0, used.completion_tokens or 0)
             return Answer(value, endpoint.model, version, *tokens)
-        raise NoAnswer(answers.TIMEOUT)
+        raise NoAnswer("timeout")
 
     def _check(self, organization_id: UUID) -> None:
         if self._endpoint is None:
-            raise NoAnswer(answers.OFF)
+            raise NoAnswer("off")
         if not self._may_leave(organization_id):
-            raise NoAnswer(answers.WITHHELD)
+            raise NoAnswer("withheld")
         if trio.current_time() < self._rests_until:
-            raise NoAnswer(answers.RESTING)
+            raise NoAnswer("resting")
 
     async def _paid(
         self, messages: list[dict[str, str]], kind: str, schema: type[Any], tokens: int, spent: list[int]
     ) -> Completion:
-        """Reserve, send, settle. What was sent and not answered may have cost: it stays reserved."""
+        """Reserve, send, settle. A question that was sent but not answered stays reserved: it may have cost."""
         client = await self._loaded()
         day = self._budget.reserve(tokens)
         if day is None:
-            raise NoAnswer(answers.BUDGET)
+            raise NoAnswer("budget")
         used = tokens
         try:
             body = await self._sent(client, messages, kind, schema)
@@ -154,7 +133,7 @@ class Gateway:
             if usage is not None and usage.prompt_tokens is not None:
                 used = max(usage.prompt_tokens, 0) + max(usage.completion_tokens or 0, 0)
         except NoAnswer as failure:
-            if failure.reason in (answers.UNREACHABLE, answers.OVERLOADED, answers.REFUSED):
+            if failure.reason in ("unreachable", "overloaded", "refused"):
                 used = 0
             raise
         finally:
@@ -163,7 +142,6 @@ class Gateway:
         return completion
 
     async def _sent(self, client: "AsyncOpenAI", messages: Any, kind: str, schema: type[Any]) -> bytes:
-        """The body of the answer. An endpoint that does not know the newer form is asked in the older one."""
         import openai
 
         try:
@@ -175,18 +153,16 @@ class Gateway:
                 body = await self._posted(client, messages, _form(kind, schema, plain=True))
                 self._plain = True
                 return body
-        except openai.APITimeoutError as error:
-            raise NoAnswer(answers.TIMEOUT) from error
-        except openai.APIConnectionError as error:
-            raise NoAnswer(answers.UNREACHABLE) from error
-        except openai.RateLimitError as error:
-            raise NoAnswer(answers.OVERLOADED) from error
-        except openai.InternalServerError as error:
-            raise NoAnswer(answers.FAILING) from error
-        except openai.APIStatusError as error:
-            raise NoAnswer(answers.REFUSED) from error
         except openai.OpenAIError as error:
-            raise NoAnswer(answers.UNREADABLE) from error
+            reasons: tuple[tuple[type[openai.OpenAIError], Reason], ...] = (
+                (openai.APITimeoutError, "timeout"),
+                (openai.APIConnectionError, "unreachable"),
+                (openai.RateLimitError, "overloaded"),
+                (openai.InternalServerError, "failing"),
+                (openai.APIStatusError, "refused"),
+                (openai.OpenAIError, "unreadable"),
+            )
+            raise NoAnswer(next(reason for kind, reason in reasons if isinstance(error, kind))) from error
 
     async def _posted(self, client: "AsyncOpenAI", messages: Any, form: dict[str, Any]) -> bytes:
         raw = await client.chat.completions.with_raw_response.create(model=str(self.model), messages=messages, **form)
@@ -202,7 +178,7 @@ class Gateway:
 
 
 def _client(endpoint: Endpoint) -> "AsyncOpenAI":
-    """Nothing but the endpoint's own key is sent, whatever the environment holds; redirections are not followed."""
+    """Sends no key but the endpoint's own, and follows no redirection."""
     import openai
 
     for name in _QUIET:
@@ -226,7 +202,6 @@ def _form(kind: str, schema: type[Any], *, plain: bool) -> dict[str, Any]:
 
 
 def _instructions(kind: str, version: int, schema: type[Any]) -> str:
-    """The system message: the same for every text that is asked about."""
     wanted = msgspec.json.encode(schema_document(schema), order="sorted").decode()
     return f"{_text('framing')}\n{_text(f'{kind}.{version}')}\nSchema of the answer: {wanted}\n"
 

@@ -38,17 +38,15 @@ _DOES_NOT_FIT = "the checksum does not fit what is stored"
 _NO_WORDS = Words(None)
 _Body = tuple[Event, dict[str, bytes]]
 """An event and, by the name of each field of words, the digest of its text."""
-
 OpenWords = bool | frozenset[str]
 """Which words of events are opened: all, none, or those of the fields of these names; the others stay empty."""
-
 _EVENT_BYTES_ROUGHLY = 400
 _RECORD_BYTES_ROUGHLY = 250
 _TEXT_BYTES_PER_CHARACTER_ROUGHLY = 2
 
 
 class NewEvent(msgspec.Struct, frozen=True):
-    """An event that wants to be the given version (from 1) of a stream."""
+    """An event with the version (from 1) it is to have in a stream."""
 
     stream_id: UUID
     version: int
@@ -56,23 +54,21 @@ class NewEvent(msgspec.Struct, frozen=True):
 
     @property
     def originator_id(self) -> UUID:
-        """The library's name for the stream."""
         return self.stream_id
 
     @property
     def originator_version(self) -> int:
-        """The library's name for the version."""
         return self.version
 
 
 class Recorded(NewEvent, frozen=True):
-    """An event that stands in the log, at this position (from 1, growing, with gaps allowed)."""
+    """An event in the log at this position (from 1, growing, gaps allowed)."""
 
     position: int
 
 
 class CorruptEvent(Exception):
-    """A stored event is not what was written, or was written by a program this one does not know."""
+    """A stored event was changed, or was written by a program that this one does not know."""
 
     def __init__(self, stored: StoredEvent, reason: str) -> None:
         self.position = stored.id if isinstance(stored, Notification) else None
@@ -86,21 +82,17 @@ class CorruptEvent(Exception):
 
 
 class UnstorableEvent(Exception):
-    """An event holds a value that its own class would refuse when read back; it was not stored."""
+    """An event holds a value that its class would refuse when read back; it was not stored."""
 
 
 class Msgpack(Transcoder):
-    """msgpack, with UUIDs as 16 bytes."""
-
     def __init__(self) -> None:
         self._encoder = msgspec.msgpack.Encoder(uuid_format="bytes")
 
     def encode(self, obj: Any) -> bytes:
-        """Bytes of a value."""
         return self._encoder.encode(obj)
 
     def decode(self, data: bytes) -> Any:
-        """The value without types: maps, arrays, numbers, texts, bytes. ValueError: it is not msgpack."""
         return msgpack.unpackb(data)
 
 
@@ -131,7 +123,7 @@ class Codec(Mapper[UUID]):
         return replace_state(stored, self._state(stored, kind.head, fact, sealed))
 
     def to_domain_event(self, stored_event: StoredEvent, *, open_words: OpenWords = True) -> Recorded:
-        """The event at its position; its words stay empty where they are not wanted. Raises CorruptEvent."""
+        """Decode an event; words that are not wanted stay empty. Raises CorruptEvent."""
         assert isinstance(stored_event, Notification), "only what stands in the log has a position"
         kind = self._kinds.get(stored_event.topic)
         if kind is None:
@@ -148,10 +140,7 @@ class Codec(Mapper[UUID]):
         return Recorded(stream_id, stored_event.originator_version, event, stored_event.id)
 
     def without_words(self, stored: Notification, keep: Collection[str]) -> bytes | None:
-        """The state of an event without its texts but these; None where there is nothing to take away.
-
-        The fact stays as it is, with its checksum. Raises CorruptEvent.
-        """
+        """The state without its texts except those kept; None where nothing changes. Raises CorruptEvent."""
         head, fact, words = _verified(stored)
         try:
             sealed = _sealed_words(words)
@@ -163,7 +152,7 @@ class Codec(Mapper[UUID]):
         return self._state(stored, head, fact, kept)
 
     def rough_bytes(self, event: Event) -> int:
-        """About how much memory an event takes while it waits to be stored; far cheaper than encoding it."""
+        """About how much memory an event takes; far cheaper than encoding it."""
         kind = self._kinds[event.TOPIC]
         size = _EVENT_BYTES_ROUGHLY + _RECORD_BYTES_ROUGHLY * (
             len(getattr(event, "records", ())) + len(getattr(event, "points", ()))
@@ -189,7 +178,6 @@ class Codec(Mapper[UUID]):
         return b"".join((head, checksum, len(fact).to_bytes(_LENGTH_BYTES, "little"), fact, words))
 
     def _kept(self, digests: Mapping[str, bytes], words: bytes, wanted: OpenWords) -> Mapping[str, bytes | None]:
-        """The sealed texts that are wanted, each as it was written; None for one that was taken away."""
         sealed = _sealed_words(words)
         names = digests if wanted is True else [name for name in digests if wanted and name in wanted]
         there = {name: sealed[name] for name in names if name in sealed}
@@ -216,8 +204,6 @@ class Codec(Mapper[UUID]):
 
 
 class _Kind:
-    """What the codec knows of one event class."""
-
     def __init__(self, topic: str, cls: type[Event]) -> None:
         assert topic == cls.TOPIC, f"{cls.__name__} stands under a topic that is not its own"
         self.topic = topic
@@ -234,7 +220,7 @@ _kind = cache(_Kind)
 
 
 def _words_fields(cls: type[Event]) -> tuple[str, ...]:
-    """The fields that hold words. Any deeper ones would be stored in the clear, so they are refused."""
+    """Names of the fields that hold words. Deeper words would be stored in the clear, so they are refused."""
     shape = inspect.type_info(cls)
     assert isinstance(shape, inspect.StructType)
     names = tuple(field.name for field in shape.fields if _holds_words(field.type))
@@ -250,7 +236,6 @@ def _holds_words(kind: inspect.Type) -> bool:
 
 
 def replace_state(stored: StoredEvent, state: bytes) -> StoredEvent:
-    """The same event of the same stream, as these bytes."""
     return StoredEvent(stored.originator_id, stored.originator_version, stored.topic, state)
 
 
@@ -270,7 +255,6 @@ def _checksum(stored: StoredEvent, head: bytes, fact: bytes) -> bytes:
 
 
 def _verified(stored: Notification) -> tuple[bytes, bytes, bytes]:
-    """The two bytes before the checksum, the fact, and its words; CorruptEvent: the fact is not what was written."""
     state = stored.state
     head, checksum, rest = state[:2], state[2:_HEADER_BYTES], state[_HEADER_BYTES:]
     end = _LENGTH_BYTES + int.from_bytes(rest[:_LENGTH_BYTES], "little")

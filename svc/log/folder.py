@@ -12,22 +12,18 @@ from typing import Protocol
 import msgspec
 
 RUNNING = "running.json"
-
-
 LOCK = "lock"
 
 
 class InUse(Exception):
-    """Another process holds the folder."""
+    pass
 
 
 class Unusable(Exception):
-    """The folder cannot be made or written."""
+    pass
 
 
 class Running(msgspec.Struct, frozen=True):
-    """Where the server that holds the folder can be reached."""
-
     pid: int
     intake: str
     api: str
@@ -35,7 +31,7 @@ class Running(msgspec.Struct, frozen=True):
 
 @contextmanager
 def held(var: Path) -> Iterator[None]:
-    """Hold the folder until the end of the block. Raises `InUse` where another process does, or `Unusable`."""
+    """Hold the folder during the block. Raises `InUse` or `Unusable`."""
     try:
         var.mkdir(parents=True, exist_ok=True, mode=0o700)
         lock_file = (var / LOCK).open("a")
@@ -50,7 +46,6 @@ def held(var: Path) -> Iterator[None]:
 
 
 def _holder(var: Path) -> str:
-    """Who holds the folder, as far as it says, and what to do."""
     server = running(var)
     if server is None or not _runs(server.pid):
         return f"{var} is in use by another svc process: wait until it is done, or name another folder with --var"
@@ -59,7 +54,6 @@ def _holder(var: Path) -> str:
 
 
 def _runs(pid: int) -> bool:
-    """A server that was killed has not taken back what it said."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -70,33 +64,28 @@ def _runs(pid: int) -> bool:
 
 
 def note_running(var: Path, intake: str, api: str) -> None:
-    """Say where the server can be reached, for commands that need it."""
+    """Write where commands can reach the server."""
     draft = var / (RUNNING + ".draft")
     draft.write_bytes(msgspec.json.encode(Running(os.getpid(), intake, api)))
     draft.replace(var / RUNNING)
 
 
 def forget_running(var: Path) -> None:
-    """The server stops."""
     (var / RUNNING).unlink(missing_ok=True)
 
 
 def running(var: Path) -> Running | None:
-    """The server that said it holds the folder; None where none did."""
+    """The server that noted itself, if any; it may have been killed since."""
     try:
         return msgspec.json.decode((var / RUNNING).read_bytes(), type=Running)
     except (FileNotFoundError, msgspec.DecodeError):
         return None
 
 
-# The wall clock, in one place, so that everything else can be handed another one.
-
 _NS_PER_US = 1_000
 
 
 class Clock(Protocol):
-    """Tells the time."""
-
     def now_us(self) -> int:
         """Microseconds since 1970, UTC."""
         ...
@@ -106,40 +95,33 @@ class SystemClock:
     """The machine's clock. It may jump; what needs a duration asks trio instead."""
 
     def now_us(self) -> int:
-        """Microseconds since 1970, UTC."""
         return time.time_ns() // _NS_PER_US
 
 
 class FixedClock:
-    """A clock that stands still until it is told to move."""
+    """A clock for tests."""
 
     def __init__(self, now_us: int) -> None:
         self._now_us = now_us
 
     def now_us(self) -> int:
-        """Microseconds since 1970, UTC."""
         return self._now_us
 
     def advance(self, by_us: int) -> None:
-        """Moves the clock by so many microseconds; back, too, as real clocks do."""
         self._now_us += by_us
 
 
-# The internal secret: made at the first run, kept in a file that only its owner can read.
-
 NAME = "internal-secret"
-
-
 KEY_BYTES = 32
 
 
 def new_key(prefix: str) -> str:
-    """A key's text: the prefix and 43 URL-safe characters from 32 random bytes."""
+    """The prefix and 43 URL-safe characters from 32 random bytes."""
     return f"{prefix}_{secrets.token_urlsafe(KEY_BYTES)}"
 
 
 def internal_secret(var: Path) -> str:
-    """The secret of this installation; made, mode 600, where there is none yet."""
+    """The installation's secret; made with mode 600 where there is none."""
     path = var / NAME
     try:
         return path.read_text(encoding="ascii").strip()

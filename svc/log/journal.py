@@ -19,8 +19,9 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import chain
-from typing import NamedTuple, NoReturn, TypeVar
+from typing import NoReturn, TypeVar
 
+import msgspec
 import trio
 
 from aggregates.capture.commands import CaptureMetrics, CapturePrompt, CaptureRecords, CaptureResponse
@@ -41,27 +42,24 @@ _T = TypeVar("_T")
 
 
 class Saturated(Exception):
-    """So much waits to be written already that nothing more is taken. Try again in a few seconds."""
+    """Too much waits to be written already. Try again in a few seconds."""
 
 
-class JournalStatistics(NamedTuple):
-    """What the journal did since it was made, and what it holds now."""
+class JournalStatistics(msgspec.Struct):
+    """What the journal did since it was made, and what waits now; `appends / commits` says how well it groups."""
 
-    commits: int
-    """Transactions that became durable; `appends / commits` says how well they are grouped."""
-    appends: int
-    events: int
-    conflicts: int
-    failures: int
+    commits: int = 0
+    appends: int = 0
+    events: int = 0
+    conflicts: int = 0
+    failures: int = 0
     """Transactions and probes that found the store not writable."""
-    saturated: int
-    waiting_appends: int
-    waiting_bytes: int
+    saturated: int = 0
+    waiting_appends: int = 0
+    waiting_bytes: int = 0
 
 
 class _Append:
-    """One append on its way: its events, about how large they are, and in the end its outcome."""
-
     def __init__(self, events: Sequence[NewEvent], rough_bytes: int) -> None:
         self.events = events
         self.rough_bytes = rough_bytes
@@ -69,14 +67,6 @@ class _Append:
         self.positions: list[int] = []
         self.error: Exception | None = StoreUnavailable("the journal stopped before this was written")
         self.settled = trio.Event()
-
-    def succeed(self, positions: list[int]) -> None:
-        """It stands in the log."""
-        self.positions, self.error = positions, None
-
-    def fail(self, error: Exception) -> None:
-        """It does not, or nobody knows."""
-        self.error = error
 
 
 class Journal:
@@ -99,17 +89,16 @@ class Journal:
         self._written_at = -math.inf
         self._head = self._found = store.head()
         self._committed: Callable[[float], None] = lambda _seconds: None
-        self._commits = self._appends = self._events = 0
-        self._conflicts = self._failures = self._saturated = 0
+        self._counts = JournalStatistics()
 
     @property
     def head(self) -> int:
-        """The last position that was durable when this process looked."""
+        """The last position known to be durable."""
         return self._head
 
     @property
     def healthy(self) -> bool:
-        """False from a write that failed until one that went through."""
+        """False from a failed write until a successful one."""
         return self._healthy
 
     @property
@@ -118,28 +107,20 @@ class Journal:
         return self._writing or bool(self._waiting) or time.monotonic() < self._written_at + ARRIVING_SECONDS
 
     def statistics(self) -> JournalStatistics:
-        """The counters as they are now."""
-        return JournalStatistics(
-            commits=self._commits,
-            appends=self._appends,
-            events=self._events,
-            conflicts=self._conflicts,
-            failures=self._failures,
-            saturated=self._saturated,
-            waiting_appends=len(self._waiting),
-            waiting_bytes=self._waiting_bytes,
+        return msgspec.structs.replace(
+            self._counts, waiting_appends=len(self._waiting), waiting_bytes=self._waiting_bytes
         )
 
     def watch(self, committed: Callable[[float], None]) -> None:
-        """Tell how many seconds each durable transaction took; called in the thread that writes."""
+        """Report the seconds of each durable transaction; called in the writing thread."""
         self._committed = committed
 
     async def append(self, events: Sequence[NewEvent]) -> list[int]:
-        """Makes the events durable, all or none, and returns their positions.
+        """Make the events durable, all or none; their positions.
 
-        Saturated at once when too much waits; Conflict when a stream version is taken; StoreUnavailable when
-        the store cannot be written (the events may have become durable all the same); UnstorableEvent when an
-        event breaks its own types. When cancelled, the events are written nevertheless.
+        Raises Saturated when too much waits, Conflict when a version is taken, UnstorableEvent when an event breaks
+        its types, and StoreUnavailable when the write failed; it may have committed all the same. A caller that is
+        cancelled does not stop the write.
         """
         assert events, "an append holds at least one event"
         entry = self._enqueue(events)
@@ -149,20 +130,19 @@ class Journal:
         return entry.positions
 
     async def between_commits(self, work: Callable[[], _T]) -> _T:
-        """Do something while nothing is written: no event is sealed or stored meanwhile. It is never broken off."""
+        """Do something while no event is sealed or stored. It cannot be cancelled."""
         if not self._threaded:
             return work()
         return await trio.to_thread.run_sync(work, limiter=self._thread_limit)
 
     async def probe(self) -> bool:
-        """Whether a durable write goes through just now; one that waits will do, else one that changes nothing."""
+        """Whether a durable write works now: one that waits, or one that changes nothing."""
         tried = self._tried
         self._work.set()
         await tried.wait()
         return self._healthy
 
     async def wait_beyond(self, position: int) -> None:
-        """Returns as soon as the log reaches beyond the position."""
         while self._head <= position:
             await self._advanced.wait()
 
@@ -185,7 +165,7 @@ class Journal:
         entry = _Append(events, self._store.rough_bytes(events))
         too_many = len(self._waiting) >= JOURNAL_APPENDS_MAX
         if too_many or self._waiting_bytes + entry.rough_bytes > JOURNAL_BYTES_MAX:
-            self._saturated += 1
+            self._counts.saturated += 1
             raise Saturated(f"{len(self._waiting)} appends, {self._waiting_bytes} bytes wait already")
         self._waiting.append(entry)
         self._waiting_bytes += entry.rough_bytes
@@ -193,14 +173,12 @@ class Journal:
         return entry
 
     async def _wait_for_work(self) -> None:
-        """Returns when something waits, somebody asks or, while the store is unwell, it is time for a probe."""
         if not self._waiting:
             self._work = trio.Event()
             with trio.move_on_after(math.inf if self._healthy else JOURNAL_PROBE_INTERVAL_S):
                 await self._work.wait()
 
     def _take(self) -> list[_Append]:
-        """The appends of the next transaction: as many as fit, at least one."""
         batch: list[_Append] = []
         size_bytes = 0
         while self._waiting and len(batch) < COMMIT_APPENDS_MAX:
@@ -223,19 +201,18 @@ class Journal:
         try:
             await self._in_thread(self._store.check_writable if self._healthy else self._look)
         except StoreUnavailable:
-            self._failures += 1
+            self._counts.failures += 1
             self._healthy = False
         else:
             self._healthy = True
             self._advance(max(self._head, self._found))
 
     def _look(self) -> None:
-        """In the worker thread: a write of which it was said that it failed may stand in the log all the same."""
+        """A write that was reported as failed may have committed: look where the log ends."""
         self._store.check_writable()
         self._found = self._store.head()
 
     def _advance(self, head: int) -> None:
-        """Wake who waits for the log to grow, if it did."""
         if head > self._head:
             self._head = head
             self._advanced.set()
@@ -249,7 +226,6 @@ class Journal:
             work()
 
     def _write(self, batch: list[_Append]) -> None:
-        """In the worker thread: gives every append of the batch its outcome."""
         encoded = [entry for entry in batch if self._encode(entry)]
         parts = [encoded] if encoded else []
         while parts:
@@ -258,96 +234,75 @@ class Journal:
                 self._insert(part)
             except Conflict as error:
                 if len(part) == 1:
-                    part[0].fail(error)
+                    part[0].error = error
                 else:
                     middle = len(part) // 2
                     parts += [part[middle:], part[:middle]]
             except StoreUnavailable as error:
                 for entry in chain(part, *parts):
-                    entry.fail(StoreUnavailable(str(error)))
+                    entry.error = StoreUnavailable(str(error))
                 return
 
     def _encode(self, entry: _Append) -> bool:
-        """Whether the append can be stored. If not, that is its outcome, and nobody else's."""
         try:
             entry.group = self._store.encode(entry.events)
         except Exception as error:
-            entry.fail(error)
+            entry.error = error
             return False
         return True
 
     def _insert(self, part: list[_Append]) -> None:
-        """One transaction."""
         started = time.perf_counter()
         positions = self._store.insert([entry.group for entry in part])
         self._committed(time.perf_counter() - started)
         for entry, its_positions in zip(part, positions, strict=True):
-            entry.succeed(its_positions)
-        self._commits += 1
+            entry.positions, entry.error = its_positions, None
+        self._counts.commits += 1
 
     def _settle(self, batch: list[_Append]) -> None:
-        """Counts what became of the batch, wakes who waits for it, and who waits for the log to grow."""
         durable = [entry for entry in batch if entry.error is None]
-        self._appends += len(durable)
-        self._events += sum(len(entry.positions) for entry in durable)
-        self._conflicts += sum(isinstance(entry.error, Conflict) for entry in batch)
+        self._counts.appends += len(durable)
+        self._counts.events += sum(len(entry.positions) for entry in durable)
+        self._counts.conflicts += sum(isinstance(entry.error, Conflict) for entry in batch)
         if durable:
             self._healthy = True
             self._advance(durable[-1].positions[-1])
         unavailable = [entry.error for entry in batch if isinstance(entry.error, StoreUnavailable)]
         if unavailable:
             self._healthy = False
-            self._failures += 1
+            self._counts.failures += 1
             self._refuse_waiting(str(unavailable[-1]))
         for entry in batch:
             entry.settled.set()
 
     def _refuse_waiting(self, reason: str) -> None:
-        """Each attempt may take the whole busy timeout: nobody is kept waiting for a second one."""
+        """Each attempt may take the whole busy timeout, so no append waits for a second one."""
         for entry in self._waiting:
-            entry.fail(StoreUnavailable(reason))
+            entry.error = StoreUnavailable(reason)
             entry.settled.set()
         self._waiting.clear()
         self._waiting_bytes = 0
 
 
-# About how much memory a command takes while it is on its way.
-
 _COMMAND_BYTES = 500
-
-
 _RECORD_BYTES = 250
-
-
 _BYTES_PER_CHARACTER = 2
 
 
 def rough_bytes(command: AnyCommand) -> int:
-    """An estimate that is cheap, and never far below the truth for what is large."""
-    return _COMMAND_BYTES + _BYTES_PER_CHARACTER * _characters(command) + _record_bytes(command)
-
-
-def _characters(command: AnyCommand) -> int:
+    """About how much memory a command takes: cheap, and never far too low for large ones."""
+    characters = records = 0
     match command:
         case CapturePrompt():
-            return len(command.text) + len(command.metadata_json or "")
+            characters = len(command.text) + len(command.metadata_json or "")
         case CaptureResponse():
-            return len(command.content.response_text or "")
+            characters = len(command.content.response_text or "")
         case CaptureRecords():
-            return len(command.words) + len(command.raw or "")
+            characters, records = len(command.words) + len(command.raw or ""), len(command.records)
         case CaptureMetrics():
-            return len(command.raw)
+            characters, records = len(command.raw), len(command.points)
         case CompleteReport():
-            return len(command.sections) + (len(command.prose.text) if command.prose is not None else 0)
+            characters = len(command.sections) + (len(command.prose.text) if command.prose is not None else 0)
         case _:
-            return 0
-
-
-def _record_bytes(command: AnyCommand) -> int:
-    match command:
-        case CaptureRecords():
-            return _RECORD_BYTES * len(command.records)
-        case CaptureMetrics():
-            return _RECORD_BYTES * len(command.points)
-        case _:
-            return 0
+            pass
+    return _COMMAND_BYTES + _BYTES_PER_CHARACTER * characters + _RECORD_BYTES * records

@@ -15,18 +15,15 @@ class MemoryRecorder(POPOApplicationRecorder):
     """A list of events; a position is a place in it, counted from 1."""
 
     def select_stream(self, stream_id: UUID) -> list[Notification]:
-        """All events of a stream in the order of their versions."""
         with self._database_lock:
             places = self._stored_events_index.get(str(stream_id), {})
             return [self._at(places[version] + 1) for version in sorted(places)]
 
     def select_newest(self, stream_id: UUID, below_version: int) -> Notification | None:
-        """The event of the greatest version below that one."""
         older = [each for each in self.select_stream(stream_id) if each.originator_version < below_version]
         return older[-1] if older else None
 
     def select_after(self, position: int, limit_events: int, limit_bytes: int) -> list[Notification]:
-        """The events after a position, within both limits, but at least one where there is one."""
         found: list[Notification] = []
         size_bytes = 0
         for event in self.select_notifications(position, limit_events, inclusive_of_start=False):
@@ -37,35 +34,30 @@ class MemoryRecorder(POPOApplicationRecorder):
         return found
 
     def select_positions(self, positions: Sequence[int]) -> list[Notification]:
-        """The events at these positions, as far as they exist."""
         with self._database_lock:
             return [self._at(position) for position in positions if 0 < position <= len(self._stored_events)]
 
     def select_topics(self, topics: Sequence[str]) -> list[Notification]:
-        """The events of these topics in the order of their positions."""
         with self._database_lock:
             everything = range(1, len(self._stored_events) + 1)
             return [self._at(place) for place in everything if self._stored_events[place - 1].topic in topics]
 
     def select_topics_after(self, topics: Sequence[str], position: int, limit_events: int) -> list[Notification]:
-        """The next events of these topics after a position."""
         return [found for found in self.select_topics(topics) if found.id > position][:limit_events]
 
     def replace_states(self, states: Mapping[int, bytes]) -> None:
-        """Stores other bytes at these positions."""
         with self._database_lock:
             for position, state in states.items():
                 self._stored_events[position - 1] = replace(self._stored_events[position - 1], state=state)
 
     def sweep(self) -> bool:
-        """Memory keeps no copies."""
         return True
 
     def check_writable(self) -> None:
         """Memory can always be written."""
 
     def close(self) -> None:
-        """The events stay: a recorder handed to a new store is a log opened again."""
+        """The events stay: a new store over this recorder reopens the log."""
 
     def _at(self, position: int) -> Notification:
         event = self._stored_events[position - 1]
@@ -73,5 +65,5 @@ class MemoryRecorder(POPOApplicationRecorder):
 
 
 def open_memory_store(codec: Codec, recorder: MemoryRecorder | None = None) -> EventStore:
-    """An empty log, or the one that a recorder already holds."""
+    """Open an empty log, or the one that a recorder holds."""
     return EventStore(recorder or MemoryRecorder(), codec)

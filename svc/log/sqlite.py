@@ -14,7 +14,7 @@ from threading import Lock
 from uuid import UUID
 
 from eventsourcing.domain import EventSourcingError
-from eventsourcing.persistence import IntegrityError, Notification
+from eventsourcing.persistence import IntegrityError, Notification, OperationalError
 from eventsourcing.sqlite import SQLiteApplicationRecorder, SQLiteConnection, SQLiteConnectionPool, SQLiteDatastore
 
 from svc.limits import STORE_BUSY_TIMEOUT_MS, STORE_READERS_MAX
@@ -24,8 +24,6 @@ from svc.log.vault import FileKeys, Vault
 
 FORM = 2
 """Of the log, in the file's `user_version`."""
-
-
 WRITER_PRAGMAS = (
     "PRAGMA synchronous = FULL",
     # Only macOS looks at this: there a plain fsync leaves the data in the drive's own cache.
@@ -33,28 +31,17 @@ WRITER_PRAGMAS = (
     # A text that is taken away is overwritten, and does not stay behind in a free page.
     "PRAGMA secure_delete = ON",
 )
-
-
 _READER_PRAGMAS = ("PRAGMA query_only = ON",)
-
-
 _DAMAGED = (
     "the log is damaged: put the newest backup into a new folder (`svc restore BACKUP --var NEW`), serve that one, and "
     "keep this one until that serves"
 )
-
-
 _HINDERED = "see that the disk has room, that this user may write there, and that no other program holds the file"
-
-
 _SELECT = "SELECT originator_id, originator_version, topic, state, rowid FROM stored_events "
 
 
 class _Connections(SQLiteConnectionPool):
-    """A pool of connections that may only read; opens the writer's connection, too."""
-
     def open(self, pragmas: Sequence[str]) -> SQLiteConnection:
-        """A new connection outside the pool."""
         connection = super()._create_connection()
         for pragma in pragmas:
             connection.cursor().execute(pragma)
@@ -81,11 +68,15 @@ class SplitDatastore(SQLiteDatastore):
 
     @contextmanager
     def get_connection(self, *, commit: bool) -> Iterator[SQLiteConnection]:
-        """The writer's connection, to one thread at a time, or one that may only read."""
-        if not commit:
-            with super().get_connection(commit=False) as reader:
-                yield reader
-            return
+        """The writer's connection, for one thread at a time, or a reader's. SQLite's errors become the library's."""
+        try:
+            with self._writing() if commit else super().get_connection(commit=False) as connection:
+                yield connection
+        except sqlite3.Error as error:
+            raise OperationalError(str(error)) from error
+
+    @contextmanager
+    def _writing(self) -> Iterator[SQLiteConnection]:
         with self._write_lock:
             writer = self._writer = self._writer or self._connections.open(self._writer_pragmas)
             try:
@@ -98,7 +89,7 @@ class SplitDatastore(SQLiteDatastore):
                 raise
 
     def close(self) -> None:
-        """Closes every connection; the last one to go folds the write-ahead log into the file."""
+        """Close every connection; the last one folds the write-ahead log into the file."""
         super().close()
         self._close_writer()
 
@@ -119,7 +110,7 @@ class SqliteRecorder(SQLiteApplicationRecorder):
         )
 
     def construct_create_table_statements(self) -> list[str]:
-        """The table and its index; the library reads the position under the name `rowid`."""
+        """The library reads the position under the name `rowid`."""
         return [
             "CREATE TABLE IF NOT EXISTS stored_events ("
             "rowid INTEGER PRIMARY KEY AUTOINCREMENT, "
@@ -132,16 +123,13 @@ class SqliteRecorder(SQLiteApplicationRecorder):
         ]
 
     def select_stream(self, stream_id: UUID) -> list[Notification]:
-        """All events of a stream in the order of their versions."""
         return self._select("WHERE originator_id = ? ORDER BY originator_version", [stream_id.hex])
 
     def select_newest(self, stream_id: UUID, below_version: int) -> Notification | None:
-        """The event of the greatest version below that one."""
         where = "WHERE originator_id = ? AND originator_version < ? ORDER BY originator_version DESC LIMIT 1"
         return next(iter(self._select(where, [stream_id.hex, below_version])), None)
 
     def select_after(self, position: int, limit_events: int, limit_bytes: int) -> list[Notification]:
-        """The events after a position, within both limits, but at least one where there is one."""
         found: list[Notification] = []
         size_bytes = 0
         with self.datastore.transaction(commit=False) as cursor:
@@ -155,26 +143,22 @@ class SqliteRecorder(SQLiteApplicationRecorder):
         return found
 
     def select_positions(self, positions: Sequence[int]) -> list[Notification]:
-        """The events at these positions, as far as they exist."""
         return self._select(f"WHERE rowid IN ({_marks(positions)})", positions)
 
     def select_topics(self, topics: Sequence[str]) -> list[Notification]:
-        """The events of these topics in the order of their positions."""
         return self._select(f"INDEXED BY stored_events_topic WHERE topic IN ({_marks(topics)}) ORDER BY rowid", topics)
 
     def select_topics_after(self, topics: Sequence[str], position: int, limit_events: int) -> list[Notification]:
-        """The next events of these topics after a position."""
         where = f"INDEXED BY stored_events_topic WHERE topic IN ({_marks(topics)}) AND rowid > ? ORDER BY rowid LIMIT ?"
         return self._select(where, [*topics, position, limit_events])
 
     def replace_states(self, states: Mapping[int, bytes]) -> None:
-        """Stores other bytes at these positions, all or none; old pages are overwritten."""
         with self.datastore.transaction(commit=True) as cursor:
             rows = [(state, position) for position, state in states.items()]
             cursor.executemany("UPDATE stored_events SET state = ? WHERE rowid = ?", rows)
 
     def sweep(self) -> bool:
-        """Empties the write-ahead log, which still holds what was overwritten; False while a reader needs it."""
+        """Truncate the write-ahead log, which still holds overwritten pages; False while a reader needs it."""
         with self.datastore.get_connection(commit=True) as writer:
             cursor = writer.cursor()
             # Nobody who wants to write is kept waiting for a reader.
@@ -186,21 +170,18 @@ class SqliteRecorder(SQLiteApplicationRecorder):
                 cursor.execute(f"PRAGMA busy_timeout = {self._busy_timeout_ms}")
 
     def check_writable(self) -> None:
-        """Writes one page, the one that holds the version of the table, as it was, and syncs it."""
+        """Rewrite the page that holds the file's version, unchanged, and sync it."""
         with self.datastore.get_connection(commit=True) as writer:
             writer.cursor().execute(f"PRAGMA user_version = {self._form(writer) or FORM}")
 
     def form(self) -> int:
-        """That of the log."""
         with self.datastore.get_connection(commit=False) as reader:
             return self._form(reader)
 
     def close(self) -> None:
-        """Closes every connection."""
         self.datastore.close()
 
     def _form(self, connection: SQLiteConnection) -> int:
-        """That of the file; 0 in one that was made just now."""
         cursor = connection.cursor()
         cursor.execute("PRAGMA user_version")
         form: int = cursor.fetchone()[0]
@@ -213,7 +194,7 @@ class SqliteRecorder(SQLiteApplicationRecorder):
 
 
 def open_sqlite_store(path: Path, codec: Codec, *, busy_timeout_ms: int = STORE_BUSY_TIMEOUT_MS) -> EventStore:
-    """The log in this file, which is made where there is none. StoreUnavailable: it cannot be opened."""
+    """Open the log in this file, or make it. Raises StoreUnavailable."""
     recorder = SqliteRecorder(SplitDatastore(path, busy_timeout_ms), busy_timeout_ms)
     try:
         recorder.create_table()
@@ -222,20 +203,19 @@ def open_sqlite_store(path: Path, codec: Codec, *, busy_timeout_ms: int = STORE_
     except StoreUnavailable as error:
         recorder.close()
         raise StoreUnavailable(f"{path}: {error}") from error
-    except (EventSourcingError, sqlite3.Error) as error:
+    except EventSourcingError as error:
         recorder.close()
         raise not_opened(path, error) from error
     return EventStore(recorder, codec)
 
 
 def not_opened(path: Path, error: Exception) -> StoreUnavailable:
-    """What a log is that SQLite does not open, where it lies, and what to do."""
+    """The error with the file's name and what to do."""
     damaged = any(flaw in str(error) for flaw in ("not a database", "malformed"))
     return StoreUnavailable(f"{path}: {error}; {_DAMAGED if damaged else _HINDERED}")
 
 
 def _check_form(form: int) -> None:
-    """Raises `StoreUnavailable` where a log is of a form that this program does not know."""
     if form != FORM:
         other = "a newer" if form > FORM else "an older"
         raise StoreUnavailable(
@@ -253,15 +233,10 @@ def _marks(values: Sequence[object]) -> str:
     return ",".join("?" * len(values))
 
 
-# The log of a var folder: the event store and the keys that seal its words.
-
 EVENTS_FILE = "events.db"
-
-
 KEYS_FOLDER = "keys"
 
 
 def open_log(var: Path) -> tuple[EventStore, Vault]:
-    """The event store and the vault of a var folder."""
     vault = Vault(FileKeys(var / KEYS_FOLDER))
     return open_sqlite_store(var / EVENTS_FILE, Codec(vault)), vault

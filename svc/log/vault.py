@@ -26,82 +26,57 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from aggregates.event import Digester
 
 KEY_BYTES = 32
-
-
 MADE_FILE = "made.txt"
-
-
 _VERSION = b"\x01"
-
-
 _KEY_ID_BYTES = 8
-
-
 _NONCE_BYTES = 12
-
-
 _HEADER_BYTES = 1 + 16 + _KEY_ID_BYTES
-
-
 _PLAIN, _DEFLATED = b"\x00", b"\x01"
-
-
 _DEFLATE_FROM_BYTES = 128
 """Shorter texts hardly shrink, and a path or a title is read far more often than it is stored."""
-
-
 _DEFLATE_LEVEL = 1
 """Level 6 saves 3 % more of a prompt for a third more time."""
 
 
 class VaultError(Exception):
-    """A key or a sealed text is not what the vault once wrote."""
+    """A key or a sealed text is not what the vault wrote."""
 
 
 class KeyMissing(OSError):
-    """A key was made here once and its file is gone: another one in its place would close the old words for good."""
+    """A key was made and its file is gone. A new one would close the old words for good."""
 
 
 class Keys(Protocol):
     """Where data keys lie."""
 
-    def load(self, developer_id: UUID) -> bytes | None:
-        """The developer's key, or None where there is none."""
-        ...
+    def load(self, developer_id: UUID) -> bytes | None: ...
 
     def keep(self, developer_id: UUID, key: bytes) -> bytes:
-        """Keeps the key durably and returns it; a key that is there already stays and is returned instead."""
+        """Keep a key durably and return it; a key that is there already stays and is returned instead."""
         ...
 
-    def destroy(self, developer_id: UUID) -> None:
-        """Removes the key for good; nothing happens where there is none."""
-        ...
+    def destroy(self, developer_id: UUID) -> None: ...
 
 
 class MemoryKeys:
-    """Keys that end with the process."""
-
     def __init__(self) -> None:
         self._keys: dict[UUID, bytes] = {}
 
     def load(self, developer_id: UUID) -> bytes | None:
-        """The developer's key, or None where there is none."""
         return self._keys.get(developer_id)
 
     def keep(self, developer_id: UUID, key: bytes) -> bytes:
-        """Keeps the key and returns it; a key that is there already stays and is returned instead."""
         return self._keys.setdefault(developer_id, key)
 
     def destroy(self, developer_id: UUID) -> None:
-        """Removes the key."""
         self._keys.pop(developer_id, None)
 
 
 class FileKeys:
     """One file per key, readable by the server's user only. OSError where the folder cannot be used.
 
-    A list beside them names whose key was made and not destroyed, so that a file that went is missed. Where there is
-    no list (an older folder, a restored one) nothing is known: `svc/maintenance/keys.py` makes it from the log.
+    A list beside the keys names each key that was made and not destroyed, so a lost file is noticed. Without that
+    list (an older or restored folder) `svc/maintenance/keys.py` makes it from the log.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -111,7 +86,6 @@ class FileKeys:
         folder.chmod(0o700)
 
     def load(self, developer_id: UUID) -> bytes | None:
-        """The developer's key, or None where there is none."""
         try:
             key = self.path_of(developer_id).read_bytes()
         except FileNotFoundError:
@@ -121,7 +95,6 @@ class FileKeys:
         return key
 
     def keep(self, developer_id: UUID, key: bytes) -> bytes:
-        """Keeps the key durably and returns it; a key that is there already stays and is returned instead."""
         path = self.path_of(developer_id)
         if developer_id in (self.listed() or ()) and not path.exists():
             raise KeyMissing(f"{path} is missing: put it back from a backup; `svc verify` says more")
@@ -142,7 +115,7 @@ class FileKeys:
         return key
 
     def destroy(self, developer_id: UUID) -> None:
-        """Overwrites and removes the key; nothing happens where there is none."""
+        """Overwrite and remove the key."""
         path = self.path_of(developer_id)
         with contextlib.suppress(FileNotFoundError), path.open("r+b") as file:
             file.write(bytes(KEY_BYTES))
@@ -154,30 +127,26 @@ class FileKeys:
         sync(self._folder)
 
     def there(self) -> frozenset[UUID]:
-        """Whose key file is there."""
+        """Developers whose key file exists."""
         return frozenset(map(UUID, (path.stem for path in self._folder.glob("*.key"))))
 
     def listed(self) -> frozenset[UUID] | None:
-        """Whose key was made and not destroyed; None where there is no list."""
+        """Developers whose key was made and not destroyed; None without a list."""
         try:
             return frozenset(map(UUID, self._list.read_text(encoding="ascii").split()))
         except (FileNotFoundError, ValueError):
             return None
 
     def list_made(self, developer_ids: Iterable[UUID]) -> None:
-        """Write the list anew."""
         text = "".join(f"{each}\n" for each in sorted(developer_ids))
         _write_draft(self._folder, text.encode("ascii")).replace(self._list)
         sync(self._folder)
 
     def path_of(self, developer_id: UUID) -> Path:
-        """Where a developer's key lies, or should."""
         return self._folder / f"{developer_id}.key"
 
 
 class _Key:
-    """A data key made ready for use."""
-
     def __init__(self, key: bytes) -> None:
         self.id = blake2b(b"", key=key, digest_size=_KEY_ID_BYTES, person=b"key-id").digest()
         self.cipher = AESGCM(key)
@@ -188,10 +157,7 @@ _NOBODY = Digester(b"nobody")
 
 
 class Vault:
-    """Seals and opens words; may be used from any thread.
-
-    `random` gives so many unpredictable bytes; only a test has a reason to pass another one.
-    """
+    """Seals and opens words; may be used from any thread."""
 
     def __init__(self, keys: Keys, random: Callable[[int], bytes] = os.urandom) -> None:
         self._keys = keys
@@ -202,10 +168,7 @@ class Vault:
         """How many sealed texts were met, by developer, for which there is no key, or another one."""
 
     def seal(self, developer_id: UUID, text: str) -> bytes:
-        """The text, readable only with the developer's key, which is made here if there is none yet.
-
-        OSError: a new key could not be kept.
-        """
+        """Seal a text under the developer's key, which is made if there is none. OSError: it could not be kept."""
         key = self._key_for(developer_id)
         header = _VERSION + developer_id.bytes + key.id
         nonce = self._random(_NONCE_BYTES)
@@ -228,17 +191,16 @@ class Vault:
         return _unpacked(packed)
 
     def digester(self, developer_id: UUID) -> Digester:
-        """Keyed digests under the developer's key, which is made here if there is none yet."""
+        """Keyed digests under the developer's key, which is made if there is none."""
         return self._key_for(developer_id).digester
 
     def known_digester(self, developer_id: UUID) -> Digester:
-        """The same for who only reads the log: a key that was destroyed is not made anew, for there is nothing left
-        that could be digested."""
+        """Keyed digests for readers of the log: a destroyed key is not made anew."""
         key = self._known_key(developer_id)
         return _NOBODY if key is None else key.digester
 
     def destroy(self, developer_id: UUID) -> None:
-        """Destroys the developer's key: their words are gone for good."""
+        """Destroy the developer's key: their words are gone for good."""
         with self._lock:
             self._keys.destroy(developer_id)
             self._ready.pop(developer_id, None)
@@ -275,7 +237,6 @@ def _unpacked(packed: bytes) -> str:
 
 
 def _write_draft(folder: Path, content: bytes) -> Path:
-    """A synced file of mode 600 with a name of its own, to be given its real name once it is whole."""
     descriptor, name = mkstemp(suffix=".draft", dir=folder)
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
@@ -284,11 +245,8 @@ def _write_draft(folder: Path, content: bytes) -> Path:
     return Path(name)
 
 
-# Making what was written survive a loss of power.
-
-
 def sync(path: Path) -> None:
-    """Let a file's content, or the names in a folder, reach the disk. Raises `OSError`."""
+    """Sync a file's content, or the names in a folder, to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

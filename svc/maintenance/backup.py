@@ -33,12 +33,10 @@ DRAFT = ".draft"
 
 
 class NotKept(Exception):
-    """A backup cannot be made or used; the message says why and what to do."""
+    """A backup or an export cannot be made or used; the message says why and what to do."""
 
 
 class KeptFile(msgspec.Struct, frozen=True):
-    """One file of a backup."""
-
     name: str
     """Its path within the folder."""
     bytes: int
@@ -46,8 +44,6 @@ class KeptFile(msgspec.Struct, frozen=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a backup holds."""
-
     format: int
     program: str
     """The version of svc that made it."""
@@ -60,7 +56,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def back_up(var: Path, target: Path, heard: Heard) -> Manifest:
-    """Copy a folder to `target`: a tar file where its name ends in `.tar`, else a new folder. Raises `NotKept`."""
+    """Copy a folder to `target`: a tar file if it ends in `.tar`, else a new folder. Raises `NotKept`."""
     if not (var / EVENTS_FILE).exists():
         raise NotKept(f"{var} holds no data; name the folder with --var")
     if target.exists():
@@ -81,7 +77,6 @@ def back_up(var: Path, target: Path, heard: Heard) -> Manifest:
 
 
 def digest_of(path: Path) -> str:
-    """SHA-256 of a file, in hex."""
     with path.open("rb") as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()
 
@@ -97,7 +92,7 @@ def _copied(var: Path, draft: Path, heard: Heard) -> Manifest:
     _copy_keys(var, draft)
     if (var / SECRET_FILE).exists():
         _copy(var / SECRET_FILE, draft / SECRET_FILE)
-    head, checksum = _head(draft / EVENTS_FILE)
+    head, checksum = head_of(draft / EVENTS_FILE)
     manifest = Manifest(
         format=FORMAT,
         program=__version__,
@@ -113,9 +108,9 @@ def _copied(var: Path, draft: Path, heard: Heard) -> Manifest:
 
 
 def copy_database(source: Path, target: Path, heard: Heard) -> None:
-    """A database as it is at one moment, made while others write it; one file, without a write-ahead log.
+    """Copy a database as of one moment while others write it.
 
-    One transaction is held on the source for as long as it takes: nobody waits for it, and it sees no later write.
+    One read transaction is held on the source: no writer waits for it, and it sees no later write.
     """
     with closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)) as db:
         db.execute("BEGIN")
@@ -127,7 +122,7 @@ def copy_database(source: Path, target: Path, heard: Heard) -> None:
 
 
 def _copy_keys(var: Path, draft: Path) -> None:
-    """A key that goes meanwhile, of somebody who is forgotten just now, stays in the copy: so do their words."""
+    """The key of somebody who is forgotten meanwhile stays in the copy, as their words do."""
     (draft / KEYS_FOLDER).mkdir(mode=0o700, exist_ok=True)
     for key in sorted((var / KEYS_FOLDER).glob("*.key")):
         if not (draft / KEYS_FOLDER / key.name).exists():
@@ -135,7 +130,7 @@ def _copy_keys(var: Path, draft: Path) -> None:
 
 
 def _copy_archive(var: Path, draft: Path) -> None:
-    """The files that the manifest lists. Where some were merged meanwhile, it is copied again."""
+    """Copy the listed files; again where some were merged meanwhile."""
     if not (var / ARCHIVE_MANIFEST).exists():
         return
     for _ in range(BACKUP_TRIES):
@@ -151,7 +146,6 @@ def _copy_archive(var: Path, draft: Path) -> None:
 
 
 def _archived(manifest: Path, copy: Path) -> list[str] | None:
-    """Copy the manifest; the files that it lists, or None where it is damaged."""
     try:
         copy_database(manifest, copy, lambda _done, _of: None)
         with closing(sqlite3.connect(copy)) as db:
@@ -161,7 +155,6 @@ def _archived(manifest: Path, copy: Path) -> list[str] | None:
 
 
 def _copy(source: Path, target: Path, *, missing_ok: bool = False) -> bool:
-    """Copy a file for its owner only; whether it was there."""
     if target.exists():
         return True
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -177,15 +170,11 @@ def _copy(source: Path, target: Path, *, missing_ok: bool = False) -> bool:
     return True
 
 
-def _head(events: Path) -> tuple[int, str]:
+def head_of(events: Path) -> tuple[int, str]:
+    """The last position of a log, and the checksum of its event in hex; blank in an empty log."""
     with closing(sqlite3.connect(events)) as db:
         newest = db.execute("SELECT rowid, state FROM stored_events ORDER BY rowid DESC LIMIT 1").fetchone()
-    return (0, "") if newest is None else (newest[0], checksum_of(newest[1]))
-
-
-def checksum_of(state: bytes) -> str:
-    """The checksum in a stored event's state, in hex."""
-    return state[2:18].hex()
+    return (0, "") if newest is None else (newest[0], newest[1][2:18].hex())
 
 
 def _packed(draft: Path) -> Path:

@@ -1,11 +1,12 @@
-"""Taking texts away for good, after what stands of them has been told."""
+"""Deletes texts from the log of a running service, after the numbers read from them are kept as a fact."""
 
 import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
-from typing import NamedTuple, TypeVar
+from math import inf
+from typing import TypeVar
 
 import msgspec
 import structlog
@@ -27,68 +28,62 @@ from svc.views.projecting import recollection_of
 from svc.views.projector import Projector
 
 log = structlog.get_logger()
-
-
 T = TypeVar("T")
+Alike = Mapping[int, Sequence[tuple[int, int, int]]]
+"""Position -> where a text begins in that fact, and the position and beginning of a text like it."""
+READ_FROM = (PromptCaptured, PromptAnswered, RecordsCaptured)
+"""Facts whose words are read."""
 
 
-class House(NamedTuple):
-    """What it takes to take something away in a running service."""
+class TextDeleter:
+    """Deletes texts in steps that may be broken off and begun again."""
 
-    store: EventStore
-    vault: Vault
-    journal: Journal
-    projector: Projector
-    clock: Clock
+    def __init__(self, store: EventStore, vault: Vault, journal: Journal, projector: Projector, clock: Clock) -> None:
+        self.store = store
+        self.vault = vault
+        self.journal = journal
+        self.projector = projector
+        self.clock = clock
 
-
-async def tell_what_stands(house: House, positions: Iterable[int]) -> int:
-    """Append what stands of the texts at these positions, as far as nobody has yet; how many facts that took."""
-    wanted = sorted(positions)
-    if not wanted:
-        return 0
-    await house.projector.wait_for(wanted[-1])
-
-    def told() -> list[NewEvent]:
-        with house.projector.readers.reading() as views:
-            return standing_events(house.store, house.vault, views, wanted, house.clock.now_us())
-
-    events = await aside(told)
-    for event in events:
-        await house.journal.append([event])
-    return len(events)
-
-
-async def take(house: House, positions: Iterable[int], keep: Collection[str] = ()) -> int:
-    """Take all texts at these positions away but those of the named fields; how many events had any.
-
-    Between commits, so that the one connection that writes is never waited for with an open transaction.
-    """
-    wanted = dict.fromkeys(positions, keep)
-    return await house.journal.between_commits(partial(house.store.take_words, wanted)) if wanted else 0
-
-
-async def sweep(house: House) -> None:
-    """Leave no copy of what was taken; where readers need one for long, the next time does it."""
-    for _ in range(SWEEP_TRIES):
-        if await house.journal.between_commits(house.store.sweep):
+    async def seal_readings(self, positions: Iterable[int]) -> None:
+        """Append what was read from the texts at these positions, where nobody has yet."""
+        wanted = sorted(positions)
+        if not wanted:
             return
-        await trio.sleep(POLL_SECONDS)
-    log.warning("somebody reads the log for long; what was taken away leaves the write-ahead log later")
+        await self.projector.wait_for(wanted[-1])
 
+        def sealed() -> list[NewEvent]:
+            with self.projector.readers.reading() as views:
+                return _sealing_events(self.store, self.vault, views, wanted, self.clock.now_us())
 
-async def append_to(house: House, event: NewEvent) -> None:
-    """Append an event after the newest of its stream."""
-    newest = await aside(lambda: house.store.read_newest(event.stream_id))
-    version = 1 if newest is None else newest.version + 1
-    await house.journal.append([NewEvent(event.stream_id, version, event.event)])
+        for event in await aside(sealed):
+            await self.journal.append([event])
 
+    async def delete(self, positions: Iterable[int], keep: Collection[str] = ()) -> int:
+        """Delete all texts at these positions but those of the named fields; how many events had any.
 
-async def next_piece(house: House, position: int, up_to: int | None = None) -> Piece | None:
-    """The next piece of the log after a position; None where that is the end, or as far as somebody wants to go."""
-    if up_to is not None and position >= up_to:
-        return None
-    return await aside(partial(piece_after, house.store, position))
+        Between commits, so that the one connection that writes is never waited for with an open transaction.
+        """
+        wanted = dict.fromkeys(positions, keep)
+        return await self.journal.between_commits(partial(self.store.take_words, wanted)) if wanted else 0
+
+    async def sweep(self) -> None:
+        """Leave no copy of deleted texts; where a reader needs one for long, a later sweep does it."""
+        for _ in range(SWEEP_TRIES):
+            if await self.journal.between_commits(self.store.sweep):
+                return
+            await trio.sleep(POLL_SECONDS)
+        log.warning("somebody reads the log for long; what was taken away leaves the write-ahead log later")
+
+    async def append(self, event: NewEvent) -> None:
+        """Append an event after the newest of its stream."""
+        newest = await aside(lambda: self.store.read_newest(event.stream_id))
+        version = 1 if newest is None else newest.version + 1
+        await self.journal.append([NewEvent(event.stream_id, version, event.event)])
+
+    async def next_piece(self, position: int, up_to: float = inf) -> Piece | None:
+        """The next piece of the log after a position; None at the end, or from `up_to` on."""
+        return None if position >= up_to else await aside(partial(piece_after, self.store, position))
 
 
 async def aside(work: Callable[[], T]) -> T:
@@ -98,28 +93,10 @@ async def aside(work: Callable[[], T]) -> T:
     return done
 
 
-def positions_of(events: Iterable[Recorded], wanted: Callable[[Recorded], bool]) -> list[int]:
-    """Where the events are that somebody wants."""
-    return [event.position for event in events if wanted(event)]
-
-
-# Writing down what stands of texts before they go: the readings, and which neighbours were alike.
-
-Alike = Mapping[int, Sequence[tuple[int, int, int]]]
-"""By position: where a text begins in the fact there, and the position and beginning of the text it is alike with."""
-
-
-READ_FROM = (PromptCaptured, PromptAnswered, RecordsCaptured)
-"""Facts from whose words something is concluded."""
-
-
-def standing_events(
+def _sealing_events(
     store: EventStore, vault: Vault, views: sqlite3.Connection, positions: Iterable[int], now_us: int
 ) -> list[NewEvent]:
-    """What is to be appended before the words at these positions may go; nothing where it was appended before.
-
-    `views`: such that hold these positions. Texts of one developer in one organization are told of together.
-    """
+    """What must be appended before the texts at these positions may go. `views` hold these positions already."""
     facts = [fact for fact in store.read_positions(positions).values() if isinstance(fact.event, READ_FROM)]
     alike = _alike(views, facts)
     by_scope: dict[Scope, list[Standing]] = defaultdict(list)
@@ -129,19 +106,16 @@ def standing_events(
         standing = _standing(store, vault, fact.position, event, alike)
         if standing is not None:
             by_scope[Scope(event.organization_id, event.developer_id)].append(standing)
-    return [_told(scope, rows, now_us) for scope, all_rows in by_scope.items() for rows in _stretches(all_rows)]
+    return [
+        _sealing_event(scope, rows, now_us) for scope, all_rows in by_scope.items() for rows in _fitting_facts(all_rows)
+    ]
 
 
 def _standing(store: EventStore, vault: Vault, position: int, event: DeveloperEvent, alike: Alike) -> Standing | None:
-    """What stands of a fact's words, as long as they can be read and nobody has told yet."""
     if recollection_of(store).standing(event.organization_id, event.developer_id, position) is not None:
         return None
-    shown = _shown(vault, position, event)
-    if shown is None and position in alike:
-        shown = Standing(position)
-    if shown is None:
-        return None
-    return msgspec.structs.replace(shown, alike=tuple(alike.get(position, ())))
+    shown = _shown(vault, position, event) or (Standing(position) if position in alike else None)
+    return None if shown is None else msgspec.structs.replace(shown, alike=tuple(alike.get(position, ())))
 
 
 def _shown(vault: Vault, position: int, event: Event) -> Standing | None:
@@ -166,8 +140,7 @@ def _alike(views: sqlite3.Connection, facts: Iterable[Recorded]) -> Alike:
     return found
 
 
-def _stretches(rows: Sequence[Standing]) -> Iterator[list[Standing]]:
-    """The rows in parts that are small enough for one fact each."""
+def _fitting_facts(rows: Sequence[Standing]) -> Iterator[list[Standing]]:
     sizes = 0
     parts = []
     for row in rows:
@@ -177,8 +150,8 @@ def _stretches(rows: Sequence[Standing]) -> Iterator[list[Standing]]:
         yield [row for _, row in part]
 
 
-def _told(scope: Scope, rows: Sequence[Standing], now_us: int) -> NewEvent:
-    told = StandingSealed(
+def _sealing_event(scope: Scope, rows: Sequence[Standing], now_us: int) -> NewEvent:
+    sealed = StandingSealed(
         received_at_us=now_us,
         organization_id=scope.organization_id,
         developer_id=scope.developer_id,
@@ -187,4 +160,4 @@ def _told(scope: Scope, rows: Sequence[Standing], now_us: int) -> NewEvent:
         form=FORM,
         rows=packed_rows(rows),
     )
-    return NewEvent(standing_stream(scope.organization_id, scope.developer_id, rows[0].position), 1, told)
+    return NewEvent(standing_stream(scope.organization_id, scope.developer_id, rows[0].position), 1, sealed)

@@ -31,10 +31,8 @@ from svc.views.replay import copy_of
 from svc.views.views import RULES_VERSION, current_file
 
 _Rows = Iterable[Mapping[str, Any]]
-
 _TEXT, _INTEGER, _NUMBER, _FLAG = "VARCHAR", "BIGINT", "DOUBLE", "BOOLEAN"
 _SQL_TYPES = {str: _TEXT, int: _INTEGER, bool: _FLAG}
-
 _SUB_SESSIONS: dict[str, str] = {
     **dict.fromkeys(("score_v3_sub_session_id", "agent_session_id", "title", "summary", "title_source"), _TEXT),
     **dict.fromkeys(("intent_class", "letter_grade", "started_at", "ended_at", "trivia_reason", "rework_of"), _TEXT),
@@ -53,8 +51,6 @@ _REQUESTS = {name: _SQL_TYPES[kind] for name, kind in REQUEST_COLUMNS.items()}
 
 
 class Exported(msgspec.Struct, frozen=True, kw_only=True):
-    """How much was written."""
-
     folder: str
     events: int
     sub_sessions: int
@@ -63,7 +59,7 @@ class Exported(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def export(var: Path, store: EventStore, developer_id: UUID, target: Path, heard: Heard) -> Exported:
-    """Write everything of one developer into a new folder. Raises `NotKept`."""
+    """Write all data of one developer into a new folder. Raises `NotKept`."""
     if target.exists():
         raise NotKept(f"{target} is there already; an export never replaces anything, so choose another folder")
     views = current_file(var, RULES_VERSION)
@@ -103,11 +99,7 @@ def _scopes(db: sqlite3.Connection, developer_id: UUID) -> list[Scope]:
     return [Scope(UUID(row[0]), developer_id) for row in db.execute(query, (str(developer_id),))]
 
 
-# --- rows -----------------------------------------------------------------------------------------------------
-
-
 def _events(store: EventStore, developer_id: UUID, heard: Heard) -> Iterator[Mapping[str, Any]]:
-    """Every fact about the developer, in the order of the log; a text that is gone is null."""
     head = store.head()
     for some, _, reached in pieces(store, 0, head, open_words=True):
         for recorded in some:
@@ -141,10 +133,8 @@ def _prompts(reader: Reader, scopes: Iterable[Scope]) -> Iterator[Mapping[str, A
     for scope in scopes:
         names = reader.db.execute(query, (str(scope.organization_id), str(scope.developer_id))).fetchall()
         for (name,) in names:
-            offset = 0
-            while page := prompt_rows(reader, scope, UUID(name), EXPORT_PAGE, offset):
+            for page in _pages(partial(prompt_rows, reader, scope, UUID(name), EXPORT_PAGE)):
                 yield from map(_prompt, page)
-                offset += len(page)
 
 
 def _prompt(row: PromptRow) -> Mapping[str, Any]:
@@ -154,7 +144,6 @@ def _prompt(row: PromptRow) -> Mapping[str, Any]:
 
 
 def _requests(db: sqlite3.Connection, scopes: Iterable[Scope]) -> Iterator[Mapping[str, Any]]:
-    """As the archive has them; those that another capture tells of as well are marked as superseded."""
     query = (
         f"SELECT {', '.join(REQUEST_COLUMNS)} FROM requests WHERE developer_id = ? AND organization_id = ? "
         "ORDER BY at_us, record_id"
@@ -165,18 +154,14 @@ def _requests(db: sqlite3.Connection, scopes: Iterable[Scope]) -> Iterator[Mappi
             yield {name: bool(value) if kind is bool else value for (name, kind), value in named}
 
 
-def _pages(page_at: Callable[[int], list[Any]]) -> Iterator[list[Any]]:
+def _pages(page_at: Callable[[int], list[Any] | None]) -> Iterator[list[Any]]:
     offset = 0
     while page := page_at(offset):
         yield page
         offset += len(page)
 
 
-# --- files ----------------------------------------------------------------------------------------------------
-
-
 def _write(path: Path, rows: _Rows) -> tuple[int, int]:
-    """One JSON object a line; how many, and the bytes of the longest."""
     count = longest = 0
     with path.open("xb") as file:
         for row in rows:
@@ -186,7 +171,6 @@ def _write(path: Path, rows: _Rows) -> tuple[int, int]:
 
 
 def _write_table(folder: Path, name: str, columns: Mapping[str, str], rows: _Rows) -> int:
-    """The rows as JSON Lines and as Parquet, with the same columns."""
     lines, parquet = folder / f"{name}.jsonl", folder / f"{name}.parquet"
     count, longest = _write(lines, ({column: _plain(row.get(column)) for column in columns} for row in rows))
     size = max(longest, EXPORT_ROW_BYTES_MIN)
@@ -199,7 +183,7 @@ def _write_table(folder: Path, name: str, columns: Mapping[str, str], rows: _Row
 
 
 def _plain(value: Any) -> Any:
-    """A text that has a form in UTF-8: halves of characters, which a client may send, are replaced."""
+    """Replace lone surrogates, which a client may send and UTF-8 has no form for."""
     if not isinstance(value, str):
         return value
     return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -1,8 +1,8 @@
 """Forgetting a developer: an order is a fact, and the service carries it out, however often that is broken off.
 
-The steps, each of which may be done twice: the person's keys are revoked and memberships ended; what stands of their
-texts is appended; their data key is destroyed, while nothing is being written; processes that may know the key are
-replaced and the views built anew; the closed texts are taken out of the log; that it is done is a fact, too.
+Each step may be done twice. The person's keys are revoked and memberships ended. What was read from their texts is
+appended. Their data key is destroyed while nothing is written. Processes that may know the key are replaced and the
+views built anew. The closed texts are deleted from the log. That it is done is a fact, too.
 """
 
 from collections.abc import Iterable
@@ -10,6 +10,7 @@ from functools import partial
 from uuid import UUID
 
 import structlog
+import trio
 
 from aggregates.event import DeveloperEvent
 from aggregates.ids import forget_stream
@@ -17,19 +18,19 @@ from aggregates.people.commands import ChangeDeveloper, EndMembership, PeopleCom
 from aggregates.people.records import Key, Membership
 from aggregates.retained import DeveloperForgotten, ForgetOrdered, StandingSealed
 from svc.actors.administration import Administration
+from svc.limits import ORDERS_SECONDS, RESTART_SECONDS_MAX
 from svc.log.codec import NewEvent, Recorded
 from svc.log.store import EventStore
-from svc.maintenance.delete_texts import House, append_to, next_piece, positions_of, sweep, take, tell_what_stands
+from svc.maintenance.delete_texts import TextDeleter, aside
 from svc.maintenance.keys import Piece, pieces
 from svc.views.rebuilding import Rebuilding
 
 log = structlog.get_logger()
-
 FORGOTTEN_NAME = "Forgotten"
 
 
 def open_orders(store: EventStore) -> list[ForgetOrdered]:
-    """The orders that are not carried out yet."""
+    """Orders that are not carried out yet."""
     newest: dict[UUID, Recorded] = {}
     for recorded in store.read_topics([ForgetOrdered.TOPIC, DeveloperForgotten.TOPIC]):
         assert isinstance(recorded.event, DeveloperEvent)
@@ -40,31 +41,50 @@ def open_orders(store: EventStore) -> list[ForgetOrdered]:
 class Forgetting:
     """Carries out orders to forget."""
 
-    def __init__(self, house: House, administration: Administration, rebuilding: Rebuilding) -> None:
-        self._house = house
+    def __init__(self, texts: TextDeleter, administration: Administration, rebuilding: Rebuilding) -> None:
+        self._texts = texts
         self._administration = administration
         self._rebuilding = rebuilding
 
-    async def carry_out(self, order: ForgetOrdered) -> None:
-        """Forget a developer. Nothing is lost where this is broken off: it is begun again."""
+    async def run(self) -> None:
+        """Carry out orders until cancelled, beginning with those that were broken off."""
+        position = -1
+        while True:
+            try:
+                await self._texts.journal.wait_beyond(position)
+                position = self._texts.journal.head
+                for order in await aside(lambda: open_orders(self._texts.store)):
+                    await self._forget(order)
+                await trio.sleep(ORDERS_SECONDS)
+            except Exception:
+                position = -1
+                log.exception("an order to forget somebody could not be carried out; it is tried again")
+                await trio.sleep(RESTART_SECONDS_MAX)
+
+    async def _forget(self, order: ForgetOrdered) -> None:
         developer_id = order.developer_id
         log.warning("a developer is being forgotten", developer_id=str(developer_id))
         for command in self._shutting_out(developer_id):
             await self._administration.send(command)
-        up_to = await self._destroy(developer_id)
-        await self._begin_anew()
-        await self._take_texts(developer_id, up_to)
+        up_to = await self._destroy_key(developer_id)
+        # The child that keeps the views may know the key: another one takes its place.
+        await self._texts.projector.exchange(self._texts.projector.readers.path)
+        await self._rebuilding.anew()
+        position = 0
+        while (piece := await self._texts.next_piece(position, up_to)) is not None:
+            position = piece[2]
+            await self._texts.delete(each for each in _of(piece, developer_id) if each <= up_to)
+        await self._texts.sweep()
         forgotten = DeveloperForgotten(
-            received_at_us=self._house.clock.now_us(),
+            received_at_us=self._texts.clock.now_us(),
             organization_id=order.organization_id,
             developer_id=developer_id,
             up_to=up_to,
         )
-        await append_to(self._house, NewEvent(forget_stream(developer_id), 1, forgotten))
+        await self._texts.append(NewEvent(forget_stream(developer_id), 1, forgotten))
         log.warning("a developer was forgotten", developer_id=str(developer_id))
 
     def _shutting_out(self, developer_id: UUID) -> Iterable[PeopleCommand]:
-        """So that nothing more of this person is taken, and their name is shown no more."""
         directory = self._administration.directory
         for key in directory.all(Key):
             if key.developer_id == developer_id and not key.revoked:
@@ -74,47 +94,31 @@ class Forgetting:
                 yield EndMembership(membership_id=membership.id)
         yield ChangeDeveloper(developer_id=developer_id, display_name=FORGOTTEN_NAME, report_schedules=())
 
-    async def _destroy(self, developer_id: UUID) -> int:
-        """Tell what stands, then destroy the key; the position up to which that was. Until nothing came meanwhile."""
-        house, position = self._house, 0
+    async def _destroy_key(self, developer_id: UUID) -> int:
+        """Seal the readings, then destroy the key; again while new texts came. The position of the last seal."""
+        position = 0
         while True:
-            up_to = house.journal.head
-            while (piece := await next_piece(house, position, up_to)) is not None:
+            up_to = self._texts.journal.head
+            while (piece := await self._texts.next_piece(position, up_to)) is not None:
                 position = piece[2]
-                await tell_what_stands(house, _of(piece, developer_id))
-            if await house.journal.between_commits(partial(self._destroyed, developer_id, position)):
+                await self._texts.seal_readings(_of(piece, developer_id))
+            if await self._texts.journal.between_commits(partial(self._destroyed, developer_id, position)):
                 return position
 
-    def _destroyed(self, developer_id: UUID, told_up_to: int) -> bool:
-        """Destroy the key, unless something came meanwhile of which nobody has told what stands."""
-        store = self._house.store
-        if any(_of(piece, developer_id) for piece in pieces(store, told_up_to, store.head())):
+    def _destroyed(self, developer_id: UUID, sealed_up_to: int) -> bool:
+        store = self._texts.store
+        if any(_of(piece, developer_id) for piece in pieces(store, sealed_up_to, store.head())):
             return False
-        self._house.vault.destroy(developer_id)
+        self._texts.vault.destroy(developer_id)
         return True
-
-    async def _begin_anew(self) -> None:
-        """The child that keeps the views may know the key: another one takes its place. Then all is derived again."""
-        await self._house.projector.exchange(self._house.projector.readers.path)
-        await self._rebuilding.anew()
-
-    async def _take_texts(self, developer_id: UUID, up_to: int) -> None:
-        house, position = self._house, 0
-        while (piece := await next_piece(house, position, up_to)) is not None:
-            position = piece[2]
-            await take(house, [each for each in _of(piece, developer_id) if each <= up_to])
-        await sweep(house)
 
 
 def _of(piece: Piece, developer_id: UUID) -> list[int]:
-    """Where in a piece of the log there may be words of a developer."""
-
-    def theirs(recorded: Recorded) -> bool:
-        event = recorded.event
-        return (
-            isinstance(event, DeveloperEvent)
-            and event.developer_id == developer_id
-            and not isinstance(event, StandingSealed | ForgetOrdered | DeveloperForgotten)
-        )
-
-    return positions_of(piece[0], theirs)
+    """Positions in a piece of the log that may hold words of a developer."""
+    return [
+        recorded.position
+        for recorded in piece[0]
+        if isinstance(event := recorded.event, DeveloperEvent)
+        and event.developer_id == developer_id
+        and not isinstance(event, StandingSealed | ForgetOrdered | DeveloperForgotten)
+    ]

@@ -23,20 +23,14 @@ from svc.log.store import EventStore
 from svc.log.vault import FileKeys
 
 log = structlog.get_logger()
-
-
 ADVICE = (
     "put the file back from a backup (`svc restore BACKUP --var NEW` unpacks one), and run no `svc replay` before: "
     "without it the scores of this developer are lost; where no backup has it, `svc forget` accepts that"
 )
-
-
 _FORGETTING = (ForgetOrdered, DeveloperForgotten)
 
 
 class LostKey(NamedTuple):
-    """A developer whose key file is gone."""
-
     developer_id: UUID
     name: str
     """As shown; blank where the log cannot tell."""
@@ -44,12 +38,11 @@ class LostKey(NamedTuple):
 
     @property
     def who(self) -> str:
-        """Name and id."""
         return f"{self.name} ({self.developer_id})" if self.name else str(self.developer_id)
 
 
 def lost_keys(var: Path, store: EventStore) -> list[LostKey]:
-    """Who has no key file though one was made, in the order of their ids; changes nothing."""
+    """Developers whose key was made and is gone; changes nothing."""
     keys = FileKeys(var / KEYS_FOLDER)
     made = keys.listed()
     if made is None:
@@ -62,7 +55,7 @@ def lost_keys(var: Path, store: EventStore) -> list[LostKey]:
 
 
 def settle(var: Path, store: EventStore) -> None:
-    """Bring the list up to the keys there are, and make it where there is none."""
+    """Bring the list of keys up to the key files, or make it from the log."""
     keys = FileKeys(var / KEYS_FOLDER)
     listed, there = keys.listed(), keys.there()
     if listed is None:
@@ -72,7 +65,7 @@ def settle(var: Path, store: EventStore) -> None:
 
 
 def tell(lost: Iterable[LostKey]) -> None:
-    """Say at a start whose keys are gone."""
+    """Log at a start whose keys are gone."""
     lost = list(lost)
     for each in lost[:LOST_KEYS_NAMED_MAX]:
         log.error("a developer's key file is missing", developer=each.who, file=str(each.path), do=ADVICE)
@@ -81,12 +74,12 @@ def tell(lost: Iterable[LostKey]) -> None:
 
 
 def forgotten(store: EventStore) -> frozenset[UUID]:
-    """Who was forgotten, or is to be."""
+    """Developers who were forgotten, or are to be."""
     return frozenset(event.developer_id for event in _events(store, _FORGETTING) if isinstance(event, _FORGETTING))
 
 
 def names_of(store: EventStore) -> dict[UUID, str]:
-    """How developers are shown; nobody where that is damaged in the log, which others say."""
+    """Shown names of developers; empty where the log is damaged there."""
     try:
         return {each.id: each.display_name for each in load_directory(store).all(Developer)}
     except CorruptEvent:
@@ -94,7 +87,6 @@ def names_of(store: EventStore) -> dict[UUID, str]:
 
 
 def _made_by(store: EventStore) -> frozenset[UUID]:
-    """Whose key there must be, as the log tells."""
     events = _events(store, (SessionClaimed, *_FORGETTING))
     claimed, gone = set[UUID](), set[UUID]()
     for event in events:
@@ -104,7 +96,7 @@ def _made_by(store: EventStore) -> frozenset[UUID]:
 
 
 def _events(store: EventStore, kinds: tuple[type[Event], ...]) -> Iterator[Event]:
-    """By the index of topics; where one of them is corrupt, whatever else the log holds of them."""
+    """Events by the index of topics; where one is corrupt, by reading the whole log."""
     try:
         found = store.read_topics([kind.TOPIC for kind in kinds], open_words=False)
     except CorruptEvent:
@@ -112,22 +104,18 @@ def _events(store: EventStore, kinds: tuple[type[Event], ...]) -> Iterator[Event
     return (each.event for each in found if isinstance(each.event, kinds))
 
 
-# Going through the log in pieces: what can be read, and what cannot, one event at a time.
-
 Piece = tuple[list[Recorded], list[CorruptEvent], int]
 """Events in the order of the log, those that cannot be read, and the position that is reached with them."""
-
-
 Heard = Callable[[int, int], None]
 """Called with how much is done, and how much there is."""
 
 
 def unheard(_done: int, _of: int) -> None:
-    """For who does not want to know."""
+    pass
 
 
 def piece_after(store: EventStore, position: int, *, open_words: bool = False) -> Piece | None:
-    """The next events after a position; None at the end of the log. A corrupt one is named, and passed over."""
+    """The next events after a position; None at the end of the log. A corrupt event is named and skipped."""
     try:
         events = store.read_after(position, KEEP_EVENTS, open_words=open_words)
     except CorruptEvent:
@@ -144,7 +132,7 @@ def _one_after(store: EventStore, position: int, *, open_words: bool) -> Piece |
 
 
 def pieces(store: EventStore, after: int, up_to: int, *, open_words: bool = False) -> Iterator[Piece]:
-    """The log from one position to another, piece by piece."""
+    """The log between two positions, piece by piece."""
     while after < up_to and (piece := piece_after(store, after, open_words=open_words)) is not None:
         events, corrupt, after = piece
         yield [event for event in events if event.position <= up_to], corrupt, after

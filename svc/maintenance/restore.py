@@ -1,9 +1,7 @@
 """Restoring a backup into an empty folder: every byte is checked before anything gets its place, the log comes last."""
 
 import shutil
-import sqlite3
 import tarfile
-from contextlib import closing
 from pathlib import Path, PurePosixPath
 
 import msgspec
@@ -13,7 +11,7 @@ from svc.archive.folder import MANIFEST as ARCHIVE_MANIFEST
 from svc.log.folder import LOCK
 from svc.log.folder import NAME as SECRET_FILE
 from svc.log.sqlite import EVENTS_FILE, KEYS_FOLDER
-from svc.maintenance.backup import FORMAT, MANIFEST, Manifest, NotKept, checksum_of, digest_of
+from svc.maintenance.backup import FORMAT, MANIFEST, Manifest, NotKept, digest_of, head_of
 from svc.maintenance.keys import Heard
 
 WORK = "restoring"
@@ -22,9 +20,9 @@ _PARTS = (KEYS_FOLDER, ARCHIVE, ARCHIVE_MANIFEST, SECRET_FILE, EVENTS_FILE)
 
 
 def restore(source: Path, var: Path, heard: Heard) -> Manifest:
-    """Put a backup into a folder that holds nothing, and that this process holds. Raises `NotKept`.
+    """Put a backup into an empty folder that this process holds. Raises `NotKept`.
 
-    One that was broken off is begun again by calling it again.
+    A restore that was broken off can simply be run again.
     """
     _check_empty(var)
     work = var / WORK
@@ -43,7 +41,7 @@ def restore(source: Path, var: Path, heard: Heard) -> Manifest:
 
 
 def _check_empty(var: Path) -> None:
-    """What a restore left that was broken off goes; anything else that is there stays, and is a reason to stop."""
+    """Remove what a broken-off restore left; refuse a folder that holds anything else."""
     broken_off = (var / WORK).exists() and not (var / EVENTS_FILE).exists()
     for name in (*_PARTS, WORK) if broken_off else ():
         path = var / name
@@ -95,7 +93,6 @@ def _safe(name: str) -> str:
 
 
 def _check(work: Path, manifest: Manifest, heard: Heard) -> None:
-    """Each file as it was when it was copied, and the log as far as the manifest says."""
     for number, file in enumerate(manifest.files):
         path = work / _safe(file.name)
         heard(number, len(manifest.files))
@@ -104,8 +101,6 @@ def _check(work: Path, manifest: Manifest, heard: Heard) -> None:
         if digest_of(path) != file.sha256:
             raise NotKept(f"{file.name} is not what was backed up: its bytes changed since; use another backup")
         path.chmod(0o600)
-    with closing(sqlite3.connect(work / EVENTS_FILE)) as db:
-        newest = db.execute("SELECT rowid, state FROM stored_events ORDER BY rowid DESC LIMIT 1").fetchone()
-    head = (0, "") if newest is None else (newest[0], checksum_of(newest[1]))
+    head = head_of(work / EVENTS_FILE)
     if head != (manifest.head, manifest.head_checksum):
         raise NotKept(f"the log ends at {head[0]}, not at {manifest.head} as the backup says; use another one")

@@ -1,7 +1,7 @@
-"""Taking away what has outlived its retention, which is a setting of each organization, in days since it was received.
+"""Deletes texts that outlived their retention, which each organization sets in days since they were received.
 
-`retention_days_telemetry`: exports as they were received. `retention_days_text`: whatever people and agents wrote, and
-with it the exports, which quote it. What was concluded stands: it is told as a fact before a text goes.
+`retention_days_telemetry`: exports as they were received. `retention_days_text`: what people and agents wrote, and
+with it the exports, which quote it. What was read from a text is kept as a fact before the text goes.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,34 +10,32 @@ from typing import NamedTuple
 from uuid import UUID
 
 import structlog
+import trio
 
 from aggregates.event import DeveloperEvent
 from aggregates.ids import retention_stream
 from aggregates.people.directory import Directory
 from aggregates.people.records import Organization
 from aggregates.retained import StandingSealed, WordsExpired
-from svc.limits import RETENTION_MARK_EVENTS
+from svc.limits import RETENTION_MARK_EVENTS, RETENTION_SECONDS, RETENTION_YOUNG_EVENTS
 from svc.log.codec import NewEvent, Recorded
-from svc.maintenance.delete_texts import House, append_to, aside, next_piece, sweep, take, tell_what_stands
+from svc.maintenance.delete_texts import TextDeleter, aside
 
 log = structlog.get_logger()
-
 _DAY_US = 86_400_000_000
 EXPORT = "raw"
 TEXTS = ("prompt", "cwd", "metadata", "response", "words", "title", "summary", "sections", "narrative")
 
 
 class Term(NamedTuple):
-    """How long an organization keeps texts of a kind."""
+    """How long an organization keeps texts of a kind, `telemetry` or `text`."""
 
     organization_id: UUID
     kind: str
-    """`telemetry` or `text`."""
     days: int
 
 
-def terms(directory: Directory) -> Iterator[Term]:
-    """Every retention that is set."""
+def _terms(directory: Directory) -> Iterator[Term]:
     for organization in directory.all(Organization):
         organization_id = organization.id
         if organization.retention_days_telemetry:
@@ -47,21 +45,22 @@ def terms(directory: Directory) -> Iterator[Term]:
 
 
 class _Young(NamedTuple):
-    """A stretch of the log in which texts were left, as they were too young."""
+    """A stretch of the log whose texts were too young, and when the oldest of them was received."""
 
     after: int
     up_to: int
     earliest_us: int
-    """When the oldest of them was received."""
 
 
-class _Looked:
-    """How far one retention has looked through the log, and what it has left behind."""
+class _Progress:
+    """How far one term was applied to the log."""
 
     def __init__(self, up_to: int) -> None:
         self.up_to = up_to
         self.noted = up_to
         self.young: list[_Young] = []
+        self.unnoted = 0
+        """Events that lost a text since the last note."""
 
     @property
     def done(self) -> int:
@@ -70,99 +69,107 @@ class _Looked:
 
 
 class Retention:
-    """What one process does about every retention.
+    """Applies every retention.
 
     A fact is old when its own time of receipt is, whatever lies before it: a clock that ran ahead for a while must
-    not keep what came later. So every fact is looked at once, and what is too young is remembered, a stretch of
-    the log at a time, until it is due. A process that begins anew looks again from where all was done.
+    not keep what came later. So every fact is looked at once, and stretches with young texts are remembered until
+    they are due. A new process looks again from where all was done.
     """
 
-    def __init__(self, house: House) -> None:
-        self._house = house
-        self._looked: dict[tuple[UUID, str], _Looked] = {}
+    def __init__(self, texts: TextDeleter, directory: Directory) -> None:
+        self._texts = texts
+        self._directory = directory
+        self._progress: dict[tuple[UUID, str], _Progress] = {}
 
-    async def keep_terms(self, directory: Directory, young_max: float = inf) -> int:
-        """Take away all that is too old by now; how many facts lost a text. May be broken off anywhere.
+    async def run(self) -> None:
+        """Delete what is too old at once, and then every hour."""
+        while True:
+            try:
+                await self.apply(RETENTION_YOUNG_EVENTS)
+            except Exception:
+                log.exception("what has outlived its retention could not be taken away; it is tried again")
+            await trio.sleep(RETENTION_SECONDS)
 
-        `young_max`: after about so many facts in a row that are too young it looks no further until the next time.
+    async def apply(self, young_max: float = inf) -> int:
+        """Delete all that is too old by now; how many facts lost a text. May be broken off anywhere.
+
+        `young_max`: stop after about so many young facts in a row, until the next time.
         """
-        taken = [await self._keep(term, young_max) for term in list(terms(directory))]
-        if taken:
-            await sweep(self._house)
-        return sum(taken)
+        deleted = [await self._apply(term, young_max) for term in list(_terms(self._directory))]
+        if deleted:
+            await self._texts.sweep()
+        return sum(deleted)
 
-    async def _keep(self, term: Term, young_max: float) -> int:
-        end_us = self._house.clock.now_us() - term.days * _DAY_US
-        which = term.organization_id, term.kind
-        # Out of the table while it changes: where this is broken off, the next time begins where the log says.
-        looked = self._looked.pop(which, None) or _Looked(await aside(lambda: _mark(self._house, term)))
-        taken = await self._look_again(term, looked, end_us)
-        taken += await self._look_on(term, looked, end_us, young_max)
-        self._looked[which] = looked
-        return taken
-
-    async def _look_again(self, term: Term, looked: _Looked, end_us: int) -> int:
-        """At what was too young the last time, and has become old."""
-        due = [stretch for stretch in looked.young if stretch.earliest_us <= end_us]
-        looked.young = [stretch for stretch in looked.young if stretch.earliest_us > end_us]
-        taken = 0
+    async def _apply(self, term: Term, young_max: float) -> int:
+        end_us = self._texts.clock.now_us() - term.days * _DAY_US
+        key = term.organization_id, term.kind
+        # Popped while it changes: where this is broken off, the next time begins where the log says.
+        progress = self._progress.pop(key, None) or _Progress(await aside(lambda: self._mark(term)))
+        due = [stretch for stretch in progress.young if stretch.earliest_us <= end_us]
+        progress.young = [stretch for stretch in progress.young if stretch.earliest_us > end_us]
+        deleted = 0
         for stretch in due:
             position = stretch.after
-            while (piece := await next_piece(self._house, position, stretch.up_to)) is not None:
+            while (piece := await self._texts.next_piece(position, stretch.up_to)) is not None:
                 events, _, reached = piece
                 within = [each for each in events if each.position <= stretch.up_to]
-                taken += await self._sift(term, looked, (position, min(reached, stretch.up_to)), within, end_us)
+                place = position, min(reached, stretch.up_to)
+                deleted += await self._sift(term, progress, place, within, end_us)
                 position = reached
-        if taken:
-            await self._note(term, looked, taken)
-        return taken
+        await self._note(term, progress)
+        deleted += await self._look_on(term, progress, end_us, young_max)
+        self._progress[key] = progress
+        return deleted
 
-    async def _look_on(self, term: Term, looked: _Looked, end_us: int, young_max: float) -> int:
-        """At what nobody has looked at yet."""
-        total = taken = young = 0
-        while young < young_max and (piece := await next_piece(self._house, looked.up_to)) is not None:
+    async def _look_on(self, term: Term, progress: _Progress, end_us: int, young_max: float) -> int:
+        deleted = young = 0
+        while young < young_max and (piece := await self._texts.next_piece(progress.up_to)) is not None:
             events, _, reached = piece
             young = 0 if any(_is_old(each, end_us) for each in events) else young + len(events)
-            taken += await self._sift(term, looked, (looked.up_to, reached), events, end_us)
-            looked.up_to = reached
-            if looked.done - looked.noted >= RETENTION_MARK_EVENTS:
-                await self._note(term, looked, taken)
-                total, taken = total + taken, 0
-        if taken:
-            await self._note(term, looked, taken)
-        return total + taken
+            deleted += await self._sift(term, progress, (progress.up_to, reached), events, end_us)
+            progress.up_to = reached
+            if progress.done - progress.noted >= RETENTION_MARK_EVENTS:
+                await self._note(term, progress, always=True)
+        await self._note(term, progress)
+        return deleted
 
     async def _sift(
-        self, term: Term, looked: _Looked, place: tuple[int, int], events: Sequence[Recorded], end_us: int
+        self, term: Term, progress: _Progress, place: tuple[int, int], events: Sequence[Recorded], end_us: int
     ) -> int:
-        """Take what is old of a stretch of the log, after one position and up to another; remember the rest."""
+        """Delete old texts between two positions, and remember the young ones."""
         theirs = [each for each in events if _is_theirs(each, term)]
-        taken = await self._take(term, [each for each in theirs if _is_old(each, end_us)])
+        old = [each.position for each in theirs if _is_old(each, end_us)]
+        if term.kind == "text":
+            await self._texts.seal_readings(old)
+        deleted = await self._texts.delete(old, keep=TEXTS if term.kind == "telemetry" else ())
         times_us = [each.event.received_at_us for each in theirs if not _is_old(each, end_us)]
         if times_us:
-            looked.young.append(_Young(*place, min(times_us)))
-        return taken
+            progress.young.append(_Young(*place, min(times_us)))
+        progress.unnoted += deleted
+        return deleted
 
-    async def _take(self, term: Term, old: Sequence[Recorded]) -> int:
-        positions = [each.position for each in old]
-        if term.kind == "telemetry":
-            return await take(self._house, positions, keep=TEXTS)
-        await tell_what_stands(self._house, positions)
-        return await take(self._house, positions)
-
-    async def _note(self, term: Term, looked: _Looked, taken: int) -> None:
+    async def _note(self, term: Term, progress: _Progress, *, always: bool = False) -> None:
+        if not (progress.unnoted or always):
+            return
         expired = WordsExpired(
-            received_at_us=self._house.clock.now_us(),
+            received_at_us=self._texts.clock.now_us(),
             organization_id=term.organization_id,
             kind=term.kind,
-            up_to=looked.done,
-            events=taken,
+            up_to=progress.done,
+            events=progress.unnoted,
         )
-        await append_to(self._house, NewEvent(retention_stream(term.organization_id, term.kind), 1, expired))
-        looked.noted = expired.up_to
+        await self._texts.append(NewEvent(retention_stream(term.organization_id, term.kind), 1, expired))
+        progress.noted, progress.unnoted = expired.up_to, 0
         log.info(
-            "texts that outlived their retention were taken away", kind=term.kind, events=taken, up_to=expired.up_to
+            "texts that outlived their retention were taken away",
+            kind=term.kind,
+            events=expired.events,
+            up_to=expired.up_to,
         )
+
+    def _mark(self, term: Term) -> int:
+        newest = self._texts.store.read_newest(retention_stream(term.organization_id, term.kind))
+        return newest.event.up_to if newest is not None and isinstance(newest.event, WordsExpired) else 0
 
 
 def _is_old(recorded: Recorded, end_us: int) -> bool:
@@ -176,8 +183,3 @@ def _is_theirs(recorded: Recorded, term: Term) -> bool:
         and event.organization_id == term.organization_id
         and not isinstance(event, StandingSealed)
     )
-
-
-def _mark(house: House, term: Term) -> int:
-    newest = house.store.read_newest(retention_stream(term.organization_id, term.kind))
-    return newest.event.up_to if newest is not None and isinstance(newest.event, WordsExpired) else 0

@@ -39,26 +39,14 @@ from svc.views.views import RULES_VERSION, current_file
 _RESTORE = (
     "restore the newest backup that verifies (`svc restore`), or go on: it is passed over, and what it told is lost"
 )
-
-
 _REBUILD = "build the tables anew with `svc replay`; the log is whole"
-
-
 _LOG_FIRST = "see the log first: what it lost is missing in a replay"
-
-
 _KEYS_FIRST = "put the missing keys back first (see there): a replay without them would lose scores"
-
-
 _OTHER_KEY = "put the key file of a backup back that was made before; keep the one that is there until then"
-
-
 _DELETE_ARCHIVE = f"stop the server, delete {ARCHIVE}/ and {ARCHIVE_MANIFEST}, start it: the archive is written anew"
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """Something that is not as it should be."""
-
     part: str
     """`log`, `keys`, `views` or `archive`."""
     where: str
@@ -80,7 +68,7 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def verify(var: Path, heard: Heard) -> Verified:
-    """Look at everything. Raises `StoreUnavailable` where the log cannot even be opened."""
+    """Check everything. Raises `StoreUnavailable` where the log cannot be opened."""
     store, vault = open_log(var)
     try:
         found, events = await trio.to_thread.run_sync(_log, var, store, heard, abandon_on_cancel=True)
@@ -89,10 +77,9 @@ async def verify(var: Path, heard: Heard) -> Verified:
         in_archive, files = await trio.to_thread.run_sync(_archive, var, store, heard, abandon_on_cancel=True)
     finally:
         store.close()
-    if found:  # then a replay gives something else, and rightly
-        in_views = [msgspec.structs.replace(each, do=_LOG_FIRST) for each in in_views]
-    elif of_keys:
-        in_views = [msgspec.structs.replace(each, do=_KEYS_FIRST) for each in in_views]
+    if found or of_keys:  # then a replay rightly gives something else
+        do = _LOG_FIRST if found else _KEYS_FIRST
+        in_views = [msgspec.structs.replace(each, do=do) for each in in_views]
     findings = [*found, *of_keys, *in_views, *in_archive]
     return Verified(
         clean=not findings,
@@ -104,11 +91,7 @@ async def verify(var: Path, heard: Heard) -> Verified:
     )
 
 
-# --- the log --------------------------------------------------------------------------------------------------
-
-
 def _log(var: Path, store: EventStore, heard: Heard) -> tuple[list[Finding], int]:
-    """Every event and every text in it, and whether any is missing; how many events there are."""
     findings = [Finding("log", EVENTS_FILE, flaw, _RESTORE) for flaw in _file_flaws(var / EVENTS_FILE)]
     head, events, before = store.head(), 0, 0
     try:
@@ -123,8 +106,12 @@ def _log(var: Path, store: EventStore, heard: Heard) -> tuple[list[Finding], int
     return findings, events
 
 
+def _integrity_flaws(db: sqlite3.Connection) -> list[str]:
+    return [str(row[0]) for row in db.execute("PRAGMA integrity_check(20)") if row[0] != "ok"]
+
+
 def _missing(positions: Iterable[int], before: int) -> Iterator[Finding]:
-    """Positions are given out without a gap: where there is one, somebody deleted an event."""
+    """SQLite numbers events without a gap, so a gap means that an event was deleted."""
     for position in sorted(positions):
         if position != before + 1:
             gap = f"position {before + 1}" if position == before + 2 else f"positions {before + 1} to {position - 1}"
@@ -133,10 +120,9 @@ def _missing(positions: Iterable[int], before: int) -> Iterator[Finding]:
 
 
 def _file_flaws(path: Path) -> list[str]:
-    """What SQLite finds wrong with a file, and whether events are missing at the end of the log."""
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as db:
-            flaws = [str(row[0]) for row in db.execute("PRAGMA integrity_check(20)") if row[0] != "ok"]
+            flaws = _integrity_flaws(db)
             last = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'stored_events'").fetchone()
             newest = db.execute("SELECT max(rowid) FROM stored_events").fetchone()[0]
             if last is not None and last[0] != newest:
@@ -148,11 +134,7 @@ def _file_flaws(path: Path) -> list[str]:
         return [str(error)]
 
 
-# --- the keys -------------------------------------------------------------------------------------------------
-
-
 def _keys(var: Path, store: EventStore, vault: Vault) -> list[Finding]:
-    """Whose key is gone, or another one than their words were sealed with, now that every text was to be opened."""
     lost = {each.developer_id: each for each in lost_keys(var, store)}
     closed = {name: vault.unopened[name] for name in vault.unopened.keys() - forgotten(store)}
     findings = [
@@ -178,31 +160,22 @@ def _texts(count: int) -> str:
     return f"{count} {'text' if count == 1 else 'texts'} in the log cannot be read"
 
 
-# --- the views ------------------------------------------------------------------------------------------------
-
-
 async def _views(var: Path, store: EventStore, heard: Heard) -> tuple[list[Finding], int]:
-    """The serving tables against those that a replay gives; the position up to which both go."""
     path = current_file(var, RULES_VERSION)
     if path is None:
         return [], 0
     with scratch(var, "verify") as folder:
         try:
-            live = await trio.to_thread.run_sync(copy_of, path, folder / "live.db")
+            with closing(await trio.to_thread.run_sync(copy_of, path, folder / "live.db")) as live:
+                return await _compared(var, store, live, folder / "replayed.db", path.name, heard)
         except sqlite3.DatabaseError as error:
             return [Finding("views", path.name, f"cannot be read: {error}", _REBUILD)], 0
-        with closing(live):
-            try:
-                return await _compared(var, store, live, folder / "replayed.db", path.name, heard)
-            except sqlite3.DatabaseError as error:
-                return [Finding("views", path.name, f"cannot be read: {error}", _REBUILD)], 0
 
 
 async def _compared(
     var: Path, store: EventStore, live: sqlite3.Connection, build: Path, name: str, heard: Heard
 ) -> tuple[list[Finding], int]:
-    flaws = [str(row[0]) for row in live.execute("PRAGMA integrity_check(20)") if row[0] != "ok"]
-    findings = [Finding("views", name, flaw, _REBUILD) for flaw in flaws]
+    findings = [Finding("views", name, flaw, _REBUILD) for flaw in _integrity_flaws(live)]
     mark = bookmark(live)
     if not belongs_to_log(mark, store):
         return [*findings, Finding("views", name, "was built from another log", _REBUILD)], 0
@@ -227,7 +200,6 @@ def _differences(name: str, live: sqlite3.Connection, replayed: sqlite3.Connecti
 
 
 def _rows_that_differ(table: str, live: sqlite3.Connection, replayed: sqlite3.Connection) -> Iterator[str]:
-    """The keys of rows that are in one and not, or not so, in the other."""
     key = key_of(live, table)
     columns = [row[1] for row in live.execute(f"PRAGMA table_info({table})")]
     places = [columns.index(name) for name in key]
@@ -249,20 +221,15 @@ def _key(row: Sequence[Any] | None, places: Sequence[int]) -> tuple[Any, ...] | 
     return None if row is None else tuple(row[place] for place in places)
 
 
-# --- the archive ----------------------------------------------------------------------------------------------
-
-
 def _archive(var: Path, store: EventStore, heard: Heard) -> tuple[list[Finding], int]:
-    """Every file that the manifest lists, byte for byte, and that the manifest tells of this log."""
     manifest = var / ARCHIVE_MANIFEST
     if not manifest.exists():
         return [], 0
     try:
         with closing(sqlite3.connect(f"{manifest.absolute().as_uri()}?mode=ro", uri=True)) as db:
-            flaws = [str(row[0]) for row in db.execute("PRAGMA integrity_check(20)") if row[0] != "ok"]
             position, checksum = db.execute("SELECT position, checksum FROM state").fetchone()
             files = db.execute("SELECT name, byte_count, digest FROM files ORDER BY name").fetchall()
-            findings = [Finding("archive", manifest.name, flaw, _DELETE_ARCHIVE) for flaw in flaws]
+            findings = [Finding("archive", manifest.name, flaw, _DELETE_ARCHIVE) for flaw in _integrity_flaws(db)]
             if position and store.fingerprint(position) != checksum:
                 findings.append(Finding("archive", manifest.name, "was made from another log", _DELETE_ARCHIVE))
             for number, (name, size, digest) in enumerate(files):
@@ -285,28 +252,19 @@ def _file_flaw(path: Path, size: int, digest: bytes) -> str | None:
 
 
 def _still_listed(db: sqlite3.Connection, name: str) -> bool:
-    """A file that a running server merged meanwhile is gone rightly."""
+    """A file that a running server merged meanwhile is rightly gone."""
     return db.execute("SELECT 1 FROM files WHERE name = ?", (name,)).fetchone() is not None
 
 
-# A folder inside the data folder for what a command compares, and what a killed command left of one.
-#
-# A command's folder is locked for as long as the command lives, however it ends; one that nobody locks is left over.
-# Locked are files, as folders cannot be on every file system.
-
 log = structlog.get_logger()
-
-
 LOCK = "scratch.lock"
-"""Held while somebody makes or removes such a folder; in each of them, while its command lives."""
-
-
+"""Locked while somebody makes or removes a scratch folder; inside each, while its command lives."""
 _NAME = re.compile(r"(verify|check)-[a-z0-9_]{8}")
 
 
 @contextmanager
 def scratch(var: Path, name: str) -> Iterator[Path]:
-    """A new folder, gone after the block; `name` is `verify` or `check`. Left over ones go before."""
+    """A temporary folder; `name` is `verify` or `check`. Removes folders of killed commands first."""
     remove_left_over(var)
     with _alone(var):
         folder = Path(tempfile.mkdtemp(dir=var, prefix=f"{name}-"))
@@ -319,7 +277,7 @@ def scratch(var: Path, name: str) -> Iterator[Path]:
 
 
 def remove_left_over(var: Path) -> None:
-    """Delete the folders of commands that were killed; where nothing can be locked, say so and delete none."""
+    """Delete the folders of killed commands; where files cannot be locked, say so and delete none."""
     if not var.exists():
         return
     with _alone(var) as can_lock:
@@ -338,7 +296,6 @@ def remove_left_over(var: Path) -> None:
 
 @contextmanager
 def _alone(var: Path) -> Iterator[bool]:
-    """While no other command makes or removes one; whether anything can be locked."""
     handle = _opened(var)
     try:
         yield _lock(handle, fcntl.LOCK_EX)
@@ -347,7 +304,6 @@ def _alone(var: Path) -> Iterator[bool]:
 
 
 def _locked(folder: Path) -> int | None:
-    """A handle that holds the folder until it is closed; None where somebody else holds it, or owns it."""
     try:
         handle = _opened(folder)
     except OSError:
@@ -359,7 +315,7 @@ def _locked(folder: Path) -> int | None:
 
 
 def _opened(folder: Path) -> int:
-    """Its lock file, to be written: some network file systems lock no other."""
+    """Some network file systems lock only files that are open for writing."""
     return os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 

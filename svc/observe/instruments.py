@@ -36,8 +36,6 @@ _PROGRESS_STEPS = 100_000
 
 
 class Parts(NamedTuple):
-    """What is looked at."""
-
     var: Path
     journal: Journal
     actors: Actors
@@ -58,7 +56,6 @@ class Instruments:
         parts.journal.watch(self.metrics.committed)
 
     def _now(self) -> Iterator[Metric]:
-        """What the parts know at this moment."""
         journal, actors, projector = self._parts.journal, self._parts.actors, self._parts.projector
         commits, waiting = journal.statistics(), actors.waiting()
         yield total("svc_commits", "Transactions that became durable.", commits.commits)
@@ -89,7 +86,6 @@ class Instruments:
         return max(self._parts.journal.head - self._parts.projector.position, 0)
 
     async def status(self, directory: Directory, activation: Mapping[UUID, Activation], *, writable: bool) -> Status:
-        """The picture. Whatever takes long is done in a thread."""
         parts = self._parts
         server = running(parts.var)
         serves = server is not None and server.pid == os.getpid()
@@ -158,13 +154,11 @@ def _looked_up(var: Path) -> tuple[dict[str, int] | None, ArchiveShown | None, d
 
 
 def _events_by_kind(var: Path) -> dict[str, int] | None:
-    """None where there are too many to count them now, or the log lies elsewhere."""
     rows = _asked(var / EVENTS_FILE, "SELECT topic, count(*) FROM stored_events GROUP BY topic ORDER BY topic")
     return None if rows is None else {str(topic): int(count) for topic, count in rows}
 
 
 def _archive(var: Path) -> ArchiveShown | None:
-    """None where nothing was archived yet."""
     query = (
         "SELECT (SELECT position FROM state), count(*), coalesce(sum(row_count), 0), coalesce(sum(byte_count), 0) "
         "FROM files"
@@ -177,7 +171,7 @@ def _archive(var: Path) -> ArchiveShown | None:
 
 
 def _asked(path: Path, query: str) -> Sequence[tuple[int, ...]] | None:
-    """The rows; None where the file is missing, cannot be read, or it takes too long."""
+    """The rows; None where the file is missing or unreadable, or it takes too long."""
     until = time.monotonic() + STATUS_COUNT_SECONDS
     try:
         with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
@@ -193,7 +187,6 @@ def _missing_keys(var: Path) -> list[UUID]:
 
 
 def _sizes(var: Path) -> dict[str, int]:
-    """Bytes by what they are for; files that come and go meanwhile count as far as they were seen."""
     sizes = {"log": 0, "views": 0, "archive": 0, "keys": 0, "other": 0}
     for folder, _, names in os.walk(var):
         for name in names:

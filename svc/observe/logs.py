@@ -22,16 +22,13 @@ OWN_PACKAGES = ("svc", "svc_http", "aggregates", "projections")
 SPEAKING = (OSError, sqlite3.Error, AssertionError)
 """Exceptions of others whose messages never hold what was sent: they name files, tables or our own sentences."""
 CHAIN_MAX = 10
-
 _errors: Counter[str] = Counter()
 
 
 class _Lines(structlog.PrintLogger):
-    """Writes lines. One that cannot be written is lost: the log's disk may be full, and its reader may be gone, and
-    that is no reason to stop serving."""
+    """Loses a line that cannot be written (a full disk, a closed pipe) instead of failing a request."""
 
     def msg(self, message: str) -> None:
-        """Write a line, if that can be done."""
         with contextlib.suppress(OSError):
             super().msg(message)
 
@@ -39,7 +36,6 @@ class _Lines(structlog.PrintLogger):
 
 
 def set_up_logs(level: str) -> None:
-    """Log from this level up."""
     number = logging.getLevelNamesMapping()[level.upper()]
     rendered = structlog.dev.ConsoleRenderer() if sys.stderr.isatty() else structlog.processors.JSONRenderer()
     structlog.configure(
@@ -57,7 +53,7 @@ def set_up_logs(level: str) -> None:
 
 
 def count_errors(into: Counter[str]) -> None:
-    """From now on, add every line at level error to these, by its message; the messages are all written in the code."""
+    """Count error lines by message from now on; all messages are written in the code."""
     global _errors
     _errors = into
 
@@ -74,7 +70,6 @@ def _counted(_logger: WrappedLogger, _name: str, line: EventDict) -> EventDict:
 
 
 def _exception(exc_info: ExcInfo) -> str:
-    """The types, and where it happened; the innermost cause first, as in any traceback."""
     return "\n".join(_told(exc_info[1]))
 
 

@@ -22,10 +22,8 @@ from svc import __version__
 
 COMMIT_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5)
 """An fsync takes a fraction of a millisecond on a good disk; beyond a second something is wrong."""
-
 READ_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5)
 """Reads wait two seconds at most for the views."""
-
 AGENTS = frozenset({"claude-code", "codex", "gemini", "copilot", "svc"})
 METHODS = frozenset({"GET", "HEAD", "POST", "PATCH", "DELETE"})
 EMBEDDED = ("embedded", "ok")
@@ -34,7 +32,7 @@ OTHER = "other"
 
 
 class Tallies:
-    """What is added up while the service runs."""
+    """Counts while the service runs."""
 
     def __init__(self) -> None:
         self.captures: Counter[tuple[str, str]] = Counter()
@@ -51,7 +49,6 @@ class Tallies:
         """Message of the log → lines at level error."""
 
     def carried_out(self, command: AnyCommand, reply: Reply) -> None:
-        """A command was answered."""
         if isinstance(reply, Refused):
             return
         match command:
@@ -71,16 +68,14 @@ class Tallies:
                 pass
 
     def asked(self, kind: str, outcome: str, tokens: int) -> None:
-        """A text model was asked, or was not, for want of something."""
+        """Count a question to a text model, or why none was asked."""
         self.judge_calls[f"model:{kind}", outcome] += 1
         self.model_tokens[kind] += tokens
 
     def answered(self, listener: str, method: str, route: str, status: int) -> None:
-        """A request was answered."""
         self.requests[listener, method if method in METHODS else OTHER, route, status] += 1
 
     def collect(self) -> Iterator[Metric]:
-        """As metrics."""
         yield _counter("svc_captures", "Captures stored, or known already.", ("signal", "source"), self.captures)
         records = {(signal,): count for signal, count in self.records.items()}
         yield _counter("svc_telemetry_records", "Telemetry records and points in them.", ("signal",), records)
@@ -95,10 +90,10 @@ class Tallies:
 
 
 class Metrics(Collector):
-    """The registry of one service, and what feeds it."""
+    """The registry of one service."""
 
     def __init__(self, tallies: Tallies, now: Callable[[], Iterable[Metric]]) -> None:
-        """`now`: what the parts of the service know at this moment."""
+        """`now`: metrics read from the parts of the service when asked."""
         self._tallies = tallies
         self._now = now
         self._registry = CollectorRegistry()
@@ -115,17 +110,15 @@ class Metrics(Collector):
         self._registry.register(self)
 
     def committed(self, seconds: float) -> None:
-        """A transaction is on disk; from any thread."""
+        """Observe a transaction; from any thread."""
         self._commits.observe(seconds)
 
     def observe(self, listener: str, method: str, route: str, status: int, seconds: float) -> None:
-        """A request was answered."""
         self._tallies.answered(listener, method, route, status)
         if method == "GET" and status == 200:
             self._reads.labels(route).observe(seconds)
 
     def collect(self) -> Iterator[Metric]:
-        """What was added up, and what is so now."""
         build = GaugeMetricFamily("svc_build_info", "The version that runs.", labels=["version"])
         build.add_metric([__version__], 1)
         yield build
@@ -133,13 +126,12 @@ class Metrics(Collector):
         yield from self._now()
 
     def text(self, accept: str) -> tuple[bytes, str]:
-        """Everything, in the format that an Accept header prefers, and that format's media type."""
+        """Everything, in the format an Accept header prefers, and its media type."""
         encode, media = choose_encoder(accept)
         return encode(self._registry), media
 
 
 def _counter(name: str, about: str, labels: tuple[str, ...], counts: Mapping[Any, int]) -> Metric:
-    """`counts`: the values of the labels, in their order, and how many."""
     found = CounterMetricFamily(name, about, labels=list(labels))
     for values, count in sorted(counts.items()):
         found.add_metric(list(values), count)
@@ -147,10 +139,8 @@ def _counter(name: str, about: str, labels: tuple[str, ...], counts: Mapping[Any
 
 
 def gauge(name: str, about: str, value: float) -> Metric:
-    """One number as it is now."""
     return GaugeMetricFamily(name, about, value=value)
 
 
 def total(name: str, about: str, value: float) -> Metric:
-    """One number that only grows."""
     return CounterMetricFamily(name, about, value=value)

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import msgspec
 
-from tests.faults.captures import NEVER
 from tests.faults.tracing import Call, NotUnderstood
 
 _SKIPPED = ("-shm",)
@@ -93,7 +92,8 @@ class Disk:
             case "ftruncate":
                 self._change(paths[0], _Change(call.ended, int(call.words.rsplit(",", 1)[1]), None))
             case "fsync" | "fdatasync":
-                self._sync(paths[0], call.begun)
+                if not call.interrupted:
+                    self._sync(paths[0], call.begun)
             case "rename" | "unlink" | "link":
                 self._rename(call)
             case name if name not in _FOLDERS:
@@ -118,7 +118,7 @@ class Disk:
         else:
             offset = self._places[call.files[0]]
             self._places[call.files[0]] = offset + call.result
-        if call.ended < NEVER:
+        if not call.interrupted:
             data = data[: call.result]
         self._change(path, _Change(call.ended, offset, data))
 

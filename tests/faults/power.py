@@ -37,7 +37,9 @@ def _one(house: House, chance: random.Random, outcome: Outcome) -> None:
     before, trace = house.var.with_name("before"), house.var.with_name("trace")
     shutil.copytree(house.var, before)
     _lives(house, trace, chance)
-    calls = calls_in(trace, house.var)
+    calls = sorted(
+        (call for each in (trace, _beside(trace)) for call in calls_in(each, house.var)), key=lambda call: call.ended
+    )
     outcome.count("writes", sum(call.name in ("write", "pwrite64") for call in calls))
     outcome.count("syncs", sum(call.name in ("fsync", "fdatasync") for call in calls))
     _model_holds(house, before, calls, outcome)
@@ -57,11 +59,16 @@ def _lives(house: House, trace: Path, chance: random.Random) -> None:
         house.load.resume(server)
         house.load.wait_for(chance.randint(*LIFE_CAPTURES))
         if exchanged:
-            house.program.run(house.var, "replay")
+            house.program.run(house.var, "replay", around=strace(_beside(trace)))
             house.load.wait_for(chance.randint(*LIFE_CAPTURES))
         server.kill()
         house.load.pause()
         wait_gone(house.var)
+
+
+def _beside(trace: Path) -> Path:
+    """Of the command that runs beside the server: it opens the log, and that writes a page."""
+    return trace.with_name("trace-of-command")
 
 
 def _disk_at(house: House, before: Path, calls: Sequence[Call], moment: float) -> Disk:
@@ -75,7 +82,7 @@ def _disk_at(house: House, before: Path, calls: Sequence[Call], moment: float) -
 def _model_holds(house: House, before: Path, calls: Sequence[Call], outcome: Outcome) -> None:
     """With nothing lost the image is what really lies there: so the trace was understood, all of it."""
     whole = house.var.with_name("whole")
-    _disk_at(house, before, [call for call in calls if call.ended < NEVER], NEVER).image(
+    _disk_at(house, before, [call for call in calls if not call.interrupted], NEVER).image(
         whole, random.Random(0), survival=1.0, sector_bytes=4096
     )
     outcome.deviations += [f"the model of the disk is wrong about {name}" for name in differences(house.var, whole)]

@@ -99,10 +99,15 @@ class Program(NamedTuple):
     command: tuple[str, ...]
 
     def run(
-        self, var: Path, *arguments: str | Path, check: bool = True, more: Mapping[str, str] = NO_MORE
+        self,
+        var: Path,
+        *arguments: str | Path,
+        check: bool = True,
+        around: Sequence[str] = (),
+        more: Mapping[str, str] = NO_MORE,
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command on a folder to its end."""
-        command = [*self.command, *map(str, arguments), "--var", str(var)]
+        """Run a command on a folder to its end. `around`: what to run it under."""
+        command = [*around, *self.command, *map(str, arguments), "--var", str(var)]
         done = subprocess.run(command, env=environment(**more), capture_output=True, text=True, timeout=COMMAND_SECONDS)
         if check and done.returncode != 0:
             raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}: {done.stderr[-2000:]}")

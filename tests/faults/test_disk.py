@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.captures import NEVER
 from tests.faults.disk import Disk, differences
 from tests.faults.tracing import Call, NotUnderstood, calls_in
 
@@ -122,11 +121,35 @@ def test_a_sync_speaks_for_what_was_over_when_it_began(traced: Traced) -> None:
     assert image(traced, 0.0) == {"log": b"AAAABBBB"}
 
 
-def test_a_call_within_which_a_process_was_killed_never_ended(traced: Traced) -> None:
-    """strace writes it in two ways."""
+def test_a_call_within_which_a_process_was_killed_ends_at_its_death(traced: Traced) -> None:
+    """strace writes it in three ways; none of these syncs promises anything."""
     log = traced.open("log")
-    traced.lines += [f"7 2.000000 fsync({log}) = ?", f"8 3.000000 fsync({log} <unfinished ...>"]
-    assert [call.ended for call in traced.calls()] == [0.5, NEVER, NEVER]
+    pwrite(traced, log, b"CCCC", 0)
+    traced.lines += [
+        f"7 2.000000 fsync({log}) = ?",
+        f"8 3.000000 fsync({log} <unfinished ...>",
+        f"9 3.500000 fsync({log} <unfinished ...>",
+        "9 3.600000 <... fsync resumed>) = ?",
+        *(f"{thread} 4.000000 +++ killed by SIGKILL +++" for thread in (7, 8, 9)),
+    ]
+    assert [(call.ended, call.interrupted) for call in traced.calls()] == [
+        (0.5, False),
+        (1.5, False),
+        *[(4.0, True)] * 3,
+    ]
+    assert image(traced, 0.0) == {"log": b"AAAABBBB"}
+
+
+def test_a_write_that_a_kill_interrupted_comes_before_those_of_the_next_process(traced: Traced) -> None:
+    """The page cache is coherent: what the next process wrote there and synced lasts."""
+    log = traced.open("log")
+    traced.lines += [
+        f'7 2.000000 pwrite64({log}, "{escaped(b"CCCC")}", 4, 0 <unfinished ...>',
+        "7 3.000000 +++ killed by SIGKILL +++",
+        f'8 4.000000 pwrite64({log}, "{escaped(b"DDDD")}", 4, 0) = 4 <0.100000>',
+        f"8 5.000000 fdatasync({log}) = 0 <0.100000>",
+    ]
+    assert {image(traced, 0.5, seed)["log"] for seed in range(20)} == {b"DDDDBBBB"}
 
 
 def test_calls_that_failed_or_are_about_other_files_count_for_nothing(traced: Traced) -> None:

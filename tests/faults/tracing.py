@@ -6,8 +6,6 @@ from pathlib import Path
 
 import msgspec
 
-from tests.faults.captures import NEVER
-
 CALLS = (
     "openat,write,pwrite64,writev,pwritev,pwritev2,lseek,ftruncate,truncate,fallocate,fsync,fdatasync,sync_file_range,"
     "rename,renameat,renameat2,unlink,unlinkat,link,linkat,mkdir,mkdirat,rmdir,copy_file_range,sendfile,symlink"
@@ -15,7 +13,7 @@ CALLS = (
 """Everything that changes a file, or makes a change last. SQLite maps only what is rebuilt anyway, the `-shm` files."""
 TEXT_BYTES_MAX = 64 * 1024 * 1024
 """Of one write; a longer one would be cut short."""
-_UNFINISHED, _RESUMED = "<unfinished ...>", "<... "
+_UNFINISHED, _RESUMED, _NO_RESULT = "<unfinished ...>", "<... ", " = ?"
 _CALL = re.compile(r"(\w+)\((.*)\) += (-?\d+)(?:<(.*?)>)?[^<]*(?:<(\d+\.\d+)>)?$")
 _FILE = re.compile(r"(\d+)<((?:\\x[0-9a-f]{2})+)>(\(deleted\))?")
 
@@ -30,7 +28,6 @@ class Call(msgspec.Struct, frozen=True):
     name: str
     begun: float
     ended: float
-    """Infinite where the process was killed within it."""
     files: list[tuple[int, str]]
     """The open files it was given, by number and by path at that time."""
     texts: list[bytes]
@@ -39,6 +36,8 @@ class Call(msgspec.Struct, frozen=True):
     """Its other arguments."""
     result: int
     opened: str | None
+    interrupted: bool
+    """The process was killed within it: a write may have happened, a sync promises nothing."""
 
 
 def strace(output: Path) -> list[str]:
@@ -54,31 +53,42 @@ def calls_in(trace: Path, folder: Path) -> list[Call]:
 
 
 def _calls(trace: Path, wanted: str) -> Iterator[Call | None]:
+    """An interrupted call ends with its process: what the next process writes comes after it."""
     begun: dict[str, tuple[float, str]] = {}
+    time = 0.0
     with trace.open(encoding="ascii") as lines:
         for line in lines:
-            process, time, text = line.rstrip("\n").split(maxsplit=2)
-            if text.endswith(_UNFINISHED):
-                begun[process] = (float(time), text.removesuffix(_UNFINISHED))
-            elif text.startswith(_RESUMED):
+            process, stamp, text = line.rstrip("\n").split(maxsplit=2)
+            time = float(stamp)
+            if text.startswith("+++") and process in begun:
+                yield _interrupted(*begun.pop(process), time, wanted)
+            if text.startswith(("+++", "---")):
+                continue
+            start = time
+            if text.startswith(_RESUMED):
                 start, first = begun.pop(process)
-                yield _call(first + text.partition(" resumed>")[2], start, float(time), wanted)
+                text = first + text.partition(" resumed>")[2]
+            if text.endswith((_UNFINISHED, _NO_RESULT)):
+                begun[process] = (start, text.removesuffix(_UNFINISHED).removesuffix(_NO_RESULT))
             else:
-                yield _call(text, float(time), None, wanted)
+                yield _call(text, start, None if start == time else time, wanted)
     for start, text in begun.values():
-        yield _call(text.rstrip(", ") + ") = 0", start, NEVER, wanted)
+        yield _interrupted(start, text, time, wanted)
+
+
+def _interrupted(begun: float, text: str, ended: float, wanted: str) -> Call | None:
+    call = _call(text.strip().rstrip(",").removesuffix(")") + ") = 0", begun, ended, wanted)
+    return None if call is None else msgspec.structs.replace(call, interrupted=True)
 
 
 def _call(text: str, begun: float, ended: float | None, wanted: str) -> Call | None:
     """None: it is about other files, or failed and so changed nothing."""
-    if wanted not in text or text.startswith(("+++", "---")):
+    if wanted not in text:
         return None
     pieces = text.split('"')  # everything within quotes is written as \\x41, so there is no quote in it
     texts, rest = pieces[1::2], '""'.join(pieces[::2])
     if '""...' in rest:
         raise NotUnderstood(f"more was written than is shown: {rest[:200]}")
-    if rest.endswith("= ?"):  # the process was killed within it
-        rest, ended = rest[:-1] + "0", NEVER
     parts = _CALL.match(rest)
     if parts is None:
         raise NotUnderstood(rest[:200])
@@ -94,6 +104,7 @@ def _call(text: str, begun: float, ended: float | None, wanted: str) -> Call | N
         words=_FILE.sub("", arguments),
         result=int(result),
         opened=None if opened is None else _plain(opened).decode(),
+        interrupted=False,
     )
 
 

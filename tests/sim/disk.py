@@ -7,7 +7,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, cast
 
-from eventsourcing.persistence import StoredEvent
+from eventsourcing.persistence import OperationalError, StoredEvent
 
 import svc.views.views
 from svc.log.store import LogRecorder
@@ -31,7 +31,7 @@ class MortalRecorder:
         """Store all or none, unless the disk refuses, or says so."""
         self._alive("insert")
         if self._fate.refusal == "refused":
-            raise sqlite3.OperationalError("database or disk is full")
+            raise OperationalError("database or disk is full")
         positions = self._recorder.insert_events(stored_events)
         self._alive("insert")
         if self._fate.refusal == "unknown":
@@ -42,7 +42,7 @@ class MortalRecorder:
         """Fails while inserts do."""
         self._alive("insert")
         if self._fate.refusal is not None:
-            raise sqlite3.OperationalError("database or disk is full")
+            raise OperationalError("database or disk is full")
         self._recorder.check_writable()
 
     def __getattr__(self, name: str) -> Any:

@@ -55,7 +55,7 @@ async def main(var: Path, work: str, number: int) -> None:
         )
         if work == "retention":
             house.clock.advance(2 * DAY_US)
-            await house.service.keeper.keep_terms_once()
+            await house.service.retention.apply()
             return
         organization_id, developer_id = house.owner.organization_id, UUID(work)
         await house.service.send(ForgetDeveloper(organization_id=organization_id, developer_id=developer_id))

@@ -1,12 +1,16 @@
 """Events and an empty log for tests of the store, the codec and the journal."""
 
+import sqlite3
+from pathlib import Path
 from uuid import UUID, uuid5
 
 from aggregates.capture.events import PromptCaptured
 from aggregates.event import Event, Words
 from aggregates.people.events import DeveloperCreated
 from aggregates.topics import TimePassed
-from svc.log.codec import NewEvent
+from svc.log.codec import Codec, NewEvent
+from svc.log.sqlite import open_sqlite_store
+from svc.log.store import EventStore
 
 _NAMES = UUID("00000000-0000-5000-8000-000000000000")
 
@@ -47,3 +51,27 @@ def prompt(text: str, developer_id: UUID = ANA) -> PromptCaptured:
 def new(stream: str, version: int = 1, event: Event | None = None) -> NewEvent:
     """An event for the stream of that name."""
     return NewEvent(named(stream), version, event or passed())
+
+
+class SqliteHome:
+    """A file."""
+
+    def __init__(self, codec: Codec, path: Path) -> None:
+        self._codec = codec
+        self.path = path
+
+    def open(self, busy_timeout_ms: int = 5_000) -> EventStore:
+        """The log in the file."""
+        return open_sqlite_store(self.path, self._codec, busy_timeout_ms=busy_timeout_ms)
+
+    def damage(self, position: int) -> None:
+        """Replaces the state by other bytes."""
+        self.execute(f"UPDATE stored_events SET state = x'0102' WHERE rowid = {position}")
+
+    def execute(self, statement: str) -> list[tuple[object, ...]]:
+        """Runs a statement as an operator would, with a shell."""
+        connection = sqlite3.connect(self.path)
+        with connection:
+            rows = connection.execute(statement).fetchall()
+        connection.close()
+        return rows

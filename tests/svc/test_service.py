@@ -91,13 +91,13 @@ async def test_half_an_hour_of_silence_settles_and_is_a_fact(running: Running) -
     await running.prompt()
     await running.edit()
     assert [row.is_preview for row in await running.rows()] == [True]
-    assert await running.ticker().look() is False
+    assert await running.ticker().poll() is False
     running.clock.advance(31 * MINUTE_US)
-    assert await running.ticker().look() is True
+    assert await running.ticker().poll() is True
     with trio.fail_after(5):
         await running.service.projector.wait_for(running.service.store.head())
     assert [row.is_preview for row in await running.rows()] == [False]
-    assert await running.ticker().look() is False
+    assert await running.ticker().poll() is False
 
 
 async def test_activity_after_the_silence_opens_the_same_goal_again(running: Running) -> None:
@@ -106,7 +106,7 @@ async def test_activity_after_the_silence_opens_the_same_goal_again(running: Run
     await running.edit()
     await running.rows()
     running.clock.advance(31 * MINUTE_US)
-    assert await running.ticker().look() is True
+    assert await running.ticker().poll() is True
     await running.service.projector.wait_for(running.service.store.head())
     settled = (await running.rows())[0]
     await running.prompt("no, that is still wrong, try again")

@@ -13,7 +13,7 @@ from aggregates.capture.events import ForeignSessionAttempted, PromptCaptured, S
 from aggregates.command import Done, Reason, Refused
 from aggregates.decide import AnyCommand
 from aggregates.ids import prompt_stream
-from svc.actors.actors import Actors, Means
+from svc.actors.actors import ActorContext, Actors
 from svc.actors.mailbox import Busy
 from svc.limits import ACTOR_IDLE_SECONDS, FLIGHT_BYTES_MAX, MAILBOX_COMMANDS_MAX
 from svc.log.codec import Codec, NewEvent
@@ -34,7 +34,7 @@ class House:
         vault = Vault(MemoryKeys())
         self.store: EventStore = open_memory_store(Codec(vault), recorder)
         self.journal = Journal(self.store, threaded=False)
-        means = Means(self.store, self.journal, vault, FixedClock(1), lambda _organization: True)
+        means = ActorContext(self.store, self.journal, vault, FixedClock(1), lambda _organization: True)
         self.acknowledged: list[tuple[UUID, int]] = []
         self.actors = Actors(means, lambda developer, position: self.acknowledged.append((developer, position)))
         self._nursery = nursery
@@ -101,7 +101,7 @@ async def test_a_retry_after_a_restart_finds_what_is_there(nursery: trio.Nursery
     """An actor that knows nothing inserts first, is refused by the log, looks, and answers."""
     house = await House(nursery).open()
     await house.actors.send(prompt())
-    fresh = Actors(house.actors._means, lambda _developer, _position: None)
+    fresh = Actors(house.actors._context, lambda _developer, _position: None)
     await nursery.start(fresh.run)
     assert await fresh.send(prompt()) == Done(False, prompt_stream(ANA.developer_id, EVENT))
     changed = await fresh.send(prompt(text="something else"))
@@ -113,7 +113,7 @@ async def test_a_burst_with_a_conflict_inside_lands_all_the_others(nursery: trio
     """One capture that must be looked up again does not take its batch with it."""
     house = await House(nursery).open()
     await house.actors.send(prompt(event=UUID(int=3)))
-    fresh = Actors(house.actors._means, lambda _developer, _position: None)
+    fresh = Actors(house.actors._context, lambda _developer, _position: None)
     await nursery.start(fresh.run)
     house.actors = fresh
     replies = await all_replies(house, [prompt(event=UUID(int=number)) for number in range(1, 6)])
@@ -208,7 +208,7 @@ async def test_an_unwritable_store_is_said_so_and_works_again(nursery: trio.Nurs
     """The actor adopts nothing it could not append, and needs no restart."""
     house = await House(nursery).open()
     unwritable = Unwritable(house.journal)
-    means = house.actors._means._replace(journal=unwritable)  # type: ignore[arg-type]
+    means = house.actors._context._replace(journal=unwritable)  # type: ignore[arg-type]
     actors = Actors(means, lambda _developer, _position: None)
     await nursery.start(actors.run)
     with pytest.raises(StoreUnavailable):

@@ -97,7 +97,7 @@ def test_wherever_a_row_lies_it_counts_once(
     """Rows come and change, are archived or not yet, in small files or merged ones: the sums are the views' own."""
     with pytest.MonkeyPatch.context() as patch, duckdb.connect() as shared:
         patch.setattr("svc.archive.manifest.ARCHIVE_COMPACT_FILES_MIN", 2)
-        for module in ("lane", "reading"):  # making a connection takes longer than a file
+        for module in ("lane", "reading"):
             patch.setattr(f"svc.archive.{module}.connected", lambda root, spill: nullcontext(shared))
         views, archive = empty_views(), Archive(tmp_path_factory.mktemp("var"), fingerprint)
         developers = (ANA.developer_id, BEN.developer_id, UUID(int=1))

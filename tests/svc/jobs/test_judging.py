@@ -95,7 +95,7 @@ class Court:
     async def settles(self) -> None:
         """Half an hour of silence."""
         self.clock.advance(31 * MINUTE_US)
-        await Ticker(self.service.journal, self.service.projector, self.clock).look()
+        await Ticker(self.service.journal, self.service.projector, self.clock).poll()
         await self.level()
 
     async def level(self) -> None:

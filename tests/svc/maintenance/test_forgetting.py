@@ -143,7 +143,7 @@ async def test_who_waits_is_told_that_the_scores_cannot_be_built_and_that_the_or
     """In a sentence, after some tries; the service goes on with it, and the next who asks sees it done."""
     said: list[str] = []
     with monkeypatch.context() as patched:
-        patched.setattr("svc.maintenance.worker.RESTART_SECONDS_MAX", 0.02)
+        patched.setattr("svc.maintenance.forget.RESTART_SECONDS_MAX", 0.02)
         patched.setattr("svc.cli.maintenance.POLL_SECONDS", 0.01)
         patched.setattr("svc.cli.maintenance.FORGET_FAILED_SECONDS", 0.03)
         async with household(tmp_path / "var") as house:

@@ -64,7 +64,7 @@ async def test_a_retention_that_is_killed_anywhere_goes_on_the_next_time(tmp_pat
     for number, copy in enumerate(copies, 1):
         async with household(copy) as house:
             house.clock.advance(2 * DAY_US)
-            await house.service.keeper.keep_terms_once()
+            await house.service.retention.apply()
             await house.level()
             assert house.tables() == before, number
             told = house.service.store.read_topics_after(["standing.sealed"], 0, 100)

@@ -148,7 +148,7 @@ async def test_who_was_forgotten_is_not_missed(tmp_path: Path) -> None:
         await house.level()
         order = ForgetDeveloper(organization_id=house.owner.organization_id, developer_id=house.owner.developer_id)
         await house.service.send(order)
-        (order_fact,) = [each.event for each in house.service.keeper._house.store.read_topics(["forget.ordered"])]
+        (order_fact,) = [each.event for each in house.service.store.read_topics(["forget.ordered"])]
         house.service.vault.destroy(order_fact.developer_id)  # type: ignore[attr-defined]
     store, _ = open_log(var)
     assert lost_keys(var, store) == []

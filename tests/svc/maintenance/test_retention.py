@@ -66,13 +66,13 @@ async def test_old_texts_go_and_every_figure_stands(tmp_path: Path, days: int) -
         await house.level()
         before, stood = house.tables(), states(var)
         await set_days(house, text=days)
-        assert await house.service.keeper.keep_terms_once() > 0
+        assert await house.service.retention.apply() > 0
         await house.level()
         assert house.tables() == before
         assert states(var)[: len(stood)] == stood
         assert kept(house)[-1] == ("prompt.captured", True, False)
         assert {(text, export) for _, text, export in kept(house)[:-1]} == {(False, False)}
-        assert await house.service.keeper.keep_terms_once() == 0
+        assert await house.service.retention.apply() == 0
     assert rebuilt(var, tmp_path / "again.db") == before
     assert holding(var, PLANTED.encode()) == []
 
@@ -95,14 +95,14 @@ async def test_a_clock_that_ran_ahead_keeps_nothing_that_came_later(tmp_path: Pa
         before = house.tables()
         await set_days(house, text=30)
         house.clock.advance(31 * DAY_US)
-        assert await house.service.keeper.keep_terms_once() > 0
+        assert await house.service.retention.apply() > 0
         await house.level()
         assert [text for _, text, _ in kept(house)[-2:]] == [True, False]
         assert {text for _, text, _ in kept(house)[:-2]} == {False}
         assert house.tables() == before == rebuilt(var, tmp_path / "again.db")
         house.clock.advance(40 * DAY_US)
-        assert await house.service.keeper.keep_terms_once() == 1
-        assert await house.service.keeper.keep_terms_once() == 0
+        assert await house.service.retention.apply() == 1
+        assert await house.service.retention.apply() == 0
         assert {text for _, text, _ in kept(house)} == {False}
     assert rebuilt(var, tmp_path / "at-last.db") == before
     assert holding(var, PLANTED.encode(), NEWER.encode()) == []
@@ -115,10 +115,10 @@ async def test_a_process_that_begins_anew_finds_what_was_too_young(tmp_path: Pat
         await with_a_clock_ahead(house, 40)
         await set_days(house, text=30)
         house.clock.advance(31 * DAY_US)
-        await house.service.keeper.keep_terms_once()
+        await house.service.retention.apply()
     async with household(var) as house:
         house.clock.advance(80 * DAY_US)
-        assert await house.service.keeper.keep_terms_once() == 1
+        assert await house.service.retention.apply() == 1
         assert {text for _, text, _ in kept(house)} == {False}
 
 
@@ -135,7 +135,7 @@ async def test_a_server_looks_through_young_texts_a_part_at_a_time(
         await house.level()
         await set_days(house, text=30)
         house.clock.advance(31 * DAY_US)
-        taken = [await house.service.keeper.keep_terms_once(young_max=4) for _ in range(4)]
+        taken = [await house.service.retention.apply(young_max=4) for _ in range(4)]
     assert taken == [0, 0, 1, 0]
 
 
@@ -151,7 +151,7 @@ async def test_not_even_the_sealed_bytes_of_an_old_text_are_left(tmp_path: Path)
         assert len(holding(var, *pieces)) > 0
         house.clock.advance(2 * DAY_US)
         await set_days(house, text=1)
-        assert await house.service.keeper.keep_terms_once() == 1
+        assert await house.service.retention.apply() == 1
         assert holding(var, *pieces) == []
 
 
@@ -163,7 +163,7 @@ async def test_exports_go_and_the_texts_stay(tmp_path: Path) -> None:
         await set_days(house, telemetry=7)
         before = kept(house)
         assert ("telemetry.logs-captured", True, True) in before
-        assert await house.service.keeper.keep_terms_once() == 1
+        assert await house.service.retention.apply() == 1
         assert kept(house) == [(topic, text, False) for topic, text, _ in before]
 
 
@@ -172,10 +172,10 @@ async def test_what_nobody_limited_is_kept(tmp_path: Path) -> None:
     async with household(tmp_path / "var") as house:
         await house.work()
         house.clock.advance(5_000 * DAY_US)
-        assert await house.service.keeper.keep_terms_once() == 0
+        assert await house.service.retention.apply() == 0
         await set_days(house, text=1)
         await set_days(house, text=0)
-        assert await house.service.keeper.keep_terms_once() == 0
+        assert await house.service.retention.apply() == 0
 
 
 async def test_who_is_forgotten_after_a_retention_keeps_their_figures(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ async def test_who_is_forgotten_after_a_retention_keeps_their_figures(tmp_path: 
         await house.work(session="s9")
         await house.level()
         await set_days(house, text=1)
-        assert await house.service.keeper.keep_terms_once() > 0
+        assert await house.service.retention.apply() > 0
         before = house.tables()
         await forget(house, house.owner)
         assert house.tables() == before
@@ -204,7 +204,7 @@ async def test_a_folder_verifies_after_a_retention(tmp_path: Path) -> None:
         await house.work()
         house.clock.advance(2 * DAY_US)
         await set_days(house, text=1)
-        await house.service.keeper.keep_terms_once()
+        await house.service.retention.apply()
         await house.level()
     found = await verify(var, unheard)
     assert found.findings == []

@@ -118,7 +118,7 @@ async def test_a_quiet_server_has_damaged_views_built_anew(running: Running) -> 
     await running.rows()
     old = views_of(running)
     shatter(old, "idx_sub_sessions_settles_at_us")
-    assert await running.ticker().look() is False
+    assert await running.ticker().poll() is False
     await mended(running, old)
     assert len(await running.rows()) == 1
 

@@ -1,7 +1,10 @@
-"""One contract for every store: what is appended is there once, whole, in order, and for good."""
+"""The contract of every store: what is appended is there once, whole, in order, and for good.
 
-import sqlite3
+A further database runs it by one more parameter of `home`.
+"""
+
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Protocol
 
@@ -11,10 +14,9 @@ from msgspec.structs import replace
 from aggregates.event import Words
 from svc.log.codec import Codec, CorruptEvent
 from svc.log.memory import MemoryRecorder, open_memory_store
-from svc.log.sqlite import WRITER_PRAGMAS, SplitDatastore, SqliteRecorder, open_sqlite_store
-from svc.log.store import Conflict, EventStore, StoreUnavailable
+from svc.log.store import Conflict, EventStore
 from svc.log.vault import MemoryKeys, Vault
-from tests.support.log import created, named, new, prompt
+from tests.support.log import SqliteHome, created, named, new, prompt
 
 
 class Home(Protocol):
@@ -45,46 +47,16 @@ class MemoryHome:
         object.__setattr__(self._recorder._stored_events[position - 1], "state", b"other bytes")
 
 
-class SqliteHome:
-    """A file."""
-
-    def __init__(self, codec: Codec, path: Path) -> None:
-        self._codec = codec
-        self.path = path
-
-    def open(self, busy_timeout_ms: int = 5_000) -> EventStore:
-        """The log in the file."""
-        return open_sqlite_store(self.path, self._codec, busy_timeout_ms=busy_timeout_ms)
-
-    def damage(self, position: int) -> None:
-        """Replaces the state by other bytes."""
-        self.execute(f"UPDATE stored_events SET state = x'0102' WHERE rowid = {position}")
-
-    def execute(self, statement: str) -> list[tuple[object, ...]]:
-        """Runs a statement as an operator would, with a shell."""
-        connection = sqlite3.connect(self.path)
-        with connection:
-            rows = connection.execute(statement).fetchall()
-        connection.close()
-        return rows
-
-
 @pytest.fixture
 def codec() -> Codec:
     """One vault for the whole test, as var/keys outlives the process."""
     return Codec(Vault(MemoryKeys()))
 
 
-@pytest.fixture
-def sqlite_home(codec: Codec, tmp_path: Path) -> SqliteHome:
-    """A file that does not exist yet."""
-    return SqliteHome(codec, tmp_path / "events.db")
-
-
 @pytest.fixture(params=["memory", "sqlite"])
-def home(request: pytest.FixtureRequest, codec: Codec, sqlite_home: SqliteHome) -> Home:
+def home(request: pytest.FixtureRequest, codec: Codec, tmp_path: Path) -> Home:
     """Every store."""
-    return MemoryHome(codec) if request.param == "memory" else sqlite_home
+    return MemoryHome(codec) if request.param == "memory" else SqliteHome(codec, tmp_path / "events.db")
 
 
 @pytest.fixture
@@ -262,99 +234,42 @@ def test_a_healthy_store_is_writable(store: EventStore) -> None:
     assert store.head() == 1
 
 
-def test_a_position_is_never_used_twice(sqlite_home: SqliteHome) -> None:
-    """Not even after the end of the log was cut off: views may still hold those positions."""
-    store = sqlite_home.open()
-    positions = store.append([new("s"), new("t"), new("u")])
-    store.close()
-    sqlite_home.execute(f"DELETE FROM stored_events WHERE rowid > {positions[0]}")
-    store = sqlite_home.open()
-    assert store.head() == positions[0]
-    assert store.append([new("v")]) > [positions[-1]]
-    store.close()
+def test_events_of_a_topic_are_read_on_from_a_position(store: EventStore) -> None:
+    """A few at a time, without words."""
+    positions = store.append([new(name, event=prompt(name)) for name in "abc"] + [new("d", event=created("d"))])
+    (first, second) = store.read_topics_after(["prompt.captured"], 0, 2)
+    (third,) = store.read_topics_after(["prompt.captured", "developer.created"], second.position, 1)
+    assert [each.position for each in (first, second, third)] == positions[:3]
+    assert first.event == replace(prompt("a"), prompt=Words(None))
+    assert store.read_topics_after(["developer.created"], positions[-1], 9) == []
 
 
-def test_a_locked_file_is_unavailable_until_it_is_let_go(sqlite_home: SqliteHome) -> None:
-    """Appends and checks are refused, reads go on, and nothing has to be opened again."""
-    store = sqlite_home.open(busy_timeout_ms=0)
-    store.append([new("s")])
-    shell = sqlite3.connect(sqlite_home.path, isolation_level=None)
-    shell.execute("BEGIN IMMEDIATE")
-    with pytest.raises(StoreUnavailable, match="locked"):
-        store.append([new("t")])
-    with pytest.raises(StoreUnavailable, match="locked"):
-        store.check_writable()
-    assert len(store.read_after(0)) == 1
-    shell.execute("ROLLBACK")
-    shell.close()
-    store.check_writable()
-    store.append([new("t")])
-    assert len(store.read_after(0)) == 2
-    store.close()
+def test_texts_are_deleted_and_all_else_stays(store: EventStore) -> None:
+    """Other events keep theirs; deleting twice finds nothing."""
+    first, second = store.append([new("p", event=prompt("a")), new("q", event=prompt("b"))])
+    before = store.fingerprint(first)
+    assert store.take_words({first: ()}) == 1
+    assert store.take_words({first: (), second: ("prompt",)}) == 0
+    assert [each.event for each in store.read_after(0)] == [replace(prompt("a"), prompt=Words(None)), prompt("b")]
+    assert store.fingerprint(first) == before
+    assert store.sweep()
 
 
-def test_a_full_disk_is_unavailable_until_there_is_room(sqlite_home: SqliteHome, codec: Codec) -> None:
-    """SQLite's own error for a full database; the log is whole before, during and after."""
-    sqlite_home.open().close()
-    small_disk = SplitDatastore(sqlite_home.path, 0, (*WRITER_PRAGMAS, "PRAGMA max_page_count = 8"))
-    store = EventStore(SqliteRecorder(small_disk), codec)
-    store.append([new("s")])
-    with pytest.raises(StoreUnavailable, match="full"):
-        store.append([new("t", event=prompt("".join(map(chr, range(33, 40_000)))))])
-    assert len(store.read_after(0)) == 1
-    store.append([new("t")])
-    assert len(store.read_after(0)) == 2
-    store.close()
+def test_a_fingerprint_tells_an_event_from_any_other(store: EventStore) -> None:
+    """Empty where there is no event."""
+    positions = store.append([new("s"), new("s", 2), new("t")])
+    prints = [store.fingerprint(position) for position in (*positions, positions[-1] + 1)]
+    assert len(set(prints)) == 4
+    assert prints[-1] == b""
 
 
-def test_a_file_that_is_no_database_is_unavailable(sqlite_home: SqliteHome) -> None:
-    """It is named and left as it is."""
-    sqlite_home.path.write_bytes(b"not a database, but long enough to look like one" * 100)
-    with pytest.raises(StoreUnavailable, match=r"events\.db"):
-        sqlite_home.open()
-    assert sqlite_home.path.read_bytes().startswith(b"not a database")
-
-
-def test_the_file_is_written_as_the_house_asks(sqlite_home: SqliteHome) -> None:
-    """WAL, and a writing connection that says itself that every commit is synced."""
-    datastore = SplitDatastore(sqlite_home.path, busy_timeout_ms=0)
-    SqliteRecorder(datastore).create_table()
-    with datastore.get_connection(commit=True) as writer:
-        cursor = writer.cursor()
-        cursor.execute("PRAGMA synchronous")
-        assert cursor.fetchone()[0] == 2
-        cursor.execute("PRAGMA journal_mode")
-        assert cursor.fetchone()[0] == "wal"
-    with datastore.get_connection(commit=False) as reader, pytest.raises(sqlite3.OperationalError):
-        reader.cursor().execute("DELETE FROM stored_events")
-    datastore.close()
-
-
-def test_a_check_writes_to_the_disk(sqlite_home: SqliteHome) -> None:
-    """The probe is a real write: the write-ahead log grows."""
-    store = sqlite_home.open()
-    store.append([new("s")])
-    log = sqlite_home.path.with_name("events.db-wal")
-    before_bytes = log.stat().st_size
-    store.check_writable()
-    assert log.stat().st_size > before_bytes
-    store.close()
-
-
-def test_topics_are_found_without_reading_the_log(sqlite_home: SqliteHome) -> None:
-    """People and keys among a million captures cost what people and keys cost."""
-    sqlite_home.open().close()
-    plan = sqlite_home.execute(
-        "EXPLAIN QUERY PLAN SELECT state FROM stored_events INDEXED BY stored_events_topic "
-        "WHERE topic IN ('a', 'b') ORDER BY rowid"
-    )
-    assert any("stored_events_topic" in str(row) for row in plan)
-
-
-def test_what_is_on_the_disk_holds_no_words(sqlite_home: SqliteHome) -> None:
-    """Neither the file nor its write-ahead log."""
-    store = sqlite_home.open()
-    store.append([new("p", event=prompt("a planted secret"))])
-    for file in sqlite_home.path.parent.iterdir():
-        assert b"planted" not in file.read_bytes()
-    store.close()
+def test_readers_see_whole_appends_in_the_order_of_their_positions(store: EventStore) -> None:
+    """Also while several threads write: nothing appears before a position that was seen already."""
+    names = [f"{writer}-{number}" for writer in range(4) for number in range(20)]
+    seen: list[int] = []
+    with ThreadPoolExecutor(4) as writers:
+        waiting = [writers.submit(store.append, [new(name), new(name, 2)]) for name in names]
+        while not all(each.done() for each in waiting):
+            seen += [each.position for each in store.read_after(seen[-1] if seen else 0)]
+        seen += [each.position for each in store.read_after(seen[-1] if seen else 0)]
+    assert seen == sorted(position for each in waiting for position in each.result())
