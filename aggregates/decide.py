@@ -159,8 +159,6 @@ def _order_to_forget(command: ForgetDeveloper, context: Context) -> Decision:
 # The small streams that decisions about captures rest on, and how each event changes them.
 
 _T = TypeVar("_T")
-
-
 StreamState = SessionState | PromptState | OperationState | ReportState | SlotState | Exists
 
 

@@ -66,8 +66,6 @@ class Scope(msgspec.Struct, frozen=True):
 # developer's key can tell which word it was.
 
 _CACHE_ENTRIES_MAX = 8_000
-
-
 _CACHED_CHARS_MAX = 200
 """Words and paths are; a whole prompt, which may be megabytes, seldom comes again."""
 

@@ -11,28 +11,14 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import msgspec
 
 US_PER_SECOND = 1_000_000
-
-
 US_PER_DAY = 86_400 * US_PER_SECOND
-
-
 INSTANT_MIN_US = 0
 """1970-01-01; nothing that an agent did lies before it."""
-
-
 INSTANT_MAX_US = 253_370_764_800 * US_PER_SECOND
 """The last whole year that a calendar can still add a window to: 9999-01-01."""
-
-
 _YEAR_MIN, _YEAR_MAX = 1970, 9998
-
-
 _EPOCH = datetime(_YEAR_MIN, 1, 1)
-
-
 _ONE_US = timedelta(microseconds=1)
-
-
 _ISO_CHARACTERS = re.compile(r"[-+0-9TWZtz:., ]+", re.ASCII)
 """`datetime.fromisoformat` lets any character at all stand between the day and the time."""
 
@@ -90,15 +76,9 @@ def midnight_us(day: date, zone: tzinfo) -> int:
 
 WindowName = Literal["daily", "weekly", "monthly"]
 """The current calendar day, week (from Monday) or month."""
-
-
 RANGE_DEFAULT_DAYS = 28
 """How far back a range reaches where the request names none."""
-
-
 _MONTHS = 12
-
-
 _ZONE_NAME = re.compile(r"[A-Za-z0-9_+-]{1,32}(/[A-Za-z0-9_+-]{1,32}){0,2}", re.ASCII)
 
 
@@ -246,8 +226,6 @@ def _date_range(first: str | None, last: str | None, zone: ZoneInfo) -> Window |
 
 Period = Literal["day", "week", "month"]
 """A calendar day, week (from Monday) or month."""
-
-
 _T = TypeVar("_T")
 
 

@@ -33,13 +33,8 @@ DECISIONS: tuple[type[Event], ...] = (
     ForeignSessionAttempted,
 )
 
-
 OTHERS: tuple[type[Event], ...] = (JudgeAnswered, TimePassed)
-
-
 EVENTS: tuple[type[Event], ...] = (*CAPTURES, *DECISIONS, *PEOPLE, *PRICES, *REPORTS, *BACKFILLS, *STANDING, *OTHERS)
-
-
 TOPICS: dict[str, type[Event]] = {event.TOPIC: event for event in EVENTS}
 """Topic → event class. Topics are names in the log, independent of where a class lives; tests hold a golden list."""
 
@@ -52,11 +47,7 @@ TOPICS: dict[str, type[Event]] = {event.TOPIC: event for event in EVENTS}
 
 Fields = dict[str, Any]
 """The fields of one event as they stand in the log, before they are given types."""
-
-
 Upcast = Callable[[Fields], Fields]
-
-
 UPCASTS: Mapping[tuple[str, int], Upcast] = MappingProxyType({})
 """(topic, version) → the step from that version to the next; empty while all events are at their first."""
 

@@ -104,8 +104,6 @@ def answered_outcome(embedded: OutcomeVerdict, answer: JudgeAnswered | None) -> 
 # is.
 
 OPENS = "a text model was asked, and sees another topic"
-
-
 KEEPS = "a text model was asked, and sees the same topic"
 
 

@@ -26,26 +26,15 @@ from aggregates.turns.turn import CHANGE, COMMIT, INTERRUPTED, Turn
 
 _EARLIER_TURNS_MAX = 6
 """How many turns back the words of the open sub-session are looked at."""
-
-
 _MINUTE_US = 60 * 1_000_000
-
-
 PAUSE_US = 10 * _MINUTE_US
 """Shorter pauses are never looked at."""
-
-
 _NOVEL_MIN = 3
 """How many new words a prompt of another topic has."""
-
-
 _ANSWER_MIN = 5
 """Of so few words of an answer, what they share is chance."""
-
-
 REPEATED_SHARE = 0.7
 """From which share of common words on a prompt repeats another."""
-
 
 _SAID: dict[str, str] = {
     "asks for a review": "phrase:review_asked",
@@ -56,7 +45,6 @@ _SAID: dict[str, str] = {
     "over 25 words": "words over 25",
 }
 """Signals that the prompt shows by itself, and the features that show them."""
-
 
 _OPENS = (
     "names a new task",
@@ -69,7 +57,6 @@ _OPENS = (
     "adds to what is there",
 )
 """Openings that are signals; the others only tie a prompt to what came before."""
-
 
 SIGNALS: tuple[str, ...] = (
     *_SAID,
@@ -95,9 +82,7 @@ SIGNALS: tuple[str, ...] = (
     "stands apart, an hour later",
 )
 
-
 _SHOWN = _SAID | {name: name for name in _OPENS}
-
 
 _BINDS = (
     *("picks from a list", "goes back", "links back at once", "adds to what is there"),
@@ -275,15 +260,9 @@ def _still_talking(arc: OpenArc) -> bool:
 
 
 _EVIDENCE_MAX = 4
-
-
 AFTER_COMMIT = 700
 """What the commit of the sub-session's own files adds, in thousandths of a logit."""
-
-
 BEFORE_ANY = "as prompts mostly go on, before any signal"
-
-
 COMMITTED = "its changes were committed just before"
 """What is weighed beside the signals."""
 

@@ -25,9 +25,7 @@ _EARNED: dict[BooleanName, str] = {
     "plan_first": "asks for, gives or follows a plan",
 }
 
-
 _AS_A_WHOLE = "counted by the judge from the prompt as a whole; no words were found that show it by themselves"
-
 
 _MISSED: dict[BooleanName, str] = {
     "goal_explicit": "no words of its own were found by which a reader could tell that it is reached",
@@ -39,7 +37,6 @@ _MISSED: dict[BooleanName, str] = {
     "plan_first": "no words of its own were found for a plan, steps or exploration before the change",
 }
 
-
 _NEAREST: dict[BooleanName, str] = {
     "goal_explicit": "an outcome",
     "scope_bounded": "a place or a limit",
@@ -49,10 +46,7 @@ _NEAREST: dict[BooleanName, str] = {
     "plan_first": "a plan or steps",
 }
 """What a missed boolean was looked for; whether the context is enough is weighed, and no words stand for it."""
-
-
 _UNSEARCHED = "missed, as it was judged; words are searched in English only"
-
 
 _GONE = {
     True: "earned, as it was judged while its words were there",
@@ -100,8 +94,6 @@ def _missed(name: BooleanName, position: int, span: Span | None, *, searched: bo
 # No model writes these. They say what the boolean asks for, and are shown only where enough prompts were graded.
 
 Language = Literal["en", "ko"]
-
-
 GRADED_MIN = 3
 """From fewer prompts nothing is concluded about a habit."""
 
@@ -168,12 +160,10 @@ HABITS: dict[Language, dict[BooleanName, Habit]] = {
     },
 }
 
-
 NOT_ENOUGH: dict[Language, str] = {
     "en": f"Not enough data: no habit was called for in {GRADED_MIN} graded prompts of this period.",
     "ko": f"데이터가 부족합니다: 이 기간에 채점된 프롬프트 {GRADED_MIN}개 이상에서 요구된 습관이 없습니다.",
 }
-
 
 NOTHING_MISSED: dict[Language, str] = {
     "en": "No habit that was called for often enough was ever missed in this period.",

@@ -37,76 +37,29 @@ SILENCE_FLOORS: dict[Intent, float] = {
     "refactor": 0.70,
 }
 """When nothing follows, completion holds only from this confidence on."""
-
-
 UNCLASSIFIED_FLOOR = 0.70
-
-
 FOLLOWED_FLOOR = 0.50
-
-
 LOOP_CALLS_MIN = 3
-
-
 ASKING_INTENTS = frozenset({"question", "investigation", "review", "plan"})
-
-
 START = 0.50
-
-
 ACCEPTED = "the user accepts or thanks"
-
-
 CHECKED = "a check succeeded after the last change"
-
-
 COMMITTED = "a commit or pull request followed the change"
-
-
 MOVED_ON = "the next turn opens a new goal without a correction"
-
-
 UNCHALLENGED = "an answer stands unchallenged"
-
-
 CHANGED = "a change was made and answered for"
-
-
 REPORTED = "the answer says that the work is done"
-
-
 ENDED_ON_ERROR = "ends on an API error that was not recovered"
-
-
 CANCELLED_LOOPING = "cancelled while the same call was repeated"
-
-
 INTERRUPTED_LAST = "the last state is an interruption"
-
-
 CHECK_FAILS = "the last check failed"
-
-
 CORRECTED = "the user corrects or repeats"
-
-
 NOT_WORKING = "the user says that it does not work"
-
-
 REVERTED = "the work was reverted within the sub-session"
-
-
 REFUSED = "the last proposal was refused"
-
-
 UNANSWERED = "nothing was answered"
-
-
 NO_CHANGE = "a change was asked for and none was seen"
-
-
 OPEN_FAILURE = "the answer says that something is still open"
-
 
 _FOR: dict[str, float] = {
     ACCEPTED: 0.25,
@@ -117,7 +70,6 @@ _FOR: dict[str, float] = {
     CHANGED: 0.15,
     REPORTED: 0.10,
 }
-
 
 _AGAINST: dict[str, float] = {
     ENDED_ON_ERROR: 0.60,
@@ -132,7 +84,6 @@ _AGAINST: dict[str, float] = {
     NO_CHANGE: 0.15,
     OPEN_FAILURE: 0.15,
 }
-
 
 _NEVER = frozenset({ENDED_ON_ERROR, CANCELLED_LOOPING})
 
@@ -321,8 +272,6 @@ def _undone(turns: Sequence[Turn]) -> bool:
 # What to do about work that did not reach its goal: a name and a piece of advice for each kind of evidence against.
 
 REWORKED = "it takes back or repeats earlier work"
-
-
 NO_SIGN = "nothing shows that the goal was reached"
 """The two reasons that are no evidence of the outcome judge."""
 
@@ -370,7 +319,6 @@ TROUBLES: dict[Language, dict[str, Trouble]] = {
         NO_SIGN: Trouble("목표에 도달했다는 표시가 없음", "확인, 커밋, 또는 맞다는 말로 마무리하세요."),
     },
 }
-
 
 REACHED: dict[Language, dict[Intent, str]] = {
     "en": {

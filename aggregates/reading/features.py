@@ -28,12 +28,8 @@ from aggregates.reading.sentences import OPENINGS, RawSentence, opening
 from aggregates.reading.traits import TRAITS, traits
 
 _OWN_HEAD_CHARS = 1600
-
-
 _OWN_TAIL_CHARS = 600
 """What is asked stands at a prompt's head or at its end; cues are looked for there."""
-
-
 _SENTENCES_MAX = 40
 
 
@@ -104,17 +100,9 @@ def _bounded(own: str) -> str:
 
 _MARK = "\x1f"
 """Stands before every sentence and line while a text is cut up. White space, so that no word can hold it."""
-
-
 _OTHER_SPACE = "\x1e"
-
-
 _BLANKS = '"`*_()[]{}<>|/\\~=+#@$%^&;-0123456789.!:“”…→←–—'
-
-
 _TOKEN = re.compile(rf"\?|[^\s?{re.escape(_BLANKS)}]+")
-
-
 _NO_WORDS = frozenset({",", "?"})
 
 
@@ -265,16 +253,9 @@ def is_foreign(own: str, words: Sequence[str]) -> bool:
 # The names of all features of a text. A feature is known by its name; a reading keeps the numbers of a few.
 
 LENGTHS = (3, 6, 10, 16, 25, 40, 70, 130, 260)
-
-
 KNOWN_WORDS = VOCABULARY | WORDS
-
-
 _OPENERS = sorted(set(OPENERS.values()) | {"other", "empty"} | {f"do_{verb}" for verb in VERBS})
-
-
 _PLACES = ("first", "last", "any")
-
 
 _SHAPES = (
     *("ends in ?", "asks ?", "asks ? twice", "ends in :", "exclaims", "quotes", "colon first line", "filler first"),
@@ -283,7 +264,6 @@ _SHAPES = (
     *("path", "symbol", "code name", "mention", "url", "flagged"),
     *("no own words", "pasted", "pasted over own", "pasted reference"),
 )
-
 
 FEATURES: tuple[str, ...] = (
     *(f"word:{word}" for word in sorted(KNOWN_WORDS)),
@@ -299,7 +279,6 @@ FEATURES: tuple[str, ...] = (
     *(f"pair:{first} {second}" for first, second in PAIRS),
 )
 """All features, in the order in which they are trained."""
-
 
 CROSSED = (
     "phrase:goal_given",
@@ -322,7 +301,6 @@ CROSSED = (
 )
 """Features that mean another thing for another intent."""
 
-
 NAMED: tuple[str, ...] = (
     *CROSSED,
     *("phrase:accepting", "phrase:correcting", "phrase:failing", "phrase:undoing"),
@@ -335,7 +313,6 @@ NAMED: tuple[str, ...] = (
 """Features and openings that rules ask for by name. A reading keeps their places here, and sealed readings stand in
 logs: new ones go to the end."""
 
-
 NUMBER: dict[str, int] = {name: place for place, name in enumerate(NAMED)}
 
 
@@ -343,11 +320,7 @@ NUMBER: dict[str, int] = {name: place for place, name in enumerate(NAMED)}
 
 _REFERENCES_MAX = 12
 """More are not counted."""
-
-
 _FIRST_CHARS = 60
-
-
 _COUNTS = ((1, "reference"), (2, "references 2"), (4, "references 4"), (8, "references 8"))
 
 
@@ -359,14 +332,12 @@ _REFERENCE = re.compile(
     re.VERBOSE,
 )
 
-
 _NOT_REFERENCES = frozenset(
     {
         *("e.g", "i.e", "and/or", "etc.", "w/", "w/o", "URL", "API", "CLI", "JSON"),
         *("OK", "AND", "NOT", "THE", "FOR", "BUT", "ALL", "ANY", "YES", "NOW"),
     }
 )
-
 
 _AROUND = ".,;:!?()[]{}\"'*<>“”‘’…"
 """What may stand around a chunk without being part of it."""
@@ -423,11 +394,7 @@ def _by_opening() -> dict[Phrase, list[tuple[str, Phrase]]]:
 
 
 _BY_OPENING = _by_opening()
-
-
 _SINGLE = sorted(opening for opening in _BY_OPENING if len(opening) == 1)
-
-
 _PHRASE_PAIRS = frozenset(opening for opening in _BY_OPENING if len(opening) == 2)
 
 

@@ -31,7 +31,6 @@ _LINE_OF_MACHINE = re.compile(
     re.VERBOSE,
 )
 
-
 _JUDGED = ("rubric", "judge", "grade", "grading", "boolean", "_explicit", "_bounded", "_requested")
 _TO_THE_JUDGE = re.compile(
     r"""

@@ -30,28 +30,19 @@ CONTEXT_FEATURES = (
     *(f"{intent} & {cue}" for intent in INTENTS for cue in CROSSED),
 )
 """What came before a prompt, and, for the booleans, what it was judged to ask for."""
-
-
 ALL_FEATURES = FEATURES + CONTEXT_FEATURES
-
-
 MAY_REST_ON_PASTED: tuple[BooleanName, ...] = ("references_concrete", "context_sufficient")
 """Pasted text is evidence for these alone."""
-
 
 PASTED: frozenset[str] = frozenset(
     name for name in ALL_FEATURES if name.startswith("pasted") or name.endswith((" & pasted", "first and pasted"))
 )
 """Every feature that pasted text shows."""
-
-
 Logits = tuple[int, ...]
 """Thousandths of a logit: one for each intent, one for each boolean, then what pasted text adds to those that may rest
 on it."""
 
-
 _ADDED_AT = len(INTENTS) + len(BOOLEANS)
-
 
 _JUDGED = {
     intent: tuple((place, name) for place, name in enumerate(BOOLEANS, len(INTENTS)) if intent in APPLIES_TO[name])
@@ -163,31 +154,17 @@ SHIPPED = RubricModel(msgspec.json.decode(get_data(__name__, "rubric.json") or b
 # expected |points of the score - points said| + 16 x expected wrong booleans + 25 x chance of the class given up
 
 WRONG_BOOLEAN_POINTS = 16.0
-
-
 LESS_LIKELY_POINTS = 25.0
 """What giving up the likeliest class for one that has no chance at all would cost."""
-
-
 SOFTENED = 1.5
 """By how much the logits of classes are divided: on prompts not seen in training they are too sure."""
-
-
 SHARPENED = 0.8
 """The same for booleans, which are not sure enough."""
-
-
 LEAST_CHANCE = 0.02
 """A class below it has no part in the score that is expected."""
-
-
 LEAST_OF_LIKELIEST = 0.6
 """A class is said only if its chance is at least this share of the likeliest one's."""
-
-
 _THOUSANDTHS = 1_000
-
-
 _FARTHEST = 30.0
 """Logits beyond it are certain; `exp` of ever larger ones would overflow."""
 

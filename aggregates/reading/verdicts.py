@@ -53,7 +53,6 @@ APPLIES_TO: dict[BooleanName, frozenset[Intent]] = {
 
 JudgeStatus = Literal["ok", "unclassified", "skipped", "pending", "failed"]
 
-
 _APPLICABLE: dict[Intent, tuple[BooleanName, ...]] = {
     intent: tuple(name for name in BOOLEANS if intent in APPLIES_TO[name]) for intent in INTENTS
 }

@@ -21,29 +21,13 @@ class ShellReading(msgspec.Struct, frozen=True, array_like=True):
 
 
 READ = ShellReading()
-
-
 CHANGE = ShellReading(mutating=True)
-
-
 CHECK = ShellReading(check=True)
-
-
 BUILD = ShellReading(mutating=True, check=True)
-
-
 COMMIT = ShellReading(mutating=True, commit=True)
-
-
 PULL_REQUEST = ShellReading(mutating=True, pull_request=True)
-
-
 REVERT = ShellReading(mutating=True, revert=True)
-
-
 Words = Sequence[str]
-
-
 Reader = Callable[[Words], ShellReading]
 
 
@@ -268,42 +252,16 @@ def _table(lines: Mapping[str, str]) -> dict[str, frozenset[str]]:
 
 
 _PROGRAMS = msgspec.convert(tomllib.loads((get_data(__name__, "programs.toml") or b"").decode()), _Programs)
-
-
 READS = names(_PROGRAMS.reads)
-
-
 CHECKS = names(_PROGRAMS.checks)
-
-
 RUNNERS = frozenset(_PROGRAMS.runners)
-
-
 SCRIPT_RUNNERS = names(_PROGRAMS.script_runners)
-
-
 CHECK_WORDS = names(_PROGRAMS.check_words)
-
-
 BUILD_WORDS = names(_PROGRAMS.build_words)
-
-
 ONLY_LOOKS = names(_PROGRAMS.only_looks)
-
-
 REPAIRS = names(_PROGRAMS.repairs)
-
-
 GIT_READS = names(_PROGRAMS.git_reads)
-
-
 GIT_LIST_ARGUMENTS = names(_PROGRAMS.git_list_arguments)
-
-
 SUBCOMMAND_READS = _table(_PROGRAMS.subcommand_reads)
-
-
 SUBCOMMAND_CHECKS = _table(_PROGRAMS.subcommand_checks)
-
-
 SUBCOMMAND_BUILDS = _table(_PROGRAMS.subcommand_builds)

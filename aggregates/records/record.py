@@ -83,7 +83,6 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 PointKind = Literal["gauge", "sum", "histogram", "exponential_histogram", "summary"]
 """The five shapes of OTLP metric data."""
 
-
 PointMeaning = Literal[
     "input_tokens",
     "output_tokens",

@@ -13,8 +13,6 @@ import msgspec
 
 _COMPARED_LINES_MAX = 400
 """Longer texts are not aligned: what differs between their common ends counts as replaced."""
-
-
 Changed = tuple[int | None, int | None]
 """Lines added and removed; None where that was not observed."""
 
@@ -91,29 +89,13 @@ def _strings(value: object) -> list[str]:
 
 
 NOT_OBSERVED: Changed = (None, None)
-
-
 _PATHS = ("file_path", "notebook_path", "filePath", "absolute_path", "path", "fileName")
-
-
 _COMMANDS = ("command", "cmd", "full_command")
-
-
 _OLD = ("old_string", "oldString", "old_str")
-
-
 _NEW = ("new_string", "newString", "new_str")
-
-
 _PATCHES = ("patch", "input", "patchText")
-
-
 _SHELLS = ("bash", "sh", "zsh", "/bin/bash", "/bin/sh", "/bin/zsh")
-
-
 _PATCHED_FILE = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.MULTILINE)
-
-
 _CUT = re.compile(r"…\[|\[TRUNCATED|\.\.\.\[truncated", re.IGNORECASE)
 """How agents mark a value that they shortened."""
 
@@ -229,7 +211,6 @@ _TOOLS = _effects(
 )
 """Lower-cased names of the tools of Claude Code, Codex, Gemini and Copilot."""
 
-
 _VERBS = _effects(
     {
         "edit": "edit replace patch update modify insert rename move delete remove",
@@ -247,10 +228,7 @@ _OF_FILES = frozenset(
     {"file", "files", "text", "symbol", "content", "contents", "body", "lines", "line", "code", "notebook"}
 )
 
-
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-
-
 _NAME_CHARACTERS_MAX = 200
 
 

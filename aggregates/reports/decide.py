@@ -39,8 +39,6 @@ from aggregates.reports.prose import Prose
 # What decisions about reports rest on, and how each event changes it.
 
 ReportStatus = Literal["queued", "running", "completed", "failed", "cancelled"]
-
-
 UNFINISHED: frozenset[ReportStatus] = frozenset({"queued", "running"})
 
 
@@ -92,12 +90,8 @@ def evolve_report(state: ReportState | None, event: ReportEvent) -> ReportState 
 
 ATTEMPTS_MAX = 5
 """A report that was begun so often, and never ended, is given up: whatever stops the process may be the report."""
-
-
 SOURCE_UNAVAILABLE = "source_unavailable"
 """The one error code there is."""
-
-
 ReportDecision = tuple[tuple[tuple[UUID, ReportEvent], ...], Reply]
 
 

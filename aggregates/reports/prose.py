@@ -18,8 +18,6 @@ from aggregates.reading.verdicts import BooleanName
 from aggregates.scores.insights import Labelled
 
 PROSE_CHARACTERS_MAX = 700
-
-
 Figures = dict[str, float | int]
 """By names that say what they are and in which unit."""
 
@@ -176,13 +174,8 @@ def _rounded(value: float) -> float | int:
 # --- what is believed --------------------------------------------------------------------------------------------
 
 _NUMBER = re.compile(r"\d[\d.,]*")
-
-
 _TENS = "twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
-
-
 _TEENS = "ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen"
-
 
 _WORDS = re.compile(
     rf"\b(?:two|three|four|five|six|seven|eight|nine|{_TEENS}|{_TENS}|hundreds?|thousands?|millions?|billions?|dozens?"
@@ -220,15 +213,9 @@ def _value(said: str) -> Decimal | None:
 # A narrative of a day: what it is wanted of, what of an answer is shown, and when it is too old.
 
 NARRATIVE_CHARACTERS_MAX = 1_200
-
-
 STALE_US = 4 * 3_600 * 1_000_000
 """So long a narrative may stand after what it is of has changed."""
-
-
 _MARKUP = str.maketrans("", "", "*`#_")
-
-
 _ENDS = (". ", "! ", "? ", "。", "다. ", "요. ")
 
 

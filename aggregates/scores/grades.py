@@ -25,10 +25,8 @@ _RUBRIC_LETTERS: tuple[tuple[float, str], ...] = (
     (30.0, "D"),
 )
 
-
 RUBRIC_LADDER: tuple[str, ...] = ("F", *(letter for _, letter in reversed(_RUBRIC_LETTERS)))
 """The letters of a rubric score, lowest first."""
-
 
 _SVC_LETTERS: tuple[tuple[float, str], ...] = (
     (95.0, "A+"),
@@ -42,14 +40,12 @@ _SVC_LETTERS: tuple[tuple[float, str], ...] = (
     (20.0, "D"),
 )
 
-
 _PERSONAL_TIERS: tuple[tuple[float, str], ...] = (
     (90.0, "elite"),
     (75.0, "leading"),
     (50.0, "scaling"),
     (25.0, "building"),
 )
-
 
 _SKILL_TIERS: tuple[tuple[float, str], ...] = (
     (90.0, "Elite"),
@@ -147,7 +143,6 @@ _HOW: dict[BooleanName, str] = {
     "root_cause_oriented": "Ask why it happens, or for the cause to be removed.",
     "plan_first": "Ask for a plan or steps before the change, or give yours.",
 }  # fmt: skip
-
 
 _ONE_KEY = Digester(b"grade")
 

@@ -14,17 +14,10 @@ from aggregates.turns.turn import API_ERROR, CHECK_FAILED, CHECK_OK, INTERRUPTED
 
 TEXT_CHARACTERS_MAX = 4_000
 """Of one prompt: what it is about is said early."""
-
-
 TOPICS_MAX = 2
-
-
 LABELS_MAX = 8
 """Of one member."""
-
-
 MEMBERS_MAX = 20
-
 
 KINDS: dict[Intent, str] = {
     "question": "getting a question answered",
@@ -36,7 +29,6 @@ KINDS: dict[Intent, str] = {
     "feature": "building something new",
     "refactor": "restructuring code",
 }
-
 
 TOPICS: dict[str, frozenset[str]] = {
     "tests": frozenset(
@@ -135,10 +127,7 @@ TOPICS: dict[str, frozenset[str]] = {
     ),
 }
 
-
 CHECKED, COMMITTED = "with checks run", "with a commit"
-
-
 _WORD = re.compile(r"[a-z]+|[가-힣]+")
 
 

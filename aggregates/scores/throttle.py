@@ -21,8 +21,6 @@ from aggregates.scores.grades import median
 
 WAIT_MAX_US = 30 * 60 * 1_000_000
 """Where nothing follows for longer, nobody was waiting any more."""
-
-
 Interval = tuple[int, int]
 """From the first microsecond up to, but without, the second."""
 
@@ -91,7 +89,6 @@ def _delay_gaps(interval: Interval, taken: Iterable[Interval]) -> Iterator[Inter
 Detector = Literal["service_outage", "rate_limit", "retry_after", "error_burst", "request_gap", "latency_spike"]
 """In the order in which they lay claim to time."""
 
-
 _PRECEDENCE: Mapping[Detector, int] = {
     "service_outage": 0,
     "rate_limit": 1,
@@ -101,51 +98,22 @@ _PRECEDENCE: Mapping[Detector, int] = {
     "latency_spike": 5,
 }
 
-
 _US_PER_MS = 1000
-
-
 _US_PER_SECOND = 1_000_000
-
-
 _MINUTE_US = 60 * _US_PER_SECOND
-
-
 RATE_LIMITED = 429
-
-
 SERVER_ERRORS = (500, 599)
 """The status codes of an outage, both included; 529 says overloaded."""
-
-
 BURST_FAILURES_MIN = 3
-
-
 BURST_US = 2 * _MINUTE_US
-
-
 OUTAGE_ALONE_US = 5 * _MINUTE_US
 """An outage that only one developer saw has lasted longer."""
-
-
 GAP_MIN_US = 2 * _MINUTE_US
-
-
 GAP_MAX_US = 30 * _MINUTE_US
-
-
 SPIKE_FACTOR = 3
-
-
 SPIKE_MIN_MS = 10_000
-
-
 BASELINE_REQUESTS_MAX = 100
-
-
 BASELINE_REQUESTS_MIN = 20
-
-
 BASELINE_US = 28 * 24 * 60 * _MINUTE_US
 
 

@@ -18,12 +18,8 @@ from aggregates.turns.turn import COMMIT, Turn
 
 QUIET_US = 30 * 60 * 1_000_000
 """A session that has been quiet for this long has settled, until it goes on."""
-
-
 BoundaryKind = Literal["start", "clear", "end", "topic", "commit", "person"]
 """Why an arc opened; as the end of an arc, why the next one did not continue it."""
-
-
 NOTHING_SAID: Mapping[UUID, bool] = MappingProxyType({})
 
 

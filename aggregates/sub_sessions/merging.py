@@ -53,11 +53,7 @@ def ordered(arcs: Iterable[Arc]) -> list[Arc]:
 # Rework: a sub-session that takes back or repeats an earlier, completed one (scoring.md, section 4).
 
 REWORK_WINDOW_US = 7 * 24 * 3600 * 1_000_000
-
-
 SAME_GOAL_JACCARD = 0.6
-
-
 ReworkReason = Literal["reverts", "corrects", "repeats"]
 """It takes the earlier work back; changes the same files and says that they are wrong; or asks for the same again."""
 

@@ -17,35 +17,15 @@ from aggregates.records.tools import tool_effect
 
 # The course of a turn's work is kept as a short string of marks in time order; equal neighbours stand once.
 CHANGE = "C"  # a tool that edits or writes files succeeded
-
-
 CHECK_OK = "K"  # a test, build, lint or type check succeeded
-
-
 CHECK_FAILED = "k"  # … failed
-
-
 COMMIT = "M"  # a git commit succeeded
-
-
 PULL_REQUEST = "P"  # a pull request was opened
-
-
 REVERT = "R"  # earlier work was taken back: git revert, checkout, restore, reset, stash
-
-
 ANSWERED = "a"  # a model request succeeded
-
-
 API_ERROR = "E"  # a model request failed for good
-
-
 INTERRUPTED = "I"  # the user stopped the agent
-
-
 REJECTED = "J"  # the user refused a tool call
-
-
 Opening = Literal["start", "clear", "end"]
 """Why a turn cannot continue the one before it: nothing before, an explicit clear, the session had ended."""
 

@@ -21,8 +21,6 @@ SKEW_US = 10 * 60 * 1_000_000
 
 JOIN_WINDOW_US = 2 * 60 * 1_000_000
 """A plugin's capture and an agent's log of the same text within this time are one prompt."""
-
-
 NO_ACTIVITY = ("session_start", "session_end", "lines")
 """That a session is opened, cleared or left is nothing that the agent did for the prompt before it; and a counter tells
 what was done by then, whenever it comes around."""

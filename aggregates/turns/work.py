@@ -28,15 +28,9 @@ from aggregates.turns.turn import (
 
 MARKS_MAX = 240
 """The end of a turn decides its outcome, so of a longer course the end is kept."""
-
-
 FILES_MAX = 200
 """A turn that touches more files keeps the first ones by digest; overlap is then judged on those."""
-
-
 UNKNOWN_MODEL = "unknown"
-
-
 Placed = tuple[int, Observation]
 """The position of the fact an observation came from, and the observation."""
 
