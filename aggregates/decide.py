@@ -69,7 +69,6 @@ AnyCommand = (
 
 
 def touched_streams(command: AnyCommand) -> tuple[UUID, ...]:
-    """Every stream whose state the decision looks at."""
     match command:
         case CapturePrompt():
             return (command.prompt_id, *session_streams(command, command.agent_session_id))
@@ -101,7 +100,6 @@ def required_streams(command: AnyCommand) -> tuple[UUID, ...]:
 
 
 def decide(command: AnyCommand, streams: Streams, context: Context) -> Decision:
-    """What follows from a command, given the states of the streams that are known."""
     match command:
         case CapturePrompt():
             return capture_prompt(command, streams, context)
@@ -156,14 +154,11 @@ def _order_to_forget(command: ForgetDeveloper, context: Context) -> Decision:
     return Decision(((forget_stream(command.developer_id), ordered),), Done(True))
 
 
-# The small streams that decisions about captures rest on, and how each event changes them.
-
 _T = TypeVar("_T")
 StreamState = SessionState | PromptState | OperationState | ReportState | SlotState | Exists
 
 
 def evolve(state: StreamState | None, event: Event) -> StreamState:
-    """The state of a stream after one more event."""
     match event:
         case SessionClaimed():
             return SessionState(event.organization_id, event.developer_id)

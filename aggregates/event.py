@@ -26,8 +26,6 @@ class DeveloperEvent(Event, frozen=True, kw_only=True, omit_defaults=True):
     developer_id: UUID
 
 
-# Words: text that a person or an agent wrote.
-#
 # Words are redacted before they become part of an event and are sealed under their developer's data key when the
 # event is stored. When that key has been destroyed, the text is gone for good and `text` is None.
 
@@ -50,9 +48,6 @@ def cut(words: Words, span: Span | None) -> str | None:
     if span is None or words.text is None:
         return None
     return words.text[span.start : span.end]
-
-
-# Whose data a question is about.
 
 
 class Scope(msgspec.Struct, frozen=True):
@@ -90,7 +85,6 @@ class Digester:
         return known
 
     def numbers(self, texts: Collection[str]) -> list[int]:
-        """The number of each text, in their order."""
         known = self._cache.get
         return [self.number(text) if (number := known(text)) is None else number for text in texts]
 
@@ -105,7 +99,6 @@ def packed(numbers: Sequence[int]) -> bytes:
 
 
 def unpacked(data: bytes) -> tuple[int, ...]:
-    """What `packed` was given."""
     return _layout(len(data) // 8).unpack(data)
 
 

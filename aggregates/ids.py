@@ -9,7 +9,6 @@ _SESSIONS_REMEMBERED = 4_096
 
 
 def stream_id(kind: str, *parts: object) -> UUID:
-    """The id of the stream of this kind that the parts name; the same parts always give the same id."""
     return uuid5(_NAMESPACE, "\x1f".join((kind, *map(str, parts))))
 
 
@@ -20,12 +19,10 @@ def session_stream(agent_session_id: str) -> UUID:
 
 
 def prompt_stream(developer_id: UUID, client_event_id: UUID) -> UUID:
-    """The prompt's own id: a retry with the same client event id lands on the same stream."""
     return stream_id("prompt", developer_id, client_event_id)
 
 
 def operation_stream(developer_id: UUID, response_operation_id: str) -> UUID:
-    """One response operation belongs to one prompt, for ever."""
     return stream_id("operation", developer_id, response_operation_id)
 
 
@@ -35,13 +32,11 @@ def batch_stream(developer_id: UUID, agent_session_id: str, records_digest: str)
 
 
 def corrections_stream(developer_id: UUID) -> UUID:
-    """Titles, splits and overrides that a developer decided."""
     return stream_id("corrections", developer_id)
 
 
 @lru_cache(maxsize=_SESSIONS_REMEMBERED)
 def attempt_stream(developer_id: UUID, agent_session_id: str) -> UUID:
-    """One flag per developer and foreign session, however often it is tried."""
     return stream_id("attempt", developer_id, agent_session_id)
 
 
@@ -51,7 +46,6 @@ def credential_stream(key_digest: str) -> UUID:
 
 
 def membership_stream(organization_id: UUID, developer_id: UUID) -> UUID:
-    """One membership per developer and organization; it can end and begin again."""
     return stream_id("membership", organization_id, developer_id)
 
 
@@ -61,7 +55,6 @@ def answer_stream(developer_id: UUID, kind: str, model: str, prompt_version: int
 
 
 def clock_stream(due_us: int) -> UUID:
-    """One short stream for each time at which something was due."""
     return stream_id("clock", due_us)
 
 
@@ -81,7 +74,6 @@ def report_slot_stream(organization_id: UUID, developer_id: UUID, period: str, s
 
 
 def forget_stream(developer_id: UUID) -> UUID:
-    """Orders to forget a developer, and that they were carried out."""
     return stream_id("forget", developer_id)
 
 
@@ -91,7 +83,6 @@ def standing_stream(organization_id: UUID, developer_id: UUID, first: int) -> UU
 
 
 def retention_stream(organization_id: UUID, kind: str) -> UUID:
-    """How far an organization's texts of a kind have been taken away."""
     return stream_id("retention", organization_id, kind)
 
 
@@ -106,7 +97,6 @@ def turn_id_from_capture(capture_id: UUID) -> UUID:
 
 
 def record_capture_id(agent_session_id: str, record_id: str) -> UUID:
-    """The capture id of a prompt that was seen in telemetry."""
     return stream_id("record", agent_session_id, record_id)
 
 

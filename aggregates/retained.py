@@ -87,7 +87,6 @@ STANDING: tuple[type[Event], ...] = (StandingSealed, ForgetOrdered, DeveloperFor
 
 
 def packed_rows(rows: Iterable[Standing]) -> bytes:
-    """Rows of a `StandingSealed` as bytes."""
     return zlib.compress(_ENCODER.encode(list(rows)), 1)
 
 
@@ -111,7 +110,6 @@ _OPENINGS_AT = len(NAMED) - len(OPENINGS)
 
 
 def _from_form_1(rows: list[Any]) -> list[Any]:
-    """The rows in the present form, as lists."""
     for row in rows:
         readings = [row[_PROMPT], *(observed[_OBSERVED_PROMPT] for _, observed in row[_OBSERVATIONS])]
         for reading in filter(None, readings):

@@ -60,7 +60,6 @@ def iso(instant_us: int) -> str:
 
 
 def local_date(instant_us: int, zone: tzinfo) -> date:
-    """The day that the calendar of the zone shows at an instant."""
     utc = (_EPOCH + timedelta(microseconds=instant_us)).replace(tzinfo=UTC)
     return utc.astimezone(zone).date()
 
@@ -117,7 +116,6 @@ def calendar_windows(name: WindowName, zone: ZoneInfo, now_us: int, count: int) 
 
 
 def _start(name: WindowName, today: date, back: int) -> date:
-    """The first day of the window that lies `back` windows before today's."""
     match name:
         case "daily":
             return today - timedelta(days=back)
@@ -129,7 +127,6 @@ def _start(name: WindowName, today: date, back: int) -> date:
 
 
 def local_day_bounds(day: date, zone: tzinfo) -> Window:
-    """From the midnight that starts a day to the one that ends it."""
     return Window(midnight_us(day, zone), midnight_us(day + timedelta(days=1), zone))
 
 
@@ -241,7 +238,6 @@ def buckets(window: Window, period: Period, zone: tzinfo) -> Iterator[Window]:
 
 
 def _first_day(period: Period, day: date) -> date:
-    """The first day of the period that holds a day."""
     match period:
         case "day":
             return day

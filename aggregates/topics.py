@@ -39,8 +39,6 @@ TOPICS: dict[str, type[Event]] = {event.TOPIC: event for event in EVENTS}
 """Topic → event class. Topics are names in the log, independent of where a class lives; tests hold a golden list."""
 
 
-# How an event of an older version becomes one of the present version.
-#
 # A field that is added with a default needs nothing here. Anything more raises the event's `VERSION` and adds one
 # entry that takes the fields of the version before to those of the next; entries are applied in turn. A field that
 # holds words keeps its name for ever: the sealed text is found by it.

@@ -60,9 +60,6 @@ def session_streams(command: Command, agent_session_id: str) -> tuple[UUID, UUID
     return session_stream(agent_session_id), attempt_stream(command.developer_id, agent_session_id)
 
 
-# --- prompts --------------------------------------------------------------------------------------------------
-
-
 def capture_prompt(command: CapturePrompt, streams: Streams, context: Context) -> Decision:
     known = streams.get(command.prompt_id)
     if isinstance(known, PromptState):
@@ -112,9 +109,6 @@ def _prompt_captured(command: CapturePrompt, context: Context) -> PromptCaptured
         untruncated_sha256=command.untruncated_sha256,
         truncated=command.truncated,
     )
-
-
-# --- responses ------------------------------------------------------------------------------------------------
 
 
 def capture_response(command: CaptureResponse, streams: Streams, context: Context) -> Decision:
@@ -215,9 +209,6 @@ def _prompt_answered(command: CaptureResponse, prompt: PromptState, digest: byte
     )
 
 
-# --- records, titles, setup -----------------------------------------------------------------------------------
-
-
 def capture_records(command: CaptureRecords, streams: Streams, context: Context) -> Decision:
     kind = TracesCaptured if command.signal == "traces" else RecordsCaptured
     captured = kind(
@@ -272,11 +263,7 @@ def batch_of(command: CaptureRecords | CaptureMetrics) -> UUID:
     return batch_stream(command.developer_id, command.agent_session_id or "", digest.hexdigest())
 
 
-# --- shared ---------------------------------------------------------------------------------------------------
-
-
 def _claim(command: Command, agent_session_id: str, streams: Streams, context: Context) -> Decision:
-    """Claim the agent session for the command's scope, or refuse where another scope holds it."""
     stream = session_stream(agent_session_id)
     scope = (command.organization_id, command.developer_id)
     known = streams.get(stream)

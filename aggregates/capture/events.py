@@ -8,8 +8,6 @@ import msgspec
 from aggregates.event import DeveloperEvent, Event, Words
 from aggregates.records.record import Point, Record
 
-# --- captures -------------------------------------------------------------------------------------------------
-
 
 class SessionClaimed(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
     """The first capture of an agent session fixed whose it is."""

@@ -75,7 +75,6 @@ NO_ANSWERS = Answers()
 
 
 def answered_rubric(embedded: Rubric, answer: JudgeAnswered | None) -> Rubric:
-    """The own rubric of a prompt."""
     if answer is None or embedded.status not in JUDGED:
         return embedded
     judge = f"model:{answer.model}"
@@ -97,8 +96,6 @@ def answered_outcome(embedded: OutcomeVerdict, answer: JudgeAnswered | None) -> 
     )
 
 
-# What text models answered about gaps: whether a prompt opens another topic than the prompts before it.
-#
 # Such an answer counts in place of the embedded boundary judge's, after a commit too, while the two turns are
 # neighbours. A clear, a session's end and a person's word go before it; and a turn that cannot shift stays where it
 # is.

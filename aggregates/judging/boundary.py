@@ -18,12 +18,6 @@ from aggregates.reading.reading import PromptReading
 from aggregates.reading.verdicts import BoundaryVerdict, Evidence
 from aggregates.turns.turn import CHANGE, COMMIT, INTERRUPTED, Turn
 
-# What the boundary judge looks at between an open sub-session and the turn after it, as named signals.
-#
-# What the new prompt says, how much of it is new to the sub-session, whether the work shares files, and how the turn
-# before ended. How much time passed is looked at only where the prompt stands apart by its words: silence alone is no
-# signal.
-
 _EARLIER_TURNS_MAX = 6
 """How many turns back the words of the open sub-session are looked at."""
 _MINUTE_US = 60 * 1_000_000
@@ -112,7 +106,6 @@ class OpenArc:
             self.add(turn)
 
     def add(self, turn: Turn) -> None:
-        """Go on with `turn`, which comes after all others."""
         self.last = turn
         self.latest.append(_Spoken(turn))
         prompt = turn.prompt
@@ -143,17 +136,14 @@ class _Spoken:
 
 
 def is_finding(prompt: PromptReading) -> bool:
-    """Whether a prompt describes what is wrong, as reviewers and their tools do."""
     return prompt.shows("prose", "rates a severity", "passes on a comment", "remarks like a reviewer")
 
 
 def repeats(arc: OpenArc, prompt: PromptReading) -> bool:
-    """Whether it is one of the last two prompts once more."""
     return any(asks_the_same(earlier, prompt) for earlier in arc.prompts)
 
 
 def asks_the_same(earlier: PromptReading, prompt: PromptReading) -> bool:
-    """Whether two prompts are the same but for a few words."""
     one, other = len(earlier.token_digests), len(prompt.token_digests)
     # Mostly the lengths tell, and nothing is unpacked.
     if min(one, other) <= REPEATED_SHARE * max(one, other):
@@ -173,7 +163,6 @@ def boundary_signals(arc: OpenArc, turn: Turn) -> list[str]:
 
 
 def _shared_words(arc: OpenArc, turn: Turn, prompt: PromptReading) -> tuple[list[str], int]:
-    """The signals, and how many words are new to the sub-session."""
     topic = fresh = frozenset(prompt.topic)
     for spoken in arc.latest:
         fresh = fresh - spoken.topic
@@ -213,7 +202,6 @@ def _shared_work(arc: OpenArc, turn: Turn) -> list[str]:
 
 
 def _before(arc: OpenArc, prompt: PromptReading) -> list[str]:
-    """How the turn before ended, and what the sub-session is about."""
     answer, marks = arc.last.response, arc.last.work.marks
     before = arc.last.prompt
     short = prompt.shows("picks from a list") or not prompt.shows("words over 10")
@@ -319,12 +307,10 @@ def weighed(
 
 
 def _opened(arc: OpenArc | Sequence[Turn]) -> OpenArc:
-    """Who judges one turn alone has the turns before it at hand, and no open arc."""
     return arc if isinstance(arc, OpenArc) else OpenArc(arc)
 
 
 def _evidence(signals: Sequence[str], shift: bool, turn: Turn, model: BoundaryModel) -> tuple[Evidence, ...]:
-    """The heaviest signals that speak for the verdict."""
     sign = 1 if shift else -1
     telling = [name for name in signals if sign * model.weights.get(name, 0) > 0]
     telling.sort(key=lambda name: (-abs(model.weights[name]), name))

@@ -28,12 +28,10 @@ class Floor(msgspec.Struct, frozen=True, array_like=True):
 
 
 def countable(turn: Turn) -> bool:
-    """Whether a turn does more than navigate."""
     return turn.prompt is None or turn.prompt.navigational is None
 
 
 def substance(turns: Sequence[Turn]) -> Floor:
-    """Hold the turns of one sub-session against the floor."""
     count = sum(map(countable, turns))
     lines = sum(turn.work.lines_added + turn.work.lines_removed for turn in turns)
     mutating = sum(turn.work.mutating_calls for turn in turns)
@@ -43,7 +41,6 @@ def substance(turns: Sequence[Turn]) -> Floor:
 
 
 def _trivia_reason(turns: Sequence[Turn], count: int, lines: int) -> TriviaReason:
-    """The first reason that holds, in the order of the specification."""
     if _cancelled_before_any_answer(turns):
         return "interrupted"
     if not count:

@@ -55,7 +55,6 @@ def context_names(prompt: PromptReading, earlier: Sequence[Turn]) -> tuple[str, 
 
 
 def _opening_names(prompt: PromptReading, *, short: bool, named: bool) -> list[str]:
-    """What is said of the first prompt of a sub-session."""
     names = ["context:first"]
     if short:
         names.append("context:first and short")

@@ -77,7 +77,6 @@ def _pattern(phrase: str) -> re.Pattern[str]:
 
 
 def _clause(looked: Looked, pattern: re.Pattern[str]) -> Span | None:
-    """The sentence around the first place of a phrase or word, or as much of it as may be kept."""
     own = looked.own
     match = pattern.search(own)
     if match is None:

@@ -51,12 +51,10 @@ class Features(NamedTuple):
 
 
 def features_of(text: str) -> set[str]:
-    """The features of a text: what a model is trained on."""
     return extract(look(text)).names
 
 
 def extract(looked: Looked) -> Features:
-    """The features of a looked-at text."""
     own = looked.own
     near = _bounded(own)
     sentences = sentences_of(near)
@@ -95,8 +93,6 @@ def _bounded(own: str) -> str:
         return own
     return own[:_OWN_HEAD_CHARS] + "\n" + own[-_OWN_TAIL_CHARS:]
 
-
-# Words
 
 _MARK = "\x1f"
 """Stands before every sentence and line while a text is cut up. White space, so that no word can hold it."""
@@ -151,9 +147,6 @@ def _word_features(distinct: Iterable[str], counts: Counter[str]) -> set[str]:
     return names
 
 
-# Sentences
-
-
 def _openings(sentences: Sequence[RawSentence]) -> set[str]:
     """How many sentences there are, how the first, the last and any of them opens, and what it asks to do."""
     count = len(sentences)
@@ -175,15 +168,12 @@ _HEADING_WORD = re.compile(r"""[^\s"`*_()\[\]{}<>|/\\~=+#@$%^&;“”…→←�
 
 
 def _heading(own: str) -> list[str]:
-    """The words of the first Markdown heading, lower-cased."""
     at = 0 if own.startswith("#") else own.find("\n#") + 1
     if not at and not own.startswith("#"):
         return []
     line = own[at : at + 200].partition("\n")[0].lower()
     return _HEADING_WORD.findall(line.replace("'", "").replace("’", "").replace("´", ""))
 
-
-# Length, layout and punctuation
 
 _SIGNS = {
     "?": "asks ?",
@@ -314,10 +304,6 @@ NAMED: tuple[str, ...] = (
 logs: new ones go to the end."""
 
 NUMBER: dict[str, int] = {name: place for place, name in enumerate(NAMED)}
-
-
-# References: paths, symbols, flags, tickets and whatever else in a text a reader could find.
-
 _REFERENCES_MAX = 12
 """More are not counted."""
 _FIRST_CHARS = 60
@@ -371,7 +357,6 @@ def find_references(looked_at: str, own: str, found: set[str]) -> tuple[int, int
 
 
 def _kind(bare: str) -> str:
-    """The feature of a reference of this kind."""
     if "://" in bare:
         return "url"
     if bare[0] in "@-":
@@ -381,11 +366,7 @@ def _kind(bare: str) -> str:
     return "code name" if "`" in bare else "symbol"
 
 
-# Finding the phrases of the lexicon in a text's tokens.
-
-
 def _by_opening() -> dict[Phrase, list[tuple[str, Phrase]]]:
-    """Cues and phrases by the first two words, or by the only one."""
     table: dict[Phrase, list[tuple[str, Phrase]]] = {}
     for cue, phrases in PHRASE_CUES.items():
         for phrase in phrases:

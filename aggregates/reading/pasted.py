@@ -70,7 +70,6 @@ class Looked(msgspec.Struct, frozen=True):
 
 
 def look(text: str) -> Looked:
-    """Part a text into own and pasted lines."""
     head, gap = text, 0
     if len(text) > HEAD_CHARS + TAIL_CHARS:
         gap = len(text) - HEAD_CHARS - TAIL_CHARS
@@ -88,7 +87,6 @@ def _without_orders(own: str) -> str:
 
 
 def _own_lines(text: str, gap: int) -> tuple[list[str], list[tuple[int, int]], int]:
-    """The own lines, where each stands, and how many characters were pasted."""
     own: list[str] = []
     starts: list[tuple[int, int]] = []
     fence = ""

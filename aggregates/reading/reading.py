@@ -76,17 +76,14 @@ class PromptReading(msgspec.Struct, frozen=True, array_like=True):
     """In a language that the lexicons do not know, or a picture alone: the rubric judge abstains."""
 
     def shows(self, *names: str) -> bool:
-        """Whether it shows any of these features or openings."""
         return any(NUMBER[name] in self.shown for name in names)
 
     @property
     def tokens(self) -> tuple[int, ...]:
-        """Keyed digests of the distinct word tokens, ascending."""
         return unpacked(self.token_digests)
 
     @property
     def topic(self) -> tuple[int, ...]:
-        """Keyed digests of the words that are not everyday words, ascending."""
         return unpacked(self.topic_digests)
 
     @property
@@ -113,7 +110,6 @@ class PromptReading(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def asks_to_revert(self) -> bool:
-        """Asks to take earlier work back."""
         return self.shows("phrase:undoing")
 
 
@@ -132,7 +128,6 @@ class ResponseReading(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def topic(self) -> tuple[int, ...]:
-        """Keyed digests of the words that are not everyday words, ascending."""
         return unpacked(self.topic_digests)
 
 
@@ -202,7 +197,6 @@ def _is_clear(text: str) -> bool:
 
 
 def _navigational(text: str, shown: Features) -> str | None:
-    """Why a prompt only navigates, if it does."""
     start = text[:200].lstrip()
     if start.startswith(_NOT_TYPED) or _COMMAND.match(start):
         return "command"
@@ -224,7 +218,6 @@ def _acknowledges(words: Sequence[str]) -> bool:
 
 
 def _digests(text: str, digester: Digester) -> bytes:
-    """Digests of the first distinct words."""
     distinct = list(dict.fromkeys(_WORD.findall(text.lower())))
     return packed(sorted(digester.numbers(distinct[:TOKENS_MAX])))
 
@@ -245,7 +238,6 @@ def _first_line(looked: Looked) -> tuple[str, int, int]:
 
 
 def title_and_summary(looked: Looked) -> tuple[Span, Span]:
-    """Where a heuristic title and a summary stand in a prompt."""
     source, start, end = _first_line(looked)
     summary = _placed(looked, source, start, cut_end(source, start, end, SUMMARY_CHARS_MAX))
     line = source[start:end].rstrip()

@@ -127,7 +127,6 @@ def _weights(name: str, weights: RubricWeights) -> Logits:
 
 
 def _probability(logits: Sequence[int], intent: Intent) -> float:
-    """Of a class, 0-1, rounded to 3 digits."""
     own = logits[INTENTS.index(intent)]
     return round(1 / sum([math.exp((value - own) / 1000) for value in logits]), 3)
 
@@ -196,7 +195,6 @@ def class_chances(logits: Sequence[int]) -> list[float]:
 
 
 def boolean_chance(logit: int) -> float:
-    """The chance of a boolean, given thousandths of a logit."""
     softened = logit / (_THOUSANDTHS * SHARPENED)
     return 1 / (1 + math.exp(-max(-_FARTHEST, min(_FARTHEST, softened))))
 
@@ -215,7 +213,6 @@ def choose(leanings: Sequence[Leaning]) -> tuple[Intent, tuple[BooleanName, ...]
 
 
 def _expected_scores(leanings: Sequence[Leaning]) -> list[tuple[float, float]]:
-    """(points, chance) for every score that is possible."""
     chances: dict[float, float] = {}
     for leaning in leanings:
         applies = len(applicable(leaning.intent))

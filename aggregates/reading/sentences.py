@@ -58,7 +58,6 @@ _STATES_SUBJECT, _STATES_OTHER = Sentence("statement", "subject"), Sentence("sta
 
 
 def things(sentence: Sentence) -> set[str]:
-    """The kinds of the things a request names."""
     return {_OBJECT_OF[word] for word in _OBJECT_WORDS.intersection(sentence.words[:_NEAR_WORDS])}
 
 
@@ -176,8 +175,6 @@ def _gerund(word: str) -> str | None:
     return _VERB_OF.get(stem) or _VERB_OF.get(stem + "e") or _VERB_OF.get(stem[:-1])
 
 
-# How a prompt opens: what its first words say of whether it starts something of its own or goes on.
-#
 # The boundary judge asks for it. Only the head of a person's own words is looked at.
 
 HEAD_CHARS = 400

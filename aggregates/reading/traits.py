@@ -110,7 +110,6 @@ def _requested(requests: Sequence[Sentence]) -> set[str]:
 
 
 def _done(request: Sentence) -> str:
-    """What a request asks to do, and about what."""
     verb = request.verb or "none"
     abouts = _ABOUT.get(verb)
     if abouts is not None:
@@ -131,7 +130,6 @@ def _unrequested(questions: Sequence[str], reports: Sequence[str]) -> set[str]:
 
 
 def _prose(findings: Mapping[str, int]) -> set[str]:
-    """A text that describes: a review finding, a report."""
     found = {"prose"}
     found.update([f"prose:{about}" for about, count in findings.items() if count])
     found.update([f"prose twice:{about}" for about, count in findings.items() if count >= 2])

@@ -31,9 +31,6 @@ Words = Sequence[str]
 Reader = Callable[[Words], ShellReading]
 
 
-# --- git ---------------------------------------------------------------------------------------------------
-
-
 def _git(rest: Words) -> ShellReading:
     sub, args = _git_subcommand(rest)
     if sub in GIT_READS or not sub or "--help" in args:
@@ -83,7 +80,6 @@ def _git_revert(args: Words) -> ShellReading:
 
 
 def _git_listing(args: Words) -> ShellReading:
-    """`git branch`, `tag`, `remote`, `worktree`, `submodule`, `config`: reading unless told to change."""
     if not args or args[0] in GIT_LIST_ARGUMENTS or args[0].startswith(("--sort", "--format")):
         return READ
     return CHANGE
@@ -98,9 +94,6 @@ _GIT: dict[str, Reader] = {
     "stash": _git_stash,
     **dict.fromkeys(("branch", "tag", "remote", "worktree", "submodule", "config", "notes"), _git_listing),
 }
-
-
-# --- others ------------------------------------------------------------------------------------------------
 
 
 def _hosting(rest: Words) -> ShellReading:
@@ -141,7 +134,6 @@ def _wget(rest: Words) -> ShellReading:
 
 
 def _in_place(rest: Words) -> ShellReading:
-    """`sed`, `yq`: editing in place, or only printing."""
     short = any(re.fullmatch(r"-[nElrpws0]*i.*", word, re.DOTALL) for word in rest)
     return CHANGE if short or any(word.startswith(("--in-place", "--inplace")) for word in rest) else READ
 
@@ -222,9 +214,6 @@ SPECIAL: dict[str, Reader] = {
 """Program → how to read its arguments."""
 
 
-# What the programs of the common ecosystems do: the tables of `programs.toml`, which says what each of them is.
-
-
 class _Programs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reads: str
     checks: str
@@ -242,12 +231,10 @@ class _Programs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def names(text: str) -> frozenset[str]:
-    """The names in a text, parted by white space."""
     return frozenset(text.split())
 
 
 def _table(lines: Mapping[str, str]) -> dict[str, frozenset[str]]:
-    """Program → its subcommands."""
     return {program: names(text) for programs, text in lines.items() for program in programs.split()}
 
 

@@ -120,9 +120,6 @@ class Point(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     model: str | None = None
 
 
-# Putting the texts of a batch of records into one value, each redacted before it goes in.
-
-
 class WordTable:
     """Collects texts and answers where each one stands. The same text stands once."""
 
@@ -152,7 +149,6 @@ class WordTable:
 
     @property
     def words(self) -> str:
-        """All texts so far, one after the other."""
         return "".join(self._pieces)
 
     def _counted(self, redacted: Redacted) -> str:

@@ -58,7 +58,6 @@ def read_command(command: str) -> ShellReading:
 
 @lru_cache(maxsize=2_048)
 def _remembered(command: str) -> ShellReading:
-    """Agents run the same checks again and again."""
     return _read_text(command, 0)
 
 
@@ -138,9 +137,6 @@ def _program(word: str) -> str:
     return word.rsplit("/", 1)[-1].removesuffix(".exe")
 
 
-# --- commands that run commands ----------------------------------------------------------------------------
-
-
 def _inner(name: str, rest: Words, depth: int) -> ShellReading | None:
     """The reading of the command that this one runs; None where it runs none that can be seen."""
     if name in _SHELLS and rest[:1] == ["-n"]:
@@ -186,9 +182,6 @@ def _find(rest: Words, depth: int) -> ShellReading:
     if len(runs) > _NESTING_MAX or any(word in ("-delete", "-fprint", "-fprintf", "-fls") for word in rest):
         return CHANGE
     return _together([_read_words(rest[at + 1 :], depth) for at in runs])
-
-
-# --- by name -----------------------------------------------------------------------------------------------
 
 
 def _by_tables(name: str, rest: Words) -> ShellReading:

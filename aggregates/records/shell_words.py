@@ -31,7 +31,6 @@ def simple_commands(text: str) -> list[SimpleCommand]:
 
 
 def without_heredocs(text: str) -> str:
-    """The text without the bodies of its here-documents, which are data."""
     if "<<" not in text:
         return text
     return "\n".join(_code_lines(text.split("\n")))

@@ -9,8 +9,6 @@ from typing import Any, Literal
 
 import msgspec
 
-# How many lines an edit added and removed, from the tool's result or, without it, from its input.
-
 _COMPARED_LINES_MAX = 400
 """Longer texts are not aligned: what differs between their common ends counts as replaced."""
 Changed = tuple[int | None, int | None]
@@ -18,7 +16,6 @@ Changed = tuple[int | None, int | None]
 
 
 def changed_lines(tool: str, arguments: dict[str, Any], result: object) -> Changed:
-    """Lines that a successful file tool changed."""
     outcome = result if isinstance(result, dict) else {}
     patched = _patched(outcome.get("structuredPatch"))
     if patched is not None:
@@ -68,7 +65,6 @@ def _cell(arguments: dict[str, Any]) -> Changed:
 
 
 def _replaced(old: object, new: object) -> tuple[int, int]:
-    """Lines added and removed between two texts."""
     before = old.splitlines() if isinstance(old, str) else []
     after = new.splitlines() if isinstance(new, str) else []
     start = 0
@@ -174,8 +170,6 @@ def _patch_lines(patch: str) -> Changed:
     return (added, removed) if added or removed else NOT_OBSERVED
 
 
-# What a coding agent's tool does, told from its name.
-
 ToolEffect = Literal["edit", "write", "shell", "read", "other"]
 
 
@@ -254,8 +248,6 @@ def _mcp_effect(tool: str) -> ToolEffect:
         return "other"
     return effect
 
-
-# What a tool was called with, brought to what records keep; the same for a transcript and for telemetry.
 
 COMMAND_BYTES_MAX = 8192
 

@@ -170,7 +170,6 @@ def _is_chosen(value: str) -> bool:
 
 
 def _is_made(value: str) -> bool:
-    """Whether a value is a key or a token rather than a name."""
     if len(value) < 8 or not _has_digit(value) or not any(map(str.isalpha, value)):
         return False
     return not _WORDS.match(value) and not _ENVIRONMENT_NAME.match(value)

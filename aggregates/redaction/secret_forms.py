@@ -69,7 +69,6 @@ _AWS_SECRET = re.compile(
 
 
 def tokens(text: str) -> Iterator[Finding]:
-    """Tokens whose first letters say who issued them."""
     for part, some in _TOKENS.items():
         if part in text:
             for token in some:
@@ -125,7 +124,6 @@ _BEARER = re.compile(r"bearer[ \t]{1,4}([\w.~+/=-]{16,})", re.ASCII)
 
 
 def authorizations(text: str, lowered: str) -> Iterator[Finding]:
-    """What a client proves itself with in a header."""
     for word, form, digits_min in (("authorization", _HEADER, 0), ("bearer ", _BEARER, 1)):
         place = lowered.find(word)
         while place >= 0:
@@ -180,7 +178,6 @@ def _mail_local(text: str, place: int) -> str:
 
 
 def _mail_domain(text: str, place: int) -> str:
-    """The domain that begins here, or nothing where none does."""
     found = _DOMAIN.match(text, place)
     if found is None or _NO_MAIL.match(found[0]):
         return ""

@@ -36,8 +36,6 @@ from aggregates.reports.events import (
 from aggregates.reports.period import ReportPeriod
 from aggregates.reports.prose import Prose
 
-# What decisions about reports rest on, and how each event changes it.
-
 ReportStatus = Literal["queued", "running", "completed", "failed", "cancelled"]
 UNFINISHED: frozenset[ReportStatus] = frozenset({"queued", "running"})
 
@@ -64,7 +62,6 @@ class SlotState(msgspec.Struct, frozen=True):
 
 
 def evolve_report(state: ReportState | None, event: ReportEvent) -> ReportState | SlotState | None:
-    """The state of a report, or of a slot, after one more event."""
     match event:
         case ReportSlotTaken() | ReportSlotFreed():
             return SlotState(event.report_id, isinstance(event, ReportSlotTaken))
@@ -96,19 +93,16 @@ ReportDecision = tuple[tuple[tuple[UUID, ReportEvent], ...], Reply]
 
 
 def report_streams(command: ReportCommand) -> tuple[UUID, UUID]:
-    """The report's own stream, and that of its period."""
     return command.report_id, slot_of(command)
 
 
 def slot_of(command: ReportCommand) -> UUID:
-    """The stream of the period."""
     period = command.period
     bounds = (period.name, period.start_us, period.end_us)
     return report_slot_stream(command.organization_id, command.developer_id, *bounds)
 
 
 def decide_report(command: ReportCommand, streams: Streams, now_us: int) -> ReportDecision:
-    """What follows from a command, given the states of the report and of its slot."""
     if isinstance(command, RequestReport):
         return _request(command, streams, now_us)
     known = streams.get(command.report_id)
@@ -183,7 +177,6 @@ def _fail(command: FailReport, known: ReportState, now_us: int) -> ReportDecisio
 
 
 def _cancel(command: CancelReport, known: ReportState, now_us: int) -> ReportDecision:
-    """What is over stays as it ended."""
     if known.status not in UNFINISHED:
         return (), Done(False, command.report_id)
     return _ended(command, ReportCancelled(**_about(command, now_us)), now_us), Done(True, command.report_id)

@@ -13,7 +13,7 @@ from typing import Literal
 import msgspec
 
 from aggregates.event import Scope
-from aggregates.judging.evidence import Language
+from aggregates.judging.advice import Language
 from aggregates.reading.verdicts import BooleanName
 from aggregates.scores.insights import Labelled
 
@@ -38,9 +38,6 @@ class Told(msgspec.Struct, frozen=True):
 
     figures: Figures
     weakest_habits: tuple[BooleanName, ...]
-
-
-# --- the sections, as far as they are told ---------------------------------------------------------------------
 
 
 class _Score(msgspec.Struct):
@@ -171,8 +168,6 @@ def _rounded(value: float) -> float | int:
     return int(shown) if shown == int(shown) else shown
 
 
-# --- what is believed --------------------------------------------------------------------------------------------
-
 _NUMBER = re.compile(r"\d[\d.,]*")
 _TENS = "twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
 _TEENS = "ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen"
@@ -209,8 +204,6 @@ def _value(said: str) -> Decimal | None:
     except InvalidOperation:
         return None
 
-
-# A narrative of a day: what it is wanted of, what of an answer is shown, and when it is too old.
 
 NARRATIVE_CHARACTERS_MAX = 1_200
 STALE_US = 4 * 3_600 * 1_000_000

@@ -94,11 +94,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def details(self) -> dict[str, int | str]:
-        """What a reader needs to look it up."""
         return {"first_at": iso(self.first_us), "last_at": iso(self.last_us), **self.more}
-
-
-# --- what a turn shows ----------------------------------------------------------------------------------------
 
 
 def sign_of(turn: Turn) -> Sign:
@@ -134,9 +130,6 @@ def _bounded(text: str) -> str:
     return text if len(text) <= HEAD_CHARS + TAIL_CHARS else text[:HEAD_CHARS] + text[-TAIL_CHARS:]
 
 
-# --- within one agent session ---------------------------------------------------------------------------------
-
-
 def flags_of_session(agent_session_id: str, signs: Sequence[Sign]) -> list[Found]:
     """Storms, bursts and pasted prompts of one session, whose signs are given in time order."""
     storms = (run for run in _runs_alike(signs) if len(run) >= STORM_PROMPTS_MIN)
@@ -150,7 +143,6 @@ def flags_of_session(agent_session_id: str, signs: Sequence[Sign]) -> list[Found
 
 
 def _runs_alike(signs: Sequence[Sign]) -> list[list[Sign]]:
-    """The prompts in runs, each like the one before."""
     runs: list[list[Sign]] = []
     for sign in signs:
         if runs and sign.alike:
@@ -199,11 +191,7 @@ def _pasted(agent_session_id: str, sign: Sign) -> Found:
     return msgspec.structs.replace(found, more=more)
 
 
-# --- across the sessions of a developer -----------------------------------------------------------------------
-
-
 def clears_of(agent_session_id: str, signs: Sequence[Sign]) -> list[Clear]:
-    """The clears of one session that ended work on files, signs being given in time order."""
     clears: list[Clear] = []
     files: set[int] = set()
     for sign in signs:
@@ -251,9 +239,6 @@ def _split(clears: Sequence[Clear]) -> Found:
     )
 
 
-# --- what single facts show -----------------------------------------------------------------------------------
-
-
 def skew_day(received_us: int) -> int:
     """Skewed facts of one session and one UTC day are one flag."""
     return received_us // US_PER_DAY
@@ -275,7 +260,6 @@ def clock_skew(agent_session_id: str | None, skews: Sequence[Skew]) -> Found:
 
 
 def foreign_session(agent_session_id: str, attempted_us: int) -> Found:
-    """An attempt to use an agent session of another scope."""
     return Found(
         kind="foreign_session",
         detected_us=attempted_us,

@@ -15,8 +15,6 @@ import msgspec
 
 from aggregates.scores.grades import median
 
-# How long requests held a developer up, with no moment counted twice.
-#
 # A moment that several events lay claim to belongs to the one that comes first; the others get what is left.
 
 WAIT_MAX_US = 30 * 60 * 1_000_000
@@ -57,7 +55,6 @@ class Claims:
         self._taken: list[Interval] = []
 
     def claim(self, wanted: Iterable[Interval]) -> tuple[Interval, ...]:
-        """What of these moments was free until now."""
         return tuple(piece for interval in merged(wanted) for piece in self._take(interval))
 
     def _take(self, interval: Interval) -> list[Interval]:
@@ -134,7 +131,6 @@ class ApiRequest(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> tuple[int, str]:
-        """Its place among the requests of its developer."""
         return self.at_us, self.record_id
 
     @property
@@ -144,7 +140,6 @@ class ApiRequest(msgspec.Struct, frozen=True):
 
     @property
     def is_server_error(self) -> bool:
-        """Failed by the provider's fault: 5xx or overloaded."""
         return self.failed and self.status_code is not None and is_server_error(self.status_code)
 
 
@@ -177,7 +172,6 @@ class ThrottleEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_server_error(status_code: int) -> bool:
-    """Whether a status code says that the provider failed."""
     return SERVER_ERRORS[0] <= status_code <= SERVER_ERRORS[1]
 
 
@@ -228,9 +222,6 @@ class _Seen:
         for request in self.requests:
             by_session[request.session_id].append(request)
         return by_session.values()
-
-
-# --- bursts and outages ---------------------------------------------------------------------------------------
 
 
 def _chains(times: Sequence[int]) -> Iterator[range]:
@@ -296,11 +287,7 @@ def _failures(members: Sequence[ApiRequest]) -> str:
     return f"{requests} failed within {_seconds(members[-1].at_us - members[0].at_us)} ({listed})"
 
 
-# --- single requests ------------------------------------------------------------------------------------------
-
-
 def _refusals(seen: _Seen) -> Iterator[ThrottleEvent]:
-    """Requests that met a rate limit, and those that were told how long to wait."""
     for request in seen.requests:
         if request.status_code == RATE_LIMITED:
             yield _of_request(seen, "rate_limit", request, f"A request to {_model(request)} was answered 429.")
@@ -311,7 +298,6 @@ def _refusals(seen: _Seen) -> Iterator[ThrottleEvent]:
 
 
 def _gaps(seen: _Seen) -> Iterator[ThrottleEvent]:
-    """Pauses after a failure within one turn."""
     for requests in seen.sessions():
         for request, following in pairwise(requests):
             if not request.failed or request.turn is None or request.turn != following.turn:

@@ -153,8 +153,6 @@ def _files(sets: Iterable[frozenset[int]]) -> tuple[int, ...]:
     return tuple(sorted(frozenset().union(*sets)))
 
 
-# Where the embedded boundary judge is unsure, so that a text model may be asked.
-
 UNSURE_LOGIT = 1.5
 """Its verdict is unsure within this distance of even odds: a probability of .18 to .82."""
 

@@ -50,8 +50,6 @@ def ordered(arcs: Iterable[Arc]) -> list[Arc]:
     return sorted(arcs, key=lambda arc: (arc.started_us, arc.arc_id))
 
 
-# Rework: a sub-session that takes back or repeats an earlier, completed one (scoring.md, section 4).
-
 REWORK_WINDOW_US = 7 * 24 * 3600 * 1_000_000
 SAME_GOAL_JACCARD = 0.6
 ReworkReason = Literal["reverts", "corrects", "repeats"]
@@ -88,7 +86,6 @@ def _in_reach(later: ReworkView, each: ReworkView) -> bool:
 
 
 def why_rework(later: ReworkView, each: ReworkView) -> ReworkReason | None:
-    """Why a sub-session is rework of an earlier, completed one within reach; None where it is not."""
     if later.reverts and _same_ground(later, each):
         return "reverts"
     if not each.changed_files or not _half_of(each.changed_files, later.changed_files):

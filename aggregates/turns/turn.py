@@ -172,7 +172,6 @@ class Observation(msgspec.Struct, frozen=True, array_like=True):
 
 
 def observe(record: Record, words: Words, digester: Digester) -> Observation:
-    """Reduce a record to what the rules need."""
     text = cut(words, record.text)
     return Observation(
         kind=record.kind,

@@ -100,7 +100,6 @@ class _Group(msgspec.Struct):
 
     @property
     def lead(self) -> Capture:
-        """The capture whose text is read."""
         return min(self.captures, key=lambda capture: _LEADING.index(capture.kind))
 
     @property
@@ -183,7 +182,6 @@ def build_turns(
 
 
 def _named(agent_session_id: str, groups: Sequence[_Group], taken_names: Set[str]) -> tuple[list[_Group], list[UUID]]:
-    """The groups in the order of their turns, time and then id, with their ids."""
     named = zip(groups, _turn_ids(agent_session_id, groups, taken_names), strict=True)
     ordered = sorted(named, key=lambda pair: (pair[0].started_us, pair[1]))
     return [group for group, _ in ordered], [turn_id for _, turn_id in ordered]

@@ -94,7 +94,6 @@ def _tool_marks(tool: ToolUse) -> str:
 
 
 def _repeats(tools: Sequence[ToolUse]) -> int:
-    """How many of the last calls were the same call."""
     if not tools or tools[-1].input_digest is None:
         return 0
     count = 0
@@ -139,9 +138,6 @@ def _files(placed: Iterable[Placed]) -> tuple[FileWork, ...]:
     return tuple(files[digest] for digest in sorted(files)[:FILES_MAX])
 
 
-# What a sub-session came to for each file and each model, added up over its turns.
-
-
 class FileTotals(msgspec.Struct):
     """What happened to one file."""
 
@@ -159,7 +155,6 @@ class FileTotals(msgspec.Struct):
     """The last moment of the turns that touched it: no call on it came later."""
 
     def add(self, turn: Turn, work: FileWork) -> None:
-        """One more turn touched it."""
         self.edits += work.edits
         self.lines_added += work.lines_added
         self.lines_removed += work.lines_removed
@@ -182,7 +177,6 @@ class ModelTotals(msgspec.Struct, array_like=True):
     lower_bound_requests: int = 0
 
     def add(self, usage: ModelUsage) -> None:
-        """One more turn asked it."""
         tokens = usage.input_tokens + usage.output_tokens + usage.cache_read_tokens + usage.cache_write_tokens
         self.requests += usage.requests
         self.tokens += tokens
@@ -213,8 +207,6 @@ def model_totals(turns: Iterable[Turn]) -> list[ModelTotals]:
             models.setdefault(model, ModelTotals(model)).add(usage)
     return list(models.values()) or [ModelTotals(None, reported=False)]
 
-
-# How long somebody was at work, from the moments at which something was seen.
 
 IDLE_US = 5 * 60 * US_PER_SECOND
 """Where nothing was seen for longer than this, nobody was at work: a pause, or a command that ran on by itself."""
