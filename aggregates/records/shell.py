@@ -6,7 +6,6 @@ listings and checks are known not to.
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 
 import msgspec
 
@@ -45,20 +44,12 @@ _PYTHONS = frozenset({"python", "python3", "py"})
 _TARGET_RUNNERS = frozenset({"make", "gmake", "mvn", "mvnw", "gradle", "gradlew", "just", "rake", "ninja"})
 _TAKE_VALUE = names("--filter -F --workspace --prefix -C --cwd --dir -f -j --directory -p")
 _HELP = frozenset({"--version", "--help", "-h", "-V", "version", "help"})
-_REMEMBERED_CHARACTERS_MAX = 500
 _DURATION = re.compile(r"[\d.]+[smhd]?")
 
 
 def read_command(command: str) -> ShellReading:
     """What a shell command line does, all its parts together. Linear in its length; never raises."""
-    if len(command) <= _REMEMBERED_CHARACTERS_MAX:
-        return _remembered(command)
     return _read_text(command[:COMMAND_CHARACTERS_MAX], 0)
-
-
-@lru_cache(maxsize=2_048)
-def _remembered(command: str) -> ShellReading:
-    return _read_text(command, 0)
 
 
 def _read_text(text: str, depth: int) -> ShellReading:
