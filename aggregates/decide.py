@@ -4,7 +4,6 @@
 that was wrong. The actor then loads `touched_streams` and decides again, now knowing what stands there.
 """
 
-from typing import TypeVar
 from uuid import UUID
 
 import msgspec
@@ -31,7 +30,7 @@ from aggregates.capture.events import (
     SessionClaimed,
     SetupCompleted,
 )
-from aggregates.command import Command, Context, Decision, Done, Exists, Streams
+from aggregates.command import Command, Context, Decision, Done, Exists, Streams, origin
 from aggregates.event import Event, Words
 from aggregates.ids import corrections_stream, forget_stream, operation_stream
 from aggregates.reports.commands import AnyReportCommand, ReportCommand
@@ -115,19 +114,21 @@ def decide(command: AnyCommand, streams: Streams, context: Context) -> Decision:
             event = corrected(command, context.now_us)
             return Decision(((corrections_stream(command.developer_id), event),), Done(True, command.capture_id))
         case CompleteSetup():
-            return _complete_setup(command, context)
+            by, key_prefix = origin(command, context.now_us), command.key_prefix
+            completed = SetupCompleted(**by, plugin_version=command.plugin_version, key_prefix=key_prefix)
+            return Decision(((corrections_stream(command.developer_id), completed),), Done(True))
         case ReportCommand():
             return Decision(*decide_report(command, streams, context.now_us))
         case ForgetDeveloper():
-            return _order_to_forget(command, context)
+            # Each order is a fact of its own: a person who was forgotten may come back, and be forgotten again.
+            ordered = ForgetOrdered(**origin(command, context.now_us))
+            return Decision(((forget_stream(command.developer_id), ordered),), Done(True))
 
 
 def _edit_title(command: EditTitle, context: Context) -> Decision:
     summary = command.summary
     edited = TitleEdited(
-        received_at_us=context.now_us,
-        organization_id=command.organization_id,
-        developer_id=command.developer_id,
+        **origin(command, context.now_us),
         turn_id=command.turn_id,
         title=Words(cleaned(command.title, context)[0]),
         summary=None if summary is None else Words(cleaned(summary, context)[0]),
@@ -135,26 +136,6 @@ def _edit_title(command: EditTitle, context: Context) -> Decision:
     return Decision(((corrections_stream(command.developer_id), edited),), Done(True, command.turn_id))
 
 
-def _complete_setup(command: CompleteSetup, context: Context) -> Decision:
-    completed = SetupCompleted(
-        received_at_us=context.now_us,
-        organization_id=command.organization_id,
-        developer_id=command.developer_id,
-        plugin_version=command.plugin_version,
-        key_prefix=command.key_prefix,
-    )
-    return Decision(((corrections_stream(command.developer_id), completed),), Done(True))
-
-
-def _order_to_forget(command: ForgetDeveloper, context: Context) -> Decision:
-    """Each order is a fact of its own: who was forgotten may come back, and be forgotten again."""
-    ordered = ForgetOrdered(
-        received_at_us=context.now_us, organization_id=command.organization_id, developer_id=command.developer_id
-    )
-    return Decision(((forget_stream(command.developer_id), ordered),), Done(True))
-
-
-_T = TypeVar("_T")
 StreamState = SessionState | PromptState | OperationState | ReportState | SlotState | Exists
 
 
@@ -176,10 +157,11 @@ def evolve(state: StreamState | None, event: Event) -> StreamState:
             )
             return msgspec.structs.replace(state, answer=answer)
         case ProvenanceFilled() if isinstance(state, PromptState) and state.answer is not None:
+            revision, kind = state.answer.cost_catalog_revision, state.answer.cost_kind
             filled = msgspec.structs.replace(
                 state.answer,
-                cost_catalog_revision=_first(state.answer.cost_catalog_revision, event.cost_catalog_revision),
-                cost_kind=_first(state.answer.cost_kind, event.cost_kind),
+                cost_catalog_revision=event.cost_catalog_revision if revision is None else revision,
+                cost_kind=event.cost_kind if kind is None else kind,
             )
             return msgspec.structs.replace(state, answer=filled)
         case OperationClaimed():
@@ -188,7 +170,3 @@ def evolve(state: StreamState | None, event: Event) -> StreamState:
             return evolve_report(state if isinstance(state, ReportState) else None, event) or Exists()
         case _:
             return state or Exists()
-
-
-def _first(stored: _T | None, offered: _T | None) -> _T | None:
-    return stored if stored is not None else offered

@@ -1,14 +1,13 @@
 """The boundary judge: does a prompt start another topic than the sub-session before it (scoring.md, section 1)?
 
 A turn that only navigates, corrects in a few words, repeats the prompt before or whose text was not captured never
-shifts. For any other the judge weighs signals (`boundary_signals.py`). Idle time is no boundary: it adds weight only
+shifts. For any other the judge weighs signals (`SIGNALS`). Idle time is no boundary: it adds weight only
 where a prompt stands apart by its words. The weights are thousandths of a logit (`boundary.json`).
 """
 
 import math
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
 from pkgutil import get_data
 
 import msgspec
@@ -86,10 +85,7 @@ _BINDS = (
 
 
 class OpenArc:
-    """The open sub-session, as much of it as the boundary judge asks for; it grows turn by turn.
-
-    What is asked of all its turns is kept as it grows, so that judging the next turn does not go through them again.
-    """
+    """The open sub-session, as much of it as the boundary judge asks for; it grows turn by turn."""
 
     def __init__(self, turns: Iterable[Turn]) -> None:
         self.goal: PromptReading | None = None
@@ -99,15 +95,15 @@ class OpenArc:
         self.has_change = False
         self.has_finding = False
         self.reviews = False
-        self.touched: set[int] = set()
         self.changed: set[int] = set()
-        self.latest: deque[_Spoken] = deque(maxlen=_EARLIER_TURNS_MAX)
+        self.latest: deque[frozenset[int]] = deque(maxlen=_EARLIER_TURNS_MAX)
+        """The uncommon words of the latest turns."""
         for turn in turns:
             self.add(turn)
 
     def add(self, turn: Turn) -> None:
         self.last = turn
-        self.latest.append(_Spoken(turn))
+        self.latest.append(_topic(turn))
         prompt = turn.prompt
         if prompt is not None and prompt.navigational is None:
             if self.goal is None:
@@ -116,23 +112,13 @@ class OpenArc:
             self.prompts.append(prompt)
             self.has_finding = self.has_finding or is_finding(prompt)
         self.has_change = self.has_change or CHANGE in turn.work.marks
-        if turn.work.files:
-            self.touched |= turn.work.touched_files
-            self.changed |= turn.work.changed_files
+        self.changed |= turn.work.changed_files
 
 
-class _Spoken:
-    """The words of one turn, made out when they are first asked for."""
-
-    def __init__(self, turn: Turn) -> None:
-        self._turn = turn
-
-    @cached_property
-    def topic(self) -> frozenset[int]:
-        """The uncommon words of the prompt and of its answer."""
-        prompt, answer = self._turn.prompt, self._turn.response
-        said = prompt.topic_digests if prompt is not None else b""
-        return frozenset(unpacked(said + answer.topic_digests if answer is not None else said))
+def _topic(turn: Turn) -> frozenset[int]:
+    """The uncommon words of a prompt and of its answer."""
+    said = b"" if turn.prompt is None else turn.prompt.topic_digests
+    return frozenset(unpacked(said if turn.response is None else said + turn.response.topic_digests))
 
 
 def is_finding(prompt: PromptReading) -> bool:
@@ -163,10 +149,8 @@ def boundary_signals(arc: OpenArc, turn: Turn) -> list[str]:
 
 
 def _shared_words(arc: OpenArc, turn: Turn, prompt: PromptReading) -> tuple[list[str], int]:
-    topic = fresh = frozenset(prompt.topic)
-    for spoken in arc.latest:
-        fresh = fresh - spoken.topic
-    new = len(fresh)
+    topic = frozenset(prompt.topic)
+    new = len(topic.difference(*arc.latest))
     shared = len(topic) - new
     found = {
         "a word is new": new >= 1,
@@ -181,9 +165,8 @@ def _answered_alike(arc: OpenArc, turn: Turn) -> list[str]:
     """Whether three uncommon words of the answer stand in the sub-session before it, and a tenth in the last answer."""
     if turn.response is None:
         return []
-    fresh = said = frozenset(turn.response.topic)
-    for spoken in arc.latest:
-        fresh = fresh - spoken.topic
+    said = frozenset(turn.response.topic)
+    fresh = said.difference(*arc.latest)
     found = ["is answered in words of the sub-session"] if len(said) - len(fresh) >= 3 else []
     # What stands in the last answer is a part of what is not fresh.
     if len(said) >= _ANSWER_MIN and len(said) > len(fresh) and arc.last.response is not None:
@@ -193,12 +176,11 @@ def _answered_alike(arc: OpenArc, turn: Turn) -> list[str]:
 
 
 def _shared_work(arc: OpenArc, turn: Turn) -> list[str]:
-    found = []
-    if turn.work.files and arc.changed and not turn.work.changed_files.isdisjoint(arc.changed):
-        found.append("changes the same files")
-    if turn.work.observed and not turn.work.tool_calls:
-        found.append("uses no tool")
-    return found
+    found = {
+        "changes the same files": not arc.changed.isdisjoint(turn.work.changed_files),
+        "uses no tool": turn.work.observed and not turn.work.tool_calls,
+    }
+    return [name for name, holds in found.items() if holds]
 
 
 def _before(arc: OpenArc, prompt: PromptReading) -> list[str]:
@@ -236,15 +218,12 @@ def _stands_apart(arc: OpenArc, prompt: PromptReading) -> bool:
     """Whether nothing ties a prompt of new words to what came before it."""
     if prompt.shows(*_BINDS) or prompt.corrects or prompt.reports_failure:
         return False
+    still_talking = not arc.has_change or INTERRUPTED in arc.last.work.marks
     # One finding of a review comes after the other, and a plan after the talk that led to it.
-    if (arc.has_finding and is_finding(prompt)) or (prompt.shows("plan handed over") and _still_talking(arc)):
+    if (arc.has_finding and is_finding(prompt)) or (still_talking and prompt.shows("plan handed over")):
         return False
     answer = arc.last.response
     return answer is None or not answer.asks
-
-
-def _still_talking(arc: OpenArc) -> bool:
-    return not arc.has_change or INTERRUPTED in arc.last.work.marks
 
 
 _EVIDENCE_MAX = 4
@@ -269,9 +248,8 @@ class BoundaryModel(msgspec.Struct, frozen=True):
 SHIPPED_BOUNDARY = msgspec.json.decode(get_data(__name__, "boundary.json") or b"", type=BoundaryModel)
 
 
-def topic_shift(arc: OpenArc | Sequence[Turn], turn: Turn, model: BoundaryModel = SHIPPED_BOUNDARY) -> BoundaryVerdict:
+def topic_shift(arc: OpenArc, turn: Turn, model: BoundaryModel = SHIPPED_BOUNDARY) -> BoundaryVerdict:
     """Judge whether `turn` leaves the topic of the open sub-session `arc`, which has a turn."""
-    arc = _opened(arc)
     why_not = stays(arc, turn)
     if why_not is not None:
         return BoundaryVerdict(False, 0.95, (Evidence(why_not, turn.position),))
@@ -286,9 +264,8 @@ def sureness(logit: int) -> float:
     return round(max(share, 1 - share), 3)
 
 
-def continues(arc: OpenArc | Sequence[Turn], turn: Turn, model: BoundaryModel = SHIPPED_BOUNDARY) -> bool:
+def continues(arc: OpenArc, turn: Turn, model: BoundaryModel = SHIPPED_BOUNDARY) -> bool:
     """Whether `turn` goes on with the goal of `arc`, whose own changes were just committed."""
-    arc = _opened(arc)
     if stays(arc, turn) is not None:
         return True
     return model.logit(boundary_signals(arc, turn)) + AFTER_COMMIT <= 0
@@ -306,10 +283,6 @@ def weighed(
     return sorted((each for each in found if each[1]), key=lambda each: (-abs(each[1]), each[0]))
 
 
-def _opened(arc: OpenArc | Sequence[Turn]) -> OpenArc:
-    return arc if isinstance(arc, OpenArc) else OpenArc(arc)
-
-
 def _evidence(signals: Sequence[str], shift: bool, turn: Turn, model: BoundaryModel) -> tuple[Evidence, ...]:
     sign = 1 if shift else -1
     telling = [name for name in signals if sign * model.weights.get(name, 0) > 0]
@@ -318,7 +291,7 @@ def _evidence(signals: Sequence[str], shift: bool, turn: Turn, model: BoundaryMo
     return tuple(Evidence(name, turn.position, span) for name in telling[:_EVIDENCE_MAX])
 
 
-def stays(arc: OpenArc | Sequence[Turn], turn: Turn) -> str | None:
+def stays(arc: OpenArc, turn: Turn) -> str | None:
     """Why a turn cannot shift, whatever it says; None where it can."""
     prompt = turn.prompt
     if prompt is None:
@@ -328,7 +301,6 @@ def stays(arc: OpenArc | Sequence[Turn], turn: Turn) -> str | None:
     # Of many words, a few that complain may be about anything.
     if (prompt.corrects or prompt.reports_failure) and not prompt.shows("words over 16", "names a new task"):
         return "corrects what came before"
-    arc = _opened(arc)
     if arc.goal is None:
         return "no topic before it"
     return "repeats the prompt before" if repeats(arc, prompt) else None

@@ -105,7 +105,8 @@ def judge_outcome(
     evidence_against = _speaks_against(course, turns, intent, following)
     confidence = START + sum(_FOR[e.what] for e in evidence_for) - sum(_AGAINST[e.what] for e in evidence_against)
     confidence = round(min(max(confidence, 0.02), 0.98), 3)
-    floor = _floor(intent, silent=following is None)
+    silence_floor = UNCLASSIFIED_FLOOR if intent is None else SILENCE_FLOORS[intent]
+    floor = silence_floor if following is None else FOLLOWED_FLOOR
     never = any(piece.what in _NEVER for piece in evidence_against)
     complete = confidence >= floor and not never
     return OutcomeVerdict(
@@ -121,12 +122,6 @@ def leading_against(verdict: OutcomeVerdict) -> str | None:
     """The piece of evidence against that weighs most; of equal ones the first. None where there is none."""
     pieces = [piece.what for piece in verdict.evidence_against if piece.what in _AGAINST]
     return max(pieces, key=_AGAINST.__getitem__, default=None)
-
-
-def _floor(intent: Intent | None, *, silent: bool) -> float:
-    if not silent:
-        return FOLLOWED_FLOOR
-    return UNCLASSIFIED_FLOOR if intent is None else SILENCE_FLOORS[intent]
 
 
 def _course(turns: Sequence[Turn]) -> _Course:
@@ -169,7 +164,7 @@ def _speaks_against(
     cancelled = _ends_cancelled(last)
     unsettled = last.response is not None and last.response.reports_failure and not last.response.reports_done
     pieces = (
-        (ENDED_ON_ERROR, _ends_on_error(marks), last.position),
+        (ENDED_ON_ERROR, marks.rfind(API_ERROR) > marks.rfind(ANSWERED), last.position),
         (CANCELLED_LOOPING, cancelled and last.work.repeats_before_stop >= LOOP_CALLS_MIN, last.position),
         (INTERRUPTED_LAST, cancelled, last.position),
         (CHECK_FAILS, marks.rfind(CHECK_FAILED) > marks.rfind(CHECK_OK), last.position),
@@ -195,7 +190,9 @@ def _standing_complaint(
     if intent in ASKING_INTENTS or not course.observed:
         return None  # an answer may be all that was wanted, and unseen work may have been done
     for place in range(len(turns) - 1, 0, -1):
-        if _does_something(turns[place]) or _accepts(turns[place]):
+        if any(mark in turns[place].work.marks for mark in (CHANGE, CHECK_OK, COMMIT, REVERT)) or _accepts(
+            turns[place]
+        ):
             return None
         what = _complaint(turns[place], turns[:place])
         if what is not None:
@@ -217,10 +214,6 @@ def _complaint(turn: Turn, earlier: Sequence[Turn]) -> str | None:
     return CORRECTED if again else None
 
 
-def _does_something(turn: Turn) -> bool:
-    return any(mark in turn.work.marks for mark in (CHANGE, CHECK_OK, COMMIT, REVERT))
-
-
 def _accepts(turn: Turn) -> bool:
     return turn.prompt is not None and turn.prompt.accepts
 
@@ -234,10 +227,6 @@ def _acceptance(turns: Sequence[Turn], following: Turn | None) -> Turn | None:
     """The last turn, or the one that follows, where it accepts what was done; an opening prompt accepts nothing."""
     later = [*turns[1:][-1:], *([following] if following is not None else [])]
     return next((turn for turn in later if _accepts(turn)), None)
-
-
-def _ends_on_error(marks: str) -> bool:
-    return marks.rfind(API_ERROR) > marks.rfind(ANSWERED)
 
 
 def _ends_cancelled(last: Turn) -> bool:

@@ -4,12 +4,12 @@ Of each period of a developer at most one report is being made. The slot of that
 append that asks for a report, and freed in the one that ends it, so the store itself refuses a second.
 """
 
-from typing import Literal, TypedDict
+from typing import Literal
 from uuid import UUID
 
 import msgspec
 
-from aggregates.command import Done, Reason, Refused, Reply, Streams
+from aggregates.command import Done, Origin, Reason, Refused, Reply, Streams, origin
 from aggregates.event import Words
 from aggregates.ids import report_slot_stream
 from aggregates.reports.commands import (
@@ -200,17 +200,9 @@ def _over(known: ReportState) -> Refused:
     return Refused(Reason.CONFLICT, f"the report is {known.status}")
 
 
-class _About(TypedDict):
-    received_at_us: int
-    organization_id: UUID
-    developer_id: UUID
+class _About(Origin):
     report_id: UUID
 
 
 def _about(command: ReportCommand, now_us: int) -> _About:
-    return {
-        "received_at_us": now_us,
-        "organization_id": command.organization_id,
-        "developer_id": command.developer_id,
-        "report_id": command.report_id,
-    }
+    return {**origin(command, now_us), "report_id": command.report_id}

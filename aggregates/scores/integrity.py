@@ -247,25 +247,22 @@ def skew_day(received_us: int) -> int:
 def clock_skew(agent_session_id: str | None, skews: Sequence[Skew]) -> Found:
     """Facts of one session and day, or of none, that told a time more than ten minutes ahead; there is at least one."""
     received = [skew.received_us for skew in skews]
-    return Found(
-        kind="clock_skew",
-        detected_us=min(received),
-        agent_session_id=agent_session_id,
-        turn_id=None,
-        count=len(skews),
-        first_us=min(received),
-        last_us=max(received),
-        more={"ahead_seconds": max(skew.ahead_us for skew in skews) // US_PER_SECOND},
-    )
+    found = _without_turn("clock_skew", agent_session_id, received)
+    return msgspec.structs.replace(found, more={"ahead_seconds": max(skew.ahead_us for skew in skews) // US_PER_SECOND})
 
 
 def foreign_session(agent_session_id: str, attempted_us: int) -> Found:
+    return _without_turn("foreign_session", agent_session_id, [attempted_us])
+
+
+def _without_turn(kind: Kind, agent_session_id: str | None, times_us: Sequence[int]) -> Found:
+    first_us = min(times_us)
     return Found(
-        kind="foreign_session",
-        detected_us=attempted_us,
+        kind=kind,
+        detected_us=first_us,
         agent_session_id=agent_session_id,
         turn_id=None,
-        count=1,
-        first_us=attempted_us,
-        last_us=attempted_us,
+        count=len(times_us),
+        first_us=first_us,
+        last_us=max(times_us),
     )

@@ -80,7 +80,9 @@ def compare(mine: float | None, peers: Sequence[float], daily: Sequence[float]) 
             my_percentile=None if mine is None else 100.0 * sum(rate <= mine for rate in peers) / len(peers),
         )
     if len(daily) >= REQUIRED_DAYS:
-        return Comparison(my_score=mine, basis="selfHistory", baseline=_baseline(daily))
+        typical = median(daily)
+        baseline = Baseline(days=len(daily), typical=typical, latest=daily[-1], delta=daily[-1] - typical)
+        return Comparison(my_score=mine, basis="selfHistory", baseline=baseline)
     return Comparison(my_score=mine, basis="insufficient")
 
 
@@ -93,8 +95,3 @@ def _distribution(mine: float | None, peers: Sequence[float]) -> Distribution:
         p50=percentile(rates, 0.50),
         p75=percentile(rates, 0.75),
     )
-
-
-def _baseline(daily: Sequence[float]) -> Baseline:
-    typical = median(daily)
-    return Baseline(days=len(daily), typical=typical, latest=daily[-1], delta=daily[-1] - typical)

@@ -9,11 +9,12 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
 from aggregates.scores.grades import median
+from aggregates.times import US_PER_SECOND
 
 # A moment that several events lay claim to belongs to the one that comes first; the others get what is left.
 
@@ -86,18 +87,9 @@ def _delay_gaps(interval: Interval, taken: Iterable[Interval]) -> Iterator[Inter
 Detector = Literal["service_outage", "rate_limit", "retry_after", "error_burst", "request_gap", "latency_spike"]
 """In the order in which they lay claim to time."""
 
-_PRECEDENCE: Mapping[Detector, int] = {
-    "service_outage": 0,
-    "rate_limit": 1,
-    "retry_after": 2,
-    "error_burst": 3,
-    "request_gap": 4,
-    "latency_spike": 5,
-}
-
+_PRECEDENCE: Mapping[Detector, int] = {detector: place for place, detector in enumerate(get_args(Detector))}
 _US_PER_MS = 1000
-_US_PER_SECOND = 1_000_000
-_MINUTE_US = 60 * _US_PER_SECOND
+_MINUTE_US = 60 * US_PER_SECOND
 RATE_LIMITED = 429
 SERVER_ERRORS = (500, 599)
 """The status codes of an outage, both included; 529 says overloaded."""
@@ -184,20 +176,14 @@ def throttle_events(
     `elsewhere_us`: when requests of others in the organization failed by the provider's fault.
     """
     seen = _Seen(sorted(requests, key=lambda request: request.key))
-    bursts = [*_outages(seen, sorted(elsewhere_us))]
-    in_outage = {request.key for _, members in bursts for request in members}
-    found = [event for event, _ in bursts]
-    found += _error_bursts(seen, in_outage)
-    found += _refusals(seen)
-    found += _gaps(seen)
-    found += _spikes(seen, earlier)
-    return sorted(_without_overlap(found), key=lambda event: (event.at_us, _PRECEDENCE[event.detector]))
-
-
-def _without_overlap(events: Iterable[ThrottleEvent]) -> Iterator[ThrottleEvent]:
+    outages = [*_outages(seen, sorted(elsewhere_us))]
+    in_outage = {request.key for _, members in outages for request in members}
+    found = [event for event, _ in outages]
+    found += [*_error_bursts(seen, in_outage), *_refusals(seen), *_gaps(seen), *_spikes(seen, earlier)]
     claims = Claims()
-    for event in sorted(events, key=lambda event: (_PRECEDENCE[event.detector], event.at_us)):
-        yield msgspec.structs.replace(event, waits=claims.claim(event.waits))
+    found.sort(key=lambda event: (_PRECEDENCE[event.detector], event.at_us))
+    apart = [msgspec.structs.replace(event, waits=claims.claim(event.waits)) for event in found]
+    return sorted(apart, key=lambda event: (event.at_us, _PRECEDENCE[event.detector]))
 
 
 class _Seen:
@@ -351,4 +337,4 @@ def _model(request: ApiRequest) -> str:
 
 
 def _seconds(us: int) -> str:
-    return f"{us / _US_PER_SECOND:.1f} s"
+    return f"{us / US_PER_SECOND:.1f} s"

@@ -50,7 +50,7 @@ class Arc(msgspec.Struct, frozen=True, array_like=True):
     def settles_at_us(self) -> int:
         """The time from which it counts as settled, if nothing more happens."""
         quiet_us = self.last_activity_us + QUIET_US
-        return quiet_us if self.closed_us is None else min(quiet_us, max(self.closed_us, self.started_us))
+        return quiet_us if self.closed_us is None else min(quiet_us, self.closed_us)
 
 
 class _Open:

@@ -11,17 +11,6 @@ from aggregates.sub_sessions.arcs import Arc
 MERGE_GAP_US = 10 * 60 * 1_000_000
 
 
-def merge_arcs(arcs: Iterable[Arc]) -> list[list[Arc]]:
-    """Group a developer's arcs, given in time order, into sub-sessions; pairs are looked at in time order."""
-    groups: list[list[Arc]] = []
-    for arc in arcs:
-        if groups and belongs_to(groups[-1], arc):
-            groups[-1].append(arc)
-        else:
-            groups.append([arc])
-    return groups
-
-
 def belongs_to(earlier: Sequence[Arc], arc: Arc) -> bool:
     """Whether an arc goes on with the sub-session before it.
 
@@ -43,11 +32,6 @@ def shares_half(one: frozenset[int], other: frozenset[int]) -> bool:
     """Whether at least half of the smaller non-empty set lies in the other."""
     smaller = min(len(one), len(other))
     return smaller > 0 and 2 * len(one & other) >= smaller
-
-
-def ordered(arcs: Iterable[Arc]) -> list[Arc]:
-    """Time order; ties by id, so that the order never depends on arrival."""
-    return sorted(arcs, key=lambda arc: (arc.started_us, arc.arc_id))
 
 
 REWORK_WINDOW_US = 7 * 24 * 3600 * 1_000_000
@@ -75,20 +59,21 @@ class ReworkView(msgspec.Struct, frozen=True, array_like=True):
 
 def rework_of(later: ReworkView, earlier: Iterable[ReworkView]) -> UUID | None:
     """The newest earlier sub-session that this one reworks, or None."""
-    candidates = [each for each in earlier if _in_reach(later, each) and why_rework(later, each) is not None]
-    if not candidates:
-        return None
-    return max(candidates, key=lambda each: (each.ended_us, each.sub_session_id)).sub_session_id
-
-
-def _in_reach(later: ReworkView, each: ReworkView) -> bool:
-    return each.goal_complete and 0 <= later.started_us - each.ended_us <= REWORK_WINDOW_US
+    candidates = [
+        (each.ended_us, each.sub_session_id)
+        for each in earlier
+        if each.goal_complete
+        and 0 <= later.started_us - each.ended_us <= REWORK_WINDOW_US
+        and why_rework(later, each) is not None
+    ]
+    return max(candidates)[1] if candidates else None
 
 
 def why_rework(later: ReworkView, each: ReworkView) -> ReworkReason | None:
     if later.reverts and _same_ground(later, each):
         return "reverts"
-    if not each.changed_files or not _half_of(each.changed_files, later.changed_files):
+    changed_again = len(frozenset(each.changed_files).intersection(later.changed_files))
+    if not each.changed_files or 2 * changed_again < len(each.changed_files):
         return None
     if later.corrects:
         return "corrects"
@@ -101,11 +86,6 @@ def _same_ground(later: ReworkView, each: ReworkView) -> bool:
     if later.touched_files:
         return shares_half(frozenset(later.touched_files), frozenset(each.changed_files))
     return later.agent_session_id == each.agent_session_id
-
-
-def _half_of(earlier_files: Iterable[int], later_files: Iterable[int]) -> bool:
-    earlier = frozenset(earlier_files)
-    return 2 * len(earlier.intersection(later_files)) >= len(earlier)
 
 
 def jaccard(one: frozenset[int], other: frozenset[int]) -> float:
