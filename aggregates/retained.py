@@ -55,7 +55,6 @@ class StandingSealed(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=Tr
     """Positions of the first and the last fact it tells of; of this developer's only."""
     form: int
     rows: bytes
-    """The `Standing` of each, packed."""
 
 
 class ForgetOrdered(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
@@ -87,7 +86,7 @@ STANDING: tuple[type[Event], ...] = (StandingSealed, ForgetOrdered, DeveloperFor
 
 
 def packed_rows(rows: Iterable[Standing]) -> bytes:
-    return zlib.compress(_ENCODER.encode(list(rows)), 1)
+    return zlib.compress(msgspec.msgpack.encode(list(rows)), 1)
 
 
 def rows_of(event: StandingSealed) -> list[Standing]:
@@ -97,7 +96,7 @@ def rows_of(event: StandingSealed) -> list[Standing]:
         return msgspec.convert(_from_form_1(msgpack.unpackb(packed)), list[Standing])
     if event.form != FORM:
         raise ValueError(f"what stands from position {event.first} is of form {event.form}, known is {FORM}")
-    return _DECODER.decode(packed)
+    return msgspec.msgpack.decode(packed, type=list[Standing])
 
 
 _PROMPT = Standing.__struct_fields__.index("prompt")
@@ -123,10 +122,10 @@ def of_prompt(position: int, words: Words, digester: Digester) -> Standing | Non
     """What stands of a prompt; None where nothing does."""
     if isinstance(words, Stood):
         return words.standing
-    text = words.text
-    if text is None:
+    if words.text is None:
         return None
-    return Standing(position, text_digest=text_digest(text, digester), prompt=read_prompt(text, digester))
+    digest = text_digest(words.text, digester)
+    return Standing(position, text_digest=digest, prompt=read_prompt(words.text, digester))
 
 
 def of_response(position: int, words: Words | None, digester: Digester) -> Standing | None:
@@ -153,7 +152,3 @@ def of_records(position: int, records: Sequence[Record], words: Words, digester:
 def stood_observations(words: Words) -> dict[int, Observation]:
     """What was observed of the records of a batch whose texts are gone, by their places in it."""
     return dict(words.standing.observations) if isinstance(words, Stood) else {}
-
-
-_ENCODER = msgspec.msgpack.Encoder()
-_DECODER = msgspec.msgpack.Decoder(list[Standing])

@@ -13,7 +13,6 @@ import msgspec
 US_PER_SECOND = 1_000_000
 US_PER_DAY = 86_400 * US_PER_SECOND
 INSTANT_MIN_US = 0
-"""1970-01-01; nothing that an agent did lies before it."""
 INSTANT_MAX_US = 253_370_764_800 * US_PER_SECOND
 """The last whole year that a calendar can still add a window to: 9999-01-01."""
 _YEAR_MIN, _YEAR_MAX = 1970, 9998
@@ -144,7 +143,8 @@ def time_range(
     start_us = instant(start, zone)
     if start_us is None:
         return RangeRefused(_NO_TIME.format("from"))
-    end_us = _range_end(end, zone)
+    last_day = bare_date(end)
+    end_us = instant(end, zone) if last_day is None else local_day_bounds(last_day, zone).end_us
     if end_us is None:
         return RangeRefused(_NO_TIME.format("to"))
     return _not_empty(start_us, end_us, "from", "to")
@@ -162,11 +162,6 @@ def instant(text: str, zone: tzinfo) -> int | None:
         return None
 
 
-def _range_end(text: str, zone: tzinfo) -> int | None:
-    day = bare_date(text)
-    return instant(text, zone) if day is None else local_day_bounds(day, zone).end_us
-
-
 def _not_empty(start_us: int, end_us: int, start_name: str, end_name: str) -> Window | RangeRefused:
     if start_us >= end_us:
         return RangeRefused(f"{end_name} must lie after {start_name}")
@@ -181,7 +176,6 @@ class DayRange(msgspec.Struct, frozen=True, kw_only=True):
     date: str | None = None
     from_date: str | None = None
     to_date: str | None = None
-    """This day is included."""
 
 
 def day_range(wanted: DayRange, zone: ZoneInfo, now_us: int) -> Window | RangeRefused:
@@ -191,20 +185,16 @@ def day_range(wanted: DayRange, zone: ZoneInfo, now_us: int) -> Window | RangeRe
     forms = [any(part is not None for part in form) for form in (exact, dates, (wanted.date,))]
     if sum(forms) > 1:
         return RangeRefused("send one of from_us and to_us, from_date and to_date, or date; not two of them")
-    if forms[0]:
-        return _exact_range(*exact)
+    if wanted.date is not None:
+        return _date_range(wanted.date, wanted.date, zone)
     if forms[1]:
         return _date_range(*dates, zone)
-    if wanted.date is None:
+    if not forms[0]:
         return local_day_bounds(local_date(now_us, zone), zone)
-    return _date_range(wanted.date, wanted.date, zone)
-
-
-def _exact_range(from_us: int | None, to_us: int | None) -> Window | RangeRefused:
-    if from_us is None or to_us is None:
+    if wanted.from_us is None or wanted.to_us is None:
         return RangeRefused("from_us and to_us go together; send both")
     try:
-        return _not_empty(bounded(from_us), bounded(to_us), "from_us", "to_us")
+        return _not_empty(bounded(wanted.from_us), bounded(wanted.to_us), "from_us", "to_us")
     except ValueError as error:
         return RangeRefused(f"from_us and to_us: {error}")
 
@@ -222,7 +212,6 @@ def _date_range(first: str | None, last: str | None, zone: ZoneInfo) -> Window |
 # Calendar periods of a range: the buckets of a trend, whether anything lies in them or not.
 
 Period = Literal["day", "week", "month"]
-"""A calendar day, week (from Monday) or month."""
 _T = TypeVar("_T")
 
 

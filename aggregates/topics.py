@@ -1,7 +1,6 @@
 """Facts: every event that can stand in the log, and the one table of their topics.
 
-An event carries `received_at_us` and refers only to other facts. It is never changed; a field may be added with a
-default, and anything more is a new version with an upcast (`upcasts.py`).
+An event is never changed; a field may be added with a default, and anything more is a new version with an upcast.
 """
 
 from collections.abc import Callable, Mapping
@@ -44,7 +43,6 @@ TOPICS: dict[str, type[Event]] = {event.TOPIC: event for event in EVENTS}
 # holds words keeps its name for ever: the sealed text is found by it.
 
 Fields = dict[str, Any]
-"""The fields of one event as they stand in the log, before they are given types."""
 Upcast = Callable[[Fields], Fields]
 UPCASTS: Mapping[tuple[str, int], Upcast] = MappingProxyType({})
 """(topic, version) → the step from that version to the next; empty while all events are at their first."""

@@ -34,7 +34,6 @@ class PromptCaptured(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=Tr
     cwd: Words | None = None
     cwd_digest: int | None = None
     metadata: Words | None = None
-    """The metadata object as JSON text."""
     original_char_count: int | None = None
     untruncated_sha256: str | None = None
     truncated: bool | None = None

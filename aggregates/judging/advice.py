@@ -46,7 +46,6 @@ NOTHING_MISSED = {language: advice.nothing_missed for language, advice in _ADVIC
 TROUBLES = {language: advice.troubles for language, advice in _ADVICE.items()}
 """What to do about each kind of evidence against an outcome."""
 REACHED = {language: advice.reached for language, advice in _ADVICE.items()}
-"""What a kind of task is called whose goal was reached."""
 
 
 def language_of(asked: str | None) -> Language:

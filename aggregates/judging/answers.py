@@ -44,7 +44,6 @@ class JudgeAnswered(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=Tru
     model: str
     prompt_version: int
     input_digest: bytes
-    """Keyed digest of the data that was asked about."""
     input_tokens: int = 0
     """As the endpoint counted; 0 where it did not."""
     output_tokens: int = 0
@@ -54,7 +53,6 @@ class JudgeAnswered(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=Tru
     """Of a rubric; None: it cannot be said what is wanted."""
     earned: tuple[BooleanName, ...] = ()
     complete: bool | None = None
-    """Of an outcome."""
     boundary: bool | None = None
     """Of a boundary: whether the prompt opens another topic than those before it."""
 
@@ -66,7 +64,6 @@ class Answers(msgspec.Struct, frozen=True):
     """What was answered about one sub-session as it is now."""
 
     rubrics: Mapping[UUID, JudgeAnswered] = {}
-    """By turn."""
     outcome: JudgeAnswered | None = None
     """About just these turns; an answer about fewer or more of them does not count."""
 
@@ -108,7 +105,6 @@ class GapAnswer(msgspec.Struct, frozen=True):
     """One answer about the gap between two turns, and its place in the log."""
 
     before: UUID
-    """The earlier turn."""
     answer: JudgeAnswered
     position: int
 

@@ -21,9 +21,7 @@ _EARLIER_TURNS_MAX = 6
 """How many turns back the words of the open sub-session are looked at."""
 _MINUTE_US = 60 * 1_000_000
 PAUSE_US = 10 * _MINUTE_US
-"""Shorter pauses are never looked at."""
 _NOVEL_MIN = 3
-"""How many new words a prompt of another topic has."""
 _ANSWER_MIN = 5
 """Of so few words of an answer, what they share is chance."""
 REPEATED_SHARE = 0.7
@@ -37,7 +35,6 @@ _SAID: dict[str, str] = {
     "over 16 words": "words over 16",
     "over 25 words": "words over 25",
 }
-"""Signals that the prompt shows by itself, and the features that show them."""
 
 _OPENS = (
     "names a new task",

@@ -1,7 +1,4 @@
-"""Why a prompt earned or missed each boolean, in its own words: made when somebody asks, from the text itself.
-
-Verdicts are made for every prompt, evidence is looked at for few; so it is no part of a verdict.
-"""
+"""Why a prompt earned or missed each boolean, in its own words: made from the text itself, only where somebody asks."""
 
 from aggregates.event import Span
 from aggregates.reading.evidence import evidence_spans

@@ -21,10 +21,8 @@ class Floor(msgspec.Struct, frozen=True, array_like=True):
     countable_turns: int
     """Turns that do more than navigate; a turn whose text was not captured counts."""
     changed_lines: int
-    """Added and removed."""
     mutating_calls: int
     reason: TriviaReason | None
-    """None above the floor."""
 
 
 def countable(turn: Turn) -> bool:

@@ -92,7 +92,6 @@ class _Course(msgspec.Struct, frozen=True):
 
     marks: str
     last: Turn
-    """The last turn that did more than run a command of the agent's own."""
     observed: bool
 
 
@@ -107,11 +106,10 @@ def judge_outcome(
     confidence = round(min(max(confidence, 0.02), 0.98), 3)
     silence_floor = UNCLASSIFIED_FLOOR if intent is None else SILENCE_FLOORS[intent]
     floor = silence_floor if following is None else FOLLOWED_FLOOR
-    never = any(piece.what in _NEVER for piece in evidence_against)
-    complete = confidence >= floor and not never
-    return OutcomeVerdict(
-        complete, confidence if complete else round(1 - confidence, 3), evidence_for, evidence_against
-    )
+    verdict = OutcomeVerdict(False, round(1 - confidence, 3), evidence_for, evidence_against)
+    if confidence < floor or never_complete(verdict):
+        return verdict
+    return msgspec.structs.replace(verdict, goal_complete=True, confidence=confidence)
 
 
 def never_complete(verdict: OutcomeVerdict) -> bool:
@@ -135,26 +133,26 @@ def _course(turns: Sequence[Turn]) -> _Course:
 def _speaks_for(
     course: _Course, turns: Sequence[Turn], intent: Intent | None, following: Turn | None
 ) -> tuple[Evidence, ...]:
-    last_change = course.marks.rfind(CHANGE)
-    after = course.marks[last_change + 1 :]
-    found: list[Evidence] = []
-    accepting = _acceptance(turns, following)
-    if accepting is not None:
-        found.append(Evidence(ACCEPTED, accepting.position))
-    if last_change >= 0 and CHECK_OK in after and after.rfind(CHECK_OK) > after.rfind(CHECK_FAILED):
-        found.append(Evidence(CHECKED, course.last.position))
-    if last_change >= 0 and (COMMIT in after or PULL_REQUEST in after):
-        found.append(Evidence(COMMITTED, course.last.position))
-    if following is not None and _complaint(following, turns) is None:
-        found.append(Evidence(MOVED_ON, following.position))
-    response = course.last.response
-    if intent in ASKING_INTENTS and course.last.answered and INTERRUPTED not in course.last.work.marks[-2:]:
-        found.append(Evidence(UNCHALLENGED, course.last.response_position))
-    if last_change >= 0 and course.last.answered:
-        found.append(Evidence(CHANGED, course.last.position))
-    if response is not None and response.reports_done and not response.asks:
-        found.append(Evidence(REPORTED, course.last.response_position))
-    return tuple(found)
+    last, last_change = course.last, course.marks.rfind(CHANGE)
+    changed, after = last_change >= 0, course.marks[last_change + 1 :]
+    checked = CHECK_OK in after and after.rfind(CHECK_OK) > after.rfind(CHECK_FAILED)
+    accepting, response = _acceptance(turns, following), last.response
+    unchallenged = intent in ASKING_INTENTS and last.answered and INTERRUPTED not in last.work.marks[-2:]
+    done = response is not None and response.reports_done and not response.asks
+    pieces = (
+        (ACCEPTED, accepting is not None, accepting.position if accepting else None),
+        (CHECKED, changed and checked, last.position),
+        (COMMITTED, changed and (COMMIT in after or PULL_REQUEST in after), last.position),
+        (
+            MOVED_ON,
+            following is not None and _complaint(following, turns) is None,
+            following.position if following else None,
+        ),
+        (UNCHALLENGED, unchallenged, last.response_position),
+        (CHANGED, changed and last.answered, last.position),
+        (REPORTED, done, last.response_position),
+    )
+    return tuple(Evidence(what, position) for what, holds, position in pieces if holds)
 
 
 def _speaks_against(
@@ -190,13 +188,12 @@ def _standing_complaint(
     if intent in ASKING_INTENTS or not course.observed:
         return None  # an answer may be all that was wanted, and unseen work may have been done
     for place in range(len(turns) - 1, 0, -1):
-        if any(mark in turns[place].work.marks for mark in (CHANGE, CHECK_OK, COMMIT, REVERT)) or _accepts(
-            turns[place]
-        ):
+        turn = turns[place]
+        if _accepts(turn) or any(mark in turn.work.marks for mark in (CHANGE, CHECK_OK, COMMIT, REVERT)):
             return None
-        what = _complaint(turns[place], turns[:place])
+        what = _complaint(turn, turns[:place])
         if what is not None:
-            return Evidence(what, turns[place].position)
+            return Evidence(what, turn.position)
     return None
 
 

@@ -1,8 +1,6 @@
 """The rubric judge: what kind of thing a prompt asks for, and which habits it shows (scoring.md, section 3).
 
-A linear model over the features of the prompt's own words and of what came before it in the sub-session; every
-weight is a whole number of thousandths in `rubric.json`, so a verdict can be followed by hand. The arithmetic of
-sub-sessions stands below: it is exact and knows nothing of how a prompt was judged.
+The arithmetic of sub-sessions below is exact and knows nothing of how a prompt was judged.
 """
 
 from collections.abc import Sequence

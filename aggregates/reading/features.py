@@ -39,9 +39,7 @@ class Features(NamedTuple):
     words: list[str]
     """The own words, lower-cased, in order."""
     distinct: dict[str, None]
-    """The same, each once."""
     names: set[str]
-    """Of all features."""
     phrases: dict[str, str]
     """For each phrase cue shown, the phrase that shows it."""
     reference: tuple[int, int] | None
@@ -268,7 +266,6 @@ FEATURES: tuple[str, ...] = (
     *TRAITS,
     *(f"pair:{first} {second}" for first, second in PAIRS),
 )
-"""All features, in the order in which they are trained."""
 
 CROSSED = (
     "phrase:goal_given",
@@ -289,7 +286,6 @@ CROSSED = (
     "words over 25",
     "words over 70",
 )
-"""Features that mean another thing for another intent."""
 
 NAMED: tuple[str, ...] = (
     *CROSSED,
@@ -305,7 +301,6 @@ logs: new ones go to the end."""
 
 NUMBER: dict[str, int] = {name: place for place, name in enumerate(NAMED)}
 _REFERENCES_MAX = 12
-"""More are not counted."""
 _FIRST_CHARS = 60
 _COUNTS = ((1, "reference"), (2, "references 2"), (4, "references 4"), (8, "references 8"))
 

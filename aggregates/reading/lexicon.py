@@ -40,7 +40,6 @@ OPENERS: dict[Phrase, str] = {
     tuple(start.split()): opener for opener, starts in _LEXICON["openers"].items() for start in starts
 }
 ASKING = frozenset({"ask_you", "ask_we", "lets", "want", "ask_i"})
-"""Openers after which the verb of the request stands."""
 
 _LINES = [tuple(line.split()) for line in _text("words.txt").splitlines()]
 WORDS = frozenset(line[0] for line in _LINES if len(line) == 1)

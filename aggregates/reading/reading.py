@@ -1,7 +1,6 @@
 """Reading a text once: what the judges need of it, without keeping its words.
 
-`read_prompt` and `read_response` are made when the fact is projected; everything later is decided on readings. The
-budget is 50 microseconds per kilobyte: tokenise once, then look up sets. They never raise, whatever the string.
+Readings are made when the fact is projected; everything later is decided on them. No text makes them raise.
 """
 
 import re
@@ -54,19 +53,15 @@ class PromptReading(msgspec.Struct, frozen=True, array_like=True):
     navigational: str | None
     """Why this prompt only navigates: `short`, `command`, `shell`, `acknowledgement`; None for a real prompt."""
     clears: bool
-    """True for a `/clear` prompt."""
     token_digests: bytes
     """Keyed digests of the distinct lower-cased word tokens, sorted, `packed`; at most `TOKENS_MAX`."""
     title: Span
-    """A heuristic title within the prompt, at most 60 characters."""
     summary: Span
-    """At most 240 characters."""
     characters: int = 0
-    """Of the whole text."""
     pasted_characters: int = 0
     """Of pasted lines; the middle of a text over 32 KiB counts as pasted."""
     shown: tuple[int, ...] = ()
-    """The features and openings of `feature_names.NAMED` that it shows, by their places."""
+    """The features and openings of `features.NAMED` that it shows, by their places."""
     logits: tuple[int, ...] = ()
     """What a rubric model weighs of its features (`RubricModel.logits`). Which known words it holds is kept nowhere
     else: a reading outlives its text, and must not spell it."""

@@ -1,5 +1,4 @@
-"""The linear model behind the rubric judge: features in, logits of classes and booleans out. `rubric_choice.py`
-says what follows from them.
+"""The linear model behind the rubric judge: features in, logits of classes and booleans out, and what they mean.
 
 Weights are whole thousandths of a logit, so a verdict can be followed by hand and is the same on every machine.
 """
@@ -32,12 +31,10 @@ CONTEXT_FEATURES = (
 """What came before a prompt, and, for the booleans, what it was judged to ask for."""
 ALL_FEATURES = FEATURES + CONTEXT_FEATURES
 MAY_REST_ON_PASTED: tuple[BooleanName, ...] = ("references_concrete", "context_sufficient")
-"""Pasted text is evidence for these alone."""
 
 PASTED: frozenset[str] = frozenset(
     name for name in ALL_FEATURES if name.startswith("pasted") or name.endswith((" & pasted", "first and pasted"))
 )
-"""Every feature that pasted text shows."""
 Logits = tuple[int, ...]
 """Thousandths of a logit: one for each intent, one for each boolean, then what pasted text adds to those that may rest
 on it."""
@@ -141,7 +138,6 @@ def _with_pasted(
 
 
 SHIPPED = RubricModel(msgspec.json.decode(get_data(__name__, "rubric.json") or b"", type=RubricWeights))
-"""The model of this version."""
 
 
 # What to say of a prompt, when a model only gives chances: the class and the booleans whose expected cost is least.
@@ -173,7 +169,6 @@ class Leaning(NamedTuple):
 
     intent: Intent
     chance: float
-    """Of the class, 0-1."""
     booleans: Mapping[BooleanName, float]
     """The chance of each boolean that may be said; of those that apply and are not here it is 0."""
 

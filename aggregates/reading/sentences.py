@@ -1,8 +1,4 @@
-"""What a sentence does: it asks for something, asks a question, reports a symptom, or states.
-
-A request has the kind of its verb and the kind of what it is about (`verbs` and `objects` in `lexicon.toml`). Words
-only; a sentence is a list of lower-cased tokens.
-"""
+"""What a sentence does (it requests, asks, reports a symptom or states), and how a prompt opens."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -48,7 +44,6 @@ class Sentence(NamedTuple):
     """request: plain, you, we, want, lets, please, should …; question: wh, how, why, yesno, tag, other;
     report: strong, weak."""
     verb: str | None = None
-    """The kind of the verb that a request asks with."""
     words: Sequence[str] = ()
     """Of a request, without the fillers before them."""
 
@@ -143,7 +138,7 @@ def _asked(rest: Sequence[str], index: int) -> tuple[str, str | None] | None:
         verb = _verb(after[1:6])
         return None if verb is None or (word, following) == ("would", "i") else (following, verb)
     if word in _WISHES:
-        return _wished(before, after)
+        return ("unwanted" if before == "dont" else "want", _verb(after)) if before in _BEFORE_A_WISH else None
     if word == "id" and following in ("like", "love", "prefer", "rather", "say", "suggest"):
         return "want", _verb(after[1:])
     if word == "make":
@@ -155,12 +150,6 @@ def _asked(rest: Sequence[str], index: int) -> tuple[str, str | None] | None:
     if word == "lets":
         return "lets", _verb(after[:4]) or "do"
     return ("please", _verb(after[:4])) if word in ("please", "pls") else None
-
-
-def _wished(before: str, after: Sequence[str]) -> tuple[str, str | None] | None:
-    if before not in _BEFORE_A_WISH:
-        return None
-    return ("unwanted" if before == "dont" else "want"), _verb(after)
 
 
 def _verb(words: Iterable[str]) -> str | None:

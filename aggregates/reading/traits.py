@@ -29,7 +29,6 @@ _ABOUT: dict[str, tuple[str, ...]] = {
 }
 _PROSE_WORDS_MIN = 18
 _REMARKS = ("suggest", "should")
-"""Requests that prose may hold."""
 
 TRAITS: tuple[str, ...] = (
     "bare",

@@ -33,7 +33,6 @@ APPLIES_TO: dict[BooleanName, frozenset[Intent]] = {
     "root_cause_oriented": frozenset({"bug_fix", "investigation"}),
     "plan_first": frozenset({"feature", "refactor", "plan"}),
 }
-"""Boolean → the intents it applies to."""
 
 JudgeStatus = Literal["ok", "unclassified", "skipped", "pending", "failed"]
 
@@ -66,7 +65,6 @@ class Rubric(msgspec.Struct, frozen=True, array_like=True):
     status: JudgeStatus
     intent: Intent | None = None
     confidence: float = 0.0
-    """Of the intent, 0-1, rounded to 3 digits."""
     earned: tuple[BooleanName, ...] = ()
     """The booleans that are true; those that apply and are not here are false."""
     judge: str = "embedded/1"

@@ -196,8 +196,6 @@ SPECIAL: dict[str, Reader] = {
     "rubocop": _rubocop,
     "cmake": _with("--build", then=BUILD, otherwise=CHANGE),
 }
-"""Program → how to read its arguments."""
-
 
 _PROGRAMS = tomllib.loads((get_data(__name__, "programs.toml") or b"").decode())
 READS = names(_PROGRAMS["reads"])

@@ -1,7 +1,6 @@
 """Reading a shell command: does it change something, check something, commit, open a pull request, revert?
 
-Nothing is run or expanded. In doubt a command is taken to change something, since only reads, searches,
-listings and checks are known not to.
+Nothing is run or expanded. In doubt a command is taken to change something.
 """
 
 import re
@@ -33,7 +32,6 @@ from aggregates.records.programs import (
 from aggregates.records.shell_words import SimpleCommand, simple_commands
 
 COMMAND_CHARACTERS_MAX = 8192
-"""A longer command is read up to here."""
 _NESTING_MAX = 4
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")

@@ -185,9 +185,7 @@ _TOOLS = _effects(
             edit_file edit_files edit_notebook_file apply_patch apply_diff patch insert_edit_into_file
             insert_content update_file
         """,
-        "write": """
-            write write_file write_to_file create create_file create_new_jupyter_notebook save_file
-        """,
+        "write": "write write_file write_to_file create create_file create_new_jupyter_notebook save_file",
         "shell": """
             bash shell sh exec exec_command local_shell container.exec shell_command unified_exec
             run_shell_command run_in_terminal run_terminal_cmd run_command execute_command powershell
@@ -210,9 +208,7 @@ _VERBS = _effects(
         "edit": "edit replace patch update modify insert rename move delete remove",
         "write": "write create save append",
         "shell": "exec execute shell bash terminal",
-        "read": """
-            read get list search find query fetch view show describe lookup resolve inspect browse
-        """,
+        "read": "read get list search find query fetch view show describe lookup resolve inspect browse",
     }
 )
 
@@ -232,21 +228,13 @@ def tool_effect(tool_name: str) -> ToolEffect:
     An MCP tool (`mcp__server__verb_noun`) is told by the verb it begins with.
     """
     name = tool_name[:_NAME_CHARACTERS_MAX]
-    known = _TOOLS.get(name.lower())
-    if known is not None:
-        return known
-    return _mcp_effect(name.rsplit("__", 1)[-1]) if name.startswith("mcp__") else "other"
-
-
-def _mcp_effect(tool: str) -> ToolEffect:
+    tool = name.rsplit("__", 1)[-1] if name.startswith("mcp__") else name
     known = _TOOLS.get(tool.lower())
-    if known is not None:
-        return known
+    if known is not None or not name.startswith("mcp__"):
+        return known or "other"
     words = [word.lower() for word in _WORD.findall(tool)]
     effect: ToolEffect = _VERBS.get(words[0], "other") if words else "other"
-    if effect in ("edit", "write") and _OF_FILES.isdisjoint(words):
-        return "other"
-    return effect
+    return "other" if effect in ("edit", "write") and _OF_FILES.isdisjoint(words) else effect
 
 
 COMMAND_BYTES_MAX = 8192

@@ -1,9 +1,7 @@
 """Secrets that are known by the name they are given: `password = …`, `"api_key": "…"`, `--token …`.
 
-A name that promises a secret is looked for; what follows it must be an assignment in some language's
-spelling; and the value must be a secret rather than code, a placeholder, a type or a label. Passwords are
-words that people choose, so almost any quoted value is one; keys and tokens are made by machines, so they
-are long and hold digits.
+Passwords are words that people choose, so almost any quoted value is one; keys and tokens are made by machines, so
+they are long and hold digits.
 """
 
 import re
@@ -21,7 +19,6 @@ class _Name(NamedTuple):
     chosen: bool = True
     """Whether people choose what it names, as they do passwords; keys and tokens are made."""
     spaces: bool = False
-    """Whether what it names may hold spaces."""
     before: re.Pattern[str] | None = None
 
 

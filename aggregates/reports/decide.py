@@ -34,7 +34,6 @@ from aggregates.reports.events import (
     ReportStarted,
 )
 from aggregates.reports.period import ReportPeriod
-from aggregates.reports.prose import Prose
 
 ReportStatus = Literal["queued", "running", "completed", "failed", "cancelled"]
 UNFINISHED: frozenset[ReportStatus] = frozenset({"queued", "running"})
@@ -48,7 +47,6 @@ class ReportState(msgspec.Struct, frozen=True, kw_only=True):
     period: ReportPeriod
     status: ReportStatus = "queued"
     attempts: int = 0
-    """How often a worker began to make it."""
     deleted: bool = False
 
 
@@ -88,7 +86,6 @@ def evolve_report(state: ReportState | None, event: ReportEvent) -> ReportState 
 ATTEMPTS_MAX = 5
 """A report that was begun so often, and never ended, is given up: whatever stops the process may be the report."""
 SOURCE_UNAVAILABLE = "source_unavailable"
-"""The one error code there is."""
 ReportDecision = tuple[tuple[tuple[UUID, ReportEvent], ...], Reply]
 
 
@@ -106,7 +103,9 @@ def decide_report(command: ReportCommand, streams: Streams, now_us: int) -> Repo
     if isinstance(command, RequestReport):
         return _request(command, streams, now_us)
     known = streams.get(command.report_id)
-    if not isinstance(known, ReportState) or not _is_own(command, known):
+    scope = (command.organization_id, command.developer_id)
+    own = isinstance(known, ReportState) and (known.organization_id, known.developer_id) == scope
+    if not isinstance(known, ReportState) or not own or known.deleted:
         return (), Refused(Reason.NOT_FOUND, f"no report {command.report_id} of yours")
     match command:
         case StartReport():
@@ -121,11 +120,6 @@ def decide_report(command: ReportCommand, streams: Streams, now_us: int) -> Repo
             return _delete(command, known, now_us)
         case _:
             raise AssertionError(f"{type(command).__name__} is decided nowhere")
-
-
-def _is_own(command: ReportCommand, known: ReportState) -> bool:
-    scope = (known.organization_id, known.developer_id)
-    return scope == (command.organization_id, command.developer_id) and not known.deleted
 
 
 def _request(command: RequestReport, streams: Streams, now_us: int) -> ReportDecision:
@@ -155,18 +149,17 @@ def _complete(command: CompleteReport, known: ReportState, now_us: int) -> Repor
     if known.status != "running":
         return (), _over(known)
     prose = command.prose
+    narrator = None
+    if prose is not None:
+        narrator = Narrator(prose.model, prose.prompt_version, prose.input_tokens, prose.output_tokens)
     completed = ReportCompleted(
         **_about(command, now_us),
         rules_version=command.rules_version,
         sections=Words(command.sections),
         narrative=None if prose is None else Words(prose.text),
-        narrated_by=None if prose is None else _narrator(prose),
+        narrated_by=narrator,
     )
     return _ended(command, completed, now_us), Done(True, command.report_id)
-
-
-def _narrator(prose: Prose) -> Narrator:
-    return Narrator(prose.model, prose.prompt_version, prose.input_tokens, prose.output_tokens)
 
 
 def _fail(command: FailReport, known: ReportState, now_us: int) -> ReportDecision:

@@ -135,9 +135,7 @@ class Narration(msgspec.Struct, frozen=True):
 
     kind: Literal["team", "today"]
     scope: Scope
-    """Who asks; the organization decides whether anything leaves."""
     about: str
-    """The team, or the developer."""
     date: str
     timezone: str
     language: Language
@@ -157,7 +155,6 @@ class Narrative(msgspec.Struct, frozen=True):
     clipped: bool
     """Whether it covers only the busiest members or tasks."""
     work: Labelled
-    """What it was written from."""
 
     def stands(self, wanted: Labelled, now_us: int) -> bool:
         """Whether it may be shown: it is of the same facts, or not too old."""

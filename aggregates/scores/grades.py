@@ -1,7 +1,4 @@
-"""Letters, tiers and the arithmetic of standing scores (scoring.md, sections 3 and 5).
-
-Pure functions over counts and 0-100 scores; bounds are half-open, the last one closed. A score is never rounded here.
-"""
+"""Letters, tiers and the arithmetic of scores (scoring.md, sections 3 and 5). A score is never rounded here."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -15,7 +12,6 @@ from aggregates.reading.verdicts import BOOLEANS, BooleanName, Evidence, Intent,
 
 _LETTERS = ("A+", "A", "A-", "B+", "B", "B-", "C+", "C", "D", "F")
 RUBRIC_LADDER: tuple[str, ...] = _LETTERS[::-1]
-"""The letters of a rubric score, lowest first."""
 _RUBRIC_BOUNDS = (95, 90, 85, 80, 70, 65, 60, 50, 30)
 _SVC_BOUNDS = (95, 85, 80, 70, 60, 55, 50, 40, 20)
 _PERSONAL_TIERS = ("elite", "leading", "scaling", "building", "starting")
@@ -139,7 +135,6 @@ class Graded(msgspec.Struct, frozen=True):
     """0-100; None unless the status is ok."""
     letter: str | None
     habits: tuple[Habit, ...]
-    """In rubric order; empty unless the status is ok."""
 
 
 def grade_text(text: str) -> Graded:

@@ -16,7 +16,6 @@ TEXT_CHARACTERS_MAX = 4_000
 """Of one prompt: what it is about is said early."""
 TOPICS_MAX = 2
 LABELS_MAX = 8
-"""Of one member."""
 MEMBERS_MAX = 20
 
 KINDS: dict[Intent, str] = {
@@ -123,7 +122,6 @@ def times_at_once(spans: Iterable[tuple[str, int, int]]) -> int:
     for _, begins, session in edges:
         before = len(active)
         active[session] += 1 if begins else -1
-        if not active[session]:
-            del active[session]
+        active = +active
         times += before == 1 and len(active) == 2
     return times

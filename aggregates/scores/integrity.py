@@ -1,7 +1,4 @@
-"""The six kinds of integrity flags (scoring.md, section 6). A flag lowers nothing by itself.
-
-Pure rules over what turns show: lengths, times, touched files, and whether a prompt is like the one before.
-"""
+"""The six kinds of integrity flags (scoring.md, section 6). A flag lowers nothing by itself."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, TypeVar, get_args
@@ -48,7 +45,6 @@ class Sign(msgspec.Struct, frozen=True, array_like=True):
     pasted_characters: int
     tiny: bool
     files: tuple[int, ...]
-    """Keyed digests of the files it touched, ascending."""
     cleared_us: int | None
     """When a clear closed the session after it; None where none did."""
     alike: bool = False
@@ -61,7 +57,6 @@ class Clear(msgspec.Struct, frozen=True, array_like=True):
     at_us: int
     agent_session_id: str
     turn_id: UUID
-    """The last turn before it."""
     files: tuple[int, ...]
 
 
@@ -80,7 +75,6 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     """When there was enough of it to fire."""
     agent_session_id: str | None
     turn_id: UUID | None
-    """The turn by which it fired."""
     count: int
     first_us: int
     last_us: int

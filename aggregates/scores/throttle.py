@@ -110,11 +110,9 @@ class ApiRequest(msgspec.Struct, frozen=True):
     """One model request as its agent reported it. None was not observed."""
 
     at_us: int
-    """When it was answered or failed."""
     record_id: str
     session_id: str | None
     turn: str | None
-    """Equal for requests of one turn."""
     model: str | None
     failed: bool
     status_code: int | None

@@ -53,24 +53,19 @@ class Arc(msgspec.Struct, frozen=True, array_like=True):
         return quiet_us if self.closed_us is None else min(quiet_us, self.closed_us)
 
 
-class _Open:
+class _Open(OpenArc):
     """The arc that turns are being added to."""
 
-    def __init__(
-        self, first: Turn, opened_by: BoundaryKind, shift: BoundaryVerdict | None, said: Mapping[UUID, bool]
-    ) -> None:
-        self.turns = [first]
-        self.said = said.get(first.turn_id)
+    def __init__(self, first: Turn, opened_by: BoundaryKind, shift: BoundaryVerdict | None) -> None:
+        self.turns: list[Turn] = []
         self.opened_by = opened_by
         self.shift = shift
-        self.so_far = OpenArc([first])
         self.kept: list[BoundaryVerdict] = []
+        super().__init__([first])
 
-    def add(self, turn: Turn, verdict: BoundaryVerdict | None) -> None:
+    def add(self, turn: Turn) -> None:
         self.turns.append(turn)
-        if verdict is not None:
-            self.kept.append(verdict)
-        self.so_far.add(turn)
+        super().add(turn)
 
 
 def cut_arcs(
@@ -89,29 +84,28 @@ def cut_arcs(
     if not turns:
         return []
     arcs: list[Arc] = []
-    current = _Open(turns[0], opened_by, shift, said)
+    current = _Open(turns[0], opened_by, shift)
     for turn in turns[1:]:
         spoken, answer = said.get(turn.turn_id), answers.get(turn.turn_id)
         boundary, verdict = ("person", None) if spoken else _boundary(current, turn, answer)
-        if boundary is None:
-            current.add(turn, verdict)
-        else:
-            arcs.append(_close(current, boundary, turn))
-            current = _Open(turn, boundary, verdict, said)
-    arcs.append(_close(current, None, None))
+        if boundary is not None:
+            arcs.append(_close(current, boundary, turn, said))
+            current = _Open(turn, boundary, verdict)
+            continue
+        current.add(turn)
+        if verdict is not None:
+            current.kept.append(verdict)
+    arcs.append(_close(current, None, None, said))
     return arcs
 
 
-def _boundary(
-    current: _Open, turn: Turn, answer: GapAnswer | None
-) -> tuple[BoundaryKind | None, BoundaryVerdict | None]:
+def _boundary(arc: OpenArc, turn: Turn, answer: GapAnswer | None) -> tuple[BoundaryKind | None, BoundaryVerdict | None]:
     """Why `turn` opens an arc, and what a judge said of it; a text model's word that it opens none is told, too.
 
     A boundary that was said goes before one that is judged, a text model's verdict before the embedded one.
     """
     if turn.opening in ("clear", "end"):
         return turn.opening, None
-    arc = current.so_far
     answered = answered_boundary(arc, turn, answer)
     if answered is not None:
         return ("commit" if committed(arc) else "topic") if answered.shift else None, answered
@@ -126,7 +120,7 @@ def committed(arc: OpenArc) -> bool:
     return arc.has_change and COMMIT in arc.last.work.marks
 
 
-def _close(current: _Open, boundary: BoundaryKind | None, following: Turn | None) -> Arc:
+def _close(current: _Open, boundary: BoundaryKind | None, following: Turn | None, said: Mapping[UUID, bool]) -> Arc:
     first, last = current.turns[0], current.turns[-1]
     closed_by, closed_us = boundary, None if following is None else following.started_us
     if last.closed_us is not None:
@@ -144,7 +138,7 @@ def _close(current: _Open, boundary: BoundaryKind | None, following: Turn | None
         touched_files=_files(turn.work.touched_files for turn in current.turns),
         changed_files=_files(turn.work.changed_files for turn in current.turns),
         shift=current.shift,
-        said=current.said,
+        said=said.get(first.turn_id),
         kept=tuple(current.kept),
     )
 
@@ -161,7 +155,6 @@ class Gap(msgspec.Struct, frozen=True):
     """Two neighbouring turns that may belong to two sub-sessions."""
 
     arc: tuple[Turn, ...]
-    """The turns of the open arc, the earlier neighbour last."""
     turn: Turn
     logit: float
     """What the embedded judge says; above 0: another topic."""

@@ -54,7 +54,6 @@ class ReworkView(msgspec.Struct, frozen=True, array_like=True):
     goal_tokens: tuple[int, ...]
     reverts: bool
     corrects: bool
-    """Whether its goal prompt says that earlier work is wrong."""
 
 
 def rework_of(later: ReworkView, earlier: Iterable[ReworkView]) -> UUID | None:

@@ -17,7 +17,6 @@ from aggregates.sub_sessions.events import GapCorrected, GoalCorrected, IntentCo
 
 OverrideField = Literal["boundary", "completion", "rollback", "label"]
 OVERRIDE_FIELDS: tuple[OverrideField, ...] = ("boundary", "completion", "rollback", "label")
-"""What can be overridden of a sub-session, in the order they are shown in."""
 
 Topic = Literal["gap", "goal", "rework", "intent"]
 """What a correction is about. A title is none: it is kept as an edit."""

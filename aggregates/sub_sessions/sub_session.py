@@ -48,7 +48,6 @@ class SubSession(msgspec.Struct, frozen=True):
 
     sub_session_id: UUID
     agent_session_ids: tuple[str, ...]
-    """The parent session first, the others by time."""
     started_us: int
     last_activity_us: int
     settles_at_us: int
@@ -61,9 +60,7 @@ class SubSession(msgspec.Struct, frozen=True):
     judged_intent: Intent | None
     earned: tuple[BooleanName, ...]
     outcome: OutcomeVerdict
-    """For the intent that counts."""
     judged_complete: bool
-    """For the intent as judged."""
     said: Said
     totals: Totals
     changed_files: frozenset[int]

@@ -1,8 +1,4 @@
-"""A turn: one prompt and what the agent did about it, as the rules see it.
-
-A turn holds numbers, flags, keyed digests and references to words, never words. Readings are made once from the text
-(`reading.py`); work is summed from records (`work.py`); the judges and the derivation only look at turns.
-"""
+"""A turn: one prompt and what the agent did about it, as numbers, flags, keyed digests and references to words."""
 
 from typing import Literal
 from uuid import UUID
@@ -40,7 +36,6 @@ class ModelUsage(msgspec.Struct, frozen=True, array_like=True):
     cache_read_tokens: int
     cache_write_tokens: int
     cost_usd_nano: int
-    """The sum over the priced requests."""
     unpriced_requests: int
     lower_bound_requests: int = 0
     """Priced, but some of their cache writes may have cost more."""
@@ -53,10 +48,8 @@ class FileWork(msgspec.Struct, frozen=True, array_like=True):
 
     digest: int
     position: int
-    """The position of the fact whose words hold the path."""
     path: Span
     edits: int
-    """0: only looked at."""
     lines_added: int
     lines_removed: int
 
@@ -69,7 +62,6 @@ class Work(msgspec.Struct, frozen=True, array_like=True):
     tool_errors: int = 0
     mutating_calls: int = 0
     edits: int = 0
-    """Calls of file-changing tools that succeeded."""
     lines_added: int = 0
     lines_removed: int = 0
     repeats_before_stop: int = 0
@@ -98,9 +90,7 @@ class Turn(msgspec.Struct, frozen=True, array_like=True):
     capture_id: UUID
     """The capture whose text is read: the plugin's where there is one."""
     position: int
-    """The position of that capture's fact, whose words hold the prompt."""
     prompt: PromptReading | None
-    """None where the text was not captured."""
     response: ResponseReading | None
     response_position: int | None
     answered: bool

@@ -1,7 +1,7 @@
 """Summing what an agent did within one turn."""
 
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise, takewhile
 
 import msgspec
 
@@ -32,7 +32,6 @@ FILES_MAX = 200
 """A turn that touches more files keeps the first ones by digest; overlap is then judged on those."""
 UNKNOWN_MODEL = "unknown"
 Placed = tuple[int, Observation]
-"""The position of the fact an observation came from, and the observation."""
 
 
 def sum_work(placed: Sequence[Placed]) -> Work:
@@ -58,12 +57,8 @@ def sum_work(placed: Sequence[Placed]) -> Work:
 
 
 def _marks(observations: Iterable[Observation]) -> str:
-    marks = ""
-    for each in observations:
-        for mark in _marks_of(each):
-            if not marks.endswith(mark):
-                marks += mark
-    return marks[-MARKS_MAX:]
+    marks = "".join(map(_marks_of, observations))
+    return "".join(mark for mark, _ in groupby(marks))[-MARKS_MAX:]
 
 
 def _marks_of(observation: Observation) -> str:
@@ -96,12 +91,8 @@ def _tool_marks(tool: ToolUse) -> str:
 def _repeats(tools: Sequence[ToolUse]) -> int:
     if not tools or tools[-1].input_digest is None:
         return 0
-    count = 0
-    for tool in reversed(tools):
-        if tool.input_digest != tools[-1].input_digest:
-            break
-        count += 1
-    return count
+    digest = tools[-1].input_digest
+    return sum(1 for _ in takewhile(lambda tool: tool.input_digest == digest, reversed(tools)))
 
 
 def _usage(requests: Iterable[Observation]) -> tuple[ModelUsage, ...]:
@@ -143,10 +134,8 @@ class FileTotals(msgspec.Struct):
 
     digest: int
     position: int
-    """The position of the fact whose words hold the path, as the first turn says."""
     path: Span
     edits: int = 0
-    """0: only looked at."""
     lines_added: int = 0
     lines_removed: int = 0
     edits_without_lines: int = 0
@@ -171,7 +160,6 @@ class ModelTotals(msgspec.Struct, array_like=True):
     requests: int = 0
     tokens: int = 0
     reported: bool = True
-    """Whether each turn that asked it reported its tokens."""
     cost_usd_nano: int = 0
     unpriced_requests: int = 0
     lower_bound_requests: int = 0
