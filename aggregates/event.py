@@ -25,12 +25,8 @@ class DeveloperEvent(Event, frozen=True, kw_only=True, omit_defaults=True):
     developer_id: UUID
 
 
-# Words are redacted before they become part of an event and are sealed under their developer's data key when the
-# event is stored. When that key has been destroyed, the text is gone for good and `text` is None.
-
-
 class Words(msgspec.Struct, frozen=True):
-    """A text in the clear, inside the process only; None once its data key has been destroyed."""
+    """A redacted text, sealed under its developer's data key when stored; None once that key is destroyed."""
 
     text: str | None
 
@@ -56,12 +52,8 @@ class Scope(msgspec.Struct, frozen=True):
     developer_id: UUID
 
 
-# Keyed digests: the same word or path of one developer always gives the same number, and nobody without that
-# developer's key can tell which word it was.
-
-
 class Digester:
-    """Digests under one developer's key."""
+    """Digests under one developer's key, without which nobody can tell which word gave a number."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key

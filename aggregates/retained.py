@@ -1,9 +1,7 @@
-"""What stands of a text once it is gone: what the judges read from it, kept as a fact before its words are destroyed.
+"""What is kept of a text that is deleted: the numbers that the judges read from it.
 
-Readings are kept rather than verdicts, since everything is concluded from readings: so a replay gives the same scores
-without the words, a correction or a new price still takes effect, and the neighbours of a forgotten piece of work
-stay joined as they were. A reading holds numbers and keyed digests; with the key destroyed, nobody can try words on
-them.
+Readings are kept rather than verdicts, since everything is concluded from readings: a replay gives the same scores
+without the words, and an override or a new price still takes effect. A reading holds numbers and keyed digests.
 """
 
 import zlib

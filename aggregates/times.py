@@ -70,8 +70,6 @@ def midnight_us(day: date, zone: tzinfo) -> int:
     return (midnight.replace(tzinfo=None) - _EPOCH - offset) // _ONE_US
 
 
-# Calendar windows and ranges: half-open, [start, end), with the midnights of the caller's zone.
-
 WindowName = Literal["daily", "weekly", "monthly"]
 """The current calendar day, week (from Monday) or month."""
 RANGE_DEFAULT_DAYS = 28
@@ -104,10 +102,7 @@ def zone_named(name: str) -> ZoneInfo:
 
 
 def calendar_windows(name: WindowName, zone: ZoneInfo, now_us: int, count: int) -> tuple[Window, ...]:
-    """The last `count` windows, oldest first; the last one holds `now_us`.
-
-    Days are as long as the zone makes them: 23 or 25 hours where the clocks change.
-    """
+    """The last `count` windows, oldest first; the last one holds `now_us`. Days may have 23 or 25 hours."""
     today = local_date(now_us, zone)
     starts = [_start(name, today, back) for back in range(count - 1, -2, -1)]
     edges = [midnight_us(day, zone) for day in starts]
@@ -132,10 +127,7 @@ def local_day_bounds(day: date, zone: tzinfo) -> Window:
 def time_range(
     start: str | None, end: str | None, zone: tzinfo, now_us: int, default_days: int = RANGE_DEFAULT_DAYS
 ) -> Window | RangeRefused:
-    """The range of `from` and `to`: times or bare dates, both or neither; the last days by default.
-
-    A bare start is that day's first instant; a bare end includes that day.
-    """
+    """The range of `from` and `to`, both or neither: times, or bare dates, of which the end is included."""
     if start is None and end is None:
         return Window(now_us - default_days * US_PER_DAY, now_us)
     if start is None or end is None:
@@ -208,8 +200,6 @@ def _date_range(first: str | None, last: str | None, zone: ZoneInfo) -> Window |
     start_us, end_us = midnight_us(first_day, zone), local_day_bounds(last_day, zone).end_us
     return _not_empty(start_us, end_us, "from_date", "to_date")
 
-
-# Calendar periods of a range: the buckets of a trend, whether anything lies in them or not.
 
 Period = Literal["day", "week", "month"]
 _T = TypeVar("_T")

@@ -225,9 +225,9 @@ def _capture_batch(
     batch = batch_of(command)
     if batch in streams:
         return Decision((), Done(False, batch))
-    claim = Decision((), Done(True))
-    if command.agent_session_id is not None:
-        claim = _claim(command, command.agent_session_id, streams, context)
+    if command.agent_session_id is None:
+        return Decision(((batch, captured),), Done(True, batch))
+    claim = _claim(command, command.agent_session_id, streams, context)
     if isinstance(claim.reply, Refused):
         return claim
     return Decision((*claim.events, (batch, captured)), Done(True, batch))

@@ -25,8 +25,6 @@ from aggregates.reading.verdicts import (
 )
 from aggregates.turns.turn import Turn
 
-# What a text model answered when it was asked to judge: a fact, bound to captures, and holding no words.
-
 JudgeKind = Literal["rubric", "outcome", "boundary"]
 """What was asked: how a prompt is to be graded, whether a goal was reached, whether a prompt opens another topic."""
 
@@ -94,8 +92,7 @@ def answered_outcome(embedded: OutcomeVerdict, answer: JudgeAnswered | None) -> 
 
 
 # Such an answer counts in place of the embedded boundary judge's, after a commit too, while the two turns are
-# neighbours. A clear, a session's end and a person's word go before it; and a turn that cannot shift stays where it
-# is.
+# neighbours. A clear, a session's end and a person's word go before it; a turn that cannot shift stays.
 
 OPENS = "a text model was asked, and sees another topic"
 KEEPS = "a text model was asked, and sees the same topic"

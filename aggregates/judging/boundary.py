@@ -1,8 +1,7 @@
 """The boundary judge: does a prompt start another topic than the sub-session before it (scoring.md, section 1)?
 
-A turn that only navigates, corrects in a few words, repeats the prompt before or whose text was not captured never
-shifts. For any other the judge weighs signals (`SIGNALS`). Idle time is no boundary: it adds weight only
-where a prompt stands apart by its words. The weights are thousandths of a logit (`boundary.json`).
+Idle time is no boundary: it adds weight only where a prompt stands apart by its words. The weights of the signals are
+thousandths of a logit (`boundary.json`).
 """
 
 import math
@@ -271,9 +270,9 @@ def continues(arc: OpenArc, turn: Turn, model: BoundaryModel = SHIPPED_BOUNDARY)
 def weighed(
     arc: OpenArc, turn: Turn, *, committed: bool, model: BoundaryModel = SHIPPED_BOUNDARY
 ) -> list[tuple[str, int]]:
-    """What the judge weighs of a turn that can shift: names with thousandths of a logit, the heaviest first.
+    """The weights of a turn that can shift, the heaviest first; above 0 in sum, `turn` opens another sub-session.
 
-    Their sum decides: above 0, `turn` opens another sub-session. `committed`: the changes of `arc` were just committed.
+    `committed`: the changes of `arc` were just committed.
     """
     found = [(name, model.weights.get(name, 0)) for name in boundary_signals(arc, turn)]
     found += [(BEFORE_ANY, model.bias)] + ([(COMMITTED, AFTER_COMMIT)] if committed else [])

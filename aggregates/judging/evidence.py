@@ -49,9 +49,8 @@ _GONE = {
 def rubric_evidence(text: str | None, rubric: Rubric, position: int) -> dict[BooleanName, Evidence]:
     """For each boolean that applies, what speaks for it, or what was missed. Empty unless the rubric is ok.
 
-    `position` is that of the fact whose words are `text`, None where they are gone. A span points into `text`: at what
-    earned the boolean (the prompt's summary where no words stand out), or at what came nearest to a missed one. The
-    judge weighs; so of a missed boolean nothing is said to be absent but what was looked for and not found.
+    `position`: of the fact whose words are `text`, None where they are gone. A span points into `text`: at what earned
+    the boolean (the summary where no words stand out), or at what came nearest to a missed one.
     """
     if rubric.intent is None:
         return {}

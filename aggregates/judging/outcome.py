@@ -1,8 +1,7 @@
 """The outcome judge: did a sub-session reach its goal (scoring.md, section 4)?
 
-Evidence is gathered piece by piece, each with a fixed phrase and a weight; the pieces add up to how likely completion
-is, and it holds from the class's floor on. Two endings are never complete, whatever speaks for them. What was not
-observed gives no evidence.
+The weights of the evidence add up to how likely completion is. Two endings are never complete, whatever speaks for
+them. What was not observed gives no evidence.
 """
 
 from collections.abc import Sequence
@@ -139,15 +138,12 @@ def _speaks_for(
     accepting, response = _acceptance(turns, following), last.response
     unchallenged = intent in ASKING_INTENTS and last.answered and INTERRUPTED not in last.work.marks[-2:]
     done = response is not None and response.reports_done and not response.asks
+    moved_on = following is not None and _complaint(following, turns) is None
     pieces = (
         (ACCEPTED, accepting is not None, accepting.position if accepting else None),
         (CHECKED, changed and checked, last.position),
         (COMMITTED, changed and (COMMIT in after or PULL_REQUEST in after), last.position),
-        (
-            MOVED_ON,
-            following is not None and _complaint(following, turns) is None,
-            following.position if following else None,
-        ),
+        (MOVED_ON, moved_on, following.position if following else None),
         (UNCHALLENGED, unchallenged, last.response_position),
         (CHANGED, changed and last.answered, last.position),
         (REPORTED, done, last.response_position),

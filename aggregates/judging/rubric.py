@@ -53,18 +53,15 @@ def context_names(prompt: PromptReading, earlier: Sequence[Turn]) -> tuple[str, 
 
 
 def _opening_names(prompt: PromptReading, *, short: bool, named: bool) -> list[str]:
-    names = ["context:first"]
-    if short:
-        names.append("context:first and short")
-    if not prompt.shows("words over 6"):
-        names.append("context:first and of few words")
-    if not named:
-        names.append("context:first and nothing named")
-    if short and not named:
-        names.append("context:first and plain")
-    if prompt.pasted_characters:
-        names.append("context:first and pasted")
-    return names
+    found = {
+        "context:first": True,
+        "context:first and short": short,
+        "context:first and of few words": not prompt.shows("words over 6"),
+        "context:first and nothing named": not named,
+        "context:first and plain": short and not named,
+        "context:first and pasted": prompt.pasted_characters > 0,
+    }
+    return [name for name, holds in found.items() if holds]
 
 
 def sub_session_intent(rubrics: Sequence[Rubric]) -> Intent | None:

@@ -54,7 +54,9 @@ def features_of(text: str) -> set[str]:
 
 def extract(looked: Looked) -> Features:
     own = looked.own
-    near = _bounded(own)
+    near = own
+    if len(own) > _OWN_HEAD_CHARS + _OWN_TAIL_CHARS:
+        near = own[:_OWN_HEAD_CHARS] + "\n" + own[-_OWN_TAIL_CHARS:]
     sentences = sentences_of(near)
     words = list(chain.from_iterable([words for _, words, _ in sentences]))
     distinct = dict.fromkeys(words)
@@ -84,12 +86,6 @@ def pairs_of(sentences: Sequence[RawSentence]) -> Iterator[tuple[str, str]]:
 
 
 _PAIRS = frozenset(PAIRS)
-
-
-def _bounded(own: str) -> str:
-    if len(own) <= _OWN_HEAD_CHARS + _OWN_TAIL_CHARS:
-        return own
-    return own[:_OWN_HEAD_CHARS] + "\n" + own[-_OWN_TAIL_CHARS:]
 
 
 _MARK = "\x1f"
@@ -377,8 +373,7 @@ _PHRASE_PAIRS = frozenset(opening for opening in _BY_OPENING if len(opening) == 
 def phrase_cues(
     sentences: Sequence[Sequence[str]], words: Container[str], pairs: Set[tuple[str, str]]
 ) -> dict[str, str]:
-    """The phrase cues that the sentences show, each with the phrase that shows it; `words` are all their words, and
-    `pairs` all that stand side by side in a sentence.
+    """The phrase cues that the sentences show, each with the phrase that shows it.
 
     Where several phrases show a cue, a single word goes before a longer phrase, and then the alphabet decides.
     """

@@ -127,10 +127,7 @@ class ResponseReading(msgspec.Struct, frozen=True, array_like=True):
 
 
 def read_prompt(text: str, digester: Digester, model: RubricModel = SHIPPED) -> PromptReading:
-    """Read a prompt. Spans point into `text`; a blank prompt has empty spans.
-
-    The reading can be judged by `model` alone, whose logits it holds.
-    """
+    """Read a prompt, to be judged by `model` alone. Spans point into `text`; a blank prompt has empty spans."""
     looked = look(text)
     shown = extract(looked)
     title, summary = title_and_summary(looked)

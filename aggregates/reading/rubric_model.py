@@ -77,8 +77,7 @@ class RubricModel:
     ) -> tuple[Intent, float, tuple[BooleanName, ...]]:
         """What is asked, the probability of that class (0-1), and the booleans it earns, in rubric order.
 
-        `context` names what came before the text, `shown` numbers the features it shows. Pasted text has no say in
-        the class, nor in any boolean but those that may rest on it. Without `own_words` only these can be earned.
+        Pasted text has a say only in the booleans that may rest on it; without `own_words` only these can be earned.
         """
         total = _sum([logits, *self._of(context)])
         classes = total[: len(INTENTS)]
@@ -90,7 +89,9 @@ class RubricModel:
                 likely = {name: boolean_chance(own[name]) for name in own if name in sayable}
                 leanings.append(Leaning(intent, chance, likely))
         said, earned = choose(leanings)
-        return said, _probability(classes, said), _with_pasted(earned, *booleans[said])
+        own_logit = classes[INTENTS.index(said)]
+        probability = round(1 / sum([math.exp((logit - own_logit) / 1000) for logit in classes]), 3)
+        return said, probability, _with_pasted(earned, *booleans[said])
 
     def _booleans(
         self, total: Logits, shown: Sequence[int], intent: Intent
@@ -123,11 +124,6 @@ def _weights(name: str, weights: RubricWeights) -> Logits:
     return (*(0,) * _ADDED_AT, *(booleans[BOOLEANS.index(each)] for each in MAY_REST_ON_PASTED))
 
 
-def _probability(logits: Sequence[int], intent: Intent) -> float:
-    own = logits[INTENTS.index(intent)]
-    return round(1 / sum([math.exp((value - own) / 1000) for value in logits]), 3)
-
-
 def _with_pasted(
     earned: tuple[BooleanName, ...], own: Mapping[BooleanName, int], pasted: Mapping[BooleanName, int]
 ) -> tuple[BooleanName, ...]:
@@ -140,12 +136,7 @@ def _with_pasted(
 SHIPPED = RubricModel(msgspec.json.decode(get_data(__name__, "rubric.json") or b"", type=RubricWeights))
 
 
-# What to say of a prompt, when a model only gives chances: the class and the booleans whose expected cost is least.
-#
-# The likeliest class with every boolean that is likelier true than not is right most often, one by one, and far off
-# in the score where several of them are near even. What is said here weighs all three (docs/judges.md has the
-# figures):
-#
+# What is said of a prompt is what costs least (docs/judges.md has the figures):
 # expected |points of the score - points said| + 16 x expected wrong booleans + 25 x chance of the class given up
 
 WRONG_BOOLEAN_POINTS = 16.0

@@ -31,16 +31,9 @@ _PROSE_WORDS_MIN = 18
 _REMARKS = ("suggest", "should")
 
 TRAITS: tuple[str, ...] = (
-    "bare",
-    "bare paste",
-    "plan handed over",
+    *("bare", "bare paste", "plan handed over"),
     *(f"plan title:{kind}" for kind in (*_KINDS, "tests")),
-    "only strong report",
-    "only weak report",
-    "only statement",
-    "only question",
-    "has report",
-    "has strong report",
+    *("only strong report", "only weak report", "only statement", "only question", "has report", "has strong report"),
     *(f"question:{how}" for how in _ASKED),
     *(f"only question:{how}" for how in _ASKED),
     *(f"how:{how}" for how in _HOWS),
@@ -66,11 +59,7 @@ def traits(
     *,
     pasted: bool,
 ) -> set[str]:
-    """The names of the traits that hold.
-
-    `plain` are the words of all sentences, `heading` those of the first heading, and `findings` says how many of
-    `plain` stand in each list of findings.
-    """
+    """The traits that hold. `plain`: the words of all sentences; `findings`: how many of them are in each list."""
     if len(plain) <= 2:
         return {"bare paste" if pasted else "bare"}
     if heading and not _PLAN_OPENINGS.isdisjoint(plain[:8]):

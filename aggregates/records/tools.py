@@ -223,10 +223,7 @@ _NAME_CHARACTERS_MAX = 200
 
 
 def tool_effect(tool_name: str) -> ToolEffect:
-    """What a tool does; `other` (not mutating) where its name says nothing.
-
-    An MCP tool (`mcp__server__verb_noun`) is told by the verb it begins with.
-    """
+    """What a tool does; `other` (not mutating) where its name says nothing. An MCP tool is known by its first verb."""
     name = tool_name[:_NAME_CHARACTERS_MAX]
     tool = name.rsplit("__", 1)[-1] if name.startswith("mcp__") else name
     known = _TOOLS.get(tool.lower())

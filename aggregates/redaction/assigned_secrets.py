@@ -179,15 +179,12 @@ def _is_bare_secret(name: _Name, value: str, following: str) -> bool:
     if not _has_digit(value) or not any(map(str.isalpha, value)):
         return False
     if not name.chosen:
-        return len(value) >= 16 and _is_made(value) and not _is_camel_name(value)
+        is_camel_name = _IDENTIFIER.match(value) is not None and sum(map(str.isdigit, value)) <= 2
+        return len(value) >= 16 and _is_made(value) and not is_camel_name
     if len(value) < 6 or _TYPE_OR_ALGORITHM.match(value):
         return False
     is_name = _IDENTIFIER.match(value) is not None
     return not (is_name and (_NAME_PARTS.search(value.lower()) or re.search(r"\.|->|::", value)))
-
-
-def _is_camel_name(value: str) -> bool:
-    return _IDENTIFIER.match(value) is not None and sum(map(str.isdigit, value)) <= 2
 
 
 def _has_digit(value: str) -> bool:

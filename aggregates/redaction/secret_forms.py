@@ -106,14 +106,9 @@ def private_keys(text: str) -> Iterator[Finding]:
         if begins := _KEY_BEGINS.match(text, place):
             body_ends = _KEY_BODY.match(text, begins.end())
             assert body_ends is not None
-            end = _after_end_line(text, body_ends.end())
+            end = (_KEY_ENDS.match(text, body_ends.end()) or body_ends).end()
             yield Finding(place, end, "private-key")
         place = text.find("-----BEGIN ", end)
-
-
-def _after_end_line(text: str, place: int) -> int:
-    ends = _KEY_ENDS.match(text, place)
-    return ends.end() if ends else place
 
 
 _HEADER = re.compile(

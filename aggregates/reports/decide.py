@@ -59,6 +59,13 @@ class SlotState(msgspec.Struct, frozen=True):
     """Whether that one is unfinished."""
 
 
+_ENDS: dict[type[ReportEvent], ReportStatus] = {
+    ReportCompleted: "completed",
+    ReportFailed: "failed",
+    ReportCancelled: "cancelled",
+}
+
+
 def evolve_report(state: ReportState | None, event: ReportEvent) -> ReportState | SlotState | None:
     match event:
         case ReportSlotTaken() | ReportSlotFreed():
@@ -71,16 +78,10 @@ def evolve_report(state: ReportState | None, event: ReportEvent) -> ReportState 
             return None
         case ReportStarted():
             return msgspec.structs.replace(state, status="running", attempts=event.attempt)
-        case ReportCompleted():
-            return msgspec.structs.replace(state, status="completed")
-        case ReportFailed():
-            return msgspec.structs.replace(state, status="failed")
-        case ReportCancelled():
-            return msgspec.structs.replace(state, status="cancelled")
         case ReportDeleted():
             return msgspec.structs.replace(state, deleted=True)
         case _:
-            return state
+            return msgspec.structs.replace(state, status=_ENDS.get(type(event), state.status))
 
 
 ATTEMPTS_MAX = 5
@@ -107,17 +108,33 @@ def decide_report(command: ReportCommand, streams: Streams, now_us: int) -> Repo
     own = isinstance(known, ReportState) and (known.organization_id, known.developer_id) == scope
     if not isinstance(known, ReportState) or not own or known.deleted:
         return (), Refused(Reason.NOT_FOUND, f"no report {command.report_id} of yours")
+    report_id, unfinished, about = command.report_id, known.status in UNFINISHED, _about(command, now_us)
+    match command:
+        case DeleteReport() if unfinished:
+            message = f"report {report_id} is {known.status}; cancel it first, or wait until it is made"
+            return (), Refused(Reason.CONFLICT, message)
+        case DeleteReport():
+            return ((report_id, ReportDeleted(**about)),), Done(True, report_id)
+        case CancelReport() if not unfinished:
+            return (), Done(False, report_id)
+        case CancelReport():
+            return _ended(command, ReportCancelled(**about), now_us), Done(True, report_id)
+        case _:
+            return _progress(command, known, now_us)
+
+
+def _progress(command: ReportCommand, known: ReportState, now_us: int) -> ReportDecision:
+    """Only of a running one is it told that it is made: after a cancel the work was for nothing."""
+    if known.status not in UNFINISHED or (known.status == "queued" and isinstance(command, CompleteReport)):
+        return (), Refused(Reason.CONFLICT, f"the report is {known.status}")
     match command:
         case StartReport():
             return _start(command, known, now_us)
         case CompleteReport():
-            return _complete(command, known, now_us)
+            return _complete(command, now_us)
         case FailReport():
-            return _fail(command, known, now_us)
-        case CancelReport():
-            return _cancel(command, known, now_us)
-        case DeleteReport():
-            return _delete(command, known, now_us)
+            failed = ReportFailed(**_about(command, now_us), error_code=command.error_code)
+            return _ended(command, failed, now_us), Done(True, command.report_id)
         case _:
             raise AssertionError(f"{type(command).__name__} is decided nowhere")
 
@@ -135,8 +152,6 @@ def _request(command: RequestReport, streams: Streams, now_us: int) -> ReportDec
 
 
 def _start(command: StartReport, known: ReportState, now_us: int) -> ReportDecision:
-    if known.status not in UNFINISHED:
-        return (), _over(known)
     if known.attempts >= ATTEMPTS_MAX:
         message = f"the report was begun {known.attempts} times and never ended; it is given up"
         return _ended(command, ReportFailed(**_about(command, now_us)), now_us), Refused(Reason.CONFLICT, message)
@@ -144,10 +159,7 @@ def _start(command: StartReport, known: ReportState, now_us: int) -> ReportDecis
     return ((command.report_id, started),), Done(True, command.report_id)
 
 
-def _complete(command: CompleteReport, known: ReportState, now_us: int) -> ReportDecision:
-    """Only of a running one: whoever was cancelled meanwhile has worked for nothing."""
-    if known.status != "running":
-        return (), _over(known)
+def _complete(command: CompleteReport, now_us: int) -> ReportDecision:
     prose = command.prose
     narrator = None
     if prose is not None:
@@ -162,35 +174,11 @@ def _complete(command: CompleteReport, known: ReportState, now_us: int) -> Repor
     return _ended(command, completed, now_us), Done(True, command.report_id)
 
 
-def _fail(command: FailReport, known: ReportState, now_us: int) -> ReportDecision:
-    if known.status not in UNFINISHED:
-        return (), _over(known)
-    failed = ReportFailed(**_about(command, now_us), error_code=command.error_code)
-    return _ended(command, failed, now_us), Done(True, command.report_id)
-
-
-def _cancel(command: CancelReport, known: ReportState, now_us: int) -> ReportDecision:
-    if known.status not in UNFINISHED:
-        return (), Done(False, command.report_id)
-    return _ended(command, ReportCancelled(**_about(command, now_us)), now_us), Done(True, command.report_id)
-
-
-def _delete(command: DeleteReport, known: ReportState, now_us: int) -> ReportDecision:
-    if known.status in UNFINISHED:
-        message = f"report {command.report_id} is {known.status}; cancel it first, or wait until it is made"
-        return (), Refused(Reason.CONFLICT, message)
-    return ((command.report_id, ReportDeleted(**_about(command, now_us))),), Done(True, command.report_id)
-
-
 def _ended(
     command: ReportCommand, event: ReportEvent, now_us: int
 ) -> tuple[tuple[UUID, ReportEvent], tuple[UUID, ReportEvent]]:
     freed = ReportSlotFreed(**_about(command, now_us))
     return (command.report_id, event), (slot_of(command), freed)
-
-
-def _over(known: ReportState) -> Refused:
-    return Refused(Reason.CONFLICT, f"the report is {known.status}")
 
 
 class _About(Origin):

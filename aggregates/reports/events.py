@@ -96,9 +96,6 @@ REPORTS = (
 )
 
 
-# Backfills in the log: one is requested. Before, there was a fact for each piece and the end, which are still read.
-
-
 class BackfillEvent(Event, frozen=True, kw_only=True, omit_defaults=True):
     """A fact about one backfill."""
 

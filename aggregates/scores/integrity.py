@@ -139,10 +139,9 @@ def flags_of_session(agent_session_id: str, signs: Sequence[Sign]) -> list[Found
 def _runs_alike(signs: Sequence[Sign]) -> list[list[Sign]]:
     runs: list[list[Sign]] = []
     for sign in signs:
-        if runs and sign.alike:
-            runs[-1].append(sign)
-        else:
-            runs.append([sign])
+        if not runs or not sign.alike:
+            runs.append([])
+        runs[-1].append(sign)
     return runs
 
 
@@ -198,18 +197,16 @@ def clears_of(agent_session_id: str, signs: Sequence[Sign]) -> list[Clear]:
 
 
 def session_splitting(clears: Iterable[Clear]) -> list[Found]:
-    """Five clears within half an hour over the same files, whichever sessions they cleared.
+    """Five clears within half an hour over the same files.
 
-    An agent may go on under a new session id after a clear, so they are a developer's. Two clears are over the same
-    files where these share at least half of the smaller set, as in merging.
+    An agent may go on under a new session id after a clear, so they are a developer's, not a session's.
     """
     chains: list[list[Clear]] = []
     for clear in sorted(clears, key=lambda each: (each.at_us, each.agent_session_id, each.turn_id)):
         chain = next((chain for chain in reversed(chains) if _goes_on(chain[-1], clear)), None)
         if chain is None:
-            chains.append([clear])
-        else:
-            chain.append(clear)
+            chains.append(chain := [])
+        chain.append(clear)
     crowds = (_crowds(chain, lambda clear: clear.at_us, CLEARS_MIN, CLEARS_US) for chain in chains)
     return [_split(crowd) for found in crowds for crowd in found]
 

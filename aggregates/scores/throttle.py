@@ -16,8 +16,6 @@ import msgspec
 from aggregates.scores.grades import median
 from aggregates.times import US_PER_SECOND
 
-# A moment that several events lay claim to belongs to the one that comes first; the others get what is left.
-
 WAIT_MAX_US = 30 * 60 * 1_000_000
 """Where nothing follows for longer, nobody was waiting any more."""
 Interval = tuple[int, int]
@@ -25,10 +23,7 @@ Interval = tuple[int, int]
 
 
 def wait_after(failed_us: int, successes: Sequence[int], failures: Sequence[int]) -> Interval:
-    """From a failure to the next success; where that is too far off, to the next failure; else no time at all.
-
-    Both sequences in order. Whoever fails once more within half an hour was still at it.
-    """
+    """From a failure to the next success; where that is too far off, to the next failure; else no time at all."""
     for times in (successes, failures):
         index = bisect_right(times, failed_us)
         if index < len(times) and times[index] - failed_us <= WAIT_MAX_US:

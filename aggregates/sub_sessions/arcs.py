@@ -75,11 +75,10 @@ def cut_arcs(
     said: Mapping[UUID, bool] = NOTHING_SAID,
     answers: Mapping[UUID, GapAnswer] = NO_GAP_ANSWERS,
 ) -> list[Arc]:
-    """The arcs of turns in time order, of which the first opens an arc, for the reason given.
+    """The arcs of turns in time order; the first turn opens one, for the reason given.
 
-    `said`: turn → whether there is a boundary before it, as people said. That there is one cuts here; that there is
-    none joins whole sub-sessions, of whatever agent session, when arcs are merged. `answers`: turn → what a text model
-    answered about the gap before it.
+    `said`: turn → whether there is a boundary before it, as people said; that there is none counts when arcs are
+    merged. `answers`: turn → a text model's answer about the gap before it.
     """
     if not turns:
         return []
@@ -100,10 +99,7 @@ def cut_arcs(
 
 
 def _boundary(arc: OpenArc, turn: Turn, answer: GapAnswer | None) -> tuple[BoundaryKind | None, BoundaryVerdict | None]:
-    """Why `turn` opens an arc, and what a judge said of it; a text model's word that it opens none is told, too.
-
-    A boundary that was said goes before one that is judged, a text model's verdict before the embedded one.
-    """
+    """Why `turn` opens an arc, and what a judge said; a text model is also quoted where it sees no boundary."""
     if turn.opening in ("clear", "end"):
         return turn.opening, None
     answered = answered_boundary(arc, turn, answer)
@@ -163,8 +159,7 @@ class Gap(msgspec.Struct, frozen=True):
 def unsure_gaps(before: Sequence[Turn], turns: Sequence[Turn], spoken: Container[UUID]) -> list[Gap]:
     """The gaps of an arc of these `turns` that the embedded judge is unsure of, in order.
 
-    `before`: the turns of the arc before it, where a judge parted the two; else none. `spoken`: turns before which a
-    person said whether there is a boundary.
+    `before`: the turns of the arc before it, where a judge parted the two. `spoken`: turns that a person spoke about.
     """
     found = _unsure(OpenArc(before), before, turns[0]) if before else []
     so_far = OpenArc(turns[:1])

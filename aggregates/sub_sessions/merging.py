@@ -12,10 +12,7 @@ MERGE_GAP_US = 10 * 60 * 1_000_000
 
 
 def belongs_to(earlier: Sequence[Arc], arc: Arc) -> bool:
-    """Whether an arc goes on with the sub-session before it.
-
-    As a person said, else across a clear or a session's end.
-    """
+    """Whether an arc goes on with the sub-session before it: as a person said, else across a clear or an end."""
     if arc.said is not None:
         return not arc.said
     last = earlier[-1]

@@ -90,10 +90,7 @@ def conclude(
     said: Said = NOTHING_SAID,
     answers: Answers = NO_ANSWERS,
 ) -> SubSession:
-    """Judge the turns of one sub-session, in time order. `following` is the next turn of the last one's session.
-
-    An intent that a person named is judged by like any other; what was judged without it is kept beside it.
-    """
+    """Judge the turns of one sub-session, in time order. `following` is the next turn of the last one's session."""
     rubrics = _rubrics(turns, answers)
     judged_intent = sub_session_intent(rubrics)
     intent = said.intent or judged_intent

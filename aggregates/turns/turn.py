@@ -109,10 +109,6 @@ class Turn(msgspec.Struct, frozen=True, array_like=True):
     """Whether the prompt was read from telemetry, no plugin capture being there."""
 
 
-# An observation: a record without its words, as the derivation keeps it.
-#
-# Made once, when the fact is projected. Shell commands are read here, since later only digests are at hand.
-
 ToolEffect = Literal["edit", "shell", "read", "other"]
 
 
@@ -135,7 +131,7 @@ class ToolUse(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Observation(msgspec.Struct, frozen=True, array_like=True):
-    """One thing an agent reported, in numbers and flags."""
+    """A record without its words, made once; shell commands are read here, since later only digests are at hand."""
 
     kind: RecordKind
     prompt_id: str | None = None
@@ -191,7 +187,8 @@ def text_digest(text: str, digester: Digester) -> int:
 
 
 def _tool_use(record: Record, words: Words, digester: Digester) -> ToolUse:
-    effect = _effect(record.tool or "")
+    named = tool_effect(record.tool or "")
+    effect: ToolEffect = "edit" if named == "write" else named
     command = cut(words, record.command)
     shell = read_command(command) if effect == "shell" and command is not None else None
     path = cut(words, record.path)
@@ -209,8 +206,3 @@ def _tool_use(record: Record, words: Words, digester: Digester) -> ToolUse:
         lines_added=record.lines_added or 0,
         lines_removed=record.lines_removed or 0,
     )
-
-
-def _effect(tool: str) -> ToolEffect:
-    effect = tool_effect(tool)
-    return "edit" if effect == "write" else effect

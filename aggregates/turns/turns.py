@@ -112,7 +112,7 @@ class _Group(msgspec.Struct):
 def join_captures(captures: Sequence[Capture], taken_names: Set[str] = frozenset()) -> list[list[Capture]]:
     """Group captures of the same prompt: by the prompt id they name, else by the same text within two minutes.
 
-    `taken_names`: prompt ids that belong to an earlier turn already; by those nothing is joined here any more.
+    `taken_names`: prompt ids of earlier turns, by which nothing is joined any more.
     """
     ordered = sorted(captures, key=lambda capture: (capture.at_us, capture.kind, capture.capture_id))
     groups: list[_Group] = []
@@ -159,10 +159,9 @@ def build_turns(
     openings: Mapping[UUID, Opening | None],
     taken_names: Set[str] = frozenset(),
 ) -> tuple[list[Turn], list[Aliases]]:
-    """The turns of a session's tail, in time order, and the ids they answer to.
+    """The turns of a session's tail, in time order, and the ids they answer to. `seen` is in time order.
 
-    `seen` is in time order. `openings`: how the turns at the tail's very beginning opened, by
-    their ids, since what was said before them is not at hand; empty where the tail is the whole session.
+    `openings`: how the first turns of the tail opened, by their ids; empty where the tail is the whole session.
     `taken_names`: prompt ids that name an earlier turn.
     """
     joined = [_Group(members) for members in join_captures(captures, taken_names)]

@@ -179,10 +179,7 @@ def file_totals(turns: Iterable[Turn]) -> list[FileTotals]:
     files: dict[int, FileTotals] = {}
     for turn in turns:
         for work in turn.work.files:
-            file = files.get(work.digest)
-            if file is None:
-                file = files[work.digest] = FileTotals(work.digest, work.position, work.path)
-            file.add(turn, work)
+            files.setdefault(work.digest, FileTotals(work.digest, work.position, work.path)).add(turn, work)
     return [files[digest] for digest in sorted(files)]
 
 
@@ -206,10 +203,7 @@ def active_us(instants: Iterable[int]) -> int:
 
 
 def active_by_turns_us(turns: Sequence[tuple[int, int]]) -> int | None:
-    """The same from the first and the last moment of each turn.
-
-    None where a turn is so long that it may hold a pause: then what was seen within it decides.
-    """
+    """The same from the first and last moment of each turn; None where one is so long that it may hold a pause."""
     if any(end_us - start_us > IDLE_US for start_us, end_us in turns):
         return None
     return active_us(instant for turn in turns for instant in turn)
