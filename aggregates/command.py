@@ -26,11 +26,7 @@ class Origin(TypedDict):
 
 
 def origin(command: Command, now_us: int) -> Origin:
-    return {
-        "received_at_us": now_us,
-        "organization_id": command.organization_id,
-        "developer_id": command.developer_id,
-    }
+    return {"received_at_us": now_us, "organization_id": command.organization_id, "developer_id": command.developer_id}
 
 
 class Reason(Enum):

@@ -145,11 +145,7 @@ def evolve(state: StreamState | None, event: Event) -> StreamState:
             return SessionState(event.organization_id, event.developer_id)
         case PromptCaptured():
             return PromptState(
-                event.organization_id,
-                event.developer_id,
-                event.agent_session_id,
-                event.source,
-                event.prompt_digest,
+                event.organization_id, event.developer_id, event.agent_session_id, event.source, event.prompt_digest
             )
         case PromptAnswered() if isinstance(state, PromptState):
             answer = AnswerState(

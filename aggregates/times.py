@@ -74,7 +74,6 @@ WindowName = Literal["daily", "weekly", "monthly"]
 """The current calendar day, week (from Monday) or month."""
 RANGE_DEFAULT_DAYS = 28
 """How far back a range reaches where the request names none."""
-_MONTHS = 12
 _ZONE_NAME = re.compile(r"[A-Za-z0-9_+-]{1,32}(/[A-Za-z0-9_+-]{1,32}){0,2}", re.ASCII)
 
 
@@ -116,7 +115,7 @@ def _start(name: WindowName, today: date, back: int) -> date:
         case "weekly":
             return today - timedelta(days=today.weekday() + 7 * back)
         case "monthly":
-            year, month = divmod(today.year * _MONTHS + today.month - 1 - back, _MONTHS)
+            year, month = divmod(today.year * 12 + today.month - 1 - back, 12)
             return date(year, month + 1, 1)
 
 

@@ -49,12 +49,7 @@ UPCASTS: Mapping[tuple[str, int], Upcast] = MappingProxyType({})
 
 
 def upcast(
-    topic: str,
-    fields: Fields,
-    *,
-    written: int,
-    wanted: int,
-    steps: Mapping[tuple[str, int], Upcast] = UPCASTS,
+    topic: str, fields: Fields, *, written: int, wanted: int, steps: Mapping[tuple[str, int], Upcast] = UPCASTS
 ) -> Fields:
     """The fields as written in one version, as those of the wanted one. KeyError: no such step is known."""
     if written > wanted:

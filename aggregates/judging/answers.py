@@ -84,10 +84,7 @@ def answered_outcome(embedded: OutcomeVerdict, answer: JudgeAnswered | None) -> 
     if answer is None or answer.complete is None or never_complete(embedded):
         return embedded
     return msgspec.structs.replace(
-        embedded,
-        goal_complete=answer.complete,
-        confidence=answer.confidence,
-        judge=f"model:{answer.model}",
+        embedded, goal_complete=answer.complete, confidence=answer.confidence, judge=f"model:{answer.model}"
     )
 
 

@@ -39,7 +39,8 @@ def substance(turns: Sequence[Turn]) -> Floor:
 
 
 def _trivia_reason(turns: Sequence[Turn], count: int, lines: int) -> TriviaReason:
-    if _cancelled_before_any_answer(turns):
+    cancelled = any(INTERRUPTED in turn.work.marks for turn in turns)
+    if cancelled and not any(turn.answered for turn in turns):
         return "interrupted"
     if not count:
         return "no_real_work"
@@ -48,8 +49,3 @@ def _trivia_reason(turns: Sequence[Turn], count: int, lines: int) -> TriviaReaso
     if any(turn.work.tool_calls for turn in turns):
         return "no_mutating_calls"
     return "too_few_turns"
-
-
-def _cancelled_before_any_answer(turns: Sequence[Turn]) -> bool:
-    answered = any(turn.answered for turn in turns)
-    return not answered and any(INTERRUPTED in turn.work.marks for turn in turns)

@@ -104,8 +104,7 @@ def _question(rest: Sequence[str], words: Sequence[str]) -> str:
     if head is not None:
         return head
     inner = next(
-        (_QUESTION_OF[word] for word in rest[1:12] if word in ("what", "where", "which", "who", "how", "when")),
-        None,
+        (_QUESTION_OF[word] for word in rest[1:12] if word in ("what", "where", "which", "who", "how", "when")), None
     )
     if inner:
         return inner

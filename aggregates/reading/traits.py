@@ -10,10 +10,7 @@ from aggregates.reading.lexicon import FINDINGS, OBJECTS, VERBS
 from aggregates.reading.sentences import RawSentence, Sentence, analyse, things
 
 _SAID = ("request", "question", "report", "statement")
-_HOWS = (
-    *("plain", "you", "we", "i", "want", "lets"),
-    *("please", "should", "suggest", "sure", "forbid", "unwanted"),
-)
+_HOWS = (*("plain", "you", "we", "i", "want", "lets"), *("please", "should", "suggest", "sure", "forbid", "unwanted"))
 _ASKED = ("wh", "how", "why", "yesno", "tag", "other")
 _KINDS = tuple(VERBS)
 
