@@ -43,7 +43,7 @@ class Arc(msgspec.Struct, frozen=True, array_like=True):
     """What the boundary judge said where it opened this arc."""
     said: bool | None = None
     """Whether there is a boundary before it, as a person said; None where nobody did."""
-    kept: tuple[BoundaryVerdict, ...] = ()
+    continuations: tuple[BoundaryVerdict, ...] = ()
     """What text models said where they saw no boundary within it."""
 
     @property
@@ -60,7 +60,7 @@ class _Open(OpenArc):
         self.turns: list[Turn] = []
         self.opened_by = opened_by
         self.shift = shift
-        self.kept: list[BoundaryVerdict] = []
+        self.continuations: list[BoundaryVerdict] = []
         super().__init__([first])
 
     def add(self, turn: Turn) -> None:
@@ -93,7 +93,7 @@ def cut_arcs(
             continue
         current.add(turn)
         if verdict is not None:
-            current.kept.append(verdict)
+            current.continuations.append(verdict)
     arcs.append(_close(current, None, None, said))
     return arcs
 
@@ -135,7 +135,7 @@ def _close(current: _Open, boundary: BoundaryKind | None, following: Turn | None
         changed_files=_files(turn.work.changed_files for turn in current.turns),
         shift=current.shift,
         said=said.get(first.turn_id),
-        kept=tuple(current.kept),
+        continuations=tuple(current.continuations),
     )
 
 
