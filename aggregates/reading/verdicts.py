@@ -1,6 +1,5 @@
 """What judges say, and the classes and booleans they say it about (scoring.md, sections 3 and 4)."""
 
-from functools import cache
 from typing import Literal, get_args
 
 import msgspec
@@ -37,7 +36,6 @@ APPLIES_TO: dict[BooleanName, frozenset[Intent]] = {
 JudgeStatus = Literal["ok", "unclassified", "skipped", "pending", "failed"]
 
 
-@cache
 def applicable(intent: Intent) -> tuple[BooleanName, ...]:
     """The booleans that apply to an intent, in rubric order."""
     return tuple(name for name in BOOLEANS if intent in APPLIES_TO[name])

@@ -63,7 +63,7 @@ def explanation(reader: Reader, scope: Scope, sub_session_id: UUID, rules_versio
 
 def _judges(opens: BoundaryExplained) -> list[str]:
     named = [] if opens.judge is None else [opens.judge]
-    return [*named, *(each.judge for each in opens.continuations)]
+    return [*named, *(each.judge for each in opens.kept)]
 
 
 def _floor(told: Told) -> FloorExplained:
