@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from enum import Enum
+from typing import TypedDict
 from uuid import UUID
 
 import msgspec
@@ -14,6 +15,18 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, tag_field="command"):
 
     organization_id: UUID
     developer_id: UUID
+
+
+class Origin(TypedDict):
+    """What each event tells of the command that it comes from."""
+
+    received_at_us: int
+    organization_id: UUID
+    developer_id: UUID
+
+
+def origin(command: Command, now_us: int) -> Origin:
+    return {"received_at_us": now_us, "organization_id": command.organization_id, "developer_id": command.developer_id}
 
 
 class Reason(Enum):

@@ -4,7 +4,6 @@
 that was wrong. The actor then loads `touched_streams` and decides again, now knowing what stands there.
 """
 
-from typing import TypeVar
 from uuid import UUID
 
 import msgspec
@@ -31,7 +30,7 @@ from aggregates.capture.events import (
     SessionClaimed,
     SetupCompleted,
 )
-from aggregates.command import Command, Context, Decision, Done, Exists, Streams
+from aggregates.command import Command, Context, Decision, Done, Exists, Streams, origin
 from aggregates.event import Event, Words
 from aggregates.ids import corrections_stream, forget_stream, operation_stream
 from aggregates.reports.commands import AnyReportCommand, ReportCommand
@@ -69,7 +68,6 @@ AnyCommand = (
 
 
 def touched_streams(command: AnyCommand) -> tuple[UUID, ...]:
-    """Every stream whose state the decision looks at."""
     match command:
         case CapturePrompt():
             return (command.prompt_id, *session_streams(command, command.agent_session_id))
@@ -101,7 +99,6 @@ def required_streams(command: AnyCommand) -> tuple[UUID, ...]:
 
 
 def decide(command: AnyCommand, streams: Streams, context: Context) -> Decision:
-    """What follows from a command, given the states of the streams that are known."""
     match command:
         case CapturePrompt():
             return capture_prompt(command, streams, context)
@@ -117,19 +114,21 @@ def decide(command: AnyCommand, streams: Streams, context: Context) -> Decision:
             event = corrected(command, context.now_us)
             return Decision(((corrections_stream(command.developer_id), event),), Done(True, command.capture_id))
         case CompleteSetup():
-            return _complete_setup(command, context)
+            by, key_prefix = origin(command, context.now_us), command.key_prefix
+            completed = SetupCompleted(**by, plugin_version=command.plugin_version, key_prefix=key_prefix)
+            return Decision(((corrections_stream(command.developer_id), completed),), Done(True))
         case ReportCommand():
             return Decision(*decide_report(command, streams, context.now_us))
         case ForgetDeveloper():
-            return _order_to_forget(command, context)
+            # Each order is a fact of its own: a person who was forgotten may come back, and be forgotten again.
+            ordered = ForgetOrdered(**origin(command, context.now_us))
+            return Decision(((forget_stream(command.developer_id), ordered),), Done(True))
 
 
 def _edit_title(command: EditTitle, context: Context) -> Decision:
     summary = command.summary
     edited = TitleEdited(
-        received_at_us=context.now_us,
-        organization_id=command.organization_id,
-        developer_id=command.developer_id,
+        **origin(command, context.now_us),
         turn_id=command.turn_id,
         title=Words(cleaned(command.title, context)[0]),
         summary=None if summary is None else Words(cleaned(summary, context)[0]),
@@ -137,45 +136,16 @@ def _edit_title(command: EditTitle, context: Context) -> Decision:
     return Decision(((corrections_stream(command.developer_id), edited),), Done(True, command.turn_id))
 
 
-def _complete_setup(command: CompleteSetup, context: Context) -> Decision:
-    completed = SetupCompleted(
-        received_at_us=context.now_us,
-        organization_id=command.organization_id,
-        developer_id=command.developer_id,
-        plugin_version=command.plugin_version,
-        key_prefix=command.key_prefix,
-    )
-    return Decision(((corrections_stream(command.developer_id), completed),), Done(True))
-
-
-def _order_to_forget(command: ForgetDeveloper, context: Context) -> Decision:
-    """Each order is a fact of its own: who was forgotten may come back, and be forgotten again."""
-    ordered = ForgetOrdered(
-        received_at_us=context.now_us, organization_id=command.organization_id, developer_id=command.developer_id
-    )
-    return Decision(((forget_stream(command.developer_id), ordered),), Done(True))
-
-
-# The small streams that decisions about captures rest on, and how each event changes them.
-
-_T = TypeVar("_T")
-
-
 StreamState = SessionState | PromptState | OperationState | ReportState | SlotState | Exists
 
 
 def evolve(state: StreamState | None, event: Event) -> StreamState:
-    """The state of a stream after one more event."""
     match event:
         case SessionClaimed():
             return SessionState(event.organization_id, event.developer_id)
         case PromptCaptured():
             return PromptState(
-                event.organization_id,
-                event.developer_id,
-                event.agent_session_id,
-                event.source,
-                event.prompt_digest,
+                event.organization_id, event.developer_id, event.agent_session_id, event.source, event.prompt_digest
             )
         case PromptAnswered() if isinstance(state, PromptState):
             answer = AnswerState(
@@ -183,10 +153,11 @@ def evolve(state: StreamState | None, event: Event) -> StreamState:
             )
             return msgspec.structs.replace(state, answer=answer)
         case ProvenanceFilled() if isinstance(state, PromptState) and state.answer is not None:
+            revision, kind = state.answer.cost_catalog_revision, state.answer.cost_kind
             filled = msgspec.structs.replace(
                 state.answer,
-                cost_catalog_revision=_first(state.answer.cost_catalog_revision, event.cost_catalog_revision),
-                cost_kind=_first(state.answer.cost_kind, event.cost_kind),
+                cost_catalog_revision=event.cost_catalog_revision if revision is None else revision,
+                cost_kind=event.cost_kind if kind is None else kind,
             )
             return msgspec.structs.replace(state, answer=filled)
         case OperationClaimed():
@@ -195,7 +166,3 @@ def evolve(state: StreamState | None, event: Event) -> StreamState:
             return evolve_report(state if isinstance(state, ReportState) else None, event) or Exists()
         case _:
             return state or Exists()
-
-
-def _first(stored: _T | None, offered: _T | None) -> _T | None:
-    return stored if stored is not None else offered

@@ -1,9 +1,8 @@
 """What every fact has: the base of all events, wherever they are defined."""
 
-from collections.abc import Collection, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
-from struct import Struct
+from struct import pack, unpack
 from typing import ClassVar
 from uuid import UUID
 
@@ -26,14 +25,8 @@ class DeveloperEvent(Event, frozen=True, kw_only=True, omit_defaults=True):
     developer_id: UUID
 
 
-# Words: text that a person or an agent wrote.
-#
-# Words are redacted before they become part of an event and are sealed under their developer's data key when the
-# event is stored. When that key has been destroyed, the text is gone for good and `text` is None.
-
-
 class Words(msgspec.Struct, frozen=True):
-    """A text in the clear, inside the process only; None once its data key has been destroyed."""
+    """A redacted text, sealed under its developer's data key when stored; None once that key is destroyed."""
 
     text: str | None
 
@@ -52,9 +45,6 @@ def cut(words: Words, span: Span | None) -> str | None:
     return words.text[span.start : span.end]
 
 
-# Whose data a question is about.
-
-
 class Scope(msgspec.Struct, frozen=True):
     """One developer within one organization: every personal query names it."""
 
@@ -62,39 +52,18 @@ class Scope(msgspec.Struct, frozen=True):
     developer_id: UUID
 
 
-# Keyed digests: the same word or path of one developer always gives the same number, and nobody without that
-# developer's key can tell which word it was.
-
-_CACHE_ENTRIES_MAX = 8_000
-
-
-_CACHED_CHARS_MAX = 200
-"""Words and paths are; a whole prompt, which may be megabytes, seldom comes again."""
-
-
 class Digester:
-    """Digests under one developer's key; remembers recent words, since words repeat."""
+    """Digests under one developer's key, without which nobody can tell which word gave a number."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
-        self._cache: dict[str, int] = {}
 
     def number(self, text: str) -> int:
         """A 63-bit number that fits an SQLite integer."""
-        known = self._cache.get(text)
-        if known is None:
-            known = int.from_bytes(self.digest(text)[:8], "big") >> 1
-            if len(text) > _CACHED_CHARS_MAX:
-                return known
-            if len(self._cache) >= _CACHE_ENTRIES_MAX:
-                self._cache.clear()
-            self._cache[text] = known
-        return known
+        return int.from_bytes(self.digest(text)[:8], "big") >> 1
 
-    def numbers(self, texts: Collection[str]) -> list[int]:
-        """The number of each text, in their order."""
-        known = self._cache.get
-        return [self.number(text) if (number := known(text)) is None else number for text in texts]
+    def numbers(self, texts: Iterable[str]) -> list[int]:
+        return [self.number(text) for text in texts]
 
     def digest(self, text: str) -> bytes:
         """16 bytes; decides whether two texts as received are the same."""
@@ -102,16 +71,9 @@ class Digester:
 
 
 def packed(numbers: Sequence[int]) -> bytes:
-    """Numbers of a digester as bytes: many of them are read back from a stored body in no time, and mostly unused."""
-    return _layout(len(numbers)).pack(*numbers)
+    """A digester's numbers as bytes, which cost nothing to read back until they are used."""
+    return pack(f"<{len(numbers)}q", *numbers)
 
 
 def unpacked(data: bytes) -> tuple[int, ...]:
-    """What `packed` was given."""
-    return _layout(len(data) // 8).unpack(data)
-
-
-@lru_cache(maxsize=1024)
-def _layout(count: int) -> Struct:
-    """To make one out takes longer than to use it."""
-    return Struct(f"<{count}q")
+    return unpack(f"<{len(data) // 8}q", data)

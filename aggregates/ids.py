@@ -1,31 +1,24 @@
 """Every stream is found by a deterministic id, so the store itself refuses a second claim."""
 
-from functools import lru_cache
 from uuid import UUID, uuid5
 
 _NAMESPACE = UUID("5f0c1b1e-6f2b-5c53-9a3a-0d2a5f4f7c11")
-_SESSIONS_REMEMBERED = 4_096
-"""Every capture asks for the streams of its session, several times."""
 
 
 def stream_id(kind: str, *parts: object) -> UUID:
-    """The id of the stream of this kind that the parts name; the same parts always give the same id."""
     return uuid5(_NAMESPACE, "\x1f".join((kind, *map(str, parts))))
 
 
-@lru_cache(maxsize=_SESSIONS_REMEMBERED)
 def session_stream(agent_session_id: str) -> UUID:
     """Agent session ids are globally unique: one stream holds the claim of one scope."""
     return stream_id("session", agent_session_id)
 
 
 def prompt_stream(developer_id: UUID, client_event_id: UUID) -> UUID:
-    """The prompt's own id: a retry with the same client event id lands on the same stream."""
     return stream_id("prompt", developer_id, client_event_id)
 
 
 def operation_stream(developer_id: UUID, response_operation_id: str) -> UUID:
-    """One response operation belongs to one prompt, for ever."""
     return stream_id("operation", developer_id, response_operation_id)
 
 
@@ -35,13 +28,10 @@ def batch_stream(developer_id: UUID, agent_session_id: str, records_digest: str)
 
 
 def corrections_stream(developer_id: UUID) -> UUID:
-    """Titles, splits and overrides that a developer decided."""
     return stream_id("corrections", developer_id)
 
 
-@lru_cache(maxsize=_SESSIONS_REMEMBERED)
 def attempt_stream(developer_id: UUID, agent_session_id: str) -> UUID:
-    """One flag per developer and foreign session, however often it is tried."""
     return stream_id("attempt", developer_id, agent_session_id)
 
 
@@ -51,7 +41,6 @@ def credential_stream(key_digest: str) -> UUID:
 
 
 def membership_stream(organization_id: UUID, developer_id: UUID) -> UUID:
-    """One membership per developer and organization; it can end and begin again."""
     return stream_id("membership", organization_id, developer_id)
 
 
@@ -61,7 +50,6 @@ def answer_stream(developer_id: UUID, kind: str, model: str, prompt_version: int
 
 
 def clock_stream(due_us: int) -> UUID:
-    """One short stream for each time at which something was due."""
     return stream_id("clock", due_us)
 
 
@@ -81,7 +69,6 @@ def report_slot_stream(organization_id: UUID, developer_id: UUID, period: str, s
 
 
 def forget_stream(developer_id: UUID) -> UUID:
-    """Orders to forget a developer, and that they were carried out."""
     return stream_id("forget", developer_id)
 
 
@@ -91,7 +78,6 @@ def standing_stream(organization_id: UUID, developer_id: UUID, first: int) -> UU
 
 
 def retention_stream(organization_id: UUID, kind: str) -> UUID:
-    """How far an organization's texts of a kind have been taken away."""
     return stream_id("retention", organization_id, kind)
 
 
@@ -106,7 +92,6 @@ def turn_id_from_capture(capture_id: UUID) -> UUID:
 
 
 def record_capture_id(agent_session_id: str, record_id: str) -> UUID:
-    """The capture id of a prompt that was seen in telemetry."""
     return stream_id("record", agent_session_id, record_id)
 
 

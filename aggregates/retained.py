@@ -1,9 +1,7 @@
-"""What stands of a text once it is gone: what the judges read from it, kept as a fact before its words are destroyed.
+"""What is kept of a text that is deleted: the numbers that the judges read from it.
 
-Readings are kept rather than verdicts, since everything is concluded from readings: so a replay gives the same scores
-without the words, a correction or a new price still takes effect, and the neighbours of a forgotten piece of work
-stay joined as they were. A reading holds numbers and keyed digests; with the key destroyed, nobody can try words on
-them.
+Readings are kept rather than verdicts, since everything is concluded from readings: a replay gives the same scores
+without the words, and an override or a new price still takes effect. A reading holds numbers and keyed digests.
 """
 
 import zlib
@@ -55,7 +53,6 @@ class StandingSealed(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=Tr
     """Positions of the first and the last fact it tells of; of this developer's only."""
     form: int
     rows: bytes
-    """The `Standing` of each, packed."""
 
 
 class ForgetOrdered(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
@@ -87,8 +84,7 @@ STANDING: tuple[type[Event], ...] = (StandingSealed, ForgetOrdered, DeveloperFor
 
 
 def packed_rows(rows: Iterable[Standing]) -> bytes:
-    """Rows of a `StandingSealed` as bytes."""
-    return zlib.compress(_ENCODER.encode(list(rows)), 1)
+    return zlib.compress(msgspec.msgpack.encode(list(rows)), 1)
 
 
 def rows_of(event: StandingSealed) -> list[Standing]:
@@ -98,7 +94,7 @@ def rows_of(event: StandingSealed) -> list[Standing]:
         return msgspec.convert(_from_form_1(msgpack.unpackb(packed)), list[Standing])
     if event.form != FORM:
         raise ValueError(f"what stands from position {event.first} is of form {event.form}, known is {FORM}")
-    return _DECODER.decode(packed)
+    return msgspec.msgpack.decode(packed, type=list[Standing])
 
 
 _PROMPT = Standing.__struct_fields__.index("prompt")
@@ -111,7 +107,6 @@ _OPENINGS_AT = len(NAMED) - len(OPENINGS)
 
 
 def _from_form_1(rows: list[Any]) -> list[Any]:
-    """The rows in the present form, as lists."""
     for row in rows:
         readings = [row[_PROMPT], *(observed[_OBSERVED_PROMPT] for _, observed in row[_OBSERVATIONS])]
         for reading in filter(None, readings):
@@ -125,10 +120,10 @@ def of_prompt(position: int, words: Words, digester: Digester) -> Standing | Non
     """What stands of a prompt; None where nothing does."""
     if isinstance(words, Stood):
         return words.standing
-    text = words.text
-    if text is None:
+    if words.text is None:
         return None
-    return Standing(position, text_digest=text_digest(text, digester), prompt=read_prompt(text, digester))
+    digest = text_digest(words.text, digester)
+    return Standing(position, text_digest=digest, prompt=read_prompt(words.text, digester))
 
 
 def of_response(position: int, words: Words | None, digester: Digester) -> Standing | None:
@@ -155,7 +150,3 @@ def of_records(position: int, records: Sequence[Record], words: Words, digester:
 def stood_observations(words: Words) -> dict[int, Observation]:
     """What was observed of the records of a batch whose texts are gone, by their places in it."""
     return dict(words.standing.observations) if isinstance(words, Stood) else {}
-
-
-_ENCODER = msgspec.msgpack.Encoder()
-_DECODER = msgspec.msgpack.Decoder(list[Standing])

@@ -11,28 +11,13 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import msgspec
 
 US_PER_SECOND = 1_000_000
-
-
 US_PER_DAY = 86_400 * US_PER_SECOND
-
-
 INSTANT_MIN_US = 0
-"""1970-01-01; nothing that an agent did lies before it."""
-
-
 INSTANT_MAX_US = 253_370_764_800 * US_PER_SECOND
 """The last whole year that a calendar can still add a window to: 9999-01-01."""
-
-
 _YEAR_MIN, _YEAR_MAX = 1970, 9998
-
-
 _EPOCH = datetime(_YEAR_MIN, 1, 1)
-
-
 _ONE_US = timedelta(microseconds=1)
-
-
 _ISO_CHARACTERS = re.compile(r"[-+0-9TWZtz:., ]+", re.ASCII)
 """`datetime.fromisoformat` lets any character at all stand between the day and the time."""
 
@@ -74,7 +59,6 @@ def iso(instant_us: int) -> str:
 
 
 def local_date(instant_us: int, zone: tzinfo) -> date:
-    """The day that the calendar of the zone shows at an instant."""
     utc = (_EPOCH + timedelta(microseconds=instant_us)).replace(tzinfo=UTC)
     return utc.astimezone(zone).date()
 
@@ -86,19 +70,10 @@ def midnight_us(day: date, zone: tzinfo) -> int:
     return (midnight.replace(tzinfo=None) - _EPOCH - offset) // _ONE_US
 
 
-# Calendar windows and ranges: half-open, [start, end), with the midnights of the caller's zone.
-
 WindowName = Literal["daily", "weekly", "monthly"]
 """The current calendar day, week (from Monday) or month."""
-
-
 RANGE_DEFAULT_DAYS = 28
 """How far back a range reaches where the request names none."""
-
-
-_MONTHS = 12
-
-
 _ZONE_NAME = re.compile(r"[A-Za-z0-9_+-]{1,32}(/[A-Za-z0-9_+-]{1,32}){0,2}", re.ASCII)
 
 
@@ -126,10 +101,7 @@ def zone_named(name: str) -> ZoneInfo:
 
 
 def calendar_windows(name: WindowName, zone: ZoneInfo, now_us: int, count: int) -> tuple[Window, ...]:
-    """The last `count` windows, oldest first; the last one holds `now_us`.
-
-    Days are as long as the zone makes them: 23 or 25 hours where the clocks change.
-    """
+    """The last `count` windows, oldest first; the last one holds `now_us`. Days may have 23 or 25 hours."""
     today = local_date(now_us, zone)
     starts = [_start(name, today, back) for back in range(count - 1, -2, -1)]
     edges = [midnight_us(day, zone) for day in starts]
@@ -137,29 +109,24 @@ def calendar_windows(name: WindowName, zone: ZoneInfo, now_us: int, count: int) 
 
 
 def _start(name: WindowName, today: date, back: int) -> date:
-    """The first day of the window that lies `back` windows before today's."""
     match name:
         case "daily":
             return today - timedelta(days=back)
         case "weekly":
             return today - timedelta(days=today.weekday() + 7 * back)
         case "monthly":
-            year, month = divmod(today.year * _MONTHS + today.month - 1 - back, _MONTHS)
+            year, month = divmod(today.year * 12 + today.month - 1 - back, 12)
             return date(year, month + 1, 1)
 
 
 def local_day_bounds(day: date, zone: tzinfo) -> Window:
-    """From the midnight that starts a day to the one that ends it."""
     return Window(midnight_us(day, zone), midnight_us(day + timedelta(days=1), zone))
 
 
 def time_range(
     start: str | None, end: str | None, zone: tzinfo, now_us: int, default_days: int = RANGE_DEFAULT_DAYS
 ) -> Window | RangeRefused:
-    """The range of `from` and `to`: times or bare dates, both or neither; the last days by default.
-
-    A bare start is that day's first instant; a bare end includes that day.
-    """
+    """The range of `from` and `to`, both or neither: times, or bare dates, of which the end is included."""
     if start is None and end is None:
         return Window(now_us - default_days * US_PER_DAY, now_us)
     if start is None or end is None:
@@ -167,7 +134,8 @@ def time_range(
     start_us = instant(start, zone)
     if start_us is None:
         return RangeRefused(_NO_TIME.format("from"))
-    end_us = _range_end(end, zone)
+    last_day = bare_date(end)
+    end_us = instant(end, zone) if last_day is None else local_day_bounds(last_day, zone).end_us
     if end_us is None:
         return RangeRefused(_NO_TIME.format("to"))
     return _not_empty(start_us, end_us, "from", "to")
@@ -185,11 +153,6 @@ def instant(text: str, zone: tzinfo) -> int | None:
         return None
 
 
-def _range_end(text: str, zone: tzinfo) -> int | None:
-    day = bare_date(text)
-    return instant(text, zone) if day is None else local_day_bounds(day, zone).end_us
-
-
 def _not_empty(start_us: int, end_us: int, start_name: str, end_name: str) -> Window | RangeRefused:
     if start_us >= end_us:
         return RangeRefused(f"{end_name} must lie after {start_name}")
@@ -204,7 +167,6 @@ class DayRange(msgspec.Struct, frozen=True, kw_only=True):
     date: str | None = None
     from_date: str | None = None
     to_date: str | None = None
-    """This day is included."""
 
 
 def day_range(wanted: DayRange, zone: ZoneInfo, now_us: int) -> Window | RangeRefused:
@@ -214,20 +176,16 @@ def day_range(wanted: DayRange, zone: ZoneInfo, now_us: int) -> Window | RangeRe
     forms = [any(part is not None for part in form) for form in (exact, dates, (wanted.date,))]
     if sum(forms) > 1:
         return RangeRefused("send one of from_us and to_us, from_date and to_date, or date; not two of them")
-    if forms[0]:
-        return _exact_range(*exact)
+    if wanted.date is not None:
+        return _date_range(wanted.date, wanted.date, zone)
     if forms[1]:
         return _date_range(*dates, zone)
-    if wanted.date is None:
+    if not forms[0]:
         return local_day_bounds(local_date(now_us, zone), zone)
-    return _date_range(wanted.date, wanted.date, zone)
-
-
-def _exact_range(from_us: int | None, to_us: int | None) -> Window | RangeRefused:
-    if from_us is None or to_us is None:
+    if wanted.from_us is None or wanted.to_us is None:
         return RangeRefused("from_us and to_us go together; send both")
     try:
-        return _not_empty(bounded(from_us), bounded(to_us), "from_us", "to_us")
+        return _not_empty(bounded(wanted.from_us), bounded(wanted.to_us), "from_us", "to_us")
     except ValueError as error:
         return RangeRefused(f"from_us and to_us: {error}")
 
@@ -242,12 +200,7 @@ def _date_range(first: str | None, last: str | None, zone: ZoneInfo) -> Window |
     return _not_empty(start_us, end_us, "from_date", "to_date")
 
 
-# Calendar periods of a range: the buckets of a trend, whether anything lies in them or not.
-
 Period = Literal["day", "week", "month"]
-"""A calendar day, week (from Monday) or month."""
-
-
 _T = TypeVar("_T")
 
 
@@ -263,7 +216,6 @@ def buckets(window: Window, period: Period, zone: tzinfo) -> Iterator[Window]:
 
 
 def _first_day(period: Period, day: date) -> date:
-    """The first day of the period that holds a day."""
     match period:
         case "day":
             return day

@@ -1,7 +1,6 @@
 """Facts: every event that can stand in the log, and the one table of their topics.
 
-An event carries `received_at_us` and refers only to other facts. It is never changed; a field may be added with a
-default, and anything more is a new version with an upcast (`upcasts.py`).
+An event is never changed; a field may be added with a default, and anything more is a new version with an upcast.
 """
 
 from collections.abc import Callable, Mapping
@@ -33,41 +32,24 @@ DECISIONS: tuple[type[Event], ...] = (
     ForeignSessionAttempted,
 )
 
-
 OTHERS: tuple[type[Event], ...] = (JudgeAnswered, TimePassed)
-
-
 EVENTS: tuple[type[Event], ...] = (*CAPTURES, *DECISIONS, *PEOPLE, *PRICES, *REPORTS, *BACKFILLS, *STANDING, *OTHERS)
-
-
 TOPICS: dict[str, type[Event]] = {event.TOPIC: event for event in EVENTS}
 """Topic → event class. Topics are names in the log, independent of where a class lives; tests hold a golden list."""
 
 
-# How an event of an older version becomes one of the present version.
-#
 # A field that is added with a default needs nothing here. Anything more raises the event's `VERSION` and adds one
 # entry that takes the fields of the version before to those of the next; entries are applied in turn. A field that
 # holds words keeps its name for ever: the sealed text is found by it.
 
 Fields = dict[str, Any]
-"""The fields of one event as they stand in the log, before they are given types."""
-
-
 Upcast = Callable[[Fields], Fields]
-
-
 UPCASTS: Mapping[tuple[str, int], Upcast] = MappingProxyType({})
 """(topic, version) → the step from that version to the next; empty while all events are at their first."""
 
 
 def upcast(
-    topic: str,
-    fields: Fields,
-    *,
-    written: int,
-    wanted: int,
-    steps: Mapping[tuple[str, int], Upcast] = UPCASTS,
+    topic: str, fields: Fields, *, written: int, wanted: int, steps: Mapping[tuple[str, int], Upcast] = UPCASTS
 ) -> Fields:
     """The fields as written in one version, as those of the wanted one. KeyError: no such step is known."""
     if written > wanted:

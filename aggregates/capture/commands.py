@@ -76,11 +76,7 @@ class CaptureResponse(Command, frozen=True, kw_only=True, tag="capture-response"
 
 
 class CaptureRecords(Command, frozen=True, kw_only=True, tag="capture-records"):
-    """Take a batch of records of one agent session; their spans point into `words`.
-
-    The words are redacted piece by piece before they are put together (`word_table.py`), since redaction moves
-    spans.
-    """
+    """Take a batch of records of one agent session; their spans point into `words`. The words are redacted already."""
 
     agent_session_id: str | None
     source: str

@@ -17,7 +17,7 @@ from aggregates.capture.events import (
     SessionClaimed,
     TracesCaptured,
 )
-from aggregates.command import Command, Context, Decision, Done, Reason, Refused, Streams
+from aggregates.command import Command, Context, Decision, Done, Reason, Refused, Streams, origin
 from aggregates.event import Event, Words
 from aggregates.ids import attempt_stream, batch_stream, operation_stream, session_stream
 from aggregates.redaction.redaction import redact
@@ -60,9 +60,6 @@ def session_streams(command: Command, agent_session_id: str) -> tuple[UUID, UUID
     return session_stream(agent_session_id), attempt_stream(command.developer_id, agent_session_id)
 
 
-# --- prompts --------------------------------------------------------------------------------------------------
-
-
 def capture_prompt(command: CapturePrompt, streams: Streams, context: Context) -> Decision:
     known = streams.get(command.prompt_id)
     if isinstance(known, PromptState):
@@ -75,27 +72,25 @@ def capture_prompt(command: CapturePrompt, streams: Streams, context: Context) -
 
 
 def _again(command: CapturePrompt, known: PromptState, context: Context) -> Decision:
-    same = (
-        known.prompt_digest == context.digester.digest(command.text)
-        and known.agent_session_id == command.agent_session_id
-        and known.source == command.source
-    )
-    if same:
+    digest = context.digester.digest(command.text)
+    if (known.prompt_digest, known.agent_session_id, known.source) == (
+        digest,
+        command.agent_session_id,
+        command.source,
+    ):
         return Decision((), Done(False, command.prompt_id))
     message = (
         f"client_event_id {command.client_event_id} was used before with another prompt_text, tool_session_id or "
         "source; send a new client_event_id for a new prompt"
     )
-    return Decision((), Refused(Reason.CONFLICT, message))
+    return _refused(Reason.CONFLICT, message)
 
 
 def _prompt_captured(command: CapturePrompt, context: Context) -> PromptCaptured:
     text, redactions = cleaned(command.text, context)
     cwd = command.cwd
     return PromptCaptured(
-        received_at_us=context.now_us,
-        organization_id=command.organization_id,
-        developer_id=command.developer_id,
+        **origin(command, context.now_us),
         prompt_id=command.prompt_id,
         agent_session_id=command.agent_session_id,
         source=command.source,
@@ -114,46 +109,32 @@ def _prompt_captured(command: CapturePrompt, context: Context) -> PromptCaptured
     )
 
 
-# --- responses ------------------------------------------------------------------------------------------------
-
-
 def capture_response(command: CaptureResponse, streams: Streams, context: Context) -> Decision:
     prompt = streams.get(command.prompt_id)
     owner = (command.organization_id, command.developer_id)
     if not isinstance(prompt, PromptState) or (prompt.organization_id, prompt.developer_id) != owner:
         message = f"no prompt {command.prompt_id} of yours; capture it by POST /v1/prompts first"
-        return Decision((), Refused(Reason.NOT_FOUND, message))
-    operation = _operation(command, streams)
+        return _refused(Reason.NOT_FOUND, message)
+    operation_id = command.response_operation_id
+    operation = None if operation_id is None else streams.get(operation_stream(command.developer_id, operation_id))
     if isinstance(operation, OperationState) and operation.prompt_id != command.prompt_id:
         message = (
-            f"response_operation_id {command.response_operation_id} already belongs to another prompt; "
-            "send a new one for each response"
+            f"response_operation_id {operation_id} already belongs to another prompt; send a new one for each response"
         )
-        return Decision((), Refused(Reason.CONFLICT, message))
+        return _refused(Reason.CONFLICT, message)
     try:
         digest = context.digester.digest(canonical_bytes(command.content).decode())
     except ValueError as error:
-        return Decision((), Refused(Reason.INVALID, f"the response has no canonical form: {error}"))
+        return _refused(Reason.INVALID, f"the response has no canonical form: {error}")
     if prompt.answer is None:
-        return _first_answer(command, prompt, digest, context)
+        answered = _prompt_answered(command, prompt, digest, context)
+        return Decision(
+            ((command.prompt_id, answered), *_operation_claim(command, context)), Done(True, command.prompt_id)
+        )
     if prompt.answer.content_digest != digest:
         message = f"prompt {command.prompt_id} already has a different response; a response is never replaced"
-        return Decision((), Refused(Reason.CONFLICT, message))
+        return _refused(Reason.CONFLICT, message)
     return _same_answer(command, prompt.answer, operation is not None, context)
-
-
-def _operation(command: CaptureResponse, streams: Streams) -> OperationState | None:
-    if command.response_operation_id is None:
-        return None
-    state = streams.get(operation_stream(command.developer_id, command.response_operation_id))
-    return state if isinstance(state, OperationState) else None
-
-
-def _first_answer(command: CaptureResponse, prompt: PromptState, digest: bytes, context: Context) -> Decision:
-    """An operation is claimed in the same append as the answer, so here it never is already."""
-    answered = _prompt_answered(command, prompt, digest, context)
-    claim = _operation_claim(command, context)
-    return Decision(((command.prompt_id, answered), *claim), Done(True, command.prompt_id))
 
 
 def _same_answer(command: CaptureResponse, answer: AnswerState, claimed: bool, context: Context) -> Decision:
@@ -163,9 +144,7 @@ def _same_answer(command: CaptureResponse, answer: AnswerState, claimed: bool, c
     events: list[tuple[UUID, Event]] = []
     if revision is not None or kind is not None:
         filled = ProvenanceFilled(
-            received_at_us=context.now_us,
-            organization_id=command.organization_id,
-            developer_id=command.developer_id,
+            **origin(command, context.now_us),
             prompt_id=command.prompt_id,
             cost_catalog_revision=revision,
             cost_kind=kind,
@@ -180,9 +159,7 @@ def _operation_claim(command: CaptureResponse, context: Context) -> tuple[tuple[
     if command.response_operation_id is None:
         return ()
     claim = OperationClaimed(
-        received_at_us=context.now_us,
-        organization_id=command.organization_id,
-        developer_id=command.developer_id,
+        **origin(command, context.now_us),
         response_operation_id=command.response_operation_id,
         prompt_id=command.prompt_id,
     )
@@ -193,9 +170,7 @@ def _prompt_answered(command: CaptureResponse, prompt: PromptState, digest: byte
     content = command.content
     text, redactions = (None, {}) if content.response_text is None else cleaned(content.response_text, context)
     return PromptAnswered(
-        received_at_us=context.now_us,
-        organization_id=command.organization_id,
-        developer_id=command.developer_id,
+        **origin(command, context.now_us),
         prompt_id=command.prompt_id,
         agent_session_id=prompt.agent_session_id,
         response_operation_id=command.response_operation_id,
@@ -215,15 +190,10 @@ def _prompt_answered(command: CaptureResponse, prompt: PromptState, digest: byte
     )
 
 
-# --- records, titles, setup -----------------------------------------------------------------------------------
-
-
 def capture_records(command: CaptureRecords, streams: Streams, context: Context) -> Decision:
     kind = TracesCaptured if command.signal == "traces" else RecordsCaptured
     captured = kind(
-        received_at_us=context.now_us,
-        organization_id=command.organization_id,
-        developer_id=command.developer_id,
+        **origin(command, context.now_us),
         agent_session_id=command.agent_session_id,
         source=command.source,
         decoder_version=command.decoder_version,
@@ -237,9 +207,7 @@ def capture_records(command: CaptureRecords, streams: Streams, context: Context)
 
 def capture_metrics(command: CaptureMetrics, streams: Streams, context: Context) -> Decision:
     captured = MetricsCaptured(
-        received_at_us=context.now_us,
-        organization_id=command.organization_id,
-        developer_id=command.developer_id,
+        **origin(command, context.now_us),
         agent_session_id=command.agent_session_id,
         source=command.source,
         decoder_version=command.decoder_version,
@@ -257,9 +225,9 @@ def _capture_batch(
     batch = batch_of(command)
     if batch in streams:
         return Decision((), Done(False, batch))
-    claim = Decision((), Done(True))
-    if command.agent_session_id is not None:
-        claim = _claim(command, command.agent_session_id, streams, context)
+    if command.agent_session_id is None:
+        return Decision(((batch, captured),), Done(True, batch))
+    claim = _claim(command, command.agent_session_id, streams, context)
     if isinstance(claim.reply, Refused):
         return claim
     return Decision((*claim.events, (batch, captured)), Done(True, batch))
@@ -272,11 +240,7 @@ def batch_of(command: CaptureRecords | CaptureMetrics) -> UUID:
     return batch_stream(command.developer_id, command.agent_session_id or "", digest.hexdigest())
 
 
-# --- shared ---------------------------------------------------------------------------------------------------
-
-
 def _claim(command: Command, agent_session_id: str, streams: Streams, context: Context) -> Decision:
-    """Claim the agent session for the command's scope, or refuse where another scope holds it."""
     stream = session_stream(agent_session_id)
     scope = (command.organization_id, command.developer_id)
     known = streams.get(stream)
@@ -284,12 +248,7 @@ def _claim(command: Command, agent_session_id: str, streams: Streams, context: C
         if (known.organization_id, known.developer_id) == scope:
             return Decision((), Done(True))
         return _foreign(command, agent_session_id, streams, context)
-    claimed = SessionClaimed(
-        received_at_us=context.now_us,
-        organization_id=command.organization_id,
-        developer_id=command.developer_id,
-        agent_session_id=agent_session_id,
-    )
+    claimed = SessionClaimed(**origin(command, context.now_us), agent_session_id=agent_session_id)
     return Decision(((stream, claimed),), Done(True))
 
 
@@ -303,13 +262,12 @@ def _foreign(command: Command, agent_session_id: str, streams: Streams, context:
     attempt = attempt_stream(command.developer_id, agent_session_id)
     if attempt in streams:
         return Decision((), refusal)
-    attempted = ForeignSessionAttempted(
-        received_at_us=context.now_us,
-        organization_id=command.organization_id,
-        developer_id=command.developer_id,
-        agent_session_id=agent_session_id,
-    )
+    attempted = ForeignSessionAttempted(**origin(command, context.now_us), agent_session_id=agent_session_id)
     return Decision(((attempt, attempted),), refusal)
+
+
+def _refused(reason: Reason, message: str) -> Decision:
+    return Decision((), Refused(reason, message))
 
 
 def cleaned(text: str, context: Context) -> tuple[str, dict[str, int]]:

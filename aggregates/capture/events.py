@@ -8,8 +8,6 @@ import msgspec
 from aggregates.event import DeveloperEvent, Event, Words
 from aggregates.records.record import Point, Record
 
-# --- captures -------------------------------------------------------------------------------------------------
-
 
 class SessionClaimed(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
     """The first capture of an agent session fixed whose it is."""
@@ -36,7 +34,6 @@ class PromptCaptured(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=Tr
     cwd: Words | None = None
     cwd_digest: int | None = None
     metadata: Words | None = None
-    """The metadata object as JSON text."""
     original_char_count: int | None = None
     untruncated_sha256: str | None = None
     truncated: bool | None = None

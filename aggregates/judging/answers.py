@@ -25,8 +25,6 @@ from aggregates.reading.verdicts import (
 )
 from aggregates.turns.turn import Turn
 
-# What a text model answered when it was asked to judge: a fact, bound to captures, and holding no words.
-
 JudgeKind = Literal["rubric", "outcome", "boundary"]
 """What was asked: how a prompt is to be graded, whether a goal was reached, whether a prompt opens another topic."""
 
@@ -44,7 +42,6 @@ class JudgeAnswered(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=Tru
     model: str
     prompt_version: int
     input_digest: bytes
-    """Keyed digest of the data that was asked about."""
     input_tokens: int = 0
     """As the endpoint counted; 0 where it did not."""
     output_tokens: int = 0
@@ -54,7 +51,6 @@ class JudgeAnswered(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=Tru
     """Of a rubric; None: it cannot be said what is wanted."""
     earned: tuple[BooleanName, ...] = ()
     complete: bool | None = None
-    """Of an outcome."""
     boundary: bool | None = None
     """Of a boundary: whether the prompt opens another topic than those before it."""
 
@@ -66,7 +62,6 @@ class Answers(msgspec.Struct, frozen=True):
     """What was answered about one sub-session as it is now."""
 
     rubrics: Mapping[UUID, JudgeAnswered] = {}
-    """By turn."""
     outcome: JudgeAnswered | None = None
     """About just these turns; an answer about fewer or more of them does not count."""
 
@@ -75,7 +70,6 @@ NO_ANSWERS = Answers()
 
 
 def answered_rubric(embedded: Rubric, answer: JudgeAnswered | None) -> Rubric:
-    """The own rubric of a prompt."""
     if answer is None or embedded.status not in JUDGED:
         return embedded
     judge = f"model:{answer.model}"
@@ -90,22 +84,14 @@ def answered_outcome(embedded: OutcomeVerdict, answer: JudgeAnswered | None) -> 
     if answer is None or answer.complete is None or never_complete(embedded):
         return embedded
     return msgspec.structs.replace(
-        embedded,
-        goal_complete=answer.complete,
-        confidence=answer.confidence,
-        judge=f"model:{answer.model}",
+        embedded, goal_complete=answer.complete, confidence=answer.confidence, judge=f"model:{answer.model}"
     )
 
 
-# What text models answered about gaps: whether a prompt opens another topic than the prompts before it.
-#
 # Such an answer counts in place of the embedded boundary judge's, after a commit too, while the two turns are
-# neighbours. A clear, a session's end and a person's word go before it; and a turn that cannot shift stays where it
-# is.
+# neighbours. A clear, a session's end and a person's word go before it; a turn that cannot shift stays.
 
 OPENS = "a text model was asked, and sees another topic"
-
-
 KEEPS = "a text model was asked, and sees the same topic"
 
 
@@ -113,7 +99,6 @@ class GapAnswer(msgspec.Struct, frozen=True):
     """One answer about the gap between two turns, and its place in the log."""
 
     before: UUID
-    """The earlier turn."""
     answer: JudgeAnswered
     position: int
 

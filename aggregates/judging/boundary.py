@@ -1,14 +1,12 @@
 """The boundary judge: does a prompt start another topic than the sub-session before it (scoring.md, section 1)?
 
-A turn that only navigates, corrects in a few words, repeats the prompt before or whose text was not captured never
-shifts. For any other the judge weighs signals (`boundary_signals.py`). Idle time is no boundary: it adds weight only
-where a prompt stands apart by its words. The weights are thousandths of a logit (`boundary.json`).
+Idle time is no boundary: it adds weight only where a prompt stands apart by its words. The weights of the signals are
+thousandths of a logit (`boundary.json`).
 """
 
 import math
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
 from pkgutil import get_data
 
 import msgspec
@@ -18,34 +16,15 @@ from aggregates.reading.reading import PromptReading
 from aggregates.reading.verdicts import BoundaryVerdict, Evidence
 from aggregates.turns.turn import CHANGE, COMMIT, INTERRUPTED, Turn
 
-# What the boundary judge looks at between an open sub-session and the turn after it, as named signals.
-#
-# What the new prompt says, how much of it is new to the sub-session, whether the work shares files, and how the turn
-# before ended. How much time passed is looked at only where the prompt stands apart by its words: silence alone is no
-# signal.
-
 _EARLIER_TURNS_MAX = 6
 """How many turns back the words of the open sub-session are looked at."""
-
-
 _MINUTE_US = 60 * 1_000_000
-
-
 PAUSE_US = 10 * _MINUTE_US
-"""Shorter pauses are never looked at."""
-
-
 _NOVEL_MIN = 3
-"""How many new words a prompt of another topic has."""
-
-
 _ANSWER_MIN = 5
 """Of so few words of an answer, what they share is chance."""
-
-
 REPEATED_SHARE = 0.7
 """From which share of common words on a prompt repeats another."""
-
 
 _SAID: dict[str, str] = {
     "asks for a review": "phrase:review_asked",
@@ -55,8 +34,6 @@ _SAID: dict[str, str] = {
     "over 16 words": "words over 16",
     "over 25 words": "words over 25",
 }
-"""Signals that the prompt shows by itself, and the features that show them."""
-
 
 _OPENS = (
     "names a new task",
@@ -69,7 +46,6 @@ _OPENS = (
     "adds to what is there",
 )
 """Openings that are signals; the others only tie a prompt to what came before."""
-
 
 SIGNALS: tuple[str, ...] = (
     *_SAID,
@@ -95,9 +71,7 @@ SIGNALS: tuple[str, ...] = (
     "stands apart, an hour later",
 )
 
-
 _SHOWN = _SAID | {name: name for name in _OPENS}
-
 
 _BINDS = (
     *("picks from a list", "goes back", "links back at once", "adds to what is there"),
@@ -107,10 +81,7 @@ _BINDS = (
 
 
 class OpenArc:
-    """The open sub-session, as much of it as the boundary judge asks for; it grows turn by turn.
-
-    What is asked of all its turns is kept as it grows, so that judging the next turn does not go through them again.
-    """
+    """The open sub-session, as much of it as the boundary judge asks for; it grows turn by turn."""
 
     def __init__(self, turns: Iterable[Turn]) -> None:
         self.goal: PromptReading | None = None
@@ -120,16 +91,15 @@ class OpenArc:
         self.has_change = False
         self.has_finding = False
         self.reviews = False
-        self.touched: set[int] = set()
         self.changed: set[int] = set()
-        self.latest: deque[_Spoken] = deque(maxlen=_EARLIER_TURNS_MAX)
+        self.latest: deque[frozenset[int]] = deque(maxlen=_EARLIER_TURNS_MAX)
+        """The uncommon words of the latest turns."""
         for turn in turns:
             self.add(turn)
 
     def add(self, turn: Turn) -> None:
-        """Go on with `turn`, which comes after all others."""
         self.last = turn
-        self.latest.append(_Spoken(turn))
+        self.latest.append(_topic(turn))
         prompt = turn.prompt
         if prompt is not None and prompt.navigational is None:
             if self.goal is None:
@@ -138,37 +108,24 @@ class OpenArc:
             self.prompts.append(prompt)
             self.has_finding = self.has_finding or is_finding(prompt)
         self.has_change = self.has_change or CHANGE in turn.work.marks
-        if turn.work.files:
-            self.touched |= turn.work.touched_files
-            self.changed |= turn.work.changed_files
+        self.changed |= turn.work.changed_files
 
 
-class _Spoken:
-    """The words of one turn, made out when they are first asked for."""
-
-    def __init__(self, turn: Turn) -> None:
-        self._turn = turn
-
-    @cached_property
-    def topic(self) -> frozenset[int]:
-        """The uncommon words of the prompt and of its answer."""
-        prompt, answer = self._turn.prompt, self._turn.response
-        said = prompt.topic_digests if prompt is not None else b""
-        return frozenset(unpacked(said + answer.topic_digests if answer is not None else said))
+def _topic(turn: Turn) -> frozenset[int]:
+    """The uncommon words of a prompt and of its answer."""
+    said = b"" if turn.prompt is None else turn.prompt.topic_digests
+    return frozenset(unpacked(said if turn.response is None else said + turn.response.topic_digests))
 
 
 def is_finding(prompt: PromptReading) -> bool:
-    """Whether a prompt describes what is wrong, as reviewers and their tools do."""
     return prompt.shows("prose", "rates a severity", "passes on a comment", "remarks like a reviewer")
 
 
 def repeats(arc: OpenArc, prompt: PromptReading) -> bool:
-    """Whether it is one of the last two prompts once more."""
     return any(asks_the_same(earlier, prompt) for earlier in arc.prompts)
 
 
 def asks_the_same(earlier: PromptReading, prompt: PromptReading) -> bool:
-    """Whether two prompts are the same but for a few words."""
     one, other = len(earlier.token_digests), len(prompt.token_digests)
     # Mostly the lengths tell, and nothing is unpacked.
     if min(one, other) <= REPEATED_SHARE * max(one, other):
@@ -188,11 +145,8 @@ def boundary_signals(arc: OpenArc, turn: Turn) -> list[str]:
 
 
 def _shared_words(arc: OpenArc, turn: Turn, prompt: PromptReading) -> tuple[list[str], int]:
-    """The signals, and how many words are new to the sub-session."""
-    topic = fresh = frozenset(prompt.topic)
-    for spoken in arc.latest:
-        fresh = fresh - spoken.topic
-    new = len(fresh)
+    topic = frozenset(prompt.topic)
+    new = len(topic.difference(*arc.latest))
     shared = len(topic) - new
     found = {
         "a word is new": new >= 1,
@@ -207,9 +161,8 @@ def _answered_alike(arc: OpenArc, turn: Turn) -> list[str]:
     """Whether three uncommon words of the answer stand in the sub-session before it, and a tenth in the last answer."""
     if turn.response is None:
         return []
-    fresh = said = frozenset(turn.response.topic)
-    for spoken in arc.latest:
-        fresh = fresh - spoken.topic
+    said = frozenset(turn.response.topic)
+    fresh = said.difference(*arc.latest)
     found = ["is answered in words of the sub-session"] if len(said) - len(fresh) >= 3 else []
     # What stands in the last answer is a part of what is not fresh.
     if len(said) >= _ANSWER_MIN and len(said) > len(fresh) and arc.last.response is not None:
@@ -219,16 +172,14 @@ def _answered_alike(arc: OpenArc, turn: Turn) -> list[str]:
 
 
 def _shared_work(arc: OpenArc, turn: Turn) -> list[str]:
-    found = []
-    if turn.work.files and arc.changed and not turn.work.changed_files.isdisjoint(arc.changed):
-        found.append("changes the same files")
-    if turn.work.observed and not turn.work.tool_calls:
-        found.append("uses no tool")
-    return found
+    found = {
+        "changes the same files": not arc.changed.isdisjoint(turn.work.changed_files),
+        "uses no tool": turn.work.observed and not turn.work.tool_calls,
+    }
+    return [name for name, holds in found.items() if holds]
 
 
 def _before(arc: OpenArc, prompt: PromptReading) -> list[str]:
-    """How the turn before ended, and what the sub-session is about."""
     answer, marks = arc.last.response, arc.last.work.marks
     before = arc.last.prompt
     short = prompt.shows("picks from a list") or not prompt.shows("words over 10")
@@ -263,27 +214,18 @@ def _stands_apart(arc: OpenArc, prompt: PromptReading) -> bool:
     """Whether nothing ties a prompt of new words to what came before it."""
     if prompt.shows(*_BINDS) or prompt.corrects or prompt.reports_failure:
         return False
+    still_talking = not arc.has_change or INTERRUPTED in arc.last.work.marks
     # One finding of a review comes after the other, and a plan after the talk that led to it.
-    if (arc.has_finding and is_finding(prompt)) or (prompt.shows("plan handed over") and _still_talking(arc)):
+    if (arc.has_finding and is_finding(prompt)) or (still_talking and prompt.shows("plan handed over")):
         return False
     answer = arc.last.response
     return answer is None or not answer.asks
 
 
-def _still_talking(arc: OpenArc) -> bool:
-    return not arc.has_change or INTERRUPTED in arc.last.work.marks
-
-
 _EVIDENCE_MAX = 4
-
-
 AFTER_COMMIT = 700
 """What the commit of the sub-session's own files adds, in thousandths of a logit."""
-
-
 BEFORE_ANY = "as prompts mostly go on, before any signal"
-
-
 COMMITTED = "its changes were committed just before"
 """What is weighed beside the signals."""
 
@@ -302,9 +244,8 @@ class BoundaryModel(msgspec.Struct, frozen=True):
 SHIPPED_BOUNDARY = msgspec.json.decode(get_data(__name__, "boundary.json") or b"", type=BoundaryModel)
 
 
-def topic_shift(arc: OpenArc | Sequence[Turn], turn: Turn, model: BoundaryModel = SHIPPED_BOUNDARY) -> BoundaryVerdict:
+def topic_shift(arc: OpenArc, turn: Turn, model: BoundaryModel = SHIPPED_BOUNDARY) -> BoundaryVerdict:
     """Judge whether `turn` leaves the topic of the open sub-session `arc`, which has a turn."""
-    arc = _opened(arc)
     why_not = stays(arc, turn)
     if why_not is not None:
         return BoundaryVerdict(False, 0.95, (Evidence(why_not, turn.position),))
@@ -319,9 +260,8 @@ def sureness(logit: int) -> float:
     return round(max(share, 1 - share), 3)
 
 
-def continues(arc: OpenArc | Sequence[Turn], turn: Turn, model: BoundaryModel = SHIPPED_BOUNDARY) -> bool:
+def continues(arc: OpenArc, turn: Turn, model: BoundaryModel = SHIPPED_BOUNDARY) -> bool:
     """Whether `turn` goes on with the goal of `arc`, whose own changes were just committed."""
-    arc = _opened(arc)
     if stays(arc, turn) is not None:
         return True
     return model.logit(boundary_signals(arc, turn)) + AFTER_COMMIT <= 0
@@ -330,22 +270,16 @@ def continues(arc: OpenArc | Sequence[Turn], turn: Turn, model: BoundaryModel = 
 def weighed(
     arc: OpenArc, turn: Turn, *, committed: bool, model: BoundaryModel = SHIPPED_BOUNDARY
 ) -> list[tuple[str, int]]:
-    """What the judge weighs of a turn that can shift: names with thousandths of a logit, the heaviest first.
+    """The weights of a turn that can shift, the heaviest first; above 0 in sum, `turn` opens another sub-session.
 
-    Their sum decides: above 0, `turn` opens another sub-session. `committed`: the changes of `arc` were just committed.
+    `committed`: the changes of `arc` were just committed.
     """
     found = [(name, model.weights.get(name, 0)) for name in boundary_signals(arc, turn)]
     found += [(BEFORE_ANY, model.bias)] + ([(COMMITTED, AFTER_COMMIT)] if committed else [])
     return sorted((each for each in found if each[1]), key=lambda each: (-abs(each[1]), each[0]))
 
 
-def _opened(arc: OpenArc | Sequence[Turn]) -> OpenArc:
-    """Who judges one turn alone has the turns before it at hand, and no open arc."""
-    return arc if isinstance(arc, OpenArc) else OpenArc(arc)
-
-
 def _evidence(signals: Sequence[str], shift: bool, turn: Turn, model: BoundaryModel) -> tuple[Evidence, ...]:
-    """The heaviest signals that speak for the verdict."""
     sign = 1 if shift else -1
     telling = [name for name in signals if sign * model.weights.get(name, 0) > 0]
     telling.sort(key=lambda name: (-abs(model.weights[name]), name))
@@ -353,7 +287,7 @@ def _evidence(signals: Sequence[str], shift: bool, turn: Turn, model: BoundaryMo
     return tuple(Evidence(name, turn.position, span) for name in telling[:_EVIDENCE_MAX])
 
 
-def stays(arc: OpenArc | Sequence[Turn], turn: Turn) -> str | None:
+def stays(arc: OpenArc, turn: Turn) -> str | None:
     """Why a turn cannot shift, whatever it says; None where it can."""
     prompt = turn.prompt
     if prompt is None:
@@ -363,7 +297,6 @@ def stays(arc: OpenArc | Sequence[Turn], turn: Turn) -> str | None:
     # Of many words, a few that complain may be about anything.
     if (prompt.corrects or prompt.reports_failure) and not prompt.shows("words over 16", "names a new task"):
         return "corrects what came before"
-    arc = _opened(arc)
     if arc.goal is None:
         return "no topic before it"
     return "repeats the prompt before" if repeats(arc, prompt) else None

@@ -21,19 +21,15 @@ class Floor(msgspec.Struct, frozen=True, array_like=True):
     countable_turns: int
     """Turns that do more than navigate; a turn whose text was not captured counts."""
     changed_lines: int
-    """Added and removed."""
     mutating_calls: int
     reason: TriviaReason | None
-    """None above the floor."""
 
 
 def countable(turn: Turn) -> bool:
-    """Whether a turn does more than navigate."""
     return turn.prompt is None or turn.prompt.navigational is None
 
 
 def substance(turns: Sequence[Turn]) -> Floor:
-    """Hold the turns of one sub-session against the floor."""
     count = sum(map(countable, turns))
     lines = sum(turn.work.lines_added + turn.work.lines_removed for turn in turns)
     mutating = sum(turn.work.mutating_calls for turn in turns)
@@ -43,8 +39,8 @@ def substance(turns: Sequence[Turn]) -> Floor:
 
 
 def _trivia_reason(turns: Sequence[Turn], count: int, lines: int) -> TriviaReason:
-    """The first reason that holds, in the order of the specification."""
-    if _cancelled_before_any_answer(turns):
+    cancelled = any(INTERRUPTED in turn.work.marks for turn in turns)
+    if cancelled and not any(turn.answered for turn in turns):
         return "interrupted"
     if not count:
         return "no_real_work"
@@ -53,8 +49,3 @@ def _trivia_reason(turns: Sequence[Turn], count: int, lines: int) -> TriviaReaso
     if any(turn.work.tool_calls for turn in turns):
         return "no_mutating_calls"
     return "too_few_turns"
-
-
-def _cancelled_before_any_answer(turns: Sequence[Turn]) -> bool:
-    answered = any(turn.answered for turn in turns)
-    return not answered and any(INTERRUPTED in turn.work.marks for turn in turns)

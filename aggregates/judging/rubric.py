@@ -1,8 +1,6 @@
 """The rubric judge: what kind of thing a prompt asks for, and which habits it shows (scoring.md, section 3).
 
-A linear model over the features of the prompt's own words and of what came before it in the sub-session; every
-weight is a whole number of thousandths in `rubric.json`, so a verdict can be followed by hand. The arithmetic of
-sub-sessions stands below: it is exact and knows nothing of how a prompt was judged.
+The arithmetic of sub-sessions below is exact and knows nothing of how a prompt was judged.
 """
 
 from collections.abc import Sequence
@@ -55,19 +53,15 @@ def context_names(prompt: PromptReading, earlier: Sequence[Turn]) -> tuple[str, 
 
 
 def _opening_names(prompt: PromptReading, *, short: bool, named: bool) -> list[str]:
-    """What is said of the first prompt of a sub-session."""
-    names = ["context:first"]
-    if short:
-        names.append("context:first and short")
-    if not prompt.shows("words over 6"):
-        names.append("context:first and of few words")
-    if not named:
-        names.append("context:first and nothing named")
-    if short and not named:
-        names.append("context:first and plain")
-    if prompt.pasted_characters:
-        names.append("context:first and pasted")
-    return names
+    found = {
+        "context:first": True,
+        "context:first and short": short,
+        "context:first and of few words": not prompt.shows("words over 6"),
+        "context:first and nothing named": not named,
+        "context:first and plain": short and not named,
+        "context:first and pasted": prompt.pasted_characters > 0,
+    }
+    return [name for name, holds in found.items() if holds]
 
 
 def sub_session_intent(rubrics: Sequence[Rubric]) -> Intent | None:

@@ -49,12 +49,9 @@ _ELSE = {
 def evidence_spans(
     looked: Looked, phrases: Mapping[str, str], reference: tuple[int, int] | None
 ) -> tuple[Span | None, ...]:
-    """For each boolean the clause that holds its first cue, else its first word; None where there is neither.
-
-    `phrases` are the phrase cues that were found, each with its phrase; `reference` is where the first reference
-    stands in the own text.
-    """
-    spans = [_cued(looked, phrases, cues) for cues in _CUES]
+    """For each boolean the clause that holds its first cue, else its first word; None where there is neither."""
+    found = [next((phrases[cue] for cue in cues if cue in phrases), None) for cues in _CUES]
+    spans = [None if phrase is None else _clause(looked, _pattern(phrase)) for phrase in found]
     if reference is not None:
         spans[_REFERENCES] = looked.span(*reference)
         spans[_SCOPE] = spans[_SCOPE] or spans[_REFERENCES]
@@ -62,11 +59,6 @@ def evidence_spans(
         if spans[boolean] is None:
             spans[boolean] = _clause(looked, words)
     return tuple(spans)
-
-
-def _cued(looked: Looked, phrases: Mapping[str, str], cues: tuple[str, ...]) -> Span | None:
-    phrase = next((phrases[cue] for cue in cues if cue in phrases), None)
-    return None if phrase is None else _clause(looked, _pattern(phrase))
 
 
 @lru_cache(maxsize=512)
@@ -77,7 +69,6 @@ def _pattern(phrase: str) -> re.Pattern[str]:
 
 
 def _clause(looked: Looked, pattern: re.Pattern[str]) -> Span | None:
-    """The sentence around the first place of a phrase or word, or as much of it as may be kept."""
     own = looked.own
     match = pattern.search(own)
     if match is None:

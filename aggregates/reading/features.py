@@ -28,12 +28,8 @@ from aggregates.reading.sentences import OPENINGS, RawSentence, opening
 from aggregates.reading.traits import TRAITS, traits
 
 _OWN_HEAD_CHARS = 1600
-
-
 _OWN_TAIL_CHARS = 600
 """What is asked stands at a prompt's head or at its end; cues are looked for there."""
-
-
 _SENTENCES_MAX = 40
 
 
@@ -43,9 +39,7 @@ class Features(NamedTuple):
     words: list[str]
     """The own words, lower-cased, in order."""
     distinct: dict[str, None]
-    """The same, each once."""
     names: set[str]
-    """Of all features."""
     phrases: dict[str, str]
     """For each phrase cue shown, the phrase that shows it."""
     reference: tuple[int, int] | None
@@ -55,14 +49,14 @@ class Features(NamedTuple):
 
 
 def features_of(text: str) -> set[str]:
-    """The features of a text: what a model is trained on."""
     return extract(look(text)).names
 
 
 def extract(looked: Looked) -> Features:
-    """The features of a looked-at text."""
     own = looked.own
-    near = _bounded(own)
+    near = own
+    if len(own) > _OWN_HEAD_CHARS + _OWN_TAIL_CHARS:
+        near = own[:_OWN_HEAD_CHARS] + "\n" + own[-_OWN_TAIL_CHARS:]
     sentences = sentences_of(near)
     words = list(chain.from_iterable([words for _, words, _ in sentences]))
     distinct = dict.fromkeys(words)
@@ -94,27 +88,11 @@ def pairs_of(sentences: Sequence[RawSentence]) -> Iterator[tuple[str, str]]:
 _PAIRS = frozenset(PAIRS)
 
 
-def _bounded(own: str) -> str:
-    if len(own) <= _OWN_HEAD_CHARS + _OWN_TAIL_CHARS:
-        return own
-    return own[:_OWN_HEAD_CHARS] + "\n" + own[-_OWN_TAIL_CHARS:]
-
-
-# Words
-
 _MARK = "\x1f"
 """Stands before every sentence and line while a text is cut up. White space, so that no word can hold it."""
-
-
 _OTHER_SPACE = "\x1e"
-
-
 _BLANKS = '"`*_()[]{}<>|/\\~=+#@$%^&;-0123456789.!:“”…→←–—'
-
-
 _TOKEN = re.compile(rf"\?|[^\s?{re.escape(_BLANKS)}]+")
-
-
 _NO_WORDS = frozenset({",", "?"})
 
 
@@ -163,9 +141,6 @@ def _word_features(distinct: Iterable[str], counts: Counter[str]) -> set[str]:
     return names
 
 
-# Sentences
-
-
 def _openings(sentences: Sequence[RawSentence]) -> set[str]:
     """How many sentences there are, how the first, the last and any of them opens, and what it asks to do."""
     count = len(sentences)
@@ -187,15 +162,12 @@ _HEADING_WORD = re.compile(r"""[^\s"`*_()\[\]{}<>|/\\~=+#@$%^&;“”…→←�
 
 
 def _heading(own: str) -> list[str]:
-    """The words of the first Markdown heading, lower-cased."""
     at = 0 if own.startswith("#") else own.find("\n#") + 1
     if not at and not own.startswith("#"):
         return []
     line = own[at : at + 200].partition("\n")[0].lower()
     return _HEADING_WORD.findall(line.replace("'", "").replace("’", "").replace("´", ""))
 
-
-# Length, layout and punctuation
 
 _SIGNS = {
     "?": "asks ?",
@@ -265,16 +237,9 @@ def is_foreign(own: str, words: Sequence[str]) -> bool:
 # The names of all features of a text. A feature is known by its name; a reading keeps the numbers of a few.
 
 LENGTHS = (3, 6, 10, 16, 25, 40, 70, 130, 260)
-
-
 KNOWN_WORDS = VOCABULARY | WORDS
-
-
 _OPENERS = sorted(set(OPENERS.values()) | {"other", "empty"} | {f"do_{verb}" for verb in VERBS})
-
-
 _PLACES = ("first", "last", "any")
-
 
 _SHAPES = (
     *("ends in ?", "asks ?", "asks ? twice", "ends in :", "exclaims", "quotes", "colon first line", "filler first"),
@@ -283,7 +248,6 @@ _SHAPES = (
     *("path", "symbol", "code name", "mention", "url", "flagged"),
     *("no own words", "pasted", "pasted over own", "pasted reference"),
 )
-
 
 FEATURES: tuple[str, ...] = (
     *(f"word:{word}" for word in sorted(KNOWN_WORDS)),
@@ -298,8 +262,6 @@ FEATURES: tuple[str, ...] = (
     *TRAITS,
     *(f"pair:{first} {second}" for first, second in PAIRS),
 )
-"""All features, in the order in which they are trained."""
-
 
 CROSSED = (
     "phrase:goal_given",
@@ -320,8 +282,6 @@ CROSSED = (
     "words over 25",
     "words over 70",
 )
-"""Features that mean another thing for another intent."""
-
 
 NAMED: tuple[str, ...] = (
     *CROSSED,
@@ -335,19 +295,9 @@ NAMED: tuple[str, ...] = (
 """Features and openings that rules ask for by name. A reading keeps their places here, and sealed readings stand in
 logs: new ones go to the end."""
 
-
 NUMBER: dict[str, int] = {name: place for place, name in enumerate(NAMED)}
-
-
-# References: paths, symbols, flags, tickets and whatever else in a text a reader could find.
-
 _REFERENCES_MAX = 12
-"""More are not counted."""
-
-
 _FIRST_CHARS = 60
-
-
 _COUNTS = ((1, "reference"), (2, "references 2"), (4, "references 4"), (8, "references 8"))
 
 
@@ -359,14 +309,12 @@ _REFERENCE = re.compile(
     re.VERBOSE,
 )
 
-
 _NOT_REFERENCES = frozenset(
     {
         *("e.g", "i.e", "and/or", "etc.", "w/", "w/o", "URL", "API", "CLI", "JSON"),
         *("OK", "AND", "NOT", "THE", "FOR", "BUT", "ALL", "ANY", "YES", "NOW"),
     }
 )
-
 
 _AROUND = ".,;:!?()[]{}\"'*<>“”‘’…"
 """What may stand around a chunk without being part of it."""
@@ -400,7 +348,6 @@ def find_references(looked_at: str, own: str, found: set[str]) -> tuple[int, int
 
 
 def _kind(bare: str) -> str:
-    """The feature of a reference of this kind."""
     if "://" in bare:
         return "url"
     if bare[0] in "@-":
@@ -410,11 +357,7 @@ def _kind(bare: str) -> str:
     return "code name" if "`" in bare else "symbol"
 
 
-# Finding the phrases of the lexicon in a text's tokens.
-
-
 def _by_opening() -> dict[Phrase, list[tuple[str, Phrase]]]:
-    """Cues and phrases by the first two words, or by the only one."""
     table: dict[Phrase, list[tuple[str, Phrase]]] = {}
     for cue, phrases in PHRASE_CUES.items():
         for phrase in phrases:
@@ -423,19 +366,14 @@ def _by_opening() -> dict[Phrase, list[tuple[str, Phrase]]]:
 
 
 _BY_OPENING = _by_opening()
-
-
 _SINGLE = sorted(opening for opening in _BY_OPENING if len(opening) == 1)
-
-
 _PHRASE_PAIRS = frozenset(opening for opening in _BY_OPENING if len(opening) == 2)
 
 
 def phrase_cues(
     sentences: Sequence[Sequence[str]], words: Container[str], pairs: Set[tuple[str, str]]
 ) -> dict[str, str]:
-    """The phrase cues that the sentences show, each with the phrase that shows it; `words` are all their words, and
-    `pairs` all that stand side by side in a sentence.
+    """The phrase cues that the sentences show, each with the phrase that shows it.
 
     Where several phrases show a cue, a single word goes before a longer phrase, and then the alphabet decides.
     """

@@ -4,28 +4,8 @@ import tomllib
 from collections.abc import Mapping
 from pkgutil import get_data
 
-import msgspec
-
 Words = frozenset[str]
 Phrase = tuple[str, ...]
-
-
-class _Lexicon(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The tables of `lexicon.toml`, which says what each of them is."""
-
-    fillers: str
-    acknowledgements: str
-    acknowledging_starts: str
-    foreign: str
-    vocabulary: str
-    verbs: dict[str, str]
-    objects: dict[str, str]
-    findings: dict[str, str]
-    question_heads: dict[str, str]
-    sentence: dict[str, str]
-    word_cues: dict[str, str]
-    phrase_cues: dict[str, tuple[str, ...]]
-    openers: dict[str, tuple[str, ...]]
 
 
 def _words(text: str) -> Words:
@@ -40,27 +20,26 @@ def _text(name: str) -> str:
     return (get_data(__name__, name) or b"").decode()
 
 
-_LEXICON = msgspec.convert(tomllib.loads(_text("lexicon.toml")), _Lexicon)
-FILLERS = _words(_LEXICON.fillers)
-ACKNOWLEDGEMENTS = _words(_LEXICON.acknowledgements)
-ACKNOWLEDGING_STARTS = _words(_LEXICON.acknowledging_starts)
+_LEXICON = tomllib.loads(_text("lexicon.toml"))
+FILLERS = _words(_LEXICON["fillers"])
+ACKNOWLEDGEMENTS = _words(_LEXICON["acknowledgements"])
+ACKNOWLEDGING_STARTS = _words(_LEXICON["acknowledging_starts"])
 ACKNOWLEDGEMENT_WORDS_MAX = 8
-FOREIGN_ONLY = _words(_LEXICON.foreign)
-VOCABULARY = _words(_LEXICON.vocabulary)
-VERBS = _table(_LEXICON.verbs)
-OBJECTS = _table(_LEXICON.objects)
-FINDINGS = _table(_LEXICON.findings)
-QUESTION_HEADS = _table(_LEXICON.question_heads)
-SENTENCE_WORDS = _table(_LEXICON.sentence)
-WORD_CUES = _table(_LEXICON.word_cues)
+FOREIGN_ONLY = _words(_LEXICON["foreign"])
+VOCABULARY = _words(_LEXICON["vocabulary"])
+VERBS = _table(_LEXICON["verbs"])
+OBJECTS = _table(_LEXICON["objects"])
+FINDINGS = _table(_LEXICON["findings"])
+QUESTION_HEADS = _table(_LEXICON["question_heads"])
+SENTENCE_WORDS = _table(_LEXICON["sentence"])
+WORD_CUES = _table(_LEXICON["word_cues"])
 PHRASE_CUES: dict[str, tuple[Phrase, ...]] = {
-    cue: tuple(tuple(phrase.split()) for phrase in phrases) for cue, phrases in _LEXICON.phrase_cues.items()
+    cue: tuple(tuple(phrase.split()) for phrase in phrases) for cue, phrases in _LEXICON["phrase_cues"].items()
 }
 OPENERS: dict[Phrase, str] = {
-    tuple(start.split()): opener for opener, starts in _LEXICON.openers.items() for start in starts
+    tuple(start.split()): opener for opener, starts in _LEXICON["openers"].items() for start in starts
 }
 ASKING = frozenset({"ask_you", "ask_we", "lets", "want", "ask_i"})
-"""Openers after which the verb of the request stands."""
 
 _LINES = [tuple(line.split()) for line in _text("words.txt").splitlines()]
 WORDS = frozenset(line[0] for line in _LINES if len(line) == 1)

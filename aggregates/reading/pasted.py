@@ -1,7 +1,6 @@
 """Telling what a person wrote from what was pasted: fenced blocks, quoted dumps, stack traces, logs, diffs, tables.
 
-Line by line and linear. Only a bounded part of a long text is looked at: its head and its tail; nobody types the
-middle of 32 KiB.
+Line by line and linear; of a long text only the head and the tail are looked at.
 """
 
 import re
@@ -31,7 +30,6 @@ _LINE_OF_MACHINE = re.compile(
     re.VERBOSE,
 )
 
-
 _JUDGED = ("rubric", "judge", "grade", "grading", "boolean", "_explicit", "_bounded", "_requested")
 _TO_THE_JUDGE = re.compile(
     r"""
@@ -53,13 +51,11 @@ class Looked(msgspec.Struct, frozen=True):
     text: str
     """Head and tail of the original."""
     own: str
-    """The person's own lines, joined by newlines."""
     starts: tuple[tuple[int, int], ...]
     """(offset in `own`, offset in the original) of each own line, ascending."""
     pasted_chars: int
     """Characters of the original in pasted lines; the part that was not looked at counts."""
     fenced: bool
-    """Whether any pasted line was found."""
 
     def span(self, start: int, end: int) -> Span:
         """The span in the original text of [start, end) of `own`; kept within the line that holds `start`."""
@@ -71,7 +67,6 @@ class Looked(msgspec.Struct, frozen=True):
 
 
 def look(text: str) -> Looked:
-    """Part a text into own and pasted lines."""
     head, gap = text, 0
     if len(text) > HEAD_CHARS + TAIL_CHARS:
         gap = len(text) - HEAD_CHARS - TAIL_CHARS
@@ -89,7 +84,6 @@ def _without_orders(own: str) -> str:
 
 
 def _own_lines(text: str, gap: int) -> tuple[list[str], list[tuple[int, int]], int]:
-    """The own lines, where each stands, and how many characters were pasted."""
     own: list[str] = []
     starts: list[tuple[int, int]] = []
     fence = ""

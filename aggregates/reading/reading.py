@@ -1,7 +1,6 @@
 """Reading a text once: what the judges need of it, without keeping its words.
 
-`read_prompt` and `read_response` are made when the fact is projected; everything later is decided on readings. The
-budget is 50 microseconds per kilobyte: tokenise once, then look up sets. They never raise, whatever the string.
+Readings are made when the fact is projected; everything later is decided on them. No text makes them raise.
 """
 
 import re
@@ -54,19 +53,15 @@ class PromptReading(msgspec.Struct, frozen=True, array_like=True):
     navigational: str | None
     """Why this prompt only navigates: `short`, `command`, `shell`, `acknowledgement`; None for a real prompt."""
     clears: bool
-    """True for a `/clear` prompt."""
     token_digests: bytes
     """Keyed digests of the distinct lower-cased word tokens, sorted, `packed`; at most `TOKENS_MAX`."""
     title: Span
-    """A heuristic title within the prompt, at most 60 characters."""
     summary: Span
-    """At most 240 characters."""
     characters: int = 0
-    """Of the whole text."""
     pasted_characters: int = 0
     """Of pasted lines; the middle of a text over 32 KiB counts as pasted."""
     shown: tuple[int, ...] = ()
-    """The features and openings of `feature_names.NAMED` that it shows, by their places."""
+    """The features and openings of `features.NAMED` that it shows, by their places."""
     logits: tuple[int, ...] = ()
     """What a rubric model weighs of its features (`RubricModel.logits`). Which known words it holds is kept nowhere
     else: a reading outlives its text, and must not spell it."""
@@ -76,17 +71,14 @@ class PromptReading(msgspec.Struct, frozen=True, array_like=True):
     """In a language that the lexicons do not know, or a picture alone: the rubric judge abstains."""
 
     def shows(self, *names: str) -> bool:
-        """Whether it shows any of these features or openings."""
         return any(NUMBER[name] in self.shown for name in names)
 
     @property
     def tokens(self) -> tuple[int, ...]:
-        """Keyed digests of the distinct word tokens, ascending."""
         return unpacked(self.token_digests)
 
     @property
     def topic(self) -> tuple[int, ...]:
-        """Keyed digests of the words that are not everyday words, ascending."""
         return unpacked(self.topic_digests)
 
     @property
@@ -113,7 +105,6 @@ class PromptReading(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def asks_to_revert(self) -> bool:
-        """Asks to take earlier work back."""
         return self.shows("phrase:undoing")
 
 
@@ -132,15 +123,11 @@ class ResponseReading(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def topic(self) -> tuple[int, ...]:
-        """Keyed digests of the words that are not everyday words, ascending."""
         return unpacked(self.topic_digests)
 
 
 def read_prompt(text: str, digester: Digester, model: RubricModel = SHIPPED) -> PromptReading:
-    """Read a prompt. Spans point into `text`; a blank prompt has empty spans.
-
-    The reading can be judged by `model` alone, whose logits it holds.
-    """
+    """Read a prompt, to be judged by `model` alone. Spans point into `text`; a blank prompt has empty spans."""
     looked = look(text)
     shown = extract(looked)
     title, summary = title_and_summary(looked)
@@ -202,7 +189,6 @@ def _is_clear(text: str) -> bool:
 
 
 def _navigational(text: str, shown: Features) -> str | None:
-    """Why a prompt only navigates, if it does."""
     start = text[:200].lstrip()
     if start.startswith(_NOT_TYPED) or _COMMAND.match(start):
         return "command"
@@ -224,7 +210,6 @@ def _acknowledges(words: Sequence[str]) -> bool:
 
 
 def _digests(text: str, digester: Digester) -> bytes:
-    """Digests of the first distinct words."""
     distinct = list(dict.fromkeys(_WORD.findall(text.lower())))
     return packed(sorted(digester.numbers(distinct[:TOKENS_MAX])))
 
@@ -245,7 +230,6 @@ def _first_line(looked: Looked) -> tuple[str, int, int]:
 
 
 def title_and_summary(looked: Looked) -> tuple[Span, Span]:
-    """Where a heuristic title and a summary stand in a prompt."""
     source, start, end = _first_line(looked)
     summary = _placed(looked, source, start, cut_end(source, start, end, SUMMARY_CHARS_MAX))
     line = source[start:end].rstrip()

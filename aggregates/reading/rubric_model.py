@@ -1,5 +1,4 @@
-"""The linear model behind the rubric judge: features in, logits of classes and booleans out. `rubric_choice.py`
-says what follows from them.
+"""The linear model behind the rubric judge: features in, logits of classes and booleans out, and what they mean.
 
 Weights are whole thousandths of a logit, so a verdict can be followed by hand and is the same on every machine.
 """
@@ -30,28 +29,17 @@ CONTEXT_FEATURES = (
     *(f"{intent} & {cue}" for intent in INTENTS for cue in CROSSED),
 )
 """What came before a prompt, and, for the booleans, what it was judged to ask for."""
-
-
 ALL_FEATURES = FEATURES + CONTEXT_FEATURES
-
-
 MAY_REST_ON_PASTED: tuple[BooleanName, ...] = ("references_concrete", "context_sufficient")
-"""Pasted text is evidence for these alone."""
-
 
 PASTED: frozenset[str] = frozenset(
     name for name in ALL_FEATURES if name.startswith("pasted") or name.endswith((" & pasted", "first and pasted"))
 )
-"""Every feature that pasted text shows."""
-
-
 Logits = tuple[int, ...]
 """Thousandths of a logit: one for each intent, one for each boolean, then what pasted text adds to those that may rest
 on it."""
 
-
 _ADDED_AT = len(INTENTS) + len(BOOLEANS)
-
 
 _JUDGED = {
     intent: tuple((place, name) for place, name in enumerate(BOOLEANS, len(INTENTS)) if intent in APPLIES_TO[name])
@@ -89,8 +77,7 @@ class RubricModel:
     ) -> tuple[Intent, float, tuple[BooleanName, ...]]:
         """What is asked, the probability of that class (0-1), and the booleans it earns, in rubric order.
 
-        `context` names what came before the text, `shown` numbers the features it shows. Pasted text has no say in
-        the class, nor in any boolean but those that may rest on it. Without `own_words` only these can be earned.
+        Pasted text has a say only in the booleans that may rest on it; without `own_words` only these can be earned.
         """
         total = _sum([logits, *self._of(context)])
         classes = total[: len(INTENTS)]
@@ -102,7 +89,9 @@ class RubricModel:
                 likely = {name: boolean_chance(own[name]) for name in own if name in sayable}
                 leanings.append(Leaning(intent, chance, likely))
         said, earned = choose(leanings)
-        return said, _probability(classes, said), _with_pasted(earned, *booleans[said])
+        own_logit = classes[INTENTS.index(said)]
+        probability = round(1 / sum([math.exp((logit - own_logit) / 1000) for logit in classes]), 3)
+        return said, probability, _with_pasted(earned, *booleans[said])
 
     def _booleans(
         self, total: Logits, shown: Sequence[int], intent: Intent
@@ -135,12 +124,6 @@ def _weights(name: str, weights: RubricWeights) -> Logits:
     return (*(0,) * _ADDED_AT, *(booleans[BOOLEANS.index(each)] for each in MAY_REST_ON_PASTED))
 
 
-def _probability(logits: Sequence[int], intent: Intent) -> float:
-    """Of a class, 0-1, rounded to 3 digits."""
-    own = logits[INTENTS.index(intent)]
-    return round(1 / sum([math.exp((value - own) / 1000) for value in logits]), 3)
-
-
 def _with_pasted(
     earned: tuple[BooleanName, ...], own: Mapping[BooleanName, int], pasted: Mapping[BooleanName, int]
 ) -> tuple[BooleanName, ...]:
@@ -151,43 +134,23 @@ def _with_pasted(
 
 
 SHIPPED = RubricModel(msgspec.json.decode(get_data(__name__, "rubric.json") or b"", type=RubricWeights))
-"""The model of this version."""
 
 
-# What to say of a prompt, when a model only gives chances: the class and the booleans whose expected cost is least.
-#
-# The likeliest class with every boolean that is likelier true than not is right most often, one by one, and far off
-# in the score where several of them are near even. What is said here weighs all three (docs/judges.md has the
-# figures):
-#
+# What is said of a prompt is what costs least (docs/judges.md has the figures):
 # expected |points of the score - points said| + 16 x expected wrong booleans + 25 x chance of the class given up
 
 WRONG_BOOLEAN_POINTS = 16.0
-
-
 LESS_LIKELY_POINTS = 25.0
 """What giving up the likeliest class for one that has no chance at all would cost."""
-
-
 SOFTENED = 1.5
 """By how much the logits of classes are divided: on prompts not seen in training they are too sure."""
-
-
 SHARPENED = 0.8
 """The same for booleans, which are not sure enough."""
-
-
 LEAST_CHANCE = 0.02
 """A class below it has no part in the score that is expected."""
-
-
 LEAST_OF_LIKELIEST = 0.6
 """A class is said only if its chance is at least this share of the likeliest one's."""
-
-
 _THOUSANDTHS = 1_000
-
-
 _FARTHEST = 30.0
 """Logits beyond it are certain; `exp` of ever larger ones would overflow."""
 
@@ -197,7 +160,6 @@ class Leaning(NamedTuple):
 
     intent: Intent
     chance: float
-    """Of the class, 0-1."""
     booleans: Mapping[BooleanName, float]
     """The chance of each boolean that may be said; of those that apply and are not here it is 0."""
 
@@ -219,7 +181,6 @@ def class_chances(logits: Sequence[int]) -> list[float]:
 
 
 def boolean_chance(logit: int) -> float:
-    """The chance of a boolean, given thousandths of a logit."""
     softened = logit / (_THOUSANDTHS * SHARPENED)
     return 1 / (1 + math.exp(-max(-_FARTHEST, min(_FARTHEST, softened))))
 
@@ -238,7 +199,6 @@ def choose(leanings: Sequence[Leaning]) -> tuple[Intent, tuple[BooleanName, ...]
 
 
 def _expected_scores(leanings: Sequence[Leaning]) -> list[tuple[float, float]]:
-    """(points, chance) for every score that is possible."""
     chances: dict[float, float] = {}
     for leaning in leanings:
         applies = len(applicable(leaning.intent))

@@ -1,8 +1,4 @@
-"""What a sentence does: it asks for something, asks a question, reports a symptom, or states.
-
-A request has the kind of its verb and the kind of what it is about (`verbs` and `objects` in `lexicon.toml`). Words
-only; a sentence is a list of lower-cased tokens.
-"""
+"""What a sentence does (it requests, asks, reports a symptom or states), and how a prompt opens."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -11,39 +7,17 @@ from typing import NamedTuple
 from aggregates.reading.lexicon import ASKING, FILLERS, OBJECTS, OPENERS, QUESTION_HEADS, SENTENCE_WORDS, VERBS
 
 _QUESTION_OF = {word: asked for asked, words in QUESTION_HEADS.items() for word in words}
-
-
 _VERB_OF = {word: name for name, words in reversed(VERBS.items()) for word in words}
-
-
 _OBJECT_OF = {word: name for name, words in reversed(OBJECTS.items()) for word in words}
-
-
 _OBJECT_WORDS = frozenset(_OBJECT_OF)
-
-
 _MODALS, _WISHES = SENTENCE_WORDS["modals"], SENTENCE_WORDS["wishes"]
-
-
 _BEFORE_A_WISH, _AFTER_A_NOUN = SENTENCE_WORDS["before_a_wish"], SENTENCE_WORDS["after_a_noun"]
-
-
 _SYMPTOM_STRONG, _NEGATIONS = SENTENCE_WORDS["symptom_strong"], SENTENCE_WORDS["negations"]
-
-
 _TAGS, _SUBJECTS = SENTENCE_WORDS["tags"], SENTENCE_WORDS["subjects"]
-
-
 _ASK_MARKS = _MODALS | _WISHES | SENTENCE_WORDS["ask_marks"]
-
-
 _NEAR_WORDS = 40
 """A sentence's first words, in which its things and symptoms are looked for."""
-
-
 _SKIPPED = FILLERS | {",", "?"}
-
-
 _ALONE = ""
 
 
@@ -56,8 +30,6 @@ def _openers_by_first_word() -> dict[str, dict[str, str]]:
 
 
 _OPENERS = _openers_by_first_word()
-
-
 RawSentence = tuple[Sequence[str], Sequence[str], bool]
 """The lower-cased words of one sentence with its commas and question marks; the same without them; whether there is a
 question mark."""
@@ -72,19 +44,15 @@ class Sentence(NamedTuple):
     """request: plain, you, we, want, lets, please, should …; question: wh, how, why, yesno, tag, other;
     report: strong, weak."""
     verb: str | None = None
-    """The kind of the verb that a request asks with."""
     words: Sequence[str] = ()
     """Of a request, without the fillers before them."""
 
 
 _REPORTS_STRONG, _REPORTS_WEAK = Sentence("report", "strong"), Sentence("report", "weak")
-
-
 _STATES_SUBJECT, _STATES_OTHER = Sentence("statement", "subject"), Sentence("statement", "other")
 
 
 def things(sentence: Sentence) -> set[str]:
-    """The kinds of the things a request names."""
     return {_OBJECT_OF[word] for word in _OBJECT_WORDS.intersection(sentence.words[:_NEAR_WORDS])}
 
 
@@ -136,8 +104,7 @@ def _question(rest: Sequence[str], words: Sequence[str]) -> str:
     if head is not None:
         return head
     inner = next(
-        (_QUESTION_OF[word] for word in rest[1:12] if word in ("what", "where", "which", "who", "how", "when")),
-        None,
+        (_QUESTION_OF[word] for word in rest[1:12] if word in ("what", "where", "which", "who", "how", "when")), None
     )
     if inner:
         return inner
@@ -170,7 +137,7 @@ def _asked(rest: Sequence[str], index: int) -> tuple[str, str | None] | None:
         verb = _verb(after[1:6])
         return None if verb is None or (word, following) == ("would", "i") else (following, verb)
     if word in _WISHES:
-        return _wished(before, after)
+        return ("unwanted" if before == "dont" else "want", _verb(after)) if before in _BEFORE_A_WISH else None
     if word == "id" and following in ("like", "love", "prefer", "rather", "say", "suggest"):
         return "want", _verb(after[1:])
     if word == "make":
@@ -182,12 +149,6 @@ def _asked(rest: Sequence[str], index: int) -> tuple[str, str | None] | None:
     if word == "lets":
         return "lets", _verb(after[:4]) or "do"
     return ("please", _verb(after[:4])) if word in ("please", "pls") else None
-
-
-def _wished(before: str, after: Sequence[str]) -> tuple[str, str | None] | None:
-    if before not in _BEFORE_A_WISH:
-        return None
-    return ("unwanted" if before == "dont" else "want"), _verb(after)
 
 
 def _verb(words: Iterable[str]) -> str | None:
@@ -202,36 +163,17 @@ def _gerund(word: str) -> str | None:
     return _VERB_OF.get(stem) or _VERB_OF.get(stem + "e") or _VERB_OF.get(stem[:-1])
 
 
-# How a prompt opens: what its first words say of whether it starts something of its own or goes on.
-#
 # The boundary judge asks for it. Only the head of a person's own words is looked at.
 
 HEAD_CHARS = 400
-
-
 _NEAR_CHARS = 220
-
-
 _OWN_WORDS_MIN = 18
-
-
 _LONG_WORDS_MIN = 12
-
-
 _ASK_WORDS_MIN = 8
-
-
 _ADDS_WORDS_MAX = 25
-
-
 _END_CHARS = 24
-
-
 _ACCEPTS = r"(?:ok|okay|alright|great|perfect|nice|cool|good|awesome|excellent|k|m+k|thanks|thank you|works)\b"
-
-
 _FIRST = r"\W*(?:(?:ok|okay|alright|great|perfect|good|now|so|also|next)\W+)*"
-
 
 _NEW_TASK = re.compile(
     r"\b(?:unrelated|new (?:change|task|topic|feature request)"
@@ -245,15 +187,12 @@ _NEW_TASK = re.compile(
     r"|\b(?:next|(?:other|different) (?:thing|topic|question)) ?:"
 )
 
-
 _GOES_BACK = re.compile(
     r"\b(?:(?:go|going|get|getting)? ?back to|ignore (?:this|that)|the (?:findings|changes|ones?) (?:before|above|from)"
     r"|(?:as|like) (?:i|we) said|again|still|same)\b"
 )
 
-
 _LEADS = r"(?:let'?s |now |also |then |please |can you |yes,? |ok,? |and )*"
-
 
 _PICKS = re.compile(
     rf"\W*(?:{_LEADS}"
@@ -263,19 +202,14 @@ _PICKS = re.compile(
     rf"|\d+\b|{_LEADS}add?ress\b|let'?s (?:do|look at|start with) th(?:is|ese)\b)"
 )
 
-
 _GOES_ON_AFTER_YES = re.compile(rf"\W*{_ACCEPTS}\W+")
-
-
 _NOW = re.compile(r"\W*(?:(?:ok|okay|alright|great|perfect|good|and|so)\W+)?(?:now|next)\b")
-
 
 _ASKS_FIRST = re.compile(
     rf"{_FIRST}(?:i(?:'d| would) like|i want|i need|we need|we want|we should|let'?s|lets|please|can you|could you"
     r"|can we|could we|add|create|implement|write|make|build|change|update|remove|refactor|take a look|look at|review"
     r"|investigate|your task|when|while|given|in |for |if |there|the |i(?:'ve| have| just)|my )"
 )
-
 
 _LINKS_BACK = re.compile(
     r"\W*(?:and|but|also|so|then|yes|yeah|yep|yup|no|nope|hmm+|ah|oh|still|why|right|wait|sorry|that|this|it|these|those"
@@ -285,24 +219,15 @@ _LINKS_BACK = re.compile(
     r"|let'?s try|same|instead|again|looks|perfect|great|good|nice|cool|thanks?|k|mm+k?|ok|okay|alright)\b"
 )
 
-
 _POINTS = re.compile(r"\b(?:it|this|that|these|those|they|them|there)\b")
-
-
 _PERSON = re.compile(r"\b(?:i|i'm|i've|i'd|you|your|my|me)\b")
-
-
 _FAILURE = re.compile(r"--- FAIL|=== (?:RUN|NAME)|Traceback|panic:")
-
-
 _ADDS = re.compile(r"\b(?:too|as well|instead|either|then|now|again|there|here)\W*$")
-
 
 _COMMENT = re.compile(
     r"\b(?:reviewers?|review(?:er'?s)? comments?|pr comment|got this (?:comment|feedback|review)"
     r"|(?:this|got|some) feedback|copilot|bugbot|coderabbit|the bot)\b"
 )
-
 
 _REMARKS = re.compile(
     r"\b(?:consider|should|instead of|could|would|may|might|can (?:lead|cause|panic|fail|result)|means|causes?"
@@ -310,9 +235,7 @@ _REMARKS = re.compile(
     r"|silently|incorrect\w*|inaccurate|outdated|misleading|brittle|ensure|without|prevents?)\b"
 )
 
-
 _SEVERITY = re.compile(r"^(?:low|medium|high|critical) severity", re.MULTILINE)
-
 
 OPENINGS: tuple[str, ...] = (
     "names a new task",

@@ -10,10 +10,7 @@ from aggregates.reading.lexicon import FINDINGS, OBJECTS, VERBS
 from aggregates.reading.sentences import RawSentence, Sentence, analyse, things
 
 _SAID = ("request", "question", "report", "statement")
-_HOWS = (
-    *("plain", "you", "we", "i", "want", "lets"),
-    *("please", "should", "suggest", "sure", "forbid", "unwanted"),
-)
+_HOWS = (*("plain", "you", "we", "i", "want", "lets"), *("please", "should", "suggest", "sure", "forbid", "unwanted"))
 _ASKED = ("wh", "how", "why", "yesno", "tag", "other")
 _KINDS = tuple(VERBS)
 
@@ -29,19 +26,11 @@ _ABOUT: dict[str, tuple[str, ...]] = {
 }
 _PROSE_WORDS_MIN = 18
 _REMARKS = ("suggest", "should")
-"""Requests that prose may hold."""
 
 TRAITS: tuple[str, ...] = (
-    "bare",
-    "bare paste",
-    "plan handed over",
+    *("bare", "bare paste", "plan handed over"),
     *(f"plan title:{kind}" for kind in (*_KINDS, "tests")),
-    "only strong report",
-    "only weak report",
-    "only statement",
-    "only question",
-    "has report",
-    "has strong report",
+    *("only strong report", "only weak report", "only statement", "only question", "has report", "has strong report"),
     *(f"question:{how}" for how in _ASKED),
     *(f"only question:{how}" for how in _ASKED),
     *(f"how:{how}" for how in _HOWS),
@@ -67,11 +56,7 @@ def traits(
     *,
     pasted: bool,
 ) -> set[str]:
-    """The names of the traits that hold.
-
-    `plain` are the words of all sentences, `heading` those of the first heading, and `findings` says how many of
-    `plain` stand in each list of findings.
-    """
+    """The traits that hold. `plain`: the words of all sentences; `findings`: how many of them are in each list."""
     if len(plain) <= 2:
         return {"bare paste" if pasted else "bare"}
     if heading and not _PLAN_OPENINGS.isdisjoint(plain[:8]):
@@ -110,7 +95,6 @@ def _requested(requests: Sequence[Sentence]) -> set[str]:
 
 
 def _done(request: Sentence) -> str:
-    """What a request asks to do, and about what."""
     verb = request.verb or "none"
     abouts = _ABOUT.get(verb)
     if abouts is not None:
@@ -131,7 +115,6 @@ def _unrequested(questions: Sequence[str], reports: Sequence[str]) -> set[str]:
 
 
 def _prose(findings: Mapping[str, int]) -> set[str]:
-    """A text that describes: a review finding, a report."""
     found = {"prose"}
     found.update([f"prose:{about}" for about, count in findings.items() if count])
     found.update([f"prose twice:{about}" for about, count in findings.items() if count >= 2])

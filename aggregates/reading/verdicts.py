@@ -1,6 +1,6 @@
 """What judges say, and the classes and booleans they say it about (scoring.md, sections 3 and 4)."""
 
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
@@ -15,28 +15,11 @@ BooleanName = Literal[
     "root_cause_oriented",
     "plan_first",
 ]
-BOOLEANS: tuple[BooleanName, ...] = (
-    "goal_explicit",
-    "scope_bounded",
-    "references_concrete",
-    "context_sufficient",
-    "verification_requested",
-    "root_cause_oriented",
-    "plan_first",
-)
+BOOLEANS: tuple[BooleanName, ...] = get_args(BooleanName)
 """The seven habits, in rubric order: ties are broken by it."""
 
 Intent = Literal["question", "investigation", "review", "plan", "small_change", "bug_fix", "feature", "refactor"]
-INTENTS: tuple[Intent, ...] = (
-    "question",
-    "investigation",
-    "review",
-    "plan",
-    "small_change",
-    "bug_fix",
-    "feature",
-    "refactor",
-)
+INTENTS: tuple[Intent, ...] = get_args(Intent)
 CHANGE_INTENTS: frozenset[Intent] = frozenset({"small_change", "bug_fix", "feature", "refactor"})
 
 _ALL = frozenset(INTENTS)
@@ -49,19 +32,13 @@ APPLIES_TO: dict[BooleanName, frozenset[Intent]] = {
     "root_cause_oriented": frozenset({"bug_fix", "investigation"}),
     "plan_first": frozenset({"feature", "refactor", "plan"}),
 }
-"""Boolean → the intents it applies to."""
 
 JudgeStatus = Literal["ok", "unclassified", "skipped", "pending", "failed"]
 
 
-_APPLICABLE: dict[Intent, tuple[BooleanName, ...]] = {
-    intent: tuple(name for name in BOOLEANS if intent in APPLIES_TO[name]) for intent in INTENTS
-}
-
-
 def applicable(intent: Intent) -> tuple[BooleanName, ...]:
     """The booleans that apply to an intent, in rubric order."""
-    return _APPLICABLE[intent]
+    return tuple(name for name in BOOLEANS if intent in APPLIES_TO[name])
 
 
 def kind_of(intent: Intent) -> str:
@@ -86,7 +63,6 @@ class Rubric(msgspec.Struct, frozen=True, array_like=True):
     status: JudgeStatus
     intent: Intent | None = None
     confidence: float = 0.0
-    """Of the intent, 0-1, rounded to 3 digits."""
     earned: tuple[BooleanName, ...] = ()
     """The booleans that are true; those that apply and are not here are false."""
     judge: str = "embedded/1"

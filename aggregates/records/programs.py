@@ -21,33 +21,27 @@ class ShellReading(msgspec.Struct, frozen=True, array_like=True):
 
 
 READ = ShellReading()
-
-
 CHANGE = ShellReading(mutating=True)
-
-
 CHECK = ShellReading(check=True)
-
-
 BUILD = ShellReading(mutating=True, check=True)
-
-
 COMMIT = ShellReading(mutating=True, commit=True)
-
-
 PULL_REQUEST = ShellReading(mutating=True, pull_request=True)
-
-
 REVERT = ShellReading(mutating=True, revert=True)
-
-
 Words = Sequence[str]
-
-
 Reader = Callable[[Words], ShellReading]
 
 
-# --- git ---------------------------------------------------------------------------------------------------
+def names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+def _table(lines: Mapping[str, str]) -> dict[str, frozenset[str]]:
+    return {program: names(text) for programs, text in lines.items() for program in programs.split()}
+
+
+def _with(options: str, *, then: ShellReading, otherwise: ShellReading) -> Reader:
+    """Reads a program by whether any of these options is given."""
+    return lambda rest: otherwise if names(options).isdisjoint(rest) else then
 
 
 def _git(rest: Words) -> ShellReading:
@@ -86,37 +80,21 @@ def _git_stash(args: Words) -> ShellReading:
     return REVERT if sub in ("push", "save") or sub.startswith("-") else CHANGE
 
 
-def _git_reset(args: Words) -> ShellReading:
-    return REVERT if any(word in ("--hard", "--keep", "--merge") for word in args) else CHANGE
-
-
-def _git_commit(args: Words) -> ShellReading:
-    return READ if "--dry-run" in args else COMMIT
-
-
-def _git_revert(args: Words) -> ShellReading:
-    return REVERT
-
-
 def _git_listing(args: Words) -> ShellReading:
-    """`git branch`, `tag`, `remote`, `worktree`, `submodule`, `config`: reading unless told to change."""
     if not args or args[0] in GIT_LIST_ARGUMENTS or args[0].startswith(("--sort", "--format")):
         return READ
     return CHANGE
 
 
 _GIT: dict[str, Reader] = {
-    "commit": _git_commit,
-    "revert": _git_revert,
+    "commit": _with("--dry-run", then=READ, otherwise=COMMIT),
+    "revert": lambda args: REVERT,
     "checkout": _git_checkout,
     "restore": _git_restore,
-    "reset": _git_reset,
+    "reset": _with("--hard --keep --merge", then=REVERT, otherwise=CHANGE),
     "stash": _git_stash,
     **dict.fromkeys(("branch", "tag", "remote", "worktree", "submodule", "config", "notes"), _git_listing),
 }
-
-
-# --- others ------------------------------------------------------------------------------------------------
 
 
 def _hosting(rest: Words) -> ShellReading:
@@ -152,12 +130,7 @@ def _curl_changes(rest: Words, at: int) -> bool:
     return word.startswith(_CURL_SENDS) or short[:1] in ("d", "F", "T") or short.endswith("O")
 
 
-def _wget(rest: Words) -> ShellReading:
-    return READ if any(word in ("-O-", "-qO-", "--spider", "-") for word in rest) else CHANGE
-
-
 def _in_place(rest: Words) -> ShellReading:
-    """`sed`, `yq`: editing in place, or only printing."""
     short = any(re.fullmatch(r"-[nElrpws0]*i.*", word, re.DOTALL) for word in rest)
     return CHANGE if short or any(word.startswith(("--in-place", "--inplace")) for word in rest) else READ
 
@@ -186,24 +159,12 @@ def _source(rest: Words) -> ShellReading:
     return READ if script.startswith(("activate", "nvm.sh", ".bashrc", ".zshrc", ".profile")) else CHANGE
 
 
-def _fd(rest: Words) -> ShellReading:
-    return CHANGE if any(word in ("-x", "-X", "--exec", "--exec-batch") for word in rest) else READ
-
-
-def _tsc(rest: Words) -> ShellReading:
-    return CHECK if "--noEmit" in rest else BUILD
-
-
 def _ruff(rest: Words) -> ShellReading:
     return formatter(rest) if rest[:1] == ["format"] else linter(rest)
 
 
 def _rubocop(rest: Words) -> ShellReading:
     return BUILD if "-a" in rest or "-A" in rest else linter(rest)
-
-
-def _cmake(rest: Words) -> ShellReading:
-    return BUILD if "--build" in rest else CHANGE
 
 
 def linter(rest: Words) -> ShellReading:
@@ -221,7 +182,7 @@ SPECIAL: dict[str, Reader] = {
     "git": _git,
     **dict.fromkeys(("gh", "glab", "hub"), _hosting),
     "curl": _curl,
-    "wget": _wget,
+    "wget": _with("-O- -qO- --spider -", then=READ, otherwise=CHANGE),
     **dict.fromkeys(("sed", "gsed", "yq"), _in_place),
     "perl": _perl,
     **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _awk),
@@ -229,81 +190,24 @@ SPECIAL: dict[str, Reader] = {
     "tee": _tee,
     **dict.fromkeys(("black", "prettier", "gofmt", "goimports", "isort", "rustfmt", "shfmt"), formatter),
     **dict.fromkeys((".", "source"), _source),
-    **dict.fromkeys(("fd", "fdfind"), _fd),
-    **dict.fromkeys(("tsc", "vue-tsc"), _tsc),
+    **dict.fromkeys(("fd", "fdfind"), _with("-x -X --exec --exec-batch", then=CHANGE, otherwise=READ)),
+    **dict.fromkeys(("tsc", "vue-tsc"), _with("--noEmit", then=CHECK, otherwise=BUILD)),
     "ruff": _ruff,
     "rubocop": _rubocop,
-    "cmake": _cmake,
+    "cmake": _with("--build", then=BUILD, otherwise=CHANGE),
 }
-"""Program → how to read its arguments."""
 
-
-# What the programs of the common ecosystems do: the tables of `programs.toml`, which says what each of them is.
-
-
-class _Programs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    reads: str
-    checks: str
-    runners: tuple[str, ...]
-    script_runners: str
-    check_words: str
-    build_words: str
-    only_looks: str
-    repairs: str
-    git_reads: str
-    git_list_arguments: str
-    subcommand_reads: dict[str, str]
-    subcommand_checks: dict[str, str]
-    subcommand_builds: dict[str, str]
-
-
-def names(text: str) -> frozenset[str]:
-    """The names in a text, parted by white space."""
-    return frozenset(text.split())
-
-
-def _table(lines: Mapping[str, str]) -> dict[str, frozenset[str]]:
-    """Program → its subcommands."""
-    return {program: names(text) for programs, text in lines.items() for program in programs.split()}
-
-
-_PROGRAMS = msgspec.convert(tomllib.loads((get_data(__name__, "programs.toml") or b"").decode()), _Programs)
-
-
-READS = names(_PROGRAMS.reads)
-
-
-CHECKS = names(_PROGRAMS.checks)
-
-
-RUNNERS = frozenset(_PROGRAMS.runners)
-
-
-SCRIPT_RUNNERS = names(_PROGRAMS.script_runners)
-
-
-CHECK_WORDS = names(_PROGRAMS.check_words)
-
-
-BUILD_WORDS = names(_PROGRAMS.build_words)
-
-
-ONLY_LOOKS = names(_PROGRAMS.only_looks)
-
-
-REPAIRS = names(_PROGRAMS.repairs)
-
-
-GIT_READS = names(_PROGRAMS.git_reads)
-
-
-GIT_LIST_ARGUMENTS = names(_PROGRAMS.git_list_arguments)
-
-
-SUBCOMMAND_READS = _table(_PROGRAMS.subcommand_reads)
-
-
-SUBCOMMAND_CHECKS = _table(_PROGRAMS.subcommand_checks)
-
-
-SUBCOMMAND_BUILDS = _table(_PROGRAMS.subcommand_builds)
+_PROGRAMS = tomllib.loads((get_data(__name__, "programs.toml") or b"").decode())
+READS = names(_PROGRAMS["reads"])
+CHECKS = names(_PROGRAMS["checks"])
+RUNNERS = frozenset(_PROGRAMS["runners"])
+SCRIPT_RUNNERS = names(_PROGRAMS["script_runners"])
+CHECK_WORDS = names(_PROGRAMS["check_words"])
+BUILD_WORDS = names(_PROGRAMS["build_words"])
+ONLY_LOOKS = names(_PROGRAMS["only_looks"])
+REPAIRS = names(_PROGRAMS["repairs"])
+GIT_READS = names(_PROGRAMS["git_reads"])
+GIT_LIST_ARGUMENTS = names(_PROGRAMS["git_list_arguments"])
+SUBCOMMAND_READS = _table(_PROGRAMS["subcommand_reads"])
+SUBCOMMAND_CHECKS = _table(_PROGRAMS["subcommand_checks"])
+SUBCOMMAND_BUILDS = _table(_PROGRAMS["subcommand_builds"])

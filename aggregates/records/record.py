@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 
 from aggregates.event import Span
-from aggregates.redaction.redaction import Redacted, redact_among
+from aggregates.redaction.redaction import redact_among
 
 RecordKind = Literal[
     "prompt",  # the agent's own report of a user's prompt
@@ -27,7 +27,6 @@ RecordKind = Literal[
     "lines",  # changed lines, by a counter, where no tool call tells them
     "other",
 ]
-"""What a record says happened."""
 
 
 class Record(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -66,14 +65,12 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     retry_after_ms: int | None = None
     """How long the provider told the agent to wait."""
     sidechain: bool = False
-    """True for a sub-agent's request."""
 
     tool: str | None = None
     call_id: str | None = None
     ok: bool | None = None
     path: Span | None = None
     command: Span | None = None
-    """The shell command, where the tool is a shell."""
     input_digest: int | None = None
     """Keyed digest of the tool's name and input, to see identical calls."""
     lines_added: int | None = None
@@ -81,8 +78,6 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 PointKind = Literal["gauge", "sum", "histogram", "exponential_histogram", "summary"]
-"""The five shapes of OTLP metric data."""
-
 
 PointMeaning = Literal[
     "input_tokens",
@@ -102,7 +97,6 @@ class Point(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """One metric data point as received; a cumulative one is differenced only where it is read."""
 
     record_id: str
-    """The point's `source_event_id`."""
     at_us: int
     name: str
     kind: PointKind
@@ -121,9 +115,6 @@ class Point(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     model: str | None = None
 
 
-# Putting the texts of a batch of records into one value, each redacted before it goes in.
-
-
 class WordTable:
     """Collects texts and answers where each one stands. The same text stands once."""
 
@@ -140,8 +131,13 @@ class WordTable:
         new = [text for text in dict.fromkeys(texts) if text is not None and text not in self._spans]
         found = redact_among(new) if self._redaction else {}
         for index, text in enumerate(new):
-            redacted = found.get(index)
-            self._spans[text] = self._append(text if redacted is None else self._counted(redacted))
+            redacted, counts = found.get(index, (text, {}))
+            for kind, count in counts.items():
+                self.redactions[kind] = self.redactions.get(kind, 0) + count
+            start = self._length
+            self._pieces.append(redacted)
+            self._length += len(redacted)
+            self._spans[text] = Span(start, self._length)
 
     def add(self, text: str | None) -> Span | None:
         """The span at which the redacted text stands in `words`; None for None."""
@@ -153,16 +149,4 @@ class WordTable:
 
     @property
     def words(self) -> str:
-        """All texts so far, one after the other."""
         return "".join(self._pieces)
-
-    def _counted(self, redacted: Redacted) -> str:
-        for kind, count in redacted.counts.items():
-            self.redactions[kind] = self.redactions.get(kind, 0) + count
-        return redacted.text
-
-    def _append(self, text: str) -> Span:
-        start = self._length
-        self._pieces.append(text)
-        self._length += len(text)
-        return Span(start, self._length)

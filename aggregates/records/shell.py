@@ -1,12 +1,10 @@
 """Reading a shell command: does it change something, check something, commit, open a pull request, revert?
 
-Nothing is run or expanded. In doubt a command is taken to change something, since only reads, searches,
-listings and checks are known not to.
+Nothing is run or expanded. In doubt a command is taken to change something.
 """
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 
 import msgspec
 
@@ -34,7 +32,6 @@ from aggregates.records.programs import (
 from aggregates.records.shell_words import SimpleCommand, simple_commands
 
 COMMAND_CHARACTERS_MAX = 8192
-"""A longer command is read up to here."""
 _NESTING_MAX = 4
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
@@ -45,21 +42,12 @@ _PYTHONS = frozenset({"python", "python3", "py"})
 _TARGET_RUNNERS = frozenset({"make", "gmake", "mvn", "mvnw", "gradle", "gradlew", "just", "rake", "ninja"})
 _TAKE_VALUE = names("--filter -F --workspace --prefix -C --cwd --dir -f -j --directory -p")
 _HELP = frozenset({"--version", "--help", "-h", "-V", "version", "help"})
-_REMEMBERED_CHARACTERS_MAX = 500
 _DURATION = re.compile(r"[\d.]+[smhd]?")
 
 
 def read_command(command: str) -> ShellReading:
     """What a shell command line does, all its parts together. Linear in its length; never raises."""
-    if len(command) <= _REMEMBERED_CHARACTERS_MAX:
-        return _remembered(command)
     return _read_text(command[:COMMAND_CHARACTERS_MAX], 0)
-
-
-@lru_cache(maxsize=2_048)
-def _remembered(command: str) -> ShellReading:
-    """Agents run the same checks again and again."""
-    return _read_text(command, 0)
 
 
 def _read_text(text: str, depth: int) -> ShellReading:
@@ -138,9 +126,6 @@ def _program(word: str) -> str:
     return word.rsplit("/", 1)[-1].removesuffix(".exe")
 
 
-# --- commands that run commands ----------------------------------------------------------------------------
-
-
 def _inner(name: str, rest: Words, depth: int) -> ShellReading | None:
     """The reading of the command that this one runs; None where it runs none that can be seen."""
     if name in _SHELLS and rest[:1] == ["-n"]:
@@ -186,9 +171,6 @@ def _find(rest: Words, depth: int) -> ShellReading:
     if len(runs) > _NESTING_MAX or any(word in ("-delete", "-fprint", "-fprintf", "-fls") for word in rest):
         return CHANGE
     return _together([_read_words(rest[at + 1 :], depth) for at in runs])
-
-
-# --- by name -----------------------------------------------------------------------------------------------
 
 
 def _by_tables(name: str, rest: Words) -> ShellReading:

@@ -1,8 +1,7 @@
 """Cutting a shell line into its simple commands, without running or expanding anything.
 
-One pass over the characters. What the shell would expand stays as it is written; a command substitution
-becomes a simple command of its own, since it runs too. Text that no shell would accept is cut as far as it
-goes.
+One pass over the characters. A command substitution becomes a simple command of its own, since it runs too. Text that
+no shell would accept is cut as far as it goes.
 """
 
 import re
@@ -20,7 +19,6 @@ class SimpleCommand:
 
     words: list[str] = field(default_factory=list)
     writes_file: bool = False
-    """Whether its output is redirected into a file."""
 
 
 def simple_commands(text: str) -> list[SimpleCommand]:
@@ -31,7 +29,6 @@ def simple_commands(text: str) -> list[SimpleCommand]:
 
 
 def without_heredocs(text: str) -> str:
-    """The text without the bodies of its here-documents, which are data."""
     if "<<" not in text:
         return text
     return "\n".join(_code_lines(text.split("\n")))
@@ -61,7 +58,6 @@ class _Open:
     command: SimpleCommand = field(default_factory=SimpleCommand)
     word: list[str] | None = None
     quoted: bool = False
-    """Inside double quotes."""
     redirecting: bool = False
     """The next word is the target of an output redirection."""
     backquoted: bool = False
@@ -173,18 +169,11 @@ class _Scanner:
         operator = self._text[start : self._at]
         if operator.startswith("<") and not operator.startswith("<>"):
             return
-        if operator.endswith("&"):
-            self._skip_descriptor()
+        follows = self._text[self._at : self._at + 1]
+        if operator.endswith("&") and (follows.isdigit() or follows == "-"):
+            self._at += 1  # `>&2` and `>&-` copy or close; `>&file` writes
         else:
             top.redirecting = True
-
-    def _skip_descriptor(self) -> None:
-        """`>&2` and `>&-` copy or close; `>&file` writes."""
-        follows = self._text[self._at : self._at + 1]
-        if follows.isdigit() or follows == "-":
-            self._at += 1
-        else:
-            self._stack[-1].redirecting = True
 
     def _skip_to(self, mark: str) -> None:
         end = self._text.find(mark, self._at)

@@ -9,18 +9,13 @@ from typing import Any, Literal
 
 import msgspec
 
-# How many lines an edit added and removed, from the tool's result or, without it, from its input.
-
 _COMPARED_LINES_MAX = 400
 """Longer texts are not aligned: what differs between their common ends counts as replaced."""
-
-
 Changed = tuple[int | None, int | None]
 """Lines added and removed; None where that was not observed."""
 
 
 def changed_lines(tool: str, arguments: dict[str, Any], result: object) -> Changed:
-    """Lines that a successful file tool changed."""
     outcome = result if isinstance(result, dict) else {}
     patched = _patched(outcome.get("structuredPatch"))
     if patched is not None:
@@ -70,7 +65,6 @@ def _cell(arguments: dict[str, Any]) -> Changed:
 
 
 def _replaced(old: object, new: object) -> tuple[int, int]:
-    """Lines added and removed between two texts."""
     before = old.splitlines() if isinstance(old, str) else []
     after = new.splitlines() if isinstance(new, str) else []
     start = 0
@@ -91,29 +85,13 @@ def _strings(value: object) -> list[str]:
 
 
 NOT_OBSERVED: Changed = (None, None)
-
-
 _PATHS = ("file_path", "notebook_path", "filePath", "absolute_path", "path", "fileName")
-
-
 _COMMANDS = ("command", "cmd", "full_command")
-
-
 _OLD = ("old_string", "oldString", "old_str")
-
-
 _NEW = ("new_string", "newString", "new_str")
-
-
 _PATCHES = ("patch", "input", "patchText")
-
-
 _SHELLS = ("bash", "sh", "zsh", "/bin/bash", "/bin/sh", "/bin/zsh")
-
-
 _PATCHED_FILE = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.MULTILINE)
-
-
 _CUT = re.compile(r"…\[|\[TRUNCATED|\.\.\.\[truncated", re.IGNORECASE)
 """How agents mark a value that they shortened."""
 
@@ -192,8 +170,6 @@ def _patch_lines(patch: str) -> Changed:
     return (added, removed) if added or removed else NOT_OBSERVED
 
 
-# What a coding agent's tool does, told from its name.
-
 ToolEffect = Literal["edit", "write", "shell", "read", "other"]
 
 
@@ -209,9 +185,7 @@ _TOOLS = _effects(
             edit_file edit_files edit_notebook_file apply_patch apply_diff patch insert_edit_into_file
             insert_content update_file
         """,
-        "write": """
-            write write_file write_to_file create create_file create_new_jupyter_notebook save_file
-        """,
+        "write": "write write_file write_to_file create create_file create_new_jupyter_notebook save_file",
         "shell": """
             bash shell sh exec exec_command local_shell container.exec shell_command unified_exec
             run_shell_command run_in_terminal run_terminal_cmd run_command execute_command powershell
@@ -229,15 +203,12 @@ _TOOLS = _effects(
 )
 """Lower-cased names of the tools of Claude Code, Codex, Gemini and Copilot."""
 
-
 _VERBS = _effects(
     {
         "edit": "edit replace patch update modify insert rename move delete remove",
         "write": "write create save append",
         "shell": "exec execute shell bash terminal",
-        "read": """
-            read get list search find query fetch view show describe lookup resolve inspect browse
-        """,
+        "read": "read get list search find query fetch view show describe lookup resolve inspect browse",
     }
 )
 
@@ -247,37 +218,21 @@ _OF_FILES = frozenset(
     {"file", "files", "text", "symbol", "content", "contents", "body", "lines", "line", "code", "notebook"}
 )
 
-
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-
-
 _NAME_CHARACTERS_MAX = 200
 
 
 def tool_effect(tool_name: str) -> ToolEffect:
-    """What a tool does; `other` (not mutating) where its name says nothing.
-
-    An MCP tool (`mcp__server__verb_noun`) is told by the verb it begins with.
-    """
+    """What a tool does; `other` (not mutating) where its name says nothing. An MCP tool is known by its first verb."""
     name = tool_name[:_NAME_CHARACTERS_MAX]
-    known = _TOOLS.get(name.lower())
-    if known is not None:
-        return known
-    return _mcp_effect(name.rsplit("__", 1)[-1]) if name.startswith("mcp__") else "other"
-
-
-def _mcp_effect(tool: str) -> ToolEffect:
+    tool = name.rsplit("__", 1)[-1] if name.startswith("mcp__") else name
     known = _TOOLS.get(tool.lower())
-    if known is not None:
-        return known
+    if known is not None or not name.startswith("mcp__"):
+        return known or "other"
     words = [word.lower() for word in _WORD.findall(tool)]
     effect: ToolEffect = _VERBS.get(words[0], "other") if words else "other"
-    if effect in ("edit", "write") and _OF_FILES.isdisjoint(words):
-        return "other"
-    return effect
+    return "other" if effect in ("edit", "write") and _OF_FILES.isdisjoint(words) else effect
 
-
-# What a tool was called with, brought to what records keep; the same for a transcript and for telemetry.
 
 COMMAND_BYTES_MAX = 8192
 

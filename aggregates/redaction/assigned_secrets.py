@@ -1,9 +1,7 @@
 """Secrets that are known by the name they are given: `password = …`, `"api_key": "…"`, `--token …`.
 
-A name that promises a secret is looked for; what follows it must be an assignment in some language's
-spelling; and the value must be a secret rather than code, a placeholder, a type or a label. Passwords are
-words that people choose, so almost any quoted value is one; keys and tokens are made by machines, so they
-are long and hold digits.
+Passwords are words that people choose, so almost any quoted value is one; keys and tokens are made by machines, so
+they are long and hold digits.
 """
 
 import re
@@ -21,7 +19,6 @@ class _Name(NamedTuple):
     chosen: bool = True
     """Whether people choose what it names, as they do passwords; keys and tokens are made."""
     spaces: bool = False
-    """Whether what it names may hold spaces."""
     before: re.Pattern[str] | None = None
 
 
@@ -170,7 +167,6 @@ def _is_chosen(value: str) -> bool:
 
 
 def _is_made(value: str) -> bool:
-    """Whether a value is a key or a token rather than a name."""
     if len(value) < 8 or not _has_digit(value) or not any(map(str.isalpha, value)):
         return False
     return not _WORDS.match(value) and not _ENVIRONMENT_NAME.match(value)
@@ -183,15 +179,12 @@ def _is_bare_secret(name: _Name, value: str, following: str) -> bool:
     if not _has_digit(value) or not any(map(str.isalpha, value)):
         return False
     if not name.chosen:
-        return len(value) >= 16 and _is_made(value) and not _is_camel_name(value)
+        is_camel_name = _IDENTIFIER.match(value) is not None and sum(map(str.isdigit, value)) <= 2
+        return len(value) >= 16 and _is_made(value) and not is_camel_name
     if len(value) < 6 or _TYPE_OR_ALGORITHM.match(value):
         return False
     is_name = _IDENTIFIER.match(value) is not None
     return not (is_name and (_NAME_PARTS.search(value.lower()) or re.search(r"\.|->|::", value)))
-
-
-def _is_camel_name(value: str) -> bool:
-    return _IDENTIFIER.match(value) is not None and sum(map(str.isdigit, value)) <= 2
 
 
 def _has_digit(value: str) -> bool:

@@ -1,9 +1,7 @@
 """Secrets are taken out of every text before it is stored: keys, tokens, passwords, e-mail addresses.
 
-Each kind of secret has a few letters that must occur (`ghp_`, `://`, `@`), and they are looked for with
-`str.find`; only where they stand is anything matched, at that place and over a bounded or consumed length.
-So the time is linear in the text, whatever it holds, and an ordinary prompt costs little more than reading
-it some forty times.
+Each kind of secret has a few letters that must occur (`ghp_`, `://`, `@`); only where they stand is anything matched,
+over a bounded or consumed length. So the time is linear in the text, whatever it holds.
 
 Rather one harmless string too many than one secret too few, except where code would become unreadable:
 names, calls, look-ups, types, hashes, ids and encoded images stay.
@@ -76,7 +74,7 @@ def find_secrets(text: str) -> list[Finding]:
         *assigned_secrets(text, lowered),
         *email_addresses(text),
     ]
-    return _apart(candidates) if len(candidates) > 1 else candidates
+    return _apart(candidates)
 
 
 def _apart(candidates: list[Finding]) -> list[Finding]:

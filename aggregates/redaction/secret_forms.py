@@ -69,7 +69,6 @@ _AWS_SECRET = re.compile(
 
 
 def tokens(text: str) -> Iterator[Finding]:
-    """Tokens whose first letters say who issued them."""
     for part, some in _TOKENS.items():
         if part in text:
             for token in some:
@@ -107,14 +106,9 @@ def private_keys(text: str) -> Iterator[Finding]:
         if begins := _KEY_BEGINS.match(text, place):
             body_ends = _KEY_BODY.match(text, begins.end())
             assert body_ends is not None
-            end = _after_end_line(text, body_ends.end())
+            end = (_KEY_ENDS.match(text, body_ends.end()) or body_ends).end()
             yield Finding(place, end, "private-key")
         place = text.find("-----BEGIN ", end)
-
-
-def _after_end_line(text: str, place: int) -> int:
-    ends = _KEY_ENDS.match(text, place)
-    return ends.end() if ends else place
 
 
 _HEADER = re.compile(
@@ -125,7 +119,6 @@ _BEARER = re.compile(r"bearer[ \t]{1,4}([\w.~+/=-]{16,})", re.ASCII)
 
 
 def authorizations(text: str, lowered: str) -> Iterator[Finding]:
-    """What a client proves itself with in a header."""
     for word, form, digits_min in (("authorization", _HEADER, 0), ("bearer ", _BEARER, 1)):
         place = lowered.find(word)
         while place >= 0:
@@ -180,7 +173,6 @@ def _mail_local(text: str, place: int) -> str:
 
 
 def _mail_domain(text: str, place: int) -> str:
-    """The domain that begins here, or nothing where none does."""
     found = _DOMAIN.match(text, place)
     if found is None or _NO_MAIL.match(found[0]):
         return ""

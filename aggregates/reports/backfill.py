@@ -9,7 +9,6 @@ from aggregates.reports.events import BackfillRequested
 from aggregates.times import INSTANT_MAX_US, INSTANT_MIN_US, US_PER_DAY, iso
 
 RANGE_DAYS_MAX = 3_660
-"""The longest range: ten years."""
 
 BackfillStatus = Literal["running", "completed", "failed", "unknown"]
 """Unknown: the server was started again since, and no longer knows."""

@@ -4,12 +4,12 @@ Of each period of a developer at most one report is being made. The slot of that
 append that asks for a report, and freed in the one that ends it, so the store itself refuses a second.
 """
 
-from typing import Literal, TypedDict
+from typing import Literal
 from uuid import UUID
 
 import msgspec
 
-from aggregates.command import Done, Reason, Refused, Reply, Streams
+from aggregates.command import Done, Origin, Reason, Refused, Reply, Streams, origin
 from aggregates.event import Words
 from aggregates.ids import report_slot_stream
 from aggregates.reports.commands import (
@@ -34,13 +34,8 @@ from aggregates.reports.events import (
     ReportStarted,
 )
 from aggregates.reports.period import ReportPeriod
-from aggregates.reports.prose import Prose
-
-# What decisions about reports rest on, and how each event changes it.
 
 ReportStatus = Literal["queued", "running", "completed", "failed", "cancelled"]
-
-
 UNFINISHED: frozenset[ReportStatus] = frozenset({"queued", "running"})
 
 
@@ -52,7 +47,6 @@ class ReportState(msgspec.Struct, frozen=True, kw_only=True):
     period: ReportPeriod
     status: ReportStatus = "queued"
     attempts: int = 0
-    """How often a worker began to make it."""
     deleted: bool = False
 
 
@@ -65,8 +59,14 @@ class SlotState(msgspec.Struct, frozen=True):
     """Whether that one is unfinished."""
 
 
+_ENDS: dict[type[ReportEvent], ReportStatus] = {
+    ReportCompleted: "completed",
+    ReportFailed: "failed",
+    ReportCancelled: "cancelled",
+}
+
+
 def evolve_report(state: ReportState | None, event: ReportEvent) -> ReportState | SlotState | None:
-    """The state of a report, or of a slot, after one more event."""
     match event:
         case ReportSlotTaken() | ReportSlotFreed():
             return SlotState(event.report_id, isinstance(event, ReportSlotTaken))
@@ -78,66 +78,65 @@ def evolve_report(state: ReportState | None, event: ReportEvent) -> ReportState 
             return None
         case ReportStarted():
             return msgspec.structs.replace(state, status="running", attempts=event.attempt)
-        case ReportCompleted():
-            return msgspec.structs.replace(state, status="completed")
-        case ReportFailed():
-            return msgspec.structs.replace(state, status="failed")
-        case ReportCancelled():
-            return msgspec.structs.replace(state, status="cancelled")
         case ReportDeleted():
             return msgspec.structs.replace(state, deleted=True)
         case _:
-            return state
+            return msgspec.structs.replace(state, status=_ENDS.get(type(event), state.status))
 
 
 ATTEMPTS_MAX = 5
 """A report that was begun so often, and never ended, is given up: whatever stops the process may be the report."""
-
-
 SOURCE_UNAVAILABLE = "source_unavailable"
-"""The one error code there is."""
-
-
 ReportDecision = tuple[tuple[tuple[UUID, ReportEvent], ...], Reply]
 
 
 def report_streams(command: ReportCommand) -> tuple[UUID, UUID]:
-    """The report's own stream, and that of its period."""
     return command.report_id, slot_of(command)
 
 
 def slot_of(command: ReportCommand) -> UUID:
-    """The stream of the period."""
     period = command.period
     bounds = (period.name, period.start_us, period.end_us)
     return report_slot_stream(command.organization_id, command.developer_id, *bounds)
 
 
 def decide_report(command: ReportCommand, streams: Streams, now_us: int) -> ReportDecision:
-    """What follows from a command, given the states of the report and of its slot."""
     if isinstance(command, RequestReport):
         return _request(command, streams, now_us)
     known = streams.get(command.report_id)
-    if not isinstance(known, ReportState) or not _is_own(command, known):
+    scope = (command.organization_id, command.developer_id)
+    own = isinstance(known, ReportState) and (known.organization_id, known.developer_id) == scope
+    if not isinstance(known, ReportState) or not own or known.deleted:
         return (), Refused(Reason.NOT_FOUND, f"no report {command.report_id} of yours")
+    report_id, unfinished, about = command.report_id, known.status in UNFINISHED, _about(command, now_us)
+    match command:
+        case DeleteReport() if unfinished:
+            message = f"report {report_id} is {known.status}; cancel it first, or wait until it is made"
+            return (), Refused(Reason.CONFLICT, message)
+        case DeleteReport():
+            return ((report_id, ReportDeleted(**about)),), Done(True, report_id)
+        case CancelReport() if not unfinished:
+            return (), Done(False, report_id)
+        case CancelReport():
+            return _ended(command, ReportCancelled(**about), now_us), Done(True, report_id)
+        case _:
+            return _progress(command, known, now_us)
+
+
+def _progress(command: ReportCommand, known: ReportState, now_us: int) -> ReportDecision:
+    """Only of a running one is it told that it is made: after a cancel the work was for nothing."""
+    if known.status not in UNFINISHED or (known.status == "queued" and isinstance(command, CompleteReport)):
+        return (), Refused(Reason.CONFLICT, f"the report is {known.status}")
     match command:
         case StartReport():
             return _start(command, known, now_us)
         case CompleteReport():
-            return _complete(command, known, now_us)
+            return _complete(command, now_us)
         case FailReport():
-            return _fail(command, known, now_us)
-        case CancelReport():
-            return _cancel(command, known, now_us)
-        case DeleteReport():
-            return _delete(command, known, now_us)
+            failed = ReportFailed(**_about(command, now_us), error_code=command.error_code)
+            return _ended(command, failed, now_us), Done(True, command.report_id)
         case _:
             raise AssertionError(f"{type(command).__name__} is decided nowhere")
-
-
-def _is_own(command: ReportCommand, known: ReportState) -> bool:
-    scope = (known.organization_id, known.developer_id)
-    return scope == (command.organization_id, command.developer_id) and not known.deleted
 
 
 def _request(command: RequestReport, streams: Streams, now_us: int) -> ReportDecision:
@@ -153,8 +152,6 @@ def _request(command: RequestReport, streams: Streams, now_us: int) -> ReportDec
 
 
 def _start(command: StartReport, known: ReportState, now_us: int) -> ReportDecision:
-    if known.status not in UNFINISHED:
-        return (), _over(known)
     if known.attempts >= ATTEMPTS_MAX:
         message = f"the report was begun {known.attempts} times and never ended; it is given up"
         return _ended(command, ReportFailed(**_about(command, now_us)), now_us), Refused(Reason.CONFLICT, message)
@@ -162,44 +159,19 @@ def _start(command: StartReport, known: ReportState, now_us: int) -> ReportDecis
     return ((command.report_id, started),), Done(True, command.report_id)
 
 
-def _complete(command: CompleteReport, known: ReportState, now_us: int) -> ReportDecision:
-    """Only of a running one: whoever was cancelled meanwhile has worked for nothing."""
-    if known.status != "running":
-        return (), _over(known)
+def _complete(command: CompleteReport, now_us: int) -> ReportDecision:
     prose = command.prose
+    narrator = None
+    if prose is not None:
+        narrator = Narrator(prose.model, prose.prompt_version, prose.input_tokens, prose.output_tokens)
     completed = ReportCompleted(
         **_about(command, now_us),
         rules_version=command.rules_version,
         sections=Words(command.sections),
         narrative=None if prose is None else Words(prose.text),
-        narrated_by=None if prose is None else _narrator(prose),
+        narrated_by=narrator,
     )
     return _ended(command, completed, now_us), Done(True, command.report_id)
-
-
-def _narrator(prose: Prose) -> Narrator:
-    return Narrator(prose.model, prose.prompt_version, prose.input_tokens, prose.output_tokens)
-
-
-def _fail(command: FailReport, known: ReportState, now_us: int) -> ReportDecision:
-    if known.status not in UNFINISHED:
-        return (), _over(known)
-    failed = ReportFailed(**_about(command, now_us), error_code=command.error_code)
-    return _ended(command, failed, now_us), Done(True, command.report_id)
-
-
-def _cancel(command: CancelReport, known: ReportState, now_us: int) -> ReportDecision:
-    """What is over stays as it ended."""
-    if known.status not in UNFINISHED:
-        return (), Done(False, command.report_id)
-    return _ended(command, ReportCancelled(**_about(command, now_us)), now_us), Done(True, command.report_id)
-
-
-def _delete(command: DeleteReport, known: ReportState, now_us: int) -> ReportDecision:
-    if known.status in UNFINISHED:
-        message = f"report {command.report_id} is {known.status}; cancel it first, or wait until it is made"
-        return (), Refused(Reason.CONFLICT, message)
-    return ((command.report_id, ReportDeleted(**_about(command, now_us))),), Done(True, command.report_id)
 
 
 def _ended(
@@ -209,21 +181,9 @@ def _ended(
     return (command.report_id, event), (slot_of(command), freed)
 
 
-def _over(known: ReportState) -> Refused:
-    return Refused(Reason.CONFLICT, f"the report is {known.status}")
-
-
-class _About(TypedDict):
-    received_at_us: int
-    organization_id: UUID
-    developer_id: UUID
+class _About(Origin):
     report_id: UUID
 
 
 def _about(command: ReportCommand, now_us: int) -> _About:
-    return {
-        "received_at_us": now_us,
-        "organization_id": command.organization_id,
-        "developer_id": command.developer_id,
-        "report_id": command.report_id,
-    }
+    return {**origin(command, now_us), "report_id": command.report_id}

@@ -21,7 +21,6 @@ class ReportRequested(ReportEvent, frozen=True, kw_only=True, omit_defaults=True
     TOPIC: ClassVar[str] = "report.requested"
     period: ReportPeriod
     language: str
-    """`en` or `ko`."""
     scheduled: bool = False
 
 
@@ -30,7 +29,6 @@ class ReportStarted(ReportEvent, frozen=True, kw_only=True, omit_defaults=True):
 
     TOPIC: ClassVar[str] = "report.started"
     attempt: int
-    """From 1."""
 
 
 class Narrator(msgspec.Struct, frozen=True):
@@ -60,7 +58,6 @@ class ReportFailed(ReportEvent, frozen=True, kw_only=True, omit_defaults=True):
 
     TOPIC: ClassVar[str] = "report.failed"
     error_code: str | None = None
-    """`source_unavailable`, or None."""
 
 
 class ReportCancelled(ReportEvent, frozen=True, kw_only=True, omit_defaults=True):
@@ -99,9 +96,6 @@ REPORTS = (
 )
 
 
-# Backfills in the log: one is requested. Before, there was a fact for each piece and the end, which are still read.
-
-
 class BackfillEvent(Event, frozen=True, kw_only=True, omit_defaults=True):
     """A fact about one backfill."""
 
@@ -119,7 +113,6 @@ class BackfillRequested(BackfillEvent, frozen=True, kw_only=True, omit_defaults=
     to_us: int
     """Half-open: sub-sessions that started from the one up to the other."""
     sub_sessions: int
-    """How many there were."""
 
 
 class BackfillAdvanced(BackfillEvent, frozen=True, kw_only=True, omit_defaults=True):
@@ -130,7 +123,6 @@ class BackfillAdvanced(BackfillEvent, frozen=True, kw_only=True, omit_defaults=T
     from_us: int
     to_us: int
     sub_sessions: int
-    """How many started in this piece."""
 
 
 class BackfillCompleted(BackfillEvent, frozen=True, kw_only=True, omit_defaults=True):

@@ -18,7 +18,6 @@ class ReportPeriod(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def window(self) -> Window:
-        """Its bounds."""
         return Window(self.start_us, self.end_us)
 
     def windows(self, count: int) -> tuple[Window, ...]:

@@ -8,18 +8,16 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
 from aggregates.event import Scope
-from aggregates.judging.evidence import Language
+from aggregates.judging.advice import Language
 from aggregates.reading.verdicts import BooleanName
 from aggregates.scores.insights import Labelled
 
 PROSE_CHARACTERS_MAX = 700
-
-
 Figures = dict[str, float | int]
 """By names that say what they are and in which unit."""
 
@@ -42,128 +40,43 @@ class Told(msgspec.Struct, frozen=True):
     weakest_habits: tuple[BooleanName, ...]
 
 
-# --- the sections, as far as they are told ---------------------------------------------------------------------
-
-
-class _Score(msgspec.Struct):
-    svc_score: float
-    total_count: int
-    crushed_count: int
-    unclassified_count: int
-
-
-class _Speed(msgspec.Struct):
-    delta_cspw: float
-    ttc_median_seconds: float
-
-
-class _Tokens(msgspec.Struct):
-    crush_weight: float
-    cpcs_estimate: float
-    crush_weight_count: int = 0
-    cpcs_count: int = 0
-
-
-class _Skill(msgspec.Struct):
-    skill_index: float | None
-    sample_count: int
-
-
-class _Kind(msgspec.Struct):
-    count: int
-
-
-class _Integrity(msgspec.Struct):
-    by_kind: list[_Kind]
-
-
-class _TaskTime(msgspec.Struct, rename="camel"):
-    total_active_seconds: float
-
-
-class _Summary(msgspec.Struct, rename="camel"):
-    total_events: int
-    estimated_hours_lost: float
-
-
-class _Throttle(msgspec.Struct):
-    summary: _Summary
-
-
-class _Rollup(msgspec.Struct, rename="camel"):
-    cost_usd: float | None
-    request_count: int | None
-
-
-class _Spending(msgspec.Struct):
-    rollup: _Rollup
-
-
-class _ModelUsage(msgspec.Struct):
-    spending: _Spending
-
-
-class _Habit(msgspec.Struct):
-    boolean: BooleanName
-
-
-class _Coaching(msgspec.Struct):
-    items: list[_Habit]
-
-
-class _Sections(msgspec.Struct, rename="camel"):
-    score: _Score
-    speed: _Speed
-    tokens: _Tokens
-    skill: _Skill
-    integrity: _Integrity
-    task_time: _TaskTime
-    throttle: _Throttle | None
-    model_usage: _ModelUsage
-    coaching: _Coaching
-
-
-_DECODER = msgspec.json.Decoder(_Sections)
-
-
 def told_of(sections: str) -> Told | None:
     """What is told of a report's sections; None where nothing was scored, and there is nothing to tell."""
-    said = _DECODER.decode(sections)
-    if not said.score.total_count:
+    said: dict[str, Any] = msgspec.json.decode(sections)
+    if not said["score"]["total_count"]:
         return None
     found = {**_work(said), **_use(said)}
     figures = {name: _rounded(value) for name, value in found.items() if value is not None}
-    return Told(figures, tuple(habit.boolean for habit in said.coaching.items))
+    return Told(figures, tuple(habit["boolean"] for habit in said["coaching"]["items"]))
 
 
-def _work(said: _Sections) -> Mapping[str, float | None]:
+def _work(said: Mapping[str, Any]) -> Mapping[str, float | None]:
     """A median of nothing is shown as 0, and is no figure to tell."""
-    reached = said.score.crushed_count > 0
+    score, speed = said["score"], said["speed"]
     return {
-        "pieces_of_work_that_count": said.score.total_count,
-        "pieces_of_work_that_reached_their_goal": said.score.crushed_count,
-        "completion_rate_percent": said.score.svc_score,
-        "change_in_goals_reached_against_the_period_before": said.speed.delta_cspw,
-        "median_minutes_to_reach_a_goal": said.speed.ttc_median_seconds / 60 if reached else None,
-        "pieces_of_work_that_could_not_be_classified": said.score.unclassified_count or None,
-        "habit_index_of_100": said.skill.skill_index,
-        "prompts_graded": said.skill.sample_count or None,
-        "active_hours": said.task_time.total_active_seconds / 3_600,
+        "pieces_of_work_that_count": score["total_count"],
+        "pieces_of_work_that_reached_their_goal": score["crushed_count"],
+        "completion_rate_percent": score["svc_score"],
+        "change_in_goals_reached_against_the_period_before": speed["delta_cspw"],
+        "median_minutes_to_reach_a_goal": speed["ttc_median_seconds"] / 60 if score["crushed_count"] > 0 else None,
+        "pieces_of_work_that_could_not_be_classified": score["unclassified_count"] or None,
+        "habit_index_of_100": said["skill"]["skill_index"],
+        "prompts_graded": said["skill"]["sample_count"] or None,
+        "active_hours": said["taskTime"]["totalActiveSeconds"] / 3_600,
     }
 
 
-def _use(said: _Sections) -> Mapping[str, float | None]:
-    tokens = said.tokens
-    throttled = said.throttle.summary if said.throttle is not None else None
-    rollup = said.model_usage.spending.rollup
+def _use(said: Mapping[str, Any]) -> Mapping[str, float | None]:
+    tokens, rollup = said["tokens"], said["modelUsage"]["spending"]["rollup"]
+    throttled = said["throttle"]["summary"] if said["throttle"] is not None else {}
     return {
-        "median_tokens_to_reach_a_goal": tokens.crush_weight if tokens.crush_weight_count else None,
-        "median_cost_of_a_goal_usd": tokens.cpcs_estimate if tokens.cpcs_count else None,
-        "cost_usd": rollup.cost_usd,
-        "model_requests": rollup.request_count,
-        "throttle_events": None if throttled is None else throttled.total_events,
-        "hours_lost_to_throttling": None if throttled is None else throttled.estimated_hours_lost,
-        "integrity_flags": sum(each.count for each in said.integrity.by_kind),
+        "median_tokens_to_reach_a_goal": tokens["crush_weight"] if tokens.get("crush_weight_count") else None,
+        "median_cost_of_a_goal_usd": tokens["cpcs_estimate"] if tokens.get("cpcs_count") else None,
+        "cost_usd": rollup["costUsd"],
+        "model_requests": rollup["requestCount"],
+        "throttle_events": throttled.get("totalEvents"),
+        "hours_lost_to_throttling": throttled.get("estimatedHoursLost"),
+        "integrity_flags": sum(each["count"] for each in said["integrity"]["by_kind"]),
     }
 
 
@@ -173,16 +86,9 @@ def _rounded(value: float) -> float | int:
     return int(shown) if shown == int(shown) else shown
 
 
-# --- what is believed --------------------------------------------------------------------------------------------
-
 _NUMBER = re.compile(r"\d[\d.,]*")
-
-
 _TENS = "twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
-
-
 _TEENS = "ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen"
-
 
 _WORDS = re.compile(
     rf"\b(?:two|three|four|five|six|seven|eight|nine|{_TEENS}|{_TENS}|hundreds?|thousands?|millions?|billions?|dozens?"
@@ -217,18 +123,10 @@ def _value(said: str) -> Decimal | None:
         return None
 
 
-# A narrative of a day: what it is wanted of, what of an answer is shown, and when it is too old.
-
 NARRATIVE_CHARACTERS_MAX = 1_200
-
-
 STALE_US = 4 * 3_600 * 1_000_000
 """So long a narrative may stand after what it is of has changed."""
-
-
 _MARKUP = str.maketrans("", "", "*`#_")
-
-
 _ENDS = (". ", "! ", "? ", "。", "다. ", "요. ")
 
 
@@ -237,9 +135,7 @@ class Narration(msgspec.Struct, frozen=True):
 
     kind: Literal["team", "today"]
     scope: Scope
-    """Who asks; the organization decides whether anything leaves."""
     about: str
-    """The team, or the developer."""
     date: str
     timezone: str
     language: Language
@@ -259,7 +155,6 @@ class Narrative(msgspec.Struct, frozen=True):
     clipped: bool
     """Whether it covers only the busiest members or tasks."""
     work: Labelled
-    """What it was written from."""
 
     def stands(self, wanted: Labelled, now_us: int) -> bool:
         """Whether it may be shown: it is of the same facts, or not too old."""

@@ -1,7 +1,4 @@
-"""Letters, tiers and the arithmetic of standing scores (scoring.md, sections 3 and 5).
-
-Pure functions over counts and 0-100 scores; bounds are half-open, the last one closed. A score is never rounded here.
-"""
+"""Letters, tiers and the arithmetic of scores (scoring.md, sections 3 and 5). A score is never rounded here."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -13,74 +10,39 @@ from aggregates.judging.rubric import judge_prompt
 from aggregates.reading.reading import read_prompt
 from aggregates.reading.verdicts import BOOLEANS, BooleanName, Evidence, Intent, JudgeStatus, applicable, kind_of
 
-_RUBRIC_LETTERS: tuple[tuple[float, str], ...] = (
-    (95.0, "A+"),
-    (90.0, "A"),
-    (85.0, "A-"),
-    (80.0, "B+"),
-    (70.0, "B"),
-    (65.0, "B-"),
-    (60.0, "C+"),
-    (50.0, "C"),
-    (30.0, "D"),
-)
+_LETTERS = ("A+", "A", "A-", "B+", "B", "B-", "C+", "C", "D", "F")
+RUBRIC_LADDER: tuple[str, ...] = _LETTERS[::-1]
+_RUBRIC_BOUNDS = (95, 90, 85, 80, 70, 65, 60, 50, 30)
+_SVC_BOUNDS = (95, 85, 80, 70, 60, 55, 50, 40, 20)
+_PERSONAL_TIERS = ("elite", "leading", "scaling", "building", "starting")
+_PERSONAL_BOUNDS = (90, 75, 50, 25)
+_SKILL_TIERS = ("Elite", "Expert", "Proficient", "Practitioner", "Novice")
+_SKILL_BOUNDS = (90, 70, 50, 30)
 
 
-RUBRIC_LADDER: tuple[str, ...] = ("F", *(letter for _, letter in reversed(_RUBRIC_LETTERS)))
-"""The letters of a rubric score, lowest first."""
-
-
-_SVC_LETTERS: tuple[tuple[float, str], ...] = (
-    (95.0, "A+"),
-    (85.0, "A"),
-    (80.0, "A-"),
-    (70.0, "B+"),
-    (60.0, "B"),
-    (55.0, "B-"),
-    (50.0, "C+"),
-    (40.0, "C"),
-    (20.0, "D"),
-)
-
-
-_PERSONAL_TIERS: tuple[tuple[float, str], ...] = (
-    (90.0, "elite"),
-    (75.0, "leading"),
-    (50.0, "scaling"),
-    (25.0, "building"),
-)
-
-
-_SKILL_TIERS: tuple[tuple[float, str], ...] = (
-    (90.0, "Elite"),
-    (70.0, "Expert"),
-    (50.0, "Proficient"),
-    (30.0, "Practitioner"),
-)
-
-
-def _step(steps: tuple[tuple[float, str], ...], value: float, below: str) -> str:
-    return next((name for bound, name in steps if value >= bound), below)
+def _step(names: Sequence[str], bounds: Sequence[int], value: float) -> str:
+    """The name at the first bound that the value reaches; the last name below all of them."""
+    return names[sum(value < bound for bound in bounds)]
 
 
 def rubric_letter(score: float) -> str:
     """The letter of a prompt's or sub-session's rubric score, 0-100."""
-    return _step(_RUBRIC_LETTERS, score, "F")
+    return _step(_LETTERS, _RUBRIC_BOUNDS, score)
 
 
 def svc_letter(score: float, total_count: int) -> str:
     """The letter of a completion rate, 0-100; `N/A` without any qualifying sub-session."""
-    return _step(_SVC_LETTERS, score, "F") if total_count else "N/A"
+    return _step(_LETTERS, _SVC_BOUNDS, score) if total_count else "N/A"
 
 
 def personal_tier(score: float, total_count: int) -> str:
     """The tier of a completion rate, 0-100; `unranked` without any qualifying sub-session."""
-    return _step(_PERSONAL_TIERS, score, "starting") if total_count else "unranked"
+    return _step(_PERSONAL_TIERS, _PERSONAL_BOUNDS, score) if total_count else "unranked"
 
 
 def skill_tier(skill_index: float | None) -> str:
     """The tier of a skill index, 0-100; Novice without one."""
-    return "Novice" if skill_index is None else _step(_SKILL_TIERS, skill_index, "Novice")
+    return _step(_SKILL_TIERS, _SKILL_BOUNDS, skill_index or 0.0)
 
 
 def score_of(earned: int, applicable: int) -> float | None:
@@ -148,7 +110,6 @@ _HOW: dict[BooleanName, str] = {
     "plan_first": "Ask for a plan or steps before the change, or give yours.",
 }  # fmt: skip
 
-
 _ONE_KEY = Digester(b"grade")
 
 
@@ -174,7 +135,6 @@ class Graded(msgspec.Struct, frozen=True):
     """0-100; None unless the status is ok."""
     letter: str | None
     habits: tuple[Habit, ...]
-    """In rubric order; empty unless the status is ok."""
 
 
 def grade_text(text: str) -> Graded:

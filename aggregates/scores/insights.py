@@ -14,17 +14,9 @@ from aggregates.turns.turn import API_ERROR, CHECK_FAILED, CHECK_OK, INTERRUPTED
 
 TEXT_CHARACTERS_MAX = 4_000
 """Of one prompt: what it is about is said early."""
-
-
 TOPICS_MAX = 2
-
-
 LABELS_MAX = 8
-"""Of one member."""
-
-
 MEMBERS_MAX = 20
-
 
 KINDS: dict[Intent, str] = {
     "question": "getting a question answered",
@@ -37,108 +29,30 @@ KINDS: dict[Intent, str] = {
     "refactor": "restructuring code",
 }
 
-
 TOPICS: dict[str, frozenset[str]] = {
-    "tests": frozenset(
-        {"test", "tests", "testing", "pytest", "jest", "vitest", "junit", "coverage", "fixture", "flaky", "테스트"}
-    ),
-    "documentation": frozenset({"readme", "docs", "documentation", "docstring", "changelog", "문서"}),
-    "the user interface": frozenset(
-        {
-            "ui",
-            "button",
-            "css",
-            "layout",
-            "page",
-            "screen",
-            "component",
-            "modal",
-            "form",
-            "frontend",
-            "react",
-            "vue",
-            "화면",
-            "버튼",
-            "디자인",
-        }
-    ),
-    "an interface between programs": frozenset(
-        {"api", "endpoint", "route", "rest", "graphql", "grpc", "webhook", "http", "엔드포인트"}
-    ),
-    "data storage": frozenset(
-        {
-            "database",
-            "db",
-            "sql",
-            "sqlite",
-            "postgres",
-            "mysql",
-            "migration",
-            "schema",
-            "query",
-            "table",
-            "index",
-            "데이터베이스",
-            "쿼리",
-            "테이블",
-        }
-    ),
-    "signing in and permissions": frozenset(
-        {
-            "auth",
-            "login",
-            "logout",
-            "oauth",
-            "session",
-            "password",
-            "permission",
-            "role",
-            "sso",
-            "로그인",
-            "인증",
-            "권한",
-        }
-    ),
-    "security": frozenset({"security", "vulnerability", "csrf", "xss", "injection", "encryption", "보안", "취약점"}),
-    "payments": frozenset({"payment", "invoice", "billing", "checkout", "subscription", "refund", "결제", "청구"}),
-    "performance": frozenset(
-        {"performance", "slow", "latency", "cache", "memory", "profile", "optimize", "성능", "캐시", "최적화"}
-    ),
-    "builds and deployment": frozenset(
-        {
-            "deploy",
-            "deployment",
-            "docker",
-            "kubernetes",
-            "ci",
-            "pipeline",
-            "build",
-            "release",
-            "terraform",
-            "배포",
-            "빌드",
-        }
-    ),
-    "configuration": frozenset({"config", "configuration", "settings", "environment", "flag", "yaml", "toml", "설정"}),
-    "dependencies": frozenset(
-        {"dependency", "dependencies", "upgrade", "package", "npm", "pip", "lockfile", "의존성", "패키지"}
-    ),
-    "logs and monitoring": frozenset(
-        {"log", "logs", "logging", "metrics", "monitoring", "alert", "telemetry", "tracing", "로그", "모니터링"}
-    ),
-    "dates and times": frozenset({"date", "dates", "timezone", "calendar", "timestamp", "날짜", "시간대"}),
-    "data processing": frozenset(
-        {"parser", "parse", "csv", "json", "import", "export", "etl", "batch", "파싱", "변환"}
-    ),
-    "machine learning": frozenset(
-        {"model", "training", "inference", "embedding", "prompt", "llm", "dataset", "모델", "학습"}
-    ),
+    topic: frozenset(words.split())
+    for topic, words in {
+        "tests": "test tests testing pytest jest vitest junit coverage fixture flaky 테스트",
+        "documentation": "readme docs documentation docstring changelog 문서",
+        "the user interface": "ui button css layout page screen component "
+        "modal form frontend react vue 화면 버튼 디자인",
+        "an interface between programs": "api endpoint route rest graphql grpc webhook http 엔드포인트",
+        "data storage": "database db sql sqlite postgres mysql migration "
+        "schema query table index 데이터베이스 쿼리 테이블",
+        "signing in and permissions": "auth login logout oauth session password permission role sso 로그인 인증 권한",
+        "security": "security vulnerability csrf xss injection encryption 보안 취약점",
+        "payments": "payment invoice billing checkout subscription refund 결제 청구",
+        "performance": "performance slow latency cache memory profile optimize 성능 캐시 최적화",
+        "builds and deployment": "deploy deployment docker kubernetes ci pipeline build release terraform 배포 빌드",
+        "configuration": "config configuration settings environment flag yaml toml 설정",
+        "dependencies": "dependency dependencies upgrade package npm pip lockfile 의존성 패키지",
+        "logs and monitoring": "log logs logging metrics monitoring alert telemetry tracing 로그 모니터링",
+        "dates and times": "date dates timezone calendar timestamp 날짜 시간대",
+        "data processing": "parser parse csv json import export etl batch 파싱 변환",
+        "machine learning": "model training inference embedding prompt llm dataset 모델 학습",
+    }.items()
 }
-
-
 CHECKED, COMMITTED = "with checks run", "with a commit"
-
-
 _WORD = re.compile(r"[a-z]+|[가-힣]+")
 
 
@@ -208,7 +122,6 @@ def times_at_once(spans: Iterable[tuple[str, int, int]]) -> int:
     for _, begins, session in edges:
         before = len(active)
         active[session] += 1 if begins else -1
-        if not active[session]:
-            del active[session]
+        active = +active
         times += before == 1 and len(active) == 2
     return times

@@ -1,7 +1,4 @@
-"""The six kinds of integrity flags (scoring.md, section 6). A flag lowers nothing by itself.
-
-Pure rules over what turns show: lengths, times, touched files, and whether a prompt is like the one before.
-"""
+"""The six kinds of integrity flags (scoring.md, section 6). A flag lowers nothing by itself."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, TypeVar, get_args
@@ -48,7 +45,6 @@ class Sign(msgspec.Struct, frozen=True, array_like=True):
     pasted_characters: int
     tiny: bool
     files: tuple[int, ...]
-    """Keyed digests of the files it touched, ascending."""
     cleared_us: int | None
     """When a clear closed the session after it; None where none did."""
     alike: bool = False
@@ -61,7 +57,6 @@ class Clear(msgspec.Struct, frozen=True, array_like=True):
     at_us: int
     agent_session_id: str
     turn_id: UUID
-    """The last turn before it."""
     files: tuple[int, ...]
 
 
@@ -80,7 +75,6 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     """When there was enough of it to fire."""
     agent_session_id: str | None
     turn_id: UUID | None
-    """The turn by which it fired."""
     count: int
     first_us: int
     last_us: int
@@ -94,11 +88,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def details(self) -> dict[str, int | str]:
-        """What a reader needs to look it up."""
         return {"first_at": iso(self.first_us), "last_at": iso(self.last_us), **self.more}
-
-
-# --- what a turn shows ----------------------------------------------------------------------------------------
 
 
 def sign_of(turn: Turn) -> Sign:
@@ -134,9 +124,6 @@ def _bounded(text: str) -> str:
     return text if len(text) <= HEAD_CHARS + TAIL_CHARS else text[:HEAD_CHARS] + text[-TAIL_CHARS:]
 
 
-# --- within one agent session ---------------------------------------------------------------------------------
-
-
 def flags_of_session(agent_session_id: str, signs: Sequence[Sign]) -> list[Found]:
     """Storms, bursts and pasted prompts of one session, whose signs are given in time order."""
     storms = (run for run in _runs_alike(signs) if len(run) >= STORM_PROMPTS_MIN)
@@ -150,13 +137,11 @@ def flags_of_session(agent_session_id: str, signs: Sequence[Sign]) -> list[Found
 
 
 def _runs_alike(signs: Sequence[Sign]) -> list[list[Sign]]:
-    """The prompts in runs, each like the one before."""
     runs: list[list[Sign]] = []
     for sign in signs:
-        if runs and sign.alike:
-            runs[-1].append(sign)
-        else:
-            runs.append([sign])
+        if not runs or not sign.alike:
+            runs.append([])
+        runs[-1].append(sign)
     return runs
 
 
@@ -199,11 +184,7 @@ def _pasted(agent_session_id: str, sign: Sign) -> Found:
     return msgspec.structs.replace(found, more=more)
 
 
-# --- across the sessions of a developer -----------------------------------------------------------------------
-
-
 def clears_of(agent_session_id: str, signs: Sequence[Sign]) -> list[Clear]:
-    """The clears of one session that ended work on files, signs being given in time order."""
     clears: list[Clear] = []
     files: set[int] = set()
     for sign in signs:
@@ -216,18 +197,16 @@ def clears_of(agent_session_id: str, signs: Sequence[Sign]) -> list[Clear]:
 
 
 def session_splitting(clears: Iterable[Clear]) -> list[Found]:
-    """Five clears within half an hour over the same files, whichever sessions they cleared.
+    """Five clears within half an hour over the same files.
 
-    An agent may go on under a new session id after a clear, so they are a developer's. Two clears are over the same
-    files where these share at least half of the smaller set, as in merging.
+    An agent may go on under a new session id after a clear, so they are a developer's, not a session's.
     """
     chains: list[list[Clear]] = []
     for clear in sorted(clears, key=lambda each: (each.at_us, each.agent_session_id, each.turn_id)):
         chain = next((chain for chain in reversed(chains) if _goes_on(chain[-1], clear)), None)
         if chain is None:
-            chains.append([clear])
-        else:
-            chain.append(clear)
+            chains.append(chain := [])
+        chain.append(clear)
     crowds = (_crowds(chain, lambda clear: clear.at_us, CLEARS_MIN, CLEARS_US) for chain in chains)
     return [_split(crowd) for found in crowds for crowd in found]
 
@@ -251,9 +230,6 @@ def _split(clears: Sequence[Clear]) -> Found:
     )
 
 
-# --- what single facts show -----------------------------------------------------------------------------------
-
-
 def skew_day(received_us: int) -> int:
     """Skewed facts of one session and one UTC day are one flag."""
     return received_us // US_PER_DAY
@@ -262,26 +238,22 @@ def skew_day(received_us: int) -> int:
 def clock_skew(agent_session_id: str | None, skews: Sequence[Skew]) -> Found:
     """Facts of one session and day, or of none, that told a time more than ten minutes ahead; there is at least one."""
     received = [skew.received_us for skew in skews]
-    return Found(
-        kind="clock_skew",
-        detected_us=min(received),
-        agent_session_id=agent_session_id,
-        turn_id=None,
-        count=len(skews),
-        first_us=min(received),
-        last_us=max(received),
-        more={"ahead_seconds": max(skew.ahead_us for skew in skews) // US_PER_SECOND},
-    )
+    found = _without_turn("clock_skew", agent_session_id, received)
+    return msgspec.structs.replace(found, more={"ahead_seconds": max(skew.ahead_us for skew in skews) // US_PER_SECOND})
 
 
 def foreign_session(agent_session_id: str, attempted_us: int) -> Found:
-    """An attempt to use an agent session of another scope."""
+    return _without_turn("foreign_session", agent_session_id, [attempted_us])
+
+
+def _without_turn(kind: Kind, agent_session_id: str | None, times_us: Sequence[int]) -> Found:
+    first_us = min(times_us)
     return Found(
-        kind="foreign_session",
-        detected_us=attempted_us,
+        kind=kind,
+        detected_us=first_us,
         agent_session_id=agent_session_id,
         turn_id=None,
-        count=1,
-        first_us=attempted_us,
-        last_us=attempted_us,
+        count=len(times_us),
+        first_us=first_us,
+        last_us=max(times_us),
     )

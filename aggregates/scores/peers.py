@@ -15,10 +15,8 @@ from aggregates.people.records import TeamMembership
 from aggregates.scores.grades import median, percentile
 
 PEERS_MIN = 4
-"""Fewer scored peers than this make no distribution."""
 
 REQUIRED_DAYS = 7
-"""Fewer scored days than this make no history."""
 
 Basis = Literal["peers", "selfHistory", "insufficient"]
 
@@ -27,7 +25,6 @@ class Distribution(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The completion rates, 0-100, of everybody in the cohort who has one, the caller among them."""
 
     peer_count: int
-    """Scored peers, without the caller."""
     cohort_mean: float
     p25: float
     p50: float
@@ -38,12 +35,9 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
     """The caller's own daily completion rates, 0-100."""
 
     days: int
-    """Days with a rate."""
     typical: float
-    """Their median."""
     latest: float
     delta: float
-    """The latest less the typical."""
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -80,7 +74,9 @@ def compare(mine: float | None, peers: Sequence[float], daily: Sequence[float]) 
             my_percentile=None if mine is None else 100.0 * sum(rate <= mine for rate in peers) / len(peers),
         )
     if len(daily) >= REQUIRED_DAYS:
-        return Comparison(my_score=mine, basis="selfHistory", baseline=_baseline(daily))
+        typical = median(daily)
+        baseline = Baseline(days=len(daily), typical=typical, latest=daily[-1], delta=daily[-1] - typical)
+        return Comparison(my_score=mine, basis="selfHistory", baseline=baseline)
     return Comparison(my_score=mine, basis="insufficient")
 
 
@@ -93,8 +89,3 @@ def _distribution(mine: float | None, peers: Sequence[float]) -> Distribution:
         p50=percentile(rates, 0.50),
         p75=percentile(rates, 0.75),
     )
-
-
-def _baseline(daily: Sequence[float]) -> Baseline:
-    typical = median(daily)
-    return Baseline(days=len(daily), typical=typical, latest=daily[-1], delta=daily[-1] - typical)

@@ -9,29 +9,21 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
 from aggregates.scores.grades import median
-
-# How long requests held a developer up, with no moment counted twice.
-#
-# A moment that several events lay claim to belongs to the one that comes first; the others get what is left.
+from aggregates.times import US_PER_SECOND
 
 WAIT_MAX_US = 30 * 60 * 1_000_000
 """Where nothing follows for longer, nobody was waiting any more."""
-
-
 Interval = tuple[int, int]
 """From the first microsecond up to, but without, the second."""
 
 
 def wait_after(failed_us: int, successes: Sequence[int], failures: Sequence[int]) -> Interval:
-    """From a failure to the next success; where that is too far off, to the next failure; else no time at all.
-
-    Both sequences in order. Whoever fails once more within half an hour was still at it.
-    """
+    """From a failure to the next success; where that is too far off, to the next failure; else no time at all."""
     for times in (successes, failures):
         index = bisect_right(times, failed_us)
         if index < len(times) and times[index] - failed_us <= WAIT_MAX_US:
@@ -59,7 +51,6 @@ class Claims:
         self._taken: list[Interval] = []
 
     def claim(self, wanted: Iterable[Interval]) -> tuple[Interval, ...]:
-        """What of these moments was free until now."""
         return tuple(piece for interval in merged(wanted) for piece in self._take(interval))
 
     def _take(self, interval: Interval) -> list[Interval]:
@@ -91,61 +82,22 @@ def _delay_gaps(interval: Interval, taken: Iterable[Interval]) -> Iterator[Inter
 Detector = Literal["service_outage", "rate_limit", "retry_after", "error_burst", "request_gap", "latency_spike"]
 """In the order in which they lay claim to time."""
 
-
-_PRECEDENCE: Mapping[Detector, int] = {
-    "service_outage": 0,
-    "rate_limit": 1,
-    "retry_after": 2,
-    "error_burst": 3,
-    "request_gap": 4,
-    "latency_spike": 5,
-}
-
-
+_PRECEDENCE: Mapping[Detector, int] = {detector: place for place, detector in enumerate(get_args(Detector))}
 _US_PER_MS = 1000
-
-
-_US_PER_SECOND = 1_000_000
-
-
-_MINUTE_US = 60 * _US_PER_SECOND
-
-
+_MINUTE_US = 60 * US_PER_SECOND
 RATE_LIMITED = 429
-
-
 SERVER_ERRORS = (500, 599)
 """The status codes of an outage, both included; 529 says overloaded."""
-
-
 BURST_FAILURES_MIN = 3
-
-
 BURST_US = 2 * _MINUTE_US
-
-
 OUTAGE_ALONE_US = 5 * _MINUTE_US
 """An outage that only one developer saw has lasted longer."""
-
-
 GAP_MIN_US = 2 * _MINUTE_US
-
-
 GAP_MAX_US = 30 * _MINUTE_US
-
-
 SPIKE_FACTOR = 3
-
-
 SPIKE_MIN_MS = 10_000
-
-
 BASELINE_REQUESTS_MAX = 100
-
-
 BASELINE_REQUESTS_MIN = 20
-
-
 BASELINE_US = 28 * 24 * 60 * _MINUTE_US
 
 
@@ -153,11 +105,9 @@ class ApiRequest(msgspec.Struct, frozen=True):
     """One model request as its agent reported it. None was not observed."""
 
     at_us: int
-    """When it was answered or failed."""
     record_id: str
     session_id: str | None
     turn: str | None
-    """Equal for requests of one turn."""
     model: str | None
     failed: bool
     status_code: int | None
@@ -166,7 +116,6 @@ class ApiRequest(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> tuple[int, str]:
-        """Its place among the requests of its developer."""
         return self.at_us, self.record_id
 
     @property
@@ -176,7 +125,6 @@ class ApiRequest(msgspec.Struct, frozen=True):
 
     @property
     def is_server_error(self) -> bool:
-        """Failed by the provider's fault: 5xx or overloaded."""
         return self.failed and self.status_code is not None and is_server_error(self.status_code)
 
 
@@ -209,7 +157,6 @@ class ThrottleEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_server_error(status_code: int) -> bool:
-    """Whether a status code says that the provider failed."""
     return SERVER_ERRORS[0] <= status_code <= SERVER_ERRORS[1]
 
 
@@ -222,20 +169,14 @@ def throttle_events(
     `elsewhere_us`: when requests of others in the organization failed by the provider's fault.
     """
     seen = _Seen(sorted(requests, key=lambda request: request.key))
-    bursts = [*_outages(seen, sorted(elsewhere_us))]
-    in_outage = {request.key for _, members in bursts for request in members}
-    found = [event for event, _ in bursts]
-    found += _error_bursts(seen, in_outage)
-    found += _refusals(seen)
-    found += _gaps(seen)
-    found += _spikes(seen, earlier)
-    return sorted(_without_overlap(found), key=lambda event: (event.at_us, _PRECEDENCE[event.detector]))
-
-
-def _without_overlap(events: Iterable[ThrottleEvent]) -> Iterator[ThrottleEvent]:
+    outages = [*_outages(seen, sorted(elsewhere_us))]
+    in_outage = {request.key for _, members in outages for request in members}
+    found = [event for event, _ in outages]
+    found += [*_error_bursts(seen, in_outage), *_refusals(seen), *_gaps(seen), *_spikes(seen, earlier)]
     claims = Claims()
-    for event in sorted(events, key=lambda event: (_PRECEDENCE[event.detector], event.at_us)):
-        yield msgspec.structs.replace(event, waits=claims.claim(event.waits))
+    found.sort(key=lambda event: (_PRECEDENCE[event.detector], event.at_us))
+    apart = [msgspec.structs.replace(event, waits=claims.claim(event.waits)) for event in found]
+    return sorted(apart, key=lambda event: (event.at_us, _PRECEDENCE[event.detector]))
 
 
 class _Seen:
@@ -260,9 +201,6 @@ class _Seen:
         for request in self.requests:
             by_session[request.session_id].append(request)
         return by_session.values()
-
-
-# --- bursts and outages ---------------------------------------------------------------------------------------
 
 
 def _chains(times: Sequence[int]) -> Iterator[range]:
@@ -328,11 +266,7 @@ def _failures(members: Sequence[ApiRequest]) -> str:
     return f"{requests} failed within {_seconds(members[-1].at_us - members[0].at_us)} ({listed})"
 
 
-# --- single requests ------------------------------------------------------------------------------------------
-
-
 def _refusals(seen: _Seen) -> Iterator[ThrottleEvent]:
-    """Requests that met a rate limit, and those that were told how long to wait."""
     for request in seen.requests:
         if request.status_code == RATE_LIMITED:
             yield _of_request(seen, "rate_limit", request, f"A request to {_model(request)} was answered 429.")
@@ -343,7 +277,6 @@ def _refusals(seen: _Seen) -> Iterator[ThrottleEvent]:
 
 
 def _gaps(seen: _Seen) -> Iterator[ThrottleEvent]:
-    """Pauses after a failure within one turn."""
     for requests in seen.sessions():
         for request, following in pairwise(requests):
             if not request.failed or request.turn is None or request.turn != following.turn:
@@ -397,4 +330,4 @@ def _model(request: ApiRequest) -> str:
 
 
 def _seconds(us: int) -> str:
-    return f"{us / _US_PER_SECOND:.1f} s"
+    return f"{us / US_PER_SECOND:.1f} s"

@@ -23,10 +23,7 @@ class Recommendation(msgspec.Struct, frozen=True, rename="camel"):
 
 
 _ACTIONS: tuple[tuple[tuple[Detector, ...], str], ...] = (
-    (
-        ("service_outage",),
-        "Keep a second model or provider set up, and switch to it as soon as the usual one fails.",
-    ),
+    (("service_outage",), "Keep a second model or provider set up, and switch to it as soon as the usual one fails."),
     (
         ("rate_limit", "retry_after"),
         "Run fewer agents at once, or ask for a higher rate limit: requests were refused for being too many.",

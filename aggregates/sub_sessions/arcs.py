@@ -18,12 +18,8 @@ from aggregates.turns.turn import COMMIT, Turn
 
 QUIET_US = 30 * 60 * 1_000_000
 """A session that has been quiet for this long has settled, until it goes on."""
-
-
 BoundaryKind = Literal["start", "clear", "end", "topic", "commit", "person"]
 """Why an arc opened; as the end of an arc, why the next one did not continue it."""
-
-
 NOTHING_SAID: Mapping[UUID, bool] = MappingProxyType({})
 
 
@@ -47,34 +43,29 @@ class Arc(msgspec.Struct, frozen=True, array_like=True):
     """What the boundary judge said where it opened this arc."""
     said: bool | None = None
     """Whether there is a boundary before it, as a person said; None where nobody did."""
-    kept: tuple[BoundaryVerdict, ...] = ()
+    continuations: tuple[BoundaryVerdict, ...] = ()
     """What text models said where they saw no boundary within it."""
 
     @property
     def settles_at_us(self) -> int:
         """The time from which it counts as settled, if nothing more happens."""
         quiet_us = self.last_activity_us + QUIET_US
-        return quiet_us if self.closed_us is None else min(quiet_us, max(self.closed_us, self.started_us))
+        return quiet_us if self.closed_us is None else min(quiet_us, self.closed_us)
 
 
-class _Open:
+class _Open(OpenArc):
     """The arc that turns are being added to."""
 
-    def __init__(
-        self, first: Turn, opened_by: BoundaryKind, shift: BoundaryVerdict | None, said: Mapping[UUID, bool]
-    ) -> None:
-        self.turns = [first]
-        self.said = said.get(first.turn_id)
+    def __init__(self, first: Turn, opened_by: BoundaryKind, shift: BoundaryVerdict | None) -> None:
+        self.turns: list[Turn] = []
         self.opened_by = opened_by
         self.shift = shift
-        self.so_far = OpenArc([first])
-        self.kept: list[BoundaryVerdict] = []
+        self.continuations: list[BoundaryVerdict] = []
+        super().__init__([first])
 
-    def add(self, turn: Turn, verdict: BoundaryVerdict | None) -> None:
+    def add(self, turn: Turn) -> None:
         self.turns.append(turn)
-        if verdict is not None:
-            self.kept.append(verdict)
-        self.so_far.add(turn)
+        super().add(turn)
 
 
 def cut_arcs(
@@ -84,38 +75,33 @@ def cut_arcs(
     said: Mapping[UUID, bool] = NOTHING_SAID,
     answers: Mapping[UUID, GapAnswer] = NO_GAP_ANSWERS,
 ) -> list[Arc]:
-    """The arcs of turns in time order, of which the first opens an arc, for the reason given.
+    """The arcs of turns in time order; the first turn opens one, for the reason given.
 
-    `said`: turn → whether there is a boundary before it, as people said. That there is one cuts here; that there is
-    none joins whole sub-sessions, of whatever agent session, when arcs are merged. `answers`: turn → what a text model
-    answered about the gap before it.
+    `said`: turn → whether there is a boundary before it, as people said; that there is none counts when arcs are
+    merged. `answers`: turn → a text model's answer about the gap before it.
     """
     if not turns:
         return []
     arcs: list[Arc] = []
-    current = _Open(turns[0], opened_by, shift, said)
+    current = _Open(turns[0], opened_by, shift)
     for turn in turns[1:]:
         spoken, answer = said.get(turn.turn_id), answers.get(turn.turn_id)
         boundary, verdict = ("person", None) if spoken else _boundary(current, turn, answer)
-        if boundary is None:
-            current.add(turn, verdict)
-        else:
-            arcs.append(_close(current, boundary, turn))
-            current = _Open(turn, boundary, verdict, said)
-    arcs.append(_close(current, None, None))
+        if boundary is not None:
+            arcs.append(_close(current, boundary, turn, said))
+            current = _Open(turn, boundary, verdict)
+            continue
+        current.add(turn)
+        if verdict is not None:
+            current.continuations.append(verdict)
+    arcs.append(_close(current, None, None, said))
     return arcs
 
 
-def _boundary(
-    current: _Open, turn: Turn, answer: GapAnswer | None
-) -> tuple[BoundaryKind | None, BoundaryVerdict | None]:
-    """Why `turn` opens an arc, and what a judge said of it; a text model's word that it opens none is told, too.
-
-    A boundary that was said goes before one that is judged, a text model's verdict before the embedded one.
-    """
+def _boundary(arc: OpenArc, turn: Turn, answer: GapAnswer | None) -> tuple[BoundaryKind | None, BoundaryVerdict | None]:
+    """Why `turn` opens an arc, and what a judge said; a text model is also quoted where it sees no boundary."""
     if turn.opening in ("clear", "end"):
         return turn.opening, None
-    arc = current.so_far
     answered = answered_boundary(arc, turn, answer)
     if answered is not None:
         return ("commit" if committed(arc) else "topic") if answered.shift else None, answered
@@ -130,7 +116,7 @@ def committed(arc: OpenArc) -> bool:
     return arc.has_change and COMMIT in arc.last.work.marks
 
 
-def _close(current: _Open, boundary: BoundaryKind | None, following: Turn | None) -> Arc:
+def _close(current: _Open, boundary: BoundaryKind | None, following: Turn | None, said: Mapping[UUID, bool]) -> Arc:
     first, last = current.turns[0], current.turns[-1]
     closed_by, closed_us = boundary, None if following is None else following.started_us
     if last.closed_us is not None:
@@ -148,16 +134,14 @@ def _close(current: _Open, boundary: BoundaryKind | None, following: Turn | None
         touched_files=_files(turn.work.touched_files for turn in current.turns),
         changed_files=_files(turn.work.changed_files for turn in current.turns),
         shift=current.shift,
-        said=current.said,
-        kept=tuple(current.kept),
+        said=said.get(first.turn_id),
+        continuations=tuple(current.continuations),
     )
 
 
 def _files(sets: Iterable[frozenset[int]]) -> tuple[int, ...]:
     return tuple(sorted(frozenset().union(*sets)))
 
-
-# Where the embedded boundary judge is unsure, so that a text model may be asked.
 
 UNSURE_LOGIT = 1.5
 """Its verdict is unsure within this distance of even odds: a probability of .18 to .82."""
@@ -167,7 +151,6 @@ class Gap(msgspec.Struct, frozen=True):
     """Two neighbouring turns that may belong to two sub-sessions."""
 
     arc: tuple[Turn, ...]
-    """The turns of the open arc, the earlier neighbour last."""
     turn: Turn
     logit: float
     """What the embedded judge says; above 0: another topic."""
@@ -176,8 +159,7 @@ class Gap(msgspec.Struct, frozen=True):
 def unsure_gaps(before: Sequence[Turn], turns: Sequence[Turn], spoken: Container[UUID]) -> list[Gap]:
     """The gaps of an arc of these `turns` that the embedded judge is unsure of, in order.
 
-    `before`: the turns of the arc before it, where a judge parted the two; else none. `spoken`: turns before which a
-    person said whether there is a boundary.
+    `before`: the turns of the arc before it, where a judge parted the two. `spoken`: turns that a person spoke about.
     """
     found = _unsure(OpenArc(before), before, turns[0]) if before else []
     so_far = OpenArc(turns[:1])

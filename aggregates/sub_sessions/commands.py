@@ -18,7 +18,6 @@ class Correction(Command, frozen=True, kw_only=True):
     """A person says how it was, against what was judged, of the sub-session that holds the turn of this capture."""
 
     agent_session_id: str
-    """Of the capture."""
     capture_id: UUID
 
 

@@ -6,8 +6,6 @@ from uuid import UUID
 from aggregates.event import DeveloperEvent, Words
 from aggregates.reading.verdicts import Intent
 
-# --- decisions of people --------------------------------------------------------------------------------------
-
 
 class TitleEdited(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
     """A person named the sub-session that holds this turn. None leaves a text as it was."""

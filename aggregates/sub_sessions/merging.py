@@ -11,22 +11,8 @@ from aggregates.sub_sessions.arcs import Arc
 MERGE_GAP_US = 10 * 60 * 1_000_000
 
 
-def merge_arcs(arcs: Iterable[Arc]) -> list[list[Arc]]:
-    """Group a developer's arcs, given in time order, into sub-sessions; pairs are looked at in time order."""
-    groups: list[list[Arc]] = []
-    for arc in arcs:
-        if groups and belongs_to(groups[-1], arc):
-            groups[-1].append(arc)
-        else:
-            groups.append([arc])
-    return groups
-
-
 def belongs_to(earlier: Sequence[Arc], arc: Arc) -> bool:
-    """Whether an arc goes on with the sub-session before it.
-
-    As a person said, else across a clear or a session's end.
-    """
+    """Whether an arc goes on with the sub-session before it: as a person said, else across a clear or an end."""
     if arc.said is not None:
         return not arc.said
     last = earlier[-1]
@@ -45,19 +31,8 @@ def shares_half(one: frozenset[int], other: frozenset[int]) -> bool:
     return smaller > 0 and 2 * len(one & other) >= smaller
 
 
-def ordered(arcs: Iterable[Arc]) -> list[Arc]:
-    """Time order; ties by id, so that the order never depends on arrival."""
-    return sorted(arcs, key=lambda arc: (arc.started_us, arc.arc_id))
-
-
-# Rework: a sub-session that takes back or repeats an earlier, completed one (scoring.md, section 4).
-
 REWORK_WINDOW_US = 7 * 24 * 3600 * 1_000_000
-
-
 SAME_GOAL_JACCARD = 0.6
-
-
 ReworkReason = Literal["reverts", "corrects", "repeats"]
 """It takes the earlier work back; changes the same files and says that they are wrong; or asks for the same again."""
 
@@ -76,26 +51,25 @@ class ReworkView(msgspec.Struct, frozen=True, array_like=True):
     goal_tokens: tuple[int, ...]
     reverts: bool
     corrects: bool
-    """Whether its goal prompt says that earlier work is wrong."""
 
 
 def rework_of(later: ReworkView, earlier: Iterable[ReworkView]) -> UUID | None:
     """The newest earlier sub-session that this one reworks, or None."""
-    candidates = [each for each in earlier if _in_reach(later, each) and why_rework(later, each) is not None]
-    if not candidates:
-        return None
-    return max(candidates, key=lambda each: (each.ended_us, each.sub_session_id)).sub_session_id
-
-
-def _in_reach(later: ReworkView, each: ReworkView) -> bool:
-    return each.goal_complete and 0 <= later.started_us - each.ended_us <= REWORK_WINDOW_US
+    candidates = [
+        (each.ended_us, each.sub_session_id)
+        for each in earlier
+        if each.goal_complete
+        and 0 <= later.started_us - each.ended_us <= REWORK_WINDOW_US
+        and why_rework(later, each) is not None
+    ]
+    return max(candidates)[1] if candidates else None
 
 
 def why_rework(later: ReworkView, each: ReworkView) -> ReworkReason | None:
-    """Why a sub-session is rework of an earlier, completed one within reach; None where it is not."""
     if later.reverts and _same_ground(later, each):
         return "reverts"
-    if not each.changed_files or not _half_of(each.changed_files, later.changed_files):
+    changed_again = len(frozenset(each.changed_files).intersection(later.changed_files))
+    if not each.changed_files or 2 * changed_again < len(each.changed_files):
         return None
     if later.corrects:
         return "corrects"
@@ -108,11 +82,6 @@ def _same_ground(later: ReworkView, each: ReworkView) -> bool:
     if later.touched_files:
         return shares_half(frozenset(later.touched_files), frozenset(each.changed_files))
     return later.agent_session_id == each.agent_session_id
-
-
-def _half_of(earlier_files: Iterable[int], later_files: Iterable[int]) -> bool:
-    earlier = frozenset(earlier_files)
-    return 2 * len(earlier.intersection(later_files)) >= len(earlier)
 
 
 def jaccard(one: frozenset[int], other: frozenset[int]) -> float:

@@ -10,13 +10,13 @@ from uuid import UUID
 
 import msgspec
 
+from aggregates.command import origin
 from aggregates.reading.verdicts import INTENTS, Intent
 from aggregates.sub_sessions.commands import AnyCorrection, CorrectGap, CorrectGoal, CorrectIntent, CorrectRework
 from aggregates.sub_sessions.events import GapCorrected, GoalCorrected, IntentCorrected, ReworkCorrected
 
 OverrideField = Literal["boundary", "completion", "rollback", "label"]
 OVERRIDE_FIELDS: tuple[OverrideField, ...] = ("boundary", "completion", "rollback", "label")
-"""What can be overridden of a sub-session, in the order they are shown in."""
 
 Topic = Literal["gap", "goal", "rework", "intent"]
 """What a correction is about. A title is none: it is kept as an edit."""
@@ -49,43 +49,17 @@ class Said(msgspec.Struct, frozen=True):
 
 def corrected(command: AnyCorrection, now_us: int) -> CorrectionEvent:
     """The fact that a correction becomes. Saying the same again is a fact again, and changes nothing."""
+    by, session, capture = origin(command, now_us), command.agent_session_id, command.capture_id
     match command:
         case CorrectGap():
-            return GapCorrected(
-                received_at_us=now_us,
-                organization_id=command.organization_id,
-                developer_id=command.developer_id,
-                agent_session_id=command.agent_session_id,
-                before_capture=command.capture_id,
-                boundary=command.boundary,
-            )
+            return GapCorrected(**by, agent_session_id=session, before_capture=capture, boundary=command.boundary)
         case CorrectGoal():
-            return GoalCorrected(
-                received_at_us=now_us,
-                organization_id=command.organization_id,
-                developer_id=command.developer_id,
-                agent_session_id=command.agent_session_id,
-                capture_id=command.capture_id,
-                complete=command.complete,
-            )
+            return GoalCorrected(**by, agent_session_id=session, capture_id=capture, complete=command.complete)
         case CorrectRework():
-            return ReworkCorrected(
-                received_at_us=now_us,
-                organization_id=command.organization_id,
-                developer_id=command.developer_id,
-                agent_session_id=command.agent_session_id,
-                capture_id=command.capture_id,
-                rework=command.rework,
-            )
+            return ReworkCorrected(**by, agent_session_id=session, capture_id=capture, rework=command.rework)
         case CorrectIntent():
-            return IntentCorrected(
-                received_at_us=now_us,
-                organization_id=command.organization_id,
-                developer_id=command.developer_id,
-                agent_session_id=command.agent_session_id,
-                capture_id=command.capture_id,
-                intent_class=command.intent_class,
-            )
+            intent = command.intent_class
+            return IntentCorrected(**by, agent_session_id=session, capture_id=capture, intent_class=intent)
 
 
 def word_of(event: CorrectionEvent) -> tuple[UUID, Topic, str]:

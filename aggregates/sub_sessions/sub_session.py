@@ -12,10 +12,10 @@ from aggregates.judging.answers import NO_ANSWERS, Answers, answered_outcome, an
 from aggregates.judging.floor import Floor, countable, substance
 from aggregates.judging.outcome import judge_outcome
 from aggregates.judging.rubric import earned_by_sub_session, judge_prompt, standing_scores, sub_session_intent
-from aggregates.reading.verdicts import CHANGE_INTENTS, BooleanName, Intent, OutcomeVerdict, Rubric, applicable
+from aggregates.reading.verdicts import BooleanName, Intent, OutcomeVerdict, Rubric, applicable
 from aggregates.sub_sessions.arcs import Arc
 from aggregates.sub_sessions.overrides import Said
-from aggregates.turns.turn import REVERT, Turn
+from aggregates.turns.turn import CHANGE, REVERT, Turn
 
 
 class JudgedPrompt(msgspec.Struct, frozen=True, array_like=True):
@@ -48,7 +48,6 @@ class SubSession(msgspec.Struct, frozen=True):
 
     sub_session_id: UUID
     agent_session_ids: tuple[str, ...]
-    """The parent session first, the others by time."""
     started_us: int
     last_activity_us: int
     settles_at_us: int
@@ -61,9 +60,7 @@ class SubSession(msgspec.Struct, frozen=True):
     judged_intent: Intent | None
     earned: tuple[BooleanName, ...]
     outcome: OutcomeVerdict
-    """For the intent that counts."""
     judged_complete: bool
-    """For the intent as judged."""
     said: Said
     totals: Totals
     changed_files: frozenset[int]
@@ -93,10 +90,7 @@ def conclude(
     said: Said = NOTHING_SAID,
     answers: Answers = NO_ANSWERS,
 ) -> SubSession:
-    """Judge the turns of one sub-session, in time order. `following` is the next turn of the last one's session.
-
-    An intent that a person named is judged by like any other; what was judged without it is kept beside it.
-    """
+    """Judge the turns of one sub-session, in time order. `following` is the next turn of the last one's session."""
     rubrics = _rubrics(turns, answers)
     judged_intent = sub_session_intent(rubrics)
     intent = said.intent or judged_intent
@@ -145,27 +139,15 @@ def _judged(turns: Sequence[Turn], rubrics: Sequence[Rubric], intent: Intent | N
 
 def _goal(turns: Sequence[Turn], rubrics: Sequence[Rubric], intent: Intent | None) -> Turn | None:
     """The first classified prompt; where the intent came from a later request for a change, that one."""
-    ok = [(turn, rubric) for turn, rubric in zip(turns, rubrics, strict=True) if rubric.status == "ok"]
-    for turn, rubric in ok:
-        if rubric.intent == intent or intent not in CHANGE_INTENTS:
-            return turn
-    if ok:
-        return ok[0][0]
-    return next((turn for turn in turns if turn.prompt is not None and countable(turn)), None)
+    asking = (
+        turn for turn, rubric in zip(turns, rubrics, strict=True) if rubric.status == "ok" and rubric.intent == intent
+    )
+    return next(asking, None) or next((turn for turn in turns if turn.prompt is not None and countable(turn)), None)
 
 
 def _totals(turns: Sequence[Turn]) -> Totals:
     usage = [row for turn in turns for row in turn.work.usage]
-    return Totals(
-        input_tokens=sum(row.input_tokens for row in usage),
-        output_tokens=sum(row.output_tokens for row in usage),
-        cache_read_tokens=sum(row.cache_read_tokens for row in usage),
-        cache_write_tokens=sum(row.cache_write_tokens for row in usage),
-        cost_usd_nano=sum(row.cost_usd_nano for row in usage),
-        requests=sum(row.requests for row in usage),
-        unpriced_requests=sum(row.unpriced_requests for row in usage),
-        lower_bound_requests=sum(row.lower_bound_requests for row in usage),
-    )
+    return Totals(*(sum(getattr(row, field) for row in usage) for field in Totals.__struct_fields__))
 
 
 def _reverts(turns: Sequence[Turn], goal: Turn | None) -> bool:
@@ -173,5 +155,5 @@ def _reverts(turns: Sequence[Turn], goal: Turn | None) -> bool:
     if goal is not None and goal.prompt is not None and goal.prompt.asks_to_revert:
         return True
     marks = "".join(turn.work.marks for turn in turns)
-    lasting = [mark for mark in marks if mark in (REVERT, "C")]
+    lasting = [mark for mark in marks if mark in (REVERT, CHANGE)]
     return bool(lasting) and lasting[0] == REVERT

@@ -1,8 +1,4 @@
-"""A turn: one prompt and what the agent did about it, as the rules see it.
-
-A turn holds numbers, flags, keyed digests and references to words, never words. Readings are made once from the text
-(`reading.py`); work is summed from records (`work.py`); the judges and the derivation only look at turns.
-"""
+"""A turn: one prompt and what the agent did about it, as numbers, flags, keyed digests and references to words."""
 
 from typing import Literal
 from uuid import UUID
@@ -17,35 +13,15 @@ from aggregates.records.tools import tool_effect
 
 # The course of a turn's work is kept as a short string of marks in time order; equal neighbours stand once.
 CHANGE = "C"  # a tool that edits or writes files succeeded
-
-
 CHECK_OK = "K"  # a test, build, lint or type check succeeded
-
-
 CHECK_FAILED = "k"  # … failed
-
-
 COMMIT = "M"  # a git commit succeeded
-
-
 PULL_REQUEST = "P"  # a pull request was opened
-
-
 REVERT = "R"  # earlier work was taken back: git revert, checkout, restore, reset, stash
-
-
 ANSWERED = "a"  # a model request succeeded
-
-
 API_ERROR = "E"  # a model request failed for good
-
-
 INTERRUPTED = "I"  # the user stopped the agent
-
-
 REJECTED = "J"  # the user refused a tool call
-
-
 Opening = Literal["start", "clear", "end"]
 """Why a turn cannot continue the one before it: nothing before, an explicit clear, the session had ended."""
 
@@ -60,7 +36,6 @@ class ModelUsage(msgspec.Struct, frozen=True, array_like=True):
     cache_read_tokens: int
     cache_write_tokens: int
     cost_usd_nano: int
-    """The sum over the priced requests."""
     unpriced_requests: int
     lower_bound_requests: int = 0
     """Priced, but some of their cache writes may have cost more."""
@@ -73,10 +48,8 @@ class FileWork(msgspec.Struct, frozen=True, array_like=True):
 
     digest: int
     position: int
-    """The position of the fact whose words hold the path."""
     path: Span
     edits: int
-    """0: only looked at."""
     lines_added: int
     lines_removed: int
 
@@ -89,7 +62,6 @@ class Work(msgspec.Struct, frozen=True, array_like=True):
     tool_errors: int = 0
     mutating_calls: int = 0
     edits: int = 0
-    """Calls of file-changing tools that succeeded."""
     lines_added: int = 0
     lines_removed: int = 0
     repeats_before_stop: int = 0
@@ -118,9 +90,7 @@ class Turn(msgspec.Struct, frozen=True, array_like=True):
     capture_id: UUID
     """The capture whose text is read: the plugin's where there is one."""
     position: int
-    """The position of that capture's fact, whose words hold the prompt."""
     prompt: PromptReading | None
-    """None where the text was not captured."""
     response: ResponseReading | None
     response_position: int | None
     answered: bool
@@ -138,10 +108,6 @@ class Turn(msgspec.Struct, frozen=True, array_like=True):
     from_log: bool = False
     """Whether the prompt was read from telemetry, no plugin capture being there."""
 
-
-# An observation: a record without its words, as the derivation keeps it.
-#
-# Made once, when the fact is projected. Shell commands are read here, since later only digests are at hand.
 
 ToolEffect = Literal["edit", "shell", "read", "other"]
 
@@ -165,7 +131,7 @@ class ToolUse(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Observation(msgspec.Struct, frozen=True, array_like=True):
-    """One thing an agent reported, in numbers and flags."""
+    """A record without its words, made once; shell commands are read here, since later only digests are at hand."""
 
     kind: RecordKind
     prompt_id: str | None = None
@@ -192,7 +158,6 @@ class Observation(msgspec.Struct, frozen=True, array_like=True):
 
 
 def observe(record: Record, words: Words, digester: Digester) -> Observation:
-    """Reduce a record to what the rules need."""
     text = cut(words, record.text)
     return Observation(
         kind=record.kind,
@@ -222,7 +187,8 @@ def text_digest(text: str, digester: Digester) -> int:
 
 
 def _tool_use(record: Record, words: Words, digester: Digester) -> ToolUse:
-    effect = _effect(record.tool or "")
+    named = tool_effect(record.tool or "")
+    effect: ToolEffect = "edit" if named == "write" else named
     command = cut(words, record.command)
     shell = read_command(command) if effect == "shell" and command is not None else None
     path = cut(words, record.path)
@@ -240,8 +206,3 @@ def _tool_use(record: Record, words: Words, digester: Digester) -> ToolUse:
         lines_added=record.lines_added or 0,
         lines_removed=record.lines_removed or 0,
     )
-
-
-def _effect(tool: str) -> ToolEffect:
-    effect = tool_effect(tool)
-    return "edit" if effect == "write" else effect

@@ -13,7 +13,7 @@ import msgspec
 
 from aggregates.ids import turn_id_from_capture, turn_id_from_host
 from aggregates.reading.reading import PromptReading, ResponseReading
-from aggregates.turns.turn import ModelUsage, Observation, Opening, Turn
+from aggregates.turns.turn import ANSWERED, ModelUsage, Observation, Opening, Turn
 from aggregates.turns.work import UNKNOWN_MODEL, sum_work
 
 SKEW_US = 10 * 60 * 1_000_000
@@ -21,8 +21,6 @@ SKEW_US = 10 * 60 * 1_000_000
 
 JOIN_WINDOW_US = 2 * 60 * 1_000_000
 """A plugin's capture and an agent's log of the same text within this time are one prompt."""
-
-
 NO_ACTIVITY = ("session_start", "session_end", "lines")
 """That a session is opened, cleared or left is nothing that the agent did for the prompt before it; and a counter tells
 what was done by then, whenever it comes around."""
@@ -52,7 +50,6 @@ class Answer(msgspec.Struct, frozen=True, array_like=True):
     at_us: int
     """When the agent answered, else when the server heard of it."""
     timed: bool
-    """Whether the client said when."""
     position: int
     reading: ResponseReading | None
     elapsed_ms: int | None
@@ -102,7 +99,6 @@ class _Group(msgspec.Struct):
 
     @property
     def lead(self) -> Capture:
-        """The capture whose text is read."""
         return min(self.captures, key=lambda capture: _LEADING.index(capture.kind))
 
     @property
@@ -116,7 +112,7 @@ class _Group(msgspec.Struct):
 def join_captures(captures: Sequence[Capture], taken_names: Set[str] = frozenset()) -> list[list[Capture]]:
     """Group captures of the same prompt: by the prompt id they name, else by the same text within two minutes.
 
-    `taken_names`: prompt ids that belong to an earlier turn already; by those nothing is joined here any more.
+    `taken_names`: prompt ids of earlier turns, by which nothing is joined any more.
     """
     ordered = sorted(captures, key=lambda capture: (capture.at_us, capture.kind, capture.capture_id))
     groups: list[_Group] = []
@@ -163,58 +159,46 @@ def build_turns(
     openings: Mapping[UUID, Opening | None],
     taken_names: Set[str] = frozenset(),
 ) -> tuple[list[Turn], list[Aliases]]:
-    """The turns of a session's tail, in time order, and the ids they answer to.
+    """The turns of a session's tail, in time order, and the ids they answer to. `seen` is in time order.
 
-    `seen` is in time order. `openings`: how the turns at the tail's very beginning opened, by
-    their ids, since what was said before them is not at hand; empty where the tail is the whole session.
+    `openings`: how the first turns of the tail opened, by their ids; empty where the tail is the whole session.
     `taken_names`: prompt ids that name an earlier turn.
     """
     joined = [_Group(members) for members in join_captures(captures, taken_names)]
-    groups, ids = _named(agent_session_id, joined, taken_names)
-    assigned = _assign(groups, seen)
+    named = _named(agent_session_id, joined, taken_names)
+    assigned = _assign([group for _, group in named], seen)
     turns = [
         _build(agent_session_id, turn_id, group, answers, own)
-        for turn_id, group, own in zip(ids, groups, assigned, strict=True)
+        for (turn_id, group), own in zip(named, assigned, strict=True)
     ]
-    turns = _with_openings(turns, seen, openings)
-    aliases = [
-        Aliases(turn_id, _alias_ids(turn_id, group), _host_name(agent_session_id, turn_id, group))
-        for turn_id, group in zip(ids, groups, strict=True)
-    ]
-    return turns, aliases
+    aliases = [_aliases(agent_session_id, turn_id, group) for turn_id, group in named]
+    return _with_openings(turns, seen, openings), aliases
 
 
-def _named(agent_session_id: str, groups: Sequence[_Group], taken_names: Set[str]) -> tuple[list[_Group], list[UUID]]:
-    """The groups in the order of their turns, time and then id, with their ids."""
-    named = zip(groups, _turn_ids(agent_session_id, groups, taken_names), strict=True)
-    ordered = sorted(named, key=lambda pair: (pair[0].started_us, pair[1]))
-    return [group for group, _ in ordered], [turn_id for _, turn_id in ordered]
+def _named(agent_session_id: str, groups: Sequence[_Group], taken_names: Set[str]) -> list[tuple[UUID, _Group]]:
+    """The groups with the ids of their turns, in the order of these: time and then id.
 
-
-def _turn_ids(agent_session_id: str, groups: Sequence[_Group], taken_names: Set[str]) -> list[UUID]:
-    """The host's name for the prompt first; a name that is used twice counts for the first turn only."""
+    The host's name for the prompt gives the id; a name that is used twice counts for the first turn only.
+    """
     used = {turn_id_from_host(agent_session_id, name) for name in taken_names}
-    ids = []
+    named: list[tuple[UUID, _Group]] = []
     for group in groups:
         turn_id = turn_id_from_capture(group.lead.capture_id)
         if group.host_prompt_id is not None:
-            named = turn_id_from_host(agent_session_id, group.host_prompt_id)
-            turn_id = turn_id if named in used else named
+            by_host = turn_id_from_host(agent_session_id, group.host_prompt_id)
+            turn_id = turn_id if by_host in used else by_host
         used.add(turn_id)
-        ids.append(turn_id)
-    return ids
+        named.append((turn_id, group))
+    return sorted(named, key=lambda pair: (pair[1].started_us, pair[0]))
 
 
-def _alias_ids(turn_id: UUID, group: _Group) -> tuple[UUID, ...]:
-    ids = {turn_id}
-    for capture in group.captures:
-        ids.update((capture.capture_id, turn_id_from_capture(capture.capture_id)))
-    return tuple(sorted(ids))
-
-
-def _host_name(agent_session_id: str, turn_id: UUID, group: _Group) -> str | None:
+def _aliases(agent_session_id: str, turn_id: UUID, group: _Group) -> Aliases:
+    captured = [capture.capture_id for capture in group.captures]
     name = group.host_prompt_id
-    return name if name is not None and turn_id_from_host(agent_session_id, name) == turn_id else None
+    own_name = name is not None and turn_id_from_host(agent_session_id, name) == turn_id
+    return Aliases(
+        turn_id, tuple(sorted({turn_id, *captured, *map(turn_id_from_capture, captured)})), name if own_name else None
+    )
 
 
 def _assign(groups: Sequence[_Group], seen: Sequence[Seen]) -> list[list[Seen]]:
@@ -245,7 +229,11 @@ def _build(
     if answer is not None and not work.usage:
         work = msgspec.structs.replace(work, usage=_answer_usage(answer))
     last_seen_us = max((each.at_us for each in own if each.observation.kind not in NO_ACTIVITY), default=0)
-    response, response_position = _response(answer, responses)
+    response, response_position = None, None
+    if answer is not None:
+        response, response_position = answer.reading, answer.position
+    elif responses:
+        response, response_position = responses[-1].observation.response, responses[-1].position
     return Turn(
         turn_id=turn_id,
         agent_session_id=agent_session_id,
@@ -258,7 +246,7 @@ def _build(
         prompt=lead.reading,
         response=response,
         response_position=response_position,
-        answered=answer is not None or bool(responses) or "a" in work.marks,
+        answered=answer is not None or bool(responses) or ANSWERED in work.marks,
         work=work,
         opening=None,
         closed_us=None,
@@ -274,14 +262,6 @@ def _answer(group: _Group, answers: Mapping[UUID, Answer]) -> Answer | None:
     """The plugin's answer first, else that of the transcript."""
     by_kind = sorted(group.captures, key=lambda capture: _LEADING.index(capture.kind))
     return next((answers[c.capture_id] for c in by_kind if c.capture_id in answers), None)
-
-
-def _response(answer: Answer | None, responses: Sequence[Seen]) -> tuple[ResponseReading | None, int | None]:
-    if answer is not None:
-        return answer.reading, answer.position
-    if responses:
-        return responses[-1].observation.response, responses[-1].position
-    return None, None
 
 
 def _answer_usage(answer: Answer) -> tuple[ModelUsage, ...]:
@@ -323,18 +303,16 @@ def _with_openings(turns: Sequence[Turn], seen: Sequence[Seen], known: Mapping[U
             closings.setdefault(index - 1, (turn.started_us, "clear"))
     if turns and not known:
         openings[0] = "start"
+    placed = []
     for index, turn in enumerate(turns):
-        openings[index] = known.get(turn.turn_id, openings[index])
-    return [_placed(turn, openings[index], closings.get(index)) for index, turn in enumerate(turns)]
+        closed_us, closed_by = closings.get(index, (None, None))
+        opening = known.get(turn.turn_id, openings[index])
+        placed.append(msgspec.structs.replace(turn, opening=opening, closed_us=closed_us, closed_by=closed_by))
+    return placed
 
 
 def _clears(turn: Turn) -> bool:
     return turn.prompt is not None and turn.prompt.clears
-
-
-def _placed(turn: Turn, opening: Opening | None, closing: tuple[int, Literal["clear", "end"]] | None) -> Turn:
-    closed_us, closed_by = closing or (None, None)
-    return msgspec.structs.replace(turn, opening=opening, closed_us=closed_us, closed_by=closed_by)
 
 
 def _closing(observation: Observation) -> Literal["clear", "end"] | None:

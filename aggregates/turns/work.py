@@ -1,7 +1,7 @@
 """Summing what an agent did within one turn."""
 
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise, takewhile
 
 import msgspec
 
@@ -28,17 +28,10 @@ from aggregates.turns.turn import (
 
 MARKS_MAX = 240
 """The end of a turn decides its outcome, so of a longer course the end is kept."""
-
-
 FILES_MAX = 200
 """A turn that touches more files keeps the first ones by digest; overlap is then judged on those."""
-
-
 UNKNOWN_MODEL = "unknown"
-
-
 Placed = tuple[int, Observation]
-"""The position of the fact an observation came from, and the observation."""
 
 
 def sum_work(placed: Sequence[Placed]) -> Work:
@@ -64,12 +57,8 @@ def sum_work(placed: Sequence[Placed]) -> Work:
 
 
 def _marks(observations: Iterable[Observation]) -> str:
-    marks = ""
-    for each in observations:
-        for mark in _marks_of(each):
-            if not marks.endswith(mark):
-                marks += mark
-    return marks[-MARKS_MAX:]
+    marks = "".join(map(_marks_of, observations))
+    return "".join(mark for mark, _ in groupby(marks))[-MARKS_MAX:]
 
 
 def _marks_of(observation: Observation) -> str:
@@ -100,15 +89,10 @@ def _tool_marks(tool: ToolUse) -> str:
 
 
 def _repeats(tools: Sequence[ToolUse]) -> int:
-    """How many of the last calls were the same call."""
     if not tools or tools[-1].input_digest is None:
         return 0
-    count = 0
-    for tool in reversed(tools):
-        if tool.input_digest != tools[-1].input_digest:
-            break
-        count += 1
-    return count
+    digest = tools[-1].input_digest
+    return sum(1 for _ in takewhile(lambda tool: tool.input_digest == digest, reversed(tools)))
 
 
 def _usage(requests: Iterable[Observation]) -> tuple[ModelUsage, ...]:
@@ -145,18 +129,13 @@ def _files(placed: Iterable[Placed]) -> tuple[FileWork, ...]:
     return tuple(files[digest] for digest in sorted(files)[:FILES_MAX])
 
 
-# What a sub-session came to for each file and each model, added up over its turns.
-
-
 class FileTotals(msgspec.Struct):
     """What happened to one file."""
 
     digest: int
     position: int
-    """The position of the fact whose words hold the path, as the first turn says."""
     path: Span
     edits: int = 0
-    """0: only looked at."""
     lines_added: int = 0
     lines_removed: int = 0
     edits_without_lines: int = 0
@@ -165,7 +144,6 @@ class FileTotals(msgspec.Struct):
     """The last moment of the turns that touched it: no call on it came later."""
 
     def add(self, turn: Turn, work: FileWork) -> None:
-        """One more turn touched it."""
         self.edits += work.edits
         self.lines_added += work.lines_added
         self.lines_removed += work.lines_removed
@@ -182,13 +160,11 @@ class ModelTotals(msgspec.Struct, array_like=True):
     requests: int = 0
     tokens: int = 0
     reported: bool = True
-    """Whether each turn that asked it reported its tokens."""
     cost_usd_nano: int = 0
     unpriced_requests: int = 0
     lower_bound_requests: int = 0
 
     def add(self, usage: ModelUsage) -> None:
-        """One more turn asked it."""
         tokens = usage.input_tokens + usage.output_tokens + usage.cache_read_tokens + usage.cache_write_tokens
         self.requests += usage.requests
         self.tokens += tokens
@@ -203,10 +179,7 @@ def file_totals(turns: Iterable[Turn]) -> list[FileTotals]:
     files: dict[int, FileTotals] = {}
     for turn in turns:
         for work in turn.work.files:
-            file = files.get(work.digest)
-            if file is None:
-                file = files[work.digest] = FileTotals(work.digest, work.position, work.path)
-            file.add(turn, work)
+            files.setdefault(work.digest, FileTotals(work.digest, work.position, work.path)).add(turn, work)
     return [files[digest] for digest in sorted(files)]
 
 
@@ -220,8 +193,6 @@ def model_totals(turns: Iterable[Turn]) -> list[ModelTotals]:
     return list(models.values()) or [ModelTotals(None, reported=False)]
 
 
-# How long somebody was at work, from the moments at which something was seen.
-
 IDLE_US = 5 * 60 * US_PER_SECOND
 """Where nothing was seen for longer than this, nobody was at work: a pause, or a command that ran on by itself."""
 
@@ -232,10 +203,7 @@ def active_us(instants: Iterable[int]) -> int:
 
 
 def active_by_turns_us(turns: Sequence[tuple[int, int]]) -> int | None:
-    """The same from the first and the last moment of each turn.
-
-    None where a turn is so long that it may hold a pause: then what was seen within it decides.
-    """
+    """The same from the first and last moment of each turn; None where one is so long that it may hold a pause."""
     if any(end_us - start_us > IDLE_US for start_us, end_us in turns):
         return None
     return active_us(instant for turn in turns for instant in turn)

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from aggregates.event import Scope
-from aggregates.judging.evidence import GRADED_MIN, HABITS, NOT_ENOUGH, NOTHING_MISSED, Language, weakest
+from aggregates.judging.advice import GRADED_MIN, HABITS, NOT_ENOUGH, NOTHING_MISSED, Language, weakest
 from aggregates.reading.verdicts import BooleanName
 from aggregates.reports.period import ReportPeriod
 from aggregates.times import Window

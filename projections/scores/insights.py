@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from aggregates.event import Scope
-from aggregates.judging.evidence import HABITS, Language, weakest
-from aggregates.judging.outcome import NO_SIGN, REACHED, REWORKED, TROUBLES, leading_against
+from aggregates.judging.advice import HABITS, NO_SIGN, REACHED, REWORKED, TROUBLES, Language, weakest
+from aggregates.judging.outcome import leading_against
 from aggregates.reading.verdicts import Intent
 from aggregates.scores.grades import median
 from aggregates.scores.insights import corrected, had_friction, times_at_once

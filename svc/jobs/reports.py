@@ -18,7 +18,7 @@ import trio
 from aggregates.command import Done, Reply
 from aggregates.decide import AnyCommand
 from aggregates.event import Scope
-from aggregates.judging.evidence import language_of
+from aggregates.judging.advice import language_of
 from aggregates.people.directory import Directory, Stay
 from aggregates.people.events import Schedule
 from aggregates.people.records import Developer, Membership

@@ -16,7 +16,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from aggregates.judging.boundary import SHIPPED_BOUNDARY, BoundaryModel, continues, topic_shift
+from aggregates.judging.boundary import SHIPPED_BOUNDARY, BoundaryModel, OpenArc, continues, topic_shift
 from aggregates.judging.rubric import judge_prompt
 from aggregates.reading.rubric_model import SHIPPED, RubricModel
 from aggregates.reading.verdicts import BOOLEANS, INTENTS
@@ -132,8 +132,9 @@ def judged_starts(turns: Sequence[Turn], model: BoundaryModel) -> frozenset[int]
     for place in range(1, len(turns)):
         arc, turn = turns[first:place], turns[place]
         committed = COMMIT in arc[-1].work.marks and any(CHANGE in each.work.marks for each in arc)
-        said = turn.opening in ("clear", "end") or (committed and not continues(arc, turn, model))
-        if said or topic_shift(arc, turn, model).shift:
+        so_far = OpenArc(arc)
+        said = turn.opening in ("clear", "end") or (committed and not continues(so_far, turn, model))
+        if said or topic_shift(so_far, turn, model).shift:
             starts.append(place)
             first = place
     return frozenset(starts)

@@ -9,7 +9,7 @@ from quart import Request
 from quart_trio.wrappers import TrioResponse
 
 from aggregates.event import Scope
-from aggregates.judging.evidence import language_of
+from aggregates.judging.advice import language_of
 from aggregates.people.directory import Principal
 from aggregates.people.records import Developer
 from aggregates.reports.prose import Narration

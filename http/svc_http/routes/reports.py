@@ -13,7 +13,7 @@ from quart import Request
 from quart_trio.wrappers import TrioResponse
 
 from aggregates.command import Done, Refused, Reply
-from aggregates.judging.evidence import language_of
+from aggregates.judging.advice import language_of
 from aggregates.people.directory import Principal
 from aggregates.people.records import Developer, Membership, Organization
 from aggregates.reports.backfill import BackfillRecord

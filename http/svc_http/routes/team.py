@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 from quart import Request
 from quart_trio.wrappers import TrioResponse
 
-from aggregates.judging.evidence import language_of
+from aggregates.judging.advice import language_of
 from aggregates.people.directory import Directory, Principal, Stay, stays_in
 from aggregates.people.records import Developer, Team
 from aggregates.reports.prose import Narration

@@ -32,7 +32,7 @@ FIRST = turn("Rename getUsr to getUser in src/user.ts", marks="C", changed=("src
 def test_navigating_accepting_and_correcting_turns_never_shift(text: str | None) -> None:
     """However little they share with what came before."""
     eager = BoundaryModel(bias=10_000, weights={})
-    verdict = topic_shift([FIRST], turn(text, place=2, files=("docs/other.md",)), eager)
+    verdict = topic_shift(OpenArc([FIRST]), turn(text, place=2, files=("docs/other.md",)), eager)
     assert not verdict.shift
     assert verdict.evidence
 
@@ -40,7 +40,7 @@ def test_navigating_accepting_and_correcting_turns_never_shift(text: str | None)
 def test_nothing_shifts_away_from_a_command_alone() -> None:
     """The first real prompt belongs to the commands before it."""
     eager = BoundaryModel(bias=10_000, weights={})
-    assert not topic_shift([turn("/code-review")], turn("Review the payment module", place=2), eager).shift
+    assert not topic_shift(OpenArc([turn("/code-review")]), turn("Review the payment module", place=2), eager).shift
 
 
 def test_another_long_task_on_other_files_says_so() -> None:
@@ -62,13 +62,15 @@ def test_a_follow_up_on_the_same_files_says_so() -> None:
     later = turn("also rename getUsr in the tests of src/user.ts", place=2, marks="C", changed=("src/user.ts",))
     signals = boundary_signals(OpenArc([FIRST]), later)
     assert "changes the same files" in signals
-    assert not topic_shift([FIRST], later).shift
+    assert not topic_shift(OpenArc([FIRST]), later).shift
 
 
 @given(st.integers(-5_000, 5_000))
 def test_the_verdict_is_the_sign_of_the_sum(bias: int) -> None:
     """And its confidence is never below one half."""
-    verdict = topic_shift([FIRST], turn("Add a chart to the weekly report page", place=2), BoundaryModel(bias, {}))
+    verdict = topic_shift(
+        OpenArc([FIRST]), turn("Add a chart to the weekly report page", place=2), BoundaryModel(bias, {})
+    )
     assert verdict.shift is (bias > 0)
     assert 0.5 <= verdict.confidence <= 1
 
@@ -77,9 +79,9 @@ def test_a_commit_lowers_what_a_boundary_needs() -> None:
     """A turn that neither shifts nor points back does not continue committed work."""
     doubtful = BoundaryModel(bias=-AFTER_COMMIT + 1, weights={})
     later = turn("Add a chart to the weekly report page", place=2)
-    assert not topic_shift([FIRST], later, doubtful).shift
-    assert not continues([FIRST], later, doubtful)
-    assert continues([FIRST], turn("thanks, great", place=2), doubtful)
+    assert not topic_shift(OpenArc([FIRST]), later, doubtful).shift
+    assert not continues(OpenArc([FIRST]), later, doubtful)
+    assert continues(OpenArc([FIRST]), turn("thanks, great", place=2), doubtful)
 
 
 def test_signals_come_in_a_fixed_order() -> None:
@@ -100,8 +102,8 @@ def test_an_arc_that_grew_turn_by_turn_is_judged_like_its_turns() -> None:
     ]
     arc = OpenArc(turns[:1])
     for place, each in enumerate(turns[1:], 1):
-        assert topic_shift(arc, each) == topic_shift(turns[:place], each)
-        assert continues(arc, each) is continues(turns[:place], each)
+        assert topic_shift(arc, each) == topic_shift(OpenArc(turns[:place]), each)
+        assert continues(arc, each) is continues(OpenArc(turns[:place]), each)
         arc.add(each)
 
 
@@ -119,7 +121,7 @@ def test_an_arc_that_grew_turn_by_turn_is_judged_like_its_turns() -> None:
 def test_idle_time_alone_is_no_boundary(text: str, minutes: int) -> None:
     """What goes on with the topic goes on with it, a minute or two days later."""
     later = turn(text, place=1 + minutes)
-    assert not topic_shift([FIRST], later).shift
+    assert not topic_shift(OpenArc([FIRST]), later).shift
     soon = boundary_signals(OpenArc([FIRST]), turn(text, place=2))
     assert boundary_signals(OpenArc([FIRST]), later) == soon
 
@@ -128,7 +130,7 @@ def test_a_prompt_that_is_sent_again_never_shifts() -> None:
     """However long it is, and however eager the model."""
     text = "Review the payment module for races, then list what you would change first and why, by file and line."
     eager = BoundaryModel(bias=10_000, weights={})
-    verdict = topic_shift([FIRST, turn(text, place=2)], turn(text + " Please.", place=900), eager)
+    verdict = topic_shift(OpenArc([FIRST, turn(text, place=2)]), turn(text + " Please.", place=900), eager)
     assert not verdict.shift
     assert [each.what for each in verdict.evidence] == ["repeats the prompt before"]
 
@@ -136,8 +138,8 @@ def test_a_prompt_that_is_sent_again_never_shifts() -> None:
 def test_a_complaint_among_many_words_may_be_of_another_topic() -> None:
     """A few words that complain are about what came before; a long text, or one that names a new task, may not be."""
     eager = BoundaryModel(bias=10_000, weights={})
-    assert not topic_shift([FIRST], turn("the tests are still failing", place=2), eager).shift
-    assert topic_shift([FIRST], turn("unrelated to this: the tests are still failing", place=2), eager).shift
+    assert not topic_shift(OpenArc([FIRST]), turn("the tests are still failing", place=2), eager).shift
+    assert topic_shift(OpenArc([FIRST]), turn("unrelated to this: the tests are still failing", place=2), eager).shift
 
 
 DONE = turn(
@@ -160,7 +162,7 @@ DONE = turn(
 )
 def test_plain_cases_after_finished_work(text: str, file: str, shifts: bool) -> None:
     """A quarter of an hour later. It guards the wiring: none of these is a close call."""
-    assert topic_shift([DONE], turn(text, place=16, marks="Ca", changed=(file,))).shift is shifts
+    assert topic_shift(OpenArc([DONE]), turn(text, place=16, marks="Ca", changed=(file,))).shift is shifts
 
 
 @pytest.mark.parametrize(
@@ -174,7 +176,7 @@ def test_plain_cases_after_finished_work(text: str, file: str, shifts: bool) -> 
 )
 def test_a_commit_adds_seven_tenths_of_a_logit(bias: int, shifts: bool, goes_on: bool) -> None:
     """Without one a prompt shifts above 0; after one it continues from -0.7 down."""
-    arc, later = [turn_at(0, prompt(words="a"))], turn_at(1, prompt("words over 16"))
+    arc, later = OpenArc([turn_at(0, prompt(words="a"))]), turn_at(1, prompt("words over 16"))
     model = BoundaryModel(bias - 40, {"over 16 words": 40})
     assert topic_shift(arc, later, model).shift is shifts
     assert continues(arc, later, model) is goes_on
@@ -216,7 +218,7 @@ def test_sureness_is_the_likelihood_of_what_is_said(logit: int, sure: float) -> 
 )
 def test_why_a_turn_stays_whatever_it_says(said: PromptReading | None, why: str | None) -> None:
     """And how sure that is."""
-    arc, later = [turn_at(0, prompt(words="a"))], turn_at(1, said)
+    arc, later = OpenArc([turn_at(0, prompt(words="a"))]), turn_at(1, said)
     assert stays(arc, later) == why
     verdict = topic_shift(arc, later, BoundaryModel(10_000, {}))
     assert (verdict.shift, verdict.confidence) == ((True, 1.0) if why is None else (False, 0.95))
@@ -225,7 +227,7 @@ def test_why_a_turn_stays_whatever_it_says(said: PromptReading | None, why: str 
 
 def test_nothing_stays_away_from_a_topic_that_was_never_said() -> None:
     """Turns that only navigate have none."""
-    arc = [turn_at(0, prompt(navigational="command")), turn_at(1)]
+    arc = OpenArc([turn_at(0, prompt(navigational="command")), turn_at(1)])
     assert stays(arc, turn_at(2, prompt(words="a"))) == "no topic before it"
 
 
@@ -254,7 +256,7 @@ LONG = prompt("words over 6", "words over 16", "words over 25", "path", "phrase:
 )
 def test_the_heaviest_signals_are_told_as_evidence(weights: dict[str, int], bias: int, told: tuple[str, ...]) -> None:
     """Those that speak for the verdict, at most four, the heaviest first and then by name."""
-    arc, later = [turn_at(0, prompt("words over 10"))], turn_at(9, LONG)
+    arc, later = OpenArc([turn_at(0, prompt("words over 10"))]), turn_at(9, LONG)
     evidence = topic_shift(arc, later, BoundaryModel(bias, weights)).evidence
     assert evidence == tuple(Evidence(what, 9, SPAN) for what in told)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from aggregates.judging.evidence import Language
+from aggregates.judging.advice import NO_SIGN, REACHED, REWORKED, TROUBLES, Language
 from aggregates.judging.outcome import (
     ACCEPTED,
     CANCELLED_LOOPING,
@@ -18,15 +18,11 @@ from aggregates.judging.outcome import (
     INTERRUPTED_LAST,
     MOVED_ON,
     NO_CHANGE,
-    NO_SIGN,
     NOT_WORKING,
     OPEN_FAILURE,
-    REACHED,
     REFUSED,
     REPORTED,
     REVERTED,
-    REWORKED,
-    TROUBLES,
     UNANSWERED,
     UNCHALLENGED,
     judge_outcome,

@@ -3,8 +3,18 @@
 import pytest
 
 from aggregates.judging import outcome
-from aggregates.judging.evidence import HABITS, NOT_ENOUGH, NOTHING_MISSED, language_of, weakest
-from aggregates.judging.outcome import NO_SIGN, REACHED, REWORKED, TROUBLES, leading_against
+from aggregates.judging.advice import (
+    HABITS,
+    NO_SIGN,
+    NOT_ENOUGH,
+    NOTHING_MISSED,
+    REACHED,
+    REWORKED,
+    TROUBLES,
+    language_of,
+    weakest,
+)
+from aggregates.judging.outcome import leading_against
 from aggregates.reading.verdicts import BOOLEANS, INTENTS, Evidence, OutcomeVerdict
 from aggregates.scores.insights import corrected, had_friction, times_at_once
 from tests.support.judging import turn

@@ -164,7 +164,7 @@ def test_a_text_models_answer_goes_before_the_embedded_judge(
     turns = [turn_at(0, GOAL, work=work), turn_at(9, second)]
     cut = cut_arcs(turns, "start", None, answers={} if answer is None else {uuid(9): answer})
     assert shape(cut) == arcs
-    verdicts = [verdict for arc in cut for verdict in (arc.shift, *arc.kept)]
+    verdicts = [verdict for arc in cut for verdict in (arc.shift, *arc.continuations)]
     assert [None if verdict is None else verdict.judge for verdict in verdicts] == [None, *judges]
 
 

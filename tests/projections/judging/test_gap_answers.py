@@ -56,7 +56,7 @@ def test_a_model_sees_none() -> None:
     assert openings(log) == ["start", "topic"]
     log.answers_gap("s", first, second, boundary=False)
     (arc,) = arcs(log)
-    assert [(each.judge, each.shift) for each in arc.kept] == [("model:m", False)]
+    assert [(each.judge, each.shift) for each in arc.continuations] == [("model:m", False)]
 
 
 @pytest.mark.parametrize(("boundary", "opened"), [(True, ["start", "commit"]), (False, ["start"])])
