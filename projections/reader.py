@@ -105,8 +105,6 @@ def _words(event: Event | None, field: str) -> Words | None:
 # What an error of the tables' file means: its pages are damaged, it cannot be used now, or a query is wrong.
 
 _DAMAGED = frozenset((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB))
-
-
 _NOT_NOW = frozenset(
     (
         sqlite3.SQLITE_BUSY,
@@ -120,8 +118,6 @@ _NOT_NOW = frozenset(
         sqlite3.SQLITE_PROTOCOL,
     )
 )
-
-
 _NO_TEXT = "Could not decode to UTF-8"
 """How Python begins where a text is none; it gives that no code."""
 
@@ -147,11 +143,7 @@ def _code(error: sqlite3.Error) -> int:
 # Values to bytes and back, for the body columns.
 
 _T = TypeVar("_T")
-
-
 _encoder = msgspec.msgpack.Encoder(uuid_format="bytes")
-
-
 _decoders: dict[Any, msgspec.msgpack.Decoder[Any]] = {}
 
 

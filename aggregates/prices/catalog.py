@@ -16,35 +16,17 @@ from msgspec import Meta
 from aggregates.times import INSTANT_MAX_US, iso, parse_instant
 
 SCHEMA_VERSION: Literal[1] = 1
-
-
 REVISION_MAX = 2**31 - 1
-
-
 TEXT_CHARACTERS_MAX = 256
-
-
 CANONICAL_BYTES_MAX = 4 * 1024 * 1024
 """All lookups as canonical JSON: what fits into one event and one frame."""
-
-
 _CONTROL = r"\u0000-\u001f\u007f-\u009f"
-
-
 _PRINTABLE = rf"^[^{_CONTROL}]*[^\s{_CONTROL}][^{_CONTROL}]*$(?!\n)"
 """Not blank; a `$` alone would let a line's end pass."""
-
-
 Text = Annotated[str, Meta(min_length=1, max_length=TEXT_CHARACTERS_MAX, pattern=_PRINTABLE)]
 """An id or a name."""
-
-
 Why = Annotated[str, Meta(min_length=1, max_length=200, pattern=_PRINTABLE)]
-
-
 Dollars = Annotated[float, Meta(ge=0, le=1_000_000)]
-
-
 Revision = Annotated[int, Meta(ge=1, le=REVISION_MAX)]
 
 

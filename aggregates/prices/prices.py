@@ -22,12 +22,10 @@ from aggregates.prices.catalog import ExactLookup, ListRate, Rates, Snapshot, sn
 from aggregates.records.models import spellings, vendor_and_rest
 
 Kind = Literal["catalog_estimate", "catalog_lower_bound"]
-
 NAMES_REMEMBERED_MAX = 4_096
 """Ids, as agents report them, whose place in the catalog is remembered."""
 COST_NANO_MAX = 2**63 - 1
 """What a table's integer holds: nine billion dollars."""
-
 _FEMTO_PER_NANO = 10**6
 _RATE_UNIT = Decimal(10**9)
 """Femto-dollars a token for each dollar a million tokens."""

@@ -17,11 +17,9 @@ from aggregates.telemetry.draft import Draft
 from aggregates.telemetry.envelope import LEVELS, RawRedactor, Signal, assembled
 
 DECODER_VERSION = 1
-
 PART_RECORDS_MAX = 1_000
 PART_BYTES_MAX = 512 * 1024
 """An event holds no more, unless a single record is larger: others wait no longer than for one part to be sealed."""
-
 T = TypeVar("T")
 
 

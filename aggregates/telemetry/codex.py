@@ -12,7 +12,6 @@ from aggregates.telemetry.draft import Draft, Happening
 from aggregates.telemetry.otlp import Attributes, count, flag, identifier, json_object, name, text
 
 PREFIX = "codex."
-
 _FAILED_FROM = 400
 
 

@@ -10,7 +10,6 @@ from aggregates.telemetry.source_ids import Fault, SourceIds, canonical
 
 Agent = Literal["claude-code", "codex", "gemini", "copilot", "svc", "unknown"]
 """Who speaks: one vocabulary each."""
-
 _NULL = b"null"
 
 

@@ -16,7 +16,6 @@ from aggregates.telemetry.otlp import JSON_CHARACTERS_MAX, Attributes, count, id
 from aggregates.telemetry.otlp import usd_nano as usd
 
 REQUESTS = ("chat", "text_completion", "generate_content")
-
 _MODELS = ("gen_ai.response.model", "gen_ai.request.model")
 
 

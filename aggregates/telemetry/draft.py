@@ -115,19 +115,11 @@ def said(attributes: Attributes, *keys: str) -> str | None:
 # What the text of a failed request tells beside its message: the status, and how long to wait.
 
 _HEAD_CHARACTERS = 400
-
-
 _STATUS = re.compile(r"(?:API Error:? ?\(?|^)([45]\d\d)\b")
-
-
 _WAIT = re.compile(
     r"(?:try again|retry|wait)\S* (?:in|after|for)[: ]+(\d+(?:\.\d+)?) ?(ms|s|sec|seconds?|m|minutes?)\b", re.I
 )
-
-
 _MS_OF = {"ms": 1, "s": 1_000, "sec": 1_000, "second": 1_000, "seconds": 1_000, "m": 60_000, "minute": 60_000}
-
-
 _WAIT_MS_MAX = 30 * 24 * 3_600_000
 
 

@@ -13,39 +13,21 @@ from aggregates.redaction.redaction import Redacted, redact_among
 from aggregates.telemetry.source_ids import repaired
 
 T = TypeVar("T")
-
-
 Signal = Literal["logs", "metrics", "traces"]
-
-
 Head = dict[str, bytes]
 """Members of an object by name, as JSON; without the one that was gone into."""
-
-
 CONTAINERS = ("gauge", "sum", "histogram", "exponentialHistogram", "summary")
 """Where a metric keeps its points."""
-
-
 Levels = tuple[tuple[str, ...], ...]
-
-
 LEVELS: dict[Signal, Levels] = {
     "logs": (("resourceLogs",), ("scopeLogs",), ("logRecords",)),
     "traces": (("resourceSpans",), ("scopeSpans",), ("spans",)),
     "metrics": (("resourceMetrics",), ("scopeMetrics",), ("metrics",), CONTAINERS, ("dataPoints",)),
 }
 """What is gone into, from the outside in: lists of objects, but for a metric's one container, which is an object."""
-
-
 _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
-
-
 _OBJECTS = msgspec.json.Decoder(list[dict[str, msgspec.Raw] | None])
-
-
 _ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
-
-
 _NULL = msgspec.Raw(b"null")
 
 
@@ -118,8 +100,6 @@ def _decoded(decoder: msgspec.json.Decoder[T], value: msgspec.Raw, place: str, e
 
 _BACKSLASH, _QUOTE = b"\x01", b"\x02"
 """Stand in for their escaped forms; JSON has no bare control characters."""
-
-
 _FEW = 8
 """So many secrets are looked for in every text; of more, only those that a text is known to hold."""
 

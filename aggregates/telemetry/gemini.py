@@ -13,7 +13,6 @@ from aggregates.telemetry.draft import Draft, Happening
 from aggregates.telemetry.otlp import count, flag, json_object, name, text
 
 PREFIX = "gemini_cli."
-
 _FAILED_FROM = 400
 
 

@@ -13,21 +13,11 @@ import msgspec
 from aggregates.telemetry.source_ids import Fault, repaired
 
 NANOS_PER_US = 1_000
-
-
 DEPTH_MAX = 64
 """Nesting of attribute values; agents send two levels."""
-
-
 _DECIMAL = re.compile(r"-?[0-9]{1,20}")
-
-
 _DOUBLE = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,4})?|NaN|-?Infinity")
-
-
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]*={0,2}")
-
-
 Plain = str | bool | int | float | list[Any] | dict[str, Any] | None
 """An attribute's value without its wrapping."""
 
@@ -65,8 +55,6 @@ _BOUNDS: dict[type, tuple[int, int]] = {
     Int64: (-(2**63), 2**63 - 1),
     UInt32: (0, 2**32 - 1),
 }
-
-
 _IDS: dict[type, re.Pattern[str]] = {
     TraceId: re.compile(r"(?:[0-9a-fA-F]{32})?"),
     SpanId: re.compile(r"(?:[0-9a-fA-F]{16})?"),
@@ -212,14 +200,8 @@ class Span(_Wire, rename="camel", gc=False):
 
 
 LOG_RECORD = msgspec.json.Decoder(LogRecord, dec_hook=typed)
-
-
 SPAN = msgspec.json.Decoder(Span, dec_hook=typed)
-
-
 RESOURCE = msgspec.json.Decoder(Resource | None, dec_hook=typed)
-
-
 SCOPE = msgspec.json.Decoder(InstrumentationScope | None, dec_hook=typed)
 
 
@@ -258,34 +240,18 @@ def plain(value: AnyValue | None, depth: int = 0) -> Plain:
 # Reading an attribute loosely: numbers and truth values also come as strings, and what makes no sense is absent.
 
 Attributes = dict[str, Plain]
-
-
 COUNT_MAX = 10**12
 """Tokens, milliseconds: what is beyond is none, and sums of what is not stay integers of 64 bits."""
-
-
 NAME_CHARACTERS_MAX = 256
 """A model, a tool, an event: longer names are cut."""
-
-
 ID_CHARACTERS_MAX = 1024
 """A session, a prompt, a request: a longer one is none, for what is cut would name two things."""
-
-
 JSON_CHARACTERS_MAX = 1024 * 1024
 """A tool's input within an attribute; a longer one is not looked into."""
-
-
 NANO_USD = 1_000_000_000
-
-
 USD_MAX = 1_000_000
 """Of one request."""
-
-
 _OBJECT = msgspec.json.Decoder(dict[str, Any])
-
-
 _NUMBER = re.compile(r"-?[0-9]{1,20}(?:\.[0-9]{1,20})?")
 
 

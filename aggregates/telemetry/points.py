@@ -156,7 +156,6 @@ def _by(key: str, meanings: _Meanings) -> Callable[[Attributes], PointMeaning | 
 
 
 _LINES: _Meanings = {"added": "lines_added", "removed": "lines_removed"}
-
 _MEANINGS: dict[str, Callable[[Attributes], PointMeaning | None]] = {
     "claude_code.token.usage": _by(
         "type",

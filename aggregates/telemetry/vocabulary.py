@@ -29,8 +29,6 @@ READERS: dict[str, Callable[[Happening], list[Draft]]] = {
     "session_end": _end,
     "tool_result": tool_result,
 }
-
-
 _LOGS: dict[Agent, tuple[str, dict[str, Callable[[Happening], list[Draft]]]]] = {
     "claude-code": (claude_code.PREFIX, claude_code.READERS),
     "codex": (codex.PREFIX, codex.READERS),
@@ -38,12 +36,8 @@ _LOGS: dict[Agent, tuple[str, dict[str, Callable[[Happening], list[Draft]]]]] = 
     "svc": (PREFIX, READERS),
 }
 """What an agent's log events mean, by their names without the prefix."""
-
-
 _PROMPTS = {"claude-code": "prompt.id", "gemini": "prompt_id", "svc": "prompt.id"}
 """The attribute that names the prompt; Codex and Copilot name it by the trace."""
-
-
 _PREFIXES: tuple[tuple[str, Agent], ...] = (
     (claude_code.PREFIX, "claude-code"),
     (codex.PREFIX, "codex"),
@@ -51,8 +45,6 @@ _PREFIXES: tuple[tuple[str, Agent], ...] = (
     (PREFIX, "svc"),
     ("copilot_chat.", "copilot"),
 )
-
-
 _SESSIONS: dict[Agent, tuple[str, ...]] = {
     "claude-code": ("session.id",),
     "codex": ("conversation.id",),

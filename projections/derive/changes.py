@@ -20,8 +20,6 @@ from projections.reader import Reader
 from projections.schema import columns_of
 
 Kind = Literal["opened", "merged", "edited", "overridden", "updated", "settled", "judged"]
-
-
 KINDS: tuple[Kind, ...] = get_args(Kind)
 """What can happen to a sub-session, in the order it is told in.
 
@@ -33,15 +31,9 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 - judged: its verdicts are shown, or are others than they were.
 - updated: anything else about it.
 """
-
-
 KEPT_US = 24 * 3_600_000_000
 """How long a change is kept, by the time of the log."""
-
-
 _VERDICTS = ("floor_passed", "trivia_reason", "intent", "earned", "goal_complete", "rework_of")
-
-
 _Columns = Mapping[str, object]
 """A row of `sub_sessions` by column."""
 
@@ -147,14 +139,8 @@ def watch(db: sqlite3.Connection, position: int) -> Watched | None:
 
 
 _COLUMNS = columns_of("sub_sessions")
-
-
 _NAMES = ", ".join(_COLUMNS)
-
-
 _OLD = ", ".join(f"OLD.{name}" for name in _COLUMNS)
-
-
 _WATCHING = (
     f"CREATE TEMP TABLE IF NOT EXISTS were ({_NAMES}, was_there, PRIMARY KEY (sub_session_id))",
     "CREATE TEMP TRIGGER IF NOT EXISTS watch_insert AFTER INSERT ON main.sub_sessions BEGIN "
@@ -235,8 +221,6 @@ def _said(db: sqlite3.Connection, rows: Rows) -> dict[str, set[Kind]]:
 
 
 _HOLDING = "SELECT p.sub_session_id FROM turn_alias a JOIN prompts p ON p.turn_id = a.turn_id WHERE a.alias_id = ?"
-
-
 _HOLDING_PREVIOUS = """
 SELECT p.sub_session_id FROM turn_alias a JOIN turns t ON t.turn_id = a.turn_id
 JOIN turns e ON e.agent_session_id = t.agent_session_id AND (e.started_us, e.turn_id) < (t.started_us, t.turn_id)

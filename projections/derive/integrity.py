@@ -33,7 +33,6 @@ from projections.reader import Reader, TextRef, pack, unpack
 
 TEXTS_AT_ONCE = 32
 """How many prompts are held to be compared; each may be as large as a prompt may be."""
-
 _OF_SESSIONS = "'auto_retry_storm', 'tiny_prompt_burst', 'pasted_inflation'"
 
 

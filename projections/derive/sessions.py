@@ -53,15 +53,11 @@ _NAMED = """
 SELECT k.value ->> 0, (SELECT min(at_us) FROM captures WHERE agent_session_id = k.value ->> 0
     AND host_prompt_id = k.value ->> 1) FROM json_each(?) k
 """
-
-
 _NAMING = """
 SELECT k.value ->> 0, (SELECT min(at_us) FROM observations WHERE agent_session_id = k.value ->> 0
     AND prompt_id = k.value ->> 1) FROM json_each(?) k
 """
 """What named a prompt before that was captured lay with another turn, by its time, until now."""
-
-
 _ALIKE = f"""
 SELECT k.value ->> 0, (SELECT min(at_us) FROM captures WHERE agent_session_id = k.value ->> 0
     AND text_digest = k.value ->> 1 AND at_us BETWEEN (k.value ->> 2) - {JOIN_WINDOW_US} AND k.value ->> 2)

@@ -148,12 +148,8 @@ class Fact(Protocol):
 
 Broken = list[tuple[int, str]]
 """Positions of facts that break a rule, and how."""
-
-
 GiveWay = Callable[[], None]
 """Called often during long work; it may sleep for a moment, so that another thread runs."""
-
-
 Priced = tuple[Fact, PriceBook | None]
 """A fact with the newest valid catalog at its place in the log."""
 

@@ -28,8 +28,6 @@ EARLIEST_WINS = (
     "WHERE excluded.detected_at_us < detected_at_us"
 )
 """Of a flag that one fact alone tells of."""
-
-
 _Group = tuple[str, str, str, int]
 """Organization, developer, agent session and day of skewed facts."""
 

@@ -27,7 +27,6 @@ from projections.reader import Reader, TextRef, pack, unpack
 
 SAFE_MESSAGE = "The report could not be generated. Please try again."
 """What is said of every failure; the log says more, and nobody else is told."""
-
 EARLIEST_STEP = (
     "ON CONFLICT DO UPDATE SET at_us = excluded.at_us, position = excluded.position, body = excluded.body "
     "WHERE excluded.position < position"

@@ -12,7 +12,6 @@ from projections.reader import pack
 BEGINNING_US = -(1 << 62)
 END_US = 1 << 62
 """Before and after every time that can be captured."""
-
 Row = tuple[object, ...]
 Digesters = Callable[[UUID], Digester]
 

@@ -21,12 +21,8 @@ from projections.reader import pack
 
 REPORTED = "reported"
 """The kind of a cost that the agent itself told."""
-
-
 _TWINNED = {"request": "request_id", "error": "request_id", "tool": "call_id", "rejection": "call_id"}
 """What names the thing that was reported, so that an agent's log and its transcript do not count it twice."""
-
-
 _LINES = ("lines_added", "lines_removed")
 
 

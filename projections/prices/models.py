@@ -98,7 +98,6 @@ USAGE_COLUMNS = (
     "count(input_tokens), count(output_tokens), count(cache_read_tokens), count(cache_write_tokens) "
 )
 """The fields of `Usage`, in their order, over rows of `requests`."""
-
 _SUMS = (
     f"SELECT at_us / {SLOT_US} AS slot, model, {USAGE_COLUMNS} FROM requests "
     "WHERE developer_id = :developer AND +organization_id = :organization AND at_us >= :start AND at_us < :end "

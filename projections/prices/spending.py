@@ -51,11 +51,7 @@ def _values(spent: Spent) -> tuple[int, ...]:
 
 
 _COUNTS = 4
-
-
 _TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
-
-
 SUMS = ", ".join(
     (
         "count(*)",
@@ -66,15 +62,9 @@ SUMS = ", ".join(
     )
 )
 """What makes a `Spent` of rows of `requests`, in the SQL that SQLite and DuckDB share."""
-
-
 COUNTS = "NOT failed AND NOT superseded"
 """Which requests count: answered ones, and each once however many captures told of it."""
-
-
 ByDeveloper = dict[UUID, Spent]
-
-
 RequestKey = tuple[str, int, str]
 """Developer, time and record id."""
 
@@ -121,14 +111,10 @@ _LIVE = (
     f"SELECT r.developer_id, {SUMS} FROM changed r JOIN stays s ON s.developer_id = r.developer_id "
     "AND r.at_us >= s.start_us AND r.at_us < s.end_us GROUP BY r.developer_id"
 )
-
-
 _KEYS = (
     "SELECT developer_id, at_us, record_id FROM requests WHERE changed_position > :after "
     "AND +organization_id = :organization AND +at_us >= :start AND +at_us < :end"
 )
-
-
 _PROMPTS = (
     "SELECT body FROM prompts WHERE organization_id = ? AND developer_id = ? AND at_us >= ? AND at_us < ? "
     "ORDER BY at_us, turn_id"

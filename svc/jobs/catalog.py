@@ -41,7 +41,6 @@ from svc.log.journal import Journal, Saturated
 from svc.log.store import VERSION_END, Conflict, EventStore, StoreUnavailable
 
 log = structlog.get_logger()
-
 _FAILURES = (CatalogUnusable, Busy, Saturated, StoreUnavailable)
 """Why a refresh may not come about; what is served goes on."""
 

@@ -50,7 +50,6 @@ EXTRA_IDS = (
     "gemini-2.5-pro-exp-03-25",
 )
 """Ids in use that no rule spells out and whose decoration is no mere date."""
-
 _BEDROCK_ID = re.compile(rf"(?:(?:regional|{'|'.join(BEDROCK_REGIONS)})\.)*([a-z]+\.[a-z]\S*?)(?:-v\d+)?(?::\d+)?")
 """Its plain form is without a region and without the version of its packaging."""
 _UNFINISHED = re.compile(r".*[-_.:@]|.*[-@]20\d{2}(?:-\d{2})?")

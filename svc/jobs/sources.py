@@ -16,7 +16,6 @@ from svc.limits import CATALOG_FETCH_SECONDS, CATALOG_REDIRECTS_MAX, CATALOG_SOU
 
 PACKAGE = "genai-prices"
 """The setting for the maintained data, which is installed with this program."""
-
 _T = TypeVar("_T")
 _DOCUMENT = msgspec.json.Decoder(CatalogDocument)
 

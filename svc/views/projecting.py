@@ -27,8 +27,6 @@ from svc.log.store import EventStore, StoreUnavailable
 from svc.views.views import current_file, new_file, open_writer, point_to, remove_others
 
 log = structlog.get_logger()
-
-
 _READ = frozenset({"prompt", "response", "words"})
 """The words that something is concluded from. The others, whole exports among them, stay closed: opening takes time."""
 
@@ -163,8 +161,6 @@ def _flaw(path: Path, store: EventStore) -> str | None:
 
 _Stretch = tuple[int, int, int]
 """First and last position, and that of the fact which tells of them; it need not tell of all between."""
-
-
 _FIELDS = {
     PromptCaptured.TOPIC: "prompt",
     PromptAnswered.TOPIC: "response",

@@ -15,8 +15,6 @@ from svc.views.views import ReadPool, ViewsDamaged, point_to, remove_others
 from svc.views.worker import Worker
 
 log = structlog.get_logger()
-
-
 WorkerFor = Callable[[Path, Callable[[], bool]], Worker]
 """Makes the one who writes a views file, and who asks before each slice of work whether captures go first."""
 

@@ -18,8 +18,6 @@ from svc.log.vault import sync
 from svc_http.ports import UnknownRules
 
 POINTER = "views.current"
-
-
 _NAME = re.compile(r"views-(\d+)-r(\d+)-(\d+)\.db")
 
 
@@ -154,8 +152,6 @@ class ReadPool:
 
 RULES_VERSION = 1
 """The set that serves unless another one is asked for."""
-
-
 RULE_SETS: frozenset[int] = frozenset({RULES_VERSION})
 """Every set that this program can apply."""
 
