@@ -42,7 +42,6 @@ class Bookmark(msgspec.Struct, frozen=True):
 
 
 def bookmark(db: sqlite3.Connection) -> Bookmark:
-    """Where the views stand."""
     row = db.execute("SELECT position, log_time_us, checksum FROM bookmark").fetchone()
     return Bookmark(*row)
 

@@ -26,7 +26,6 @@ class TextRef(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def start(self) -> int:
-        """Where it begins in those words."""
         return 0 if self.span is None else self.span.start
 
 
@@ -152,7 +151,6 @@ class BodyDamaged(Exception):
 
 
 def pack(value: object) -> bytes:
-    """The bytes of a value class."""
     return _encoder.encode(value)
 
 
@@ -179,5 +177,4 @@ def sum_in_halves(name: str) -> str:
 
 
 def whole_sums(halves: Sequence[int]) -> list[int]:
-    """One sum for each pair of columns."""
     return [(high << _LOW_BITS) + low for high, low in zip(halves[::2], halves[1::2], strict=True)]

@@ -159,7 +159,6 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def content_fault(lookups: tuple[ExactLookup, ...]) -> str | None:
-    """What is wrong with the lookups of a snapshot; None where they are valid."""
     plain = msgspec.to_builtins(lookups)
     try:
         msgspec.convert(plain, Lookups)

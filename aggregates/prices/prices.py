@@ -32,8 +32,6 @@ _RATE_UNIT = Decimal(10**9)
 
 
 class Price(msgspec.Struct, frozen=True):
-    """What a request cost."""
-
     cost_usd_nano: int
     kind: Kind
     catalog_revision: int
@@ -64,8 +62,6 @@ _FemtoRates = tuple[int | None, ...]
 
 
 class _Segment(msgspec.Struct, frozen=True):
-    """What holds for one id at a time."""
-
     from_us: int
     to_us: int | None
     bands: tuple[tuple[int, _FemtoRates], ...]
@@ -193,7 +189,6 @@ def _per_token(rate: float | None) -> int | None:
 
 
 def _rounded(femto: int) -> int:
-    """Nano-dollars, half to even."""
     whole, rest = divmod(femto, _FEMTO_PER_NANO)
     half = _FEMTO_PER_NANO // 2
     return whole + (rest > half or (rest == half and whole % 2 == 1))

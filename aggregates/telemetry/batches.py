@@ -77,7 +77,6 @@ class Batches(Generic[T]):
 
 
 def records_command(part: Part[Draft], scope: Scope, signal: Signal, digester: Digester, *, redaction: bool) -> Made:
-    """The command for a part of log records or spans."""
     words = WordTable(redaction=redaction)
     words.add_all(text for draft in part.values for text in (draft.text, draft.path, draft.command))
     records = tuple(_record(draft, words, digester) for draft in part.values)
@@ -97,7 +96,6 @@ def records_command(part: Part[Draft], scope: Scope, signal: Signal, digester: D
 
 
 def metrics_command(part: Part[Point], scope: Scope, *, redaction: bool) -> Made:
-    """The command for a part of metric points."""
     redactor = RawRedactor(redaction=redaction)
     raw = _raw(part.raws, "metrics", redactor)
     command = CaptureMetrics(
@@ -126,7 +124,6 @@ def _record(draft: Draft, words: WordTable, digester: Digester) -> Record:
 
 
 def _raw(raws: Iterable[tuple[Context, bytes]], signal: Signal, redactor: RawRedactor) -> str:
-    """The part's records as an export of their own, without secrets."""
     contexts, records = zip(*raws, strict=True)
     cleaned = redactor.clean(records)
     branches = (context.branch for context in contexts)

@@ -63,7 +63,6 @@ def _request(happening: Happening) -> list[Draft]:
 
 
 def _error(happening: Happening) -> list[Draft]:
-    """The last failure of a request; the tries before it are not logged."""
     attributes = happening.attributes
     return happening.error(
         text(attributes, "error", "error.message"),
@@ -124,7 +123,6 @@ def _decision(happening: Happening) -> list[Draft]:
 
 
 def _compaction(happening: Happening) -> list[Draft]:
-    """A conversation was made shorter; one that failed was not."""
     attributes = happening.attributes
     ok = flag(attributes, "success")
     return happening.only(

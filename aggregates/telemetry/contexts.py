@@ -79,7 +79,6 @@ class Contexts:
         )
 
     def _branch(self, heads: list[Head], container: str) -> Branch:
-        """What is kept around the records, without secrets."""
         lists = [names[0] for names in LEVELS[self._signal][1:] if names is not CONTAINERS]
         closes = [b"]}"] * len(lists)
         if self._signal == "metrics":
@@ -140,7 +139,6 @@ def _metric(head: Head, container: Head, kind: str) -> Metric:
 
 
 def _metric_alone(head: Head, container: Head, kind: str) -> bytes:
-    """The metric with its container and without its points, canonical."""
     inner = b",".join(b"%s:%s" % (msgspec.json.encode(name), value) for name, value in sorted(container.items()))
     members = {**head, kind: b"{" + inner + b"}"}
     return canonical(

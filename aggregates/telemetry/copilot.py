@@ -20,7 +20,6 @@ _MODELS = ("gen_ai.response.model", "gen_ai.request.model")
 
 
 def operation(attributes: Attributes) -> str | None:
-    """What a span is about, by the conventions."""
     return text(attributes, "gen_ai.operation.name")
 
 
@@ -95,7 +94,6 @@ def _answer(happening: Happening) -> list[Draft]:
 
 
 def _last_text(messages: object, *roles: str) -> str | None:
-    """The text of the last message of a role; the messages come as JSON."""
     if isinstance(messages, str) and len(messages) <= JSON_CHARACTERS_MAX:
         try:
             messages = msgspec.json.decode(messages)

@@ -101,7 +101,6 @@ class Happening(msgspec.Struct):
 
     @property
     def span_ms(self) -> int | None:
-        """How long a span took."""
         end_us = self.end_us
         return None if end_us is None or end_us < self.at_us else (end_us - self.at_us + 500) // 1_000
 

@@ -119,7 +119,6 @@ class RawRedactor:
         return [self._without(text, dirty) for text in texts] if dirty else texts
 
     def _dirty(self, escaped: Sequence[bytes]) -> "dict[bytes, _Cleaned]":
-        """Those strings that hold secrets."""
         found = redact_among(_unescaped(escaped))
         return {escaped[index]: _cleaned(escaped[index], redacted) for index, redacted in found.items()}
 
@@ -170,7 +169,6 @@ def _literal(escaped: bytes) -> bytes:
 
 
 def _unescaped(strings: Sequence[bytes]) -> list[str]:
-    """The texts themselves, all read at once."""
     if not strings:
         return []
     return msgspec.json.decode(b"[" + _literal(b'","'.join(strings)) + b"]", type=list[str])
@@ -207,7 +205,6 @@ def assembled(top: str, records: Iterable[tuple[Branch, bytes]]) -> str:
 
 
 def _over(left: Branch, entered: Branch) -> Iterable[bytes]:
-    """From one branch to the next: close what they do not share, open what is new."""
     shared = 0
     while shared < len(left.opens) and left.opens[: shared + 1] == entered.opens[: shared + 1]:
         shared += 1

@@ -123,8 +123,6 @@ _HINT = "; in OTLP JSON enums are integers, 64-bit integers numbers or decimal s
 
 
 class _Raw(NamedTuple):
-    """A record in its canonical form."""
-
     context: Context
     place: str
     data: bytes
@@ -158,7 +156,6 @@ class Export:
         ]
 
     def _records(self, sections: Iterable[Section]) -> Iterator[_Raw]:
-        """Every record in its canonical form, with its context and place."""
         for section in sections:
             try:
                 context = self._contexts.of(section)
@@ -262,7 +259,6 @@ def _event_name(record: LogRecord, attributes: Attributes, body: Plain) -> str |
 
 
 def _time_of(record: LogRecord, attributes: Attributes) -> int | None:
-    """When it happened, else when it was observed, else what the event itself says."""
     nanos = record.time_unix_nano or record.observed_time_unix_nano
     if nanos:
         return nanos // NANOS_PER_US
@@ -274,7 +270,6 @@ def _time_of(record: LogRecord, attributes: Attributes) -> int | None:
 
 
 def _id(value: str | None) -> str | None:
-    """As a plain text, which the log takes; None where it is empty."""
     return str(value) if value else None
 
 

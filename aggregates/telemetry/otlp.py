@@ -112,40 +112,28 @@ class AnyValue(_Wire, rename="camel", gc=False):
 
 
 class ArrayValue(_Wire, rename="camel", gc=False):
-    """A list of values."""
-
     values: list[AnyValue] | None = None
 
 
 class KeyValue(_Wire, rename="camel", gc=False):
-    """One attribute."""
-
     key: str | None = None
     value: AnyValue | None = None
 
 
 class KeyValueList(_Wire, rename="camel", gc=False):
-    """A map of values."""
-
     values: list[KeyValue] | None = None
 
 
 class Resource(_Wire, rename="camel", gc=False):
-    """Who sends."""
-
     attributes: list[KeyValue] | None = None
 
 
 class InstrumentationScope(_Wire, rename="camel", gc=False):
-    """Which part of the sender."""
-
     name: str | None = None
     attributes: list[KeyValue] | None = None
 
 
 class LogRecord(_Wire, rename="camel", gc=False):
-    """One log record."""
-
     time_unix_nano: Fixed64 | None = None
     observed_time_unix_nano: Fixed64 | None = None
     severity_number: int | None = None
@@ -167,24 +155,18 @@ class Status(_Wire, rename="camel", gc=False):
 
 
 class SpanEvent(_Wire, rename="camel", gc=False):
-    """Something that happened during a span."""
-
     time_unix_nano: Fixed64 | None = None
     name: str | None = None
     attributes: list[KeyValue] | None = None
 
 
 class SpanLink(_Wire, rename="camel", gc=False):
-    """A span that a span belongs with."""
-
     trace_id: TraceId | None = None
     span_id: SpanId | None = None
     attributes: list[KeyValue] | None = None
 
 
 class Span(_Wire, rename="camel", gc=False):
-    """One span."""
-
     trace_id: TraceId | None = None
     span_id: SpanId | None = None
     parent_span_id: SpanId | None = None

@@ -39,8 +39,6 @@ _TEMPORALITIES: dict[int | None, Literal["delta", "cumulative"]] = {1: "delta", 
 
 
 class _Point(msgspec.Struct, rename="camel"):
-    """What points of all kinds have."""
-
     attributes: list[KeyValue] | None = None
     start_time_unix_nano: Fixed64 | None = None
     time_unix_nano: Fixed64 | None = None
@@ -121,7 +119,6 @@ def read_point(data: bytes, metric: Metric) -> Read:
 
 
 def made_point(read: Read, context: Context, metric: Metric, record_id: str, origin: int, received_us: int) -> Point:
-    """The point as it is kept."""
     start_us = (read.point.start_time_unix_nano or 0) // NANOS_PER_US
     at_us = (read.point.time_unix_nano or 0) // NANOS_PER_US
     return Point(

@@ -49,8 +49,6 @@ def _whole(escape: re.Match[bytes]) -> bytes:
 
 
 class SourceIds:
-    """Names the records under one branch."""
-
     def __init__(self, above: Iterable[bytes | None]) -> None:
         """`above`: the canonical forms of what stands before the record in the list."""
         self._begun = sha256(b"[" + b"".join(b"null," if each is None else each + b"," for each in above))

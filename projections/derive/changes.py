@@ -117,7 +117,6 @@ def start_feed(db: sqlite3.Connection, after: int) -> None:
 
 
 def _is_kept(db: sqlite3.Connection, position: int) -> bool:
-    """Whether everything that changed after this position is known."""
     return db.execute("SELECT 1 FROM change_feed WHERE from_position <= ?", (position,)).fetchone() is not None
 
 

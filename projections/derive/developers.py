@@ -139,7 +139,6 @@ def _groups(placed: Iterator[Placed], last_changed_us: int) -> list[list[Placed]
 def _sub_sessions_between(
     db: sqlite3.Connection, scope: Scope, start_us: int, groups: Sequence[Sequence[Placed]], last_us: int
 ) -> set[str]:
-    """The stored sub-sessions that the groups replace."""
     stale = {each.sub_session_id for group in groups for each in group if each.sub_session_id is not None}
     query = (
         "SELECT sub_session_id FROM sub_sessions "
@@ -186,7 +185,6 @@ def _conclude(db: sqlite3.Connection, scope: Scope, arcs: Sequence[Arc]) -> str:
 
 
 def _following(db: sqlite3.Connection, last: Turn) -> Turn | None:
-    """The turn that comes next in the agent session of the last one."""
     query = (
         "SELECT body FROM turns WHERE agent_session_id = ? AND (started_us, turn_id) > (?, ?) "
         "ORDER BY started_us, turn_id LIMIT 1"

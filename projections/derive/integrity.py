@@ -115,7 +115,6 @@ def _compared(drafts: Sequence[_Kept], known: Sequence[_Kept], reader: Reader) -
 
 
 def _names(earlier: _Kept, later: _Kept) -> tuple[int, TextRef | None, int, TextRef | None]:
-    """Two neighbours, by their times and by where their texts stand."""
     return earlier.sign.at_us, earlier.text, later.sign.at_us, later.text
 
 

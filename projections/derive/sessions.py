@@ -114,7 +114,6 @@ def _tail_turns(db: sqlite3.Connection, session: str, start_us: int) -> tuple[li
 
 
 def _taken_names(db: sqlite3.Connection, session: str, start_us: int, hosts: Sequence[str]) -> set[str]:
-    """Those of the host prompt ids that name a turn before this time."""
     query = (
         "SELECT t.host_prompt_id FROM json_each(?) h JOIN turns t "
         "ON t.agent_session_id = ? AND t.host_prompt_id = h.value AND t.started_us < ?"
@@ -221,7 +220,6 @@ def session_turns(db: sqlite3.Connection, session: str, from_us: int, to_us: int
 
 
 def arcs_of(db: sqlite3.Connection, sub_session_id: str) -> list[Arc]:
-    """Those of a sub-session, in the order of their starts."""
     query = "SELECT body FROM arcs WHERE sub_session_id = ? ORDER BY started_us, arc_id"
     return [unpack(row[0], Arc) for row in db.execute(query, (sub_session_id,))]
 

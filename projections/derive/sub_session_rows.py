@@ -248,7 +248,6 @@ def _status(concluded: SubSession) -> JudgeStatus:
 
 
 def _confidence(concluded: SubSession) -> float:
-    """That of the intent; a person who named it is sure."""
     if concluded.said.intent is not None:
         return 1.0
     goal = concluded.goal

@@ -56,7 +56,6 @@ def settle_twins(db: sqlite3.Connection, keys: Iterable[tuple[str, str]]) -> lis
 
 
 def _settle(db: sqlite3.Connection, session: str, twins: Set[str]) -> list[int]:
-    """The times of all reports of these keys that have more than one."""
     touched: list[int] = []
     rows = db.execute(_REPORTED_TWICE, (session, msgspec.json.encode(sorted(twins)).decode())).fetchall()
     for twin, reported in groupby(rows, key=itemgetter(0)):

@@ -65,7 +65,6 @@ def add_fact(rows: Rows, position: int, event: Event, digesters: Digesters, pric
 
 
 def _add_saying(rows: Rows, position: int, event: TitleEdited | CorrectionEvent | JudgeAnswered) -> None:
-    """What a person, or a text model, said about a sub-session."""
     if isinstance(event, TitleEdited):
         rows.titles.append((str(event.turn_id), position, int(event.summary is not None)))
         rows.touched_turns.append(str(event.turn_id))
@@ -76,7 +75,6 @@ def _add_saying(rows: Rows, position: int, event: TitleEdited | CorrectionEvent 
 
 
 def _add_order(rows: Rows, position: int, event: RequestsRepriced | ReportEvent) -> None:
-    """Work that was asked for."""
     if isinstance(event, ReportEvent):
         add_report(rows, position, event)
     else:

@@ -33,7 +33,6 @@ _Group = tuple[str, str, str, int]
 
 
 def flag_row(scope: Scope, found: Found, fired_by: object) -> Row:
-    """A row of `flags`."""
     name = flag_id(scope.organization_id, scope.developer_id, found.kind, found.agent_session_id, fired_by)
     return (
         str(name),
@@ -50,7 +49,6 @@ def flag_row(scope: Scope, found: Found, fired_by: object) -> Row:
 
 
 def insert_flags(db: sqlite3.Connection, rows: Iterable[Row]) -> None:
-    """Store flags that are not there."""
     db.executemany("INSERT INTO flags VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
 

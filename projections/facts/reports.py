@@ -140,8 +140,6 @@ class _Step(msgspec.Struct, frozen=True):
 
 
 class _Found(msgspec.Struct, frozen=True):
-    """A report and its steps."""
-
     report_id: str
     asked: _Step
     started: _Step | None
@@ -290,7 +288,6 @@ def _record(reader: Reader, found: _Found) -> ReportRecord:
 
 
 def _texts(reader: Reader, completed: _Step | None) -> tuple[str | None, str | None]:
-    """The sections and the narrative, one read of the log for both."""
     if completed is None:
         return None, None
     refs = TextRef(completed.position, "sections"), TextRef(completed.position, "narrative")

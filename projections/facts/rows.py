@@ -61,7 +61,6 @@ class Rows(msgspec.Struct):
     """(agent session, twin key) of what another capture may have reported as well."""
 
     def extend(self, other: "Rows") -> None:
-        """Take the rows of further facts."""
         for name in self.__struct_fields__:
             getattr(self, name).extend(getattr(other, name))
 

@@ -68,8 +68,6 @@ def add_points(rows: Rows, position: int, event: MetricsCaptured) -> None:
 
 
 class _Batch:
-    """One fact's records on their way to rows."""
-
     def __init__(
         self, rows: Rows, position: int, event: RecordsCaptured, digester: Digester, prices: PriceBook | None
     ) -> None:
@@ -104,7 +102,6 @@ class _Batch:
             self._observe(self._session, record, at_us, price, stood)
 
     def touch(self) -> None:
-        """Say once what all the records touched."""
         if self._session is not None and self._earliest_us is not None:
             self._rows.touched_times.append((self._session, self._earliest_us))
             self._rows.touched_hosts += [(self._session, host) for host in sorted(self._hosts)]

@@ -77,7 +77,6 @@ class Usage(msgspec.Struct):
     told_cache_write: int = 0
 
     def add(self, other: "Usage") -> None:
-        """Sums add up."""
         for name in self.__struct_fields__:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 

@@ -288,7 +288,6 @@ def _members(
 
 
 def _rank(member: Member) -> float:
-    """The highest cost first; equal ones stay in the order of their names."""
     return -(member.cost_usd or 0.0)
 
 

@@ -182,7 +182,6 @@ def _conditions(model: ModelInfo) -> list[ConditionalPrice]:
 
 
 def _changes(model: ModelInfo) -> set[date]:
-    """The days from which another price may hold."""
     constraints = (condition.constraint for condition in _conditions(model))
     return {each.start_date for each in constraints if isinstance(each, StartDateConstraint)}
 
@@ -217,7 +216,6 @@ def _rate(price: ModelPrice) -> Rate | str:
 
 
 def _dollars(used: dict[str, Decimal | TieredPrices | None], input_tokens: int) -> dict[str, float | None]:
-    """The rates of a request with so much input."""
     return {name: _dollar(value, input_tokens) for name, value in used.items()}
 
 

@@ -45,7 +45,6 @@ class Projector:
 
     @property
     def position(self) -> int:
-        """The last position that the views hold."""
         return self._position
 
     @property
@@ -55,12 +54,10 @@ class Projector:
 
     @property
     def readers(self) -> ReadPool:
-        """Connections to the file that serves now."""
         return self._readers
 
     @property
     def wanted(self) -> bool:
-        """Whether a reader waits."""
         return self._waiting > 0
 
     def gives_way(self) -> bool:
@@ -124,7 +121,6 @@ class Projector:
         remove_others(path.parent, path)
 
     async def close(self) -> None:
-        """Let go of every connection."""
         self._readers.close()
         await self._worker.close()
 
@@ -157,7 +153,6 @@ class Projector:
 
 
 async def _level(worker: Worker) -> int:
-    """Step until nothing is left; the position reached."""
     position = -1
     while position < (reached := await worker.step()):
         position = reached

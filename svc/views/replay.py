@@ -132,7 +132,6 @@ def build(
 
 
 def _write_freely(db: sqlite3.Connection) -> None:
-    """Nobody reads this file yet, and nobody will unless it is finished: a crash may leave it torn."""
     # Within a batch a fact can still be taken back; only a process that ends cannot.
     for pragma in ("journal_mode=MEMORY", "locking_mode=EXCLUSIVE", "synchronous=OFF", "secure_delete=OFF"):
         db.execute(f"PRAGMA {pragma}")

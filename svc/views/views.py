@@ -35,7 +35,6 @@ def current_file(folder: Path, rules_version: int) -> Path | None:
 
 
 def new_file(folder: Path, rules_version: int) -> Path:
-    """A path for views that are yet to be built."""
     numbers = [int(match[3]) for path in folder.iterdir() if (match := _NAME.fullmatch(path.name))]
     return folder / f"views-{SCHEMA_VERSION}-r{rules_version}-{max(numbers, default=0) + 1}.db"
 

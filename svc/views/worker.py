@@ -143,7 +143,6 @@ class ChildWorker:
                         await stream.aclose()
 
     async def _answer_to(self, request: bytes) -> int:
-        """The position in the child's next line. A child that was not heard out is of no more use."""
         process = self.process
         assert process is not None
         assert process.stdin is not None
@@ -159,7 +158,6 @@ class ChildWorker:
             raise
 
     async def _ended(self, process: trio.Process) -> Exception:
-        """Why the child is not there any more."""
         with trio.move_on_after(CHILD_STOP_SECONDS):
             await process.wait()
         code = process.returncode
