@@ -1,7 +1,6 @@
 """From the records of an export to commands: one for each agent session and agent, in the order of the document.
 
-What is too large for one event is cut where a part is full, at the same places every time, so that a retry finds its
-batches taken.
+A part is cut where it is full, at the same places every time, so that a retry finds its batches taken.
 """
 
 from collections.abc import Iterable
@@ -112,8 +111,6 @@ def metrics_command(part: Part[Point], scope: Scope, *, redaction: bool) -> Made
 
 
 def _record(draft: Draft, words: WordTable, digester: Digester) -> Record:
-    if draft.text is None and draft.path is None and draft.command is None and draft.input_key is None:
-        return draft.record
     return msgspec.structs.replace(
         draft.record,
         text=words.add(draft.text),

@@ -1,6 +1,7 @@
 """What a vocabulary is asked about, and what it answers: a log record or span in plain values, drafts of records."""
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -23,7 +24,7 @@ class Draft(msgspec.Struct, frozen=True):
     """Equal for two calls of one tool with the same input."""
 
 
-class Happening(msgspec.Struct):
+class SourceEvent(msgspec.Struct):
     """One log record or span."""
 
     record_id: str
@@ -105,13 +106,15 @@ class Happening(msgspec.Struct):
         return None if end_us is None or end_us < self.at_us else (end_us - self.at_us + 500) // 1_000
 
 
+Reader = Callable[[SourceEvent, Attributes], list[Draft]]
+"""Reads events of one name: the event, and its attributes again."""
+
+
 def said(attributes: Attributes, *keys: str) -> str | None:
     """A text that the agent did not black out."""
     found = text(attributes, *keys)
     return None if found in REDACTED else found
 
-
-# What the text of a failed request tells beside its message: the status, and how long to wait.
 
 _HEAD_CHARACTERS = 400
 _STATUS = re.compile(r"(?:API Error:? ?\(?|^)([45]\d\d)\b")

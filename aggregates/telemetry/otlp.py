@@ -99,7 +99,7 @@ class _Wire(msgspec.Struct, rename="camel", gc=False):
     """A message of OTLP: its members by their lowerCamelCase names."""
 
 
-class AnyValue(_Wire, rename="camel", gc=False):
+class AnyValue(_Wire):
     """A value of any type. None of its members: the value is null."""
 
     string_value: str | None = None
@@ -111,29 +111,29 @@ class AnyValue(_Wire, rename="camel", gc=False):
     bytes_value: Bytes | None = None
 
 
-class ArrayValue(_Wire, rename="camel", gc=False):
+class ArrayValue(_Wire):
     values: list[AnyValue] | None = None
 
 
-class KeyValue(_Wire, rename="camel", gc=False):
+class KeyValue(_Wire):
     key: str | None = None
     value: AnyValue | None = None
 
 
-class KeyValueList(_Wire, rename="camel", gc=False):
+class KeyValueList(_Wire):
     values: list[KeyValue] | None = None
 
 
-class Resource(_Wire, rename="camel", gc=False):
+class Resource(_Wire):
     attributes: list[KeyValue] | None = None
 
 
-class InstrumentationScope(_Wire, rename="camel", gc=False):
+class InstrumentationScope(_Wire):
     name: str | None = None
     attributes: list[KeyValue] | None = None
 
 
-class LogRecord(_Wire, rename="camel", gc=False):
+class LogRecord(_Wire):
     time_unix_nano: Fixed64 | None = None
     observed_time_unix_nano: Fixed64 | None = None
     severity_number: int | None = None
@@ -147,26 +147,26 @@ class LogRecord(_Wire, rename="camel", gc=False):
     event_name: str | None = None
 
 
-class Status(_Wire, rename="camel", gc=False):
+class Status(_Wire):
     """How a span ended; code 2 is an error."""
 
     message: str | None = None
     code: int | None = None
 
 
-class SpanEvent(_Wire, rename="camel", gc=False):
+class SpanEvent(_Wire):
     time_unix_nano: Fixed64 | None = None
     name: str | None = None
     attributes: list[KeyValue] | None = None
 
 
-class SpanLink(_Wire, rename="camel", gc=False):
+class Link(_Wire):
     trace_id: TraceId | None = None
     span_id: SpanId | None = None
     attributes: list[KeyValue] | None = None
 
 
-class Span(_Wire, rename="camel", gc=False):
+class Span(_Wire):
     trace_id: TraceId | None = None
     span_id: SpanId | None = None
     parent_span_id: SpanId | None = None
@@ -177,7 +177,7 @@ class Span(_Wire, rename="camel", gc=False):
     end_time_unix_nano: Fixed64 | None = None
     attributes: list[KeyValue] | None = None
     events: list[SpanEvent] | None = None
-    links: list[SpanLink] | None = None
+    links: list[Link] | None = None
     status: Status | None = None
 
 
