@@ -15,14 +15,12 @@ from projections.derive.developers import owners_of, reconclude, regroup
 from projections.derive.integrity import TextsUnavailable, flag_sessions
 from projections.derive.rework import relink
 from projections.derive.sessions import Refolded, refold_session, touched_from
-from projections.facts.answers import LATEST_ANSWER, LATEST_WINS
-from projections.facts.duplicates import settle_twins
+from projections.facts.duplicates import settle_duplicates
 from projections.facts.facts import Broken, Fact, GiveWay, Priced, priced, read_rows, read_singly, reason
-from projections.facts.flags import EARLIEST_WINS, flag_skews
+from projections.facts.flags import flag_skews
 from projections.facts.prices import newest_book
-from projections.facts.reports import EARLIEST_STEP
 from projections.facts.repricing import reprice
-from projections.facts.rows import BEGINNING_US, Digesters, Row, Rows
+from projections.facts.rows import BEGINNING_US, Digesters, Rows, write_rows
 from projections.facts.telemetry import newly_detailed
 from projections.reader import FetchEvents, Reader, is_damage, is_passing
 
@@ -130,26 +128,8 @@ def _store_singly(db: sqlite3.Connection, facts: Sequence[Priced], digesters: Di
 
 
 def _store_rows(db: sqlite3.Connection, rows: Rows) -> None:
-    """The log refuses doubles of captures; overlapping batches of records are caught here, the larger body wins."""
-    for table in (
-        "sessions",
-        "captures",
-        "answers",
-        "telemetry_records",
-        "metric_points",
-        "titles",
-        "setups",
-        "catalogs",
-    ):
-        _insert(db, f"INSERT OR IGNORE INTO {table}", getattr(rows, table))
-    _insert(db, "INSERT INTO observations", rows.observations, _LARGER_BODY)
-    _insert(db, "INSERT INTO corrections", rows.corrections, LATEST_WINS)
-    _insert(db, "INSERT INTO judge_answers", rows.judge_answers, LATEST_ANSWER)
-    _insert(db, "INSERT INTO requests", rows.requests, _MORE_TOKENS)
-    _insert(db, "INSERT INTO report_steps", rows.report_steps, EARLIEST_STEP)
-    rows.touched_times += settle_twins(db, rows.touched_twins)
-    _insert(db, "INSERT OR IGNORE INTO skews", rows.skews)
-    _insert(db, "INSERT INTO flags", rows.flags, EARLIEST_WINS)
+    write_rows(db, rows)
+    rows.touched_times += settle_duplicates(db, rows.touched_duplicates)
     flag_skews(db, rows.skews)
     reprice(db, rows.repricings, rows)
     detailed = newly_detailed(db, {str(row[0]) for row in rows.edit_details})
@@ -158,26 +138,6 @@ def _store_rows(db: sqlite3.Connection, rows: Rows) -> None:
 
 _NO_ROW = (ArithmeticError, sqlite3.IntegrityError, sqlite3.DataError, sqlite3.InterfaceError, sqlite3.ProgrammingError)
 """What a value raises that no column takes."""
-_LARGER_BODY = (
-    "ON CONFLICT DO UPDATE SET prompt_id = excluded.prompt_id, position = excluded.position, body = excluded.body, "
-    "price = excluded.price, twin = excluded.twin, rank = excluded.rank WHERE excluded.body > body"
-)
-_COUNTED = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
-_MORE_TOKENS = (
-    "ON CONFLICT DO UPDATE SET "
-    + ", ".join(f"{name} = excluded.{name}" for name in (*_COUNTED, "model", "cost_usd_nano", "cost_kind"))
-    + ", catalog_revision = excluded.catalog_revision, position = excluded.position, "
-    + "changed_position = max(changed_position, excluded.changed_position) WHERE ("
-    + ", ".join(f"coalesce(excluded.{name}, -1)" for name in _COUNTED)
-    + ") > ("
-    + ", ".join(f"coalesce({name}, -1)" for name in _COUNTED)
-    + ")"
-)
-
-
-def _insert(db: sqlite3.Connection, statement: str, rows: Sequence[Row], conflict: str = "") -> None:
-    if rows:
-        db.executemany(f"{statement} VALUES ({', '.join('?' * len(rows[0]))}) {conflict}", rows)
 
 
 def _derive(db: sqlite3.Connection, rows: Rows, position: int, broken: Broken, reader: Reader) -> None:

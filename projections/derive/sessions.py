@@ -14,7 +14,7 @@ from aggregates.sub_sessions.arcs import Arc, cut_arcs
 from aggregates.turns.turn import Observation, Turn
 from aggregates.turns.turns import JOIN_WINDOW_US, Aliases, Answer, Capture, Seen, build_turns
 from projections.facts.answers import gap_answers, session_gaps
-from projections.facts.prices import priced_answer, priced_observation
+from projections.facts.prices import priced
 from projections.facts.rows import BEGINNING_US, END_US, Rows
 from projections.facts.telemetry import line_counts
 from projections.reader import TextRef, pack, unpack
@@ -146,7 +146,7 @@ def _tail_observations(db: sqlite3.Connection, session: str, start_us: int, host
     bound = {"session": session, "start": start_us, "hosts": msgspec.json.encode(hosts).decode()}
     rows = db.execute(f"{by_time} UNION ALL {by_name} ORDER BY 1, 2", bound)
     seen = [
-        Seen(at, record_id, position, priced_observation(body, price)) for at, record_id, position, body, price in rows
+        Seen(at, record_id, position, priced(Observation, body, price)) for at, record_id, position, body, price in rows
     ]
     counts = line_counts(db, session, start_us)
     return sorted(seen + counts, key=lambda each: (each.at_us, each.record_id)) if counts else seen
@@ -155,7 +155,7 @@ def _tail_observations(db: sqlite3.Connection, session: str, start_us: int, host
 def _answers(db: sqlite3.Connection, captures: Sequence[Capture]) -> dict[UUID, Answer]:
     ids = msgspec.json.encode([capture.capture_id for capture in captures]).decode()
     query = "SELECT a.capture_id, a.body, a.price FROM json_each(?) i JOIN answers a ON a.capture_id = i.value"
-    return {UUID(capture_id): priced_answer(body, price) for capture_id, body, price in db.execute(query, (ids,))}
+    return {UUID(capture_id): priced(Answer, body, price) for capture_id, body, price in db.execute(query, (ids,))}
 
 
 def _write_turns(
