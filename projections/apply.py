@@ -11,10 +11,10 @@ import msgspec
 
 from aggregates.event import Event, Scope
 from projections.derive.changes import keep_changes, watch
-from projections.derive.developers import owners_of, reconclude, regroup
+from projections.derive.developers import owners_of, rebuild_sub_sessions, reconclude
 from projections.derive.integrity import TextsUnavailable, flag_sessions
-from projections.derive.rework import relink
-from projections.derive.sessions import Refolded, refold_session, touched_from
+from projections.derive.rework import link_rework
+from projections.derive.sessions import RebuiltSession, rebuild_session, touched_from
 from projections.facts.duplicates import settle_duplicates
 from projections.facts.facts import Broken, Fact, GiveWay, Priced, priced, read_rows, read_singly, reason
 from projections.facts.flags import flag_skews
@@ -152,7 +152,7 @@ def _derive(db: sqlite3.Connection, rows: Rows, position: int, broken: Broken, r
                 raise  # the facts are not to blame
             broken.append((position, f"developer {scope.developer_id}: {reason(error)}"))
     for turn_id in sorted(set(rows.touched_turns)):
-        _retitle(db, turn_id)
+        _refresh_title(db, turn_id)
 
 
 def _by_developer(db: sqlite3.Connection, touched: dict[str, int]) -> Iterator[tuple[Scope, list[tuple[str, int]]]]:
@@ -169,13 +169,13 @@ def _by_developer(db: sqlite3.Connection, touched: dict[str, int]) -> Iterator[t
 def _derive_developer(
     db: sqlite3.Connection, scope: Scope, sessions: Sequence[tuple[str, int]], reader: Reader
 ) -> None:
-    refolded: list[Refolded] = [refold_session(db, session, from_us) for session, from_us in sessions]
-    flag_sessions(db, scope, refolded, reader)
-    rewritten = regroup(db, scope, refolded)
-    relink(db, rewritten.names, rewritten.dependents)
+    rebuilt: list[RebuiltSession] = [rebuild_session(db, session, from_us) for session, from_us in sessions]
+    flag_sessions(db, scope, rebuilt, reader)
+    rewritten = rebuild_sub_sessions(db, scope, rebuilt)
+    link_rework(db, rewritten.names, rewritten.dependents)
 
 
-def _retitle(db: sqlite3.Connection, turn_id: str) -> None:
+def _refresh_title(db: sqlite3.Connection, turn_id: str) -> None:
     query = (
         "SELECT p.sub_session_id, p.organization_id, p.developer_id FROM turn_alias a "
         "JOIN prompts p ON p.turn_id = a.turn_id WHERE a.alias_id = ?"
@@ -183,7 +183,7 @@ def _retitle(db: sqlite3.Connection, turn_id: str) -> None:
     for name, organization_id, developer_id in db.execute(query, (turn_id,)).fetchall():
         owner = msgspec.convert({"organization_id": organization_id, "developer_id": developer_id}, Scope)
         reconclude(db, owner, name)
-        relink(db, {name}, ())
+        link_rework(db, {name}, ())
 
 
 @contextmanager

@@ -83,15 +83,16 @@ class ListRate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def from_us(self) -> int:
         """Raises `ValueError` where it is no time."""
-        return _instant("effective_from", self.effective_from)
+        return instant("effective_from", self.effective_from)
 
     @property
     def to_us(self) -> int | None:
         """None: without an end. Raises `ValueError` where it is no time."""
-        return None if self.effective_to is None else _instant("effective_to", self.effective_to)
+        return None if self.effective_to is None else instant("effective_to", self.effective_to)
 
 
-def _instant(field: str, text: str) -> int:
+def instant(field: str, text: str) -> int:
+    """The time in a field of that name. Raises `ValueError` where it is none."""
     try:
         return parse_instant(text)
     except ValueError as error:
@@ -198,9 +199,6 @@ def _canonical(value: object) -> bytes:
         return rfc8785.dumps(value)  # type: ignore[arg-type]
     except (rfc8785.CanonicalizationError, UnicodeEncodeError) as error:
         raise ValueError(f"no canonical JSON: {error}") from error
-
-
-# The catalog as people and services see it: the document that is served, and a line for each revision.
 
 
 class Served(msgspec.Struct, frozen=True):

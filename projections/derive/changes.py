@@ -1,11 +1,8 @@
-"""What happened to each sub-session lately, and at which position of the log: for whoever follows along.
+"""What happened to each sub-session lately, and at which position of the log: for event streams.
 
-These rows are no conclusions. Facts are applied in batches, and what comes and goes within one batch is never told,
-so the rows hang on how the facts were cut. Digests of the tables leave them out, a replay keeps none, and nothing else
-may be derived from them. They are kept from the moment on at which a views file serves (`start_feed`), and for a day.
-
-The rows of sub-sessions are written in several places, some of them twice in a batch. What they were before it is
-remembered by triggers, so that no place can forget to tell.
+These rows are no conclusions: they depend on how facts were cut into batches. Digests leave them out, a replay keeps
+none, and nothing may be derived from them. They are kept from when a file serves (`start_feed`), and for a day.
+Triggers remember what sub-sessions were before a batch, wherever they are written.
 """
 
 import sqlite3
@@ -16,7 +13,7 @@ import msgspec
 
 from aggregates.event import Scope
 from projections.facts.rows import Rows
-from projections.reader import Reader
+from projections.reader import Reader, owner
 from projections.schema import columns_of
 
 Kind = Literal["opened", "merged", "edited", "overridden", "updated", "settled", "judged"]
@@ -57,9 +54,6 @@ class Changes(msgspec.Struct, frozen=True):
     """By position; None where it is not known, or too much: everything is to be fetched again."""
 
 
-# --- queries ------------------------------------------------------------------------------------------------------
-
-
 def latest(reader: Reader, scope: Scope) -> Changes:
     """Where somebody begins who has seen nothing yet."""
     return Changes(_position(reader.db), ())
@@ -75,8 +69,7 @@ def changes_since(reader: Reader, scope: Scope, position: int, limit: int) -> Ch
         "SELECT kind, sub_session_id, agent_session_id, position, at_us FROM changes "
         "WHERE organization_id = ? AND developer_id = ? AND position > ? LIMIT ?"
     )
-    owner = (str(scope.organization_id), str(scope.developer_id))
-    found = [Change(*row) for row in db.execute(query, (*owner, position, limit + 1))]
+    found = [Change(*row) for row in db.execute(query, (*owner(scope), position, limit + 1))]
     if len(found) > limit:
         return Changes(until, None)
     return Changes(until, tuple(sorted(found, key=_order)))
@@ -105,14 +98,8 @@ def _log_time_us(db: sqlite3.Connection) -> int:
     return log_time_us
 
 
-# --- keeping them -------------------------------------------------------------------------------------------------
-
-
 def start_feed(db: sqlite3.Connection, after: int) -> None:
-    """Keep what changes beyond this position, unless changes are kept already.
-
-    Whoever was told of anything up to it has seen other tables than these, and has to fetch everything again.
-    """
+    """Keep what changes beyond this position, unless changes are kept already."""
     db.execute("UPDATE change_feed SET from_position = ? WHERE from_position IS NULL", (after + 1,))
 
 
@@ -160,13 +147,13 @@ def keep_changes(db: sqlite3.Connection, rows: Rows, watched: Watched) -> None:
         (watched.log_time_us, log_time_us),
     )
     said = _said(db, rows)
-    told = [
+    changes = [
         (row["sub_session_id"], kind, *(row[name] for name in _OWNER), watched.position, log_time_us)
         for was, now in _touched(db)
         if (row := now or was) is not None
         for kind in _kinds(was, now, said.get(str(row["sub_session_id"]), set()), watched.log_time_us, log_time_us)
     ]
-    db.executemany("INSERT OR REPLACE INTO changes VALUES (?, ?, ?, ?, ?, ?, ?)", told)
+    db.executemany("INSERT OR REPLACE INTO changes VALUES (?, ?, ?, ?, ?, ?, ?)", changes)
     db.execute("DELETE FROM were")
     _let_go(db, log_time_us - KEPT_US)
 
@@ -239,11 +226,8 @@ def _let_go(db: sqlite3.Connection, before_us: int) -> None:
         db.execute("UPDATE change_feed SET from_position = max(from_position, ?)", max(gone))
 
 
-# What is due to settle once time has passed.
-
-
 def next_due_us(db: sqlite3.Connection) -> int | None:
-    """The earliest time at which an open sub-session settles if nothing more happens; None where none is open."""
+    """The earliest time at which an open sub-session settles if nothing more happens."""
     query = "SELECT min(s.settles_at_us) FROM bookmark b JOIN sub_sessions s ON s.settles_at_us > b.log_time_us"
     due_us: int | None = db.execute(query).fetchone()[0]
     return due_us
