@@ -1,6 +1,5 @@
 """OTLP JSON, read into commands: bytes in, records and points out. All of it is pure.
 
-`splitting` cuts an export into single records. `otlp` decodes a record as OTLP's JSON mapping has it, `source_ids`
-names it, `vocabulary` says what it means by the words of the agent that sent it, `batches` puts the records of one
-agent session into a command.
+`envelope` cuts an export into single records. `otlp` decodes a record, `source_ids` names it, `vocabulary` says what it
+means by the words of its agent, `batches` puts the records of one agent session into a command, `export` does it all.
 """

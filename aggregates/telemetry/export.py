@@ -34,14 +34,12 @@ from aggregates.telemetry.source_ids import Fault, canonical
 from aggregates.telemetry.vocabulary import agent_of_log, agent_of_span, log_drafts, session_of, span_drafts
 from aggregates.times import parse_instant
 
-# How the spans of one export hang together: whose session a span without one is of, and which spans are innermost.
-
 STEPS_MAX = 64
 """How far up a span's parents are followed."""
 
 
 class SpanLink(msgspec.Struct, frozen=True):
-    """What others must know of a span."""
+    """How a span hangs together with others of its export."""
 
     trace_id: str | None
     span_id: str | None
@@ -53,22 +51,18 @@ class SpanLink(msgspec.Struct, frozen=True):
 class SpanTree:
     """The spans of one export, by their traces."""
 
-    def __init__(self, spans: Iterable[SpanLink] = ()) -> None:
+    def __init__(self, spans: Iterable[SpanLink]) -> None:
         self._spans: dict[tuple[str | None, str], SpanLink] = {}
         self._sessions: dict[str, set[str]] = {}
         self._outer: set[tuple[str | None, str]] = set()
         """Requests that another request is a part of."""
         for span in spans:
-            self.add(span)
-
-    def add(self, span: SpanLink) -> None:
-        """Remember a span."""
-        if span.span_id is not None:
-            self._spans[span.trace_id, span.span_id] = span
-        if span.trace_id is not None and span.session is not None:
-            self._sessions.setdefault(span.trace_id, set()).add(span.session)
-        if span.operation in REQUESTS and span.parent_id is not None:
-            self._outer.add((span.trace_id, span.parent_id))
+            if span.span_id is not None:
+                self._spans[span.trace_id, span.span_id] = span
+            if span.trace_id is not None and span.session is not None:
+                self._sessions.setdefault(span.trace_id, set()).add(span.session)
+            if span.operation in REQUESTS and span.parent_id is not None:
+                self._outer.add((span.trace_id, span.parent_id))
 
     def is_leaf(self, span: SpanLink) -> bool:
         """Whether no other request is directly a part of this one."""
@@ -148,7 +142,7 @@ class Export:
         if self.signal == "metrics":
             points = self._parts(records, self._point)
             return [metrics_command(part, means.scope, redaction=means.redaction) for part in points]
-        reader = self._log if self.signal == "logs" else partial(self._span, _span_tree(records))
+        reader = self._log if self.signal == "logs" else partial(self._span, SpanTree(_links(records)))
         drafts = self._parts(records, reader)
         return [
             records_command(part, means.scope, self.signal, means.digester, redaction=means.redaction)
@@ -232,14 +226,12 @@ class Export:
         part.add(context, raw.data, [point])
 
 
-def _span_tree(records: Iterable[_Raw]) -> SpanTree:
-    """What the spans of the export are to each other; those that cannot be used are nobody's link."""
-    spans = SpanTree()
+def _links(records: Iterable[_Raw]) -> Iterator[SpanLink]:
+    """Those of the spans that can be used."""
     for record in records:
         with suppress(*_UNUSABLE):
             span = SPAN.decode(record.data)
-            spans.add(_link(span, attributes_of(span.attributes), record.context))
-    return spans
+            yield _link(span, attributes_of(span.attributes), record.context)
 
 
 def _bounded(data: bytes) -> bytes:

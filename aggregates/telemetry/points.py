@@ -28,13 +28,6 @@ from aggregates.telemetry.otlp import (
 )
 
 _NO_RECORDED_VALUE = 1
-_KINDS: dict[str, PointKind] = {
-    "gauge": "gauge",
-    "sum": "sum",
-    "histogram": "histogram",
-    "exponentialHistogram": "exponential_histogram",
-    "summary": "summary",
-}
 _TEMPORALITIES: dict[int | None, Literal["delta", "cumulative"]] = {1: "delta", 2: "cumulative"}
 
 
@@ -50,7 +43,7 @@ class _Point(msgspec.Struct, rename="camel"):
         return None
 
 
-class _Number(_Point, rename="camel"):
+class _Number(_Point):
     as_double: Double | None = None
     as_int: Int64 | None = None
 
@@ -59,14 +52,14 @@ class _Number(_Point, rename="camel"):
         return None if value is None else float(value)
 
 
-class _Distribution(_Point, rename="camel"):
+class _Distribution(_Point):
     count: Fixed64 | None = None
     sum: Double | None = None
     min: Double | None = None
     max: Double | None = None
 
 
-class _Histogram(_Distribution, rename="camel"):
+class _Histogram(_Distribution):
     bucket_counts: list[Fixed64 | None] | None = None
     explicit_bounds: list[Double | None] | None = None
 
@@ -76,7 +69,7 @@ class _Buckets(msgspec.Struct, rename="camel"):
     bucket_counts: list[Fixed64 | None] | None = None
 
 
-class _ExponentialHistogram(_Distribution, rename="camel"):
+class _ExponentialHistogram(_Distribution):
     scale: Int64 | None = None
     zero_count: Fixed64 | None = None
     zero_threshold: Double | None = None
@@ -89,17 +82,18 @@ class _Quantile(msgspec.Struct, rename="camel"):
     value: Double | None = None
 
 
-class _Summary(_Distribution, rename="camel"):
+class _Summary(_Distribution):
     quantile_values: list[_Quantile] | None = None
 
 
-_DECODERS: dict[str, "msgspec.json.Decoder[_Point]"] = {
-    "gauge": msgspec.json.Decoder(_Number, dec_hook=typed),
-    "sum": msgspec.json.Decoder(_Number, dec_hook=typed),
-    "histogram": msgspec.json.Decoder(_Histogram, dec_hook=typed),
-    "exponentialHistogram": msgspec.json.Decoder(_ExponentialHistogram, dec_hook=typed),
-    "summary": msgspec.json.Decoder(_Summary, dec_hook=typed),
+_TYPES: dict[str, tuple[type[_Point], PointKind]] = {
+    "gauge": (_Number, "gauge"),
+    "sum": (_Number, "sum"),
+    "histogram": (_Histogram, "histogram"),
+    "exponentialHistogram": (_ExponentialHistogram, "exponential_histogram"),
+    "summary": (_Summary, "summary"),
 }
+_DECODERS = {container: msgspec.json.Decoder(point, dec_hook=typed) for container, (point, _) in _TYPES.items()}
 
 
 class Read(msgspec.Struct, frozen=True):
@@ -125,7 +119,7 @@ def made_point(read: Read, context: Context, metric: Metric, record_id: str, ori
         record_id=record_id,
         at_us=at_us or start_us or received_us,
         name=metric.name,
-        kind=_KINDS[metric.kind],
+        kind=_TYPES[metric.kind][1],
         origin=origin,
         unit=metric.unit,
         temporality=_TEMPORALITIES.get(metric.temporality),
@@ -142,8 +136,6 @@ def _series(context: Context, attributes: Attributes) -> str:
     own = msgspec.json.encode(attributes, order="sorted")
     return sha256(context.series + b"," + own).hexdigest()[:32]
 
-
-# --- what counters count --------------------------------------------------------------------------------------
 
 _Meanings = dict[str, PointMeaning]
 

@@ -1,1 +1,1 @@
-"""Views: the files, who writes them, and how they are built again."""
+"""Views: the files, the projector that writes them, and how they are built again."""

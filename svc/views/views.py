@@ -40,7 +40,7 @@ def new_file(folder: Path, rules_version: int) -> Path:
 
 
 def point_to(path: Path) -> None:
-    """Make a file the one that serves, atomically and durably; what a replay wrote of it was not synced before."""
+    """Make a file the one that serves, atomically and durably: a replay does not sync what it writes."""
     draft = path.with_name(POINTER + ".draft")
     draft.write_text(path.name + "\n", encoding="ascii")
     for written in (path, draft):
@@ -49,13 +49,13 @@ def point_to(path: Path) -> None:
 
 
 def remove(path: Path) -> None:
-    """Delete a views file; connections that are still open keep what they see until they are closed."""
+    """Delete a views file; open connections keep what they see."""
     for suffix in ("", "-wal", "-shm"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
 
 
 def remove_others(folder: Path, keep: Path) -> None:
-    """Delete every views file but one: left over from builds that were broken off or replaced, or deleted by hand."""
+    """Delete every views file but one."""
     for path in list(folder.iterdir()):
         views = path.with_name(path.name.removesuffix("-wal").removesuffix("-shm"))
         if _NAME.fullmatch(views.name) and views != keep:
@@ -75,13 +75,9 @@ def open_writer(path: Path | str) -> sqlite3.Connection:
 
 
 def damaged(path: Path, error: Exception) -> "ViewsDamaged":
-    """The error for a file of which a page or a row cannot be read; what the row holds is not repeated."""
-    what = (
-        str(error)
-        if is_damage(error) and "with text" not in str(error)
-        else "a row holds what is no value of its column"
-    )
-    return ViewsDamaged(f"{path.name}: {what}")
+    """The error for a file of which a page or a row cannot be read; it repeats nothing of the row."""
+    quotes = not is_damage(error) or "with text" in str(error)
+    return ViewsDamaged(f"{path.name}: {'a row holds what is no value of its column' if quotes else error}")
 
 
 class ViewsDamaged(sqlite3.DatabaseError):
@@ -101,10 +97,7 @@ class ReadPool:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """A connection within a read transaction: everything read through it belongs to one moment.
-
-        Raises `ViewsDamaged` where that cannot be read.
-        """
+        """A connection within a read transaction, which shows one moment. Raises `ViewsDamaged`."""
         db = self._take()
         try:
             db.execute("BEGIN")
@@ -146,8 +139,6 @@ class ReadPool:
                 return
         db.close()
 
-
-# The rule sets there are. A verdict names the set that made it; a replay under another set is another file.
 
 RULES_VERSION = 1
 """The set that serves unless another one is asked for."""
