@@ -1,5 +1,1 @@
-"""Read models.
-
-One module per read model: its tables, how facts change them, and its queries. A projection may be thrown away at
-any time: a replay of the log builds the same rows again, whatever the order of arrival or the size of the batches.
-"""
+"""Read models: tables, how facts change them, and queries over them. A replay of the log builds the same rows again."""

@@ -56,10 +56,9 @@ def apply(
 ) -> None:
     """Apply facts in log order, all in one transaction.
 
-    A fact that breaks a rule, or does not fit its table, is listed in `failed`, and nothing of it is kept; the others
-    are. `checksum`: that of the last fact's event. `fetch`: events of the log whose words are needed again; it raises
-    `TextsUnavailable` where the log cannot be read, and then nothing is applied. `after`: where the views stood when
-    the facts were read; raises `Overtaken` where they stand elsewhere by now.
+    A fact that breaks a rule, or does not fit its table, is listed in `failed`, and nothing of it is kept. `checksum`:
+    that of the last fact's event. `fetch`: reads events whose words are needed again. `after`: where the views stood
+    when the facts were read. Raises `Overtaken` where they stand elsewhere by now, and what `fetch` raises.
     """
     with_prices, position = priced(facts, newest_book(db)), facts[-1].position
     read = read_rows(with_prices, digesters, give_way)
@@ -68,7 +67,7 @@ def apply(
             raise Overtaken(f"another process writes these views: they stood at {after} and now hold more")
         watched = watch(db, position)
         rows, broken = _stored(db, read, with_prices, digesters)
-        _derive(db, rows, position, broken, Reader(db, _beside(facts, fetch)))
+        _derive(db, rows, position, broken, Reader(db, _with_batch(facts, fetch)))
         db.executemany("INSERT OR REPLACE INTO failed VALUES (?, ?)", broken)
         db.execute(
             "UPDATE bookmark SET position = ?, log_time_us = max(log_time_us, ?), checksum = ?",
@@ -81,7 +80,7 @@ def apply(
 def _stored(
     db: sqlite3.Connection, read: tuple[Rows, Broken], facts: Sequence[Priced], digesters: Digesters
 ) -> tuple[Rows, Broken]:
-    """The rows that stand in their tables now, and what is wrong with facts of which nothing does."""
+    """The rows that are in their tables now, and what is wrong with facts that have none."""
     try:
         with _savepoint(db):
             _store_rows(db, read[0])
@@ -91,17 +90,17 @@ def _stored(
     return read
 
 
-def _beside(facts: Sequence[Fact], fetch: FetchEvents) -> FetchEvents:
-    """Events of the log, those of the batch itself without reading them again: mostly it is those."""
+def _with_batch(facts: Sequence[Fact], fetch: FetchEvents) -> FetchEvents:
+    """Reads events of the log, but takes those of the batch, which most are, as they are."""
     held = {fact.position: fact.event for fact in facts}
 
-    def beside(positions: Iterable[int]) -> Mapping[int, Event]:
+    def read(positions: Iterable[int]) -> Mapping[int, Event]:
         wanted = list(positions)
         found = {position: held[position] for position in wanted if position in held}
         missing = [position for position in wanted if position not in held]
         return {**found, **fetch(missing)} if missing else found
 
-    return beside
+    return read
 
 
 def pass_over(db: sqlite3.Connection, position: int, reason: str, checksum: bytes) -> None:

@@ -43,7 +43,7 @@ class Reader:
         return {ref: _text(events.get(ref.position), ref) for ref in wanted}
 
     def stood_alike(self, one: TextRef, other: TextRef) -> bool:
-        """Whether two texts of which one is gone were found alike while both were there."""
+        """Whether two texts, one deleted by now, were found alike while both were there."""
         events = self._fetch((one.position, other.position))
         for mine, its in ((one, other), (other, one)):
             words = _words(events.get(mine.position), mine.field)

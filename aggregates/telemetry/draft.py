@@ -14,7 +14,7 @@ REDACTED = ("<REDACTED>", "[REDACTED]")
 
 
 class Draft(msgspec.Struct, frozen=True):
-    """A record whose texts stand beside it, before they are put into one text."""
+    """A record and its texts, before these are put into one text."""
 
     record: Record
     text: str | None = None
@@ -44,7 +44,7 @@ class SourceEvent(msgspec.Struct):
     root: bool = False
     """A span without a parent."""
     leaf: bool = True
-    """A span of which no other one of its kind in the same export is a part."""
+    """Whether no other span of its kind in the export is a part of this one."""
     message: str | None = None
     """A span's status message."""
 

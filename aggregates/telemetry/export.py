@@ -83,7 +83,7 @@ class SpanTree:
 
 T = TypeVar("T")
 RECORD_BYTES_MAX = 3 * 1024 * 1024
-"""A larger record is refused: with its texts beside it, it must fit into one event."""
+"""A larger record is refused: it must fit into one event together with its texts."""
 _SOURCE_POSITION = "event "
 """So begins an event's name that is a place in Codex's own source, and no name."""
 _ERROR_CODE = 2

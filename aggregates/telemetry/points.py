@@ -179,7 +179,7 @@ _COPILOT_TOKENS = _by("gen_ai.token.type", {"input": "input_tokens", "output": "
 
 
 def _meaning(context: Context, metric: str, attributes: Attributes) -> PointMeaning | None:
-    """Gemini sends the conventions' token histogram beside its own counter; of Copilot it is the only one."""
+    """Gemini sends the conventions' token histogram and its own counter; Copilot sends only the histogram."""
     if metric == "gen_ai.client.token.usage":
         return _COPILOT_TOKENS(attributes) if context.agent == "copilot" else None
     known = _MEANINGS.get(metric)

@@ -76,7 +76,7 @@ def changes_since(reader: Reader, scope: Scope, position: int, limit: int) -> Ch
 
 
 def changes_after_pause(reader: Reader, scope: Scope, position: int, since_us: int, limit: int) -> Changes:
-    """The same for somebody who was away; all is to be fetched again where that position was told before `since_us`."""
+    """The same after a pause; `told` is None where the position is older than `since_us`."""
     until = _position(reader.db)
     told_us = reader.received_us(position) if 0 < position <= until else None
     if told_us is None or told_us < since_us:
@@ -108,7 +108,7 @@ def _is_kept(db: sqlite3.Connection, position: int) -> bool:
 
 
 class Watched(msgspec.Struct, frozen=True):
-    """A batch under way, of which it will be told what it changed."""
+    """A batch under way whose changes are kept."""
 
     position: int
     log_time_us: int
@@ -116,7 +116,7 @@ class Watched(msgspec.Struct, frozen=True):
 
 
 def watch(db: sqlite3.Connection, position: int) -> Watched | None:
-    """Have the sub-sessions remembered as they are before the batch that ends here; None where nobody will be told."""
+    """Have sub-sessions remembered as they are before the batch that ends here; None where no changes are kept."""
     if not _is_kept(db, position):
         return None
     for statement in _WATCHING:
@@ -139,7 +139,7 @@ _WATCHING = (
 
 
 def keep_changes(db: sqlite3.Connection, rows: Rows, watched: Watched) -> None:
-    """Write down what the batch changed, the views being where they are after it, and let go of what is too old."""
+    """Write down what the batch changed, and delete what is too old."""
     log_time_us = _log_time_us(db)
     settling = "WHERE settles_at_us > ? AND settles_at_us <= ?"
     db.execute(

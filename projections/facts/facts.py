@@ -141,7 +141,7 @@ Priced = tuple[Fact, PriceBook | None]
 
 
 def read_rows(facts: Sequence[Priced], digesters: Digesters, give_way: GiveWay | None = None) -> tuple[Rows, Broken]:
-    """The rows of facts, and what is wrong with those of which nothing is kept."""
+    """The rows of facts, and what is wrong with those that break a rule."""
     rows = Rows()
     try:
         for fact, book in facts:
@@ -155,7 +155,7 @@ def read_rows(facts: Sequence[Priced], digesters: Digesters, give_way: GiveWay |
 
 
 def read_singly(facts: Iterable[Priced], digesters: Digesters) -> tuple[Rows, Broken]:
-    """Of a fact that breaks a rule nothing is kept; of the others all is."""
+    """The same one by one: nothing is kept of a fact that breaks a rule."""
     rows = Rows()
     broken: Broken = []
     for fact, book in facts:

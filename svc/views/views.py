@@ -81,7 +81,7 @@ def damaged(path: Path, error: Exception) -> "ViewsDamaged":
 
 
 class ViewsDamaged(sqlite3.DatabaseError):
-    """A page or a row of the views cannot be read, whoever asks; the message names the file. Only new ones help."""
+    """A page or a row of the views cannot be read; only new views help. The message names the file."""
 
 
 class ReadPool:
