@@ -11,7 +11,7 @@ import msgspec
 
 from aggregates.event import Event, Scope
 from projections.derive.changes import keep_changes, watch
-from projections.derive.developers import owners_of, rebuild_sub_sessions, reconclude
+from projections.derive.developers import owners_of, rebuild_sub_sessions, refresh_title
 from projections.derive.integrity import TextsUnavailable, flag_sessions
 from projections.derive.rework import link_rework
 from projections.derive.sessions import RebuiltSession, rebuild_session, touched_from
@@ -151,7 +151,7 @@ def _derive(db: sqlite3.Connection, rows: Rows, position: int, broken: Broken, r
                 raise  # the facts are not to blame
             broken.append((position, f"developer {scope.developer_id}: {reason(error)}"))
     for turn_id in sorted(set(rows.touched_turns)):
-        _refresh_title(db, turn_id)
+        refresh_title(db, turn_id)
 
 
 def _by_developer(db: sqlite3.Connection, touched: dict[str, int]) -> Iterator[tuple[Scope, list[tuple[str, int]]]]:
@@ -172,17 +172,6 @@ def _derive_developer(
     flag_sessions(db, scope, rebuilt, reader)
     rewritten = rebuild_sub_sessions(db, scope, rebuilt)
     link_rework(db, rewritten.names, rewritten.dependents)
-
-
-def _refresh_title(db: sqlite3.Connection, turn_id: str) -> None:
-    query = (
-        "SELECT p.sub_session_id, p.organization_id, p.developer_id FROM turn_alias a "
-        "JOIN prompts p ON p.turn_id = a.turn_id WHERE a.alias_id = ?"
-    )
-    for name, organization_id, developer_id in db.execute(query, (turn_id,)).fetchall():
-        owner = msgspec.convert({"organization_id": organization_id, "developer_id": developer_id}, Scope)
-        reconclude(db, owner, name)
-        link_rework(db, {name}, ())
 
 
 @contextmanager

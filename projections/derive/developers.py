@@ -15,7 +15,7 @@ from aggregates.sub_sessions.arcs import Arc
 from aggregates.sub_sessions.merging import belongs_to
 from aggregates.sub_sessions.sub_session import SubSession, conclude
 from aggregates.turns.turn import Turn
-from projections.derive.rework import dependents_of
+from projections.derive.rework import dependents_of, link_rework
 from projections.derive.sessions import RebuiltSession, arcs_of, turns_of
 from projections.derive.sub_session_rows import delete_sub_session, insert_sub_session
 from projections.facts.answers import answers_of, said_of
@@ -65,12 +65,17 @@ def rebuild_sub_sessions(db: sqlite3.Connection, scope: Scope, rebuilt: Sequence
     return _conclude_groups(db, scope, groups, changed, stale)
 
 
-def reconclude(db: sqlite3.Connection, scope: Scope, sub_session_id: str) -> None:
-    """Conclude one sub-session again, its arcs being as they are: a title was edited."""
-    arcs = arcs_of(db, sub_session_id)
-    if arcs:
-        delete_sub_session(db, sub_session_id)
-        _conclude(db, scope, arcs)
+def refresh_title(db: sqlite3.Connection, turn_id: str) -> None:
+    """Conclude the sub-session that holds a turn again: a person edited its title."""
+    query = (
+        "SELECT p.sub_session_id, p.organization_id, p.developer_id FROM turn_alias a "
+        "JOIN prompts p ON p.turn_id = a.turn_id WHERE a.alias_id = ?"
+    )
+    for name, organization_id, developer_id in db.execute(query, (turn_id,)).fetchall():
+        if arcs := arcs_of(db, name):
+            delete_sub_session(db, name)
+            _conclude(db, Scope(UUID(organization_id), UUID(developer_id)), arcs)
+        link_rework(db, {name}, ())
 
 
 def _group_start_us(db: sqlite3.Connection, scope: Scope, from_us: int) -> int:
