@@ -11,18 +11,16 @@ import msgspec
 
 from aggregates.event import Event, Scope
 from projections.derive.changes import keep_changes, watch
-from projections.derive.developers import owners_of, reconclude, regroup
+from projections.derive.developers import owners_of, rebuild_sub_sessions, refresh_title
 from projections.derive.integrity import TextsUnavailable, flag_sessions
-from projections.derive.rework import relink
-from projections.derive.sessions import Refolded, refold_session, touched_from
-from projections.facts.answers import LATEST_ANSWER, LATEST_WINS
-from projections.facts.duplicates import settle_twins
+from projections.derive.rework import link_rework
+from projections.derive.sessions import RebuiltSession, rebuild_session, touched_from
+from projections.facts.duplicates import settle_duplicates
 from projections.facts.facts import Broken, Fact, GiveWay, Priced, priced, read_rows, read_singly, reason
-from projections.facts.flags import EARLIEST_WINS, flag_skews
+from projections.facts.flags import flag_skews
 from projections.facts.prices import newest_book
-from projections.facts.reports import EARLIEST_STEP
 from projections.facts.repricing import reprice
-from projections.facts.rows import BEGINNING_US, Digesters, Row, Rows
+from projections.facts.rows import BEGINNING_US, Digesters, Rows, write_rows
 from projections.facts.telemetry import newly_detailed
 from projections.reader import FetchEvents, Reader, is_damage, is_passing
 
@@ -42,7 +40,6 @@ class Bookmark(msgspec.Struct, frozen=True):
 
 
 def bookmark(db: sqlite3.Connection) -> Bookmark:
-    """Where the views stand."""
     row = db.execute("SELECT position, log_time_us, checksum FROM bookmark").fetchone()
     return Bookmark(*row)
 
@@ -59,10 +56,9 @@ def apply(
 ) -> None:
     """Apply facts in log order, all in one transaction.
 
-    A fact that breaks a rule, or does not fit its table, is listed in `failed`, and nothing of it is kept; the others
-    are. `checksum`: that of the last fact's event. `fetch`: events of the log whose words are needed again; it raises
-    `TextsUnavailable` where the log cannot be read, and then nothing is applied. `after`: where the views stood when
-    the facts were read; raises `Overtaken` where they stand elsewhere by now.
+    A fact that breaks a rule, or does not fit its table, is listed in `failed`, and nothing of it is kept. `checksum`:
+    that of the last fact's event. `fetch`: reads events whose words are needed again. `after`: where the views stood
+    when the facts were read. Raises `Overtaken` where they stand elsewhere by now, and what `fetch` raises.
     """
     with_prices, position = priced(facts, newest_book(db)), facts[-1].position
     read = read_rows(with_prices, digesters, give_way)
@@ -71,7 +67,7 @@ def apply(
             raise Overtaken(f"another process writes these views: they stood at {after} and now hold more")
         watched = watch(db, position)
         rows, broken = _stored(db, read, with_prices, digesters)
-        _derive(db, rows, position, broken, Reader(db, _beside(facts, fetch)))
+        _derive(db, rows, position, broken, Reader(db, _with_batch(facts, fetch)))
         db.executemany("INSERT OR REPLACE INTO failed VALUES (?, ?)", broken)
         db.execute(
             "UPDATE bookmark SET position = ?, log_time_us = max(log_time_us, ?), checksum = ?",
@@ -84,7 +80,7 @@ def apply(
 def _stored(
     db: sqlite3.Connection, read: tuple[Rows, Broken], facts: Sequence[Priced], digesters: Digesters
 ) -> tuple[Rows, Broken]:
-    """The rows that stand in their tables now, and what is wrong with facts of which nothing does."""
+    """The rows that are in their tables now, and what is wrong with facts that have none."""
     try:
         with _savepoint(db):
             _store_rows(db, read[0])
@@ -94,17 +90,17 @@ def _stored(
     return read
 
 
-def _beside(facts: Sequence[Fact], fetch: FetchEvents) -> FetchEvents:
-    """Events of the log, those of the batch itself without reading them again: mostly it is those."""
+def _with_batch(facts: Sequence[Fact], fetch: FetchEvents) -> FetchEvents:
+    """Reads events of the log, but takes those of the batch, which most are, as they are."""
     held = {fact.position: fact.event for fact in facts}
 
-    def beside(positions: Iterable[int]) -> Mapping[int, Event]:
+    def read(positions: Iterable[int]) -> Mapping[int, Event]:
         wanted = list(positions)
         found = {position: held[position] for position in wanted if position in held}
         missing = [position for position in wanted if position not in held]
         return {**found, **fetch(missing)} if missing else found
 
-    return beside
+    return read
 
 
 def pass_over(db: sqlite3.Connection, position: int, reason: str, checksum: bytes) -> None:
@@ -131,26 +127,8 @@ def _store_singly(db: sqlite3.Connection, facts: Sequence[Priced], digesters: Di
 
 
 def _store_rows(db: sqlite3.Connection, rows: Rows) -> None:
-    """The log refuses doubles of captures; overlapping batches of records are caught here, the larger body wins."""
-    for table in (
-        "sessions",
-        "captures",
-        "answers",
-        "telemetry_records",
-        "metric_points",
-        "titles",
-        "setups",
-        "catalogs",
-    ):
-        _insert(db, f"INSERT OR IGNORE INTO {table}", getattr(rows, table))
-    _insert(db, "INSERT INTO observations", rows.observations, _LARGER_BODY)
-    _insert(db, "INSERT INTO corrections", rows.corrections, LATEST_WINS)
-    _insert(db, "INSERT INTO judge_answers", rows.judge_answers, LATEST_ANSWER)
-    _insert(db, "INSERT INTO requests", rows.requests, _MORE_TOKENS)
-    _insert(db, "INSERT INTO report_steps", rows.report_steps, EARLIEST_STEP)
-    rows.touched_times += settle_twins(db, rows.touched_twins)
-    _insert(db, "INSERT OR IGNORE INTO skews", rows.skews)
-    _insert(db, "INSERT INTO flags", rows.flags, EARLIEST_WINS)
+    write_rows(db, rows)
+    rows.touched_times += settle_duplicates(db, rows.touched_duplicates)
     flag_skews(db, rows.skews)
     reprice(db, rows.repricings, rows)
     detailed = newly_detailed(db, {str(row[0]) for row in rows.edit_details})
@@ -159,26 +137,6 @@ def _store_rows(db: sqlite3.Connection, rows: Rows) -> None:
 
 _NO_ROW = (ArithmeticError, sqlite3.IntegrityError, sqlite3.DataError, sqlite3.InterfaceError, sqlite3.ProgrammingError)
 """What a value raises that no column takes."""
-_LARGER_BODY = (
-    "ON CONFLICT DO UPDATE SET prompt_id = excluded.prompt_id, position = excluded.position, body = excluded.body, "
-    "price = excluded.price, twin = excluded.twin, rank = excluded.rank WHERE excluded.body > body"
-)
-_COUNTED = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
-_MORE_TOKENS = (
-    "ON CONFLICT DO UPDATE SET "
-    + ", ".join(f"{name} = excluded.{name}" for name in (*_COUNTED, "model", "cost_usd_nano", "cost_kind"))
-    + ", catalog_revision = excluded.catalog_revision, position = excluded.position, "
-    + "changed_position = max(changed_position, excluded.changed_position) WHERE ("
-    + ", ".join(f"coalesce(excluded.{name}, -1)" for name in _COUNTED)
-    + ") > ("
-    + ", ".join(f"coalesce({name}, -1)" for name in _COUNTED)
-    + ")"
-)
-
-
-def _insert(db: sqlite3.Connection, statement: str, rows: Sequence[Row], conflict: str = "") -> None:
-    if rows:
-        db.executemany(f"{statement} VALUES ({', '.join('?' * len(rows[0]))}) {conflict}", rows)
 
 
 def _derive(db: sqlite3.Connection, rows: Rows, position: int, broken: Broken, reader: Reader) -> None:
@@ -193,7 +151,7 @@ def _derive(db: sqlite3.Connection, rows: Rows, position: int, broken: Broken, r
                 raise  # the facts are not to blame
             broken.append((position, f"developer {scope.developer_id}: {reason(error)}"))
     for turn_id in sorted(set(rows.touched_turns)):
-        _retitle(db, turn_id)
+        refresh_title(db, turn_id)
 
 
 def _by_developer(db: sqlite3.Connection, touched: dict[str, int]) -> Iterator[tuple[Scope, list[tuple[str, int]]]]:
@@ -210,21 +168,10 @@ def _by_developer(db: sqlite3.Connection, touched: dict[str, int]) -> Iterator[t
 def _derive_developer(
     db: sqlite3.Connection, scope: Scope, sessions: Sequence[tuple[str, int]], reader: Reader
 ) -> None:
-    refolded: list[Refolded] = [refold_session(db, session, from_us) for session, from_us in sessions]
-    flag_sessions(db, scope, refolded, reader)
-    rewritten = regroup(db, scope, refolded)
-    relink(db, rewritten.names, rewritten.dependents)
-
-
-def _retitle(db: sqlite3.Connection, turn_id: str) -> None:
-    query = (
-        "SELECT p.sub_session_id, p.organization_id, p.developer_id FROM turn_alias a "
-        "JOIN prompts p ON p.turn_id = a.turn_id WHERE a.alias_id = ?"
-    )
-    for name, organization_id, developer_id in db.execute(query, (turn_id,)).fetchall():
-        owner = msgspec.convert({"organization_id": organization_id, "developer_id": developer_id}, Scope)
-        reconclude(db, owner, name)
-        relink(db, {name}, ())
+    rebuilt: list[RebuiltSession] = [rebuild_session(db, session, from_us) for session, from_us in sessions]
+    flag_sessions(db, scope, rebuilt, reader)
+    rewritten = rebuild_sub_sessions(db, scope, rebuilt)
+    link_rework(db, rewritten.names, rewritten.dependents)
 
 
 @contextmanager

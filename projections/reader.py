@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from aggregates.capture.events import MetricsCaptured, PromptAnswered, PromptCaptured, RecordsCaptured
-from aggregates.event import Event, Span, Words, cut
+from aggregates.capture.events import MetricsCaptured, PromptAnswered, PromptCaptured, RecordsCaptured, TracesCaptured
+from aggregates.event import Event, Scope, Span, Words, cut
 from aggregates.reports.events import ReportCompleted
 from aggregates.retained import Stood
 from aggregates.sub_sessions.events import TitleEdited
@@ -26,7 +26,6 @@ class TextRef(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def start(self) -> int:
-        """Where it begins in those words."""
         return 0 if self.span is None else self.span.start
 
 
@@ -44,7 +43,7 @@ class Reader:
         return {ref: _text(events.get(ref.position), ref) for ref in wanted}
 
     def stood_alike(self, one: TextRef, other: TextRef) -> bool:
-        """Whether two texts of which one is gone were found alike while both were there."""
+        """Whether two texts, one deleted by now, were found alike while both were there."""
         events = self._fetch((one.position, other.position))
         for mine, its in ((one, other), (other, one)):
             words = _words(events.get(mine.position), mine.field)
@@ -58,7 +57,7 @@ class Reader:
         return None if event is None else event.received_at_us
 
     def command(self, position: int, record_id: str) -> str | None:
-        """The shell command that a record of a batch tells of; None where none was told, or it has been forgotten."""
+        """The shell command of a record of a batch, unless it has been forgotten."""
         event = self._fetch((position,)).get(position)
         if not isinstance(event, RecordsCaptured):
             return None
@@ -66,10 +65,7 @@ class Reader:
         return cut(event.words, next(spans, None))
 
     def export(self, position: int) -> str | None:
-        """The part of an OTLP export that a fact came with, as JSON; None where it had none, or it has been forgotten.
-
-        One at a time: each may be as large as an export may be.
-        """
+        """The part of an OTLP export that a fact came with, as JSON, unless it has been forgotten."""
         event = self._fetch((position,)).get(position)
         raw = event.raw if isinstance(event, RecordsCaptured | MetricsCaptured) else None
         return None if raw is None else raw.text
@@ -83,30 +79,21 @@ def _text(event: Event | None, ref: TextRef) -> str | None:
 
 
 def _words(event: Event | None, field: str) -> Words | None:
-    match event, field:
-        case PromptCaptured(), "prompt":
-            return event.prompt
-        case PromptAnswered(), "response":
-            return event.response
-        case RecordsCaptured(), "words":
-            return event.words
-        case TitleEdited(), "title":
-            return event.title
-        case TitleEdited(), "summary":
-            return event.summary
-        case ReportCompleted(), "sections":
-            return event.sections
-        case ReportCompleted(), "narrative":
-            return event.narrative
-        case _:
-            return None
+    known = _FIELDS.get(type(event), ())
+    words: Words | None = getattr(event, field) if field in known else None
+    return words
 
 
-# What an error of the tables' file means: its pages are damaged, it cannot be used now, or a query is wrong.
-
+_FIELDS: dict[type, tuple[str, ...]] = {
+    PromptCaptured: ("prompt",),
+    PromptAnswered: ("response",),
+    RecordsCaptured: ("words",),
+    TracesCaptured: ("words",),
+    TitleEdited: ("title", "summary"),
+    ReportCompleted: ("sections", "narrative"),
+}
+"""The words of each kind of event that rows point at."""
 _DAMAGED = frozenset((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB))
-
-
 _NOT_NOW = frozenset(
     (
         sqlite3.SQLITE_BUSY,
@@ -120,21 +107,19 @@ _NOT_NOW = frozenset(
         sqlite3.SQLITE_PROTOCOL,
     )
 )
-
-
 _NO_TEXT = "Could not decode to UTF-8"
 """How Python begins where a text is none; it gives that no code."""
 
 
 def is_damage(error: BaseException) -> bool:
-    """Whether the file itself is broken, so that only another one helps. A locked one, or a full disk, is not."""
+    """Whether the file itself is broken, so that only another one helps."""
     if not isinstance(error, sqlite3.Error):
         return False
     return _code(error) in _DAMAGED or str(error).startswith(_NO_TEXT)
 
 
 def is_passing(error: BaseException) -> bool:
-    """Whether the file cannot be used at the moment, as somebody holds it or the disk is full or gone."""
+    """Whether the file cannot be used at the moment: it is locked, or the disk is full or gone."""
     return isinstance(error, sqlite3.Error) and _code(error) in _NOT_NOW
 
 
@@ -144,14 +129,8 @@ def _code(error: sqlite3.Error) -> int:
     return code & 0xFF
 
 
-# Values to bytes and back, for the body columns.
-
 _T = TypeVar("_T")
-
-
 _encoder = msgspec.msgpack.Encoder(uuid_format="bytes")
-
-
 _decoders: dict[Any, msgspec.msgpack.Decoder[Any]] = {}
 
 
@@ -160,7 +139,6 @@ class BodyDamaged(Exception):
 
 
 def pack(value: object) -> bytes:
-    """The bytes of a value class."""
     return _encoder.encode(value)
 
 
@@ -176,16 +154,28 @@ def unpack(data: bytes, kind: type[_T]) -> _T:
     return value
 
 
-# Sums beyond 63 bits of numbers that fit into them: SQLite's own fails there, and what a client tells may be large.
-
 _LOW_BITS = 30
 
 
+def bodies(db: sqlite3.Connection, kind: type[_T], query: str, bound: Sequence[Any] | Mapping[str, Any]) -> list[_T]:
+    """The values of a query's one body column."""
+    return [unpack(row[0], kind) for row in db.execute(query, bound)]
+
+
+def json_array(values: object) -> str:
+    """Values as SQLite's `json_each` takes them."""
+    return msgspec.json.encode(values).decode()
+
+
+def owner(scope: Scope) -> tuple[str, str]:
+    """The organization and the developer, as columns hold them."""
+    return str(scope.organization_id), str(scope.developer_id)
+
+
 def sum_in_halves(name: str) -> str:
-    """Two columns, in the SQL that SQLite and DuckDB share: the upper and the lower bits by themselves."""
+    """A sum as two columns, in the SQL that SQLite and DuckDB share: one of more than 63 bits fails SQLite."""
     return f"coalesce(sum({name} >> {_LOW_BITS}), 0), coalesce(sum({name} & {2**_LOW_BITS - 1}), 0)"
 
 
 def whole_sums(halves: Sequence[int]) -> list[int]:
-    """One sum for each pair of columns."""
     return [(high << _LOW_BITS) + low for high, low in zip(halves[::2], halves[1::2], strict=True)]

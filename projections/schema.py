@@ -34,12 +34,10 @@ def table_names() -> tuple[str, ...]:
 
 
 def key_of(connection: sqlite3.Connection, table: str) -> tuple[str, ...]:
-    """The primary key of a table."""
     return tuple(_tool(connection).table(table).pks)
 
 
 def columns_of(table: str) -> tuple[str, ...]:
-    """The columns of a table, in their order."""
     return _columns()[table]
 
 

@@ -16,35 +16,17 @@ from msgspec import Meta
 from aggregates.times import INSTANT_MAX_US, iso, parse_instant
 
 SCHEMA_VERSION: Literal[1] = 1
-
-
 REVISION_MAX = 2**31 - 1
-
-
 TEXT_CHARACTERS_MAX = 256
-
-
 CANONICAL_BYTES_MAX = 4 * 1024 * 1024
 """All lookups as canonical JSON: what fits into one event and one frame."""
-
-
 _CONTROL = r"\u0000-\u001f\u007f-\u009f"
-
-
 _PRINTABLE = rf"^[^{_CONTROL}]*[^\s{_CONTROL}][^{_CONTROL}]*$(?!\n)"
 """Not blank; a `$` alone would let a line's end pass."""
-
-
 Text = Annotated[str, Meta(min_length=1, max_length=TEXT_CHARACTERS_MAX, pattern=_PRINTABLE)]
 """An id or a name."""
-
-
 Why = Annotated[str, Meta(min_length=1, max_length=200, pattern=_PRINTABLE)]
-
-
 Dollars = Annotated[float, Meta(ge=0, le=1_000_000)]
-
-
 Revision = Annotated[int, Meta(ge=1, le=REVISION_MAX)]
 
 
@@ -101,15 +83,16 @@ class ListRate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def from_us(self) -> int:
         """Raises `ValueError` where it is no time."""
-        return _instant("effective_from", self.effective_from)
+        return instant("effective_from", self.effective_from)
 
     @property
     def to_us(self) -> int | None:
         """None: without an end. Raises `ValueError` where it is no time."""
-        return None if self.effective_to is None else _instant("effective_to", self.effective_to)
+        return None if self.effective_to is None else instant("effective_to", self.effective_to)
 
 
-def _instant(field: str, text: str) -> int:
+def instant(field: str, text: str) -> int:
+    """The time in a field of that name. Raises `ValueError` where it is none."""
     try:
         return parse_instant(text)
     except ValueError as error:
@@ -177,7 +160,6 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def content_fault(lookups: tuple[ExactLookup, ...]) -> str | None:
-    """What is wrong with the lookups of a snapshot; None where they are valid."""
     plain = msgspec.to_builtins(lookups)
     try:
         msgspec.convert(plain, Lookups)
@@ -217,9 +199,6 @@ def _canonical(value: object) -> bytes:
         return rfc8785.dumps(value)  # type: ignore[arg-type]
     except (rfc8785.CanonicalizationError, UnicodeEncodeError) as error:
         raise ValueError(f"no canonical JSON: {error}") from error
-
-
-# The catalog as people and services see it: the document that is served, and a line for each revision.
 
 
 class Served(msgspec.Struct, frozen=True):

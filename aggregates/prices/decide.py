@@ -9,7 +9,16 @@ import msgspec
 from aggregates.command import Reason, Refused
 from aggregates.event import Event
 from aggregates.ids import catalog_stream, repricing_stream
-from aggregates.prices.catalog import REVISION_MAX, SCHEMA_VERSION, Lookups, Revision, Snapshot, checksum, content_fault
+from aggregates.prices.catalog import (
+    REVISION_MAX,
+    SCHEMA_VERSION,
+    Lookups,
+    Revision,
+    Snapshot,
+    checksum,
+    content_fault,
+    instant,
+)
 from aggregates.prices.events import CatalogPublished, RequestsRepriced
 from aggregates.times import INSTANT_MAX_US, INSTANT_MIN_US, iso, parse_instant
 
@@ -28,14 +37,7 @@ class CatalogDocument(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if self.published_at is not None:
-            _check_time(self.published_at)
-
-
-def _check_time(published_at: str) -> None:
-    try:
-        parse_instant(published_at)
-    except ValueError as error:
-        raise ValueError(f"published_at: {error}") from error
+            instant("published_at", self.published_at)
 
 
 class PublishCatalog(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,32 +85,30 @@ CatalogCommand = PublishCatalog | RepriceRequests
 CatalogReply = Published | Repriced | Refused
 NewFact = tuple[UUID, int, Event]
 """A stream, the version in it, and what stands there."""
+Decision = tuple[tuple[NewFact, ...], CatalogReply]
+"""A refusal appends nothing."""
 
 
 def decide_catalog(
     command: CatalogCommand, state: CatalogState, organizations: Collection[UUID], now_us: int
-) -> tuple[tuple[NewFact, ...], CatalogReply]:
-    """What follows from a command; a refusal appends nothing."""
-    match command:
-        case PublishCatalog():
-            return _publish(command, state, now_us)
-        case RepriceRequests():
-            return _reprice(command, state, organizations, now_us)
+) -> Decision:
+    """What follows from a command."""
+    if isinstance(command, PublishCatalog):
+        return _publish(command, state, now_us)
+    return _reprice(command, state, organizations, now_us)
 
 
-def _publish(
-    command: PublishCatalog, state: CatalogState, now_us: int
-) -> tuple[tuple[NewFact, ...], Published | Refused]:
+def _publish(command: PublishCatalog, state: CatalogState, now_us: int) -> Decision:
     document, newest = command.document, state.newest_valid
     if newest is not None and document.exact_lookups == newest.exact_lookups:
         return (), _shown(newest, changed=False)
     revision = document.catalog_revision or state.last_revision + 1
     fault = _revision_fault(document, revision, state) or content_fault(document.exact_lookups)
     if fault is not None:
-        return (), _refused(fault)
+        return _refused(fault)
     digest = checksum(revision, document.exact_lookups)
     if document.checksum_sha256 is not None and document.checksum_sha256.lower() != digest:
-        return (), _refused("checksum_sha256 does not fit schema_version, catalog_revision and exact_lookups")
+        return _refused("checksum_sha256 does not fit schema_version, catalog_revision and exact_lookups")
     snapshot = Snapshot(
         schema_version=SCHEMA_VERSION,
         catalog_revision=revision,
@@ -131,17 +131,13 @@ def _revision_fault(document: CatalogDocument, revision: int, state: CatalogStat
     return None
 
 
-def _reprice(
-    command: RepriceRequests, state: CatalogState, organizations: Collection[UUID], now_us: int
-) -> tuple[tuple[NewFact, ...], Repriced | Refused]:
+def _reprice(command: RepriceRequests, state: CatalogState, organizations: Collection[UUID], now_us: int) -> Decision:
     if state.newest_valid is None:
-        return (), _refused("there is no validated catalog snapshot to price by; publish one first")
+        return _refused("there is no validated catalog snapshot to price by; publish one first")
     if command.organization_id not in organizations:
         return (), Refused(Reason.NOT_FOUND, f"no organization {command.organization_id}")
     if not INSTANT_MIN_US <= command.from_us < command.to_us <= INSTANT_MAX_US:
-        return (), _refused(
-            "the range to reprice is empty, or lies before 1970 or after 9998: from must come before to"
-        )
+        return _refused("the range to reprice is empty, or lies before 1970 or after 9998: from must come before to")
     revision = state.newest_valid.catalog_revision
     event = RequestsRepriced(
         received_at_us=now_us,
@@ -163,5 +159,5 @@ def _shown(snapshot: Snapshot, *, changed: bool) -> Published:
     )
 
 
-def _refused(message: str) -> Refused:
-    return Refused(Reason.INVALID, message)
+def _refused(message: str) -> Decision:
+    return (), Refused(Reason.INVALID, message)

@@ -6,8 +6,6 @@ from uuid import UUID
 from aggregates.event import Event
 from aggregates.prices.catalog import Snapshot
 
-# --- prices ---------------------------------------------------------------------------------------------------
-
 
 class CatalogPublished(Event, frozen=True, kw_only=True, omit_defaults=True):
     """These list prices are known from now on; its version in the stream is the catalog's revision."""

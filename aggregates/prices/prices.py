@@ -3,9 +3,9 @@
 A rate of one dollar per million tokens is 10^9 femto-dollars a token, so sums are exact; the one rounding, half to
 even, is that of the whole sum to nano-dollars.
 
-The rules, beside those of the catalog's own fields:
-- Token classes do not overlap: `input_tokens` are those beside the cache. What decides about long context is all input,
-  read from and written to the cache included, as the providers count it; then the whole request moves band.
+The rules, besides those of the catalog's own fields:
+- Token classes do not overlap: `input_tokens` leave the cache out. Long context is decided by all input, read from and
+  written to the cache included, as the providers count it; then the whole request moves band.
 - A class that is used and has no rate leaves the request unpriced; nothing costs 0 because nobody knows its price.
 - Cache counts that were not observed are taken as none: agents leave them out where there is no cache. Where only input
   or only output was observed, the other cost something unknown: a lower bound. Where neither was: unpriced.
@@ -13,6 +13,7 @@ The rules, beside those of the catalog's own fields:
 """
 
 from decimal import Decimal
+from fractions import Fraction
 from functools import lru_cache
 from typing import Literal
 
@@ -22,20 +23,16 @@ from aggregates.prices.catalog import ExactLookup, ListRate, Rates, Snapshot, sn
 from aggregates.records.models import spellings, vendor_and_rest
 
 Kind = Literal["catalog_estimate", "catalog_lower_bound"]
-
 NAMES_REMEMBERED_MAX = 4_096
 """Ids, as agents report them, whose place in the catalog is remembered."""
 COST_NANO_MAX = 2**63 - 1
 """What a table's integer holds: nine billion dollars."""
-
 _FEMTO_PER_NANO = 10**6
 _RATE_UNIT = Decimal(10**9)
 """Femto-dollars a token for each dollar a million tokens."""
 
 
 class Price(msgspec.Struct, frozen=True):
-    """What a request cost."""
-
     cost_usd_nano: int
     kind: Kind
     catalog_revision: int
@@ -66,8 +63,6 @@ _FemtoRates = tuple[int | None, ...]
 
 
 class _Segment(msgspec.Struct, frozen=True):
-    """What holds for one id at a time."""
-
     from_us: int
     to_us: int | None
     bands: tuple[tuple[int, _FemtoRates], ...]
@@ -83,7 +78,8 @@ class PriceBook:
         self.catalog_revision = snapshot.catalog_revision
         self._lookups = {each.external_model_id: each for each in snapshot.exact_lookups}
         self._segments: dict[str, tuple[_Segment, ...]] = {}
-        self._found: dict[str, ExactLookup | None] = {}
+        self.lookup = lru_cache(NAMES_REMEMBERED_MAX)(self._lookup)
+        """What the catalog says of an id, decorated as agents do it; None where it is not listed."""
 
     def price(self, model: str, at_us: int, usage: Usage) -> Price | Unpriced:
         """What these tokens of a model, as its agent named it, cost at that time."""
@@ -98,19 +94,7 @@ class PriceBook:
         reason = segment.reason or _usage_fault(usage)
         return self._priced(segment.bands, usage) if reason is None else Unpriced(reason)
 
-    def lookup(self, model: str) -> ExactLookup | None:
-        """What the catalog says of an id, decorated as agents do it; None where it is not listed."""
-        # Another thread may use the same book: what is remembered may be gone at the next line.
-        try:
-            return self._found[model]
-        except KeyError:
-            found = self._look_up(model)
-        if len(self._found) >= NAMES_REMEMBERED_MAX:
-            self._found.clear()
-        self._found[model] = found
-        return found
-
-    def _look_up(self, model: str) -> ExactLookup | None:
+    def _lookup(self, model: str) -> ExactLookup | None:
         found = self._listed(model)
         named = vendor_and_rest(model)
         if found is not None or named is None:
@@ -140,7 +124,7 @@ class PriceBook:
             if tokens and rate is None:
                 return Unpriced(f"no_{name}_rate")
             femto += tokens * (rate or 0)
-        cost = _rounded(femto)
+        cost = round(Fraction(femto, _FEMTO_PER_NANO))
         if cost > COST_NANO_MAX:
             return Unpriced("implausible_token_count")
         *_, short_rate, long_rate = rates
@@ -190,12 +174,5 @@ def _femto(rates: Rates) -> _FemtoRates:
 
 
 def _per_token(rate: float | None) -> int | None:
-    """By its shortest decimal form, which is what was published."""
+    # By its shortest decimal form, which is what was published.
     return None if rate is None else int((Decimal(repr(rate)) * _RATE_UNIT).to_integral_value())
-
-
-def _rounded(femto: int) -> int:
-    """Nano-dollars, half to even."""
-    whole, rest = divmod(femto, _FEMTO_PER_NANO)
-    half = _FEMTO_PER_NANO // 2
-    return whole + (rest > half or (rest == half and whole % 2 == 1))

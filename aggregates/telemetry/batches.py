@@ -1,7 +1,6 @@
 """From the records of an export to commands: one for each agent session and agent, in the order of the document.
 
-What is too large for one event is cut where a part is full, at the same places every time, so that a retry finds its
-batches taken.
+A part is cut where it is full, at the same places every time, so that a retry finds its batches taken.
 """
 
 from collections.abc import Iterable
@@ -17,11 +16,9 @@ from aggregates.telemetry.draft import Draft
 from aggregates.telemetry.envelope import LEVELS, RawRedactor, Signal, assembled
 
 DECODER_VERSION = 1
-
 PART_RECORDS_MAX = 1_000
 PART_BYTES_MAX = 512 * 1024
 """An event holds no more, unless a single record is larger: others wait no longer than for one part to be sealed."""
-
 T = TypeVar("T")
 
 
@@ -79,7 +76,6 @@ class Batches(Generic[T]):
 
 
 def records_command(part: Part[Draft], scope: Scope, signal: Signal, digester: Digester, *, redaction: bool) -> Made:
-    """The command for a part of log records or spans."""
     words = WordTable(redaction=redaction)
     words.add_all(text for draft in part.values for text in (draft.text, draft.path, draft.command))
     records = tuple(_record(draft, words, digester) for draft in part.values)
@@ -99,7 +95,6 @@ def records_command(part: Part[Draft], scope: Scope, signal: Signal, digester: D
 
 
 def metrics_command(part: Part[Point], scope: Scope, *, redaction: bool) -> Made:
-    """The command for a part of metric points."""
     redactor = RawRedactor(redaction=redaction)
     raw = _raw(part.raws, "metrics", redactor)
     command = CaptureMetrics(
@@ -116,8 +111,6 @@ def metrics_command(part: Part[Point], scope: Scope, *, redaction: bool) -> Made
 
 
 def _record(draft: Draft, words: WordTable, digester: Digester) -> Record:
-    if draft.text is None and draft.path is None and draft.command is None and draft.input_key is None:
-        return draft.record
     return msgspec.structs.replace(
         draft.record,
         text=words.add(draft.text),
@@ -128,7 +121,6 @@ def _record(draft: Draft, words: WordTable, digester: Digester) -> Record:
 
 
 def _raw(raws: Iterable[tuple[Context, bytes]], signal: Signal, redactor: RawRedactor) -> str:
-    """The part's records as an export of their own, without secrets."""
     contexts, records = zip(*raws, strict=True)
     cleaned = redactor.clean(records)
     branches = (context.branch for context in contexts)

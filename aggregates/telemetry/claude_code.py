@@ -3,34 +3,31 @@
 Every request, its tokens and its cost stand in `api_request`; metrics and spans repeat them.
 """
 
-from collections.abc import Callable
 from typing import Any
 
+from msgspec.structs import replace
+
 from aggregates.records.tools import ToolInput, bounded_command, tool_effect, tool_input
-from aggregates.telemetry.draft import Draft, Happening, said
+from aggregates.telemetry.draft import Draft, Reader, SourceEvent, said
 from aggregates.telemetry.otlp import Attributes, count, flag, identifier, json_object, name, text, usd_nano
 
 PREFIX = "claude_code."
 SYNTHETIC_MODEL = "<synthetic>"
 """The agent's own messages carry this model: they were never asked of one."""
-
 _NANO_PER_MICRO = 1_000
 _MAIN = ("repl_main_thread", "sdk", "main")
 _USERS_DECISIONS = (None, "user_reject", "user_abort")
 
 
-def _prompt(happening: Happening) -> list[Draft]:
+def _prompt(event: SourceEvent, attributes: Attributes) -> list[Draft]:
     """A command is a prompt too; leaving and clearing also say so in their own right, for the text may be redacted."""
-    attributes = happening.attributes
-    drafts = happening.prompt("prompt", "prompt_text")
+    drafts = event.prompt("prompt", "prompt_text")
     match (name(attributes, "command_name") or "").removeprefix("/"):
         case "clear" | "reset" | "new":
-            drafts += happening.only("session_start", suffix="#clear", source="clear")
+            drafts += event.only("session_start", suffix="#clear", source="clear")
         case "exit" | "quit":
             # An end follows the command that asked for it.
-            drafts += happening.only(
-                "session_end", suffix="#end", at_us=happening.at_us + 1, source="prompt_input_exit"
-            )
+            drafts += event.only("session_end", suffix="#end", at_us=event.at_us + 1, source="prompt_input_exit")
     return drafts
 
 
@@ -45,11 +42,10 @@ def _model(attributes: Attributes) -> str | None:
     return None if model == SYNTHETIC_MODEL else model
 
 
-def _request(happening: Happening) -> list[Draft]:
-    attributes = happening.attributes
+def _request(event: SourceEvent, attributes: Attributes) -> list[Draft]:
     # The dollars are exact; the micro-dollars beside them are rounded for each request.
     cost, micros = usd_nano(attributes, "cost_usd"), count(attributes, "cost_usd_micros")
-    return happening.only(
+    return event.only(
         "request",
         model=_model(attributes),
         input_tokens=count(attributes, "input_tokens"),
@@ -63,10 +59,8 @@ def _request(happening: Happening) -> list[Draft]:
     )
 
 
-def _error(happening: Happening) -> list[Draft]:
-    """The last failure of a request; the tries before it are not logged."""
-    attributes = happening.attributes
-    return happening.error(
+def _error(event: SourceEvent, attributes: Attributes) -> list[Draft]:
+    return event.error(
         text(attributes, "error", "error.message"),
         count(attributes, "status_code", "http.status_code"),
         model=_model(attributes),
@@ -76,20 +70,18 @@ def _error(happening: Happening) -> list[Draft]:
     )
 
 
-def _refusal(happening: Happening) -> list[Draft]:
+def _refusal(event: SourceEvent, attributes: Attributes) -> list[Draft]:
     """The model refused; unless another one was asked instead, that ends the request."""
-    attributes = happening.attributes
     fields: dict[str, Any] = {"model": _model(attributes), "request_id": identifier(attributes, "request_id")}
     if flag(attributes, "server_fallback_hop"):
-        return happening.other(**fields)
-    return happening.only("error", sidechain=_is_sidechain(attributes), **fields)
+        return event.other(**fields)
+    return event.only("error", sidechain=_is_sidechain(attributes), **fields)
 
 
-def tool_result(happening: Happening) -> list[Draft]:
+def tool_result(event: SourceEvent, attributes: Attributes) -> list[Draft]:
     """One finished tool call, with what it was called with where that is switched on."""
-    attributes = happening.attributes
     tool = name(attributes, "tool_name") or ""
-    return happening.tool(
+    return event.tool(
         tool,
         flag(attributes, "success"),
         _tool_input(tool, attributes),
@@ -109,26 +101,21 @@ def _tool_input(tool: str, attributes: Attributes) -> ToolInput:
     command = bounded_command(whole) if isinstance(whole, str) and whole else known.command
     if command is None and parameters.get("git_commit_id"):
         command = "git commit"
-    if command == known.command:
-        return known
-    return ToolInput(path=known.path, command=command, key=known.key, background=known.background)
+    return replace(known, command=command)
 
 
-def _decision(happening: Happening) -> list[Draft]:
+def _decision(event: SourceEvent, attributes: Attributes) -> list[Draft]:
     """Only a person's refusal is one; what settings or a hook forbid says nothing about the work."""
-    attributes = happening.attributes
     source = text(attributes, "source")
     fields: dict[str, Any] = {"tool": name(attributes, "tool_name"), "call_id": identifier(attributes, "tool_use_id")}
     if text(attributes, "decision") != "reject" or source not in _USERS_DECISIONS:
-        return happening.other(**fields)
-    return happening.rejection(interrupts=source == "user_abort", **fields)
+        return event.other(**fields)
+    return event.rejection(interrupts=source == "user_abort", **fields)
 
 
-def _compaction(happening: Happening) -> list[Draft]:
-    """A conversation was made shorter; one that failed was not."""
-    attributes = happening.attributes
+def _compaction(event: SourceEvent, attributes: Attributes) -> list[Draft]:
     ok = flag(attributes, "success")
-    return happening.only(
+    return event.only(
         "other" if ok is False else "compaction",
         ok=ok,
         duration_ms=count(attributes, "duration_ms"),
@@ -136,26 +123,15 @@ def _compaction(happening: Happening) -> list[Draft]:
     )
 
 
-def _sub_agent(happening: Happening) -> list[Draft]:
-    attributes = happening.attributes
-    return happening.only(
-        "subagent",
-        source=name(attributes, "agent_type", "agent.name"),
-        model=name(attributes, "final_model", "model"),
-        duration_ms=count(attributes, "duration_ms"),
-    )
-
-
-def _response(happening: Happening) -> list[Draft]:
+def _response(event: SourceEvent, attributes: Attributes) -> list[Draft]:
     """The last one of a turn is the agent's answer; a sub-agent's is none."""
-    attributes = happening.attributes
     fields: dict[str, Any] = {"model": _model(attributes), "request_id": identifier(attributes, "request_id")}
     if _is_sidechain(attributes):
-        return happening.other(**fields)
-    return [Draft(happening.record("response", **fields), text=said(attributes, "response"))]
+        return event.other(**fields)
+    return [Draft(event.record("response", **fields), text=said(attributes, "response"))]
 
 
-READERS: dict[str, Callable[[Happening], list[Draft]]] = {
+READERS: dict[str, Reader] = {
     "user_prompt": _prompt,
     "assistant_response": _response,
     "api_request": _request,
@@ -164,5 +140,10 @@ READERS: dict[str, Callable[[Happening], list[Draft]]] = {
     "tool_result": tool_result,
     "tool_decision": _decision,
     "compaction": _compaction,
-    "subagent_completed": _sub_agent,
+    "subagent_completed": lambda event, attributes: event.only(
+        "subagent",
+        source=name(attributes, "agent_type", "agent.name"),
+        model=name(attributes, "final_model", "model"),
+        duration_ms=count(attributes, "duration_ms"),
+    ),
 }

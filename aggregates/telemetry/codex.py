@@ -4,15 +4,13 @@ Tokens stand in the second `response.completed` event only. Its input count incl
 count includes the reasoning. Metrics and spans repeat the amounts.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 from aggregates.records.tools import tool_input
-from aggregates.telemetry.draft import Draft, Happening
+from aggregates.telemetry.draft import Draft, Reader, SourceEvent
 from aggregates.telemetry.otlp import Attributes, count, flag, identifier, json_object, name, text
 
 PREFIX = "codex."
-
 _FAILED_FROM = 400
 
 
@@ -23,43 +21,30 @@ def uncached(whole: int | None, cached: int | None) -> int | None:
     return whole - cached if whole >= cached else None
 
 
-def _start(happening: Happening) -> list[Draft]:
-    return happening.only("session_start", model=name(happening.attributes, "model"))
-
-
-def _prompt(happening: Happening) -> list[Draft]:
-    return happening.prompt("prompt")
-
-
-def _attempt(happening: Happening) -> list[Draft]:
+def _attempt(event: SourceEvent, attributes: Attributes) -> list[Draft]:
     """One try of a request. A good one is counted when its stream is complete."""
-    attributes = happening.attributes
     status = count(attributes, "http.response.status_code")
     message = text(attributes, "error.message")
     duration_ms = count(attributes, "duration_ms")
     if (status is None and message is None) or (status is not None and status < _FAILED_FROM):
-        return happening.other(status_code=status, duration_ms=duration_ms)
-    return _failed(happening, status, message)
+        return event.other(status_code=status, duration_ms=duration_ms)
+    return _failed(event, attributes, status, message)
 
 
-def _failed(happening: Happening, status: int | None, message: str | None) -> list[Draft]:
-    attributes = happening.attributes
-    return happening.error(
-        message, status, model=name(attributes, "model"), duration_ms=count(attributes, "duration_ms")
-    )
+def _failed(event: SourceEvent, attributes: Attributes, status: int | None, message: str | None) -> list[Draft]:
+    return event.error(message, status, model=name(attributes, "model"), duration_ms=count(attributes, "duration_ms"))
 
 
-def _stream(happening: Happening) -> list[Draft]:
-    attributes = happening.attributes
+def _stream(event: SourceEvent, attributes: Attributes) -> list[Draft]:
     kind = text(attributes, "event.kind")
     if kind == "response.failed":
-        return _failed(happening, None, text(attributes, "error.message"))
+        return _failed(event, attributes, None, text(attributes, "error.message"))
     whole = count(attributes, "input_token_count")
     output = count(attributes, "output_token_count")
     if kind != "response.completed" or (whole is None and output is None):
-        return happening.other(duration_ms=count(attributes, "duration_ms"))
+        return event.other(duration_ms=count(attributes, "duration_ms"))
     cached = count(attributes, "cached_token_count")
-    return happening.only(
+    return event.only(
         "request",
         model=name(attributes, "model", "slug"),
         input_tokens=uncached(whole, cached),
@@ -69,21 +54,19 @@ def _stream(happening: Happening) -> list[Draft]:
     )
 
 
-def _decision(happening: Happening) -> list[Draft]:
+def _decision(event: SourceEvent, attributes: Attributes) -> list[Draft]:
     """A refusal by the settings is none of the user's."""
-    attributes = happening.attributes
     decision = (text(attributes, "decision") or "").lower()
     by_settings = (text(attributes, "source") or "").lower() == "config"
     fields: dict[str, Any] = {"tool": name(attributes, "tool_name"), "call_id": identifier(attributes, "call_id")}
     if decision not in ("denied", "abort") or by_settings:
-        return happening.other(**fields)
-    return happening.rejection(interrupts=decision == "abort", **fields)
+        return event.other(**fields)
+    return event.rejection(interrupts=decision == "abort", **fields)
 
 
-def _tool(happening: Happening) -> list[Draft]:
-    attributes = happening.attributes
+def _tool(event: SourceEvent, attributes: Attributes) -> list[Draft]:
     tool = name(attributes, "tool_name") or ""
-    return happening.tool(
+    return event.tool(
         tool,
         flag(attributes, "success"),
         tool_input(tool, _arguments(attributes)),
@@ -100,9 +83,9 @@ def _arguments(attributes: Attributes) -> dict[str, object]:
     return json_object(arguments)
 
 
-READERS: dict[str, Callable[[Happening], list[Draft]]] = {
-    "conversation_starts": _start,
-    "user_prompt": _prompt,
+READERS: dict[str, Reader] = {
+    "conversation_starts": lambda event, attributes: event.only("session_start", model=name(attributes, "model")),
+    "user_prompt": lambda event, _: event.prompt("prompt"),
     "api_request": _attempt,
     "sse_event": _stream,
     "tool_decision": _decision,

@@ -10,7 +10,6 @@ from aggregates.telemetry.source_ids import Fault, SourceIds, canonical
 
 Agent = Literal["claude-code", "codex", "gemini", "copilot", "svc", "unknown"]
 """Who speaks: one vocabulary each."""
-
 _NULL = b"null"
 
 
@@ -80,7 +79,6 @@ class Contexts:
         )
 
     def _branch(self, heads: list[Head], container: str) -> Branch:
-        """What is kept around the records, without secrets."""
         lists = [names[0] for names in LEVELS[self._signal][1:] if names is not CONTAINERS]
         closes = [b"]}"] * len(lists)
         if self._signal == "metrics":
@@ -91,8 +89,7 @@ class Contexts:
             closes[-1] = b"]}}"
         else:
             opens = [_opening(head, b'"%s":[' % name.encode()) for head, name in zip(heads, lists, strict=True)]
-        # An opening is no whole JSON text, but its strings stand between quotes like those of one.
-        return Branch(tuple(self._redactor.clean(opens)), tuple(closes))
+        return Branch(tuple(self._redactor.clean(opens, b"".join([*opens, *reversed(closes)]))), tuple(closes))
 
 
 HEADS_BYTES_MAX = 256 * 1024
@@ -100,8 +97,11 @@ HEADS_BYTES_MAX = 256 * 1024
 
 
 def _opening(head: Head, last: bytes) -> bytes:
-    members = [b"%s:%s," % (msgspec.json.encode(name), value) for name, value in sorted(head.items())]
-    return b"{" + b"".join(members) + last
+    return b"{" + b",".join([*_members(head), last])
+
+
+def _members(head: Head) -> list[bytes]:
+    return [b"%s:%s" % (msgspec.json.encode(name), value) for name, value in sorted(head.items())]
 
 
 def _resource(data: bytes | None) -> dict[str, Plain]:
@@ -141,12 +141,8 @@ def _metric(head: Head, container: Head, kind: str) -> Metric:
 
 
 def _metric_alone(head: Head, container: Head, kind: str) -> bytes:
-    """The metric with its container and without its points, canonical."""
-    inner = b",".join(b"%s:%s" % (msgspec.json.encode(name), value) for name, value in sorted(container.items()))
-    members = {**head, kind: b"{" + inner + b"}"}
-    return canonical(
-        b"{" + b",".join(b"%s:%s" % (msgspec.json.encode(name), value) for name, value in members.items()) + b"}"
-    )
+    members = {**head, kind: b"{" + b",".join(_members(container)) + b"}"}
+    return canonical(b"{" + b",".join(_members(members)) + b"}")
 
 
 _SERVICES: tuple[tuple[str, Agent], ...] = (
@@ -157,7 +153,7 @@ _SERVICES: tuple[tuple[str, Agent], ...] = (
 
 
 def _agent(resource: dict[str, Plain], scope: str) -> Agent:
-    """By the name of the service, else by that of the scope; whoever names neither may still be known by its events."""
+    """By the name of the service, else by that of the scope; an unknown one may still be known by its events."""
     service = resource.get("service.name")
     name = service.lower() if isinstance(service, str) else ""
     for start, agent in _SERVICES:

@@ -11,51 +11,49 @@ import msgspec
 
 from aggregates.records.tools import tool_input
 from aggregates.telemetry.codex import uncached
-from aggregates.telemetry.draft import Draft, Happening
+from aggregates.telemetry.draft import Draft, SourceEvent
 from aggregates.telemetry.otlp import JSON_CHARACTERS_MAX, Attributes, count, identifier, json_object, name, text
 from aggregates.telemetry.otlp import usd_nano as usd
 
 REQUESTS = ("chat", "text_completion", "generate_content")
-
 _MODELS = ("gen_ai.response.model", "gen_ai.request.model")
 
 
 def operation(attributes: Attributes) -> str | None:
-    """What a span is about, by the conventions."""
     return text(attributes, "gen_ai.operation.name")
 
 
-def gen_ai(happening: Happening) -> list[Draft]:
+def gen_ai(event: SourceEvent) -> list[Draft]:
     """The records of one span."""
-    happening.prompt_id = happening.trace_id
-    match operation(happening.attributes):
-        case "invoke_agent" if happening.root:
-            return [*_prompt(happening, always=True), *_answer(happening)]
+    event.prompt_id = event.trace_id
+    match operation(event.attributes):
+        case "invoke_agent" if event.root:
+            return [*_prompt(event, always=True), *_answer(event)]
         case "invoke_agent":
-            agent = name(happening.attributes, "gen_ai.agent.name")
-            return happening.only("subagent", source=agent, duration_ms=happening.span_ms)
+            agent = name(event.attributes, "gen_ai.agent.name")
+            return event.only("subagent", source=agent, duration_ms=event.span_ms)
         case "execute_tool":
-            return _tool(happening)
-        case "chat" | "text_completion" | "generate_content" if happening.leaf:
-            if not happening.root:
-                return _request(happening)
-            return [*_request(happening), *_prompt(happening, suffix="#prompt"), *_answer(happening)]
+            return _tool(event)
+        case "chat" | "text_completion" | "generate_content" if event.leaf:
+            if not event.root:
+                return _request(event)
+            return [*_request(event), *_prompt(event, suffix="#prompt"), *_answer(event)]
         case _:
-            return happening.other(model=name(happening.attributes, *_MODELS), duration_ms=happening.span_ms)
+            return event.other(model=name(event.attributes, *_MODELS), duration_ms=event.span_ms)
 
 
-def _request(happening: Happening) -> list[Draft]:
-    attributes = happening.attributes
+def _request(event: SourceEvent) -> list[Draft]:
+    attributes = event.attributes
     fields: dict[str, Any] = {
         "model": name(attributes, *_MODELS),
         "request_id": identifier(attributes, "gen_ai.response.id"),
-        "duration_ms": happening.span_ms,
+        "duration_ms": event.span_ms,
     }
-    if happening.failed:
-        message = happening.message or text(attributes, "error.message", "error.type")
-        return happening.error(message, count(attributes, "http.response.status_code"), **fields)
+    if event.failed:
+        message = event.message or text(attributes, "error.message", "error.type")
+        return event.error(message, count(attributes, "http.response.status_code"), **fields)
     cached = count(attributes, "gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_read_input_tokens")
-    return happening.only(
+    return event.only(
         "request",
         input_tokens=uncached(count(attributes, "gen_ai.usage.input_tokens"), cached),
         output_tokens=count(attributes, "gen_ai.usage.output_tokens"),
@@ -68,35 +66,34 @@ def _request(happening: Happening) -> list[Draft]:
     )
 
 
-def _tool(happening: Happening) -> list[Draft]:
-    attributes = happening.attributes
+def _tool(event: SourceEvent) -> list[Draft]:
+    attributes = event.attributes
     tool = name(attributes, "gen_ai.tool.name") or ""
-    return happening.tool(
+    return event.tool(
         tool,
-        not (happening.failed or text(attributes, "error.type")),
+        not (event.failed or text(attributes, "error.type")),
         tool_input(tool, json_object(attributes.get("gen_ai.tool.call.arguments"))),
         call_id=identifier(attributes, "gen_ai.tool.call.id", "gen_ai.tool.call_id"),
-        duration_ms=happening.span_ms,
+        duration_ms=event.span_ms,
     )
 
 
-def _prompt(happening: Happening, *, suffix: str = "", always: bool = False) -> list[Draft]:
-    asked = _last_text(happening.attributes.get("gen_ai.input.messages"), "user")
+def _prompt(event: SourceEvent, *, suffix: str = "", always: bool = False) -> list[Draft]:
+    asked = _last_text(event.attributes.get("gen_ai.input.messages"), "user")
     if asked is None and not always:
         return []
-    return [Draft(happening.record("prompt", suffix=suffix), text=asked)]
+    return [Draft(event.record("prompt", suffix=suffix), text=asked)]
 
 
-def _answer(happening: Happening) -> list[Draft]:
-    answered = _last_text(happening.attributes.get("gen_ai.output.messages"), "assistant", "model")
+def _answer(event: SourceEvent) -> list[Draft]:
+    answered = _last_text(event.attributes.get("gen_ai.output.messages"), "assistant", "model")
     if answered is None:
         return []
-    at_us = happening.at_us if happening.end_us is None else max(happening.at_us, happening.end_us)
-    return [Draft(happening.record("response", suffix="#response", at_us=at_us), text=answered)]
+    at_us = event.at_us if event.end_us is None else max(event.at_us, event.end_us)
+    return [Draft(event.record("response", suffix="#response", at_us=at_us), text=answered)]
 
 
 def _last_text(messages: object, *roles: str) -> str | None:
-    """The text of the last message of a role; the messages come as JSON."""
     if isinstance(messages, str) and len(messages) <= JSON_CHARACTERS_MAX:
         try:
             messages = msgspec.json.decode(messages)

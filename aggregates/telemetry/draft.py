@@ -1,6 +1,7 @@
 """What a vocabulary is asked about, and what it answers: a log record or span in plain values, drafts of records."""
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -13,7 +14,7 @@ REDACTED = ("<REDACTED>", "[REDACTED]")
 
 
 class Draft(msgspec.Struct, frozen=True):
-    """A record whose texts stand beside it, before they are put into one text."""
+    """A record and its texts, before these are put into one text."""
 
     record: Record
     text: str | None = None
@@ -23,7 +24,7 @@ class Draft(msgspec.Struct, frozen=True):
     """Equal for two calls of one tool with the same input."""
 
 
-class Happening(msgspec.Struct):
+class SourceEvent(msgspec.Struct):
     """One log record or span."""
 
     record_id: str
@@ -43,7 +44,7 @@ class Happening(msgspec.Struct):
     root: bool = False
     """A span without a parent."""
     leaf: bool = True
-    """A span of which no other one of its kind in the same export is a part."""
+    """Whether no other span of its kind in the export is a part of this one."""
     message: str | None = None
     """A span's status message."""
 
@@ -101,9 +102,12 @@ class Happening(msgspec.Struct):
 
     @property
     def span_ms(self) -> int | None:
-        """How long a span took."""
         end_us = self.end_us
         return None if end_us is None or end_us < self.at_us else (end_us - self.at_us + 500) // 1_000
+
+
+Reader = Callable[[SourceEvent, Attributes], list[Draft]]
+"""Reads events of one name: the event, and its attributes again."""
 
 
 def said(attributes: Attributes, *keys: str) -> str | None:
@@ -112,22 +116,12 @@ def said(attributes: Attributes, *keys: str) -> str | None:
     return None if found in REDACTED else found
 
 
-# What the text of a failed request tells beside its message: the status, and how long to wait.
-
 _HEAD_CHARACTERS = 400
-
-
 _STATUS = re.compile(r"(?:API Error:? ?\(?|^)([45]\d\d)\b")
-
-
 _WAIT = re.compile(
     r"(?:try again|retry|wait)\S* (?:in|after|for)[: ]+(\d+(?:\.\d+)?) ?(ms|s|sec|seconds?|m|minutes?)\b", re.I
 )
-
-
 _MS_OF = {"ms": 1, "s": 1_000, "sec": 1_000, "second": 1_000, "seconds": 1_000, "m": 60_000, "minute": 60_000}
-
-
 _WAIT_MS_MAX = 30 * 24 * 3_600_000
 
 

@@ -13,7 +13,7 @@ from aggregates.telemetry.batches import Batches, Made, Part, metrics_command, r
 from aggregates.telemetry.claude_code import PREFIX as CLAUDE_CODE_PREFIX
 from aggregates.telemetry.contexts import Context, Contexts
 from aggregates.telemetry.copilot import REQUESTS, operation
-from aggregates.telemetry.draft import Draft, Happening
+from aggregates.telemetry.draft import Draft, SourceEvent
 from aggregates.telemetry.envelope import RawRedactor, Section, Signal
 from aggregates.telemetry.otlp import (
     LOG_RECORD,
@@ -34,14 +34,12 @@ from aggregates.telemetry.source_ids import Fault, canonical
 from aggregates.telemetry.vocabulary import agent_of_log, agent_of_span, log_drafts, session_of, span_drafts
 from aggregates.times import parse_instant
 
-# How the spans of one export hang together: whose session a span without one is of, and which spans are innermost.
-
 STEPS_MAX = 64
 """How far up a span's parents are followed."""
 
 
-class Kin(msgspec.Struct, frozen=True):
-    """What others must know of a span."""
+class SpanLink(msgspec.Struct, frozen=True):
+    """How a span hangs together with others of its export."""
 
     trace_id: str | None
     span_id: str | None
@@ -50,33 +48,29 @@ class Kin(msgspec.Struct, frozen=True):
     operation: str | None
 
 
-class Families:
+class SpanTree:
     """The spans of one export, by their traces."""
 
-    def __init__(self, spans: Iterable[Kin] = ()) -> None:
-        self._spans: dict[tuple[str | None, str], Kin] = {}
+    def __init__(self, spans: Iterable[SpanLink]) -> None:
+        self._spans: dict[tuple[str | None, str], SpanLink] = {}
         self._sessions: dict[str, set[str]] = {}
         self._outer: set[tuple[str | None, str]] = set()
         """Requests that another request is a part of."""
         for span in spans:
-            self.add(span)
+            if span.span_id is not None:
+                self._spans[span.trace_id, span.span_id] = span
+            if span.trace_id is not None and span.session is not None:
+                self._sessions.setdefault(span.trace_id, set()).add(span.session)
+            if span.operation in REQUESTS and span.parent_id is not None:
+                self._outer.add((span.trace_id, span.parent_id))
 
-    def add(self, span: Kin) -> None:
-        """Remember a span."""
-        if span.span_id is not None:
-            self._spans[span.trace_id, span.span_id] = span
-        if span.trace_id is not None and span.session is not None:
-            self._sessions.setdefault(span.trace_id, set()).add(span.session)
-        if span.operation in REQUESTS and span.parent_id is not None:
-            self._outer.add((span.trace_id, span.parent_id))
-
-    def is_leaf(self, span: Kin) -> bool:
+    def is_leaf(self, span: SpanLink) -> bool:
         """Whether no other request is directly a part of this one."""
         return span.span_id is None or (span.trace_id, span.span_id) not in self._outer
 
-    def session_of(self, span: Kin) -> str | None:
+    def session_of(self, span: SpanLink) -> str | None:
         """Its own, else that of its nearest parent here, else the only one of its trace."""
-        each: Kin | None = span
+        each: SpanLink | None = span
         for _ in range(STEPS_MAX):
             if each is None:
                 break
@@ -88,16 +82,10 @@ class Families:
 
 
 T = TypeVar("T")
-
-
 RECORD_BYTES_MAX = 3 * 1024 * 1024
-"""A larger record is refused: with its texts beside it, it must fit into one event."""
-
-
+"""A larger record is refused: it must fit into one event together with its texts."""
 _SOURCE_POSITION = "event "
 """So begins an event's name that is a place in Codex's own source, and no name."""
-
-
 _ERROR_CODE = 2
 
 
@@ -129,8 +117,6 @@ _HINT = "; in OTLP JSON enums are integers, 64-bit integers numbers or decimal s
 
 
 class _Raw(NamedTuple):
-    """A record in its canonical form."""
-
     context: Context
     place: str
     data: bytes
@@ -156,7 +142,7 @@ class Export:
         if self.signal == "metrics":
             points = self._parts(records, self._point)
             return [metrics_command(part, means.scope, redaction=means.redaction) for part in points]
-        reader = self._log if self.signal == "logs" else partial(self._span, _families(records))
+        reader = self._log if self.signal == "logs" else partial(self._span, SpanTree(_links(records)))
         drafts = self._parts(records, reader)
         return [
             records_command(part, means.scope, self.signal, means.digester, redaction=means.redaction)
@@ -164,7 +150,6 @@ class Export:
         ]
 
     def _records(self, sections: Iterable[Section]) -> Iterator[_Raw]:
-        """Every record in its canonical form, with its context and place."""
         for section in sections:
             try:
                 context = self._contexts.of(section)
@@ -195,7 +180,7 @@ class Export:
         name = _event_name(record, attributes, body)
         agent = agent_of_log(context, name, body if isinstance(body, str) else None)
         part = batches.room(session_of(agent, attributes, context.resource), agent, context, len(raw.data))
-        happening = Happening(
+        event = SourceEvent(
             record_id=context.ids.of(raw.data),
             origin=part.origins,
             at_us=_time_of(record, attributes) or self._means.received_us,
@@ -203,32 +188,32 @@ class Export:
             attributes=attributes,
             trace_id=_id(record.trace_id),
         )
-        part.add(context, raw.data, log_drafts(agent, happening))
+        part.add(context, raw.data, log_drafts(agent, event))
 
-    def _span(self, families: Families, batches: Batches[Draft], raw: _Raw) -> None:
+    def _span(self, spans: SpanTree, batches: Batches[Draft], raw: _Raw) -> None:
         context = raw.context
         span = SPAN.decode(raw.data)
         check_depth(span)
         attributes = attributes_of(span.attributes)
         agent = agent_of_span(context, attributes)
-        kin = _kin(span, attributes, context)
-        part = batches.room(families.session_of(kin), agent, context, len(raw.data))
+        link = _link(span, attributes, context)
+        part = batches.room(spans.session_of(link), agent, context, len(raw.data))
         start_us = (span.start_time_unix_nano or 0) // NANOS_PER_US
         end_us = (span.end_time_unix_nano or 0) // NANOS_PER_US
-        happening = Happening(
+        event = SourceEvent(
             record_id=context.ids.of(raw.data),
             origin=part.origins,
             at_us=start_us or end_us or self._means.received_us,
             name=cut_name(span.name or ""),
             attributes=attributes,
-            trace_id=kin.trace_id,
+            trace_id=link.trace_id,
             end_us=end_us or None,
             failed=span.status is not None and span.status.code == _ERROR_CODE,
-            root=kin.parent_id is None,
-            leaf=families.is_leaf(kin),
+            root=link.parent_id is None,
+            leaf=spans.is_leaf(link),
             message=span.status.message if span.status is not None else None,
         )
-        part.add(context, raw.data, span_drafts(agent, happening))
+        part.add(context, raw.data, span_drafts(agent, event))
 
     def _point(self, batches: Batches[Point], raw: _Raw) -> None:
         context = raw.context
@@ -241,14 +226,12 @@ class Export:
         part.add(context, raw.data, [point])
 
 
-def _families(records: Iterable[_Raw]) -> Families:
-    """What the spans of the export are to each other; those that cannot be used are nobody's kin."""
-    families = Families()
+def _links(records: Iterable[_Raw]) -> Iterator[SpanLink]:
+    """Those of the spans that can be used."""
     for record in records:
         with suppress(*_UNUSABLE):
             span = SPAN.decode(record.data)
-            families.add(_kin(span, attributes_of(span.attributes), record.context))
-    return families
+            yield _link(span, attributes_of(span.attributes), record.context)
 
 
 def _bounded(data: bytes) -> bytes:
@@ -268,7 +251,6 @@ def _event_name(record: LogRecord, attributes: Attributes, body: Plain) -> str |
 
 
 def _time_of(record: LogRecord, attributes: Attributes) -> int | None:
-    """When it happened, else when it was observed, else what the event itself says."""
     nanos = record.time_unix_nano or record.observed_time_unix_nano
     if nanos:
         return nanos // NANOS_PER_US
@@ -280,13 +262,12 @@ def _time_of(record: LogRecord, attributes: Attributes) -> int | None:
 
 
 def _id(value: str | None) -> str | None:
-    """As a plain text, which the log takes; None where it is empty."""
     return str(value) if value else None
 
 
-def _kin(span: Span, attributes: Attributes, context: Context) -> Kin:
+def _link(span: Span, attributes: Attributes, context: Context) -> SpanLink:
     agent = agent_of_span(context, attributes)
-    return Kin(
+    return SpanLink(
         trace_id=_id(span.trace_id),
         span_id=_id(span.span_id),
         parent_id=_id(span.parent_span_id),

@@ -13,21 +13,11 @@ import msgspec
 from aggregates.telemetry.source_ids import Fault, repaired
 
 NANOS_PER_US = 1_000
-
-
 DEPTH_MAX = 64
 """Nesting of attribute values; agents send two levels."""
-
-
 _DECIMAL = re.compile(r"-?[0-9]{1,20}")
-
-
 _DOUBLE = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,4})?|NaN|-?Infinity")
-
-
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]*={0,2}")
-
-
 Plain = str | bool | int | float | list[Any] | dict[str, Any] | None
 """An attribute's value without its wrapping."""
 
@@ -65,8 +55,6 @@ _BOUNDS: dict[type, tuple[int, int]] = {
     Int64: (-(2**63), 2**63 - 1),
     UInt32: (0, 2**32 - 1),
 }
-
-
 _IDS: dict[type, re.Pattern[str]] = {
     TraceId: re.compile(r"(?:[0-9a-fA-F]{32})?"),
     SpanId: re.compile(r"(?:[0-9a-fA-F]{16})?"),
@@ -111,7 +99,7 @@ class _Wire(msgspec.Struct, rename="camel", gc=False):
     """A message of OTLP: its members by their lowerCamelCase names."""
 
 
-class AnyValue(_Wire, rename="camel", gc=False):
+class AnyValue(_Wire):
     """A value of any type. None of its members: the value is null."""
 
     string_value: str | None = None
@@ -123,41 +111,29 @@ class AnyValue(_Wire, rename="camel", gc=False):
     bytes_value: Bytes | None = None
 
 
-class ArrayValue(_Wire, rename="camel", gc=False):
-    """A list of values."""
-
+class ArrayValue(_Wire):
     values: list[AnyValue] | None = None
 
 
-class KeyValue(_Wire, rename="camel", gc=False):
-    """One attribute."""
-
+class KeyValue(_Wire):
     key: str | None = None
     value: AnyValue | None = None
 
 
-class KeyValueList(_Wire, rename="camel", gc=False):
-    """A map of values."""
-
+class KeyValueList(_Wire):
     values: list[KeyValue] | None = None
 
 
-class Resource(_Wire, rename="camel", gc=False):
-    """Who sends."""
-
+class Resource(_Wire):
     attributes: list[KeyValue] | None = None
 
 
-class InstrumentationScope(_Wire, rename="camel", gc=False):
-    """Which part of the sender."""
-
+class InstrumentationScope(_Wire):
     name: str | None = None
     attributes: list[KeyValue] | None = None
 
 
-class LogRecord(_Wire, rename="camel", gc=False):
-    """One log record."""
-
+class LogRecord(_Wire):
     time_unix_nano: Fixed64 | None = None
     observed_time_unix_nano: Fixed64 | None = None
     severity_number: int | None = None
@@ -171,32 +147,26 @@ class LogRecord(_Wire, rename="camel", gc=False):
     event_name: str | None = None
 
 
-class Status(_Wire, rename="camel", gc=False):
+class Status(_Wire):
     """How a span ended; code 2 is an error."""
 
     message: str | None = None
     code: int | None = None
 
 
-class SpanEvent(_Wire, rename="camel", gc=False):
-    """Something that happened during a span."""
-
+class SpanEvent(_Wire):
     time_unix_nano: Fixed64 | None = None
     name: str | None = None
     attributes: list[KeyValue] | None = None
 
 
-class SpanLink(_Wire, rename="camel", gc=False):
-    """A span that a span belongs with."""
-
+class Link(_Wire):
     trace_id: TraceId | None = None
     span_id: SpanId | None = None
     attributes: list[KeyValue] | None = None
 
 
-class Span(_Wire, rename="camel", gc=False):
-    """One span."""
-
+class Span(_Wire):
     trace_id: TraceId | None = None
     span_id: SpanId | None = None
     parent_span_id: SpanId | None = None
@@ -207,19 +177,13 @@ class Span(_Wire, rename="camel", gc=False):
     end_time_unix_nano: Fixed64 | None = None
     attributes: list[KeyValue] | None = None
     events: list[SpanEvent] | None = None
-    links: list[SpanLink] | None = None
+    links: list[Link] | None = None
     status: Status | None = None
 
 
 LOG_RECORD = msgspec.json.Decoder(LogRecord, dec_hook=typed)
-
-
 SPAN = msgspec.json.Decoder(Span, dec_hook=typed)
-
-
 RESOURCE = msgspec.json.Decoder(Resource | None, dec_hook=typed)
-
-
 SCOPE = msgspec.json.Decoder(InstrumentationScope | None, dec_hook=typed)
 
 
@@ -258,34 +222,18 @@ def plain(value: AnyValue | None, depth: int = 0) -> Plain:
 # Reading an attribute loosely: numbers and truth values also come as strings, and what makes no sense is absent.
 
 Attributes = dict[str, Plain]
-
-
 COUNT_MAX = 10**12
 """Tokens, milliseconds: what is beyond is none, and sums of what is not stay integers of 64 bits."""
-
-
 NAME_CHARACTERS_MAX = 256
 """A model, a tool, an event: longer names are cut."""
-
-
 ID_CHARACTERS_MAX = 1024
 """A session, a prompt, a request: a longer one is none, for what is cut would name two things."""
-
-
 JSON_CHARACTERS_MAX = 1024 * 1024
 """A tool's input within an attribute; a longer one is not looked into."""
-
-
 NANO_USD = 1_000_000_000
-
-
 USD_MAX = 1_000_000
 """Of one request."""
-
-
 _OBJECT = msgspec.json.Decoder(dict[str, Any])
-
-
 _NUMBER = re.compile(r"-?[0-9]{1,20}(?:\.[0-9]{1,20})?")
 
 

@@ -28,19 +28,10 @@ from aggregates.telemetry.otlp import (
 )
 
 _NO_RECORDED_VALUE = 1
-_KINDS: dict[str, PointKind] = {
-    "gauge": "gauge",
-    "sum": "sum",
-    "histogram": "histogram",
-    "exponentialHistogram": "exponential_histogram",
-    "summary": "summary",
-}
 _TEMPORALITIES: dict[int | None, Literal["delta", "cumulative"]] = {1: "delta", 2: "cumulative"}
 
 
 class _Point(msgspec.Struct, rename="camel"):
-    """What points of all kinds have."""
-
     attributes: list[KeyValue] | None = None
     start_time_unix_nano: Fixed64 | None = None
     time_unix_nano: Fixed64 | None = None
@@ -52,7 +43,7 @@ class _Point(msgspec.Struct, rename="camel"):
         return None
 
 
-class _Number(_Point, rename="camel"):
+class _Number(_Point):
     as_double: Double | None = None
     as_int: Int64 | None = None
 
@@ -61,14 +52,14 @@ class _Number(_Point, rename="camel"):
         return None if value is None else float(value)
 
 
-class _Distribution(_Point, rename="camel"):
+class _Distribution(_Point):
     count: Fixed64 | None = None
     sum: Double | None = None
     min: Double | None = None
     max: Double | None = None
 
 
-class _Histogram(_Distribution, rename="camel"):
+class _Histogram(_Distribution):
     bucket_counts: list[Fixed64 | None] | None = None
     explicit_bounds: list[Double | None] | None = None
 
@@ -78,7 +69,7 @@ class _Buckets(msgspec.Struct, rename="camel"):
     bucket_counts: list[Fixed64 | None] | None = None
 
 
-class _ExponentialHistogram(_Distribution, rename="camel"):
+class _ExponentialHistogram(_Distribution):
     scale: Int64 | None = None
     zero_count: Fixed64 | None = None
     zero_threshold: Double | None = None
@@ -91,17 +82,18 @@ class _Quantile(msgspec.Struct, rename="camel"):
     value: Double | None = None
 
 
-class _Summary(_Distribution, rename="camel"):
+class _Summary(_Distribution):
     quantile_values: list[_Quantile] | None = None
 
 
-_DECODERS: dict[str, "msgspec.json.Decoder[_Point]"] = {
-    "gauge": msgspec.json.Decoder(_Number, dec_hook=typed),
-    "sum": msgspec.json.Decoder(_Number, dec_hook=typed),
-    "histogram": msgspec.json.Decoder(_Histogram, dec_hook=typed),
-    "exponentialHistogram": msgspec.json.Decoder(_ExponentialHistogram, dec_hook=typed),
-    "summary": msgspec.json.Decoder(_Summary, dec_hook=typed),
+_TYPES: dict[str, tuple[type[_Point], PointKind]] = {
+    "gauge": (_Number, "gauge"),
+    "sum": (_Number, "sum"),
+    "histogram": (_Histogram, "histogram"),
+    "exponentialHistogram": (_ExponentialHistogram, "exponential_histogram"),
+    "summary": (_Summary, "summary"),
 }
+_DECODERS = {container: msgspec.json.Decoder(point, dec_hook=typed) for container, (point, _) in _TYPES.items()}
 
 
 class Read(msgspec.Struct, frozen=True):
@@ -121,14 +113,13 @@ def read_point(data: bytes, metric: Metric) -> Read:
 
 
 def made_point(read: Read, context: Context, metric: Metric, record_id: str, origin: int, received_us: int) -> Point:
-    """The point as it is kept."""
     start_us = (read.point.start_time_unix_nano or 0) // NANOS_PER_US
     at_us = (read.point.time_unix_nano or 0) // NANOS_PER_US
     return Point(
         record_id=record_id,
         at_us=at_us or start_us or received_us,
         name=metric.name,
-        kind=_KINDS[metric.kind],
+        kind=_TYPES[metric.kind][1],
         origin=origin,
         unit=metric.unit,
         temporality=_TEMPORALITIES.get(metric.temporality),
@@ -146,8 +137,6 @@ def _series(context: Context, attributes: Attributes) -> str:
     return sha256(context.series + b"," + own).hexdigest()[:32]
 
 
-# --- what counters count --------------------------------------------------------------------------------------
-
 _Meanings = dict[str, PointMeaning]
 
 
@@ -156,7 +145,6 @@ def _by(key: str, meanings: _Meanings) -> Callable[[Attributes], PointMeaning | 
 
 
 _LINES: _Meanings = {"added": "lines_added", "removed": "lines_removed"}
-
 _MEANINGS: dict[str, Callable[[Attributes], PointMeaning | None]] = {
     "claude_code.token.usage": _by(
         "type",
@@ -191,7 +179,7 @@ _COPILOT_TOKENS = _by("gen_ai.token.type", {"input": "input_tokens", "output": "
 
 
 def _meaning(context: Context, metric: str, attributes: Attributes) -> PointMeaning | None:
-    """Gemini sends the conventions' token histogram beside its own counter; of Copilot it is the only one."""
+    """Gemini sends the conventions' token histogram and its own counter; Copilot sends only the histogram."""
     if metric == "gen_ai.client.token.usage":
         return _COPILOT_TOKENS(attributes) if context.agent == "copilot" else None
     known = _MEANINGS.get(metric)

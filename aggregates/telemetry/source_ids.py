@@ -16,26 +16,16 @@ from hashlib import sha256
 import msgspec
 
 _ENCODE = msgspec.json.Encoder(order="sorted").encode
-
-
 _DECODE = msgspec.json.Decoder().decode
-
-
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 """May be half a character; most texts have none."""
-
-
 _ESCAPE = re.compile(
     rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
     re.DOTALL,
 )
 """Two halves that are a character, one half, any other escape."""
-
-
 CUT_CHARACTER = "\ufffd"
 """What half a character becomes."""
-
-
 _CUT_ESCAPED = rb"\ufffd"
 
 
@@ -59,8 +49,6 @@ def _whole(escape: re.Match[bytes]) -> bytes:
 
 
 class SourceIds:
-    """Names the records under one branch."""
-
     def __init__(self, above: Iterable[bytes | None]) -> None:
         """`above`: the canonical forms of what stands before the record in the list."""
         self._begun = sha256(b"[" + b"".join(b"null," if each is None else each + b"," for each in above))

@@ -1,49 +1,33 @@
 """Which vocabulary an event or span is in, and whose session it belongs to."""
 
-from collections.abc import Callable
-
 from aggregates.telemetry import claude_code, codex, gemini
 from aggregates.telemetry import copilot as gen_ai
 from aggregates.telemetry.claude_code import tool_result
 from aggregates.telemetry.contexts import Agent, Context
-from aggregates.telemetry.draft import Draft, Happening
+from aggregates.telemetry.draft import Draft, Reader, SourceEvent
 from aggregates.telemetry.otlp import ID_CHARACTERS_MAX, Attributes, Plain, identifier, name
 from aggregates.telemetry.source_ids import CUT_CHARACTER, Fault
-
-# What `svc hook` reports: how a session began and ended, and tool details that an agent's own telemetry lacks.
 
 PREFIX = "svc."
 
 
-def _start(happening: Happening) -> list[Draft]:
-    attributes = happening.attributes
-    return happening.only("session_start", source=name(attributes, "source"), model=name(attributes, "model"))
-
-
-def _end(happening: Happening) -> list[Draft]:
-    return happening.only("session_end", source=name(happening.attributes, "reason"))
-
-
-READERS: dict[str, Callable[[Happening], list[Draft]]] = {
-    "session_start": _start,
-    "session_end": _end,
+READERS: dict[str, Reader] = {
+    "session_start": lambda event, attributes: event.only(
+        "session_start", source=name(attributes, "source"), model=name(attributes, "model")
+    ),
+    "session_end": lambda event, attributes: event.only("session_end", source=name(attributes, "reason")),
     "tool_result": tool_result,
 }
-
-
-_LOGS: dict[Agent, tuple[str, dict[str, Callable[[Happening], list[Draft]]]]] = {
+"""What `svc hook` reports: how a session began and ended, and tool details that an agent's own telemetry lacks."""
+_LOGS: dict[Agent, tuple[str, dict[str, Reader]]] = {
     "claude-code": (claude_code.PREFIX, claude_code.READERS),
     "codex": (codex.PREFIX, codex.READERS),
     "gemini": (gemini.PREFIX, gemini.READERS),
     "svc": (PREFIX, READERS),
 }
 """What an agent's log events mean, by their names without the prefix."""
-
-
 _PROMPTS = {"claude-code": "prompt.id", "gemini": "prompt_id", "svc": "prompt.id"}
 """The attribute that names the prompt; Codex and Copilot name it by the trace."""
-
-
 _PREFIXES: tuple[tuple[str, Agent], ...] = (
     (claude_code.PREFIX, "claude-code"),
     (codex.PREFIX, "codex"),
@@ -51,8 +35,6 @@ _PREFIXES: tuple[tuple[str, Agent], ...] = (
     (PREFIX, "svc"),
     ("copilot_chat.", "copilot"),
 )
-
-
 _SESSIONS: dict[Agent, tuple[str, ...]] = {
     "claude-code": ("session.id",),
     "codex": ("conversation.id",),
@@ -108,19 +90,19 @@ def _checked(key: str, value: str) -> str:
     return value
 
 
-def log_drafts(agent: Agent, happening: Happening) -> list[Draft]:
+def log_drafts(agent: Agent, event: SourceEvent) -> list[Draft]:
     """What a log event means; of an unknown agent, nothing."""
     if agent not in _LOGS:
-        return happening.other()
+        return event.other()
     prefix, readers = _LOGS[agent]
     key = _PROMPTS.get(agent)
-    happening.prompt_id = happening.trace_id if key is None else identifier(happening.attributes, key)
-    reader = readers.get((happening.name or "").removeprefix(prefix), Happening.other)
-    return reader(happening)
+    event.prompt_id = event.trace_id if key is None else identifier(event.attributes, key)
+    reader = readers.get((event.name or "").removeprefix(prefix))
+    return event.other() if reader is None else reader(event, event.attributes)
 
 
-def span_drafts(agent: Agent, happening: Happening) -> list[Draft]:
+def span_drafts(agent: Agent, event: SourceEvent) -> list[Draft]:
     """What a span means. Those of agents that send logs are kept only: their logs are the truth."""
     if agent == "copilot":
-        return gen_ai.gen_ai(happening)
-    return happening.other(duration_ms=happening.span_ms)
+        return gen_ai.gen_ai(event)
+    return event.other(duration_ms=event.span_ms)

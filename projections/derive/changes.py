@@ -1,11 +1,8 @@
-"""What happened to each sub-session lately, and at which position of the log: for whoever follows along.
+"""What happened to each sub-session lately, and at which position of the log: for event streams.
 
-These rows are no conclusions. Facts are applied in batches, and what comes and goes within one batch is never told,
-so the rows hang on how the facts were cut. Digests of the tables leave them out, a replay keeps none, and nothing else
-may be derived from them. They are kept from the moment on at which a views file serves (`start_feed`), and for a day.
-
-The rows of sub-sessions are written in several places, some of them twice in a batch. What they were before it is
-remembered by triggers, so that no place can forget to tell.
+These rows are no conclusions: they depend on how facts were cut into batches. Digests leave them out, a replay keeps
+none, and nothing may be derived from them. They are kept from when a file serves (`start_feed`), and for a day.
+Triggers remember what sub-sessions were before a batch, wherever they are written.
 """
 
 import sqlite3
@@ -16,12 +13,10 @@ import msgspec
 
 from aggregates.event import Scope
 from projections.facts.rows import Rows
-from projections.reader import Reader
+from projections.reader import Reader, owner
 from projections.schema import columns_of
 
 Kind = Literal["opened", "merged", "edited", "overridden", "updated", "settled", "judged"]
-
-
 KINDS: tuple[Kind, ...] = get_args(Kind)
 """What can happen to a sub-session, in the order it is told in.
 
@@ -33,15 +28,9 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 - judged: its verdicts are shown, or are others than they were.
 - updated: anything else about it.
 """
-
-
 KEPT_US = 24 * 3_600_000_000
 """How long a change is kept, by the time of the log."""
-
-
 _VERDICTS = ("floor_passed", "trivia_reason", "intent", "earned", "goal_complete", "rework_of")
-
-
 _Columns = Mapping[str, object]
 """A row of `sub_sessions` by column."""
 
@@ -65,9 +54,6 @@ class Changes(msgspec.Struct, frozen=True):
     """By position; None where it is not known, or too much: everything is to be fetched again."""
 
 
-# --- queries ------------------------------------------------------------------------------------------------------
-
-
 def latest(reader: Reader, scope: Scope) -> Changes:
     """Where somebody begins who has seen nothing yet."""
     return Changes(_position(reader.db), ())
@@ -83,15 +69,14 @@ def changes_since(reader: Reader, scope: Scope, position: int, limit: int) -> Ch
         "SELECT kind, sub_session_id, agent_session_id, position, at_us FROM changes "
         "WHERE organization_id = ? AND developer_id = ? AND position > ? LIMIT ?"
     )
-    owner = (str(scope.organization_id), str(scope.developer_id))
-    found = [Change(*row) for row in db.execute(query, (*owner, position, limit + 1))]
+    found = [Change(*row) for row in db.execute(query, (*owner(scope), position, limit + 1))]
     if len(found) > limit:
         return Changes(until, None)
     return Changes(until, tuple(sorted(found, key=_order)))
 
 
 def changes_after_pause(reader: Reader, scope: Scope, position: int, since_us: int, limit: int) -> Changes:
-    """The same for somebody who was away; all is to be fetched again where that position was told before `since_us`."""
+    """The same after a pause; `told` is None where the position is older than `since_us`."""
     until = _position(reader.db)
     told_us = reader.received_us(position) if 0 < position <= until else None
     if told_us is None or told_us < since_us:
@@ -113,24 +98,17 @@ def _log_time_us(db: sqlite3.Connection) -> int:
     return log_time_us
 
 
-# --- keeping them -------------------------------------------------------------------------------------------------
-
-
 def start_feed(db: sqlite3.Connection, after: int) -> None:
-    """Keep what changes beyond this position, unless changes are kept already.
-
-    Whoever was told of anything up to it has seen other tables than these, and has to fetch everything again.
-    """
+    """Keep what changes beyond this position, unless changes are kept already."""
     db.execute("UPDATE change_feed SET from_position = ? WHERE from_position IS NULL", (after + 1,))
 
 
 def _is_kept(db: sqlite3.Connection, position: int) -> bool:
-    """Whether everything that changed after this position is known."""
     return db.execute("SELECT 1 FROM change_feed WHERE from_position <= ?", (position,)).fetchone() is not None
 
 
 class Watched(msgspec.Struct, frozen=True):
-    """A batch under way, of which it will be told what it changed."""
+    """A batch under way whose changes are kept."""
 
     position: int
     log_time_us: int
@@ -138,7 +116,7 @@ class Watched(msgspec.Struct, frozen=True):
 
 
 def watch(db: sqlite3.Connection, position: int) -> Watched | None:
-    """Have the sub-sessions remembered as they are before the batch that ends here; None where nobody will be told."""
+    """Have sub-sessions remembered as they are before the batch that ends here; None where no changes are kept."""
     if not _is_kept(db, position):
         return None
     for statement in _WATCHING:
@@ -147,14 +125,8 @@ def watch(db: sqlite3.Connection, position: int) -> Watched | None:
 
 
 _COLUMNS = columns_of("sub_sessions")
-
-
 _NAMES = ", ".join(_COLUMNS)
-
-
 _OLD = ", ".join(f"OLD.{name}" for name in _COLUMNS)
-
-
 _WATCHING = (
     f"CREATE TEMP TABLE IF NOT EXISTS were ({_NAMES}, was_there, PRIMARY KEY (sub_session_id))",
     "CREATE TEMP TRIGGER IF NOT EXISTS watch_insert AFTER INSERT ON main.sub_sessions BEGIN "
@@ -167,7 +139,7 @@ _WATCHING = (
 
 
 def keep_changes(db: sqlite3.Connection, rows: Rows, watched: Watched) -> None:
-    """Write down what the batch changed, the views being where they are after it, and let go of what is too old."""
+    """Write down what the batch changed, and delete what is too old."""
     log_time_us = _log_time_us(db)
     settling = "WHERE settles_at_us > ? AND settles_at_us <= ?"
     db.execute(
@@ -175,13 +147,13 @@ def keep_changes(db: sqlite3.Connection, rows: Rows, watched: Watched) -> None:
         (watched.log_time_us, log_time_us),
     )
     said = _said(db, rows)
-    told = [
+    changes = [
         (row["sub_session_id"], kind, *(row[name] for name in _OWNER), watched.position, log_time_us)
         for was, now in _touched(db)
         if (row := now or was) is not None
         for kind in _kinds(was, now, said.get(str(row["sub_session_id"]), set()), watched.log_time_us, log_time_us)
     ]
-    db.executemany("INSERT OR REPLACE INTO changes VALUES (?, ?, ?, ?, ?, ?, ?)", told)
+    db.executemany("INSERT OR REPLACE INTO changes VALUES (?, ?, ?, ?, ?, ?, ?)", changes)
     db.execute("DELETE FROM were")
     _let_go(db, log_time_us - KEPT_US)
 
@@ -235,8 +207,6 @@ def _said(db: sqlite3.Connection, rows: Rows) -> dict[str, set[Kind]]:
 
 
 _HOLDING = "SELECT p.sub_session_id FROM turn_alias a JOIN prompts p ON p.turn_id = a.turn_id WHERE a.alias_id = ?"
-
-
 _HOLDING_PREVIOUS = """
 SELECT p.sub_session_id FROM turn_alias a JOIN turns t ON t.turn_id = a.turn_id
 JOIN turns e ON e.agent_session_id = t.agent_session_id AND (e.started_us, e.turn_id) < (t.started_us, t.turn_id)
@@ -256,11 +226,8 @@ def _let_go(db: sqlite3.Connection, before_us: int) -> None:
         db.execute("UPDATE change_feed SET from_position = max(from_position, ?)", max(gone))
 
 
-# What is due to settle once time has passed.
-
-
 def next_due_us(db: sqlite3.Connection) -> int | None:
-    """The earliest time at which an open sub-session settles if nothing more happens; None where none is open."""
+    """The earliest time at which an open sub-session settles if nothing more happens."""
     query = "SELECT min(s.settles_at_us) FROM bookmark b JOIN sub_sessions s ON s.settles_at_us > b.log_time_us"
     due_us: int | None = db.execute(query).fetchone()[0]
     return due_us

@@ -1,8 +1,7 @@
-"""Stage 2, second pass: the arcs of a developer become sub-sessions, and each is concluded.
+"""Second pass: the arcs of a developer become sub-sessions, and each is concluded.
 
-Only the neighbourhood of the arcs that changed is looked at: from the sub-session before the first of them to the
-first arc after the last of them that still opens a sub-session of its own. So a person's word joins neighbours in the
-order of their starts, whatever agent session they are of.
+Only the neighbourhood of changed arcs is built again: from the sub-session before the first of them to the first arc
+after the last of them that still opens a sub-session of its own.
 """
 
 import sqlite3
@@ -16,13 +15,12 @@ from aggregates.sub_sessions.arcs import Arc
 from aggregates.sub_sessions.merging import belongs_to
 from aggregates.sub_sessions.sub_session import SubSession, conclude
 from aggregates.turns.turn import Turn
-from projections.derive.rework import dependents_of
-from projections.derive.sessions import Refolded, arcs_of, turns_of
+from projections.derive.rework import dependents_of, link_rework
+from projections.derive.sessions import RebuiltSession, arcs_of, turns_of
 from projections.derive.sub_session_rows import delete_sub_session, insert_sub_session
 from projections.facts.answers import answers_of, said_of
-from projections.reader import pack, unpack
+from projections.reader import bodies, json_array, owner, pack, unpack
 
-_ORDER = "ORDER BY started_us, arc_id"
 _DELETE_ARC = "DELETE FROM arcs WHERE arc_id = ? RETURNING sub_session_id"
 
 
@@ -39,12 +37,12 @@ def owners_of(db: sqlite3.Connection, sessions: Sequence[str]) -> dict[str, Scop
         "SELECT s.agent_session_id, s.organization_id, s.developer_id FROM json_each(?) k "
         "JOIN sessions s ON s.agent_session_id = k.value"
     )
-    rows = db.execute(query, (msgspec.json.encode(sessions).decode(),))
+    rows = db.execute(query, (json_array(sessions),))
     return {session: Scope(UUID(organization), UUID(developer)) for session, organization, developer in rows}
 
 
-class Rewritten(msgspec.Struct, frozen=True):
-    """What a regrouping changed."""
+class ChangedSubSessions(msgspec.Struct, frozen=True):
+    """What a rebuild changed."""
 
     names: set[str]
     """The sub-sessions written anew or taken away."""
@@ -52,13 +50,13 @@ class Rewritten(msgspec.Struct, frozen=True):
     """Those whose rework verdict hung on them as they were before."""
 
 
-def regroup(db: sqlite3.Connection, scope: Scope, refolded: Sequence[Refolded]) -> Rewritten:
+def rebuild_sub_sessions(db: sqlite3.Connection, scope: Scope, rebuilt: Sequence[RebuiltSession]) -> ChangedSubSessions:
     """Store the new arcs and conclude every sub-session they may have changed."""
-    before = [arc for each in refolded for arc in each.before]
-    after = [arc for each in refolded for arc in each.after]
+    before = [arc for each in rebuilt for arc in each.before]
+    after = [arc for each in rebuilt for arc in each.after]
     times = [arc.started_us for arc in (*before, *after)]
     if not times:
-        return Rewritten(set(), set())
+        return ChangedSubSessions(set(), set())
     start_us = _group_start_us(db, scope, min(times))
     # A sub-session that loses an arc has changed, even where every arc that it keeps is as it was.
     changed = {str(arc.arc_id) for arc in after} | _write_arcs(db, scope, before, after)
@@ -67,49 +65,49 @@ def regroup(db: sqlite3.Connection, scope: Scope, refolded: Sequence[Refolded]) 
     return _conclude_groups(db, scope, groups, changed, stale)
 
 
-def reconclude(db: sqlite3.Connection, scope: Scope, sub_session_id: str) -> None:
-    """Conclude one sub-session again, its arcs being as they are: a title was edited."""
-    arcs = arcs_of(db, sub_session_id)
-    if arcs:
-        delete_sub_session(db, sub_session_id)
-        _conclude(db, scope, arcs)
+def refresh_title(db: sqlite3.Connection, turn_id: str) -> None:
+    """Conclude the sub-session that holds a turn again: a person edited its title."""
+    query = (
+        "SELECT p.sub_session_id, p.organization_id, p.developer_id FROM turn_alias a "
+        "JOIN prompts p ON p.turn_id = a.turn_id WHERE a.alias_id = ?"
+    )
+    for name, organization_id, developer_id in db.execute(query, (turn_id,)).fetchall():
+        if arcs := arcs_of(db, name):
+            delete_sub_session(db, name)
+            _conclude(db, Scope(UUID(organization_id), UUID(developer_id)), arcs)
+        link_rework(db, {name}, ())
 
 
 def _group_start_us(db: sqlite3.Connection, scope: Scope, from_us: int) -> int:
     """Where the sub-session before a time starts, so that no sub-session is cut in two."""
-    owner = (str(scope.organization_id), str(scope.developer_id))
     before = (
         "SELECT s.started_us FROM arcs a JOIN sub_sessions s ON s.sub_session_id = a.sub_session_id "
         "WHERE a.organization_id = ? AND a.developer_id = ? AND a.started_us < ? "
         "ORDER BY a.started_us DESC, a.arc_id DESC LIMIT 1"
     )
-    row = db.execute(before, (*owner, from_us)).fetchone()
+    row = db.execute(before, (*owner(scope), from_us)).fetchone()
     start_us: int = from_us if row is None else row[0]
     at = (
         "SELECT min(s.started_us) FROM arcs a JOIN sub_sessions s ON s.sub_session_id = a.sub_session_id "
         "WHERE a.organization_id = ? AND a.developer_id = ? AND a.started_us = ?"
     )
     while True:
-        earliest = db.execute(at, (*owner, start_us)).fetchone()[0]
+        earliest = db.execute(at, (*owner(scope), start_us)).fetchone()[0]
         if earliest is None or earliest >= start_us:
             return start_us
         start_us = earliest
 
 
 def _write_arcs(db: sqlite3.Connection, scope: Scope, before: Iterable[Arc], after: Iterable[Arc]) -> set[str]:
-    """Replace arcs; one whose id stays keeps the mark of the sub-session it was part of.
-
-    The sub-sessions that lost an arc.
-    """
+    """Replace arcs, those that stay keeping their sub-session's id; the ids of sub-sessions that lost an arc."""
     kept = {str(arc.arc_id) for arc in after}
     gone = [str(arc.arc_id) for arc in before if str(arc.arc_id) not in kept]
     lost = {row[0] for arc_id in gone for row in db.execute(_DELETE_ARC, (arc_id,)) if row[0] is not None}
-    owner = (str(scope.organization_id), str(scope.developer_id))
     db.executemany(
         "INSERT INTO arcs (arc_id, organization_id, developer_id, agent_session_id, started_us, body) "
         "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (arc_id) DO UPDATE SET "
         "agent_session_id = excluded.agent_session_id, started_us = excluded.started_us, body = excluded.body",
-        [(str(arc.arc_id), *owner, arc.agent_session_id, arc.started_us, pack(arc)) for arc in after],
+        [(str(arc.arc_id), *owner(scope), arc.agent_session_id, arc.started_us, pack(arc)) for arc in after],
     )
     return lost
 
@@ -117,9 +115,9 @@ def _write_arcs(db: sqlite3.Connection, scope: Scope, before: Iterable[Arc], aft
 def _arcs_from(db: sqlite3.Connection, scope: Scope, start_us: int) -> Iterator[Placed]:
     query = (
         "SELECT body, sub_session_id FROM arcs "
-        f"WHERE organization_id = ? AND developer_id = ? AND started_us >= ? {_ORDER}"
+        "WHERE organization_id = ? AND developer_id = ? AND started_us >= ? ORDER BY started_us, arc_id"
     )
-    for body, sub_session_id in db.execute(query, (str(scope.organization_id), str(scope.developer_id), start_us)):
+    for body, sub_session_id in db.execute(query, (*owner(scope), start_us)):
         yield Placed(unpack(body, Arc), sub_session_id)
 
 
@@ -139,24 +137,17 @@ def _groups(placed: Iterator[Placed], last_changed_us: int) -> list[list[Placed]
 def _sub_sessions_between(
     db: sqlite3.Connection, scope: Scope, start_us: int, groups: Sequence[Sequence[Placed]], last_us: int
 ) -> set[str]:
-    """The stored sub-sessions that the groups replace."""
     stale = {each.sub_session_id for group in groups for each in group if each.sub_session_id is not None}
     query = (
         "SELECT sub_session_id FROM sub_sessions "
         "WHERE organization_id = ? AND developer_id = ? AND started_us BETWEEN ? AND ?"
     )
-    owner = (str(scope.organization_id), str(scope.developer_id))
-    stale.update(row[0] for row in db.execute(query, (*owner, start_us, last_us)))
-    return stale
+    return stale.union(row[0] for row in db.execute(query, (*owner(scope), start_us, last_us)))
 
 
 def _conclude_groups(
-    db: sqlite3.Connection,
-    scope: Scope,
-    groups: Sequence[Sequence[Placed]],
-    changed: set[str],
-    stale: set[str],
-) -> Rewritten:
+    db: sqlite3.Connection, scope: Scope, groups: Sequence[Sequence[Placed]], changed: set[str], stale: set[str]
+) -> ChangedSubSessions:
     kept = {name for group in groups if (name := _unchanged(db, group, changed)) is not None}
     gone = sorted(stale - kept)
     dependents = set().union(*(dependents_of(db, name) for name in gone))
@@ -164,7 +155,7 @@ def _conclude_groups(
         delete_sub_session(db, sub_session_id)
     fresh = [group for group in groups if str(group[0].arc.arc_id) not in kept]
     names = {_conclude(db, scope, [each.arc for each in group]) for group in fresh}
-    return Rewritten(names.union(gone), dependents)
+    return ChangedSubSessions(names.union(gone), dependents)
 
 
 def _unchanged(db: sqlite3.Connection, group: Sequence[Placed], changed: set[str]) -> str | None:
@@ -186,10 +177,8 @@ def _conclude(db: sqlite3.Connection, scope: Scope, arcs: Sequence[Arc]) -> str:
 
 
 def _following(db: sqlite3.Connection, last: Turn) -> Turn | None:
-    """The turn that comes next in the agent session of the last one."""
     query = (
         "SELECT body FROM turns WHERE agent_session_id = ? AND (started_us, turn_id) > (?, ?) "
         "ORDER BY started_us, turn_id LIMIT 1"
     )
-    row = db.execute(query, (last.agent_session_id, last.started_us, str(last.turn_id))).fetchone()
-    return None if row is None else unpack(row[0], Turn)
+    return next(iter(bodies(db, Turn, query, (last.agent_session_id, last.started_us, str(last.turn_id)))), None)

@@ -1,10 +1,7 @@
 """What turns show that integrity flags rest on, and the flags of sessions and of a developer's clears.
 
-Each turn leaves a small sign in `turn_signs`. Where signs change, the flags of their session are found anew from all of
-them, and those of the developer's clears from the clears near by; so flags depend on the set of facts alone.
-
-Whether two prompts are alike takes their texts, which no table holds. Only neighbours within a minute and of like
-length are compared, once, with texts fetched from the log.
+Each turn leaves its evidence in `turn_signs`. Where that changes, the flags of the session, and of clears near by, are
+found again. Whether prompts are alike takes their texts, from the log: only close neighbours are compared, once.
 """
 
 import sqlite3
@@ -26,14 +23,13 @@ from aggregates.scores.integrity import (
     sign_of,
 )
 from aggregates.turns.turn import Turn
-from projections.derive.sessions import Refolded, session_turns
+from projections.derive.sessions import RebuiltSession, session_turns
 from projections.facts.flags import flag_row, insert_flags
 from projections.facts.rows import BEGINNING_US, END_US
-from projections.reader import Reader, TextRef, pack, unpack
+from projections.reader import Reader, TextRef, bodies, owner, pack
 
 TEXTS_AT_ONCE = 32
 """How many prompts are held to be compared; each may be as large as a prompt may be."""
-
 _OF_SESSIONS = "'auto_retry_storm', 'tiny_prompt_burst', 'pasted_inflation'"
 
 
@@ -42,16 +38,16 @@ class TextsUnavailable(Exception):
 
 
 class _Kept(msgspec.Struct, frozen=True, array_like=True):
-    """A sign as it is stored, and where the prompt's text stands."""
+    """Evidence as it is stored, and where the prompt's text stands."""
 
     sign: Sign
     text: TextRef | None
 
 
-def flag_sessions(db: sqlite3.Connection, scope: Scope, refolded: Iterable[Refolded], reader: Reader) -> None:
+def flag_sessions(db: sqlite3.Connection, scope: Scope, rebuilt: Iterable[RebuiltSession], reader: Reader) -> None:
     """Find the flags of these sessions of one developer again; raises `TextsUnavailable`."""
     changed_us: set[int] = set()
-    for each in refolded:
+    for each in rebuilt:
         arcs = (*each.before, *each.after)
         if arcs and _sign_again(db, arcs[0].agent_session_id, min(arc.started_us for arc in arcs), reader):
             signs = _signs(db, arcs[0].agent_session_id)
@@ -62,10 +58,7 @@ def flag_sessions(db: sqlite3.Connection, scope: Scope, refolded: Iterable[Refol
 
 
 def _sign_again(db: sqlite3.Connection, session: str, from_us: int, reader: Reader) -> bool:
-    """Write the signs of a session's tail; whether any of them changed.
-
-    Whatever turns a batch changed began when or after the first arc that was built again did.
-    """
+    """Write the evidence of a session's tail; whether any of it changed."""
     before = _kept(db, session, "started_us >= ? ORDER BY started_us, turn_id", from_us)
     earlier = _kept(db, session, "started_us < ? ORDER BY started_us DESC, turn_id DESC LIMIT 1", from_us)
     drafts = [_Kept(sign_of(turn), _text_of(turn)) for turn in session_turns(db, session, from_us)]
@@ -82,7 +75,7 @@ def _sign_again(db: sqlite3.Connection, session: str, from_us: int, reader: Read
 
 def _kept(db: sqlite3.Connection, session: str, condition: str, from_us: int) -> list[_Kept]:
     query = f"SELECT body FROM turn_signs WHERE agent_session_id = ? AND {condition}"
-    return [unpack(row[0], _Kept) for row in db.execute(query, (session, from_us))]
+    return bodies(db, _Kept, query, (session, from_us))
 
 
 def _signs(db: sqlite3.Connection, session: str) -> list[Sign]:
@@ -97,26 +90,20 @@ def _text_of(turn: Turn) -> TextRef | None:
     return TextRef(turn.position, "words", Span(turn.words_start, turn.words_start + turn.prompt.characters))
 
 
-# --- whether prompts are alike --------------------------------------------------------------------------------
-
 _Pair = tuple[_Kept, _Kept]
 
 
 def _compared(drafts: Sequence[_Kept], known: Sequence[_Kept], reader: Reader) -> list[_Kept]:
-    """The signs in time order, each compared with the one before; the first is taken as it is.
-
-    What stood side by side before is not compared again.
-    """
+    """The evidence in time order, each compared with the one before unless that is known."""
     told = {_names(*pair): pair[1].sign.alike for pair in pairwise(known)}
     open_pairs = [pair for pair in pairwise(drafts) if may_be_alike(pair[0].sign, pair[1].sign)]
     fresh = [pair for pair in open_pairs if _names(*pair) not in told]
-    told |= {_names(*pair): like for pair, like in _alike(fresh, reader)}
+    told |= {_names(*pair): like for pair, like in _compare(fresh, reader)}
     near = {_names(*pair) for pair in open_pairs}
     return [*drafts[:1], *(_with_likeness(b, _names(a, b) in near and told[_names(a, b)]) for a, b in pairwise(drafts))]
 
 
 def _names(earlier: _Kept, later: _Kept) -> tuple[int, TextRef | None, int, TextRef | None]:
-    """Two neighbours, by their times and by where their texts stand."""
     return earlier.sign.at_us, earlier.text, later.sign.at_us, later.text
 
 
@@ -124,8 +111,8 @@ def _with_likeness(kept: _Kept, like: bool) -> _Kept:
     return _Kept(msgspec.structs.replace(kept.sign, alike=like), kept.text)
 
 
-def _alike(pairs: Sequence[_Pair], reader: Reader) -> Iterator[tuple[_Pair, bool]]:
-    """Each pair, and whether its texts are alike; of those that are gone, whether they were while they were there."""
+def _compare(pairs: Sequence[_Pair], reader: Reader) -> Iterator[tuple[_Pair, bool]]:
+    """Each pair, and whether its texts are alike; of deleted ones, whether they were."""
     for start in range(0, len(pairs), TEXTS_AT_ONCE // 2):
         some = pairs[start : start + TEXTS_AT_ONCE // 2]
         texts = reader.texts(each.text for pair in some for each in pair)
@@ -146,9 +133,6 @@ def texts_alike(db: sqlite3.Connection, session: str) -> Iterator[tuple[TextRef,
             yield one.text, other.text
 
 
-# --- flags of a session, and of a developer's clears ----------------------------------------------------------
-
-
 def _flag_session(db: sqlite3.Connection, scope: Scope, session: str, signs: Sequence[Sign]) -> None:
     rows = [flag_row(scope, found, found.turn_id) for found in flags_of_session(session, signs)]
     db.execute(f"DELETE FROM flags WHERE agent_session_id = ? AND kind IN ({_OF_SESSIONS})", (session,))
@@ -157,47 +141,40 @@ def _flag_session(db: sqlite3.Connection, scope: Scope, session: str, signs: Seq
 
 def _write_clears(db: sqlite3.Connection, scope: Scope, session: str, signs: Sequence[Sign]) -> set[int]:
     """The times at which a clear is new, gone, or over other files than before."""
-    query = "SELECT body FROM clears WHERE agent_session_id = ?"
-    before = {unpack(row[0], Clear) for row in db.execute(query, (session,))}
+    before = set(bodies(db, Clear, "SELECT body FROM clears WHERE agent_session_id = ?", (session,)))
     after = set(clears_of(session, signs))
     if before != after:
         db.execute("DELETE FROM clears WHERE agent_session_id = ?", (session,))
-        owner = (str(scope.organization_id), str(scope.developer_id))
         db.executemany(
             "INSERT INTO clears VALUES (?, ?, ?, ?, ?, ?)",
-            [(str(clear.turn_id), session, *owner, clear.at_us, pack(clear)) for clear in after],
+            [(str(clear.turn_id), session, *owner(scope), clear.at_us, pack(clear)) for clear in after],
         )
     return {clear.at_us for clear in before ^ after}
 
 
 def _flag_clears(db: sqlite3.Connection, scope: Scope, first_us: int, last_us: int) -> None:
-    """Find flags again among the clears from one time to another, and all that are linked to those without a pause.
-
-    A pause is longer than the rule's window, so nothing reaches across it.
-    """
-    owner = (str(scope.organization_id), str(scope.developer_id))
-    start_us = _reach(db, owner, first_us, back=True)
-    end_us = _reach(db, owner, last_us, back=False)
+    """Find flags again among these clears, and all that no pause longer than the rule's window parts from them."""
+    bounds = (_reach(db, scope, first_us, back=True), _reach(db, scope, last_us, back=False))
     query = "SELECT body FROM clears WHERE organization_id = ? AND developer_id = ? AND at_us BETWEEN ? AND ?"
-    clears = [unpack(row[0], Clear) for row in db.execute(query, (*owner, start_us, end_us))]
+    clears = bodies(db, Clear, query, (*owner(scope), *bounds))
     rows = [flag_row(scope, found, found.turn_id) for found in session_splitting(clears)]
     db.execute(
         "DELETE FROM flags WHERE organization_id = ? AND developer_id = ? AND detected_at_us BETWEEN ? AND ? "
         "AND kind = 'session_splitting'",
-        (*owner, start_us, end_us),
+        (*owner(scope), *bounds),
     )
     insert_flags(db, rows)
 
 
-def _reach(db: sqlite3.Connection, owner: tuple[str, str], from_us: int, *, back: bool) -> int:
-    """The last clear that is reached from a time without a pause, going back or forth; the time itself with none."""
+def _reach(db: sqlite3.Connection, scope: Scope, from_us: int, *, back: bool) -> int:
+    """The last clear that is reached from a time without a pause, going back or forth; else the time itself."""
     bounds = (BEGINNING_US, from_us) if back else (from_us, END_US)
     query = (
         "SELECT at_us FROM clears WHERE organization_id = ? AND developer_id = ? AND at_us BETWEEN ? AND ? "
         f"ORDER BY at_us {'DESC' if back else 'ASC'}"
     )
     reached_us = from_us
-    for (at_us,) in db.execute(query, (*owner, *bounds)):
+    for (at_us,) in db.execute(query, (*owner(scope), *bounds)):
         if abs(at_us - reached_us) > CLEARS_US:
             break
         reached_us = at_us

@@ -1,4 +1,4 @@
-"""Stage 2, third pass: which sub-sessions are rework of an earlier one.
+"""Third pass: which sub-sessions are rework of an earlier one.
 
 A verdict depends on earlier sub-sessions within a week that changed shared files, or, for a revert with no file in
 sight, on those of the same agent session. So does the list of later ones to look at again.
@@ -20,7 +20,7 @@ OF_NONE_KNOWN = ""
 """`rework_of` where a person says that it is rework, and no rule finds of what."""
 
 
-def relink(db: sqlite3.Connection, rewritten: Iterable[str], dependents: Iterable[str]) -> None:
+def link_rework(db: sqlite3.Connection, rewritten: Iterable[str], dependents: Iterable[str]) -> None:
     """Settle again whether these are rework, and all that depend on the rewritten."""
     names = sorted(set(rewritten))
     affected = set(names).union(dependents, *(dependents_of(db, name) for name in names))

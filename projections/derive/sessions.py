@@ -1,11 +1,11 @@
-"""Stage 2, first pass: the tail of a session that a batch touched becomes turns, and the turns become arcs.
+"""First pass: the tail of a session that a batch touched becomes turns, and the turns become arcs.
 
-The rows are the state: whatever came before the earliest change is left alone, everything from there on is built
-again from the stored captures and observations. So the rows depend on the set of facts, not on their order.
+What came before the earliest change stays; the rest is built again from stored captures and observations. So the rows
+depend on the set of facts, not on their order.
 """
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from uuid import UUID
 
 import msgspec
@@ -14,13 +14,13 @@ from aggregates.sub_sessions.arcs import Arc, cut_arcs
 from aggregates.turns.turn import Observation, Turn
 from aggregates.turns.turns import JOIN_WINDOW_US, Aliases, Answer, Capture, Seen, build_turns
 from projections.facts.answers import gap_answers, session_gaps
-from projections.facts.prices import priced_answer, priced_observation
+from projections.facts.prices import priced
 from projections.facts.rows import BEGINNING_US, END_US, Rows
 from projections.facts.telemetry import line_counts
-from projections.reader import TextRef, pack, unpack
+from projections.reader import TextRef, bodies, json_array, pack, unpack
 
 
-class Refolded(msgspec.Struct, frozen=True):
+class RebuiltSession(msgspec.Struct, frozen=True):
     """The arcs of a session that were built again: as they were, and as they are."""
 
     before: tuple[Arc, ...]
@@ -40,10 +40,11 @@ def touched_from(db: sqlite3.Connection, rows: Rows) -> dict[str, int]:
     hosts = set(rows.touched_hosts)
     naming = {(str(row[1]), str(row[3])) for row in rows.captures if row[3] is not None}
     for query, keys in ((_NAMED, hosts), (_NAMING, naming), (_ALIKE, rows.touched_texts)):
-        for session, at_us in db.execute(query, (msgspec.json.encode(sorted(keys)).decode(),)) if keys else ():
+        for session, at_us in db.execute(query, (json_array(sorted(keys)),)) if keys else ():
             touch(session, at_us)
-    for session, at_us in _answered(db, rows.touched_captures):
-        touch(session, at_us)
+    if rows.touched_captures:
+        for session, at_us in db.execute(_ANSWERED, (json_array(rows.touched_captures),)):
+            touch(session, at_us)
     return earliest
 
 
@@ -53,15 +54,11 @@ _NAMED = """
 SELECT k.value ->> 0, (SELECT min(at_us) FROM captures WHERE agent_session_id = k.value ->> 0
     AND host_prompt_id = k.value ->> 1) FROM json_each(?) k
 """
-
-
 _NAMING = """
 SELECT k.value ->> 0, (SELECT min(at_us) FROM observations WHERE agent_session_id = k.value ->> 0
     AND prompt_id = k.value ->> 1) FROM json_each(?) k
 """
 """What named a prompt before that was captured lay with another turn, by its time, until now."""
-
-
 _ALIKE = f"""
 SELECT k.value ->> 0, (SELECT min(at_us) FROM captures WHERE agent_session_id = k.value ->> 0
     AND text_digest = k.value ->> 1 AND at_us BETWEEN (k.value ->> 2) - {JOIN_WINDOW_US} AND k.value ->> 2)
@@ -69,24 +66,22 @@ FROM json_each(?) k
 """
 
 
-def _answered(db: sqlite3.Connection, captures: Sequence[str]) -> Iterable[tuple[str, int]]:
-    """Where the turn of an answered capture begins; joined by name, that may be long before the capture."""
-    query = (
-        "SELECT c.agent_session_id, min(c.at_us, coalesce(t.started_us, c.at_us)) FROM json_each(?) k "
-        "JOIN captures c ON c.capture_id = k.value "
-        "LEFT JOIN turn_alias a ON a.alias_id = c.capture_id LEFT JOIN turns t ON t.turn_id = a.turn_id"
-    )
-    return db.execute(query, (msgspec.json.encode(captures).decode(),)) if captures else ()
+_ANSWERED = """
+SELECT c.agent_session_id, min(c.at_us, coalesce(t.started_us, c.at_us)) FROM json_each(?) k
+JOIN captures c ON c.capture_id = k.value
+LEFT JOIN turn_alias a ON a.alias_id = c.capture_id LEFT JOIN turns t ON t.turn_id = a.turn_id
+"""
+"""Where the turn of an answered capture begins; joined by name, that may be long before the capture."""
 
 
-def refold_session(db: sqlite3.Connection, session: str, from_us: int) -> Refolded:
+def rebuild_session(db: sqlite3.Connection, session: str, from_us: int) -> RebuiltSession:
     """Build the session's turns and arcs again from the turn before `from_us` on."""
     start_us = _anchor_us(db, session, from_us)
     turns, aliases = _tail_turns(db, session, start_us)
     _write_turns(db, session, start_us, turns, aliases)
     if not turns:
-        return Refolded((), ())
-    return _refold_arcs(db, session, start_us)
+        return RebuiltSession((), ())
+    return _rebuild_arcs(db, session, start_us)
 
 
 def _anchor_us(db: sqlite3.Connection, session: str, from_us: int) -> int:
@@ -104,9 +99,6 @@ def _anchor_us(db: sqlite3.Connection, session: str, from_us: int) -> int:
     return start_us
 
 
-# --- turns ----------------------------------------------------------------------------------------------------
-
-
 def _tail_turns(db: sqlite3.Connection, session: str, start_us: int) -> tuple[list[Turn], list[Aliases]]:
     captures = _tail_captures(db, session, start_us)
     hosts = sorted({c.host_prompt_id for c in captures if c.host_prompt_id is not None})
@@ -118,12 +110,11 @@ def _tail_turns(db: sqlite3.Connection, session: str, start_us: int) -> tuple[li
 
 
 def _taken_names(db: sqlite3.Connection, session: str, start_us: int, hosts: Sequence[str]) -> set[str]:
-    """Those of the host prompt ids that name a turn before this time."""
     query = (
         "SELECT t.host_prompt_id FROM json_each(?) h JOIN turns t "
         "ON t.agent_session_id = ? AND t.host_prompt_id = h.value AND t.started_us < ?"
     )
-    return {row[0] for row in db.execute(query, (msgspec.json.encode(hosts).decode(), session, start_us))}
+    return {row[0] for row in db.execute(query, (json_array(hosts), session, start_us))}
 
 
 def _tail_captures(db: sqlite3.Connection, session: str, start_us: int) -> list[Capture]:
@@ -133,7 +124,7 @@ def _tail_captures(db: sqlite3.Connection, session: str, start_us: int) -> list[
         "LEFT JOIN turns t ON t.turn_id = a.turn_id AND t.started_us < :start "
         "WHERE c.agent_session_id = :session AND c.at_us >= :start AND t.turn_id IS NULL"
     )
-    return [unpack(row[0], Capture) for row in db.execute(query, {"session": session, "start": start_us})]
+    return bodies(db, Capture, query, {"session": session, "start": start_us})
 
 
 def _tail_observations(db: sqlite3.Connection, session: str, start_us: int, hosts: Sequence[str]) -> list[Seen]:
@@ -148,19 +139,17 @@ def _tail_observations(db: sqlite3.Connection, session: str, start_us: int, host
         f"SELECT {columns} FROM observations o JOIN json_each(:hosts) h ON o.prompt_id = h.value "
         "WHERE o.agent_session_id = :session AND o.at_us < :start AND o.superseded = 0"
     )
-    bound = {"session": session, "start": start_us, "hosts": msgspec.json.encode(hosts).decode()}
+    bound = {"session": session, "start": start_us, "hosts": json_array(hosts)}
     rows = db.execute(f"{by_time} UNION ALL {by_name} ORDER BY 1, 2", bound)
-    seen = [
-        Seen(at, record_id, position, priced_observation(body, price)) for at, record_id, position, body, price in rows
-    ]
+    seen = [Seen(at, record_id, position, priced(Observation, *row)) for at, record_id, position, *row in rows]
     counts = line_counts(db, session, start_us)
     return sorted(seen + counts, key=lambda each: (each.at_us, each.record_id)) if counts else seen
 
 
 def _answers(db: sqlite3.Connection, captures: Sequence[Capture]) -> dict[UUID, Answer]:
-    ids = msgspec.json.encode([capture.capture_id for capture in captures]).decode()
+    ids = json_array([capture.capture_id for capture in captures])
     query = "SELECT a.capture_id, a.body, a.price FROM json_each(?) i JOIN answers a ON a.capture_id = i.value"
-    return {UUID(capture_id): priced_answer(body, price) for capture_id, body, price in db.execute(query, (ids,))}
+    return {UUID(capture_id): priced(Answer, body, price) for capture_id, body, price in db.execute(query, (ids,))}
 
 
 def _write_turns(
@@ -179,18 +168,14 @@ def _write_turns(
     )
 
 
-# --- arcs -----------------------------------------------------------------------------------------------------
-
-
-def _refold_arcs(db: sqlite3.Connection, session: str, start_us: int) -> Refolded:
+def _rebuild_arcs(db: sqlite3.Connection, session: str, start_us: int) -> RebuiltSession:
     base = _arc_to_start_from(db, session, start_us)
     base_us = BEGINNING_US if base is None else base.started_us
     turns = session_turns(db, session, base_us)
     opened_by, shift = ("start", None) if base is None else (base.opened_by, base.shift)
     after = cut_arcs(turns, opened_by, shift, session_gaps(db, session), gap_answers(db, session))
     query = "SELECT body FROM arcs WHERE agent_session_id = ? AND started_us >= ? ORDER BY started_us, arc_id"
-    before = [unpack(row[0], Arc) for row in db.execute(query, (session, base_us))]
-    return Refolded(tuple(before), tuple(after))
+    return RebuiltSession(tuple(bodies(db, Arc, query, (session, base_us))), tuple(after))
 
 
 def _arc_to_start_from(db: sqlite3.Connection, session: str, start_us: int) -> Arc | None:
@@ -218,36 +203,29 @@ def session_turns(db: sqlite3.Connection, session: str, from_us: int, to_us: int
     query = (
         "SELECT body FROM turns WHERE agent_session_id = ? AND started_us BETWEEN ? AND ? ORDER BY started_us, turn_id"
     )
-    return [unpack(row[0], Turn) for row in db.execute(query, (session, from_us, to_us))]
-
-
-# Arcs and their turns as they are stored.
+    return bodies(db, Turn, query, (session, from_us, to_us))
 
 
 def arcs_of(db: sqlite3.Connection, sub_session_id: str) -> list[Arc]:
-    """Those of a sub-session, in the order of their starts."""
     query = "SELECT body FROM arcs WHERE sub_session_id = ? ORDER BY started_us, arc_id"
-    return [unpack(row[0], Arc) for row in db.execute(query, (sub_session_id,))]
+    return bodies(db, Arc, query, (sub_session_id,))
 
 
 def turns_of(db: sqlite3.Connection, arcs: Sequence[Arc]) -> list[Turn]:
     """In time order, since arcs that a person joined may overlap."""
-    ids = msgspec.json.encode([turn_id for arc in arcs for turn_id in arc.turn_ids]).decode()
+    ids = json_array([turn_id for arc in arcs for turn_id in arc.turn_ids])
     query = "SELECT t.body FROM json_each(?) i JOIN turns t ON t.turn_id = i.value ORDER BY t.started_us, t.turn_id"
-    return [unpack(row[0], Turn) for row in db.execute(query, (ids,))]
+    return bodies(db, Turn, query, (ids,))
 
 
 def arc_before(db: sqlite3.Connection, arc: Arc) -> Arc | None:
-    """The arc before one in the same agent session; None where it is the first."""
+    """The arc before one in the same agent session."""
     query = (
         "SELECT body FROM arcs WHERE agent_session_id = ? AND (started_us, arc_id) < (?, ?) "
         "ORDER BY started_us DESC, arc_id DESC LIMIT 1"
     )
-    row = db.execute(query, (arc.agent_session_id, arc.started_us, str(arc.arc_id))).fetchone()
-    return None if row is None else unpack(row[0], Arc)
-
-
-# What was said in a turn: which prompt it is called by, and where its words stand in the log.
+    found = bodies(db, Arc, query, (arc.agent_session_id, arc.started_us, str(arc.arc_id)))
+    return next(iter(found), None)
 
 
 def prompt_id(turn: Turn) -> str:
@@ -256,7 +234,7 @@ def prompt_id(turn: Turn) -> str:
 
 
 def response_ref(db: sqlite3.Connection, turn: Turn) -> TextRef | None:
-    """The words of its answer; None where they were not captured."""
+    """The words of its answer, if they were captured."""
     position = turn.response_position
     if position is None or turn.response is None:
         return None

@@ -12,10 +12,10 @@ from aggregates.judging.floor import Floor
 from aggregates.reading.verdicts import BOOLEANS, BooleanName, JudgeStatus, OutcomeVerdict, Rubric, applicable
 from aggregates.sub_sessions.merging import ReworkView
 from aggregates.sub_sessions.overrides import OVERRIDE_FIELDS, OverrideField, Said
-from aggregates.sub_sessions.sub_session import JudgedPrompt, SubSession
+from aggregates.sub_sessions.sub_session import SubSession
 from aggregates.turns.turn import ModelUsage, Turn
 from aggregates.turns.work import active_by_turns_us, file_totals, model_totals
-from projections.reader import TextRef, pack
+from projections.reader import TextRef, json_array, owner, pack
 
 
 class Detail(msgspec.Struct, frozen=True, array_like=True):
@@ -68,15 +68,14 @@ def delete_sub_session(db: sqlite3.Connection, sub_session_id: str) -> None:
 
 
 def insert_sub_session(db: sqlite3.Connection, scope: Scope, concluded: SubSession) -> None:
-    """Write every row of a sub-session. Whether it is rework is settled afterwards, by `reworks.py`."""
+    """Write every row of a sub-session; whether it is rework is settled afterwards."""
     name = str(concluded.sub_session_id)
-    owner = (str(scope.organization_id), str(scope.developer_id))
     totals, said, detail = concluded.totals, concluded.said, _detail(db, concluded)
     turns = [judged.turn for judged in concluded.prompts]
     row: dict[str, object] = {
         "sub_session_id": name,
-        "organization_id": owner[0],
-        "developer_id": owner[1],
+        "organization_id": str(scope.organization_id),
+        "developer_id": str(scope.developer_id),
         "agent_session_id": concluded.agent_session_ids[0],
         "last_agent_session_id": concluded.agent_session_ids[-1],
         "started_us": concluded.started_us,
@@ -105,7 +104,7 @@ def insert_sub_session(db: sqlite3.Connection, scope: Scope, concluded: SubSessi
     marks = ", ".join("?" * len(row))
     db.execute(f"INSERT INTO sub_sessions ({columns}) VALUES ({marks})", tuple(row.values()))
     _insert_files(db, name, turns)
-    _insert_prompts(db, name, owner, concluded)
+    _insert_prompts(db, name, scope, concluded)
 
 
 def _overridden(said: Said, detail: Detail) -> int:
@@ -139,37 +138,28 @@ def _insert_files(db: sqlite3.Connection, name: str, turns: Sequence[Turn]) -> N
     db.executemany("INSERT INTO sub_session_files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
 
-def _insert_prompts(db: sqlite3.Connection, name: str, owner: tuple[str, str], concluded: SubSession) -> None:
+def _insert_prompts(db: sqlite3.Connection, name: str, scope: Scope, concluded: SubSession) -> None:
     applies = 0 if concluded.intent is None else mask(applicable(concluded.intent))
     rows = []
     for judged in concluded.prompts:
-        counted = concluded.qualifies and judged.rubric.status == "ok"
+        turn, counted = judged.turn, concluded.qualifies and judged.rubric.status == "ok"
+        text = _text_ref(turn, None)
+        body = PromptBody(text, turn.response_position, turn.elapsed_ms, judged.rubric, turn.work.usage)
         rows.append(
             (
-                str(judged.turn.turn_id),
+                str(turn.turn_id),
                 name,
-                *owner,
-                judged.turn.started_us,
+                *owner(scope),
+                turn.started_us,
                 judged.rubric.status,
                 int(counted),
                 applies,
                 mask(judged.standing_earned),
                 judged.standing_score,
-                pack(_prompt_body(judged)),
+                pack(body),
             )
         )
     db.executemany("INSERT INTO prompts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
-
-
-def _prompt_body(judged: JudgedPrompt) -> PromptBody:
-    turn = judged.turn
-    return PromptBody(
-        prompt=_text_ref(turn, None),
-        response_position=turn.response_position,
-        elapsed_ms=turn.elapsed_ms,
-        rubric=judged.rubric,
-        usage=turn.work.usage,
-    )
 
 
 def _rework_view(concluded: SubSession) -> ReworkView:
@@ -187,9 +177,6 @@ def _rework_view(concluded: SubSession) -> ReworkView:
         reverts=concluded.reverts,
         corrects=reading is not None and (reading.corrects or reading.reports_failure),
     )
-
-
-# --- titles ---------------------------------------------------------------------------------------------------
 
 
 def _detail(db: sqlite3.Connection, concluded: SubSession) -> Detail:
@@ -234,7 +221,7 @@ def _edited(db: sqlite3.Connection, turn_ids: list[UUID]) -> tuple[TextRef | Non
         "SELECT max(t.position), max(CASE WHEN t.has_summary THEN t.position END) FROM json_each(?) i "
         "JOIN turn_alias a ON a.turn_id = i.value JOIN titles t ON t.turn_id = a.alias_id"
     )
-    title, summary = db.execute(query, (msgspec.json.encode(turn_ids).decode(),)).fetchone()
+    title, summary = db.execute(query, (json_array(turn_ids),)).fetchone()
     return (
         None if title is None else TextRef(title, "title"),
         None if summary is None else TextRef(summary, "summary"),
@@ -248,7 +235,6 @@ def _status(concluded: SubSession) -> JudgeStatus:
 
 
 def _confidence(concluded: SubSession) -> float:
-    """That of the intent; a person who named it is sure."""
     if concluded.said.intent is not None:
         return 1.0
     goal = concluded.goal

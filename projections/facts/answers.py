@@ -5,18 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
 from uuid import UUID
 
-import msgspec
-
 from aggregates.judging.answers import NO_ANSWERS, NO_GAP_ANSWERS, Answers, GapAnswer, JudgeAnswered
 from aggregates.sub_sessions.arcs import Arc
 from aggregates.sub_sessions.overrides import CorrectionEvent, Said, Topic, Word, gaps, said, word_of
 from projections.facts.rows import Rows
-from projections.reader import pack, unpack
-
-LATEST_ANSWER = (
-    "ON CONFLICT DO UPDATE SET position = excluded.position, body = excluded.body WHERE excluded.position > position"
-)
-"""Per capture and kind, whatever the order in which the facts are applied."""
+from projections.reader import json_array, pack, unpack
 
 
 def add_answer(rows: Rows, position: int, event: JudgeAnswered) -> None:
@@ -43,10 +36,10 @@ def answers_of(db: sqlite3.Connection, arcs: Sequence[Arc]) -> Answers:
 
 
 def _turns_of(db: sqlite3.Connection, answer: JudgeAnswered) -> set[UUID]:
-    """The turns that its captures are part of now; a capture that nobody knows is a turn of its own."""
+    # A capture that is in no turn is a turn of its own.
     query = "SELECT k.value, a.turn_id FROM json_each(?) k LEFT JOIN turn_alias a ON a.alias_id = k.value"
-    ids = msgspec.json.encode(answer.captures).decode()
-    return {UUID(turn_id or capture_id) for capture_id, turn_id in db.execute(query, (ids,))}
+    found = db.execute(query, (json_array(answer.captures),))
+    return {UUID(turn_id or capture_id) for capture_id, turn_id in found}
 
 
 def gap_answers(db: sqlite3.Connection, session: str) -> Mapping[UUID, GapAnswer]:
@@ -67,14 +60,6 @@ def gap_answers(db: sqlite3.Connection, session: str) -> Mapping[UUID, GapAnswer
     }
 
 
-# What people said against the judges, as the derivation reads it: by the turns that their captures are part of now.
-
-LATEST_WINS = (
-    "ON CONFLICT DO UPDATE SET position = excluded.position, said = excluded.said WHERE excluded.position > position"
-)
-"""Per capture and topic, whatever the order in which the facts are applied."""
-
-
 def add_correction(rows: Rows, position: int, event: CorrectionEvent) -> None:
     """The row of a correction; the session of its capture is derived again from that capture's turn on."""
     capture_id, topic, word = word_of(event)
@@ -88,7 +73,7 @@ def session_gaps(db: sqlite3.Connection, session: str) -> dict[UUID, bool]:
 
 
 def said_of(db: sqlite3.Connection, arcs: Sequence[Arc]) -> Said:
-    """What stands of all that was said about the turns of these arcs."""
+    """What counts of all that people said about the turns of these arcs."""
     turns = {turn_id for arc in arcs for turn_id in arc.turn_ids}
     sessions = dict.fromkeys(arc.agent_session_id for arc in arcs)
     words = [word for session in sessions for word in _words(db, session, ("gap", "goal", "rework", "intent"))]

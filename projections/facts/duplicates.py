@@ -13,10 +13,10 @@ from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
 
-import msgspec
+from projections.reader import json_array
 
 UNNAMED = "~"
-"""A twin key that begins with this says what a report is like, and not which thing it tells of."""
+"""A key that begins with this says what a report is like, and not which thing it tells of."""
 _CLOSE_US = 2 * 60 * 1_000_000
 
 
@@ -32,7 +32,7 @@ class _Report(NamedTuple):
 
     @property
     def by_transcript(self) -> bool:
-        """See `telemetry_rows._rank`: a transcript's report ranks one behind the agent's log."""
+        """A transcript's report ranks one behind the agent's log, see `telemetry._rank`."""
         return self.rank % 2 == 1
 
 
@@ -47,21 +47,20 @@ ORDER BY 1
 """Mostly a key has one report, which an index alone tells."""
 
 
-def settle_twins(db: sqlite3.Connection, keys: Iterable[tuple[str, str]]) -> list[tuple[str, int]]:
+def settle_duplicates(db: sqlite3.Connection, keys: Iterable[tuple[str, str]]) -> list[tuple[str, int]]:
     """Mark what another report supersedes; (session, time) of every report of a key that has more than one."""
     by_session: dict[str, set[str]] = {}
-    for session, twin in keys:
-        by_session.setdefault(session, set()).add(twin)
-    return [(session, at_us) for session, twins in by_session.items() for at_us in _settle(db, session, twins)]
+    for session, key in keys:
+        by_session.setdefault(session, set()).add(key)
+    return [(session, at_us) for session, some in by_session.items() for at_us in _settle(db, session, some)]
 
 
-def _settle(db: sqlite3.Connection, session: str, twins: Set[str]) -> list[int]:
-    """The times of all reports of these keys that have more than one."""
+def _settle(db: sqlite3.Connection, session: str, keys: Set[str]) -> list[int]:
     touched: list[int] = []
-    rows = db.execute(_REPORTED_TWICE, (session, msgspec.json.encode(sorted(twins)).decode())).fetchall()
-    for twin, reported in groupby(rows, key=itemgetter(0)):
+    rows = db.execute(_REPORTED_TWICE, (session, json_array(sorted(keys)))).fetchall()
+    for key, reported in groupby(rows, key=itemgetter(0)):
         reports = sorted((_Report(*row[1:]) for row in reported), key=lambda report: report.order)
-        if twin.startswith(UNNAMED):
+        if key.startswith(UNNAMED):
             _pair(db, session, reports)
         else:
             _mark(db, session, reports)
@@ -74,15 +73,7 @@ def _pair(db: sqlite3.Connection, session: str, reports: Sequence[_Report]) -> N
     worse = _worse(reports)
     since = max(report.position for report in reports)
     for report in reports:
-        key = (report in worse, session, report.at_us, report.record_id)
-        db.execute(
-            "UPDATE observations SET superseded = ? WHERE agent_session_id = ? AND at_us = ? AND record_id = ?", key
-        )
-        db.execute(
-            "UPDATE requests SET superseded = ?, changed_position = max(changed_position, ?) "
-            "WHERE agent_session_id = ? AND at_us = ? AND record_id = ?",
-            (key[0], since, *key[1:]),
-        )
+        _write(db, session, report, report in worse, since)
 
 
 def _worse(reports: Sequence[_Report]) -> set[_Report]:
@@ -104,12 +95,14 @@ def _mark(db: sqlite3.Connection, session: str, reports: Sequence[_Report]) -> N
     """The first counts. Another stopped counting where the first better one stood in the log."""
     for index, report in enumerate(reports[1:], 1):
         since = max(report.position, min(better.position for better in reports[:index]))
-        key = (session, report.at_us, report.record_id)
-        db.execute(
-            "UPDATE observations SET superseded = 1 WHERE agent_session_id = ? AND at_us = ? AND record_id = ?", key
-        )
-        db.execute(
-            "UPDATE requests SET superseded = 1, changed_position = max(changed_position, ?) "
-            "WHERE agent_session_id = ? AND at_us = ? AND record_id = ?",
-            (since, *key),
-        )
+        _write(db, session, report, True, since)
+
+
+def _write(db: sqlite3.Connection, session: str, report: _Report, superseded: bool, since: int) -> None:
+    key = (session, report.at_us, report.record_id)
+    where = "WHERE agent_session_id = ? AND at_us = ? AND record_id = ?"
+    db.execute(f"UPDATE observations SET superseded = ? {where}", (superseded, *key))
+    db.execute(
+        f"UPDATE requests SET superseded = ?, changed_position = max(changed_position, ?) {where}",
+        (superseded, since, *key),
+    )

@@ -1,4 +1,4 @@
-"""Stage 1: each fact becomes rows keyed by session, time and id, and says what it touched.
+"""Each fact becomes rows keyed by session, time and id, and says what it touched.
 
 Readings are made here, outside any transaction, so that a fact that cannot be read spoils nothing else.
 """
@@ -22,7 +22,6 @@ from aggregates.prices.prices import PriceBook, price_book
 from aggregates.reports.events import ReportEvent
 from aggregates.retained import Standing, of_prompt, of_response
 from aggregates.sub_sessions.events import GapCorrected, GoalCorrected, IntentCorrected, ReworkCorrected, TitleEdited
-from aggregates.sub_sessions.overrides import CorrectionEvent
 from aggregates.turns.turns import Answer, Capture
 from projections.facts.answers import add_answer, add_correction
 from projections.facts.flags import add_flags
@@ -34,10 +33,7 @@ from projections.reader import pack
 
 
 def add_fact(rows: Rows, position: int, event: Event, digesters: Digesters, prices: PriceBook | None) -> None:
-    """The rows one fact stands for; none for facts that concern no session.
-
-    `prices`: the newest valid catalog at the fact's place in the log, None before there was one.
-    """
+    """The rows one fact stands for; `prices` is the newest valid catalog at the fact's place in the log."""
     add_flags(rows, position, event)
     match event:
         case SessionClaimed():
@@ -56,31 +52,28 @@ def add_fact(rows: Rows, position: int, event: Event, digesters: Digesters, pric
         case CatalogPublished():
             snapshot = event.snapshot
             rows.catalogs.append((snapshot.catalog_revision, snapshot.checksum_sha256, position, pack(snapshot)))
-        case RequestsRepriced() | ReportEvent():
-            _add_order(rows, position, event)
+        case _:
+            _add_said(rows, position, event)
+
+
+def _add_said(rows: Rows, position: int, event: Event) -> None:
+    """What people, text models and orders say of captures that are there."""
+    match event:
+        case RequestsRepriced():
+            organization_id = str(event.organization_id)
+            order = Reprice(position, organization_id, event.catalog_revision, event.from_us, event.to_us)
+            rows.repricings.append(order)
+        case ReportEvent():
+            add_report(rows, position, event)
         case SetupCompleted():
             rows.setups.append((str(event.developer_id),))
-        case TitleEdited() | GapCorrected() | GoalCorrected() | ReworkCorrected() | IntentCorrected() | JudgeAnswered():
-            _add_saying(rows, position, event)
-
-
-def _add_saying(rows: Rows, position: int, event: TitleEdited | CorrectionEvent | JudgeAnswered) -> None:
-    """What a person, or a text model, said about a sub-session."""
-    if isinstance(event, TitleEdited):
-        rows.titles.append((str(event.turn_id), position, int(event.summary is not None)))
-        rows.touched_turns.append(str(event.turn_id))
-    elif isinstance(event, JudgeAnswered):
-        add_answer(rows, position, event)
-    else:
-        add_correction(rows, position, event)
-
-
-def _add_order(rows: Rows, position: int, event: RequestsRepriced | ReportEvent) -> None:
-    """Work that was asked for."""
-    if isinstance(event, ReportEvent):
-        add_report(rows, position, event)
-    else:
-        rows.repricings.append(_repricing(position, event))
+        case TitleEdited():
+            rows.titles.append((str(event.turn_id), position, int(event.summary is not None)))
+            rows.touched_turns.append(str(event.turn_id))
+        case JudgeAnswered():
+            add_answer(rows, position, event)
+        case GapCorrected() | GoalCorrected() | ReworkCorrected() | IntentCorrected():
+            add_correction(rows, position, event)
 
 
 def _add_prompt(rows: Rows, position: int, event: PromptCaptured, digester: Digester) -> None:
@@ -96,10 +89,6 @@ def _add_prompt(rows: Rows, position: int, event: PromptCaptured, digester: Dige
         cwd_digest=event.cwd_digest,
     )
     add_capture(rows, event.agent_session_id, capture)
-
-
-def _repricing(position: int, event: RequestsRepriced) -> Reprice:
-    return Reprice(position, str(event.organization_id), event.catalog_revision, event.from_us, event.to_us)
 
 
 def _add_answer(rows: Rows, position: int, event: PromptAnswered, digester: Digester, prices: PriceBook | None) -> None:
@@ -134,9 +123,6 @@ def _add_answer(rows: Rows, position: int, event: PromptAnswered, digester: Dige
     rows.touched_captures.append(capture_id)
 
 
-# Stage 1 of a batch: what facts say, as rows. It asks no table.
-
-
 class Fact(Protocol):
     """An event with its place in the log."""
 
@@ -148,18 +134,14 @@ class Fact(Protocol):
 
 Broken = list[tuple[int, str]]
 """Positions of facts that break a rule, and how."""
-
-
 GiveWay = Callable[[], None]
 """Called often during long work; it may sleep for a moment, so that another thread runs."""
-
-
 Priced = tuple[Fact, PriceBook | None]
 """A fact with the newest valid catalog at its place in the log."""
 
 
 def read_rows(facts: Sequence[Priced], digesters: Digesters, give_way: GiveWay | None = None) -> tuple[Rows, Broken]:
-    """The rows of facts, and what is wrong with those of which nothing is kept."""
+    """The rows of facts, and what is wrong with those that break a rule."""
     rows = Rows()
     try:
         for fact, book in facts:
@@ -173,7 +155,7 @@ def read_rows(facts: Sequence[Priced], digesters: Digesters, give_way: GiveWay |
 
 
 def read_singly(facts: Iterable[Priced], digesters: Digesters) -> tuple[Rows, Broken]:
-    """Of a fact that breaks a rule nothing is kept; of the others all is."""
+    """The same one by one: nothing is kept of a fact that breaks a rule."""
     rows = Rows()
     broken: Broken = []
     for fact, book in facts:

@@ -1,7 +1,4 @@
-"""Rows of integrity flags, and those flags that single facts tell of: clocks that are wrong, sessions of others.
-
-What turns tell of is found in `signs.py`.
-"""
+"""Rows of integrity flags, and the flags that single facts raise: wrong clocks, sessions of others."""
 
 import sqlite3
 from collections.abc import Iterable
@@ -21,26 +18,17 @@ from aggregates.ids import flag_id
 from aggregates.scores.integrity import Found, Skew, clock_skew, foreign_session, skew_day
 from aggregates.turns.turns import SKEW_US
 from projections.facts.rows import Row, Rows
-from projections.reader import pack
-
-EARLIEST_WINS = (
-    "ON CONFLICT DO UPDATE SET detected_at_us = excluded.detected_at_us, details = excluded.details "
-    "WHERE excluded.detected_at_us < detected_at_us"
-)
-"""Of a flag that one fact alone tells of."""
-
+from projections.reader import owner, pack
 
 _Group = tuple[str, str, str, int]
 """Organization, developer, agent session and day of skewed facts."""
 
 
 def flag_row(scope: Scope, found: Found, fired_by: object) -> Row:
-    """A row of `flags`."""
     name = flag_id(scope.organization_id, scope.developer_id, found.kind, found.agent_session_id, fired_by)
     return (
         str(name),
-        str(scope.organization_id),
-        str(scope.developer_id),
+        *owner(scope),
         found.kind,
         found.detected_us,
         found.agent_session_id,
@@ -52,11 +40,7 @@ def flag_row(scope: Scope, found: Found, fired_by: object) -> Row:
 
 
 def insert_flags(db: sqlite3.Connection, rows: Iterable[Row]) -> None:
-    """Store flags that are not there."""
     db.executemany("INSERT INTO flags VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
-
-
-# --- stage 1: what a fact shows -------------------------------------------------------------------------------
 
 
 def add_flags(rows: Rows, position: int, event: Event) -> None:
@@ -65,17 +49,15 @@ def add_flags(rows: Rows, position: int, event: Event) -> None:
         scope = Scope(event.organization_id, event.developer_id)
         rows.flags.append(flag_row(scope, foreign_session(event.agent_session_id, event.received_at_us), None))
     elif isinstance(event, PromptCaptured | PromptAnswered | RecordsCaptured | MetricsCaptured):
-        told_us = _told_us(event)
-        if told_us is not None and told_us - event.received_at_us > SKEW_US:
-            owner = (str(event.organization_id), str(event.developer_id))
+        told_us, received_us = _told_us(event), event.received_at_us
+        if told_us is not None and told_us - received_us > SKEW_US:
             # No session is an empty name here, so that it can be looked up like any other.
-            session, day = event.agent_session_id or "", skew_day(event.received_at_us)
-            ahead_us = told_us - event.received_at_us
-            rows.skews.append((position, *owner, session, day, event.received_at_us, ahead_us))
+            key = (str(event.organization_id), str(event.developer_id), event.agent_session_id or "")
+            rows.skews.append((position, *key, skew_day(received_us), received_us, told_us - received_us))
 
 
 def _told_us(event: PromptCaptured | PromptAnswered | RecordsCaptured | MetricsCaptured) -> int | None:
-    """The latest time that a fact told; where it lies too far ahead, that of receipt replaces it everywhere else."""
+    """The latest time that a fact told; one too far ahead is nowhere else believed."""
     match event:
         case PromptCaptured():
             return event.submitted_at_us
@@ -85,9 +67,6 @@ def _told_us(event: PromptCaptured | PromptAnswered | RecordsCaptured | MetricsC
             return max((record.at_us for record in event.records), default=None)
         case MetricsCaptured():
             return max((point.at_us for point in event.points), default=None)
-
-
-# --- stage 2: the days of skewed facts ------------------------------------------------------------------------
 
 
 def flag_skews(db: sqlite3.Connection, rows: Iterable[Row]) -> None:

@@ -1,10 +1,10 @@
-"""The catalog as stage 1 needs it, and prices as they are stored beside what was observed.
+"""The catalog as facts need it, and prices as they are stored beside what was observed.
 
-A price is made once, by the newest valid revision at the request's place in the log. Later revisions change nothing;
-only a repricing, itself a fact, prices what has no price yet.
+A price is made once, by the newest valid revision at the request's place in the log; a repricing fills in missing ones.
 """
 
 import sqlite3
+from typing import TypeVar
 
 import msgspec
 
@@ -43,12 +43,7 @@ def book_of(db: sqlite3.Connection, revision: int, before_position: int = END_PO
     return _books[key]
 
 
-def price_of(
-    book: PriceBook | None,
-    model: str | None,
-    at_us: int,
-    usage: Usage,
-) -> Price | None:
+def price_of(book: PriceBook | None, model: str | None, at_us: int, usage: Usage) -> Price | None:
     """What the catalog says these tokens cost; None where it does not know, or there is none."""
     if book is None or model is None:
         return None
@@ -64,23 +59,14 @@ def answer_price(book: PriceBook | None, answer: Answer, at_us: int) -> Price | 
     return price_of(book, answer.model, at_us, Usage(*counts))
 
 
-def priced_observation(body: bytes, price: bytes | None) -> Observation:
-    """An observation with the cost it was given, where its agent told none."""
-    seen = unpack(body, Observation)
+_Priced = TypeVar("_Priced", Observation, Answer)
+
+
+def priced(kind: type[_Priced], body: bytes, price: bytes | None) -> _Priced:
+    """What was observed, with the cost it was given where its agent told none."""
+    seen = unpack(body, kind)
     if price is None:
         return seen
     given = unpack(price, Price)
-    return msgspec.structs.replace(seen, cost_usd_nano=given.cost_usd_nano, lower_bound=_is_lower_bound(given))
-
-
-def priced_answer(body: bytes, price: bytes | None) -> Answer:
-    """A captured response with the cost it was given, where its capture told none."""
-    answer = unpack(body, Answer)
-    if price is None:
-        return answer
-    given = unpack(price, Price)
-    return msgspec.structs.replace(answer, cost_usd_nano=given.cost_usd_nano, lower_bound=_is_lower_bound(given))
-
-
-def _is_lower_bound(price: Price) -> bool:
-    return price.kind == "catalog_lower_bound"
+    lower_bound = given.kind == "catalog_lower_bound"
+    return msgspec.structs.replace(seen, cost_usd_nano=given.cost_usd_nano, lower_bound=lower_bound)

@@ -28,12 +28,6 @@ from projections.reader import Reader, TextRef, pack, unpack
 SAFE_MESSAGE = "The report could not be generated. Please try again."
 """What is said of every failure; the log says more, and nobody else is told."""
 
-EARLIEST_STEP = (
-    "ON CONFLICT DO UPDATE SET at_us = excluded.at_us, position = excluded.position, body = excluded.body "
-    "WHERE excluded.position < position"
-)
-"""A report that was begun again is shown from when it was first begun."""
-
 
 class Meta(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """What a report is about."""
@@ -92,7 +86,7 @@ class _Asked(msgspec.Struct, frozen=True, array_like=True):
 
 
 def add_report(rows: Rows, position: int, event: ReportEvent) -> None:
-    """The step that a fact is; the slot of a period is no matter of reading."""
+    """The step that a fact is, unless it concerns the slot of a period."""
     body = _body(event)
     if body is not None:
         step = event.TOPIC.removeprefix("report.")
@@ -113,8 +107,6 @@ def _body(event: ReportEvent) -> object:
         case _:
             return None
 
-
-# --- what is there --------------------------------------------------------------------------------------------
 
 _STEPS = ("requested", "started", "completed", "failed", "cancelled")
 _ENDS = "('completed', 'failed', 'cancelled')"
@@ -141,8 +133,6 @@ class _Step(msgspec.Struct, frozen=True):
 
 
 class _Found(msgspec.Struct, frozen=True):
-    """A report and its steps."""
-
     report_id: str
     asked: _Step
     started: _Step | None
@@ -167,7 +157,7 @@ class _Found(msgspec.Struct, frozen=True):
 
 def report(reader: Reader, scope: Scope, report_id: UUID) -> ReportRecord | None:
     """One report of the developer; None where there is none, or it was deleted."""
-    found = _one(reader, scope, "AND requested.report_id = :report", report=str(report_id))
+    found = _by_id(reader, scope, report_id)
     return None if found is None else _record(reader, found)
 
 
@@ -179,7 +169,7 @@ def latest_report(reader: Reader, scope: Scope) -> ReportRecord | None:
 
 def report_state(reader: Reader, scope: Scope, report_id: UUID) -> ReportState | None:
     """How far one report has come."""
-    found = _one(reader, scope, "AND requested.report_id = :report", report=str(report_id))
+    found = _by_id(reader, scope, report_id)
     return None if found is None else ReportState(**_state(found))
 
 
@@ -197,7 +187,7 @@ def reports(reader: Reader, scope: Scope, limit: int, offset: int) -> list[Repor
 
 def report_period(reader: Reader, scope: Scope, report_id: UUID) -> ReportPeriod | None:
     """The period of one report: what a command about it has to name."""
-    found = _one(reader, scope, "AND requested.report_id = :report", report=str(report_id))
+    found = _by_id(reader, scope, report_id)
     return None if found is None else found.about.period
 
 
@@ -223,6 +213,10 @@ def _open(organization_id: str, developer_id: str, report_id: str, body: bytes) 
     return OpenReport(scope, UUID(report_id), asked.period, asked.language)
 
 
+def _by_id(reader: Reader, scope: Scope, report_id: UUID) -> _Found | None:
+    return _one(reader, scope, "AND requested.report_id = :report", report=str(report_id))
+
+
 def _one(reader: Reader, scope: Scope, where: str, **bound: object) -> _Found | None:
     return next(iter(_found(reader, scope, where, **bound)), None)
 
@@ -242,9 +236,6 @@ def _step(at_us: int | None, position: int | None, body: bytes | None) -> _Step 
 
 def _owner(scope: Scope) -> dict[str, object]:
     return {"organization": str(scope.organization_id), "developer": str(scope.developer_id)}
-
-
-# --- how it is shown ------------------------------------------------------------------------------------------
 
 
 def _state(found: _Found) -> dict[str, Any]:
@@ -291,7 +282,6 @@ def _record(reader: Reader, found: _Found) -> ReportRecord:
 
 
 def _texts(reader: Reader, completed: _Step | None) -> tuple[str | None, str | None]:
-    """The sections and the narrative, one read of the log for both."""
     if completed is None:
         return None, None
     refs = TextRef(completed.position, "sections"), TextRef(completed.position, "narrative")

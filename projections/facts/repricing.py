@@ -11,24 +11,16 @@ from projections.facts.rows import Reprice, Rows
 from projections.reader import pack, unpack
 
 _TOKENS = "input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, cache_write_1h_tokens"
-
-
 _UNPRICED = f"""
 SELECT developer_id, record_id, agent_session_id, model, at_us, {_TOKENS} FROM requests
 WHERE organization_id = ? AND at_us >= ? AND at_us < ? AND cost_usd_nano IS NULL
     AND failed = 0 AND position < ?
 """
-
-
 _PRICE_REQUEST = """
 UPDATE requests SET cost_usd_nano = ?, cost_kind = ?, catalog_revision = ?, changed_position = max(changed_position, ?)
 WHERE developer_id = ? AND at_us = ? AND record_id = ?
 """
-
-
 _PRICE_OBSERVATION = "UPDATE observations SET price = ? WHERE agent_session_id = ? AND at_us = ? AND record_id = ?"
-
-
 _UNPRICED_ANSWERS = """
 SELECT a.capture_id, a.received_at_us, a.body FROM sessions s JOIN answers a ON a.agent_session_id = s.agent_session_id
 WHERE s.organization_id = ? AND a.received_at_us >= ? AND a.received_at_us < ? AND a.price IS NULL AND a.position < ?
@@ -66,8 +58,6 @@ def _price_answers(db: sqlite3.Connection, repricing: Reprice, book: PriceBook, 
             rows.touched_captures.append(capture)
 
 
-# Requests in the order in which they changed: what the archive takes from the views.
-
 COLUMNS: dict[str, type[str] | type[int] | type[bool]] = {
     "organization_id": str,
     "developer_id": str,
@@ -94,9 +84,7 @@ COLUMNS: dict[str, type[str] | type[int] | type[bool]] = {
     "position": int,
     "changed_position": int,
 }
-"""What is taken of each row: ids, numbers, flags and the model's name; no words."""
-
-
+"""What the archive takes of each row: ids, numbers, flags and the model's name; no words."""
 _CHANGED = (
     f"SELECT {', '.join(COLUMNS)} FROM requests WHERE changed_position > ? AND changed_position <= ? "
     "ORDER BY organization_id, at_us, developer_id, record_id"
@@ -104,11 +92,7 @@ _CHANGED = (
 
 
 def stretch_end(db: sqlite3.Connection, after: int, rows_max: int) -> int:
-    """How far in the log the next rows to take go: whole positions, and no more than `rows_max` rows.
-
-    Only a position that changed more rows than that by itself is taken whole all the same. `after` itself where
-    nothing has changed since.
-    """
+    """How far in the log the next `rows_max` changed rows go: whole positions, even of more rows; at least `after`."""
     beyond = _position(db, "SELECT changed_position", after, f"ORDER BY changed_position LIMIT 1 OFFSET {rows_max}")
     if beyond is None:
         return _position(db, "SELECT max(changed_position)", after) or after

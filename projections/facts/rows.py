@@ -1,5 +1,6 @@
-"""The rows that facts stand for, by table, and what they touched: what stage 1 hands to stage 2."""
+"""The rows that facts stand for, by table, and what they touched: what facts hand to derive."""
 
+import sqlite3
 from collections.abc import Callable
 from uuid import UUID
 
@@ -12,7 +13,6 @@ from projections.reader import pack
 BEGINNING_US = -(1 << 62)
 END_US = 1 << 62
 """Before and after every time that can be captured."""
-
 Row = tuple[object, ...]
 Digesters = Callable[[UUID], Digester]
 
@@ -47,7 +47,6 @@ class Rows(msgspec.Struct):
     repricings: list[Reprice] = []
     skews: list[Row] = []
     flags: list[Row] = []
-    """Of those that one fact alone tells of."""
     touched_times: list[tuple[str, int]] = []
     """(agent session, time) of everything new in it."""
     touched_hosts: list[tuple[str, str]] = []
@@ -58,20 +57,65 @@ class Rows(msgspec.Struct):
     """Captures that were answered, or of whose turn a person said something."""
     touched_turns: list[str] = []
     """Turns whose sub-session got a new title."""
-    touched_twins: list[tuple[str, str]] = []
-    """(agent session, twin key) of what another capture may have reported as well."""
+    touched_duplicates: list[tuple[str, str]] = []
+    """(agent session, key) of what another capture may have reported as well."""
 
     def extend(self, other: "Rows") -> None:
-        """Take the rows of further facts."""
         for name in self.__struct_fields__:
             getattr(self, name).extend(getattr(other, name))
 
 
+def _latest(columns: str) -> str:
+    return _replacing(columns, "excluded.position > position")
+
+
+def _replacing(columns: str, where: str, *others: str) -> str:
+    values = ", ".join([*(f"{name} = excluded.{name}" for name in columns.split()), *others])
+    return f"ON CONFLICT DO UPDATE SET {values} WHERE {where}"
+
+
+_COUNTED = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+_MORE_TOKENS = "({}) > ({})".format(
+    *(", ".join(f"coalesce({row}{name}, -1)" for name in _COUNTED) for row in ("excluded.", ""))
+)
+_CONFLICTS = {
+    "sessions": None,
+    "captures": None,
+    "answers": None,
+    "telemetry_records": None,
+    "metric_points": None,
+    "titles": None,
+    "setups": None,
+    "catalogs": None,
+    "skews": None,
+    "observations": _replacing("prompt_id position body price twin rank", "excluded.body > body"),
+    "requests": _replacing(
+        f"{' '.join(_COUNTED)} model cost_usd_nano cost_kind catalog_revision position",
+        _MORE_TOKENS,
+        "changed_position = max(changed_position, excluded.changed_position)",
+    ),
+    "corrections": _latest("position said"),
+    "judge_answers": _latest("position body"),
+    # A report that was begun again is shown from when it was first begun.
+    "report_steps": _replacing("at_us position body", "excluded.position < position"),
+    "flags": _replacing("detected_at_us details", "excluded.detected_at_us < detected_at_us"),
+}
+"""What happens to a row whose key is there already, whatever the order of facts; None: the row that is there stays."""
+
+
+def write_rows(db: sqlite3.Connection, rows: Rows) -> None:
+    """Write the rows of facts into their tables."""
+    for table, conflict in _CONFLICTS.items():
+        found: list[Row] = getattr(rows, table)
+        if found:
+            insert = "INSERT OR IGNORE" if conflict is None else "INSERT"
+            marks = ", ".join("?" * len(found[0]))
+            db.executemany(f"{insert} INTO {table} VALUES ({marks}) {conflict or ''}", found)
+
+
 def trusted(said_us: int | None, received_us: int) -> int:
     """The time that was said; that of receipt where none was, or one too far ahead of the server's."""
-    if said_us is None or said_us > received_us + SKEW_US:
-        return received_us
-    return said_us
+    return received_us if said_us is None or said_us > received_us + SKEW_US else said_us
 
 
 def host_name(prompt_id: str | None, agent_session_id: str) -> str | None:
@@ -80,7 +124,7 @@ def host_name(prompt_id: str | None, agent_session_id: str) -> str | None:
 
 
 def add_capture(rows: Rows, session: str, capture: Capture) -> None:
-    """A capture of a prompt, whoever reported it."""
+    """A capture of a prompt, from a plugin, a transcript or an agent's log."""
     rows.captures.append(
         (
             str(capture.capture_id),

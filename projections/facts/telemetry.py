@@ -1,4 +1,4 @@
-"""Stage 1 for telemetry: log records, spans, transcript lines and metric points become rows.
+"""Log records, spans, transcript lines and metric points become rows.
 
 A record may stand in three tables: as received (`telemetry_records`), as a model request (`requests`), and as what the
 derivation of turns looks at (`observations`).
@@ -21,12 +21,8 @@ from projections.reader import pack
 
 REPORTED = "reported"
 """The kind of a cost that the agent itself told."""
-
-
-_TWINNED = {"request": "request_id", "error": "request_id", "tool": "call_id", "rejection": "call_id"}
+_NAMES = {"request": "request_id", "error": "request_id", "tool": "call_id", "rejection": "call_id"}
 """What names the thing that was reported, so that an agent's log and its transcript do not count it twice."""
-
-
 _LINES = ("lines_added", "lines_removed")
 
 
@@ -34,11 +30,110 @@ def add_records(
     rows: Rows, position: int, event: RecordsCaptured, digester: Digester, prices: PriceBook | None
 ) -> None:
     """The rows of a batch of log records, spans or transcript lines."""
-    batch = _Batch(rows, position, event, digester, prices)
-    stood = stood_observations(event.words)
+    session, stood = event.agent_session_id, stood_observations(event.words)
+    last_origin = None
+    touched: list[tuple[int, str | None]] = []
     for place, record in enumerate(event.records):
-        batch.add(record, stood.get(place))
-    batch.touch()
+        at_us = trusted(record.at_us, event.received_at_us)
+        # Records of one origin stand together, and the first of them is shown.
+        if record.origin is not None and record.origin != last_origin:
+            last_origin = record.origin
+            rows.telemetry_records.append(_shown(record, at_us, position, event))
+        if record.kind == "other":
+            continue
+        price = _price(record, at_us, prices)
+        if record.kind in ("request", "error"):
+            rows.requests.append(_request(record, at_us, position, event, price))
+        if session is not None:
+            seen = stood.get(place) or observe(record, event.words, digester)
+            prompt_id = host_name(seen.prompt_id, session)
+            touched.append((at_us, prompt_id))
+            _observe(rows, session, position, record, at_us, prompt_id, price, seen)
+    if session is not None and touched:
+        rows.touched_times.append((session, min(at_us for at_us, _ in touched)))
+        rows.touched_hosts += [(session, host) for host in sorted({host for _, host in touched if host is not None})]
+
+
+def _shown(record: Record, at_us: int, position: int, event: RecordsCaptured) -> Row:
+    return (
+        str(event.developer_id),
+        at_us,
+        record.record_id,
+        str(event.organization_id),
+        "traces" if isinstance(event, TracesCaptured) else "logs",
+        event.agent_session_id,
+        record.name,
+        record.kind,
+        record.model,
+        record.tool,
+        None if record.ok is None else int(record.ok),
+        record.status_code,
+        record.duration_ms,
+        position,
+        record.origin,
+    )
+
+
+def _request(record: Record, at_us: int, position: int, event: RecordsCaptured, price: Price | None) -> Row:
+    reported = REPORTED if record.cost_usd_nano is not None else None
+    return (
+        str(event.developer_id),
+        at_us,
+        record.record_id,
+        str(event.organization_id),
+        event.agent_session_id,
+        record.prompt_id,
+        record.request_id,
+        int(record.kind == "error"),
+        int(record.sidechain),
+        record.model,
+        record.status_code,
+        record.retry_after_ms,
+        record.duration_ms,
+        record.input_tokens,
+        record.output_tokens,
+        record.cache_read_tokens,
+        record.cache_write_tokens,
+        record.cache_write_1h_tokens,
+        record.cost_usd_nano if price is None else price.cost_usd_nano,
+        reported if price is None else price.kind,
+        None if price is None else price.catalog_revision,
+        0,
+        position,
+        position,
+    )
+
+
+def _observe(
+    rows: Rows,
+    session: str,
+    position: int,
+    record: Record,
+    at_us: int,
+    prompt_id: str | None,
+    price: Price | None,
+    seen: Observation,
+) -> None:
+    duplicate = _duplicate_key(record)
+    given = None if price is None else pack(price)
+    row = (session, at_us, record.record_id, prompt_id, position, pack(seen), given, duplicate, _rank(record), 0)
+    rows.observations.append(row)
+    if duplicate is not None:
+        rows.touched_duplicates.append((session, duplicate))
+    if record.kind == "tool" and (record.lines_added is not None or record.lines_removed is not None):
+        rows.edit_details.append((session,))
+    if record.kind == "prompt":
+        capture = Capture(
+            capture_id=record_capture_id(session, record.record_id),
+            kind="log",
+            at_us=at_us,
+            position=position,
+            host_prompt_id=prompt_id,
+            text_digest=seen.text_digest,
+            reading=seen.prompt,
+            words_start=0 if seen.text is None else seen.text.start,
+        )
+        add_capture(rows, session, capture)
 
 
 def add_points(rows: Rows, position: int, event: MetricsCaptured) -> None:
@@ -71,119 +166,6 @@ def add_points(rows: Rows, position: int, event: MetricsCaptured) -> None:
             rows.touched_times.append((event.agent_session_id, at_us))
 
 
-class _Batch:
-    """One fact's records on their way to rows."""
-
-    def __init__(
-        self, rows: Rows, position: int, event: RecordsCaptured, digester: Digester, prices: PriceBook | None
-    ) -> None:
-        self._rows = rows
-        self._position = position
-        self._event = event
-        self._digester = digester
-        self._prices = prices
-        self._developer_id = str(event.developer_id)
-        self._organization_id = str(event.organization_id)
-        self._session = event.agent_session_id
-        self._signal = "traces" if isinstance(event, TracesCaptured) else "logs"
-        self._last_origin: int | None = None
-        self._earliest_us: int | None = None
-        self._hosts: set[str] = set()
-
-    def add(self, record: Record, stood: Observation | None = None) -> None:
-        """The rows of one record. Records of one origin stand together, and the first of them is shown.
-
-        `stood`: what was observed while its texts were there.
-        """
-        at_us = trusted(record.at_us, self._event.received_at_us)
-        if record.origin is not None and record.origin != self._last_origin:
-            self._last_origin = record.origin
-            self._rows.telemetry_records.append(self._shown(record, at_us))
-        if record.kind == "other":
-            return
-        price = _price(record, at_us, self._prices)
-        if record.kind in ("request", "error"):
-            self._rows.requests.append(self._request(record, at_us, price))
-        if self._session is not None:
-            self._observe(self._session, record, at_us, price, stood)
-
-    def touch(self) -> None:
-        """Say once what all the records touched."""
-        if self._session is not None and self._earliest_us is not None:
-            self._rows.touched_times.append((self._session, self._earliest_us))
-            self._rows.touched_hosts += [(self._session, host) for host in sorted(self._hosts)]
-
-    def _shown(self, record: Record, at_us: int) -> Row:
-        return (
-            self._developer_id,
-            at_us,
-            record.record_id,
-            self._organization_id,
-            self._signal,
-            self._session,
-            record.name,
-            record.kind,
-            record.model,
-            record.tool,
-            None if record.ok is None else int(record.ok),
-            record.status_code,
-            record.duration_ms,
-            self._position,
-            record.origin,
-        )
-
-    def _request(self, record: Record, at_us: int, price: Price | None) -> Row:
-        reported = REPORTED if record.cost_usd_nano is not None else None
-        return (
-            self._developer_id,
-            at_us,
-            record.record_id,
-            self._organization_id,
-            self._session,
-            record.prompt_id,
-            record.request_id,
-            int(record.kind == "error"),
-            int(record.sidechain),
-            record.model,
-            record.status_code,
-            record.retry_after_ms,
-            record.duration_ms,
-            record.input_tokens,
-            record.output_tokens,
-            record.cache_read_tokens,
-            record.cache_write_tokens,
-            record.cache_write_1h_tokens,
-            record.cost_usd_nano if price is None else price.cost_usd_nano,
-            reported if price is None else price.kind,
-            None if price is None else price.catalog_revision,
-            0,
-            self._position,
-            self._position,
-        )
-
-    def _observe(
-        self, session: str, record: Record, at_us: int, price: Price | None, stood: Observation | None
-    ) -> None:
-        rows, position = self._rows, self._position
-        seen = stood or observe(record, self._event.words, self._digester)
-        prompt_id = host_name(seen.prompt_id, session)
-        twin = _twin(record)
-        given = None if price is None else pack(price)
-        rows.observations.append(
-            (session, at_us, record.record_id, prompt_id, position, pack(seen), given, twin, _rank(record), 0)
-        )
-        if self._earliest_us is None or at_us < self._earliest_us:
-            self._earliest_us = at_us
-        if twin is not None:
-            rows.touched_twins.append((session, twin))
-        if prompt_id is not None:
-            self._hosts.add(prompt_id)
-        if record.kind == "tool" and (record.lines_added is not None or record.lines_removed is not None):
-            rows.edit_details.append((session,))
-        if record.kind == "prompt":
-            add_capture(rows, session, _log_capture(session, position, at_us, record.record_id, prompt_id, seen))
-
-
 def _price(record: Record, at_us: int, prices: PriceBook | None) -> Price | None:
     """What the catalog says a request cost, where its agent did not say."""
     if record.kind != "request" or record.cost_usd_nano is not None:
@@ -192,12 +174,12 @@ def _price(record: Record, at_us: int, prices: PriceBook | None) -> Price | None
     return price_of(prices, record.model, at_us, Usage(*counts, record.cache_write_1h_tokens))
 
 
-def _twin(record: Record) -> str | None:
+def _duplicate_key(record: Record) -> str | None:
     """Equal for two reports of one request, one failure, one tool call or one refusal.
 
-    Where nothing names it, by what such reports have in common (see `twins.UNNAMED`).
+    Where nothing names it, by what such reports have in common (see `duplicates.UNNAMED`).
     """
-    field = _TWINNED.get(record.kind)
+    field = _NAMES.get(record.kind)
     name = None if field is None else getattr(record, field)
     if name is not None:
         return f"{record.kind}:{name}"
@@ -221,23 +203,6 @@ def _rank(record: Record) -> int:
     return 2 * bare + (record.origin is None)
 
 
-def _log_capture(
-    session: str, position: int, at_us: int, record_id: str, prompt_id: str | None, seen: Observation
-) -> Capture:
-    return Capture(
-        capture_id=record_capture_id(session, record_id),
-        kind="log",
-        at_us=at_us,
-        position=position,
-        host_prompt_id=prompt_id,
-        text_digest=seen.text_digest,
-        reading=seen.prompt,
-        words_start=0 if seen.text is None else seen.text.start,
-    )
-
-
-# Changed lines by an agent's own counter: they stand in only where none of a session's tool calls tells its lines.
-
 _COUNTED = """
 SELECT at_us, record_id, position, meaning, CASE
     WHEN temporality IS NOT 'cumulative' OR before IS NULL OR before > value THEN value ELSE value - before END
@@ -250,22 +215,15 @@ FROM (
 )
 WHERE at_us >= ?2 ORDER BY at_us, record_id
 """
-"""What was counted since the point before, in time order. A cumulative series that starts anew, or falls, counts from
-nothing."""
+"""Changed lines since the point before, by an agent's counter; a cumulative series that falls starts from nothing."""
 
 
 def line_counts(db: sqlite3.Connection, session: str, start_us: int) -> list[Seen]:
     """The counts from a time on; none where a tool call of the session told its lines."""
     return [
-        Seen(at_us, record_id, position, _observation(meaning, round(count)))
+        Seen(at_us, record_id, position, Observation(kind="lines", **{meaning: round(count)}))
         for at_us, record_id, position, meaning, count in db.execute(_COUNTED, (session, start_us))
     ]
-
-
-def _observation(meaning: str, count: int) -> Observation:
-    if meaning == "lines_added":
-        return Observation(kind="lines", lines_added=count)
-    return Observation(kind="lines", lines_removed=count)
 
 
 def newly_detailed(db: sqlite3.Connection, sessions: set[str]) -> list[str]:

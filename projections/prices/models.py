@@ -4,15 +4,13 @@ Only answered requests count: one that failed used nothing. An average is over t
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
-from typing import Any
 from zoneinfo import ZoneInfo
 
 import msgspec
 
 from aggregates.event import Scope
 from aggregates.times import Window
-from projections.reader import Reader
+from projections.reader import Reader, owner
 from projections.scores.activity import SLOT_US, local_time
 
 _NANO = 1_000_000_000
@@ -77,7 +75,6 @@ class Usage(msgspec.Struct):
     told_cache_write: int = 0
 
     def add(self, other: "Usage") -> None:
-        """Sums add up."""
         for name in self.__struct_fields__:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
@@ -98,46 +95,36 @@ USAGE_COLUMNS = (
     "count(input_tokens), count(output_tokens), count(cache_read_tokens), count(cache_write_tokens) "
 )
 """The fields of `Usage`, in their order, over rows of `requests`."""
-
 _SUMS = (
     f"SELECT at_us / {SLOT_US} AS slot, model, {USAGE_COLUMNS} FROM requests "
-    "WHERE developer_id = :developer AND +organization_id = :organization AND at_us >= :start AND at_us < :end "
+    "WHERE +organization_id = ? AND developer_id = ? AND at_us >= ? AND at_us < ? "
     "AND superseded = 0 AND failed = 0 GROUP BY slot, model"
 )
 
 
 def rightsizing(reader: Reader, scope: Scope, window: Window, zone: ZoneInfo) -> Rightsizing:
     """The models of the range, the most used first, and its months, oldest first."""
-    sums = usage_per_slot(reader, scope, window)
     models: defaultdict[str | None, Usage] = defaultdict(Usage)
     months: defaultdict[str, Usage] = defaultdict(Usage)
     days: defaultdict[str, set[int]] = defaultdict(set)
-    for slot, model, usage in sums:
+    for slot, model, usage in usage_per_slot(reader, scope, window):
         local = local_time(slot, zone)
         month = f"{local:%Y-%m}"
         models[model].add(usage)
         months[month].add(usage)
         days[month].add(local.day)
+    by_use = sorted(models, key=lambda model: (-models[model].requests, model or ""))
     return Rightsizing(
         recommendations=[],
-        model_usage=[_model_usage(model, models[model]) for model in _by_use(models)],
+        model_usage=[_model_usage(model, models[model]) for model in by_use],
         monthly_usage=[_monthly_usage(month, months[month], len(days[month])) for month in sorted(months)],
     )
 
 
 def usage_per_slot(reader: Reader, scope: Scope, window: Window) -> list[tuple[int, str | None, Usage]]:
     """Sums for every quarter of an hour and model of the range."""
-    bound: dict[str, Any] = {
-        "organization": str(scope.organization_id),
-        "developer": str(scope.developer_id),
-        "start": window.start_us,
-        "end": window.end_us,
-    }
-    return [(row[0], row[1], Usage(*row[2:])) for row in reader.db.execute(_SUMS, bound)]
-
-
-def _by_use(models: dict[str | None, Usage]) -> Iterable[str | None]:
-    return sorted(models, key=lambda model: (-models[model].requests, model or ""))
+    bound = (*owner(scope), window.start_us, window.end_us)
+    return [(slot, model, Usage(*sums)) for slot, model, *sums in reader.db.execute(_SUMS, bound)]
 
 
 def _mean(tokens: int, requests: int) -> float | None:

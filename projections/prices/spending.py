@@ -6,6 +6,7 @@ request; it counts at the time of its prompt.
 
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
+from operator import add
 from typing import Any, Literal
 from uuid import UUID
 
@@ -16,7 +17,7 @@ from aggregates.people.directory import Stay
 from aggregates.times import Window
 from aggregates.turns.turn import ModelUsage
 from projections.derive.sub_session_rows import PromptBody
-from projections.reader import Reader, sum_in_halves, unpack, whole_sums
+from projections.reader import Reader, bodies, json_array, sum_in_halves, whole_sums
 
 CoverageReason = Literal["complete", "file_budget", "byte_budget"]
 
@@ -37,7 +38,7 @@ class Spent(msgspec.Struct, frozen=True):
     cost_usd_nano: int = 0
 
     def __add__(self, other: "Spent") -> "Spent":
-        return Spent(*(mine + theirs for mine, theirs in zip(_values(self), _values(other), strict=True)))
+        return Spent(*map(add, msgspec.structs.astuple(self), msgspec.structs.astuple(other)))
 
     @property
     def total_tokens(self) -> int:
@@ -45,17 +46,8 @@ class Spent(msgspec.Struct, frozen=True):
         return self.input_tokens + self.output_tokens + self.cache_read_tokens + self.cache_write_tokens
 
 
-def _values(spent: Spent) -> tuple[int, ...]:
-    values: tuple[int, ...] = msgspec.structs.astuple(spent)
-    return values
-
-
 _COUNTS = 4
-
-
 _TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
-
-
 SUMS = ", ".join(
     (
         "count(*)",
@@ -66,15 +58,9 @@ SUMS = ", ".join(
     )
 )
 """What makes a `Spent` of rows of `requests`, in the SQL that SQLite and DuckDB share."""
-
-
 COUNTS = "NOT failed AND NOT superseded"
 """Which requests count: answered ones, and each once however many captures told of it."""
-
-
 ByDeveloper = dict[UUID, Spent]
-
-
 RequestKey = tuple[str, int, str]
 """Developer, time and record id."""
 
@@ -121,14 +107,10 @@ _LIVE = (
     f"SELECT r.developer_id, {SUMS} FROM changed r JOIN stays s ON s.developer_id = r.developer_id "
     "AND r.at_us >= s.start_us AND r.at_us < s.end_us GROUP BY r.developer_id"
 )
-
-
 _KEYS = (
     "SELECT developer_id, at_us, record_id FROM requests WHERE changed_position > :after "
     "AND +organization_id = :organization AND +at_us >= :start AND +at_us < :end"
 )
-
-
 _PROMPTS = (
     "SELECT body FROM prompts WHERE organization_id = ? AND developer_id = ? AND at_us >= ? AND at_us < ? "
     "ORDER BY at_us, turn_id"
@@ -137,12 +119,15 @@ _PROMPTS = (
 
 def live_part(db: sqlite3.Connection, organization_id: UUID, asked: Asked, after: int) -> LivePart:
     """Requests that changed after a position of the log, and turns that only response captures tell about."""
-    spent = dict(_requests(db, organization_id, asked.stays, after))
+    bound = {"after": after, "organization": str(organization_id)}
+    stays = json_array([(stay.developer_id, stay.start_us, stay.end_us) for stay in asked.stays])
+    spent = spent_rows(db.execute(_LIVE, bound | {"stays": stays}))
     for stay in asked.stays:
         told = _told_by_responses(db, organization_id, stay)
         if told.requests:
             add_spent(spent, {stay.developer_id: told})
-    return LivePart(spent, _changed(db, organization_id, asked.window, after))
+    window = {"start": asked.window.start_us, "end": asked.window.end_us}
+    return LivePart(spent, db.execute(_KEYS, bound | window).fetchall())
 
 
 def spending_in_views(reader: Reader, scope: Scope, asked: Sequence[Asked]) -> list[Reading]:
@@ -158,28 +143,13 @@ def add_spent(spent: ByDeveloper, more: ByDeveloper) -> None:
 
 def spent_rows(rows: Iterable[Sequence[Any]]) -> ByDeveloper:
     """Rows of a developer's id and `SUMS`, as they come from either store."""
-    return {UUID(developer_id): _spent(values) for developer_id, *values in rows}
-
-
-def _spent(values: Sequence[int]) -> Spent:
-    return Spent(*values[:_COUNTS], *whole_sums(values[_COUNTS:]))
-
-
-def _requests(db: sqlite3.Connection, organization_id: UUID, stays: Sequence[Stay], after: int) -> ByDeveloper:
-    listed = msgspec.json.encode([(stay.developer_id, stay.start_us, stay.end_us) for stay in stays]).decode()
-    bound = {"stays": listed, "after": after, "organization": str(organization_id)}
-    return spent_rows(db.execute(_LIVE, bound))
-
-
-def _changed(db: sqlite3.Connection, organization_id: UUID, window: Window, after: int) -> list[RequestKey]:
-    bound = {"after": after, "organization": str(organization_id), "start": window.start_us, "end": window.end_us}
-    return db.execute(_KEYS, bound).fetchall()
+    return {UUID(row[0]): Spent(*row[1 : 1 + _COUNTS], *whole_sums(row[1 + _COUNTS :])) for row in rows}
 
 
 def _told_by_responses(db: sqlite3.Connection, organization_id: UUID, stay: Stay) -> Spent:
-    bodies = db.execute(_PROMPTS, (str(organization_id), str(stay.developer_id), stay.start_us, stay.end_us))
-    usage = [each for row in bodies for each in unpack(row[0], PromptBody).usage if each.response_requests]
-    return sum(map(_of_usage, usage), Spent())
+    bound = (str(organization_id), str(stay.developer_id), stay.start_us, stay.end_us)
+    prompts = bodies(db, PromptBody, _PROMPTS, bound)
+    return sum((_of_usage(each) for prompt in prompts for each in prompt.usage if each.response_requests), Spent())
 
 
 def _of_usage(usage: ModelUsage) -> Spent:
@@ -188,10 +158,6 @@ def _of_usage(usage: ModelUsage) -> Spent:
     counts = (usage.requests, usage.unpriced_requests, usage.lower_bound_requests, unmeasured)
     return Spent(*counts, *tokens, usage.cost_usd_nano)
 
-
-# What a team spent in a window: the answer made of what was read, and which amounts it leaves open.
-#
-# An amount is shown only where it is known whole; docs/wire.md says when that is.
 
 NANO = 1_000_000_000
 
@@ -254,7 +220,9 @@ def team_cost(names: Mapping[UUID, str], current: Reading, previous: Reading) ->
     """The answer for a window. `names`: everybody who was in the team within it."""
     partial = current.coverage.reason != "complete"
     total = sum(current.spent.values(), Spent())
-    members = _members(names, current.spent, _cost_usd(total, partial), partial)
+    total_usd = _cost_usd(total, partial)
+    by_name = sorted(names, key=lambda each: (names[each], each))
+    members = [_member(each, names[each], current.spent.get(each, Spent()), total_usd, partial) for each in by_name]
     ranked = all(member.cost_usd is not None for member in members)
     return TeamCost(
         is_partial=partial,
@@ -263,9 +231,9 @@ def team_cost(names: Mapping[UUID, str], current: Reading, previous: Reading) ->
         prev_read_coverage=previous.coverage,
         cost_ranking_available=ranked,
         rollup=_rollup(total, partial),
-        members=sorted(members, key=_rank) if ranked else members,
+        members=sorted(members, key=lambda member: -(member.cost_usd or 0.0)) if ranked else members,
         pricing_coverage=_pricing(total, partial),
-        prev_cost_usd=_previous_usd(previous),
+        prev_cost_usd=_cost_usd(sum(previous.spent.values(), Spent()), previous.coverage.reason != "complete"),
     )
 
 
@@ -273,10 +241,6 @@ def _cost_usd(spent: Spent, partial: bool) -> float | None:
     """None where it is not known whole. Requests that all cost nothing are no exact zero: only no request is."""
     nought_is_doubtful = spent.requests > 0 and spent.cost_usd_nano == 0
     return None if partial or spent.unpriced or nought_is_doubtful else spent.cost_usd_nano / NANO
-
-
-def _previous_usd(previous: Reading) -> float | None:
-    return _cost_usd(sum(previous.spent.values(), Spent()), previous.coverage.reason != "complete")
 
 
 def _rollup(total: Spent, partial: bool) -> Rollup:
@@ -292,18 +256,6 @@ def _rollup(total: Spent, partial: bool) -> Rollup:
         request_count=None if partial else total.requests,
         unmeasured_requests=None if partial else total.unmeasured,
     )
-
-
-def _members(
-    names: Mapping[UUID, str], spent: Mapping[UUID, Spent], total_usd: float | None, partial: bool
-) -> list[Member]:
-    by_name = sorted(names, key=lambda developer_id: (names[developer_id], developer_id))
-    return [_member(each, names[each], spent.get(each, Spent()), total_usd, partial) for each in by_name]
-
-
-def _rank(member: Member) -> float:
-    """The highest cost first; equal ones stay in the order of their names."""
-    return -(member.cost_usd or 0.0)
 
 
 def _member(developer_id: UUID, name: str, spent: Spent, total_usd: float | None, partial: bool) -> Member:

@@ -1,6 +1,5 @@
-"""Backfills: each is recorded, and has the views built anew; how far it is, is how far that build is."""
+"""Backfills: each is recorded, and has the views built anew; its progress is that of the build."""
 
-from typing import cast
 from uuid import UUID
 
 import trio
@@ -34,12 +33,13 @@ class Backfills:
         return await self._mailbox.send(asked)
 
     async def run(self) -> None:
-        """Work through the mailbox until cancelled."""
+        """Carry out what is asked, until cancelled."""
         await self._mailbox.work_through(self._carry_out)
 
     async def newest_first(self) -> list[BackfillRecord]:
         """Every backfill there was."""
-        events = await trio.to_thread.run_sync(self._read)
+        topics = (BackfillRequested.TOPIC, BackfillCompleted.TOPIC)
+        events = [each.event for each in await trio.to_thread.run_sync(lambda: list(self._store.read_topics(topics)))]
         # Versions before this one recorded that a backfill was completed.
         completed = {event.backfill_id for event in events if isinstance(event, BackfillCompleted)}
         requested = [event for event in reversed(events) if isinstance(event, BackfillRequested)]
@@ -60,7 +60,6 @@ class Backfills:
         return next((each for each in self._building.values() if each.organization_id == organization_id), None)
 
     def _build(self, asked: BackfillRequested) -> None:
-        """Start a build, or join the one that runs."""
         state = self._rebuilding.status.state
         if state == "completed" or state == "failed":
             self._ended |= dict.fromkeys(self._building, state)
@@ -75,9 +74,3 @@ class Backfills:
         if asked.backfill_id not in self._building or build.state == "none":
             return show_backfill(asked, self._ended.get(asked.backfill_id, "unknown"))
         return show_backfill(asked, build.state, build.done / build.of if build.of else 0.0)
-
-    def _read(self) -> list[BackfillRequested | BackfillCompleted]:
-        topics = (BackfillRequested.TOPIC, BackfillCompleted.TOPIC)
-        return cast(
-            list[BackfillRequested | BackfillCompleted], [each.event for each in self._store.read_topics(topics)]
-        )

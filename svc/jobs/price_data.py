@@ -2,7 +2,7 @@
 
 The data holds rules (`starts with`, `contains`), a catalog ids. So every id that a rule spells out is a candidate, and
 the data itself is asked what it means: a candidate is listed where its own provider's rules find a model for it. Dated
-and otherwise decorated ids need no entry of their own, see `aggregates/model_names.py`.
+and otherwise decorated ids need no entry of their own, see `aggregates/records/models.py`.
 
 Taken in are the makers of models, found by the id alone, and Bedrock, whose ids name it. Resellers are left out: their
 ids say nothing about who serves them, or are those of the maker. What the data charges for other than text tokens
@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
-from genai_prices.data_snapshot import DataSnapshot, get_snapshot
+from genai_prices.data import providers
+from genai_prices.data_snapshot import DataSnapshot
 from genai_prices.types import (
     ClauseAnd,
     ClauseContains,
@@ -31,8 +32,8 @@ from genai_prices.types import (
     StartDateConstraint,
     TieredPrices,
     TimeOfDateConstraint,
-    _providers_from_raw,
 )
+from pydantic import ConfigDict, TypeAdapter
 
 from aggregates.prices.catalog import TEXT_CHARACTERS_MAX, Band, ExactLookup, ListRate, Model, Rate, Rates
 from aggregates.prices.catalog import Provider as Serving
@@ -50,7 +51,6 @@ EXTRA_IDS = (
     "gemini-2.5-pro-exp-03-25",
 )
 """Ids in use that no rule spells out and whose decoration is no mere date."""
-
 _BEDROCK_ID = re.compile(rf"(?:(?:regional|{'|'.join(BEDROCK_REGIONS)})\.)*([a-z]+\.[a-z]\S*?)(?:-v\d+)?(?::\d+)?")
 """Its plain form is without a region and without the version of its packaging."""
 _UNFINISHED = re.compile(r".*[-_.:@]|.*[-@]20\d{2}(?:-\d{2})?")
@@ -66,12 +66,30 @@ _DECIMALS = Decimal("1e-9")
 
 def packaged() -> DataSnapshot:
     """The data as installed."""
-    return get_snapshot()
+    return DataSnapshot(providers, from_auto_update=False)
 
 
 def parsed(raw_providers: list[object]) -> DataSnapshot:
     """The data as published on the network. Raises `ValueError` where it is not of that form."""
-    return DataSnapshot(_providers_from_raw(raw_providers), from_auto_update=False)
+    published = TypeAdapter(list[Provider], config=ConfigDict(arbitrary_types_allowed=True))
+    return DataSnapshot(published.validate_python(_with_prices(raw_providers)), from_auto_update=False)
+
+
+def _with_prices(value: object) -> object:
+    # A ModelPrice is a plain class, which pydantic takes as it is.
+    match value:
+        case list():
+            return [_with_prices(each) for each in value]
+        case dict():
+            return {name: _prices(each) if name == "prices" else _with_prices(each) for name, each in value.items()}
+    return value
+
+
+def _prices(value: object) -> object:
+    return ModelPrice(**_PRICES.validate_python(value)) if isinstance(value, dict) else _with_prices(value)
+
+
+_PRICES = TypeAdapter(dict[str, Decimal | TieredPrices | None])
 
 
 def data_date_us(data: DataSnapshot, now_us: int) -> int:
@@ -100,9 +118,10 @@ def _maker(data: DataSnapshot, provider: Provider) -> Iterator[ExactLookup]:
         except LookupError:
             continue
         if chosen is provider:
-            its_rates = rates.setdefault(model.id, _list_rates(model))
+            if model.id not in rates:
+                rates[model.id] = _list_rates(model)
             serving = Serving(status="catalog_inferred", provider=provider.id)
-            yield _lookup(model_id, model, serving, its_rates)
+            yield _lookup(model_id, model, serving, rates[model.id])
 
 
 def _bedrock(provider: Provider) -> Iterator[ExactLookup]:
@@ -111,10 +130,8 @@ def _bedrock(provider: Provider) -> Iterator[ExactLookup]:
     by_agents = {model_id for model_id in plain if model_id.startswith(BEDROCK_AGENT_VENDORS)}
     regional = {f"{region}.{model_id}" for region in BEDROCK_REGIONS for model_id in by_agents}
     for model_id in plain | regional:
-        model = provider.find_model(model_id)
-        if model is not None:
-            serving = Serving(status="observed", provider=provider.id)
-            yield _lookup(model_id, model, serving, _list_rates(model))
+        if (model := provider.find_model(model_id)) is not None:
+            yield _lookup(model_id, model, Serving(status="observed", provider=provider.id), _list_rates(model))
 
 
 def _lookup(model_id: str, model: ModelInfo, provider: Serving, rates: tuple[ListRate, ...]) -> ExactLookup:
@@ -165,7 +182,6 @@ def _conditions(model: ModelInfo) -> list[ConditionalPrice]:
 
 
 def _changes(model: ModelInfo) -> set[date]:
-    """The days from which another price may hold."""
     constraints = (condition.constraint for condition in _conditions(model))
     return {each.start_date for each in constraints if isinstance(each, StartDateConstraint)}
 
@@ -200,7 +216,6 @@ def _rate(price: ModelPrice) -> Rate | str:
 
 
 def _dollars(used: dict[str, Decimal | TieredPrices | None], input_tokens: int) -> dict[str, float | None]:
-    """The rates of a request with so much input."""
     return {name: _dollar(value, input_tokens) for name, value in used.items()}
 
 

@@ -16,7 +16,6 @@ from svc.limits import CATALOG_FETCH_SECONDS, CATALOG_REDIRECTS_MAX, CATALOG_SOU
 
 PACKAGE = "genai-prices"
 """The setting for the maintained data, which is installed with this program."""
-
 _T = TypeVar("_T")
 _DOCUMENT = msgspec.json.Decoder(CatalogDocument)
 
@@ -35,21 +34,17 @@ class CatalogSource:
 
     @property
     def is_local(self) -> bool:
-        """Whether its prices can be had without the network, when the service starts."""
+        """Whether its prices can be had without the network."""
         return not self.setting.startswith(("http://", "https://"))
 
     async def at_start(self, held: str | None, now_us: int) -> PublishCatalog | None:
-        """What a start publishes: a file; installed data where nothing is held, or only another edition of them.
-
-        `held`: where the newest valid revision came from. None: what is held stays. Raises `CatalogUnusable`.
-        """
+        """What a start publishes; `held` is the source of the newest valid revision. Raises `CatalogUnusable`."""
         if not self.is_local:
             return None
         if self.setting != PACKAGE:
             return await read_file(Path(self.setting))
-        if held is None:
-            return await _packaged(now_us)
-        return await _packaged(now_us) if held.startswith(f"{PACKAGE} ") and held != packaged_source() else None
+        other_edition = held is None or (held.startswith(f"{PACKAGE} ") and held != packaged_source())
+        return await _packaged(now_us) if other_edition else None
 
     async def newest(self, now_us: int) -> PublishCatalog:
         """What a refresh publishes. Raises `CatalogUnusable`."""
@@ -67,7 +62,7 @@ def packaged_source() -> str:
 
 async def read_file(path: Path) -> PublishCatalog:
     """The catalog in a file. Raises `CatalogUnusable`."""
-    return await _in_thread(str(path), lambda: PublishCatalog(document=decoded(_bounded(path)), source=path.name))
+    return await _in_thread(str(path), lambda: PublishCatalog(document=decoded(_content(path)), source=path.name))
 
 
 async def fetch(url: str) -> PublishCatalog:
@@ -95,10 +90,7 @@ def decoded(content: bytes) -> CatalogDocument:
 
 
 def _fetched(url: str) -> bytes:
-    """In a thread that nobody waits for once the time is over: it stops at the next piece, or when none comes.
-
-    (httpx's own asynchronous answers cannot be broken off half-way without a warning of trio.)
-    """
+    # In a thread: httpx's asynchronous answers cannot be broken off half-way without a warning of trio.
     content = bytearray()
     ends_at = time.monotonic() + CATALOG_FETCH_SECONDS
     with (
@@ -123,7 +115,7 @@ def _why(error: Exception) -> str:
     return f"{error or type(error).__name__}"
 
 
-def _bounded(path: Path) -> bytes:
+def _content(path: Path) -> bytes:
     with path.open("rb") as file:
         content = file.read(CATALOG_SOURCE_BYTES_MAX + 1)
     if len(content) > CATALOG_SOURCE_BYTES_MAX:
@@ -149,7 +141,7 @@ def _package_url() -> str:
 
 
 async def _in_thread(source: str, work: Callable[[], _T]) -> _T:
-    """The price data are imported in there, not above: they cost 0.3 s and 30 MiB, which most commands need not pay."""
+    # The price data are imported in there, not above: they cost 0.3 s and 30 MiB, which most commands need not pay.
     try:
         return await trio.to_thread.run_sync(work)
     except OSError as error:

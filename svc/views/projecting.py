@@ -5,11 +5,11 @@ from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
+from operator import itemgetter
 from pathlib import Path
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
-import msgspec
 import structlog
 from msgspec.structs import replace
 
@@ -27,10 +27,8 @@ from svc.log.store import EventStore, StoreUnavailable
 from svc.views.views import current_file, new_file, open_writer, point_to, remove_others
 
 log = structlog.get_logger()
-
-
 _READ = frozenset({"prompt", "response", "words"})
-"""The words that something is concluded from. The others, whole exports among them, stay closed: opening takes time."""
+"""The words that conclusions need; the others, whole exports among them, stay sealed, for opening takes time."""
 
 
 def step(
@@ -40,23 +38,33 @@ def step(
     limit_events: int,
     give_way: GiveWay | None = None,
 ) -> int:
-    """Apply the next facts after the bookmark; the position that the views hold then.
+    """Apply the next facts after the bookmark, or pass a corrupt one over; the position that the views hold then.
 
     `give_way` is called about once a millisecond: between facts, and from within SQLite's statements.
     """
     db.set_progress_handler(give_way, GIVE_WAY_SQLITE_STEPS)
-    position = bookmark(db).position
+    after = bookmark(db).position
     try:
-        facts = _read_facts(store, position, limit_events, give_way)
+        facts = _read_facts(store, after, limit_events, give_way)
     except CorruptEvent:
-        return _step_to_corrupt(db, store, digesters)
-    return _apply(db, position, facts, store, digesters, give_way)
+        # One event at a time up to the corrupt one: the others count.
+        try:
+            facts = _read_facts(store, after, limit_events=1)
+        except CorruptEvent as error:
+            position = error.position or after + 1
+            log.error("a stored event is corrupt and is passed over", position=position, reason=str(error))
+            pass_over(db, position, "CorruptEvent", store.fingerprint(position))
+            return position
+    if not facts:
+        return after
+    position = facts[-1].position
+    apply(db, facts, store.fingerprint(position), digesters, _fetching(store), after=after, give_way=give_way)
+    return position
 
 
 def _read_facts(
     store: EventStore, after: int, limit_events: int, give_way: GiveWay | None = None
 ) -> Sequence[Recorded]:
-    """The next facts after a position, with what stands of their words where those are gone."""
     facts: list[Recorded] = []
     for _ in range(READ_PIECES):
         position = facts[-1].position if facts else after
@@ -64,50 +72,22 @@ def _read_facts(
         piece = store.read_after(position, wanted, READ_BYTES_MAX // READ_PIECES, open_words=_READ) if wanted else []
         if not piece:
             break
-        facts += [_recalled(store, fact) for fact in piece]
+        facts += [_with_retained(store, fact) for fact in piece]
         if give_way is not None:
             give_way()
     return facts
 
 
-def _step_to_corrupt(db: sqlite3.Connection, store: EventStore, digesters: Digesters) -> int:
-    """One event at a time up to the corrupt one, which is listed and passed over; the others count."""
-    after = bookmark(db).position
-    try:
-        facts = _read_facts(store, after, limit_events=1)
-    except CorruptEvent as error:
-        position = error.position or after + 1
-        log.error("a stored event is corrupt and is passed over", position=position, reason=str(error))
-        pass_over(db, position, "CorruptEvent", store.fingerprint(position))
-        return position
-    return _apply(db, after, facts, store, digesters)
-
-
-def _apply(
-    db: sqlite3.Connection,
-    after: int,
-    facts: Sequence[Recorded],
-    store: EventStore,
-    digesters: Digesters,
-    give_way: GiveWay | None = None,
-) -> int:
-    if not facts:
-        return after
-    checksum = store.fingerprint(facts[-1].position)
-    apply(db, facts, checksum, digesters, _fetching(store), after=after, give_way=give_way)
-    return facts[-1].position
-
-
 def _fetching(store: EventStore) -> FetchEvents:
-    """Events whose words the derivation needs again; one that is corrupt by now is missing from the answer."""
+    """Reads events whose words the derivation needs again; a corrupt one is missing from the answer."""
 
     def fetch(positions: Iterable[int]) -> Mapping[int, Event]:
         wanted = list(positions)
         try:
             found = store.read_positions(wanted, open_words=_READ)
-            return {position: _recalled(store, each).event for position, each in found.items()}
+            return {position: _with_retained(store, each).event for position, each in found.items()}
         except CorruptEvent:
-            # One at a time, so that the corrupt one takes no other with it; there is nothing to look up in one.
+            # One at a time, so that the corrupt one takes no other with it.
             return {} if len(wanted) == 1 else {p: event for each in wanted for p, event in fetch([each]).items()}
         except StoreUnavailable as error:
             raise TextsUnavailable(str(error)) from error
@@ -115,22 +95,20 @@ def _fetching(store: EventStore) -> FetchEvents:
     return fetch
 
 
-def _recalled(store: EventStore, fact: Recorded) -> Recorded:
-    """A fact, with what stands of its words where they are gone."""
+def _with_retained(store: EventStore, fact: Recorded) -> Recorded:
     event = recollection_of(store).recalled(fact.event, fact.position)
-    return fact if event is fact.event else msgspec.structs.replace(fact, event=event)
+    return fact if event is fact.event else replace(fact, event=event)
 
 
 def belongs_to_log(mark: Bookmark, store: EventStore) -> bool:
-    """Whether views were built from this very log: after a restore they may know events that it does not hold."""
+    """Whether views were built from this log; after a restore they may know events that it does not hold."""
     return mark.position == 0 or store.fingerprint(mark.position) == mark.checksum
 
 
 def serving_file(folder: Path, rules_version: int, store: EventStore) -> Path:
-    """The views file to serve from: the one that the pointer names, or a new one where that cannot be trusted.
+    """The views file to serve from: the one that the pointer names, or a new, empty one where that cannot be trusted.
 
-    A new one starts empty; the projector builds it from the log, and until it is level no read is answered. Raises
-    `StoreUnavailable` where somebody else holds the file: that is no reason to distrust it.
+    Raises `StoreUnavailable` where another program holds the file.
     """
     path = current_file(folder, rules_version)
     reason = "there are none for these tables and rules" if path is None else _flaw(path, store)
@@ -145,7 +123,6 @@ def serving_file(folder: Path, rules_version: int, store: EventStore) -> Path:
 
 
 def _flaw(path: Path, store: EventStore) -> str | None:
-    """Why a views file cannot be trusted; None where it can. Raises `StoreUnavailable` where nobody can tell now."""
     try:
         db = open_writer(path)
         try:
@@ -159,23 +136,20 @@ def _flaw(path: Path, store: EventStore) -> str | None:
     return None if belongs_to_log(mark, store) else f"{path.name} was built from another log"
 
 
-# Finding what stands of texts that are gone: the facts that tell of it are read when the first of them is missed.
+# What is kept of deleted texts; the facts that hold it are read when the first such text is missed.
 
 _Stretch = tuple[int, int, int]
-"""First and last position, and that of the fact which tells of them; it need not tell of all between."""
-
-
+"""First and last position, and that of the fact with what is retained of some texts between them."""
 _FIELDS = {
     PromptCaptured.TOPIC: "prompt",
     PromptAnswered.TOPIC: "response",
     RecordsCaptured.TOPIC: "words",
     TracesCaptured.TOPIC: "words",
 }
-"""The words of each kind of fact that something is concluded from."""
 
 
-class Recollection:
-    """What stands, by position, of one log. For one thread at a time; StoreUnavailable, CorruptEvent as the log."""
+class RetainedReadings:
+    """What is retained of the deleted texts of one log, by position. For one thread at a time; raises as the log."""
 
     def __init__(self, store: EventStore) -> None:
         self._store = store
@@ -186,7 +160,7 @@ class Recollection:
         self._chunks: OrderedDict[int, dict[int, Standing]] = OrderedDict()
 
     def recalled(self, event: Event, position: int) -> Event:
-        """The event, its words saying what stands of them where they are gone and something does."""
+        """The event, with what is retained of its words where they are gone."""
         if not isinstance(event, PromptCaptured | PromptAnswered | RecordsCaptured):
             return event
         name = _FIELDS[event.TOPIC]
@@ -197,57 +171,57 @@ class Recollection:
         return event if standing is None else replace(event, **{name: Stood(None, standing)})
 
     def standing(self, organization_id: UUID, developer_id: UUID, position: int) -> Standing | None:
-        """What stands of the texts of a fact; None where nothing does."""
-        found = self._find(Scope(organization_id, developer_id), position)
-        if found is None and self._read_more():
-            found = self._find(Scope(organization_id, developer_id), position)
-        return found
+        """What is retained of the texts of a fact."""
+        scope = Scope(organization_id, developer_id)
+        found = self._find(scope, position)
+        return self._find(scope, position) if found is None and self._read_more() else found
 
     def _find(self, scope: Scope, position: int) -> Standing | None:
-        """Stretches seldom overlap: what is old goes before what is new, unless a clock ran ahead."""
+        # Stretches seldom overlap: what is old goes before what is new, unless a clock ran ahead.
         stretches, furthest = self._stretches.get(scope, []), self._furthest.get(scope, [])
-        place = bisect_right(stretches, position, key=lambda stretch: stretch[0]) - 1
+        place = bisect_right(stretches, position, key=itemgetter(0)) - 1
         while place >= 0 and furthest[place] >= position:
-            _, last, told_at = stretches[place]
-            if last >= position and (found := self._chunk(told_at).get(position)) is not None:
+            _, last, sealed_at = stretches[place]
+            if last >= position and (found := self._chunk(sealed_at).get(position)) is not None:
                 return found
             place -= 1
         return None
 
-    def _chunk(self, told_at: int) -> dict[int, Standing]:
-        chunk = self._chunks.get(told_at)
+    def _chunk(self, sealed_at: int) -> dict[int, Standing]:
+        chunk = self._chunks.get(sealed_at)
         if chunk is None:
-            event = self._store.read_positions([told_at])[told_at].event
+            event = self._store.read_positions([sealed_at])[sealed_at].event
             assert isinstance(event, StandingSealed)
-            chunk = self._chunks[told_at] = {row.position: row for row in rows_of(event)}
+            chunk = self._chunks[sealed_at] = {row.position: row for row in rows_of(event)}
             while len(self._chunks) > RECALL_CHUNKS_MAX:
                 self._chunks.popitem(last=False)
-        self._chunks.move_to_end(told_at)
+        self._chunks.move_to_end(sealed_at)
         return chunk
 
     def _read_more(self) -> bool:
-        """Take in what was told since; whether there was anything."""
+        """Take in what was sealed since; whether there was anything."""
         begun_at = self._read_up_to
-        while told := self._store.read_topics_after([StandingSealed.TOPIC], self._read_up_to, RECALL_EVENTS):
-            for recorded in told:
+        while sealed := self._store.read_topics_after([StandingSealed.TOPIC], self._read_up_to, RECALL_EVENTS):
+            for recorded in sealed:
                 event = recorded.event
                 if isinstance(event, StandingSealed):
                     scope = Scope(event.organization_id, event.developer_id)
                     self._stretches.setdefault(scope, []).append((event.first, event.last, recorded.position))
-            self._read_up_to = told[-1].position
-        if self._read_up_to > begun_at:
-            for scope, stretches in self._stretches.items():
-                stretches.sort()
-                self._furthest[scope] = list(accumulate((last for _, last, _ in stretches), max))
-        return self._read_up_to > begun_at
+            self._read_up_to = sealed[-1].position
+        if self._read_up_to == begun_at:
+            return False
+        for scope, stretches in self._stretches.items():
+            stretches.sort()
+            self._furthest[scope] = list(accumulate((last for _, last, _ in stretches), max))
+        return True
 
 
-_OF_STORES: WeakKeyDictionary[EventStore, Recollection] = WeakKeyDictionary()
+_OF_STORES: WeakKeyDictionary[EventStore, RetainedReadings] = WeakKeyDictionary()
 
 
-def recollection_of(store: EventStore) -> Recollection:
-    """The one of a log, which remembers what it read."""
+def recollection_of(store: EventStore) -> RetainedReadings:
+    """The readings of a log, which remember what they read."""
     found = _OF_STORES.get(store)
     if found is None:
-        found = _OF_STORES[store] = Recollection(store)
+        found = _OF_STORES[store] = RetainedReadings(store)
     return found

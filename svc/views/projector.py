@@ -15,8 +15,6 @@ from svc.views.views import ReadPool, ViewsDamaged, point_to, remove_others
 from svc.views.worker import Worker
 
 log = structlog.get_logger()
-
-
 WorkerFor = Callable[[Path, Callable[[], bool]], Worker]
 """Makes the one who writes a views file, and who asks before each slice of work whether captures go first."""
 
@@ -39,7 +37,7 @@ class Projector:
             self._position = bookmark(db).position
         self._level_at = journal.head
         self.damaged: Callable[[str], None] = lambda _flaw: None
-        """Called, again and again, while a step or a reader meets a damaged page; it must not fail, nor take long."""
+        """Called whenever a step or a reader meets a damaged page; it must not fail, nor take long."""
         self.steps = 0
         """Batches that were applied."""
         self.failures = 0
@@ -47,22 +45,19 @@ class Projector:
 
     @property
     def position(self) -> int:
-        """The last position that the views hold."""
         return self._position
 
     @property
     def is_level(self) -> bool:
-        """Whether the views have ever caught up with the log as it was at the start; before, they show too little."""
+        """Whether the views have ever caught up with the log as it was at the start."""
         return self._position >= self._level_at
 
     @property
     def readers(self) -> ReadPool:
-        """Connections to the file that serves now."""
         return self._readers
 
     @property
     def wanted(self) -> bool:
-        """Whether a reader waits."""
         return self._waiting > 0
 
     def gives_way(self) -> bool:
@@ -91,7 +86,7 @@ class Projector:
                 await trio.sleep(pause_seconds)
 
     async def wait_for(self, position: int) -> None:
-        """Return once the views hold this position; while anybody waits, nothing is put off."""
+        """Return once the views hold this position; until then nothing is put off."""
         self._waiting += 1
         self._wanted.set()
         try:
@@ -101,15 +96,12 @@ class Projector:
             self._waiting -= 1
 
     async def wait_beyond(self, position: int) -> None:
-        """Return once the views hold more than this position; nothing is done sooner for it."""
+        """Return once the views hold more than this position, without making haste."""
         while self._position <= position:
             await self._advanced.wait()
 
     async def exchange(self, path: Path) -> None:
-        """Serve from another views file: bring it up to the log, move the pointer, let go of the old one.
-
-        Where any of this fails, the old file goes on serving.
-        """
+        """Bring another views file up to the log and serve from it; where that fails, the old one goes on serving."""
         async with self._exclusive:
             worker = self._worker_for(path, self.gives_way)
             try:
@@ -126,15 +118,11 @@ class Projector:
         remove_others(path.parent, path)
 
     async def close(self) -> None:
-        """Let go of every connection."""
         self._readers.close()
         await self._worker.close()
 
     async def _round(self) -> None:
-        """Wait until there is something to do, do what is there now, and then leave the others some time.
-
-        What arrives meanwhile waits for the next round: facts are cheaper by the hundred.
-        """
+        """Apply what is there now; what arrives meanwhile waits a little, for facts are cheaper by the hundred."""
         await self._journal.wait_beyond(self._position)
         end = self._journal.head
         async with self._exclusive:
@@ -146,7 +134,7 @@ class Projector:
                 await self._wanted.wait()
 
     def _unreadable(self, flaw: str) -> None:
-        """What a reader met, in whatever thread it runs; whoever reads need not know who mends."""
+        # Any reader, in any thread, reports a damaged page.
         if self._token is not None:
             with contextlib.suppress(trio.RunFinishedError):
                 self._token.run_sync_soon(self.damaged, flaw)
@@ -159,7 +147,6 @@ class Projector:
 
 
 async def _level(worker: Worker) -> int:
-    """Step until nothing is left; the position reached."""
     position = -1
     while position < (reached := await worker.step()):
         position = reached

@@ -38,7 +38,7 @@ class Rebuilding:
         self.status = ReplayStatus()
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Own the builds until cancelled; a build under way is then stopped and its file left behind."""
+        """Own the builds until cancelled; the file of a build under way is left behind."""
         try:
             async with trio.open_nursery() as nursery:
                 self._nursery = nursery
@@ -58,10 +58,7 @@ class Rebuilding:
         return self.status
 
     def mend(self, flaw: str) -> None:
-        """Build views anew of which a page or a row cannot be read, once in a while; `flaw` says which.
-
-        Whoever meets it while the service starts meets it again.
-        """
+        """Build damaged views anew, at most once in a while; `flaw` says what is damaged."""
         now = trio.current_time()
         if self._nursery is None or self.status.state == "running" or now < self._mends_again:
             return
@@ -70,7 +67,7 @@ class Rebuilding:
         self.start(None)
 
     async def anew(self) -> None:
-        """Once the replay that runs has ended, another one from its beginning to its end. Raises `NotRebuilt`."""
+        """Wait for the replay that runs, then run another one. Raises `NotRebuilt`."""
         await self._ended.wait()
         self.start(None)
         while self.status.state == "running":
@@ -101,8 +98,6 @@ class Rebuilding:
         if self._beside:
             await build_in_child(self._var, path, report)
         else:
-            await build_in_thread(self._var, path, report, give_way=Pace(self._others_wait))
-
-    def _others_wait(self) -> bool:
-        """Captures, and readers of the views that serve, go before the new ones. For any thread."""
-        return self._journal.busy or self._projector.wanted
+            # Captures, and readers of the views that serve, go before the new ones.
+            pace = Pace(lambda: self._journal.busy or self._projector.wanted)
+            await build_in_thread(self._var, path, report, give_way=pace)

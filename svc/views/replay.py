@@ -35,7 +35,7 @@ class BuildStep(msgspec.Struct, frozen=True):
 async def build_in_thread(
     var: Path, path: Path, progress: Progress, *, up_to: int | None = None, give_way: GiveWay | None = None
 ) -> None:
-    """Build a views file in a thread of this process; it stops between two batches when this is cancelled."""
+    """Build a views file in a thread; it stops between two batches when this is cancelled."""
 
     def report(done: int, of: int) -> None:
         trio.from_thread.check_cancelled()
@@ -53,15 +53,11 @@ async def build_in_child(
     up_to: int | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> None:
-    """Run `svc build-views` as a child process and follow it; it is stopped when this is cancelled.
-
-    Raises `CalledProcessError` where the child fails; it says why on standard error.
-    """
+    """Run `svc build-views` as a child process until it ends or this is cancelled. Raises `CalledProcessError`."""
     command = [*program(), "build-views", "--var", str(var), "--build", str(path), "--batch-events", str(batch_events)]
     if up_to is not None:
         command += ["--up-to", str(up_to)]
-    child_environment = os.environ | (environment or {})
-    process = await trio.lowlevel.open_process(command, stdout=subprocess.PIPE, env=child_environment)
+    process = await trio.lowlevel.open_process(command, stdout=subprocess.PIPE, env=os.environ | (environment or {}))
     assert process.stdout is not None
     try:
         await _follow(process.stdout, progress)
@@ -111,15 +107,14 @@ def build(
     up_to: int | None = None,
     give_way: GiveWay | None = None,
 ) -> int:
-    """Make the views file at `path`, up to a position, by default the end of the log; the position reached.
-
-    What a build that was broken off left there is removed: it may be torn.
-    """
+    """Make the views file at `path`, up to a position, by default the end of the log; the position reached."""
     end = store.head() if up_to is None else up_to
-    remove(path)
+    remove(path)  # what is left of a build that was broken off may be torn
     db = open_writer(path)
     try:
-        _write_freely(db)
+        # Nobody reads this file before it is finished: a crash may leave it torn.
+        for pragma in ("journal_mode=MEMORY", "locking_mode=EXCLUSIVE", "synchronous=OFF", "secure_delete=OFF"):
+            db.execute(f"PRAGMA {pragma}")
         position = 0
         progress(position, end)
         while position < end:
@@ -129,13 +124,6 @@ def build(
         return position
     finally:
         db.close()
-
-
-def _write_freely(db: sqlite3.Connection) -> None:
-    """Nobody reads this file yet, and nobody will unless it is finished: a crash may leave it torn."""
-    # Within a batch a fact can still be taken back; only a process that ends cannot.
-    for pragma in ("journal_mode=MEMORY", "locking_mode=EXCLUSIVE", "synchronous=OFF", "secure_delete=OFF"):
-        db.execute(f"PRAGMA {pragma}")
 
 
 def digests(db: sqlite3.Connection) -> dict[str, str]:

@@ -18,8 +18,6 @@ from svc.log.vault import sync
 from svc_http.ports import UnknownRules
 
 POINTER = "views.current"
-
-
 _NAME = re.compile(r"views-(\d+)-r(\d+)-(\d+)\.db")
 
 
@@ -37,13 +35,12 @@ def current_file(folder: Path, rules_version: int) -> Path | None:
 
 
 def new_file(folder: Path, rules_version: int) -> Path:
-    """A path for views that are yet to be built."""
     numbers = [int(match[3]) for path in folder.iterdir() if (match := _NAME.fullmatch(path.name))]
     return folder / f"views-{SCHEMA_VERSION}-r{rules_version}-{max(numbers, default=0) + 1}.db"
 
 
 def point_to(path: Path) -> None:
-    """Make a file the one that serves, atomically and durably; what a replay wrote of it was not synced before."""
+    """Make a file the one that serves, atomically and durably: a replay does not sync what it writes."""
     draft = path.with_name(POINTER + ".draft")
     draft.write_text(path.name + "\n", encoding="ascii")
     for written in (path, draft):
@@ -52,13 +49,13 @@ def point_to(path: Path) -> None:
 
 
 def remove(path: Path) -> None:
-    """Delete a views file; connections that are still open keep what they see until they are closed."""
+    """Delete a views file; open connections keep what they see."""
     for suffix in ("", "-wal", "-shm"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
 
 
 def remove_others(folder: Path, keep: Path) -> None:
-    """Delete every views file but one: left over from builds that were broken off or replaced, or deleted by hand."""
+    """Delete every views file but one."""
     for path in list(folder.iterdir()):
         views = path.with_name(path.name.removesuffix("-wal").removesuffix("-shm"))
         if _NAME.fullmatch(views.name) and views != keep:
@@ -78,17 +75,13 @@ def open_writer(path: Path | str) -> sqlite3.Connection:
 
 
 def damaged(path: Path, error: Exception) -> "ViewsDamaged":
-    """The error for a file of which a page or a row cannot be read; what the row holds is not repeated."""
-    what = (
-        str(error)
-        if is_damage(error) and "with text" not in str(error)
-        else "a row holds what is no value of its column"
-    )
-    return ViewsDamaged(f"{path.name}: {what}")
+    """The error for a file of which a page or a row cannot be read; it repeats nothing of the row."""
+    quotes = not is_damage(error) or "with text" in str(error)
+    return ViewsDamaged(f"{path.name}: {'a row holds what is no value of its column' if quotes else error}")
 
 
 class ViewsDamaged(sqlite3.DatabaseError):
-    """A page or a row of the views cannot be read, whoever asks; the message names the file. Only new ones help."""
+    """A page or a row of the views cannot be read; only new views help. The message names the file."""
 
 
 class ReadPool:
@@ -104,10 +97,7 @@ class ReadPool:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """A connection within a read transaction: everything read through it belongs to one moment.
-
-        Raises `ViewsDamaged` where that cannot be read.
-        """
+        """A connection within a read transaction, which shows one moment. Raises `ViewsDamaged`."""
         db = self._take()
         try:
             db.execute("BEGIN")
@@ -150,12 +140,8 @@ class ReadPool:
         db.close()
 
 
-# The rule sets there are. A verdict names the set that made it; a replay under another set is another file.
-
 RULES_VERSION = 1
 """The set that serves unless another one is asked for."""
-
-
 RULE_SETS: frozenset[int] = frozenset({RULES_VERSION})
 """Every set that this program can apply."""
 

@@ -1,7 +1,7 @@
-"""Who brings a views file up to the log for the projector: a thread of this process, or a child process beside it.
+"""Brings a views file up to the log for the projector, in a thread of this process or in a child process.
 
-Both run the same steps, and so does a replay. Python runs one thread of a process at a time, so the thread works in
-slices, and rests between them while captures wait. The child is the same program; it ends with the server.
+Both run the same steps as a replay. Python runs one thread at a time, so the thread works in slices, and rests between
+them while captures wait. The child is the same program; it ends with the server.
 """
 
 import contextlib
@@ -37,7 +37,7 @@ from svc.views.views import ViewsDamaged, open_writer
 
 
 class WorkerGone(Exception):
-    """The child process ended, or answered what no worker answers; the next step starts another one."""
+    """The child process ended, or answered nonsense; the next step starts another one."""
 
 
 class Pace:
@@ -55,7 +55,7 @@ class Pace:
         self._slice_ends = -math.inf
 
     def __call__(self) -> None:
-        """Rest, if a slice is over, for as long as captures wait, up to a bound. To be called often."""
+        """Rest after a slice for as long as captures wait, up to a bound; to be called often."""
         if self._clock() < self._slice_ends:
             return
         rest_ends = self._clock() + REST_SECONDS
@@ -68,10 +68,10 @@ class Worker(Protocol):
     """Writes one views file; for one task at a time."""
 
     async def start(self) -> None:
-        """Be able to take a step at once; nothing where it is already."""
+        """Be ready to take a step at once."""
 
     async def step(self) -> int:
-        """Apply the next facts, if there are any; the position that the views hold then."""
+        """Apply the next facts; the position that the views hold then."""
 
     async def close(self) -> None:
         """Let go of the file."""
@@ -89,18 +89,16 @@ class ThreadWorker:
         start_feed(self._db, store.head())
 
     async def start(self) -> None:
-        """Nothing: it is there."""
+        """It is ready when it is made."""
 
     async def step(self) -> int:
-        """Apply the next facts; the position that the views hold then."""
-        return await trio.to_thread.run_sync(self._step, limiter=self._thread_limit)
+        """Apply the next facts in a thread."""
+        facts = (self._db, self._store, self._digesters, PROJECT_EVENTS_MAX, self._give_way)
+        return await trio.to_thread.run_sync(step, *facts, limiter=self._thread_limit)
 
     async def close(self) -> None:
         """Let go of the file."""
         self._db.close()
-
-    def _step(self) -> int:
-        return step(self._db, self._store, self._digesters, PROJECT_EVENTS_MAX, self._give_way)
 
 
 class ChildWorker:
@@ -121,15 +119,12 @@ class ChildWorker:
             await self._answer_to(b"")
 
     async def step(self) -> int:
-        """Apply the next facts; the position that the views hold then.
-
-        Raises `WorkerGone`, `ViewsDamaged`, `OSError`.
-        """
+        """Have the next facts applied. Raises `WorkerGone`, `ViewsDamaged`, `OSError`."""
         await self.start()
         return await self._answer_to(b"\n")
 
     async def close(self) -> None:
-        """End the child. What it was at is rolled back, and applied again by the next one."""
+        """End the child; what it was at is rolled back, and applied again by the next one."""
         process, self.process = self.process, None
         if process is not None:
             with trio.CancelScope(shield=True):
@@ -143,7 +138,6 @@ class ChildWorker:
                         await stream.aclose()
 
     async def _answer_to(self, request: bytes) -> int:
-        """The position in the child's next line. A child that was not heard out is of no more use."""
         process = self.process
         assert process is not None
         assert process.stdin is not None
@@ -159,7 +153,6 @@ class ChildWorker:
             raise
 
     async def _ended(self, process: trio.Process) -> Exception:
-        """Why the child is not there any more."""
         with trio.move_on_after(CHILD_STOP_SECONDS):
             await process.wait()
         code = process.returncode
@@ -182,17 +175,16 @@ async def _line(stream: trio.abc.ReceiveStream) -> bytes:
     return line
 
 
-# The child process that writes the views for a server. It waits for its server alone, so it imports no trio.
-
 DAMAGED, NOT_OPENED = 65, 69
-"""With these codes it ends where the views cannot be read, and where it gets at nothing at all."""
+"""The child's exit codes where the views cannot be read, and where log or views cannot be opened."""
 
 
 def work(var: Path, path: Path) -> None:
-    """A line with its views' position; then, for each line that comes in, a step and another line.
+    """What the child does: a line with its views' position; then, for each line that comes in, a step and another line.
 
-    It ends with its standard input, and so with its server, however that ended. Ctrl-C is meant for the server.
+    It ends with its standard input, and so with its server.
     """
+    # Ctrl-C is meant for the server.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     store, vault = open_log(var)
     db = open_writer(path)

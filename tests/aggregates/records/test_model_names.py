@@ -73,10 +73,3 @@ STRANGERS = [
 def test_nothing_is_guessed(reported: str) -> None:
     """What only resembles a listed id, or names another vendor, is not known."""
     assert BOOK.lookup(reported) is None
-
-
-def test_more_names_than_are_remembered_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is remembered is for speed only."""
-    monkeypatch.setattr("aggregates.prices.prices.NAMES_REMEMBERED_MAX", 2)
-    names = ["gpt-5", "openai/gpt-5", "nobody", "gpt-5-20990101"] * 3
-    assert [BOOK.lookup(name) is not None for name in names] == [True, True, False, True] * 3
