@@ -2,9 +2,9 @@
 
 import secrets
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -32,20 +32,26 @@ from aggregates.people.commands import (
 from aggregates.people.decide import PeopleRefused
 from aggregates.people.directory import Directory
 from aggregates.people.records import Developer
-from aggregates.people.shown import DeveloperRecord, KeyRecord, Record
+from aggregates.people.shown import (
+    DeveloperRecord,
+    KeyRecord,
+    MembershipRecord,
+    OrganizationRecord,
+    Record,
+    TeamMembershipRecord,
+    TeamRecord,
+)
 from aggregates.times import parse_instant
 from projections.facts.prompts import Activation
-from svc_http.bodies import read_json
+from svc_http.bodies import json_body
 from svc_http.errors import HttpError, bad_request, json_reply, no_content, not_found, refusal
-from svc_http.listener import Open
-from svc_http.params import limit, offset, path_id
+from svc_http.listener import BySecret, Open
+from svc_http.params import PAGE, limit, offset, path_id, text_parameter
 from svc_http.ports import Service
 
 _R = TypeVar("_R", bound=msgspec.Struct)
-
 KEY_BYTES = 32
 KEY_START_CHARACTERS = 12
-
 _Role = Literal["owner", "member"]
 _Schedules = tuple[Literal["daily", "weekly", "monthly"], ...]
 
@@ -123,29 +129,7 @@ class KeyShown(KeyRecord, frozen=True, kw_only=True):
     key: str
 
 
-_ORGANIZATION = msgspec.json.Decoder(OrganizationBody)
-_ORGANIZATION_CHANGE = msgspec.json.Decoder(OrganizationChange)
-_DEVELOPER = msgspec.json.Decoder(DeveloperBody)
-_DEVELOPER_CHANGE = msgspec.json.Decoder(DeveloperChange)
-_MEMBERSHIP = msgspec.json.Decoder(MembershipBody)
-_MEMBERSHIP_CHANGE = msgspec.json.Decoder(MembershipChange)
-_TEAM = msgspec.json.Decoder(TeamBody)
-_TEAM_MEMBERSHIP = msgspec.json.Decoder(TeamMembershipBody)
-_KEY = msgspec.json.Decoder(KeyBody)
-
-# --- lists ------------------------------------------------------------------------------------------------
-
-
 _FILTERS = ("organization_id", "developer_id", "team_id")
-
-
-def _listing(records: Callable[[Directory], Sequence[msgspec.Struct]]) -> Open:
-    """The route of a list, in the order of creation, with filters on the ids that its records carry."""
-
-    async def handler(service: Service, request: Request) -> TrioResponse:
-        return json_reply(_page(request, records(service.directory)))
-
-    return handler
 
 
 def _page(request: Request, records: Sequence[_R]) -> list[_R]:
@@ -154,13 +138,6 @@ def _page(request: Request, records: Sequence[_R]) -> list[_R]:
     kept = [each for each in records if all(getattr(each, name, None) == value for name, value in wanted)]
     first = offset(query)
     return kept[first : first + limit(query)]
-
-
-list_organizations = _listing(Directory.organizations)
-list_memberships = _listing(Directory.memberships)
-list_teams = _listing(Directory.teams)
-list_team_memberships = _listing(Directory.team_memberships)
-list_keys = _listing(Directory.keys)
 
 
 async def list_developers(service: Service, request: Request) -> TrioResponse:
@@ -173,9 +150,6 @@ async def list_developers(service: Service, request: Request) -> TrioResponse:
     return json_reply(shown)
 
 
-# --- creating ---------------------------------------------------------------------------------------------
-
-
 async def _carried_out(service: Service, command: PeopleCommand) -> Record:
     reply = await service.administer(command)
     if isinstance(reply, PeopleRefused):
@@ -184,15 +158,13 @@ async def _carried_out(service: Service, command: PeopleCommand) -> Record:
 
 
 async def create_organization(service: Service, request: Request) -> TrioResponse:
-    """201 with the record."""
-    body = await read_json(request, _ORGANIZATION)
+    body = await json_body(request, OrganizationBody)
     command = CreateOrganization(organization_id=uuid.uuid4(), name=body.name)
     return json_reply(await _carried_out(service, command), 201)
 
 
 async def create_developer(service: Service, request: Request) -> TrioResponse:
-    """201 with the record; display_name is needed, the rest of the profile may come along."""
-    body = await read_json(request, _DEVELOPER)
+    body = await json_body(request, DeveloperBody)
     command = CreateDeveloper(
         developer_id=uuid.uuid4(),
         display_name=body.display_name,
@@ -204,30 +176,26 @@ async def create_developer(service: Service, request: Request) -> TrioResponse:
 
 
 async def create_membership(service: Service, request: Request) -> TrioResponse:
-    """201 with the record; a former member is taken in again under the same id."""
-    body = await read_json(request, _MEMBERSHIP)
+    body = await json_body(request, MembershipBody)
     command = StartMembership(organization_id=body.organization_id, developer_id=body.developer_id, role=body.role)
     return json_reply(await _carried_out(service, command), 201)
 
 
 async def create_team(service: Service, request: Request) -> TrioResponse:
-    """201 with the record."""
-    body = await read_json(request, _TEAM)
+    body = await json_body(request, TeamBody)
     command = CreateTeam(team_id=uuid.uuid4(), organization_id=body.organization_id, name=body.name)
     return json_reply(await _carried_out(service, command), 201)
 
 
 async def create_team_membership(service: Service, request: Request) -> TrioResponse:
-    """201 with the record of the stay."""
-    body = await read_json(request, _TEAM_MEMBERSHIP)
+    body = await json_body(request, TeamMembershipBody)
     _check_developer(service, body.developer_id)
     command = AddTeamMember(team_membership_id=uuid.uuid4(), team_id=body.team_id, developer_id=body.developer_id)
     return json_reply(await _carried_out(service, command), 201)
 
 
 async def create_key(service: Service, request: Request) -> TrioResponse:
-    """201 with the record and, this once, the key itself."""
-    body = await read_json(request, _KEY)
+    body = await json_body(request, KeyBody)
     _check_developer(service, body.developer_id)
     organization_id = body.organization_id or _only_organization(service, body.developer_id)
     key = f"{body.prefix.rstrip('_')}_{secrets.token_urlsafe(KEY_BYTES)}"
@@ -271,13 +239,9 @@ def _expiry(text: str | None) -> int | None:
         ) from error
 
 
-# --- changing ---------------------------------------------------------------------------------------------
-
-
 async def change_organization(service: Service, request: Request, organization_id: str) -> TrioResponse:
-    """200 with the record; what is absent stays as it was."""
     wanted = path_id(organization_id, "organization")
-    body = await read_json(request, _ORGANIZATION_CHANGE)
+    body = await json_body(request, OrganizationChange)
     command = ChangeOrganization(
         organization_id=wanted,
         name=body.name,
@@ -301,44 +265,134 @@ def _days(sent: int | msgspec.UnsetType | None) -> int | None:
 
 
 async def change_developer(service: Service, request: Request, developer_id: str) -> TrioResponse:
-    """200 with the record; what is absent or null stays as it was."""
     wanted = path_id(developer_id, "developer")
-    body = await read_json(request, _DEVELOPER_CHANGE)
+    body = await json_body(request, DeveloperChange)
     command = ChangeDeveloper(developer_id=wanted, **msgspec.structs.asdict(body))
     return json_reply(await _carried_out(service, command))
 
 
 async def change_membership(service: Service, request: Request, membership_id: str) -> TrioResponse:
-    """200 with the record."""
     wanted = path_id(membership_id, "membership")
-    body = await read_json(request, _MEMBERSHIP_CHANGE)
+    body = await json_body(request, MembershipChange)
     command = ChangeMembership(membership_id=wanted, role=body.role)
     return json_reply(await _carried_out(service, command))
 
 
-# --- ending -----------------------------------------------------------------------------------------------
+# --- routes -----------------------------------------------------------------------------------------------
+
+_LISTED = (*PAGE, *(text_parameter(name, f"Records with this {name} only, where they carry one.") for name in _FILTERS))
+_GONE = {404: "There is nothing of that id."}
+_NO_MEMBER_YET = "The developer is no member of the organization: start a membership first."
 
 
-async def end_membership(service: Service, request: Request, membership_id: str) -> TrioResponse:
-    """204; the member's keys for the organization open nothing from now on."""
-    await _carried_out(service, EndMembership(membership_id=path_id(membership_id, "membership")))
-    return no_content()
+def _list(path: str, records: Callable[[Directory], Sequence[msgspec.Struct]], about: str, record: Any) -> BySecret:
+    """The route of a list, in the order of creation, with filters on the ids that its records carry."""
+
+    async def handler(service: Service, request: Request) -> TrioResponse:
+        return json_reply(_page(request, records(service.directory)))
+
+    return BySecret("GET", f"/v1/admin/{path}", handler, about, list[record], _LISTED)
 
 
-async def end_team(service: Service, request: Request, team_id: str) -> TrioResponse:
-    """204; the team is inactive."""
-    await _carried_out(service, EndTeam(team_id=path_id(team_id, "team")))
-    return no_content()
+def _create(
+    path: str, handler: Open, about: str, body: Any, record: Any, refuses: Mapping[int, str] | None = None
+) -> BySecret:
+    return BySecret("POST", f"/v1/admin/{path}", handler, about, {201: record}, body=body, refuses=refuses or {})
 
 
-async def end_team_membership(service: Service, request: Request, team_membership_id: str) -> TrioResponse:
-    """204; the stay has ended."""
-    wanted = path_id(team_membership_id, "team membership")
-    await _carried_out(service, RemoveTeamMember(team_membership_id=wanted))
-    return no_content()
+def _change(
+    path: str, handler: Open, about: str, body: Any, record: Any, refuses: Mapping[int, str] | None = None
+) -> BySecret:
+    refused = _GONE | dict(refuses or {})
+    return BySecret("PATCH", f"/v1/admin/{path}", handler, about, record, body=body, refuses=refused)
 
 
-async def revoke_key(service: Service, request: Request, key_id: str) -> TrioResponse:
-    """204; the key fails on the very next request."""
-    await _carried_out(service, RevokeKey(credential_id=path_id(key_id, "key")))
-    return no_content()
+def _end(path: str, command: Callable[[UUID], PeopleCommand], about: str) -> BySecret:
+    async def handler(service: Service, request: Request, **ids: str) -> TrioResponse:
+        ((name, text),) = ids.items()
+        await _carried_out(service, command(path_id(text, name.removesuffix("_id").replace("_", " "))))
+        return no_content()
+
+    return BySecret("DELETE", f"/v1/admin/{path}", handler, about, {204: None}, refuses=_GONE)
+
+
+ROUTES = (
+    _list("organizations", Directory.organizations, "Every organization.", OrganizationRecord),
+    _create("organizations", create_organization, "Found an organization.", OrganizationBody, OrganizationRecord),
+    _change(
+        "organizations/<organization_id>",
+        change_organization,
+        "Change settings: what is absent stays.",
+        OrganizationChange,
+        OrganizationRecord,
+    ),
+    BySecret(
+        "GET",
+        "/v1/admin/developers",
+        list_developers,
+        "Every developer, with how far they have come.",
+        list[DeveloperShown],
+        _LISTED,
+    ),
+    _create("developers", create_developer, "Enter a developer.", DeveloperBody, DeveloperRecord),
+    _change(
+        "developers/<developer_id>",
+        change_developer,
+        "Change a profile: what is absent or null stays.",
+        DeveloperChange,
+        DeveloperRecord,
+    ),
+    _list("memberships", Directory.memberships, "Every membership, ended ones too.", MembershipRecord),
+    _create(
+        "memberships",
+        create_membership,
+        "Take a developer into an organization.",
+        MembershipBody,
+        MembershipRecord,
+        {404: "There is no such organization or developer.", 409: "The developer is a member already."},
+    ),
+    _change(
+        "memberships/<membership_id>",
+        change_membership,
+        "Change a role.",
+        MembershipChange,
+        MembershipRecord,
+        {409: "The membership has ended."},
+    ),
+    _end(
+        "memberships/<membership_id>",
+        lambda wanted: EndMembership(membership_id=wanted),
+        "End a membership; its keys open nothing any more.",
+    ),
+    _list("teams", Directory.teams, "Every team, inactive ones too.", TeamRecord),
+    _create("teams", create_team, "Form a team.", TeamBody, TeamRecord, {404: "There is no such organization."}),
+    _end("teams/<team_id>", lambda wanted: EndTeam(team_id=wanted), "Make a team inactive."),
+    _list(
+        "team-memberships", Directory.team_memberships, "Every stay in a team, ended ones too.", TeamMembershipRecord
+    ),
+    _create(
+        "team-memberships",
+        create_team_membership,
+        "Put a developer into a team.",
+        TeamMembershipBody,
+        TeamMembershipRecord,
+        {404: "There is no such active team.", 409: f"The developer is in the team already. {_NO_MEMBER_YET}"},
+    ),
+    _end(
+        "team-memberships/<team_membership_id>",
+        lambda wanted: RemoveTeamMember(team_membership_id=wanted),
+        "End a stay in a team.",
+    ),
+    _list("keys", Directory.keys, "Every key by its first characters.", KeyRecord),
+    _create(
+        "keys",
+        create_key,
+        "Make a key; it is shown this once.",
+        KeyBody,
+        KeyShown,
+        {404: "There is no such developer.", 409: _NO_MEMBER_YET},
+    ),
+    _end(
+        "keys/<key_id>", lambda wanted: RevokeKey(credential_id=wanted), "Revoke a key, from the very next request on."
+    ),
+)
