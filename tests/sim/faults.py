@@ -35,7 +35,6 @@ def narrow_bounds(chance: Random) -> Patches:
         (svc.views.worker, "PROJECT_EVENTS_MAX", chance.choice((1, 2, 7, 1_000))),
         (svc.archive.lane, "ARCHIVE_INTERVAL_SECONDS", chance.choice((2.0, 30.0, 300.0))),
         (svc_http.routes.otlp, "INLINE_BYTES_MAX", chance.choice((500, 4_000, 256 * 1024))),
-        (svc_http.routes.otlp, "PIECE_BYTES_MAX", chance.choice((1_000, 512 * 1024))),
     ]
 
 
