@@ -16,9 +16,7 @@ from svc_http.errors import bad_request, forbidden, unauthorized
 from svc_http.ports import Service
 
 KEY_PATTERN = re.compile(r"(svc|gck)_[A-Za-z0-9_-]{43}")
-
 _BEARER = "bearer "
-
 _MISSING = "a key is needed: send Authorization: Bearer KEY, or X-API-Key: KEY"
 _TWO = "two different credentials were sent; send one"
 _WHY_NOT = {

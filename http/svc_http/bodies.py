@@ -4,6 +4,7 @@ import json
 import re
 import zlib
 from collections.abc import Iterator
+from functools import cache
 from typing import NamedTuple, TypeVar
 
 import msgspec
@@ -35,8 +36,17 @@ BODY_SECONDS_MAX = 60.0
 _GZIP_WINDOW_BITS = 16 + zlib.MAX_WBITS
 
 
+async def json_body(request: Request, kind: type[T]) -> T:
+    """The body as a value of the type. Raises `HttpError`: 415, 413 or 400, in this order."""
+    return await read_json(request, decoder(kind))  # type: ignore[arg-type]  # mypy takes a type for unhashable
+
+
+@cache
+def decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
+    return msgspec.json.Decoder(kind)
+
+
 async def read_json(request: Request, decoder: msgspec.json.Decoder[T]) -> T:
-    """The body as a typed value. Raises `HttpError`: 415, 413 or 400, in this order."""
     check_content_type(request, "application/json")
     return decoded(decoder, await read_body(request, FRAME_BYTES_MAX))
 

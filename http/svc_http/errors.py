@@ -4,14 +4,17 @@ The message says what was wrong, where, and what to do; it never carries interna
 """
 
 from collections.abc import Mapping
+from typing import TypeVar
 
 import msgspec
 from quart_trio.wrappers import TrioResponse
 
-from aggregates.command import Reason
+from aggregates.command import Reason, Refused
 
 RETRY_AFTER_SECONDS = 5
 """What a full mailbox or an unwritable store asks a client to wait; the contract's figure."""
+
+_R = TypeVar("_R")
 
 
 class HttpError(Exception):
@@ -30,14 +33,19 @@ class ErrorBody(msgspec.Struct):
 
 
 _ENCODER = msgspec.json.Encoder()
-
-
 _STATUS_OF = {Reason.NOT_FOUND: 404, Reason.CONFLICT: 409, Reason.FOREIGN_SESSION: 409, Reason.INVALID: 400}
 
 
 def refusal(reason: Reason, message: str) -> HttpError:
     """The error for a command that was refused."""
     return HttpError(_STATUS_OF[reason], message)
+
+
+def accepted(reply: _R | Refused) -> _R:
+    """The reply to a command that was not refused."""
+    if isinstance(reply, Refused):
+        raise refusal(reply.reason, reply.message)
+    return reply
 
 
 def bad_request(message: str) -> HttpError:
@@ -70,24 +78,15 @@ def unavailable(message: str) -> HttpError:
     return HttpError(503, message, {"Retry-After": str(RETRY_AFTER_SECONDS)})
 
 
-def error_body(error: HttpError) -> bytes:
-    """The error as JSON."""
-    return _ENCODER.encode(ErrorBody(error.status, error.message))
-
-
 def error_response(error: HttpError) -> TrioResponse:
-    """The error as an answer."""
-    response = TrioResponse(error_body(error), error.status, content_type="application/json")
+    response = json_reply(ErrorBody(error.status, error.message), error.status)
     for name, value in error.headers.items():
         response.headers[name] = value
     return response
 
 
-# Answers: msgspec structs whose fields are the wire's, as JSON.
-
-
 def json_reply(value: object, status: int = 200) -> TrioResponse:
-    """The value as JSON."""
+    """A msgspec struct, whose fields are the wire's, as JSON."""
     return TrioResponse(_ENCODER.encode(value), status, content_type="application/json")
 
 

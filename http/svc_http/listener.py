@@ -2,11 +2,11 @@
 
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextvars import ContextVar
 from itertools import count
 from math import inf
-from typing import Concatenate
+from typing import Any, Concatenate, Generic, Literal, TypeVar
 from uuid import uuid4
 
 import msgspec
@@ -30,34 +30,27 @@ from aggregates.people.directory import Principal
 from svc_http.auth import KEY_PATTERN, administrator
 from svc_http.bodies import BODY_SECONDS_MAX
 from svc_http.errors import HttpError, error_response, not_found, unavailable
+from svc_http.params import Parameter, Schema
 from svc_http.ports import Service, Unavailable
 
 CLIENT_GONE = 499
 """The status that the log shows where the client hung up before it was answered."""
 
-
 NO_ROUTE = "none"
 """The route of what no route answers, in logs and metrics; the path itself may hold anything."""
-
 
 PATH_CHARS_SHOWN = 200
 """How much of an unknown path an error repeats."""
 
-
 UNREAD_BYTES_MAX = 64 * 1024 * 1024
-
 
 UNREAD_SECONDS_MAX = 10.0
 """How much of a refused body still arrives before the answer, and how long that may take."""
 
-
 WRITE_SECONDS_MAX = 20.0
 """How long a client may leave a piece of an answer untaken."""
 
-
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
-
-
 log = structlog.get_logger()
 
 
@@ -222,44 +215,60 @@ class Exchange:
         self._whole.deadline = inf
 
 
-# A route: what it answers to, and who may call it.
+# --- routes -------------------------------------------------------------------------------------------------
 
 Open = Callable[Concatenate[Service, Request, ...], Awaitable[TrioResponse]]
 """A handler that needs no caller; ids of the path follow as keyword arguments."""
 
-
 Personal = Callable[Concatenate[Service, Request, Principal, ...], Awaitable[TrioResponse]]
 """A handler of one developer's own data."""
 
-
 Endpoint = Callable[..., Awaitable[TrioResponse]]
-
-
 Identify = Callable[[Service, Headers], Principal]
+H = TypeVar("H", Open, Personal)
 
 
-class Public(msgspec.Struct, frozen=True):
+class Plain(msgspec.Struct, frozen=True):
+    """A body that is no JSON of a known type: its media type and schema."""
+
+    media: str
+    schema: Schema
+
+
+class OneOf(msgspec.Struct, frozen=True):
+    """An answer of one of several types."""
+
+    types: tuple[Any, ...]
+
+
+class _Route(msgspec.Struct, Generic[H], frozen=True):
+    """A route and what the description says of it; errors that follow from its kind are added there."""
+
+    method: Literal["GET", "POST", "PATCH", "DELETE"]
+    path: str
+    handler: H
+    about: str
+    answers: Any = None
+    """What 200 carries: a type, `Plain`, or the query whose result it is; else a mapping from status to that."""
+    query: tuple[Parameter, ...] = ()
+    body: Any = None
+    """The type that the handler decodes, or a `Plain` one."""
+    refuses: Mapping[int, str] = {}
+    """Further statuses in the shape of every error, and when they come."""
+    body_required: bool = True
+    listeners: Literal["api", "intake", "both"] = "api"
+
+
+class Public(_Route[Open], frozen=True):
     """Anybody may call it."""
 
-    method: str
-    path: str
-    handler: Open
 
-
-class ByKey(msgspec.Struct, frozen=True):
+class ByKey(_Route[Personal], frozen=True):
     """A developer's key, or what the listener takes in its place."""
 
-    method: str
-    path: str
-    handler: Personal
 
-
-class BySecret(msgspec.Struct, frozen=True):
+class BySecret(_Route[Open], frozen=True):
     """The internal secret."""
-
-    method: str
-    path: str
-    handler: Open
 
 
 Route = Public | ByKey | BySecret
@@ -296,13 +305,10 @@ def _endpoint(service: Service, identify: Identify, route: Route) -> Endpoint:
             return by_secret
 
 
-# The name under which one request stands in the log and in its answer.
+# --- request ids --------------------------------------------------------------------------------------------
 
 _PROCESS = uuid4().hex[:16]
-
-
 _numbers = count(1)
-
 
 REQUEST_ID: ContextVar[str | None] = ContextVar("request_id", default=None)
 """Of the request that is answered just now, also in the threads and tasks that it started: every line that they log

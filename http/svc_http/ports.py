@@ -119,8 +119,6 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
 
 
 P = ParamSpec("P")
-
-
 T = TypeVar("T")
 
 

@@ -1,17 +1,14 @@
 """The reads of a range of days: files, best prompts, time per task, models per kind of task."""
 
 from collections.abc import Callable, Sequence
-from typing import Generic, TypeVar
-from zoneinfo import ZoneInfo
+from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
 from quart import Request
 from quart_trio.wrappers import TrioResponse
 
 from aggregates.event import Scope
-from aggregates.judging.advice import language_of
 from aggregates.people.directory import Principal
-from aggregates.people.records import Developer
 from aggregates.reports.prose import Narration
 from aggregates.times import US_PER_DAY, Window, local_date, local_day_bounds
 from projections.reader import Reader
@@ -21,10 +18,26 @@ from projections.scores.activity import TaskTime
 from projections.scores.activity import model_task as model_tasks
 from projections.scores.insights import Asked
 from projections.scores.insights import insights as insights_of
+from projections.scores.skill import TopPrompt
 from projections.scores.skill import top_prompts as best_prompts
 from svc_http.errors import bad_request, json_reply
-from svc_http.listener import Personal
-from svc_http.params import Query, RangeEcho, asked_range, asked_zone, day_asked, from_and_to, limit, offset, zone_of
+from svc_http.listener import ByKey, Personal
+from svc_http.params import (
+    DATE,
+    FROM_TO,
+    PAGE,
+    RANGE,
+    TIMEZONE,
+    RangeEcho,
+    asked_range,
+    asked_zone,
+    day_asked,
+    from_and_to,
+    language_asked,
+    page,
+    text_parameter,
+    zone_of,
+)
 from svc_http.ports import Service
 
 _I = TypeVar("_I")
@@ -53,34 +66,19 @@ def _of_range(query: RangeQuery) -> Personal:
 
     async def handler(service: Service, request: Request, caller: Principal) -> TrioResponse:
         asked = asked_range(service, caller, request.args)
-        rows, skipped = limit(request.args), offset(request.args)
-        found = await service.read(caller.scope, query, asked.window, rows, skipped)
+        found = await service.read(caller.scope, query, asked.window, *page(request.args))
         return json_reply(Listed(asked.echo, found))
 
     return handler
 
 
-files = _of_range(activity.files)
-
-
-top_prompts = _of_range(best_prompts)
-
-
-model_task = _of_range(model_tasks)
-
-
 async def task_time(service: Service, request: Request, caller: Principal) -> TrioResponse:
-    """How long each sub-session of the range was worked on, and all of them together."""
     asked = asked_range(service, caller, request.args)
-    rows, skipped = limit(request.args), offset(request.args)
-    found = await service.read(caller.scope, activity.task_time, asked.window, rows, skipped)
+    found = await service.read(caller.scope, activity.task_time, asked.window, *page(request.args))
     return json_reply(TaskTimesShown(asked.echo, found.items, found.total_active_seconds))
 
 
-# `GET /v1/score_v3/today-summary`: one day of the caller's; on both listeners.
-
-
-async def summary(service: Service, request: Request, caller: Principal) -> TrioResponse:
+async def today(service: Service, request: Request, caller: Principal) -> TrioResponse:
     """Today, or the day asked for, from midnight to midnight in the zone asked for, else that of the profile."""
     zone = asked_zone(service, caller, request.args)
     day = day_asked(request.args) or local_date(service.now_us(), zone)
@@ -93,34 +91,44 @@ async def summary(service: Service, request: Request, caller: Principal) -> Trio
 
 
 async def _narration(service: Service, caller: Principal, shown: TodaySummary, bounds: Window) -> Narration:
-    """A developer's own narrative, in the language of the profile."""
-    developer = service.directory.get(Developer, caller.scope.developer_id)
-    language = language_of(None if developer is None else developer.language)
-    about = str(caller.scope.developer_id)
+    language, about = language_asked(service, caller), str(caller.scope.developer_id)
     work = await service.read(caller.scope, own_work, bounds)
     return Narration("today", caller.scope, about, shown.date, shown.timezone, language, work)
 
 
-# `/v1/insights/report`: one payload over a range, by three routes; all answer at once, without a text model.
-
 DAYS_DEFAULT = 30
-
-
 DAYS_MAX = 366
 """The longest range: every prompt of it is looked at."""
 
 
-async def report(service: Service, request: Request, caller: Principal) -> TrioResponse:
-    """The caller's own, over `from` and `to`, the last 30 days by default. `scope` is accepted and changes nothing."""
+async def insights(service: Service, request: Request, caller: Principal) -> TrioResponse:
     zone = zone_of(service, caller)
-    developer = service.directory.get(Developer, caller.scope.developer_id)
-    language = language_of(None if developer is None else developer.language)
-    asked = Asked(_window(request.args, zone, service.now_us()), zone, language)
+    window = from_and_to(request.args, zone, service.now_us(), DAYS_DEFAULT)
+    if window.end_us - window.start_us > DAYS_MAX * US_PER_DAY:
+        raise bad_request(f"the range is longer than {DAYS_MAX} days; ask for a shorter one")
+    asked = Asked(window, zone, language_asked(service, caller))
     return json_reply(await service.read(caller.scope, insights_of, asked))
 
 
-def _window(query: Query, zone: ZoneInfo, now_us: int) -> Window:
-    window = from_and_to(query, zone, now_us, DAYS_DEFAULT)
-    if window.end_us - window.start_us > DAYS_MAX * US_PER_DAY:
-        raise bad_request(f"the range is longer than {DAYS_MAX} days; ask for a shorter one")
-    return window
+_SCOPE = text_parameter("scope", "Accepted, and changes nothing: only the caller's own data are shown.")
+_INSIGHTS = "One payload over a range: activity, habits, what went well and wrong; the last 30 days by default."
+
+
+def _insights(method: Literal["GET", "POST"], path: str) -> ByKey:
+    return ByKey(method, path, insights, _INSIGHTS, insights_of, (*FROM_TO, _SCOPE), listeners="both")
+
+
+def _ranged(path: str, query: RangeQuery, about: str, row: Any) -> ByKey:
+    return ByKey("GET", f"/v1/score_v3/{path}", _of_range(query), about, Listed[row], (*RANGE, *PAGE))
+
+
+ROUTES = (
+    _ranged("files", activity.files, "Files that were worked on.", activity.TouchedFile),
+    _ranged("prompts/top", best_prompts, "The best prompts.", TopPrompt),
+    _ranged("model-task", model_tasks, "Models per kind of task.", activity.ModelTask),
+    ByKey("GET", "/v1/score_v3/task-time", task_time, "Active time per sub-session.", TaskTimesShown, (*RANGE, *PAGE)),
+    ByKey("GET", "/v1/score_v3/today-summary", today, "One day.", today_summary, (DATE, TIMEZONE), listeners="both"),
+    _insights("GET", "/v1/insights/report"),
+    _insights("POST", "/v1/insights/report/generate"),
+    _insights("POST", "/v1/insights/report/quick"),
+)

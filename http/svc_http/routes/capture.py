@@ -1,4 +1,4 @@
-"""`POST /v1/prompts` and `POST /v1/prompts/response`: a turn, captured by an agent's plugin."""
+"""What an agent's plugin captures and asks: prompts, responses, its configuration."""
 
 import re
 import uuid
@@ -17,42 +17,29 @@ from aggregates.capture.commands import (
     canonical_bytes,
     content_hash,
 )
-from aggregates.command import Refused
 from aggregates.ids import prompt_stream
 from aggregates.people.directory import Principal
 from aggregates.times import parse_instant
 from projections.facts.prompts import legacy_prompt
-from svc_http.bodies import decoded, read_json
-from svc_http.errors import HttpError, bad_request, json_reply, no_content, not_found, refusal
+from svc_http.bodies import decoded, json_body
+from svc_http.errors import HttpError, accepted, bad_request, json_reply, no_content, not_found
+from svc_http.listener import ByKey
 from svc_http.ports import Service
 
 SOURCE_DEFAULT = "claude-code"
-
-
 LEGACY_PLUGIN_VERSION_END = (0, 5, 1)
-
-
 LEGACY_END_US = parse_instant("2026-08-16T00:00:00Z")
 """Selecting a prompt by its session alone: for plugins before this version, and before this time."""
-
 
 _Count = Annotated[int, msgspec.Meta(ge=0, le=2**53 - 1)]
 """What JSON can carry exactly, and every table can hold."""
 
-
 _Milliseconds = Annotated[float, msgspec.Meta(ge=0, le=2**53 - 1)]
-
-
 _Usd = Annotated[float, msgspec.Meta(ge=0, le=1_000_000_000)]
 """In nano-dollars still an integer of 64 bits."""
 
-
 _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=1024, pattern=r"\S")]
-
-
 _Sha256 = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-fA-F]{64}\Z")]
-
-
 _OperationId = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
 
 
@@ -98,23 +85,14 @@ class Captured(msgspec.Struct):
     id: UUID
 
 
-_PROMPT_DECODER = msgspec.json.Decoder(PromptBody)
-
-
-_RESPONSE_DECODER = msgspec.json.Decoder(ResponseBody)
-
-
 _METADATA_DECODER = msgspec.json.Decoder(dict[str, Any] | None)
 
 
 async def capture_prompt(service: Service, request: Request, caller: Principal) -> TrioResponse:
-    """201 with the prompt's id once it is on disk; 200 where the same capture was there before."""
-    body = await read_json(request, _PROMPT_DECODER)
+    body = await json_body(request, PromptBody)
     if not body.prompt_text or body.prompt_text.isspace():
         raise bad_request("prompt_text is blank; send the prompt as the developer wrote it")
-    reply = await service.send(_prompt_command(body, caller))
-    if isinstance(reply, Refused):
-        raise refusal(reply.reason, reply.message)
+    reply = accepted(await service.send(_prompt_command(body, caller)))
     assert reply.id is not None, "a captured prompt has an id"
     return json_reply(Captured(reply.id), 201 if reply.created else 200)
 
@@ -166,17 +144,14 @@ def _metadata(raw: msgspec.Raw) -> str | None:
 
 
 async def capture_response(service: Service, request: Request, caller: Principal) -> TrioResponse:
-    """204 once the response is on disk, and for every identical one after it."""
-    body = await read_json(request, _RESPONSE_DECODER)
+    body = await json_body(request, ResponseBody)
     content = _content(body)
     prompt_id = _selected(body, caller)
     if prompt_id is None:
         prompt_id = await _legacy_selected(service, request, caller, body, content)
     elif body.response_operation_id is None:
         raise bad_request("response_operation_id is missing; send one that stays the same over retries")
-    reply = await service.send(_response_command(body, caller, prompt_id, content))
-    if isinstance(reply, Refused):
-        raise refusal(reply.reason, reply.message)
+    accepted(await service.send(_response_command(body, caller, prompt_id, content)))
     return no_content()
 
 
@@ -234,8 +209,6 @@ async def _legacy_selected(
 
 
 _VERSION_HEADER = re.compile(r"X-.+-Plugin-Version", re.IGNORECASE)
-
-
 _VERSION = re.compile(r"v?(\d{1,9})\.(\d{1,9})(?:\.(\d{1,9}))?(-[0-9A-Za-z.-]+)?(?:\+.*)?")
 
 
@@ -271,11 +244,10 @@ def _response_command(
     )
 
 
-# What a plugin asks for besides capturing: its configuration, the end of its setup, and an old stub.
+# --- what a plugin asks for besides capturing -----------------------------------------------------------------
 
 MAX_PROMPT_BYTES = 512 * 1024
 """What a plugin is asked to cut a prompt to: even with every byte escaped as six, it fits one frame."""
-
 
 KEY_START_CHARACTERS = 12
 """As much of a key as may be kept; a plugin that sends the whole key by mistake does not make us store it."""
@@ -314,11 +286,7 @@ class PrismScores(msgspec.Struct):
     total: int = 0
 
 
-_SETUP_DECODER = msgspec.json.Decoder(SetupBody)
-
-
 async def config(service: Service, request: Request, caller: Principal) -> TrioResponse:
-    """Where to send what, and what to capture."""
     settings = service.settings
     url = settings.ingest_url.rstrip("/")
     return json_reply(
@@ -335,20 +303,62 @@ async def config(service: Service, request: Request, caller: Principal) -> TrioR
 
 
 async def setup_complete(service: Service, request: Request, caller: Principal) -> TrioResponse:
-    """204 once it is on disk."""
-    body = await read_json(request, _SETUP_DECODER)
+    body = await json_body(request, SetupBody)
     command = CompleteSetup(
         organization_id=caller.scope.organization_id,
         developer_id=caller.scope.developer_id,
         plugin_version=body.plugin_version,
         key_prefix=None if body.key_prefix is None else body.key_prefix[:KEY_START_CHARACTERS],
     )
-    reply = await service.send(command)
-    if isinstance(reply, Refused):
-        raise refusal(reply.reason, reply.message)
+    accepted(await service.send(command))
     return no_content()
 
 
 async def prism(service: Service, request: Request, caller: Principal) -> TrioResponse:
     """The fixed shape that is left of an older score pipeline."""
     return json_reply(PrismScores())
+
+
+# --- routes ---------------------------------------------------------------------------------------------------
+
+_FOREIGN = "The agent session belongs to another developer, or the id was used for something else."
+ROUTES = (
+    ByKey(
+        "POST",
+        "/v1/prompts",
+        capture_prompt,
+        "Capture a prompt: 201 once it is on disk, 200 where it was there before.",
+        {201: Captured, 200: Captured},
+        body=PromptBody,
+        refuses={409: _FOREIGN},
+        listeners="intake",
+    ),
+    ByKey(
+        "POST",
+        "/v1/prompts/response",
+        capture_response,
+        "Capture the response to a prompt.",
+        {204: None},
+        body=ResponseBody,
+        refuses={404: "The selected prompt does not exist.", 409: "The prompt was answered otherwise before."},
+        listeners="intake",
+    ),
+    ByKey(
+        "GET",
+        "/v1/plugin/config",
+        config,
+        "Where a plugin sends what, and what it captures.",
+        PluginConfig,
+        listeners="intake",
+    ),
+    ByKey(
+        "POST",
+        "/v1/setup-complete",
+        setup_complete,
+        "A plugin's setup is complete.",
+        {204: None},
+        body=SetupBody,
+        listeners="intake",
+    ),
+    ByKey("GET", "/v1/intelligence/prism", prism, "A fixed answer, for old plugins.", PrismScores, listeners="intake"),
+)

@@ -23,7 +23,8 @@ from aggregates.times import iso
 from projections.derive.changes import Change, Changes, changes_after_pause, changes_since, latest
 from svc_http.auth import caller_of_api
 from svc_http.errors import RETRY_AFTER_SECONDS, HttpError, unavailable
-from svc_http.listener import ByKey
+from svc_http.listener import ByKey, Plain
+from svc_http.params import Parameter, Schema
 from svc_http.ports import Service, Unavailable
 
 PATH = "/v1/score_v3/events"
@@ -52,7 +53,19 @@ RECONNECT_MS = 3_000
 
 _POSITION = re.compile(r"[0-9]{1,19}")
 _ENCODER = msgspec.json.Encoder()
-
+_EVENT: Schema = {
+    "description": "One event of the stream; what `data` holds is JSON. One without `data` only moves the id on.",
+    "type": "object",
+    "properties": {
+        "event": {"type": "string", "pattern": r"^svc\.score_v3\.sub_session\."},
+        "id": {"type": "string"},
+        "data": {"type": "string", "contentMediaType": "application/json"},
+        "retry": {"type": "integer"},
+    },
+}
+_LAST_EVENT_ID = Parameter(
+    "Last-Event-ID", {"type": "string"}, "Go on after this event, within 24 hours.", place="header"
+)
 log = structlog.get_logger()
 
 
@@ -66,7 +79,17 @@ class EventData(msgspec.Struct, frozen=True):
 
 def routes() -> tuple[ByKey, ...]:
     """The route, with a count of the streams that are open through it."""
-    return (ByKey("GET", PATH, partial(events, OpenStreams())),)
+    return (
+        ByKey(
+            "GET",
+            PATH,
+            partial(events, OpenStreams()),
+            "What happens to the caller's sub-sessions, as server-sent events.",
+            Plain("text/event-stream", _EVENT),
+            (_LAST_EVENT_ID,),
+            refuses={429: "The caller has as many streams open as one may have."},
+        ),
+    )
 
 
 class OpenStreams:

@@ -10,9 +10,10 @@ from aggregates.command import Reply
 from aggregates.decide import AnyCommand, ForgetDeveloper
 from aggregates.event import Scope
 from aggregates.people.directory import principal
-from svc_http.bodies import read_json, read_msgpack
-from svc_http.errors import HttpError, bad_request, json_reply, not_found
-from svc_http.ports import Service, UnknownRules
+from svc_http.bodies import json_body, read_msgpack
+from svc_http.errors import ErrorBody, HttpError, bad_request, json_reply, not_found
+from svc_http.listener import BySecret, Plain, Public
+from svc_http.ports import ReplayStatus, Service, Status, UnknownRules
 from svc_http.routes.catalog import NoSnapshot
 
 
@@ -21,16 +22,12 @@ class ReplayBody(msgspec.Struct):
 
 
 _COMMANDS_DECODER = msgspec.msgpack.Decoder(list[AnyCommand])
-
-
-_REPLAY_DECODER = msgspec.json.Decoder(ReplayBody)
+_COMMANDS = Plain("application/msgpack", {})
+_TEXT = Plain("text/plain", {"type": "string"})
 
 
 async def capture(service: Service, request: Request) -> TrioResponse:
-    """Carries the commands out in their order; 200 with a reply for each, in msgpack.
-
-    Where the service cannot take one, the answer is 503 and the batch is sent again: commands are idempotent.
-    """
+    """A reply for each; after a 503 the whole batch is sent again, since commands are idempotent."""
     commands = await read_msgpack(request, _COMMANDS_DECODER)
     for command in commands:
         _check_scope(service, command)
@@ -49,8 +46,7 @@ def _check_scope(service: Service, command: AnyCommand) -> None:
 
 
 async def start_replay(service: Service, request: Request) -> TrioResponse:
-    """202 with the state of the replay that now runs, under these rules or the newest."""
-    body = await read_json(request, _REPLAY_DECODER)
+    body = await json_body(request, ReplayBody)
     try:
         status = await service.start_replay(body.rules)
     except UnknownRules as error:
@@ -59,16 +55,14 @@ async def start_replay(service: Service, request: Request) -> TrioResponse:
 
 
 async def replay_status(service: Service, request: Request) -> TrioResponse:
-    """How far the last replay has come."""
     return json_reply(service.replay_status())
 
 
 async def status(service: Service, request: Request) -> TrioResponse:
-    """200 with a picture of the server, whatever state it is in."""
     return json_reply(await service.status())
 
 
-# Whether the service lives, and whether it is ready.
+# --- whether the service lives, and whether it is ready --------------------------------------------------------
 
 _STORE_REASON = "event store unavailable"
 
@@ -90,14 +84,12 @@ async def intake_health(service: Service, request: Request) -> TrioResponse:
 
 
 async def api_health(service: Service, request: Request) -> TrioResponse:
-    """The process answers and its store takes events."""
     if not await service.store_is_writable():
         raise HttpError(503, _STORE_REASON)
     return json_reply(Health())
 
 
 async def ready(service: Service, request: Request) -> TrioResponse:
-    """Ready is: the store takes events, and prices are there."""
     if not await service.store_is_writable():
         return json_reply(NotReady(_STORE_REASON), 503)
     if service.catalog() is None:
@@ -105,10 +97,37 @@ async def ready(service: Service, request: Request) -> TrioResponse:
     return json_reply(Health())
 
 
-# `GET /metrics`: what was counted and measured, for Prometheus. No label holds an id or anybody's words.
-
-
 async def metrics(service: Service, request: Request) -> TrioResponse:
-    """In the text format that the Accept header prefers."""
     text, media = service.metrics(request.headers.get("Accept", ""))
     return TrioResponse(text, 200, content_type=media)
+
+
+_CONTROL = "/v1/admin/control"
+_HEALTH = "Whether the event store takes events; plain text on intake, JSON on the API."
+_HEALTHS = {200: (_TEXT, Health), 503: (_TEXT, ErrorBody)}
+ROUTES = (
+    Public("GET", "/health", intake_health, _HEALTH, _HEALTHS, listeners="intake"),
+    Public("GET", "/health", api_health, _HEALTH, _HEALTHS),
+    Public(
+        "GET",
+        "/health/ready",
+        ready,
+        "Whether the service is ready: the store takes events, and there are list prices.",
+        {200: Health, 503: NotReady},
+    ),
+    Public("GET", "/metrics", metrics, "Counters and gauges of the process, for Prometheus.", _TEXT),
+    BySecret("GET", f"{_CONTROL}/status", status, "The running server.", Status),
+    BySecret(
+        "POST", f"{_CONTROL}/capture", capture, "Carry out commands of the command line.", _COMMANDS, body=_COMMANDS
+    ),
+    BySecret(
+        "POST",
+        f"{_CONTROL}/replay",
+        start_replay,
+        "Build the scores anew from the log.",
+        {202: ReplayStatus},
+        body=ReplayBody,
+        refuses={404: "There is no such rule set."},
+    ),
+    BySecret("GET", f"{_CONTROL}/replay", replay_status, "How far the newest replay has come.", ReplayStatus),
+)

@@ -18,7 +18,7 @@ from aggregates.telemetry.envelope import NoOtlp, Signal, split
 from aggregates.telemetry.export import Export, Faults, Means
 from svc_http.bodies import EXPORT_BYTES_MAX, Sent, check_content_type, gunzip, gunzip_small, read_sent
 from svc_http.errors import HttpError, bad_request, json_reply
-from svc_http.listener import ByKey
+from svc_http.listener import ByKey, Plain
 from svc_http.ports import Service, Unavailable
 
 INLINE_BYTES_MAX = 64 * 1024
@@ -34,12 +34,17 @@ COMMANDS_AT_ONCE = 64
 """How many commands of an export are on their way to the store."""
 
 MESSAGE_CHARACTERS_MAX = 1_000
-
 _REJECTED: dict[Signal, str] = {
     "logs": "rejectedLogRecords",
     "metrics": "rejectedDataPoints",
     "traces": "rejectedSpans",
 }
+_EXPORTS: dict[Signal, tuple[str, str, str, str]] = {
+    "logs": ("log records", "resourceLogs", "scopeLogs", "logRecords"),
+    "metrics": ("metric points", "resourceMetrics", "scopeMetrics", "metrics"),
+    "traces": ("spans", "resourceSpans", "scopeSpans", "spans"),
+}
+"""What an export holds, and the names of its three levels."""
 
 
 class Worker:
@@ -69,9 +74,28 @@ def routes() -> tuple[ByKey, ...]:
         async def handler(service: Service, request: Request, caller: Principal, **_: Any) -> TrioResponse:
             return await _take(service, request, caller, signal, worker)
 
-        return ByKey("POST", f"/v1/{signal}", handler)
+        what, *levels = _EXPORTS[signal]
+        about = f"Take in {what} as OTLP JSON."
+        return ByKey("POST", f"/v1/{signal}", handler, about, _partial(signal), body=_export(*levels))
 
     return route("logs"), route("metrics"), route("traces")
+
+
+def _export(envelope: str, groups: str, records: str) -> Plain:
+    """An export as far as it must be understood to be cut into records.
+
+    Any item is taken as a record: one that is none is counted as rejected, and keeps no other from being stored.
+    """
+    scope = {"type": ["object", "null"], "properties": {records: {"type": ["array", "null"], "items": {}}}}
+    group = {"type": ["object", "null"], "properties": {groups: {"type": ["array", "null"], "items": scope}}}
+    whole = {"type": "object", "properties": {envelope: {"type": ["array", "null"], "items": group}}}
+    return Plain("application/json", whole)
+
+
+def _partial(signal: Signal) -> Plain:
+    fields = (_REJECTED[signal], "errorMessage")
+    told = {"type": "object", "properties": {name: {"type": "string"} for name in fields}, "required": list(fields)}
+    return Plain("application/json", {"type": "object", "properties": {"partialSuccess": told}})
 
 
 async def _take(service: Service, request: Request, caller: Principal, signal: Signal, worker: Worker) -> TrioResponse:
@@ -165,8 +189,5 @@ def _answer(signal: Signal, faults: Faults) -> dict[str, Any]:
         return {}
     message = f"{faults.records} rejected, the rest is stored; the first: {faults.message}"
     return {
-        "partialSuccess": {
-            _REJECTED[signal]: str(faults.records),
-            "errorMessage": message[:MESSAGE_CHARACTERS_MAX],
-        }
+        "partialSuccess": {_REJECTED[signal]: str(faults.records), "errorMessage": message[:MESSAGE_CHARACTERS_MAX]}
     }

@@ -17,10 +17,10 @@ from aggregates.people.decide import RULES, PeopleRefused
 from aggregates.people.records import Developer, Key, Membership, Organization, Record, Team, TeamMembership
 from aggregates.times import parse_instant
 from projections.facts.prompts import Activation
-from svc_http.bodies import read_json
+from svc_http.bodies import json_body
 from svc_http.errors import HttpError, bad_request, json_reply, no_content, not_found, refusal
 from svc_http.listener import BySecret, Open
-from svc_http.params import limit, offset, path_id
+from svc_http.params import PAGE, limit, offset, path_id, text_parameter
 from svc_http.ports import Service
 
 _R = TypeVar("_R", bound=Record)
@@ -118,11 +118,10 @@ def _create(
     """201 with the record; an id that the body does not give is new."""
     _, record, _ = RULES[command]
     body = _body(command, f"{record.__name__}Body")
-    decoder = msgspec.json.Decoder(body)
     new_ids = set(command.__struct_fields__) - set(body.__struct_fields__)
 
     async def handler(service: Service, request: Request) -> TrioResponse:
-        values = _values(await read_json(request, decoder)) | {name: uuid.uuid4() for name in new_ids}
+        values = _values(await json_body(request, body)) | {name: uuid.uuid4() for name in new_ids}
         return json_reply(await _carried_out(service, command, values), 201)
 
     return AdminRoute("POST", path, about, handler, record, body, refuses or {})
@@ -134,11 +133,10 @@ def _change(
     """200 with the record; what is absent stays as it was."""
     _, record, _ = RULES[command]
     body = OrganizationChange if record is Organization else _body(command, f"{record.__name__}Change")
-    decoder = msgspec.json.Decoder(body)
 
     async def handler(service: Service, request: Request, **ids: str) -> TrioResponse:
         own_id = _own_id(command, ids)
-        values = _values(await read_json(request, decoder))
+        values = _values(await json_body(request, body))
         return json_reply(await _carried_out(service, command, values | own_id))
 
     return AdminRoute("PATCH", path, about, handler, record, body, refuses or {})
@@ -171,7 +169,7 @@ def _own_id(command: type[PeopleCommand], ids: Mapping[str, str]) -> dict[str, U
 
 async def _create_key(service: Service, request: Request) -> TrioResponse:
     """201 with the record and, this once, the key itself."""
-    body = await read_json(request, _KEY)
+    body = await json_body(request, KeyBody)
     if service.directory.get(Developer, body.developer_id) is None:
         raise not_found(f"no developer {body.developer_id}")
     key = f"{body.prefix.rstrip('_')}_{secrets.token_urlsafe(KEY_BYTES)}"
@@ -186,9 +184,6 @@ async def _create_key(service: Service, request: Request) -> TrioResponse:
     }
     record = await _carried_out(service, commands.IssueKey, values)
     return json_reply(KeyShown(**msgspec.structs.asdict(record), key=key), 201)
-
-
-_KEY = msgspec.json.Decoder(KeyBody)
 
 
 def _only_organization(service: Service, developer_id: UUID) -> UUID:
@@ -218,6 +213,9 @@ def _values(body: msgspec.Struct) -> dict[str, Any]:
     }
 
 
+_LISTED = (*PAGE, *(text_parameter(name, f"Records with this {name} only, where they carry one.") for name in _FILTERS))
+_GONE = {404: "There is nothing of that id."}
+_STATUS = {"GET": 200, "POST": 201, "PATCH": 200, "DELETE": 204}
 _NO_MEMBER_YET = "The developer is no member of the organization: start a membership first."
 
 PEOPLE = (
@@ -264,4 +262,16 @@ PEOPLE = (
     _end("keys/<key_id>", "Revoke a key, from the very next request on.", commands.RevokeKey),
 )
 
-ROUTES = tuple(BySecret(each.method, f"/v1/admin/{each.path}", each.handler) for each in PEOPLE)
+ROUTES = tuple(
+    BySecret(
+        each.method,
+        f"/v1/admin/{each.path}",
+        each.handler,
+        each.about,
+        {_STATUS[each.method]: each.answer},
+        _LISTED if each.method == "GET" else (),
+        body=each.body,
+        refuses=(_GONE if "<" in each.path else {}) | dict(each.refuses),
+    )
+    for each in PEOPLE
+)

@@ -1,8 +1,7 @@
-"""The figures of a calendar window: score, speed, tokens, skill and the insight summary; and tokens over many."""
+"""The figures of a calendar window, trends, integrity, peers, and what throttling and models cost."""
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta, timezone
-from zoneinfo import ZoneInfo
 
 from quart import Request
 from quart_trio.wrappers import TrioResponse
@@ -13,81 +12,56 @@ from aggregates.scores.peers import cohort_of
 from aggregates.times import RANGE_DEFAULT_DAYS, US_PER_DAY, Window, WindowName
 from projections.prices.models import rightsizing as usage_of_models
 from projections.reader import Reader
-from projections.scores import integrity as flags
-from projections.scores import score as scores
-from projections.scores import skill as skills
-from projections.scores.integrity import trivia_trend
+from projections.scores import integrity, score, skill
 from projections.scores.peers import peer_comparison
 from projections.scores.throttle import personal_throttle, team_throttle
 from svc_http.errors import HttpError, bad_request, json_reply
-from svc_http.listener import Personal
+from svc_http.listener import ByKey
 from svc_http.params import (
-    WINDOWS_SHOWN,
+    FROM_TO,
+    PAGE,
+    PERIOD,
+    SINCE,
+    TZ,
+    WINDOW,
+    Parameter,
     Query,
+    Trend,
     asked_periods,
+    clamped,
+    current_window,
     from_and_to,
     from_until,
     integer,
-    limit,
-    offset,
+    page,
     time,
-    window_name,
+    tz_asked,
+    until_now,
     windows,
     zone_of,
 )
 from svc_http.ports import Service
-from svc_http.routes.team import team_id, team_of, zone_asked
+from svc_http.routes.team import NO_TEAM, TEAM_ID, team_id, team_of
 
-TREND_POINTS_DEFAULT = 12
-
-
-TREND_POINTS_MAX = 52
-
-
-WindowQuery = Callable[[Reader, Scope, WindowName, Sequence[Window]], object]
-
-
-def _of_windows(query: WindowQuery) -> Personal:
-    """The route of a query over the last windows, the current one last."""
-
-    async def handler(service: Service, request: Request, caller: Principal) -> TrioResponse:
-        name = window_name(request.args)
-        shown = windows(service, caller, name, WINDOWS_SHOWN)
-        return json_reply(await service.read(caller.scope, query, name, shown))
-
-    return handler
-
-
-score = _of_windows(scores.score)
-
-
-speed = _of_windows(scores.speed)
-
-
-tokens = _of_windows(scores.tokens)
-
-
-skill = _of_windows(skills.skill)
-
-
-insight_summary = _of_windows(skills.insight_summary)
-
-
-async def token_trend(service: Service, request: Request, caller: Principal) -> TrioResponse:
-    """The tokens of the last windows, 12 by default, clamped to 1-52."""
-    name = window_name(request.args)
-    points = min(max(integer(request.args, "points", TREND_POINTS_DEFAULT), 1), TREND_POINTS_MAX)
-    shown = windows(service, caller, name, points + 1)
-    return json_reply(await service.read(caller.scope, scores.token_trend, name, shown))
-
-
-# What throttling cost, and what each model was used for.
+WINDOWS_SHOWN = 4
+"""A sparkline has this many points; the last is the window asked for."""
 
 OFFSET_MINUTES = (-12 * 60, 14 * 60)
 """The zones there are, in minutes east of UTC, both included."""
 
-
 RIGHTSIZING_DAYS = 90
+_POINTS = clamped("points", 12, 52, "How many windows")
+_TZ_OFFSET = Parameter(
+    "tz_offset",
+    {"type": "integer", "default": 0, "minimum": OFFSET_MINUTES[0], "maximum": OFFSET_MINUTES[1]},
+    "The zone of bare dates, in minutes east of UTC.",
+)
+
+
+async def token_trend(service: Service, request: Request, caller: Principal) -> TrioResponse:
+    name = WINDOW.read(request.args)
+    shown = windows(service, caller, name, _POINTS.read(request.args) + 1)
+    return json_reply(await service.read(caller.scope, score.token_trend, name, shown))
 
 
 async def throttle(service: Service, request: Request, caller: Principal) -> TrioResponse:
@@ -108,13 +82,6 @@ async def throttle_of_team(service: Service, request: Request, caller: Principal
     return json_reply(await service.read(caller.scope, team_throttle, stays, window))
 
 
-async def rightsizing(service: Service, request: Request, caller: Principal) -> TrioResponse:
-    """What each model was used for, and each month."""
-    zone = zone_of(service, caller)
-    window = from_until(request.args, zone, service.now_us(), RIGHTSIZING_DAYS * US_PER_DAY)
-    return json_reply(await service.read(caller.scope, usage_of_models, window, zone))
-
-
 def _offset_zone(query: Query) -> timezone:
     minutes = integer(query, "tz_offset", 0)
     least, most = OFFSET_MINUTES
@@ -123,53 +90,112 @@ def _offset_zone(query: Query) -> timezone:
     return timezone(timedelta(minutes=minutes))
 
 
-# What was flagged: counted by kind in a window, over the periods of a range, and one by one.
+async def rightsizing(service: Service, request: Request, caller: Principal) -> TrioResponse:
+    zone = zone_of(service, caller)
+    window = from_until(request.args, zone, service.now_us(), RIGHTSIZING_DAYS * US_PER_DAY)
+    return json_reply(await service.read(caller.scope, usage_of_models, window, zone))
 
 
-async def integrity(service: Service, request: Request, caller: Principal) -> TrioResponse:
-    """The kinds that were flagged in the window."""
-    (window,) = windows(service, caller, window_name(request.args), 1)
-    return json_reply(await service.read(caller.scope, flags.integrity, window))
+async def flags(service: Service, request: Request, caller: Principal) -> TrioResponse:
+    window = current_window(service, caller, request.args)
+    return json_reply(await service.read(caller.scope, integrity.integrity, window))
 
 
-async def trend(service: Service, request: Request, caller: Principal) -> TrioResponse:
-    """Every kind in every period; empty periods are there with zeros."""
-    asked = asked_periods(service, caller, request.args)
-    points = await service.read(caller.scope, flags.integrity_trend, asked.window, asked.buckets)
-    return json_reply(asked.trend(points))
-
-
-async def recent(service: Service, request: Request, caller: Principal) -> TrioResponse:
-    """The flags themselves, newest first; those of the last four weeks by default."""
-    query = request.args
-    from_us = time(query, "from", zone_of(service, caller))
+async def recent_flags(service: Service, request: Request, caller: Principal) -> TrioResponse:
+    """Those of the last four weeks by default."""
+    from_us = time(request.args, "from", zone_of(service, caller))
     if from_us is None:
         from_us = service.now_us() - RANGE_DEFAULT_DAYS * US_PER_DAY
-    rows, skipped = limit(query), offset(query)
-    return json_reply(await service.read(caller.scope, flags.recent_flags, from_us, rows, skipped))
+    return json_reply(await service.read(caller.scope, integrity.recent_flags, from_us, *page(request.args)))
 
 
-# How the caller's completion rate compares with that of the caller's teams.
-
-
-async def comparison(service: Service, request: Request, caller: Principal) -> TrioResponse:
+async def peers(service: Service, request: Request, caller: Principal) -> TrioResponse:
     """The cohort is that of the caller's active teams; nobody chooses it."""
-    zone = _zone(service, caller, request.args)
+    zone = tz_asked(request.args, zone_of(service, caller))
     window = from_and_to(request.args, zone, service.now_us())
     cohort = cohort_of(service.directory, caller.scope)
     return json_reply(await service.read(caller.scope, peer_comparison, cohort, window, zone))
 
 
-def _zone(service: Service, caller: Principal, query: Query) -> ZoneInfo:
-    """The zone of `tz`, else that of the caller's profile. Raises `HttpError` 400."""
-    return zone_asked(query) if query.get("tz", "").strip() else zone_of(service, caller)
+def _of_window(path: str, query: Callable[[Reader, Scope, WindowName, Sequence[Window]], object], about: str) -> ByKey:
+    """The route of a query over the last windows, the current one last."""
+
+    async def handler(service: Service, request: Request, caller: Principal) -> TrioResponse:
+        name = WINDOW.read(request.args)
+        shown = windows(service, caller, name, WINDOWS_SHOWN)
+        return json_reply(await service.read(caller.scope, query, name, shown))
+
+    return ByKey("GET", f"/v1/score_v3/{path}", handler, about, query, (WINDOW,))
 
 
-# Counts over the calendar periods of a range.
+def _trend(
+    path: str, query: Callable[[Reader, Scope, Window, list[Window]], Sequence[object]], about: str, point: type
+) -> ByKey:
+    """The route of counts over the calendar periods of a range; empty periods are there with zeros."""
+
+    async def handler(service: Service, request: Request, caller: Principal) -> TrioResponse:
+        asked = asked_periods(service, caller, request.args)
+        return json_reply(asked.trend(await service.read(caller.scope, query, asked.window, asked.buckets)))
+
+    return ByKey("GET", f"/v1/score_v3/{path}", handler, about, Trend[point], (*FROM_TO, PERIOD))  # type: ignore[valid-type]
 
 
-async def trivia(service: Service, request: Request, caller: Principal) -> TrioResponse:
-    """What fell below the substance floor, and why; empty periods are there with zeros."""
-    asked = asked_periods(service, caller, request.args)
-    points = await service.read(caller.scope, trivia_trend, asked.window, asked.buckets)
-    return json_reply(asked.trend(points))
+ROUTES = (
+    _of_window("score", score.score, "The completion rate of a window."),
+    _of_window("speed", score.speed, "How fast goals were reached."),
+    _of_window("tokens", score.tokens, "What reaching goals took in tokens."),
+    _of_window("skill", skill.skill, "Which habits prompts show."),
+    _of_window("insight/summary", skill.insight_summary, "The average prompt grade of a window."),
+    ByKey(
+        "GET",
+        "/v1/score_v3/tokens/trend",
+        token_trend,
+        "The tokens of the last windows.",
+        score.token_trend,
+        (WINDOW, _POINTS),
+    ),
+    ByKey("GET", "/v1/score_v3/integrity", flags, "What was flagged in a window.", integrity.integrity, (WINDOW,)),
+    _trend("integrity/trend", integrity.integrity_trend, "Flags by period.", integrity.IntegrityPoint),
+    _trend("trivia/trend", integrity.trivia_trend, "Trivia by period.", integrity.TriviaPoint),
+    ByKey(
+        "GET",
+        "/v1/score_v3/integrity/recent",
+        recent_flags,
+        "The flags themselves, newest first.",
+        integrity.recent_flags,
+        (SINCE, *PAGE),
+    ),
+    ByKey(
+        "GET",
+        "/v1/score_v3/peer-comparison",
+        peers,
+        "The caller's completion rate beside the team's.",
+        peer_comparison,
+        (*FROM_TO, TZ),
+    ),
+    ByKey(
+        "GET",
+        "/v1/intelligence/throttle",
+        throttle,
+        "What throttling cost the caller.",
+        personal_throttle,
+        (*FROM_TO, _TZ_OFFSET),
+    ),
+    ByKey(
+        "GET",
+        "/v1/intelligence/throttle/team",
+        throttle_of_team,
+        "What it cost a team.",
+        team_throttle,
+        (TEAM_ID, *FROM_TO, _TZ_OFFSET),
+        refuses=NO_TEAM,
+    ),
+    ByKey(
+        "GET",
+        "/v1/intelligence/rightsizing",
+        rightsizing,
+        "What each model was used for.",
+        usage_of_models,
+        until_now(f"{RIGHTSIZING_DAYS} days ago"),
+    ),
+)

@@ -1,4 +1,4 @@
-"""Sub-sessions in lists, one by itself with its prompts, and the naming of one."""
+"""Sub-sessions in lists, one by itself with its prompts and its explanation, and what people override."""
 
 from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
@@ -8,24 +8,41 @@ import msgspec
 from quart import Request
 from quart_trio.wrappers import TrioResponse
 
-from aggregates.command import Refused
 from aggregates.decide import AnyCommand
 from aggregates.event import Scope
 from aggregates.people.directory import Principal
 from aggregates.reading.verdicts import Intent
 from aggregates.sub_sessions.commands import CorrectGap, CorrectGoal, CorrectIntent, CorrectRework, EditTitle
+from aggregates.times import US_PER_DAY, Window
 from projections.explain.explain import explanation
+from projections.reader import Reader
 from projections.sub_sessions.detail import prompt_rows, sub_session_detail
 from projections.sub_sessions.listing import realtime as realtime_rows
-from projections.sub_sessions.listing import rubric_item, rubric_items, rubric_items_in, speed_rows
-from projections.sub_sessions.listing import trivia as trivia_items
+from projections.sub_sessions.listing import rubric_item, rubric_items, rubric_items_in, speed_rows, trivia
 from projections.sub_sessions.overrides import Overridable, Place, overridable
 from projections.sub_sessions.overrides import accuracy as accuracy_of
 from projections.sub_sessions.rows import resolve
-from svc_http.bodies import read_json
-from svc_http.errors import HttpError, bad_request, json_reply, not_found, refusal
-from svc_http.params import from_and_to, integer, limit, offset, path_id, time, window_name, windows, zone_of
+from svc_http.bodies import json_body
+from svc_http.errors import HttpError, accepted, bad_request, json_reply, not_found
+from svc_http.listener import ByKey, Personal
+from svc_http.params import (
+    FROM_TO,
+    PAGE,
+    SHOWN_CHARACTERS,
+    SINCE,
+    WINDOW,
+    clamped,
+    current_window,
+    from_and_to,
+    page,
+    path_id,
+    text_parameter,
+    time,
+    zone_of,
+)
 from svc_http.ports import Service
+
+T = TypeVar("T")
 
 
 class EditBody(msgspec.Struct):
@@ -33,79 +50,91 @@ class EditBody(msgspec.Struct):
     summary: Annotated[str, msgspec.Meta(max_length=240)] | None = None
 
 
-_EDIT_DECODER = msgspec.json.Decoder(EditBody)
+class OverrideBody(msgspec.Struct):
+    field: str
+    action: str
+    payload: dict[str, Any] | None = None
 
 
-async def insight_sessions(service: Service, request: Request, caller: Principal) -> TrioResponse:
-    """Graded sub-sessions, newest first."""
-    rows, skipped = limit(request.args), offset(request.args)
-    return json_reply(await service.read(caller.scope, rubric_items, rows, skipped))
+class Overridden(msgspec.Struct, rename="camel"):
+    sub_session_id: UUID
+    field: str
+    action: str
 
 
-async def insight_rubric(service: Service, request: Request, caller: Principal) -> TrioResponse:
-    """Graded sub-sessions of a range, the last four weeks by default."""
+_SESSIONS = (
+    text_parameter("agent_session_id", "Sub-sessions of this agent session only."),
+    text_parameter("claude_session_id", "Another name of `agent_session_id`."),
+)
+_WINDOW_DAYS = clamped("window_days", 28, 90, "The last so many days")
+
+
+# --- lists ----------------------------------------------------------------------------------------------------
+
+
+async def graded(service: Service, request: Request, caller: Principal) -> TrioResponse:
+    return json_reply(await service.read(caller.scope, rubric_items, *page(request.args)))
+
+
+async def graded_in_range(service: Service, request: Request, caller: Principal) -> TrioResponse:
     window = from_and_to(request.args, zone_of(service, caller), service.now_us())
-    rows, skipped = limit(request.args), offset(request.args)
-    return json_reply(await service.read(caller.scope, rubric_items_in, window, rows, skipped))
+    return json_reply(await service.read(caller.scope, rubric_items_in, window, *page(request.args)))
 
 
-async def speed_sessions(service: Service, request: Request, caller: Principal) -> TrioResponse:
-    """The scored sub-sessions of the window, newest first."""
-    (window,) = windows(service, caller, window_name(request.args), 1)
-    rows, skipped = limit(request.args), offset(request.args)
-    return json_reply(await service.read(caller.scope, speed_rows, window, rows, skipped))
+def _of_window(query: Callable[[Reader, Scope, Window, int, int], object]) -> Personal:
+    async def handler(service: Service, request: Request, caller: Principal) -> TrioResponse:
+        window = current_window(service, caller, request.args)
+        return json_reply(await service.read(caller.scope, query, window, *page(request.args)))
 
-
-async def trivia(service: Service, request: Request, caller: Principal) -> TrioResponse:
-    """What fell below the substance floor in the window, and why."""
-    (window,) = windows(service, caller, window_name(request.args), 1)
-    rows, skipped = limit(request.args), offset(request.args)
-    return json_reply(await service.read(caller.scope, trivia_items, window, rows, skipped))
+    return handler
 
 
 async def realtime(service: Service, request: Request, caller: Principal) -> TrioResponse:
-    """Sub-sessions as they stand now, newest first."""
     query = request.args
     from_us = time(query, "from", zone_of(service, caller))
     session_id = query.get("agent_session_id", query.get("claude_session_id"))
-    rows, skipped = limit(query), offset(query)
-    found = await service.read(caller.scope, realtime_rows, rows, skipped, from_us, session_id)
-    return json_reply(found)
+    return json_reply(await service.read(caller.scope, realtime_rows, *page(query), from_us, session_id))
+
+
+async def accuracy(service: Service, request: Request, caller: Principal) -> TrioResponse:
+    days = _WINDOW_DAYS.read(request.args)
+    return json_reply(await service.read(caller.scope, accuracy_of, days, service.now_us() - days * US_PER_DAY))
+
+
+# --- one of them ----------------------------------------------------------------------------------------------
 
 
 async def detail(service: Service, request: Request, caller: Principal, sub_session_id: str) -> TrioResponse:
-    """One sub-session, open or settled, under its present or any former id."""
     wanted = path_id(sub_session_id, "sub-session")
-    found = await service.read(caller.scope, sub_session_detail, wanted)
-    if found is None:
-        raise no_sub_session(wanted)
-    return json_reply(found)
+    return _found(await service.read(caller.scope, sub_session_detail, wanted), wanted)
 
 
 async def prompts(service: Service, request: Request, caller: Principal, sub_session_id: str) -> TrioResponse:
-    """Its prompts in time order, each with its own rubric."""
     wanted = path_id(sub_session_id, "sub-session")
-    rows, skipped = limit(request.args), offset(request.args)
-    found = await service.read(caller.scope, prompt_rows, wanted, rows, skipped)
-    if found is None:
-        raise no_sub_session(wanted)
-    return json_reply(found)
+    return _found(await service.read(caller.scope, prompt_rows, wanted, *page(request.args)), wanted)
 
 
-def no_sub_session(wanted: UUID) -> HttpError:
-    """404: none of that id, or somebody else's."""
-    return not_found(f"no sub-session {wanted} of yours")
+async def explain(service: Service, request: Request, caller: Principal, sub_session_id: str) -> TrioResponse:
+    wanted = path_id(sub_session_id, "sub-session")
+    rules_version = service.settings.rules_version
+    return _found(await service.read(caller.scope, explanation, wanted, rules_version), wanted)
+
+
+def _found(value: object | None, wanted: UUID) -> TrioResponse:
+    """404 where there is none of that id, or it is somebody else's."""
+    if value is None:
+        raise not_found(f"no sub-session {wanted} of yours")
+    return json_reply(value)
 
 
 async def edit(service: Service, request: Request, caller: Principal, sub_session_id: str) -> TrioResponse:
-    """Names a sub-session; answers it as it then stands, under its present id."""
     wanted = path_id(sub_session_id, "sub-session")
-    body = await read_json(request, _EDIT_DECODER)
+    body = await json_body(request, EditBody)
     if not body.title.strip():
         raise bad_request("title is blank; send 1 to 60 characters")
     turn_id = await service.read(caller.scope, resolve, wanted)
     if turn_id is None:
-        raise no_sub_session(wanted)
+        raise not_found(f"no sub-session {wanted} of yours")
     command = EditTitle(
         organization_id=caller.scope.organization_id,
         developer_id=caller.scope.developer_id,
@@ -113,33 +142,14 @@ async def edit(service: Service, request: Request, caller: Principal, sub_sessio
         title=body.title,
         summary=body.summary,
     )
-    reply = await service.send(command)
-    if isinstance(reply, Refused):
-        raise refusal(reply.reason, reply.message)
+    accepted(await service.send(command))
     item = await service.read(caller.scope, rubric_item, wanted)
     if item is None:
         raise not_found(f"sub-session {wanted} is not there any more")
     return json_reply(item)
 
 
-# What a person overrides of a sub-session, and how often people do.
-
-T = TypeVar("T")
-
-
-WINDOW_DAYS_DEFAULT = 28
-
-
-WINDOW_DAYS_MAX = 90
-
-
-DAY_US = 86_400_000_000
-
-
-class OverrideBody(msgspec.Struct):
-    field: str
-    action: str
-    payload: dict[str, Any] | None = None
+# --- what a person overrides ----------------------------------------------------------------------------------
 
 
 class _Split(msgspec.Struct):
@@ -154,38 +164,20 @@ class _SetIntent(msgspec.Struct):
     intent_class: Intent
 
 
-class Overridden(msgspec.Struct, rename="camel"):
-    sub_session_id: UUID
-    field: str
-    action: str
-
-
-_BODY_DECODER = msgspec.json.Decoder(OverrideBody)
-
-
 async def override(service: Service, request: Request, caller: Principal, sub_session_id: str) -> TrioResponse:
     """Takes a person's word against what was judged; answers the sub-session's id as it is from then on.
 
     Whatever is wrong, the id too, is a 400.
     """
-    body = await read_json(request, _BODY_DECODER)
+    body = await json_body(request, OverrideBody)
     act = _action(body)
     wanted = _id(sub_session_id)
     found = await service.read(caller.scope, overridable, wanted)
     if found is None:
         raise _unknown(sub_session_id)
-    reply = await service.send(act(caller.scope, found, body.payload or {}))
-    if isinstance(reply, Refused):
-        raise refusal(reply.reason, reply.message)
+    accepted(await service.send(act(caller.scope, found, body.payload or {})))
     current = await service.read(caller.scope, resolve, wanted)
     return json_reply(Overridden(current or found.sub_session_id, body.field, body.action))
-
-
-async def accuracy(service: Service, request: Request, caller: Principal) -> TrioResponse:
-    """How often people let stand what was judged, in each of the four fields."""
-    asked = integer(request.args, "window_days", WINDOW_DAYS_DEFAULT)
-    days = min(max(asked, 1), WINDOW_DAYS_MAX)
-    return json_reply(await service.read(caller.scope, accuracy_of, days, service.now_us() - days * DAY_US))
 
 
 def _id(text: str) -> UUID:
@@ -196,7 +188,7 @@ def _id(text: str) -> UUID:
 
 
 def _unknown(text: str) -> HttpError:
-    return bad_request(f"no sub-session {text[:40]!r} of yours")
+    return bad_request(f"no sub-session {text[:SHOWN_CHARACTERS]!r} of yours")
 
 
 # --- what each action asks for --------------------------------------------------------------------------------
@@ -207,10 +199,12 @@ _Act = Callable[[Scope, Overridable, dict[str, Any]], AnyCommand]
 def _action(body: OverrideBody) -> _Act:
     legal = _ACTIONS.get(body.field)
     if legal is None:
-        raise bad_request(f"field must be one of {', '.join(_ACTIONS)}, not {body.field[:40]!r}")
+        raise bad_request(f"field must be one of {', '.join(_ACTIONS)}, not {body.field[:SHOWN_CHARACTERS]!r}")
     act = legal.get(body.action)
     if act is None:
-        raise bad_request(f"action of {body.field} must be one of {', '.join(legal)}, not {body.action[:40]!r}")
+        raise bad_request(
+            f"action of {body.field} must be one of {', '.join(legal)}, not {body.action[:SHOWN_CHARACTERS]!r}"
+        )
     return act
 
 
@@ -279,13 +273,88 @@ def _payload(payload: dict[str, Any], kind: type[T]) -> T:
         raise bad_request(f"the payload does not fit: {error}") from error
 
 
-# `GET /v1/score_v3/sub-sessions/<id>/explain`: why a sub-session is what it is.
+# --- routes ---------------------------------------------------------------------------------------------------
 
-
-async def explain(service: Service, request: Request, caller: Principal, sub_session_id: str) -> TrioResponse:
-    """Every part of the conclusion, for people and for programs."""
-    wanted = path_id(sub_session_id, "sub-session")
-    found = await service.read(caller.scope, explanation, wanted, service.settings.rules_version)
-    if found is None:
-        raise no_sub_session(wanted)
-    return json_reply(found)
+_V3 = "/v1/score_v3"
+_ONE = f"{_V3}/sub-sessions/<sub_session_id>"
+_NOT_YOURS = {404: "No sub-session of that id is the caller's."}
+ROUTES = (
+    ByKey("GET", f"{_V3}/insight/sessions", graded, "Graded sub-sessions, newest first.", rubric_items, PAGE),
+    ByKey(
+        "GET",
+        f"{_V3}/insight/rubric",
+        graded_in_range,
+        "Graded sub-sessions of a range.",
+        rubric_items_in,
+        (*FROM_TO, *PAGE),
+    ),
+    ByKey(
+        "GET",
+        f"{_V3}/speed/sessions",
+        _of_window(speed_rows),
+        "The scored sub-sessions of a window, newest first.",
+        speed_rows,
+        (WINDOW, *PAGE),
+    ),
+    ByKey(
+        "GET",
+        f"{_V3}/trivia",
+        _of_window(trivia),
+        "What fell below the substance floor, and why.",
+        trivia,
+        (WINDOW, *PAGE),
+    ),
+    ByKey(
+        "GET",
+        f"{_V3}/realtime/sub-sessions",
+        realtime,
+        "Sub-sessions as they stand now, newest first.",
+        realtime_rows,
+        (SINCE, *_SESSIONS, *PAGE),
+        listeners="both",
+    ),
+    ByKey(
+        "GET",
+        _ONE,
+        detail,
+        "One sub-session, under its present or a former id.",
+        sub_session_detail,
+        refuses=_NOT_YOURS,
+    ),
+    ByKey("PATCH", _ONE, edit, "Name a sub-session.", rubric_item, body=EditBody, refuses=_NOT_YOURS),
+    ByKey(
+        "GET",
+        f"{_ONE}/prompts",
+        prompts,
+        "Its prompts, each with its own grade.",
+        prompt_rows,
+        PAGE,
+        refuses=_NOT_YOURS,
+    ),
+    ByKey(
+        "GET",
+        f"{_V3}/sessions/<sub_session_id>/prompts",
+        prompts,
+        "The same under another name.",
+        prompt_rows,
+        PAGE,
+        refuses=_NOT_YOURS,
+    ),
+    ByKey("GET", f"{_ONE}/explain", explain, "Why it is what it is.", explanation, refuses=_NOT_YOURS),
+    ByKey(
+        "POST",
+        "/v1/sub-sessions/<sub_session_id>/override",
+        override,
+        "Say otherwise than what was judged.",
+        Overridden,
+        body=OverrideBody,
+    ),
+    ByKey(
+        "GET",
+        "/v1/sub-sessions/accuracy",
+        accuracy,
+        "How often people let stand what was judged.",
+        accuracy_of,
+        (_WINDOW_DAYS,),
+    ),
+)

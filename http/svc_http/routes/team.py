@@ -6,22 +6,38 @@ from zoneinfo import ZoneInfo
 from quart import Request
 from quart_trio.wrappers import TrioResponse
 
-from aggregates.judging.advice import language_of
 from aggregates.people.directory import Directory, Principal, Stay, stays_in
 from aggregates.people.records import Developer, Team
 from aggregates.reports.prose import Narration
-from aggregates.times import calendar_windows, local_date, local_day_bounds, zone_named
+from aggregates.times import calendar_windows, local_date, local_day_bounds
 from projections.prices.spending import Asked, team_cost
 from projections.reports.days import team_day, team_summary
 from svc_http.errors import bad_request, json_reply, not_found
-from svc_http.params import Query, day_asked, window_name
+from svc_http.listener import ByKey
+from svc_http.params import (
+    DATE,
+    SHOWN_CHARACTERS,
+    TZ,
+    WINDOW,
+    Parameter,
+    Query,
+    day_asked,
+    language_asked,
+    text_parameter,
+    tz_asked,
+)
 from svc_http.ports import Service
+
+UTC = ZoneInfo("UTC")
+TEAM_ID = Parameter("team_id", {"type": "string", "format": "uuid"}, "One of the caller's teams.", required=True)
+NO_TEAM = {404: "The caller is in no active team of that id."}
+_LANG = text_parameter("lang", "`ko` for Korean; English for any other. By default that of the profile.")
 
 
 async def cost(service: Service, request: Request, caller: Principal) -> TrioResponse:
     """What the team spent in the current window, and in the one before, by those who were members on each day."""
     query = request.args
-    wanted, name, zone = team_id(query), window_name(query), zone_asked(query)
+    wanted, name, zone = team_id(query), WINDOW.read(query), tz_asked(query, UTC)
     team = team_of(service, caller, wanted)
     windows = calendar_windows(name, zone, service.now_us(), 2)
     previous, current = (Asked(each, stays_in(service.directory, team, each, zone)) for each in windows)
@@ -32,40 +48,26 @@ async def cost(service: Service, request: Request, caller: Principal) -> TrioRes
 async def daily_summary(service: Service, request: Request, caller: Principal) -> TrioResponse:
     """One day of the team: counts always, a narrative where a text model wrote one."""
     query = request.args
-    wanted, zone = team_id(query), zone_asked(query)
+    wanted, zone = team_id(query), tz_asked(query, UTC)
     team, day = team_of(service, caller, wanted), day_asked(query) or local_date(service.now_us(), zone)
-    language = language_of(query.get("lang") or _own_language(service, caller))
+    language = language_asked(service, caller, query.get("lang"))
     stays = stays_in(service.directory, team, local_day_bounds(day, zone), zone)
     found = await service.read(caller.scope, team_day, stays, labels=service.narrates(caller.scope.organization_id))
     date = day.isoformat()
-    narration = Narration("team", caller.scope, str(wanted), date, zone.key, language, found.work)
-    narrative = await service.narrate(narration)
+    narrative = await service.narrate(
+        Narration("team", caller.scope, str(wanted), date, zone.key, language, found.work)
+    )
     return json_reply(team_summary(wanted, date, zone.key, language, found, narrative))
 
 
-def _own_language(service: Service, caller: Principal) -> str | None:
-    developer = service.directory.get(Developer, caller.scope.developer_id)
-    return None if developer is None else developer.language
-
-
 def team_id(query: Query) -> UUID:
-    """The team that the query names. Raises `HttpError` 400."""
     text = query.get("team_id")
     if text is None:
         raise bad_request("team_id is missing; send the id of one of your teams")
     try:
         return UUID(text)
     except ValueError as error:
-        raise bad_request(f"team_id must be a UUID, not {text[:40]!r}") from error
-
-
-def zone_asked(query: Query) -> ZoneInfo:
-    """The zone of `tz`; UTC where it is missing or blank. Raises `HttpError` 400."""
-    name = query.get("tz", "").strip()
-    try:
-        return zone_named(name or "UTC")
-    except ValueError as error:
-        raise bad_request(f"tz: {error}, not {name[:40]!r}") from error
+        raise bad_request(f"team_id must be a UUID, not {text[:SHOWN_CHARACTERS]!r}") from error
 
 
 def team_of(service: Service, caller: Principal, wanted: UUID) -> Team:
@@ -79,3 +81,17 @@ def team_of(service: Service, caller: Principal, wanted: UUID) -> Team:
 def _names(directory: Directory, stays: tuple[Stay, ...]) -> dict[UUID, str]:
     known = {stay.developer_id: directory.get(Developer, stay.developer_id) for stay in stays}
     return {developer_id: developer.display_name for developer_id, developer in known.items() if developer is not None}
+
+
+ROUTES = (
+    ByKey("GET", "/v1/team/cost", cost, "What a team spent.", team_cost, (TEAM_ID, WINDOW, TZ), refuses=NO_TEAM),
+    ByKey(
+        "GET",
+        "/v1/team/daily-summary",
+        daily_summary,
+        "What a team did in one day: counts, and a narrative where a text model wrote one.",
+        team_summary,
+        (TEAM_ID, DATE, _LANG, TZ),
+        refuses=NO_TEAM,
+    ),
+)

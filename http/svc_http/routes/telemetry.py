@@ -1,6 +1,6 @@
 """Telemetry reads: records as received, sums of them, and what a range or a turn used."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Annotated, TypeVar, get_args
 
 import msgspec
@@ -17,33 +17,33 @@ from projections.telemetry.usage import ErrorCount, Group, GroupBy, HourCount, M
 from projections.telemetry.usage import analytics as use_in_range
 from projections.telemetry.usage import per_turn as use_per_turn
 from projections.telemetry.usage import stats as grouped
-from svc_http.bodies import read_json
+from svc_http.bodies import json_body
 from svc_http.errors import bad_request, json_reply
-from svc_http.listener import Personal
+from svc_http.listener import ByKey, Personal
 from svc_http.params import (
+    FROM_TO,
+    OFFSET,
+    RANGE,
+    TIMEZONE,
     AskedRange,
+    Choice,
     Query,
     RangeEcho,
     asked_range,
     asked_zone,
+    choice,
+    clamped,
     from_and_to,
     from_until,
-    limit,
-    offset,
+    text_parameter,
+    until_now,
     zone_of,
 )
 from svc_http.ports import Service
 
-RECORDS_DEFAULT = 100
 RECORDS_MAX = 1000
-DEFAULT_US = US_PER_DAY
 PROMPT_IDS_MAX = 500
-
-SIGNALS: tuple[Signal, ...] = get_args(Signal)
-GROUPINGS: tuple[GroupBy, ...] = get_args(GroupBy)
-
 _R = TypeVar("_R", bound=Shown)
-_Choice = TypeVar("_Choice", Signal, GroupBy)
 _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=1024)]
 
 
@@ -68,7 +68,12 @@ class TurnsUse(msgspec.Struct):
     turns: list[TurnUse]
 
 
-_TURNS_DECODER = msgspec.json.Decoder(TurnsBody)
+_LAST_DAY = until_now("24 hours ago")
+_LIMIT = clamped("limit", 100, RECORDS_MAX, "How many records")
+_SESSION = text_parameter("session_id", "Records of this agent session only.")
+_RECORDS = (*_LAST_DAY, _SESSION, _LIMIT, OFFSET)
+_SIGNAL: Choice[Signal] = choice("signal", get_args(Signal), "logs", "Which kind of record.")
+_GROUP_BY: Choice[GroupBy] = choice("group_by", get_args(GroupBy), "day", "By what records are grouped.")
 
 
 def _of_records(query: Callable[[Reader, Scope, Asked], Page[_R]]) -> Personal:
@@ -76,40 +81,31 @@ def _of_records(query: Callable[[Reader, Scope, Asked], Page[_R]]) -> Personal:
 
     async def handler(service: Service, request: Request, caller: Principal) -> TrioResponse:
         asked = Asked(
-            window=from_until(request.args, zone_of(service, caller), service.now_us(), DEFAULT_US),
+            window=from_until(request.args, zone_of(service, caller), service.now_us(), US_PER_DAY),
             session_id=request.args.get("session_id"),
-            limit=limit(request.args, RECORDS_DEFAULT, RECORDS_MAX),
-            offset=offset(request.args),
+            limit=_LIMIT.read(request.args),
+            offset=OFFSET.read(request.args),
         )
         return json_reply(await service.read(caller.scope, query, asked))
 
     return handler
 
 
-logs = _of_records(telemetry.logs)
-metrics = _of_records(telemetry.metrics)
-traces = _of_records(telemetry.traces)
-
-
 async def stats(service: Service, request: Request, caller: Principal) -> TrioResponse:
-    """Records counted and their tokens summed, per hour, day or agent session."""
     zone = asked_zone(service, caller, request.args)
-    window = from_until(request.args, zone, service.now_us(), DEFAULT_US)
-    signal = _one_of(request.args, "signal", SIGNALS, "logs")
-    group_by = _one_of(request.args, "group_by", GROUPINGS, "day")
+    window = from_until(request.args, zone, service.now_us(), US_PER_DAY)
+    signal, group_by = _SIGNAL.read(request.args), _GROUP_BY.read(request.args)
     return json_reply(Groups(await service.read(caller.scope, grouped, window, signal, group_by, zone)))
 
 
 async def analytics(service: Service, request: Request, caller: Principal) -> TrioResponse:
-    """Tools, failures, models and hours of a range, today by default."""
     asked = _analytics_range(service, caller, request.args)
     found = await service.read(caller.scope, use_in_range, asked.window, asked.zone)
     return json_reply(AnalyticsShown(asked.echo, found.tools, found.errors, found.models, found.active_hours))
 
 
 async def per_turn(service: Service, request: Request, caller: Principal) -> TrioResponse:
-    """What each of some prompts of one agent session used."""
-    body = await read_json(request, _TURNS_DECODER)
+    body = await json_body(request, TurnsBody)
     return json_reply(TurnsUse(await service.read(caller.scope, use_per_turn, body.session_id, body.prompt_ids)))
 
 
@@ -123,9 +119,42 @@ def _analytics_range(service: Service, caller: Principal, query: Query) -> Asked
     return AskedRange(from_and_to(query, zone, service.now_us()), zone)
 
 
-def _one_of(query: Query, name: str, allowed: Sequence[_Choice], default: _Choice) -> _Choice:
-    asked: str = query.get(name, default)
-    for choice in allowed:
-        if asked == choice:
-            return choice
-    raise bad_request(f"{name} must be one of {', '.join(allowed)}, not {asked[:40]!r}")
+ROUTES = (
+    ByKey(
+        "GET",
+        "/v1/telemetry/logs",
+        _of_records(telemetry.logs),
+        "Log records as received.",
+        telemetry.logs,
+        _RECORDS,
+        listeners="both",
+    ),
+    ByKey(
+        "GET",
+        "/v1/telemetry/metrics",
+        _of_records(telemetry.metrics),
+        "Metric points as received.",
+        telemetry.metrics,
+        _RECORDS,
+    ),
+    ByKey(
+        "GET", "/v1/telemetry/traces", _of_records(telemetry.traces), "Spans as received.", telemetry.traces, _RECORDS
+    ),
+    ByKey(
+        "GET",
+        "/v1/telemetry/stats",
+        stats,
+        "Records counted by hour, day or agent session.",
+        Groups,
+        (*_LAST_DAY, _SIGNAL, _GROUP_BY, TIMEZONE),
+    ),
+    ByKey(
+        "GET",
+        "/v1/telemetry/analytics",
+        analytics,
+        "Tools, failures, models and hours of a range.",
+        AnalyticsShown,
+        (*FROM_TO, *RANGE),
+    ),
+    ByKey("POST", "/v1/telemetry/per-turn", per_turn, "What some prompts used.", TurnsUse, body=TurnsBody),
+)
