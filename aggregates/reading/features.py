@@ -86,8 +86,6 @@ def pairs_of(sentences: Sequence[RawSentence]) -> Iterator[tuple[str, str]]:
 
 
 _PAIRS = frozenset(PAIRS)
-
-
 _MARK = "\x1f"
 """Stands before every sentence and line while a text is cut up. White space, so that no word can hold it."""
 _OTHER_SPACE = "\x1e"

@@ -10,7 +10,6 @@ from aggregates.telemetry.source_ids import CUT_CHARACTER, Fault
 
 PREFIX = "svc."
 
-
 READERS: dict[str, Reader] = {
     "session_start": lambda event, attributes: event.only(
         "session_start", source=name(attributes, "source"), model=name(attributes, "model")

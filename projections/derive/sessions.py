@@ -64,8 +64,6 @@ SELECT k.value ->> 0, (SELECT min(at_us) FROM captures WHERE agent_session_id = 
     AND text_digest = k.value ->> 1 AND at_us BETWEEN (k.value ->> 2) - {JOIN_WINDOW_US} AND k.value ->> 2)
 FROM json_each(?) k
 """
-
-
 _ANSWERED = """
 SELECT c.agent_session_id, min(c.at_us, coalesce(t.started_us, c.at_us)) FROM json_each(?) k
 JOIN captures c ON c.capture_id = k.value

@@ -29,8 +29,6 @@ from projections.sub_sessions.rows import bound
 
 ROWS_MAX = 200
 """Of each list in a report; the figures are over all there is."""
-
-
 HABITS_SHOWN = 3
 _EXAMPLES_READ = 5
 """So many prompts are looked at for one whose text is still there."""
