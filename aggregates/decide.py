@@ -32,22 +32,22 @@ from aggregates.capture.events import (
 )
 from aggregates.command import Command, Context, Decision, Done, Exists, Streams, origin
 from aggregates.event import Event, Words
-from aggregates.ids import corrections_stream, forget_stream, operation_stream
+from aggregates.ids import forget_stream, operation_stream, overrides_stream
 from aggregates.reports.commands import AnyReportCommand, ReportCommand
 from aggregates.reports.decide import ReportState, SlotState, decide_report, evolve_report, report_streams
 from aggregates.reports.events import ReportEvent
 from aggregates.retained import ForgetOrdered
 from aggregates.sub_sessions.commands import (
-    AnyCorrection,
-    CorrectGap,
-    CorrectGoal,
-    CorrectIntent,
-    Correction,
-    CorrectRework,
+    AnyOverride,
     EditTitle,
+    OverrideCommand,
+    OverrideGap,
+    OverrideGoal,
+    OverrideIntent,
+    OverrideRework,
 )
 from aggregates.sub_sessions.events import TitleEdited
-from aggregates.sub_sessions.overrides import corrected
+from aggregates.sub_sessions.overrides import overridden
 
 
 class ForgetDeveloper(Command, frozen=True, kw_only=True, tag="forget-developer"):
@@ -60,7 +60,7 @@ AnyCommand = (
     | CaptureRecords
     | CaptureMetrics
     | EditTitle
-    | AnyCorrection
+    | AnyOverride
     | CompleteSetup
     | AnyReportCommand
     | ForgetDeveloper
@@ -84,7 +84,7 @@ def touched_streams(command: AnyCommand) -> tuple[UUID, ...]:
         case ForgetDeveloper():
             return (forget_stream(command.developer_id),)
         case _:
-            return (corrections_stream(command.developer_id),)
+            return (overrides_stream(command.developer_id),)
 
 
 def required_streams(command: AnyCommand) -> tuple[UUID, ...]:
@@ -92,7 +92,7 @@ def required_streams(command: AnyCommand) -> tuple[UUID, ...]:
     match command:
         case CaptureResponse():
             return (command.prompt_id,)
-        case EditTitle() | CompleteSetup() | Correction() | ReportCommand() | ForgetDeveloper():
+        case EditTitle() | CompleteSetup() | OverrideCommand() | ReportCommand() | ForgetDeveloper():
             return touched_streams(command)
         case _:
             return ()
@@ -110,13 +110,13 @@ def decide(command: AnyCommand, streams: Streams, context: Context) -> Decision:
             return capture_metrics(command, streams, context)
         case EditTitle():
             return _edit_title(command, context)
-        case CorrectGap() | CorrectGoal() | CorrectRework() | CorrectIntent():
-            event = corrected(command, context.now_us)
-            return Decision(((corrections_stream(command.developer_id), event),), Done(True, command.capture_id))
+        case OverrideGap() | OverrideGoal() | OverrideRework() | OverrideIntent():
+            event = overridden(command, context.now_us)
+            return Decision(((overrides_stream(command.developer_id), event),), Done(True, command.capture_id))
         case CompleteSetup():
             by, key_prefix = origin(command, context.now_us), command.key_prefix
             completed = SetupCompleted(**by, plugin_version=command.plugin_version, key_prefix=key_prefix)
-            return Decision(((corrections_stream(command.developer_id), completed),), Done(True))
+            return Decision(((overrides_stream(command.developer_id), completed),), Done(True))
         case ReportCommand():
             return Decision(*decide_report(command, streams, context.now_us))
         case ForgetDeveloper():
@@ -133,7 +133,7 @@ def _edit_title(command: EditTitle, context: Context) -> Decision:
         title=Words(cleaned(command.title, context)[0]),
         summary=None if summary is None else Words(cleaned(summary, context)[0]),
     )
-    return Decision(((corrections_stream(command.developer_id), edited),), Done(True, command.turn_id))
+    return Decision(((overrides_stream(command.developer_id), edited),), Done(True, command.turn_id))
 
 
 StreamState = SessionState | PromptState | OperationState | ReportState | SlotState | Exists

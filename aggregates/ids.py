@@ -27,7 +27,7 @@ def batch_stream(developer_id: UUID, agent_session_id: str, records_digest: str)
     return stream_id("batch", developer_id, agent_session_id, records_digest)
 
 
-def corrections_stream(developer_id: UUID) -> UUID:
+def overrides_stream(developer_id: UUID) -> UUID:
     return stream_id("corrections", developer_id)
 
 
@@ -72,7 +72,7 @@ def forget_stream(developer_id: UUID) -> UUID:
     return stream_id("forget", developer_id)
 
 
-def standing_stream(organization_id: UUID, developer_id: UUID, first: int) -> UUID:
+def retained_stream(organization_id: UUID, developer_id: UUID, first: int) -> UUID:
     """What stands of a stretch of a developer's texts is told once."""
     return stream_id("standing", organization_id, developer_id, first)
 

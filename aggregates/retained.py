@@ -25,7 +25,7 @@ FORM = 2
 older ones are read."""
 
 
-class Standing(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
+class RetainedReading(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     """What stands of the texts of one fact."""
 
     position: int
@@ -38,13 +38,13 @@ class Standing(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True)
     """Texts that are alike: where one begins in this fact, and the position and the beginning of the other."""
 
 
-class Stood(Words, frozen=True):
+class RetainedWords(Words, frozen=True):
     """Words that are gone, of which something stands. Only made when a fact is read; never stored."""
 
-    standing: Standing
+    standing: RetainedReading
 
 
-class StandingSealed(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
+class ReadingsRetained(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
     """What stands of a stretch of a developer's texts, whose words are about to go."""
 
     TOPIC: ClassVar[str] = "standing.sealed"
@@ -80,25 +80,25 @@ class WordsExpired(Event, frozen=True, kw_only=True, omit_defaults=True):
     """How many facts lost a text since the one before."""
 
 
-STANDING: tuple[type[Event], ...] = (StandingSealed, ForgetOrdered, DeveloperForgotten, WordsExpired)
+RETAINED: tuple[type[Event], ...] = (ReadingsRetained, ForgetOrdered, DeveloperForgotten, WordsExpired)
 
 
-def packed_rows(rows: Iterable[Standing]) -> bytes:
+def packed_readings(rows: Iterable[RetainedReading]) -> bytes:
     return zlib.compress(msgspec.msgpack.encode(list(rows)), 1)
 
 
-def rows_of(event: StandingSealed) -> list[Standing]:
-    """The rows of a `StandingSealed`. ValueError: they are not of a form that this program knows."""
+def retained_readings(event: ReadingsRetained) -> list[RetainedReading]:
+    """The rows of a `ReadingsRetained`. ValueError: they are not of a form that this program knows."""
     packed = zlib.decompress(event.rows)
     if event.form == 1:
-        return msgspec.convert(_from_form_1(msgpack.unpackb(packed)), list[Standing])
+        return msgspec.convert(_from_form_1(msgpack.unpackb(packed)), list[RetainedReading])
     if event.form != FORM:
         raise ValueError(f"what stands from position {event.first} is of form {event.form}, known is {FORM}")
-    return msgspec.msgpack.decode(packed, type=list[Standing])
+    return msgspec.msgpack.decode(packed, type=list[RetainedReading])
 
 
-_PROMPT = Standing.__struct_fields__.index("prompt")
-_OBSERVATIONS = Standing.__struct_fields__.index("observations")
+_PROMPT = RetainedReading.__struct_fields__.index("prompt")
+_OBSERVATIONS = RetainedReading.__struct_fields__.index("observations")
 _OBSERVED_PROMPT = Observation.__struct_fields__.index("prompt")
 _FLAGS, _SUMS, _OPENING = 8, 9, 12
 """Places in a reading of form 1. Flags and opening: a bit for each of `NAMED`, openings apart. Sums: the logits, each
@@ -116,25 +116,27 @@ def _from_form_1(rows: list[Any]) -> list[Any]:
     return rows
 
 
-def of_prompt(position: int, words: Words, digester: Digester) -> Standing | None:
+def retain_prompt(position: int, words: Words, digester: Digester) -> RetainedReading | None:
     """What stands of a prompt; None where nothing does."""
-    if isinstance(words, Stood):
+    if isinstance(words, RetainedWords):
         return words.standing
     if words.text is None:
         return None
     digest = text_digest(words.text, digester)
-    return Standing(position, text_digest=digest, prompt=read_prompt(words.text, digester))
+    return RetainedReading(position, text_digest=digest, prompt=read_prompt(words.text, digester))
 
 
-def of_response(position: int, words: Words | None, digester: Digester) -> Standing | None:
+def retain_response(position: int, words: Words | None, digester: Digester) -> RetainedReading | None:
     """What stands of a response; None where there is none, or nothing does."""
-    if isinstance(words, Stood):
+    if isinstance(words, RetainedWords):
         return words.standing
     text = None if words is None else words.text
-    return None if text is None else Standing(position, response=read_response(text, digester))
+    return None if text is None else RetainedReading(position, response=read_response(text, digester))
 
 
-def of_records(position: int, records: Sequence[Record], words: Words, digester: Digester) -> Standing | None:
+def retain_records(
+    position: int, records: Sequence[Record], words: Words, digester: Digester
+) -> RetainedReading | None:
     """What stands of a batch of records; None where their texts are gone already, or show nothing."""
     if words.text is None:
         return None
@@ -144,9 +146,9 @@ def of_records(position: int, records: Sequence[Record], words: Words, digester:
         for place, record in enumerate(records)
         if record.kind != "other" and (seen := observe(record, words, digester)) != observe(record, gone, digester)
     )
-    return Standing(position, observations=shown) if shown else None
+    return RetainedReading(position, observations=shown) if shown else None
 
 
-def stood_observations(words: Words) -> dict[int, Observation]:
+def retained_observations(words: Words) -> dict[int, Observation]:
     """What was observed of the records of a batch whose texts are gone, by their places in it."""
-    return dict(words.standing.observations) if isinstance(words, Stood) else {}
+    return dict(words.standing.observations) if isinstance(words, RetainedWords) else {}

@@ -13,8 +13,14 @@ from aggregates.judging.answers import JudgeAnswered
 from aggregates.people.events import PEOPLE
 from aggregates.prices.events import PRICES
 from aggregates.reports.events import BACKFILLS, REPORTS
-from aggregates.retained import STANDING
-from aggregates.sub_sessions.events import GapCorrected, GoalCorrected, IntentCorrected, ReworkCorrected, TitleEdited
+from aggregates.retained import RETAINED
+from aggregates.sub_sessions.events import (
+    GapOverridden,
+    GoalOverridden,
+    IntentOverridden,
+    ReworkOverridden,
+    TitleEdited,
+)
 
 
 class TimePassed(Event, frozen=True, kw_only=True, omit_defaults=True):
@@ -25,15 +31,15 @@ class TimePassed(Event, frozen=True, kw_only=True, omit_defaults=True):
 
 DECISIONS: tuple[type[Event], ...] = (
     TitleEdited,
-    GapCorrected,
-    GoalCorrected,
-    ReworkCorrected,
-    IntentCorrected,
+    GapOverridden,
+    GoalOverridden,
+    ReworkOverridden,
+    IntentOverridden,
     ForeignSessionAttempted,
 )
 
 OTHERS: tuple[type[Event], ...] = (JudgeAnswered, TimePassed)
-EVENTS: tuple[type[Event], ...] = (*CAPTURES, *DECISIONS, *PEOPLE, *PRICES, *REPORTS, *BACKFILLS, *STANDING, *OTHERS)
+EVENTS: tuple[type[Event], ...] = (*CAPTURES, *DECISIONS, *PEOPLE, *PRICES, *REPORTS, *BACKFILLS, *RETAINED, *OTHERS)
 TOPICS: dict[str, type[Event]] = {event.TOPIC: event for event in EVENTS}
 """Topic → event class. Topics are names in the log, independent of where a class lives; tests hold a golden list."""
 

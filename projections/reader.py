@@ -9,7 +9,7 @@ import msgspec
 from aggregates.capture.events import MetricsCaptured, PromptAnswered, PromptCaptured, RecordsCaptured, TracesCaptured
 from aggregates.event import Event, Scope, Span, Words, cut
 from aggregates.reports.events import ReportCompleted
-from aggregates.retained import Stood
+from aggregates.retained import RetainedWords
 from aggregates.sub_sessions.events import TitleEdited
 
 FetchEvents = Callable[[Iterable[int]], Mapping[int, Event]]
@@ -47,7 +47,7 @@ class Reader:
         events = self._fetch((one.position, other.position))
         for mine, its in ((one, other), (other, one)):
             words = _words(events.get(mine.position), mine.field)
-            if isinstance(words, Stood) and (mine.start, its.position, its.start) in words.standing.alike:
+            if isinstance(words, RetainedWords) and (mine.start, its.position, its.start) in words.standing.alike:
                 return True
         return False
 

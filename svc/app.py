@@ -16,7 +16,7 @@ from svc.actors.ticker import Ticker
 from svc.archive.lane import ArchiveLane
 from svc.archive.reading import Budget
 from svc.jobs.catalog import Catalog
-from svc.jobs.llm_judge import Judging
+from svc.jobs.llm_judge import LlmJudge
 from svc.jobs.narratives import Narratives
 from svc.jobs.reports import ReportJobs, ReportProse, ReportSchedules
 from svc.jobs.sources import CatalogSource
@@ -32,7 +32,7 @@ from svc.maintenance.keys import lost_keys, settle, tell
 from svc.maintenance.verify import remove_left_over
 from svc.observe.instruments import Instruments, Parts
 from svc.observe.logs import count_errors
-from svc.observe.metrics import Tallies
+from svc.observe.metrics import Counters
 from svc.service import Acknowledged, RunningService
 from svc.settings import Settings
 from svc.views.projecting import serving_file
@@ -106,7 +106,7 @@ def build(
 ) -> Built:
     """Every part of the service, from the store up, and what of them has to run."""
     var = settings.var_path
-    tallies = Tallies()
+    tallies = Counters()
     count_errors(tallies.errors)
     journal = Journal(store)
     administration = Administration(store, journal, clock)
@@ -146,7 +146,7 @@ def build(
     if lasting or reporting:
         lanes += [reports.run, ReportSchedules(administration.directory, service.send, clock, uuid4).run]
     if lasting:
-        lanes += [service.retention.run, Judging(service, gateway, tallies.asked).run]
+        lanes += [service.retention.run, LlmJudge(service, gateway, tallies.asked).run]
     if lasting and settings.catalog_refresh:
         lanes.append(catalog.keep_fresh)
     return Built(service, projector, archive, gateway, tasks, lanes)

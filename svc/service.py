@@ -23,7 +23,7 @@ from aggregates.prices.catalog import RevisionRecord, Served
 from aggregates.prices.decide import CatalogCommand, CatalogReply, Published
 from aggregates.reports.backfill import BackfillRecord, BackfillReply
 from aggregates.reports.events import BackfillRequested
-from aggregates.reports.prose import Narration, Narrative
+from aggregates.reports.prose import Narrative, NarrativeRequest
 from projections.facts.prompts import Activation, activation
 from projections.prices.spending import Asked, Reading
 from projections.reader import Reader, is_passing
@@ -208,7 +208,7 @@ class RunningService:
     def narrates(self, organization_id: UUID) -> bool:
         return self.narratives.may_narrate(organization_id)
 
-    async def narrate(self, wanted: Narration) -> Narrative | None:
+    async def narrate(self, wanted: NarrativeRequest) -> Narrative | None:
         return await self.narratives.narrate(wanted)
 
     async def operation_prompt(self, scope: Scope, response_operation_id: str) -> UUID | None:

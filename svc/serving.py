@@ -117,7 +117,7 @@ async def serve(settings: Settings, ready: Callable[[Listening], None], first: C
     """Serve until SIGTERM or Ctrl-C.
 
     `ready` is called once requests are answered; `first` when the folder was empty and has got its organization,
-    owner and key. Raises `InUse`, `SettingsError`, `StoreUnavailable`.
+    owner and key. Raises `FolderInUse`, `SettingsError`, `StoreUnavailable`.
     """
     raise_file_limit()
     with held(settings.var_path):

@@ -12,7 +12,7 @@ from uuid import UUID
 import msgspec
 
 from aggregates.event import DeveloperEvent
-from aggregates.judging.boundary import OpenArc, stays
+from aggregates.judging.boundary import OpenArc, cannot_shift
 from aggregates.judging.outcome import never_complete
 from aggregates.reading.verdicts import (
     BooleanName,
@@ -110,7 +110,7 @@ def answered_boundary(arc: OpenArc, turn: Turn, found: GapAnswer | None) -> Boun
     """The model's verdict before `turn`, which follows the open `arc`; None where the embedded judge speaks."""
     if found is None or found.before != arc.last.turn_id or found.answer.boundary is None:
         return None
-    if stays(arc, turn) is not None:
+    if cannot_shift(arc, turn) is not None:
         return None
     shift, answer = found.answer.boundary, found.answer
     evidence = Evidence(OPENS if shift else KEEPS, found.position)

@@ -246,15 +246,15 @@ SHIPPED_BOUNDARY = msgspec.json.decode(get_data(__name__, "boundary.json") or b"
 
 def topic_shift(arc: OpenArc, turn: Turn, model: BoundaryModel = SHIPPED_BOUNDARY) -> BoundaryVerdict:
     """Judge whether `turn` leaves the topic of the open sub-session `arc`, which has a turn."""
-    why_not = stays(arc, turn)
+    why_not = cannot_shift(arc, turn)
     if why_not is not None:
         return BoundaryVerdict(False, 0.95, (Evidence(why_not, turn.position),))
     signals = boundary_signals(arc, turn)
     logit = model.logit(signals)
-    return BoundaryVerdict(logit > 0, sureness(logit), _evidence(signals, logit > 0, turn, model))
+    return BoundaryVerdict(logit > 0, confidence_of(logit), _evidence(signals, logit > 0, turn, model))
 
 
-def sureness(logit: int) -> float:
+def confidence_of(logit: int) -> float:
     """How sure a sum of thousandths of a logit makes, 0.5-1, rounded to 3 digits."""
     share = 1 / (1 + math.exp(-max(-20_000, min(logit, 20_000)) / 1000))
     return round(max(share, 1 - share), 3)
@@ -262,12 +262,12 @@ def sureness(logit: int) -> float:
 
 def continues(arc: OpenArc, turn: Turn, model: BoundaryModel = SHIPPED_BOUNDARY) -> bool:
     """Whether `turn` goes on with the goal of `arc`, whose own changes were just committed."""
-    if stays(arc, turn) is not None:
+    if cannot_shift(arc, turn) is not None:
         return True
     return model.logit(boundary_signals(arc, turn)) + AFTER_COMMIT <= 0
 
 
-def weighed(
+def contributions(
     arc: OpenArc, turn: Turn, *, committed: bool, model: BoundaryModel = SHIPPED_BOUNDARY
 ) -> list[tuple[str, int]]:
     """The weights of a turn that can shift, the heaviest first; above 0 in sum, `turn` opens another sub-session.
@@ -287,7 +287,7 @@ def _evidence(signals: Sequence[str], shift: bool, turn: Turn, model: BoundaryMo
     return tuple(Evidence(name, turn.position, span) for name in telling[:_EVIDENCE_MAX])
 
 
-def stays(arc: OpenArc, turn: Turn) -> str | None:
+def cannot_shift(arc: OpenArc, turn: Turn) -> str | None:
     """Why a turn cannot shift, whatever it says; None where it can."""
     prompt = turn.prompt
     if prompt is None:

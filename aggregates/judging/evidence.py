@@ -3,7 +3,7 @@
 from aggregates.event import Span
 from aggregates.reading.evidence import evidence_spans
 from aggregates.reading.features import extract
-from aggregates.reading.pasted import look
+from aggregates.reading.pasted import split_pasted
 from aggregates.reading.reading import title_and_summary
 from aggregates.reading.verdicts import BOOLEANS, BooleanName, Evidence, Rubric, applicable
 
@@ -56,7 +56,7 @@ def rubric_evidence(text: str | None, rubric: Rubric, position: int) -> dict[Boo
         return {}
     if text is None:
         return {name: Evidence(_GONE[name in rubric.earned], position) for name in applicable(rubric.intent)}
-    looked = look(text)
+    looked = split_pasted(text)
     shown = extract(looked)
     spans = dict(zip(BOOLEANS, evidence_spans(looked, shown.phrases, shown.reference), strict=True))
     _, summary = title_and_summary(looked)

@@ -17,16 +17,7 @@ import msgspec
 from aggregates.event import Event, Scope
 from aggregates.ids import credential_stream, membership_stream
 from aggregates.people.events import Role
-from aggregates.people.records import (
-    Developer,
-    Key,
-    Membership,
-    Organization,
-    Record,
-    Team,
-    TeamMembership,
-    applied,
-)
+from aggregates.people.records import Developer, Key, Membership, Organization, Record, Team, TeamMembership, applied
 from aggregates.times import Window, local_date, local_day_bounds, parse_instant
 
 _R = TypeVar("_R", bound=Record)

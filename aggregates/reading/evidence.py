@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from aggregates.event import Span
 from aggregates.reading.lexicon import PHRASE_CUES, WORD_CUES
-from aggregates.reading.pasted import Looked
+from aggregates.reading.pasted import PromptText
 
 EVIDENCE_CHARS_MAX = 160
 
@@ -47,7 +47,7 @@ _ELSE = {
 
 
 def evidence_spans(
-    looked: Looked, phrases: Mapping[str, str], reference: tuple[int, int] | None
+    looked: PromptText, phrases: Mapping[str, str], reference: tuple[int, int] | None
 ) -> tuple[Span | None, ...]:
     """For each boolean the clause that holds its first cue, else its first word; None where there is neither."""
     found = [next((phrases[cue] for cue in cues if cue in phrases), None) for cues in _CUES]
@@ -68,7 +68,7 @@ def _pattern(phrase: str) -> re.Pattern[str]:
     return re.compile(r"\b" + r"\W{1,4}".join(words), re.IGNORECASE)
 
 
-def _clause(looked: Looked, pattern: re.Pattern[str]) -> Span | None:
+def _clause(looked: PromptText, pattern: re.Pattern[str]) -> Span | None:
     own = looked.own
     match = pattern.search(own)
     if match is None:

@@ -23,7 +23,7 @@ from aggregates.reading.lexicon import (
     WORDS,
     Phrase,
 )
-from aggregates.reading.pasted import Looked, look
+from aggregates.reading.pasted import PromptText, split_pasted
 from aggregates.reading.sentences import OPENINGS, RawSentence, opening
 from aggregates.reading.traits import TRAITS, traits
 
@@ -49,10 +49,10 @@ class Features(NamedTuple):
 
 
 def features_of(text: str) -> set[str]:
-    return extract(look(text)).names
+    return extract(split_pasted(text)).names
 
 
-def extract(looked: Looked) -> Features:
+def extract(looked: PromptText) -> Features:
     own = looked.own
     near = own
     if len(own) > _OWN_HEAD_CHARS + _OWN_TAIL_CHARS:
@@ -211,7 +211,7 @@ def _length(words: Sequence[str]) -> set[str]:
     return names
 
 
-def _pasted(looked: Looked) -> set[str]:
+def _pasted(looked: PromptText) -> set[str]:
     names = {"pasted"}
     if looked.pasted_chars > len(looked.own):
         names.add("pasted over own")

@@ -45,7 +45,7 @@ _ORDERS = re.compile(
 )
 
 
-class Looked(msgspec.Struct, frozen=True):
+class PromptText(msgspec.Struct, frozen=True):
     """The part of a text that was looked at, and its own lines without what was pasted."""
 
     text: str
@@ -66,13 +66,13 @@ class Looked(msgspec.Struct, frozen=True):
         return Span(original + start - own_start, original + max(stop, start) - own_start)
 
 
-def look(text: str) -> Looked:
+def split_pasted(text: str) -> PromptText:
     head, gap = text, 0
     if len(text) > HEAD_CHARS + TAIL_CHARS:
         gap = len(text) - HEAD_CHARS - TAIL_CHARS
         head = text[:HEAD_CHARS] + "\n" + text[-TAIL_CHARS:]
     own, starts, pasted = _own_lines(head, gap)
-    return Looked(head, _without_orders("\n".join(own)), tuple(starts), pasted + gap, bool(pasted))
+    return PromptText(head, _without_orders("\n".join(own)), tuple(starts), pasted + gap, bool(pasted))
 
 
 def _without_orders(own: str) -> str:

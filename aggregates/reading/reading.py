@@ -18,9 +18,9 @@ from aggregates.reading.lexicon import (
     VOCABULARY,
     WORD_CUES,
 )
-from aggregates.reading.pasted import Looked, look
+from aggregates.reading.pasted import PromptText, split_pasted
 from aggregates.reading.rubric_model import SHIPPED, RubricModel
-from aggregates.reading.sentences import openings
+from aggregates.reading.sentences import prompt_opening
 
 TOKENS_MAX = 512
 TOPIC_MAX = 48
@@ -128,10 +128,10 @@ class ResponseReading(msgspec.Struct, frozen=True, array_like=True):
 
 def read_prompt(text: str, digester: Digester, model: RubricModel = SHIPPED) -> PromptReading:
     """Read a prompt, to be judged by `model` alone. Spans point into `text`; a blank prompt has empty spans."""
-    looked = look(text)
+    looked = split_pasted(text)
     shown = extract(looked)
     title, summary = title_and_summary(looked)
-    said = shown.names | openings(text, looked.own, len(shown.words))
+    said = shown.names | prompt_opening(text, looked.own, len(shown.words))
     return PromptReading(
         weight=_weight(looked.own),
         navigational=_navigational(text, shown),
@@ -219,7 +219,7 @@ def _topic(distinct: Iterable[str], digester: Digester) -> bytes:
     return packed(sorted(digester.numbers(rare[:TOPIC_MAX])))
 
 
-def _first_line(looked: Looked) -> tuple[str, int, int]:
+def _first_line(looked: PromptText) -> tuple[str, int, int]:
     """The text, start and end of the line that says what a prompt is about; own lines first."""
     for source in (looked.own, looked.text):
         start = len(source) - len(source.lstrip())
@@ -229,7 +229,7 @@ def _first_line(looked: Looked) -> tuple[str, int, int]:
     return "", 0, 0
 
 
-def title_and_summary(looked: Looked) -> tuple[Span, Span]:
+def title_and_summary(looked: PromptText) -> tuple[Span, Span]:
     source, start, end = _first_line(looked)
     summary = _placed(looked, source, start, cut_end(source, start, end, SUMMARY_CHARS_MAX))
     line = source[start:end].rstrip()
@@ -252,7 +252,7 @@ def _heading_after(source: str, start: int, end: int) -> tuple[int, int]:
     return after, len(source) if stop < 0 else stop
 
 
-def _placed(looked: Looked, source: str, start: int, end: int) -> Span:
+def _placed(looked: PromptText, source: str, start: int, end: int) -> Span:
     if source is looked.own:
         return looked.span(start, end)
     return Span(start, end)

@@ -88,7 +88,7 @@ class RubricModel:
                 own, _ = booleans[intent] = self._booleans(total, shown, intent)
                 likely = {name: boolean_chance(own[name]) for name in own if name in sayable}
                 leanings.append(Leaning(intent, chance, likely))
-        said, earned = choose(leanings)
+        said, earned = decide_labels(leanings)
         own_logit = classes[INTENTS.index(said)]
         probability = round(1 / sum([math.exp((logit - own_logit) / 1000) for logit in classes]), 3)
         return said, probability, _with_pasted(earned, *booleans[said])
@@ -185,7 +185,7 @@ def boolean_chance(logit: int) -> float:
     return 1 / (1 + math.exp(-max(-_FARTHEST, min(_FARTHEST, softened))))
 
 
-def choose(leanings: Sequence[Leaning]) -> tuple[Intent, tuple[BooleanName, ...]]:
+def decide_labels(leanings: Sequence[Leaning]) -> tuple[Intent, tuple[BooleanName, ...]]:
     """The class and the booleans to be said, in rubric order; of equal costs the earlier class, the fewer booleans."""
     expected = _expected_scores(leanings)
     top = max(leaning.chance for leaning in leanings)

@@ -255,7 +255,7 @@ OPENINGS: tuple[str, ...] = (
 )
 
 
-def openings(text: str, own: str, words: int) -> set[str]:
+def prompt_opening(text: str, own: str, words: int) -> set[str]:
     """The ways in which a prompt opens; `own` is what the person wrote of `text`, `words` how many."""
     said = own.strip()
     head = said[:HEAD_CHARS].lower()

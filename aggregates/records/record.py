@@ -115,7 +115,7 @@ class Point(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     model: str | None = None
 
 
-class WordTable:
+class TextPool:
     """Collects texts and answers where each one stands. The same text stands once."""
 
     def __init__(self, *, redaction: bool = True) -> None:

@@ -15,7 +15,7 @@ import msgspec
 from aggregates.event import Scope
 from aggregates.judging.advice import Language
 from aggregates.reading.verdicts import BooleanName
-from aggregates.scores.insights import Labelled
+from aggregates.scores.insights import WorkLabels
 
 PROSE_CHARACTERS_MAX = 700
 Figures = dict[str, float | int]
@@ -33,21 +33,21 @@ class Prose(msgspec.Struct, frozen=True):
     output_tokens: int
 
 
-class Told(msgspec.Struct, frozen=True):
+class ReportFigures(msgspec.Struct, frozen=True):
     """All that a model is told of a report: numbers, and names of habits."""
 
     figures: Figures
     weakest_habits: tuple[BooleanName, ...]
 
 
-def told_of(sections: str) -> Told | None:
+def report_figures(sections: str) -> ReportFigures | None:
     """What is told of a report's sections; None where nothing was scored, and there is nothing to tell."""
     said: dict[str, Any] = msgspec.json.decode(sections)
     if not said["score"]["total_count"]:
         return None
     found = {**_work(said), **_use(said)}
     figures = {name: _rounded(value) for name, value in found.items() if value is not None}
-    return Told(figures, tuple(habit["boolean"] for habit in said["coaching"]["items"]))
+    return ReportFigures(figures, tuple(habit["boolean"] for habit in said["coaching"]["items"]))
 
 
 def _work(said: Mapping[str, Any]) -> Mapping[str, float | None]:
@@ -130,7 +130,7 @@ _MARKUP = str.maketrans("", "", "*`#_")
 _ENDS = (". ", "! ", "? ", "。", "다. ", "요. ")
 
 
-class Narration(msgspec.Struct, frozen=True):
+class NarrativeRequest(msgspec.Struct, frozen=True):
     """A narrative that somebody wants to see."""
 
     kind: Literal["team", "today"]
@@ -139,7 +139,7 @@ class Narration(msgspec.Struct, frozen=True):
     date: str
     timezone: str
     language: Language
-    work: Labelled
+    work: WorkLabels
 
     @property
     def name(self) -> tuple[str, ...]:
@@ -154,9 +154,9 @@ class Narrative(msgspec.Struct, frozen=True):
     generated_at_us: int
     clipped: bool
     """Whether it covers only the busiest members or tasks."""
-    work: Labelled
+    work: WorkLabels
 
-    def stands(self, wanted: Labelled, now_us: int) -> bool:
+    def stands(self, wanted: WorkLabels, now_us: int) -> bool:
         """Whether it may be shown: it is of the same facts, or not too old."""
         return self.work == wanted or now_us - self.generated_at_us < STALE_US
 

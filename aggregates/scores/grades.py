@@ -125,7 +125,7 @@ class Habit(msgspec.Struct, frozen=True):
     how_to_earn: str
 
 
-class Graded(msgspec.Struct, frozen=True):
+class PromptGrade(msgspec.Struct, frozen=True):
     """One prompt, judged by itself as the first of a sub-session."""
 
     status: JudgeStatus
@@ -137,17 +137,17 @@ class Graded(msgspec.Struct, frozen=True):
     habits: tuple[Habit, ...]
 
 
-def grade_text(text: str) -> Graded:
+def grade_text(text: str) -> PromptGrade:
     """Grade a prompt's text. Never raises."""
     reading = read_prompt(text, _ONE_KEY)
     rubric = judge_prompt(reading, ())
     if rubric.intent is None:
-        return Graded(rubric.status, None, 0.0, None, None, ())
+        return PromptGrade(rubric.status, None, 0.0, None, None, ())
     applies = applicable(rubric.intent)
     score = score_of(len(rubric.earned), len(applies))
     evidence = rubric_evidence(text, rubric, 0)
     habits = tuple(_habit(name, name in rubric.earned, evidence.get(name), rubric.intent, text) for name in BOOLEANS)
-    return Graded(
+    return PromptGrade(
         "ok", rubric.intent, rubric.confidence, score, None if score is None else rubric_letter(score), habits
     )
 

@@ -56,7 +56,7 @@ CHECKED, COMMITTED = "with checks run", "with a commit"
 _WORD = re.compile(r"[a-z]+|[가-힣]+")
 
 
-class Labelled(msgspec.Struct, frozen=True):
+class WorkLabels(msgspec.Struct, frozen=True):
     """The labels of some members, in an order that means nothing."""
 
     members: tuple[tuple[str, ...], ...]
@@ -64,7 +64,7 @@ class Labelled(msgspec.Struct, frozen=True):
     """Whether the least busy members, or rarest labels, were left out."""
 
 
-NO_WORK = Labelled((), clipped=False)
+NO_WORK = WorkLabels((), clipped=False)
 
 
 def label(intent: Intent, text: str | None, marks: str) -> str:
@@ -85,13 +85,13 @@ def topics(text: str) -> list[str]:
     return found[:TOPICS_MAX]
 
 
-def labelled(of_members: Iterable[Iterable[str]]) -> Labelled:
+def work_labels(of_members: Iterable[Iterable[str]]) -> WorkLabels:
     """Each label once, so that nothing tells how much there was; the busiest, where there are too many."""
     busy = sorted((Counter(each) for each in of_members), key=lambda each: -each.total())
     counted = [each for each in busy if each]
     kept = [tuple(sorted(name for name, _ in each.most_common(LABELS_MAX))) for each in counted[:MEMBERS_MAX]]
     clipped = len(counted) > MEMBERS_MAX or any(len(each) > LABELS_MAX for each in counted)
-    return Labelled(tuple(sorted(kept)), clipped)
+    return WorkLabels(tuple(sorted(kept)), clipped)
 
 
 # The arithmetic of the insights payload (scoring.md, section 10): of a sub-session, and of when things happened.

@@ -35,7 +35,7 @@ PASTED_TENTHS_OVER = 9
 _T = TypeVar("_T")
 
 
-class Sign(msgspec.Struct, frozen=True, array_like=True):
+class TurnEvidence(msgspec.Struct, frozen=True, array_like=True):
     """What one turn shows that a flag may rest on."""
 
     turn_id: UUID
@@ -67,7 +67,7 @@ class Skew(msgspec.Struct, frozen=True):
     ahead_us: int
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
+class IntegrityFinding(msgspec.Struct, frozen=True, kw_only=True):
     """Something to flag: what was counted, from the first to the last of it."""
 
     kind: Kind
@@ -91,10 +91,10 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
         return {"first_at": iso(self.first_us), "last_at": iso(self.last_us), **self.more}
 
 
-def sign_of(turn: Turn) -> Sign:
+def turn_evidence(turn: Turn) -> TurnEvidence:
     """All but whether it is like the prompt before, which takes the texts."""
     reading = turn.prompt
-    return Sign(
+    return TurnEvidence(
         turn_id=turn.turn_id,
         at_us=turn.started_us,
         characters=None if reading is None else reading.characters,
@@ -105,7 +105,7 @@ def sign_of(turn: Turn) -> Sign:
     )
 
 
-def may_be_alike(earlier: Sign, later: Sign) -> bool:
+def may_be_alike(earlier: TurnEvidence, later: TurnEvidence) -> bool:
     """Whether two neighbours are near enough in time and length that their texts must be compared."""
     if earlier.characters is None or later.characters is None or later.at_us - earlier.at_us > STORM_GAP_US:
         return False
@@ -124,7 +124,7 @@ def _bounded(text: str) -> str:
     return text if len(text) <= HEAD_CHARS + TAIL_CHARS else text[:HEAD_CHARS] + text[-TAIL_CHARS:]
 
 
-def flags_of_session(agent_session_id: str, signs: Sequence[Sign]) -> list[Found]:
+def flags_of_session(agent_session_id: str, signs: Sequence[TurnEvidence]) -> list[IntegrityFinding]:
     """Storms, bursts and pasted prompts of one session, whose signs are given in time order."""
     storms = (run for run in _runs_alike(signs) if len(run) >= STORM_PROMPTS_MIN)
     tiny = [sign for sign in signs if sign.tiny]
@@ -136,8 +136,8 @@ def flags_of_session(agent_session_id: str, signs: Sequence[Sign]) -> list[Found
     ]
 
 
-def _runs_alike(signs: Sequence[Sign]) -> list[list[Sign]]:
-    runs: list[list[Sign]] = []
+def _runs_alike(signs: Sequence[TurnEvidence]) -> list[list[TurnEvidence]]:
+    runs: list[list[TurnEvidence]] = []
     for sign in signs:
         if not runs or not sign.alike:
             runs.append([])
@@ -159,9 +159,9 @@ def _crowds(things: Sequence[_T], at_us: Callable[[_T], int], least: int, within
     return [list(things[first : last + 1]) for first, last in spans]
 
 
-def _of_prompts(kind: Kind, agent_session_id: str, prompts: Sequence[Sign], least: int) -> Found:
+def _of_prompts(kind: Kind, agent_session_id: str, prompts: Sequence[TurnEvidence], least: int) -> IntegrityFinding:
     fired = prompts[least - 1]
-    return Found(
+    return IntegrityFinding(
         kind=kind,
         detected_us=fired.at_us,
         agent_session_id=agent_session_id,
@@ -172,19 +172,19 @@ def _of_prompts(kind: Kind, agent_session_id: str, prompts: Sequence[Sign], leas
     )
 
 
-def _is_inflated(sign: Sign) -> bool:
+def _is_inflated(sign: TurnEvidence) -> bool:
     if sign.characters is None or sign.characters <= PASTED_CHARS_OVER:
         return False
     return 10 * sign.pasted_characters > PASTED_TENTHS_OVER * sign.characters
 
 
-def _pasted(agent_session_id: str, sign: Sign) -> Found:
+def _pasted(agent_session_id: str, sign: TurnEvidence) -> IntegrityFinding:
     found = _of_prompts("pasted_inflation", agent_session_id, [sign], 1)
     more = {"characters": sign.characters or 0, "pasted_characters": sign.pasted_characters}
     return msgspec.structs.replace(found, more=more)
 
 
-def clears_of(agent_session_id: str, signs: Sequence[Sign]) -> list[Clear]:
+def clears_of(agent_session_id: str, signs: Sequence[TurnEvidence]) -> list[Clear]:
     clears: list[Clear] = []
     files: set[int] = set()
     for sign in signs:
@@ -196,7 +196,7 @@ def clears_of(agent_session_id: str, signs: Sequence[Sign]) -> list[Clear]:
     return clears
 
 
-def session_splitting(clears: Iterable[Clear]) -> list[Found]:
+def session_splitting(clears: Iterable[Clear]) -> list[IntegrityFinding]:
     """Five clears within half an hour over the same files.
 
     An agent may go on under a new session id after a clear, so they are a developer's, not a session's.
@@ -216,9 +216,9 @@ def _goes_on(earlier: Clear, later: Clear) -> bool:
     return near and shares_half(frozenset(earlier.files), frozenset(later.files))
 
 
-def _split(clears: Sequence[Clear]) -> Found:
+def _split(clears: Sequence[Clear]) -> IntegrityFinding:
     fired = clears[CLEARS_MIN - 1]
-    return Found(
+    return IntegrityFinding(
         kind="session_splitting",
         detected_us=fired.at_us,
         agent_session_id=fired.agent_session_id,
@@ -235,20 +235,20 @@ def skew_day(received_us: int) -> int:
     return received_us // US_PER_DAY
 
 
-def clock_skew(agent_session_id: str | None, skews: Sequence[Skew]) -> Found:
+def clock_skew(agent_session_id: str | None, skews: Sequence[Skew]) -> IntegrityFinding:
     """Facts of one session and day, or of none, that told a time more than ten minutes ahead; there is at least one."""
     received = [skew.received_us for skew in skews]
     found = _without_turn("clock_skew", agent_session_id, received)
     return msgspec.structs.replace(found, more={"ahead_seconds": max(skew.ahead_us for skew in skews) // US_PER_SECOND})
 
 
-def foreign_session(agent_session_id: str, attempted_us: int) -> Found:
+def foreign_session(agent_session_id: str, attempted_us: int) -> IntegrityFinding:
     return _without_turn("foreign_session", agent_session_id, [attempted_us])
 
 
-def _without_turn(kind: Kind, agent_session_id: str | None, times_us: Sequence[int]) -> Found:
+def _without_turn(kind: Kind, agent_session_id: str | None, times_us: Sequence[int]) -> IntegrityFinding:
     first_us = min(times_us)
-    return Found(
+    return IntegrityFinding(
         kind=kind,
         detected_us=first_us,
         agent_session_id=agent_session_id,

@@ -12,7 +12,7 @@ from uuid import UUID
 import msgspec
 
 from aggregates.judging.answers import NO_GAP_ANSWERS, GapAnswer, answered_boundary
-from aggregates.judging.boundary import AFTER_COMMIT, OpenArc, continues, stays, topic_shift
+from aggregates.judging.boundary import AFTER_COMMIT, OpenArc, cannot_shift, continues, topic_shift
 from aggregates.reading.verdicts import BoundaryVerdict
 from aggregates.turns.turn import COMMIT, Turn
 
@@ -20,7 +20,7 @@ QUIET_US = 30 * 60 * 1_000_000
 """A session that has been quiet for this long has settled, until it goes on."""
 BoundaryKind = Literal["start", "clear", "end", "topic", "commit", "person"]
 """Why an arc opened; as the end of an arc, why the next one did not continue it."""
-NOTHING_SAID: Mapping[UUID, bool] = MappingProxyType({})
+NO_GAP_OVERRIDES: Mapping[UUID, bool] = MappingProxyType({})
 
 
 class Arc(msgspec.Struct, frozen=True, array_like=True):
@@ -72,7 +72,7 @@ def cut_arcs(
     turns: Sequence[Turn],
     opened_by: BoundaryKind,
     shift: BoundaryVerdict | None,
-    said: Mapping[UUID, bool] = NOTHING_SAID,
+    said: Mapping[UUID, bool] = NO_GAP_OVERRIDES,
     answers: Mapping[UUID, GapAnswer] = NO_GAP_ANSWERS,
 ) -> list[Arc]:
     """The arcs of turns in time order; the first turn opens one, for the reason given.
@@ -170,7 +170,7 @@ def unsure_gaps(before: Sequence[Turn], turns: Sequence[Turn], spoken: Container
 
 
 def _unsure(arc: OpenArc, turns: Sequence[Turn], turn: Turn) -> list[Gap]:
-    if stays(arc, turn) is not None:
+    if cannot_shift(arc, turn) is not None:
         return []
     verdict = topic_shift(arc, turn)
     odds = verdict.confidence / (1 - verdict.confidence) if verdict.confidence < 1 else math.inf

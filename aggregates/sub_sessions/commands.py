@@ -14,35 +14,35 @@ class EditTitle(Command, frozen=True, kw_only=True, tag="edit-title"):
     summary: str | None = None
 
 
-class Correction(Command, frozen=True, kw_only=True):
+class OverrideCommand(Command, frozen=True, kw_only=True):
     """A person says how it was, against what was judged, of the sub-session that holds the turn of this capture."""
 
     agent_session_id: str
     capture_id: UUID
 
 
-class CorrectGap(Correction, frozen=True, kw_only=True, tag="correct-gap"):
+class OverrideGap(OverrideCommand, frozen=True, kw_only=True, tag="correct-gap"):
     """There is a boundary before this capture's turn, or there is none."""
 
     boundary: bool
 
 
-class CorrectGoal(Correction, frozen=True, kw_only=True, tag="correct-goal"):
+class OverrideGoal(OverrideCommand, frozen=True, kw_only=True, tag="correct-goal"):
     """The goal was reached, or it was not."""
 
     complete: bool
 
 
-class CorrectRework(Correction, frozen=True, kw_only=True, tag="correct-rework"):
+class OverrideRework(OverrideCommand, frozen=True, kw_only=True, tag="correct-rework"):
     """It is rework of something earlier, or it is not."""
 
     rework: bool
 
 
-class CorrectIntent(Correction, frozen=True, kw_only=True, tag="correct-intent"):
+class OverrideIntent(OverrideCommand, frozen=True, kw_only=True, tag="correct-intent"):
     """What was wanted is of this class."""
 
     intent_class: Intent
 
 
-AnyCorrection = CorrectGap | CorrectGoal | CorrectRework | CorrectIntent
+AnyOverride = OverrideGap | OverrideGoal | OverrideRework | OverrideIntent

@@ -16,7 +16,7 @@ class TitleEdited(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True)
     summary: Words | None = None
 
 
-class GapCorrected(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
+class GapOverridden(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
     """A person said that the turn of this capture opens a sub-session, or that it goes on with the one before."""
 
     TOPIC: ClassVar[str] = "gap.corrected"
@@ -25,7 +25,7 @@ class GapCorrected(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True
     boundary: bool
 
 
-class GoalCorrected(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
+class GoalOverridden(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
     """A person said whether the sub-session that holds this capture reached its goal."""
 
     TOPIC: ClassVar[str] = "goal.corrected"
@@ -34,7 +34,7 @@ class GoalCorrected(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=Tru
     complete: bool
 
 
-class ReworkCorrected(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
+class ReworkOverridden(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
     """A person said whether the sub-session that holds this capture is rework."""
 
     TOPIC: ClassVar[str] = "rework.corrected"
@@ -43,7 +43,7 @@ class ReworkCorrected(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=T
     rework: bool
 
 
-class IntentCorrected(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
+class IntentOverridden(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
     """A person said what the sub-session that holds this capture was after."""
 
     TOPIC: ClassVar[str] = "intent.corrected"

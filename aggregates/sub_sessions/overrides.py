@@ -12,32 +12,32 @@ import msgspec
 
 from aggregates.command import origin
 from aggregates.reading.verdicts import INTENTS, Intent
-from aggregates.sub_sessions.commands import AnyCorrection, CorrectGap, CorrectGoal, CorrectIntent, CorrectRework
-from aggregates.sub_sessions.events import GapCorrected, GoalCorrected, IntentCorrected, ReworkCorrected
+from aggregates.sub_sessions.commands import AnyOverride, OverrideGap, OverrideGoal, OverrideIntent, OverrideRework
+from aggregates.sub_sessions.events import GapOverridden, GoalOverridden, IntentOverridden, ReworkOverridden
 
 OverrideField = Literal["boundary", "completion", "rollback", "label"]
 OVERRIDE_FIELDS: tuple[OverrideField, ...] = ("boundary", "completion", "rollback", "label")
 
-Topic = Literal["gap", "goal", "rework", "intent"]
+OverrideTopic = Literal["gap", "goal", "rework", "intent"]
 """What a correction is about. A title is none: it is kept as an edit."""
 
 YES, NO = "yes", "no"
 """What was said of a gap, a goal or a rework: there is a boundary, it was reached, it is one; or not."""
 
-CorrectionEvent = GapCorrected | GoalCorrected | ReworkCorrected | IntentCorrected
+OverrideEvent = GapOverridden | GoalOverridden | ReworkOverridden | IntentOverridden
 
 
-class Word(msgspec.Struct, frozen=True):
+class OverrideWord(msgspec.Struct, frozen=True):
     """One thing that somebody said, about the turn that a capture is part of now."""
 
     turn_id: UUID
-    topic: Topic
+    topic: OverrideTopic
     said: str
     """`YES` or `NO`; of an intent, the class."""
     position: int
 
 
-class Said(msgspec.Struct, frozen=True):
+class Overrides(msgspec.Struct, frozen=True):
     """What people said of one sub-session; None where nobody did."""
 
     boundary: bool = False
@@ -47,31 +47,31 @@ class Said(msgspec.Struct, frozen=True):
     intent: Intent | None = None
 
 
-def corrected(command: AnyCorrection, now_us: int) -> CorrectionEvent:
+def overridden(command: AnyOverride, now_us: int) -> OverrideEvent:
     """The fact that a correction becomes. Saying the same again is a fact again, and changes nothing."""
     by, session, capture = origin(command, now_us), command.agent_session_id, command.capture_id
     match command:
-        case CorrectGap():
-            return GapCorrected(**by, agent_session_id=session, before_capture=capture, boundary=command.boundary)
-        case CorrectGoal():
-            return GoalCorrected(**by, agent_session_id=session, capture_id=capture, complete=command.complete)
-        case CorrectRework():
-            return ReworkCorrected(**by, agent_session_id=session, capture_id=capture, rework=command.rework)
-        case CorrectIntent():
+        case OverrideGap():
+            return GapOverridden(**by, agent_session_id=session, before_capture=capture, boundary=command.boundary)
+        case OverrideGoal():
+            return GoalOverridden(**by, agent_session_id=session, capture_id=capture, complete=command.complete)
+        case OverrideRework():
+            return ReworkOverridden(**by, agent_session_id=session, capture_id=capture, rework=command.rework)
+        case OverrideIntent():
             intent = command.intent_class
-            return IntentCorrected(**by, agent_session_id=session, capture_id=capture, intent_class=intent)
+            return IntentOverridden(**by, agent_session_id=session, capture_id=capture, intent_class=intent)
 
 
-def word_of(event: CorrectionEvent) -> tuple[UUID, Topic, str]:
+def override_word_of(event: OverrideEvent) -> tuple[UUID, OverrideTopic, str]:
     """Which capture a correction is about, in which respect, and what it says."""
     match event:
-        case GapCorrected():
+        case GapOverridden():
             return event.before_capture, "gap", _yes(event.boundary)
-        case GoalCorrected():
+        case GoalOverridden():
             return event.capture_id, "goal", _yes(event.complete)
-        case ReworkCorrected():
+        case ReworkOverridden():
             return event.capture_id, "rework", _yes(event.rework)
-        case IntentCorrected():
+        case IntentOverridden():
             return event.capture_id, "intent", event.intent_class
 
 
@@ -79,16 +79,16 @@ def _yes(holds: bool) -> str:
     return YES if holds else NO
 
 
-def gaps(words: Iterable[Word]) -> dict[UUID, bool]:
+def gap_overrides(words: Iterable[OverrideWord]) -> dict[UUID, bool]:
     """Turn → whether there is a boundary before it, as the last person to speak of it said."""
     latest = sorted((word for word in words if word.topic == "gap"), key=lambda word: word.position)
     return {word.turn_id: word.said == YES for word in latest}
 
 
-def said(words: Iterable[Word]) -> Said:
+def overrides_of(words: Iterable[OverrideWord]) -> Overrides:
     """What stands, of all that was said about the turns of one sub-session."""
     latest = {word.topic: word.said for word in sorted(words, key=lambda word: word.position)}
-    return Said(
+    return Overrides(
         boundary="gap" in latest,
         complete=_flag(latest.get("goal")),
         rework=_flag(latest.get("rework")),

@@ -14,7 +14,7 @@ from aggregates.judging.outcome import judge_outcome
 from aggregates.judging.rubric import earned_by_sub_session, judge_prompt, standing_scores, sub_session_intent
 from aggregates.reading.verdicts import BooleanName, Intent, OutcomeVerdict, Rubric, applicable
 from aggregates.sub_sessions.arcs import Arc
-from aggregates.sub_sessions.overrides import Said
+from aggregates.sub_sessions.overrides import Overrides
 from aggregates.turns.turn import CHANGE, REVERT, Turn
 
 
@@ -61,7 +61,7 @@ class SubSession(msgspec.Struct, frozen=True):
     earned: tuple[BooleanName, ...]
     outcome: OutcomeVerdict
     judged_complete: bool
-    said: Said
+    said: Overrides
     totals: Totals
     changed_files: frozenset[int]
     goal: Turn | None
@@ -80,14 +80,14 @@ class SubSession(msgspec.Struct, frozen=True):
         return self.floor.passed and self.intent is not None
 
 
-NOTHING_SAID = Said()
+NO_OVERRIDES = Overrides()
 
 
 def conclude(
     arcs: Sequence[Arc],
     turns: Sequence[Turn],
     following: Turn | None,
-    said: Said = NOTHING_SAID,
+    said: Overrides = NO_OVERRIDES,
     answers: Answers = NO_ANSWERS,
 ) -> SubSession:
     """Judge the turns of one sub-session, in time order. `following` is the next turn of the last one's session."""

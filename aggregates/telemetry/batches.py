@@ -10,9 +10,9 @@ import msgspec
 
 from aggregates.capture.commands import CaptureMetrics, CaptureRecords
 from aggregates.event import Digester, Scope
-from aggregates.records.record import Point, Record, WordTable
+from aggregates.records.record import Point, Record, TextPool
 from aggregates.telemetry.contexts import Agent, Context
-from aggregates.telemetry.draft import Draft
+from aggregates.telemetry.draft import RecordDraft
 from aggregates.telemetry.envelope import LEVELS, RawRedactor, Signal, assembled
 
 DECODER_VERSION = 1
@@ -42,7 +42,7 @@ class Part(msgspec.Struct, Generic[T]):
         self.values.extend(values)
 
 
-class Made(NamedTuple):
+class PreparedCommand(NamedTuple):
     """A command, and how many records are lost where it is refused."""
 
     command: CaptureRecords | CaptureMetrics
@@ -75,8 +75,10 @@ class Batches(Generic[T]):
         return [part for part in (*self._full, *self._open.values()) if part.raws]
 
 
-def records_command(part: Part[Draft], scope: Scope, signal: Signal, digester: Digester, *, redaction: bool) -> Made:
-    words = WordTable(redaction=redaction)
+def records_command(
+    part: Part[RecordDraft], scope: Scope, signal: Signal, digester: Digester, *, redaction: bool
+) -> PreparedCommand:
+    words = TextPool(redaction=redaction)
     words.add_all(text for draft in part.values for text in (draft.text, draft.path, draft.command))
     records = tuple(_record(draft, words, digester) for draft in part.values)
     command = CaptureRecords(
@@ -91,10 +93,10 @@ def records_command(part: Part[Draft], scope: Scope, signal: Signal, digester: D
         raw=_raw(part.raws, signal, RawRedactor(redaction=redaction)),
         signal="traces" if signal == "traces" else "logs",
     )
-    return Made(command, part.origins)
+    return PreparedCommand(command, part.origins)
 
 
-def metrics_command(part: Part[Point], scope: Scope, *, redaction: bool) -> Made:
+def metrics_command(part: Part[Point], scope: Scope, *, redaction: bool) -> PreparedCommand:
     redactor = RawRedactor(redaction=redaction)
     raw = _raw(part.raws, "metrics", redactor)
     command = CaptureMetrics(
@@ -107,10 +109,10 @@ def metrics_command(part: Part[Point], scope: Scope, *, redaction: bool) -> Made
         raw=raw,
         redactions=redactor.redactions,
     )
-    return Made(command, part.origins)
+    return PreparedCommand(command, part.origins)
 
 
-def _record(draft: Draft, words: WordTable, digester: Digester) -> Record:
+def _record(draft: RecordDraft, words: TextPool, digester: Digester) -> Record:
     return msgspec.structs.replace(
         draft.record,
         text=words.add(draft.text),

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from aggregates.records.tools import ToolInput, bounded_command, tool_effect, tool_input
-from aggregates.telemetry.draft import Draft, Reader, SourceEvent, said
+from aggregates.telemetry.draft import Reader, RecordDraft, SourceEvent, said
 from aggregates.telemetry.otlp import Attributes, count, flag, identifier, json_object, name, text, usd_nano
 
 PREFIX = "claude_code."
@@ -19,7 +19,7 @@ _MAIN = ("repl_main_thread", "sdk", "main")
 _USERS_DECISIONS = (None, "user_reject", "user_abort")
 
 
-def _prompt(event: SourceEvent, attributes: Attributes) -> list[Draft]:
+def _prompt(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]:
     """A command is a prompt too; leaving and clearing also say so in their own right, for the text may be redacted."""
     drafts = event.prompt("prompt", "prompt_text")
     match (name(attributes, "command_name") or "").removeprefix("/"):
@@ -42,7 +42,7 @@ def _model(attributes: Attributes) -> str | None:
     return None if model == SYNTHETIC_MODEL else model
 
 
-def _request(event: SourceEvent, attributes: Attributes) -> list[Draft]:
+def _request(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]:
     # The dollars are exact; the micro-dollars beside them are rounded for each request.
     cost, micros = usd_nano(attributes, "cost_usd"), count(attributes, "cost_usd_micros")
     return event.only(
@@ -59,7 +59,7 @@ def _request(event: SourceEvent, attributes: Attributes) -> list[Draft]:
     )
 
 
-def _error(event: SourceEvent, attributes: Attributes) -> list[Draft]:
+def _error(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]:
     return event.error(
         text(attributes, "error", "error.message"),
         count(attributes, "status_code", "http.status_code"),
@@ -70,7 +70,7 @@ def _error(event: SourceEvent, attributes: Attributes) -> list[Draft]:
     )
 
 
-def _refusal(event: SourceEvent, attributes: Attributes) -> list[Draft]:
+def _refusal(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]:
     """The model refused; unless another one was asked instead, that ends the request."""
     fields: dict[str, Any] = {"model": _model(attributes), "request_id": identifier(attributes, "request_id")}
     if flag(attributes, "server_fallback_hop"):
@@ -78,7 +78,7 @@ def _refusal(event: SourceEvent, attributes: Attributes) -> list[Draft]:
     return event.only("error", sidechain=_is_sidechain(attributes), **fields)
 
 
-def tool_result(event: SourceEvent, attributes: Attributes) -> list[Draft]:
+def tool_result(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]:
     """One finished tool call, with what it was called with where that is switched on."""
     tool = name(attributes, "tool_name") or ""
     return event.tool(
@@ -104,7 +104,7 @@ def _tool_input(tool: str, attributes: Attributes) -> ToolInput:
     return replace(known, command=command)
 
 
-def _decision(event: SourceEvent, attributes: Attributes) -> list[Draft]:
+def _decision(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]:
     """Only a person's refusal is one; what settings or a hook forbid says nothing about the work."""
     source = text(attributes, "source")
     fields: dict[str, Any] = {"tool": name(attributes, "tool_name"), "call_id": identifier(attributes, "tool_use_id")}
@@ -113,7 +113,7 @@ def _decision(event: SourceEvent, attributes: Attributes) -> list[Draft]:
     return event.rejection(interrupts=source == "user_abort", **fields)
 
 
-def _compaction(event: SourceEvent, attributes: Attributes) -> list[Draft]:
+def _compaction(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]:
     ok = flag(attributes, "success")
     return event.only(
         "other" if ok is False else "compaction",
@@ -123,12 +123,12 @@ def _compaction(event: SourceEvent, attributes: Attributes) -> list[Draft]:
     )
 
 
-def _response(event: SourceEvent, attributes: Attributes) -> list[Draft]:
+def _response(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]:
     """The last one of a turn is the agent's answer; a sub-agent's is none."""
     fields: dict[str, Any] = {"model": _model(attributes), "request_id": identifier(attributes, "request_id")}
     if _is_sidechain(attributes):
         return event.other(**fields)
-    return [Draft(event.record("response", **fields), text=said(attributes, "response"))]
+    return [RecordDraft(event.record("response", **fields), text=said(attributes, "response"))]
 
 
 READERS: dict[str, Reader] = {

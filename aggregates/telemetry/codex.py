@@ -7,7 +7,7 @@ count includes the reasoning. Metrics and spans repeat the amounts.
 from typing import Any
 
 from aggregates.records.tools import tool_input
-from aggregates.telemetry.draft import Draft, Reader, SourceEvent
+from aggregates.telemetry.draft import Reader, RecordDraft, SourceEvent
 from aggregates.telemetry.otlp import Attributes, count, flag, identifier, json_object, name, text
 
 PREFIX = "codex."
@@ -21,7 +21,7 @@ def uncached(whole: int | None, cached: int | None) -> int | None:
     return whole - cached if whole >= cached else None
 
 
-def _attempt(event: SourceEvent, attributes: Attributes) -> list[Draft]:
+def _attempt(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]:
     """One try of a request. A good one is counted when its stream is complete."""
     status = count(attributes, "http.response.status_code")
     message = text(attributes, "error.message")
@@ -31,11 +31,11 @@ def _attempt(event: SourceEvent, attributes: Attributes) -> list[Draft]:
     return _failed(event, attributes, status, message)
 
 
-def _failed(event: SourceEvent, attributes: Attributes, status: int | None, message: str | None) -> list[Draft]:
+def _failed(event: SourceEvent, attributes: Attributes, status: int | None, message: str | None) -> list[RecordDraft]:
     return event.error(message, status, model=name(attributes, "model"), duration_ms=count(attributes, "duration_ms"))
 
 
-def _stream(event: SourceEvent, attributes: Attributes) -> list[Draft]:
+def _stream(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]:
     kind = text(attributes, "event.kind")
     if kind == "response.failed":
         return _failed(event, attributes, None, text(attributes, "error.message"))
@@ -54,7 +54,7 @@ def _stream(event: SourceEvent, attributes: Attributes) -> list[Draft]:
     )
 
 
-def _decision(event: SourceEvent, attributes: Attributes) -> list[Draft]:
+def _decision(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]:
     """A refusal by the settings is none of the user's."""
     decision = (text(attributes, "decision") or "").lower()
     by_settings = (text(attributes, "source") or "").lower() == "config"
@@ -64,7 +64,7 @@ def _decision(event: SourceEvent, attributes: Attributes) -> list[Draft]:
     return event.rejection(interrupts=decision == "abort", **fields)
 
 
-def _tool(event: SourceEvent, attributes: Attributes) -> list[Draft]:
+def _tool(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]:
     tool = name(attributes, "tool_name") or ""
     return event.tool(
         tool,

@@ -11,7 +11,7 @@ import msgspec
 
 from aggregates.records.tools import tool_input
 from aggregates.telemetry.codex import uncached
-from aggregates.telemetry.draft import Draft, SourceEvent
+from aggregates.telemetry.draft import RecordDraft, SourceEvent
 from aggregates.telemetry.otlp import JSON_CHARACTERS_MAX, Attributes, count, identifier, json_object, name, text
 from aggregates.telemetry.otlp import usd_nano as usd
 
@@ -23,7 +23,7 @@ def operation(attributes: Attributes) -> str | None:
     return text(attributes, "gen_ai.operation.name")
 
 
-def gen_ai(event: SourceEvent) -> list[Draft]:
+def gen_ai(event: SourceEvent) -> list[RecordDraft]:
     """The records of one span."""
     event.prompt_id = event.trace_id
     match operation(event.attributes):
@@ -42,7 +42,7 @@ def gen_ai(event: SourceEvent) -> list[Draft]:
             return event.other(model=name(event.attributes, *_MODELS), duration_ms=event.span_ms)
 
 
-def _request(event: SourceEvent) -> list[Draft]:
+def _request(event: SourceEvent) -> list[RecordDraft]:
     attributes = event.attributes
     fields: dict[str, Any] = {
         "model": name(attributes, *_MODELS),
@@ -66,7 +66,7 @@ def _request(event: SourceEvent) -> list[Draft]:
     )
 
 
-def _tool(event: SourceEvent) -> list[Draft]:
+def _tool(event: SourceEvent) -> list[RecordDraft]:
     attributes = event.attributes
     tool = name(attributes, "gen_ai.tool.name") or ""
     return event.tool(
@@ -78,19 +78,19 @@ def _tool(event: SourceEvent) -> list[Draft]:
     )
 
 
-def _prompt(event: SourceEvent, *, suffix: str = "", always: bool = False) -> list[Draft]:
+def _prompt(event: SourceEvent, *, suffix: str = "", always: bool = False) -> list[RecordDraft]:
     asked = _last_text(event.attributes.get("gen_ai.input.messages"), "user")
     if asked is None and not always:
         return []
-    return [Draft(event.record("prompt", suffix=suffix), text=asked)]
+    return [RecordDraft(event.record("prompt", suffix=suffix), text=asked)]
 
 
-def _answer(event: SourceEvent) -> list[Draft]:
+def _answer(event: SourceEvent) -> list[RecordDraft]:
     answered = _last_text(event.attributes.get("gen_ai.output.messages"), "assistant", "model")
     if answered is None:
         return []
     at_us = event.at_us if event.end_us is None else max(event.at_us, event.end_us)
-    return [Draft(event.record("response", suffix="#response", at_us=at_us), text=answered)]
+    return [RecordDraft(event.record("response", suffix="#response", at_us=at_us), text=answered)]
 
 
 def _last_text(messages: object, *roles: str) -> str | None:

@@ -13,7 +13,7 @@ from aggregates.telemetry.otlp import Attributes, name, text
 REDACTED = ("<REDACTED>", "[REDACTED]")
 
 
-class Draft(msgspec.Struct, frozen=True):
+class RecordDraft(msgspec.Struct, frozen=True):
     """A record and its texts, before these are put into one text."""
 
     record: Record
@@ -60,17 +60,17 @@ class SourceEvent(msgspec.Struct):
             **fields,
         )
 
-    def only(self, kind: RecordKind, **fields: Any) -> list[Draft]:
+    def only(self, kind: RecordKind, **fields: Any) -> list[RecordDraft]:
         """One record without texts."""
-        return [Draft(self.record(kind, **fields))]
+        return [RecordDraft(self.record(kind, **fields))]
 
-    def prompt(self, *keys: str) -> list[Draft]:
+    def prompt(self, *keys: str) -> list[RecordDraft]:
         """A prompt; its text is the first of these attributes, unless the agent blacked it out."""
-        return [Draft(self.record("prompt"), text=said(self.attributes, *keys))]
+        return [RecordDraft(self.record("prompt"), text=said(self.attributes, *keys))]
 
     def tool(
         self, tool: str, ok: bool | None, known: ToolInput, *, lines: Changed | None = None, **fields: Any
-    ) -> list[Draft]:
+    ) -> list[RecordDraft]:
         """A finished call: in the background its end is not known, and only one that went well changed lines."""
         added, removed = (lines or known.lines) if ok else NOT_OBSERVED
         record = self.record(
@@ -81,21 +81,23 @@ class SourceEvent(msgspec.Struct):
             lines_removed=removed,
             **fields,
         )
-        return [Draft(record, path=known.path, command=known.command, input_key=known.key)]
+        return [RecordDraft(record, path=known.path, command=known.command, input_key=known.key)]
 
-    def error(self, message: str | None, status: int | None, **fields: Any) -> list[Draft]:
+    def error(self, message: str | None, status: int | None, **fields: Any) -> list[RecordDraft]:
         """A failed request; the status is looked for in the message where it is not told."""
         status = status_in(message) if status is None else status
         return [
-            Draft(self.record("error", status_code=status, retry_after_ms=wait_in(message), **fields), text=message)
+            RecordDraft(
+                self.record("error", status_code=status, retry_after_ms=wait_in(message), **fields), text=message
+            )
         ]
 
-    def rejection(self, *, interrupts: bool, **fields: Any) -> list[Draft]:
+    def rejection(self, *, interrupts: bool, **fields: Any) -> list[RecordDraft]:
         """The user refused a call, and may have stopped the agent with it."""
         drafts = self.only("rejection", **fields)
         return [*drafts, *self.only("interruption", suffix="#interruption")] if interrupts else drafts
 
-    def other(self, **fields: Any) -> list[Draft]:
+    def other(self, **fields: Any) -> list[RecordDraft]:
         """Kept and shown, and of no meaning for scores."""
         fields.setdefault("model", name(self.attributes, "model"))
         return self.only("other", **fields)
@@ -106,7 +108,7 @@ class SourceEvent(msgspec.Struct):
         return None if end_us is None or end_us < self.at_us else (end_us - self.at_us + 500) // 1_000
 
 
-Reader = Callable[[SourceEvent, Attributes], list[Draft]]
+Reader = Callable[[SourceEvent, Attributes], list[RecordDraft]]
 """Reads events of one name: the event, and its attributes again."""
 
 

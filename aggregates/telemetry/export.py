@@ -9,11 +9,11 @@ import msgspec
 
 from aggregates.event import Digester, Scope
 from aggregates.records.record import Point
-from aggregates.telemetry.batches import Batches, Made, Part, metrics_command, records_command
+from aggregates.telemetry.batches import Batches, Part, PreparedCommand, metrics_command, records_command
 from aggregates.telemetry.claude_code import PREFIX as CLAUDE_CODE_PREFIX
 from aggregates.telemetry.contexts import Context, Contexts
 from aggregates.telemetry.copilot import REQUESTS, operation
-from aggregates.telemetry.draft import Draft, SourceEvent
+from aggregates.telemetry.draft import RecordDraft, SourceEvent
 from aggregates.telemetry.envelope import RawRedactor, Section, Signal
 from aggregates.telemetry.otlp import (
     LOG_RECORD,
@@ -89,7 +89,7 @@ _SOURCE_POSITION = "event "
 _ERROR_CODE = 2
 
 
-class Means(msgspec.Struct, frozen=True):
+class ExportContext(msgspec.Struct, frozen=True):
     """What enters from outside: whose export it is, when it came, how texts are treated."""
 
     scope: Scope
@@ -129,13 +129,13 @@ _UNUSABLE = (Fault, msgspec.ValidationError, RecursionError)
 class Export:
     """One export on its way to commands."""
 
-    def __init__(self, signal: Signal, means: Means) -> None:
+    def __init__(self, signal: Signal, means: ExportContext) -> None:
         self.faults = Faults()
         self.signal = signal
         self._means = means
         self._contexts = Contexts(signal, RawRedactor(redaction=means.redaction))
 
-    def commands(self, sections: Iterable[Section]) -> list[Made]:
+    def commands(self, sections: Iterable[Section]) -> list[PreparedCommand]:
         """The commands, in an order that is the same every time; what cannot be used is counted in `faults`."""
         records = list(self._records(sections))
         means = self._means
@@ -172,7 +172,7 @@ class Export:
                 self.faults.add(record.place, error)
         return batches.parts()
 
-    def _log(self, batches: Batches[Draft], raw: _Raw) -> None:
+    def _log(self, batches: Batches[RecordDraft], raw: _Raw) -> None:
         context = raw.context
         record = LOG_RECORD.decode(raw.data)
         attributes = attributes_of(record.attributes)
@@ -190,7 +190,7 @@ class Export:
         )
         part.add(context, raw.data, log_drafts(agent, event))
 
-    def _span(self, spans: SpanTree, batches: Batches[Draft], raw: _Raw) -> None:
+    def _span(self, spans: SpanTree, batches: Batches[RecordDraft], raw: _Raw) -> None:
         context = raw.context
         span = SPAN.decode(raw.data)
         check_depth(span)

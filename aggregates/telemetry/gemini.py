@@ -7,14 +7,14 @@ are part of the prompt's. `gen_ai.client.inference.operation.details` tells the 
 
 from aggregates.records.tools import NOT_OBSERVED, tool_input
 from aggregates.telemetry.codex import uncached
-from aggregates.telemetry.draft import Draft, Reader, SourceEvent
+from aggregates.telemetry.draft import Reader, RecordDraft, SourceEvent
 from aggregates.telemetry.otlp import Attributes, count, flag, json_object, name, text
 
 PREFIX = "gemini_cli."
 _FAILED_FROM = 400
 
 
-def _slash_command(event: SourceEvent, attributes: Attributes) -> list[Draft]:
+def _slash_command(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]:
     if text(attributes, "command") != "clear":
         return event.other()
     return event.only("session_start", source="clear")
@@ -24,7 +24,7 @@ def _is_sidechain(attributes: Attributes) -> bool:
     return text(attributes, "role") not in (None, "main")
 
 
-def _response(event: SourceEvent, attributes: Attributes) -> list[Draft]:
+def _response(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]:
     status = count(attributes, "status_code", "http.status_code")
     if status is not None and status >= _FAILED_FROM:
         return _error(event, attributes)
@@ -43,7 +43,7 @@ def _response(event: SourceEvent, attributes: Attributes) -> list[Draft]:
     )
 
 
-def _error(event: SourceEvent, attributes: Attributes) -> list[Draft]:
+def _error(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]:
     return event.error(
         text(attributes, "error.message", "error"),
         count(attributes, "status_code", "http.status_code"),
@@ -53,7 +53,7 @@ def _error(event: SourceEvent, attributes: Attributes) -> list[Draft]:
     )
 
 
-def _tool(event: SourceEvent, attributes: Attributes) -> list[Draft]:
+def _tool(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]:
     """The changed lines are the tool's own count, of what the model proposed and what the user made of it."""
     tool = name(attributes, "function_name") or ""
     if text(attributes, "decision") == "reject":

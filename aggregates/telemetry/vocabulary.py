@@ -4,7 +4,7 @@ from aggregates.telemetry import claude_code, codex, gemini
 from aggregates.telemetry import copilot as gen_ai
 from aggregates.telemetry.claude_code import tool_result
 from aggregates.telemetry.contexts import Agent, Context
-from aggregates.telemetry.draft import Draft, Reader, SourceEvent
+from aggregates.telemetry.draft import Reader, RecordDraft, SourceEvent
 from aggregates.telemetry.otlp import ID_CHARACTERS_MAX, Attributes, Plain, identifier, name
 from aggregates.telemetry.source_ids import CUT_CHARACTER, Fault
 
@@ -89,7 +89,7 @@ def _checked(key: str, value: str) -> str:
     return value
 
 
-def log_drafts(agent: Agent, event: SourceEvent) -> list[Draft]:
+def log_drafts(agent: Agent, event: SourceEvent) -> list[RecordDraft]:
     """What a log event means; of an unknown agent, nothing."""
     if agent not in _LOGS:
         return event.other()
@@ -100,7 +100,7 @@ def log_drafts(agent: Agent, event: SourceEvent) -> list[Draft]:
     return event.other() if reader is None else reader(event, event.attributes)
 
 
-def span_drafts(agent: Agent, event: SourceEvent) -> list[Draft]:
+def span_drafts(agent: Agent, event: SourceEvent) -> list[RecordDraft]:
     """What a span means. Those of agents that send logs are kept only: their logs are the truth."""
     if agent == "copilot":
         return gen_ai.gen_ai(event)

@@ -70,7 +70,7 @@ class Answer(msgspec.Struct, frozen=True, array_like=True):
         return max(self.at_us, prompted_us) if said_us > self.at_us + SKEW_US else said_us
 
 
-class Seen(msgspec.Struct, frozen=True, array_like=True):
+class PlacedObservation(msgspec.Struct, frozen=True, array_like=True):
     """An observation with its place: when, in which fact, under which record id."""
 
     at_us: int
@@ -154,7 +154,7 @@ def build_turns(
     agent_session_id: str,
     captures: Sequence[Capture],
     answers: Mapping[UUID, Answer],
-    seen: Sequence[Seen],
+    seen: Sequence[PlacedObservation],
     *,
     openings: Mapping[UUID, Opening | None],
     taken_names: Set[str] = frozenset(),
@@ -201,7 +201,7 @@ def _aliases(agent_session_id: str, turn_id: UUID, group: _Group) -> Aliases:
     )
 
 
-def _assign(groups: Sequence[_Group], seen: Sequence[Seen]) -> list[list[Seen]]:
+def _assign(groups: Sequence[_Group], seen: Sequence[PlacedObservation]) -> list[list[PlacedObservation]]:
     """Each observation belongs to the prompt it names, else to the last prompt before it."""
     starts = [group.started_us for group in groups]
     by_host: dict[str, int] = {}
@@ -209,7 +209,7 @@ def _assign(groups: Sequence[_Group], seen: Sequence[Seen]) -> list[list[Seen]]:
         for capture in group.captures:
             if capture.host_prompt_id is not None:
                 by_host.setdefault(capture.host_prompt_id, index)
-    assigned: list[list[Seen]] = [[] for _ in groups]
+    assigned: list[list[PlacedObservation]] = [[] for _ in groups]
     if not groups:
         return assigned
     for each in seen:
@@ -220,7 +220,11 @@ def _assign(groups: Sequence[_Group], seen: Sequence[Seen]) -> list[list[Seen]]:
 
 
 def _build(
-    agent_session_id: str, turn_id: UUID, group: _Group, answers: Mapping[UUID, Answer], own: Sequence[Seen]
+    agent_session_id: str,
+    turn_id: UUID,
+    group: _Group,
+    answers: Mapping[UUID, Answer],
+    own: Sequence[PlacedObservation],
 ) -> Turn:
     lead = group.lead
     answer = _answer(group, answers)
@@ -284,7 +288,9 @@ def _answer_usage(answer: Answer) -> tuple[ModelUsage, ...]:
     return (usage,)
 
 
-def _with_openings(turns: Sequence[Turn], seen: Sequence[Seen], known: Mapping[UUID, Opening | None]) -> list[Turn]:
+def _with_openings(
+    turns: Sequence[Turn], seen: Sequence[PlacedObservation], known: Mapping[UUID, Opening | None]
+) -> list[Turn]:
     """Mark where the session was cleared or ended, and by which turn activity went on."""
     starts = [turn.started_us for turn in turns]
     openings: list[Opening | None] = [None] * len(turns)

@@ -16,7 +16,7 @@ from aggregates.prices.catalog import RevisionRecord, Served
 from aggregates.prices.decide import CatalogCommand, CatalogReply, Published
 from aggregates.reports.backfill import BackfillRecord, BackfillReply
 from aggregates.reports.events import BackfillRequested
-from aggregates.reports.prose import Narration, Narrative
+from aggregates.reports.prose import Narrative, NarrativeRequest
 from projections.facts.prompts import Activation
 from projections.prices.spending import Asked, Reading
 from projections.reader import Reader
@@ -186,7 +186,7 @@ class Service(Protocol):
     def narrates(self, organization_id: UUID) -> bool:
         """Whether there is a text model, and this organization lets text leave."""
 
-    async def narrate(self, wanted: Narration) -> Narrative | None:
+    async def narrate(self, wanted: NarrativeRequest) -> Narrative | None:
         """A narrative that stands, or that is written within some seconds. Whatever fails, it is None."""
 
     def digester(self, scope: Scope) -> Digester:

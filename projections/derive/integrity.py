@@ -14,13 +14,13 @@ from aggregates.event import Scope, Span
 from aggregates.scores.integrity import (
     CLEARS_US,
     Clear,
-    Sign,
+    TurnEvidence,
     alike,
     clears_of,
     flags_of_session,
     may_be_alike,
     session_splitting,
-    sign_of,
+    turn_evidence,
 )
 from aggregates.turns.turn import Turn
 from projections.derive.sessions import RebuiltSession, session_turns
@@ -40,7 +40,7 @@ class TextsUnavailable(Exception):
 class _Kept(msgspec.Struct, frozen=True, array_like=True):
     """Evidence as it is stored, and where the prompt's text stands."""
 
-    sign: Sign
+    sign: TurnEvidence
     text: TextRef | None
 
 
@@ -61,7 +61,7 @@ def _sign_again(db: sqlite3.Connection, session: str, from_us: int, reader: Read
     """Write the evidence of a session's tail; whether any of it changed."""
     before = _kept(db, session, "started_us >= ? ORDER BY started_us, turn_id", from_us)
     earlier = _kept(db, session, "started_us < ? ORDER BY started_us DESC, turn_id DESC LIMIT 1", from_us)
-    drafts = [_Kept(sign_of(turn), _text_of(turn)) for turn in session_turns(db, session, from_us)]
+    drafts = [_Kept(turn_evidence(turn), _text_of(turn)) for turn in session_turns(db, session, from_us)]
     after = _compared([*earlier, *drafts], [*earlier, *before], reader)[len(earlier) :]
     if after == before:
         return False
@@ -78,7 +78,7 @@ def _kept(db: sqlite3.Connection, session: str, condition: str, from_us: int) ->
     return bodies(db, _Kept, query, (session, from_us))
 
 
-def _signs(db: sqlite3.Connection, session: str) -> list[Sign]:
+def _signs(db: sqlite3.Connection, session: str) -> list[TurnEvidence]:
     return [each.sign for each in _kept(db, session, "started_us >= ? ORDER BY started_us, turn_id", BEGINNING_US)]
 
 
@@ -133,13 +133,13 @@ def texts_alike(db: sqlite3.Connection, session: str) -> Iterator[tuple[TextRef,
             yield one.text, other.text
 
 
-def _flag_session(db: sqlite3.Connection, scope: Scope, session: str, signs: Sequence[Sign]) -> None:
+def _flag_session(db: sqlite3.Connection, scope: Scope, session: str, signs: Sequence[TurnEvidence]) -> None:
     rows = [flag_row(scope, found, found.turn_id) for found in flags_of_session(session, signs)]
     db.execute(f"DELETE FROM flags WHERE agent_session_id = ? AND kind IN ({_OF_SESSIONS})", (session,))
     insert_flags(db, rows)
 
 
-def _write_clears(db: sqlite3.Connection, scope: Scope, session: str, signs: Sequence[Sign]) -> set[int]:
+def _write_clears(db: sqlite3.Connection, scope: Scope, session: str, signs: Sequence[TurnEvidence]) -> set[int]:
     """The times at which a clear is new, gone, or over other files than before."""
     before = set(bodies(db, Clear, "SELECT body FROM clears WHERE agent_session_id = ?", (session,)))
     after = set(clears_of(session, signs))

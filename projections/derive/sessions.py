@@ -12,7 +12,7 @@ import msgspec
 
 from aggregates.sub_sessions.arcs import Arc, cut_arcs
 from aggregates.turns.turn import Observation, Turn
-from aggregates.turns.turns import JOIN_WINDOW_US, Aliases, Answer, Capture, Seen, build_turns
+from aggregates.turns.turns import JOIN_WINDOW_US, Aliases, Answer, Capture, PlacedObservation, build_turns
 from projections.facts.answers import gap_answers, session_gaps
 from projections.facts.prices import priced
 from projections.facts.rows import BEGINNING_US, END_US, Rows
@@ -125,7 +125,9 @@ def _tail_captures(db: sqlite3.Connection, session: str, start_us: int) -> list[
     return bodies(db, Capture, query, {"session": session, "start": start_us})
 
 
-def _tail_observations(db: sqlite3.Connection, session: str, start_us: int, hosts: Sequence[str]) -> list[Seen]:
+def _tail_observations(
+    db: sqlite3.Connection, session: str, start_us: int, hosts: Sequence[str]
+) -> list[PlacedObservation]:
     """Observations from a time on, less those that name an earlier prompt, and all that name one of the hosts."""
     columns = "o.at_us, o.record_id, o.position, o.body, o.price"
     by_time = (
@@ -139,7 +141,9 @@ def _tail_observations(db: sqlite3.Connection, session: str, start_us: int, host
     )
     bound = {"session": session, "start": start_us, "hosts": json_array(hosts)}
     rows = db.execute(f"{by_time} UNION ALL {by_name} ORDER BY 1, 2", bound)
-    seen = [Seen(at, record_id, position, priced(Observation, *row)) for at, record_id, position, *row in rows]
+    seen = [
+        PlacedObservation(at, record_id, position, priced(Observation, *row)) for at, record_id, position, *row in rows
+    ]
     counts = line_counts(db, session, start_us)
     return sorted(seen + counts, key=lambda each: (each.at_us, each.record_id)) if counts else seen
 

@@ -11,7 +11,7 @@ from aggregates.event import Scope, Span
 from aggregates.judging.floor import Floor
 from aggregates.reading.verdicts import BOOLEANS, BooleanName, JudgeStatus, OutcomeVerdict, Rubric, applicable
 from aggregates.sub_sessions.merging import ReworkView
-from aggregates.sub_sessions.overrides import OVERRIDE_FIELDS, OverrideField, Said
+from aggregates.sub_sessions.overrides import OVERRIDE_FIELDS, OverrideField, Overrides
 from aggregates.sub_sessions.sub_session import SubSession
 from aggregates.turns.turn import ModelUsage, Turn
 from aggregates.turns.work import active_by_turns_us, file_totals, model_totals
@@ -107,7 +107,7 @@ def insert_sub_session(db: sqlite3.Connection, scope: Scope, concluded: SubSessi
     _insert_prompts(db, name, scope, concluded)
 
 
-def _overridden(said: Said, detail: Detail) -> int:
+def _overridden(said: Overrides, detail: Detail) -> int:
     """What people overrode of it, as bits, the first field lowest; a title of one's own is an override of the label."""
     holds: dict[OverrideField, bool] = {
         "boundary": said.boundary,

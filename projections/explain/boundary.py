@@ -5,7 +5,7 @@ from itertools import islice
 from uuid import UUID
 
 from aggregates.judging.answers import GapAnswer, answered_boundary
-from aggregates.judging.boundary import PAUSE_US, OpenArc, stays, sureness, topic_shift, weighed
+from aggregates.judging.boundary import PAUSE_US, OpenArc, cannot_shift, confidence_of, contributions, topic_shift
 from aggregates.reading.verdicts import BoundaryVerdict, Evidence
 from aggregates.sub_sessions.arcs import Arc, committed
 from aggregates.sub_sessions.merging import MERGE_GAP_US
@@ -90,13 +90,13 @@ def _opening_signals(facts: SubSessionEvidence, first: Arc) -> _Signals:
     if before is None:
         return []
     arc = OpenArc(turns_of(facts.reader.db, [before]))
-    return weighed(arc, facts.turns[0], committed=first.opened_by == "commit")
+    return contributions(arc, facts.turns[0], committed=first.opened_by == "commit")
 
 
 def _opening_verdict(first: Arc, signals: _Signals) -> BoundaryVerdict | None:
     """What was judged where it opens; that it opens after a commit is judged as well, and not kept."""
     if first.opened_by == "commit" and first.shift is None and signals:
-        return BoundaryVerdict(True, sureness(_total(signals)), ())
+        return BoundaryVerdict(True, confidence_of(_total(signals)), ())
     return first.shift if first.opened_by in ("topic", "commit") else None
 
 
@@ -186,15 +186,15 @@ def _kept_within(facts: SubSessionEvidence, arc: Arc, turns: Mapping[UUID, Turn]
 
 def _kept(so_far: OpenArc, turn: Turn, answer: GapAnswer | None) -> KeptExplained:
     """In the order in which a boundary is decided: a text model's word goes before the embedded judge's."""
-    answered, why_not = answered_boundary(so_far, turn, answer), stays(so_far, turn)
+    answered, why_not = answered_boundary(so_far, turn, answer), cannot_shift(so_far, turn)
     signals: _Signals = []
     if answered is not None:
         verdict, text = answered, f"{answered.judge} was asked whether it opens another topic, and says no."
     elif why_not is not None:
         verdict, text = topic_shift(so_far, turn), f"It opens no other topic, whatever it says: {why_not}."
     else:
-        signals = weighed(so_far, turn, committed=committed(so_far))
-        verdict = BoundaryVerdict(False, sureness(_total(signals)), ())
+        signals = contributions(so_far, turn, committed=committed(so_far))
+        verdict = BoundaryVerdict(False, confidence_of(_total(signals)), ())
         silence = _silence(turn.started_us - so_far.last.started_us, signals)
         text = f"The judge sees no other topic. {_sums(signals)}{silence}"
     return KeptExplained(

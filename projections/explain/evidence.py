@@ -8,7 +8,7 @@ import msgspec
 
 from aggregates.reading.verdicts import Rubric
 from aggregates.turns.turn import Observation, Turn
-from aggregates.turns.turns import Seen
+from aggregates.turns.turns import PlacedObservation
 from projections.derive.sessions import arcs_of, response_ref
 from projections.derive.sub_session_rows import PromptBody
 from projections.explain.shapes import EvidencePiece
@@ -39,7 +39,7 @@ class SubSessionEvidence:
         self.arcs = arcs_of(reader.db, row.sub_session_id)
 
     @cached_property
-    def seen(self) -> list[Seen]:
+    def seen(self) -> list[PlacedObservation]:
         """What the agent reported within the turns, in time order."""
         return [each for turn in self.turns for each in _observed(self.reader.db, turn)]
 
@@ -147,7 +147,7 @@ def _prompts(db: sqlite3.Connection, sub_session_id: str) -> list[PromptEvidence
     return [PromptEvidence(turn, body.rubric, body.prompt, score) for turn, body, score in rows]
 
 
-def _observed(db: sqlite3.Connection, turn: Turn) -> list[Seen]:
+def _observed(db: sqlite3.Connection, turn: Turn) -> list[PlacedObservation]:
     """What was reported while a turn lasted, less what names another turn."""
     query = (
         "SELECT o.at_us, o.record_id, o.position, o.body FROM observations o LEFT JOIN turns t "
@@ -156,7 +156,10 @@ def _observed(db: sqlite3.Connection, turn: Turn) -> list[Seen]:
         "AND (t.turn_id IS NULL OR t.turn_id = ?) ORDER BY o.at_us, o.record_id"
     )
     own = (turn.agent_session_id, turn.started_us, turn.last_activity_us, str(turn.turn_id))
-    return [Seen(at_us, name, at, unpack(body, Observation)) for at_us, name, at, body in db.execute(query, own)]
+    return [
+        PlacedObservation(at_us, name, at, unpack(body, Observation))
+        for at_us, name, at, body in db.execute(query, own)
+    ]
 
 
 def _neighbour(db: sqlite3.Connection, turn: Turn, side: str, order: str) -> Turn | None:

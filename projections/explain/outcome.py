@@ -6,7 +6,7 @@ import msgspec
 
 from aggregates.judging import outcome as rules
 from aggregates.reading.verdicts import Evidence
-from aggregates.sub_sessions.overrides import YES, OverrideField, Topic
+from aggregates.sub_sessions.overrides import YES, OverrideField, OverrideTopic
 from aggregates.turns.turn import Observation, ToolUse
 from projections.derive.sessions import prompt_id
 from projections.explain.evidence import SubSessionEvidence, ascending, counted, unquoted
@@ -37,7 +37,7 @@ _BY_WORK: dict[str, _Shows] = {
 """What the agent did: the last report within the sub-session that shows it."""
 _BY_ANSWER = {rules.UNCHALLENGED, rules.REPORTED, rules.OPEN_FAILURE}
 _BY_PROMPT = {rules.MOVED_ON, rules.CORRECTED, rules.NOT_WORKING, rules.ACCEPTED}
-_ACTIONS: dict[Topic, tuple[OverrideField, str, str]] = {
+_ACTIONS: dict[OverrideTopic, tuple[OverrideField, str, str]] = {
     "gap": ("boundary", "split_at_turn", "merge_with_previous"),
     "goal": ("completion", "mark_complete", "mark_incomplete"),
     "rework": ("rollback", "mark_rework", "mark_not_rework"),

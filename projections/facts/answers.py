@@ -7,7 +7,15 @@ from uuid import UUID
 
 from aggregates.judging.answers import NO_ANSWERS, NO_GAP_ANSWERS, Answers, GapAnswer, JudgeAnswered
 from aggregates.sub_sessions.arcs import Arc
-from aggregates.sub_sessions.overrides import CorrectionEvent, Said, Topic, Word, gaps, said, word_of
+from aggregates.sub_sessions.overrides import (
+    OverrideEvent,
+    Overrides,
+    OverrideTopic,
+    OverrideWord,
+    gap_overrides,
+    override_word_of,
+    overrides_of,
+)
 from projections.facts.rows import Rows
 from projections.reader import json_array, pack, unpack
 
@@ -60,30 +68,30 @@ def gap_answers(db: sqlite3.Connection, session: str) -> Mapping[UUID, GapAnswer
     }
 
 
-def add_correction(rows: Rows, position: int, event: CorrectionEvent) -> None:
+def add_correction(rows: Rows, position: int, event: OverrideEvent) -> None:
     """The row of a correction; the session of its capture is derived again from that capture's turn on."""
-    capture_id, topic, word = word_of(event)
+    capture_id, topic, word = override_word_of(event)
     rows.corrections.append((event.agent_session_id, str(capture_id), topic, position, word))
     rows.touched_captures.append(str(capture_id))
 
 
 def session_gaps(db: sqlite3.Connection, session: str) -> dict[UUID, bool]:
     """Turn of a session → whether there is a boundary before it, as people said."""
-    return gaps(_words(db, session, ("gap",)))
+    return gap_overrides(_words(db, session, ("gap",)))
 
 
-def said_of(db: sqlite3.Connection, arcs: Sequence[Arc]) -> Said:
+def said_of(db: sqlite3.Connection, arcs: Sequence[Arc]) -> Overrides:
     """What counts of all that people said about the turns of these arcs."""
     turns = {turn_id for arc in arcs for turn_id in arc.turn_ids}
     sessions = dict.fromkeys(arc.agent_session_id for arc in arcs)
     words = [word for session in sessions for word in _words(db, session, ("gap", "goal", "rework", "intent"))]
-    return said(word for word in words if word.turn_id in turns)
+    return overrides_of(word for word in words if word.turn_id in turns)
 
 
-def _words(db: sqlite3.Connection, session: str, topics: Iterable[Topic]) -> list[Word]:
+def _words(db: sqlite3.Connection, session: str, topics: Iterable[OverrideTopic]) -> list[OverrideWord]:
     query = (
         "SELECT a.turn_id, c.topic, c.said, c.position FROM corrections c "
         "JOIN turn_alias a ON a.alias_id = c.capture_id WHERE c.agent_session_id = ?"
     )
     wanted = set(topics)
-    return [Word(UUID(row[0]), *row[1:]) for row in db.execute(query, (session,)) if row[1] in wanted]
+    return [OverrideWord(UUID(row[0]), *row[1:]) for row in db.execute(query, (session,)) if row[1] in wanted]

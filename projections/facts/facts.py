@@ -20,8 +20,14 @@ from aggregates.judging.answers import JudgeAnswered
 from aggregates.prices.events import CatalogPublished, RequestsRepriced
 from aggregates.prices.prices import PriceBook, price_book
 from aggregates.reports.events import ReportEvent
-from aggregates.retained import Standing, of_prompt, of_response
-from aggregates.sub_sessions.events import GapCorrected, GoalCorrected, IntentCorrected, ReworkCorrected, TitleEdited
+from aggregates.retained import RetainedReading, retain_prompt, retain_response
+from aggregates.sub_sessions.events import (
+    GapOverridden,
+    GoalOverridden,
+    IntentOverridden,
+    ReworkOverridden,
+    TitleEdited,
+)
 from aggregates.turns.turns import Answer, Capture
 from projections.facts.answers import add_answer, add_correction
 from projections.facts.flags import add_flags
@@ -72,12 +78,12 @@ def _add_said(rows: Rows, position: int, event: Event) -> None:
             rows.touched_turns.append(str(event.turn_id))
         case JudgeAnswered():
             add_answer(rows, position, event)
-        case GapCorrected() | GoalCorrected() | ReworkCorrected() | IntentCorrected():
+        case GapOverridden() | GoalOverridden() | ReworkOverridden() | IntentOverridden():
             add_correction(rows, position, event)
 
 
 def _add_prompt(rows: Rows, position: int, event: PromptCaptured, digester: Digester) -> None:
-    shown = of_prompt(position, event.prompt, digester) or Standing(position)
+    shown = retain_prompt(position, event.prompt, digester) or RetainedReading(position)
     capture = Capture(
         capture_id=event.prompt_id,
         kind="transcript" if event.source.endswith(TRANSCRIPT_SUFFIX) else "plugin",
@@ -92,7 +98,7 @@ def _add_prompt(rows: Rows, position: int, event: PromptCaptured, digester: Dige
 
 
 def _add_answer(rows: Rows, position: int, event: PromptAnswered, digester: Digester, prices: PriceBook | None) -> None:
-    shown = of_response(position, event.response, digester)
+    shown = retain_response(position, event.response, digester)
     answer = Answer(
         # Times that hang on the prompt's own time are settled when the turn is built.
         at_us=trusted(event.responded_at_us, event.received_at_us),

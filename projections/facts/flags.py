@@ -15,7 +15,7 @@ from aggregates.capture.events import (
 )
 from aggregates.event import Event, Scope
 from aggregates.ids import flag_id
-from aggregates.scores.integrity import Found, Skew, clock_skew, foreign_session, skew_day
+from aggregates.scores.integrity import IntegrityFinding, Skew, clock_skew, foreign_session, skew_day
 from aggregates.turns.turns import SKEW_US
 from projections.facts.rows import Row, Rows
 from projections.reader import owner, pack
@@ -24,7 +24,7 @@ _Group = tuple[str, str, str, int]
 """Organization, developer, agent session and day of skewed facts."""
 
 
-def flag_row(scope: Scope, found: Found, fired_by: object) -> Row:
+def flag_row(scope: Scope, found: IntegrityFinding, fired_by: object) -> Row:
     name = flag_id(scope.organization_id, scope.developer_id, found.kind, found.agent_session_id, fired_by)
     return (
         str(name),

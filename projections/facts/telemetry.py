@@ -11,9 +11,9 @@ from aggregates.event import Digester
 from aggregates.ids import record_capture_id
 from aggregates.prices.prices import Price, PriceBook, Usage
 from aggregates.records.record import Record
-from aggregates.retained import stood_observations
+from aggregates.retained import retained_observations
 from aggregates.turns.turn import Observation, observe
-from aggregates.turns.turns import Capture, Seen
+from aggregates.turns.turns import Capture, PlacedObservation
 from projections.facts.duplicates import UNNAMED
 from projections.facts.prices import price_of
 from projections.facts.rows import Row, Rows, add_capture, host_name, trusted
@@ -30,7 +30,7 @@ def add_records(
     rows: Rows, position: int, event: RecordsCaptured, digester: Digester, prices: PriceBook | None
 ) -> None:
     """The rows of a batch of log records, spans or transcript lines."""
-    session, stood = event.agent_session_id, stood_observations(event.words)
+    session, stood = event.agent_session_id, retained_observations(event.words)
     last_origin = None
     touched: list[tuple[int, str | None]] = []
     for place, record in enumerate(event.records):
@@ -218,10 +218,10 @@ WHERE at_us >= ?2 ORDER BY at_us, record_id
 """Changed lines since the point before, by an agent's counter; a cumulative series that falls starts from nothing."""
 
 
-def line_counts(db: sqlite3.Connection, session: str, start_us: int) -> list[Seen]:
+def line_counts(db: sqlite3.Connection, session: str, start_us: int) -> list[PlacedObservation]:
     """The counts from a time on; none where a tool call of the session told its lines."""
     return [
-        Seen(at_us, record_id, position, Observation(kind="lines", **{meaning: round(count)}))
+        PlacedObservation(at_us, record_id, position, Observation(kind="lines", **{meaning: round(count)}))
         for at_us, record_id, position, meaning, count in db.execute(_COUNTED, (session, start_us))
     ]
 

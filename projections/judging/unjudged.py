@@ -13,7 +13,7 @@ import msgspec
 
 from aggregates.event import Scope
 from aggregates.judging.answers import JudgeAnswered, JudgeKind
-from aggregates.reading.pasted import look
+from aggregates.reading.pasted import split_pasted
 from aggregates.sub_sessions.arcs import Arc, Gap, unsure_gaps
 from aggregates.times import US_PER_DAY
 from aggregates.turns.turn import (
@@ -51,7 +51,7 @@ OBSERVED = {
 }
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class QuestionBounds(msgspec.Struct, frozen=True):
     """Which sub-sessions are asked about."""
 
     model: str
@@ -76,7 +76,7 @@ class Question(msgspec.Struct, frozen=True):
     payload: dict[str, Any]
 
 
-class Key(NamedTuple):
+class QuestionRound(NamedTuple):
     """A sub-session, when it was last active, and the round: one that goes on is another one to ask about."""
 
     sub_session_id: str
@@ -109,8 +109,8 @@ class TurnWords(msgspec.Struct, frozen=True):
 
 
 def unjudged(
-    reader: Reader, wanted: Wanted, may_leave: Callable[[UUID], bool], done: Collection[Key]
-) -> list[tuple[Key, list[Question]]]:
+    reader: Reader, wanted: QuestionBounds, may_leave: Callable[[UUID], bool], done: Collection[QuestionRound]
+) -> list[tuple[QuestionRound, list[Question]]]:
     """Settled sub-sessions with what is to be asked about them now, which may be nothing.
 
     Below the floor that is where they begin and end, and no more: a boundary too many leaves trivia behind.
@@ -120,12 +120,12 @@ def unjudged(
         "FROM bookmark b CROSS JOIN sub_sessions s WHERE s.settles_at_us <= b.log_time_us "
         "AND s.settles_at_us > b.log_time_us - ? ORDER BY s.settles_at_us DESC, s.sub_session_id"
     )
-    found: list[tuple[Key, list[Question]]] = []
+    found: list[tuple[QuestionRound, list[Question]]] = []
     for name, active_us, organization_id, developer_id, floor in reader.db.execute(query, (wanted.days * US_PER_DAY,)):
         scope = Scope(UUID(organization_id), UUID(developer_id))
-        last = Key(name, active_us, "verdicts")
+        last = QuestionRound(name, active_us, "verdicts")
         if last not in done and may_leave(scope.organization_id):
-            first = Key(name, active_us, "boundaries")
+            first = QuestionRound(name, active_us, "boundaries")
             gaps = [] if first in done else list(_gaps(reader, scope, name, wanted))
             verdicts = [] if gaps or not floor else list(_verdicts(reader, scope, name, wanted))
             found.append((first, gaps) if gaps else (last, verdicts))
@@ -134,7 +134,7 @@ def unjudged(
     return found
 
 
-def _gaps(reader: Reader, scope: Scope, name: str, wanted: Wanted) -> Iterator[Question]:
+def _gaps(reader: Reader, scope: Scope, name: str, wanted: QuestionBounds) -> Iterator[Question]:
     """Whether a prompt opens another topic: those that the embedded judge is least sure of."""
     gaps, answered = unsure_of(reader.db, name)
     new = [gap for gap in gaps if not _answered(reader.db, "boundary", gap.turn, wanted, (gap.arc[-1].capture_id,))]
@@ -145,7 +145,7 @@ def _gaps(reader: Reader, scope: Scope, name: str, wanted: Wanted) -> Iterator[Q
             yield _question("boundary", scope, gap.turn, (gap.arc[-1].capture_id,), payload)
 
 
-def _verdicts(reader: Reader, scope: Scope, name: str, wanted: Wanted) -> Iterator[Question]:
+def _verdicts(reader: Reader, scope: Scope, name: str, wanted: QuestionBounds) -> Iterator[Question]:
     turns = _words(reader, turns_in(reader.db, name))
     for nth, each in enumerate(turns[: wanted.prompts]):
         known = _answered(reader.db, "rubric", each.turn, wanted)
@@ -177,7 +177,7 @@ def _next(reader: Reader, last: Turn) -> str | None:
 
 
 def _answered(
-    db: sqlite3.Connection, kind: JudgeKind, turn: Turn, wanted: Wanted, captures: Sequence[UUID] = ()
+    db: sqlite3.Connection, kind: JudgeKind, turn: Turn, wanted: QuestionBounds, captures: Sequence[UUID] = ()
 ) -> bool:
     """Whether this model answered before, to this prompt text, about just these captures."""
     query = "SELECT body FROM judge_answers WHERE agent_session_id = ? AND capture_id = ? AND kind = ?"
@@ -201,7 +201,7 @@ def _words(reader: Reader, turns: Sequence[Turn]) -> list[TurnWords]:
         TurnWords(
             turn=turn,
             status="skipped" if body is None else body.rubric.status,
-            prompt=None if (text := texts.get(prompt)) is None else look(text).own.strip(),
+            prompt=None if (text := texts.get(prompt)) is None else split_pasted(text).own.strip(),
             response=texts.get(answer),
         )
         for turn, body, prompt, answer in zip(turns, bodies, prompts, answers, strict=True)

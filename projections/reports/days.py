@@ -11,7 +11,7 @@ from aggregates.event import Scope
 from aggregates.people.directory import Stay
 from aggregates.reading.verdicts import INTENTS, Intent
 from aggregates.reports.prose import Narrative
-from aggregates.scores.insights import NO_WORK, Labelled, label, labelled
+from aggregates.scores.insights import NO_WORK, WorkLabels, label, work_labels
 from aggregates.times import US_PER_SECOND, Window, iso
 from projections.derive.sub_session_rows import Detail, PromptBody
 from projections.reader import Reader, TextRef, unpack
@@ -19,16 +19,7 @@ from projections.scores.activity import active_times
 from projections.scores.score import Counts, score
 from projections.scores.skill import insight_summary
 from projections.scores.throttle import personal_throttle
-from projections.sub_sessions.rows import (
-    CRUSHED,
-    NANO,
-    SETTLED,
-    TOKENS,
-    UNCLASSIFIED,
-    bound,
-    started_in,
-    turns_in,
-)
+from projections.sub_sessions.rows import CRUSHED, NANO, SETTLED, TOKENS, UNCLASSIFIED, bound, started_in, turns_in
 
 LABELLED_MAX = 500
 """Sub-sessions of a day that are labelled, the newest first: each takes a look at its prompts."""
@@ -56,7 +47,7 @@ class TeamDay(msgspec.Struct, frozen=True):
     crushed: int
     trivia: int
     by_intent: ByIntent
-    work: Labelled
+    work: WorkLabels
 
 
 class TeamSummary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -102,7 +93,7 @@ def team_day(reader: Reader, scope: Scope, stays: Sequence[Stay], *, labels: boo
     )
 
 
-def own_work(reader: Reader, scope: Scope, day: Window) -> Labelled:
+def own_work(reader: Reader, scope: Scope, day: Window) -> WorkLabels:
     """The labels of a developer's own day."""
     return _labelled(reader, _sub_sessions(reader.db, scope, day))
 
@@ -141,7 +132,7 @@ def team_summary(
     )
 
 
-def _labelled(reader: Reader, found: Sequence[_SubSession]) -> Labelled:
+def _labelled(reader: Reader, found: Sequence[_SubSession]) -> WorkLabels:
     """The labels of what qualifies, by member."""
     named = [each for each in found if each.settled and each.floor_passed and each.intent in INTENTS]
     wanted = named[:LABELLED_MAX]
@@ -152,7 +143,7 @@ def _labelled(reader: Reader, found: Sequence[_SubSession]) -> Labelled:
         marks = "".join(turn.work.marks for turn in turns_in(reader.db, each.name))
         intent = msgspec.convert(each.intent, Intent)
         labels[each.developer_id].append(label(intent, None if goal is None else texts[goal], marks))
-    work = labelled(labels.values())
+    work = work_labels(labels.values())
     return msgspec.structs.replace(work, clipped=work.clipped or len(named) > len(wanted))
 
 

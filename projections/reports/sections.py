@@ -73,7 +73,7 @@ class Coaching(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     note: str | None
 
 
-class Look(msgspec.Struct, frozen=True, dict=True):
+class ReportInput(msgspec.Struct, frozen=True, dict=True):
     """One report's look at one developer's data."""
 
     reader: Reader
@@ -101,33 +101,33 @@ class Look(msgspec.Struct, frozen=True, dict=True):
         return skill(self.reader, self.scope, self.period.name, self.windows)
 
 
-def _of_windows(query: Callable[..., object]) -> Callable[[Look], object]:
+def _of_windows(query: Callable[..., object]) -> Callable[[ReportInput], object]:
     return lambda look: query(look.reader, look.scope, look.period.name, look.windows)
 
 
-def _listed(query: Callable[..., object]) -> Callable[[Look], object]:
+def _listed(query: Callable[..., object]) -> Callable[[ReportInput], object]:
     return lambda look: {"range": look.echo, "items": query(look.reader, look.scope, look.window, ROWS_MAX, 0)}
 
 
-def _task_time(look: Look) -> object:
+def _task_time(look: ReportInput) -> object:
     found = activity.task_time(look.reader, look.scope, look.window, ROWS_MAX, 0)
     return {"range": look.echo, "items": found.items, "totalActiveSeconds": found.total_active_seconds}
 
 
-def _throttle(look: Look) -> object:
+def _throttle(look: ReportInput) -> object:
     """None where the period holds more requests than one read may look at; of many events the newest."""
     found = personal_throttle(look.reader, look.scope, look.window)
     return None if found is None else msgspec.structs.replace(found, events=found.events[:ROWS_MAX])
 
 
-def _model_usage(look: Look) -> object:
+def _model_usage(look: ReportInput) -> object:
     found = rightsizing(look.reader, look.scope, look.window, ZoneInfo(look.period.timezone))
     cost = team_cost({}, look.spending, look.spending)
     spending = Spending(**{name: getattr(cost, name) for name in Spending.__struct_fields__})
     return {**msgspec.to_builtins(found), "spending": spending}
 
 
-SECTIONS: dict[str, Callable[[Look], object]] = {
+SECTIONS: dict[str, Callable[[ReportInput], object]] = {
     "score": _of_windows(score.score),
     "speed": _of_windows(score.speed),
     "tokens": _of_windows(score.tokens),
@@ -145,7 +145,7 @@ SECTIONS: dict[str, Callable[[Look], object]] = {
 """Name on the wire → what it is made of, in the order of the contract."""
 
 
-def report_sections(look: Look, breathe: Callable[[], None] = lambda: None) -> str:
+def report_sections(look: ReportInput, breathe: Callable[[], None] = lambda: None) -> str:
     """The sections as a JSON object. `breathe` is called before each and may raise, to give up."""
     sections: dict[str, object] = {}
     for name, section in SECTIONS.items():
@@ -154,7 +154,7 @@ def report_sections(look: Look, breathe: Callable[[], None] = lambda: None) -> s
     return msgspec.json.encode(sections).decode()
 
 
-def coaching(look: Look) -> Coaching:
+def coaching(look: ReportInput) -> Coaching:
     """The habits that showed least, each with one of the developer's own prompts that missed it."""
     shares, counts, habits = look.skill.per_boolean, look.skill.per_boolean_counts, HABITS[look.language]
     items = [
@@ -174,7 +174,7 @@ def coaching(look: Look) -> Coaching:
     return Coaching(items=[], note=(NOTHING_MISSED if enough else NOT_ENOUGH)[look.language])
 
 
-def _example(look: Look, name: BooleanName) -> MissedPrompt | None:
+def _example(look: ReportInput, name: BooleanName) -> MissedPrompt | None:
     """The newest one whose text is there."""
     found = graded_prompts(
         look.reader,

@@ -29,7 +29,7 @@ WORST_PROMPTS_MAX = 5
 _MS_PER_SECOND = 1000
 
 
-class Asked(msgspec.Struct, frozen=True):
+class InsightsQuery(msgspec.Struct, frozen=True):
     """What the payload is to be over."""
 
     window: Window
@@ -79,7 +79,7 @@ _WORK = (
 )
 
 
-def insights(reader: Reader, scope: Scope, asked: Asked) -> i.Insights:
+def insights(reader: Reader, scope: Scope, asked: InsightsQuery) -> i.Insights:
     """Of one developer, over the sub-sessions that started in the range."""
     rows = reader.db.execute(_WORK, bound(scope, asked.window))
     found = [_work(values, (row[-1] for row in turns)) for values, turns in groupby(rows, key=lambda row: row[:-1])]
@@ -117,7 +117,7 @@ def _work(values: Sequence[Any], bodies: Iterable[bytes]) -> SubSessionWork:
     )
 
 
-def _meta(asked: Asked, found: Sequence[SubSessionWork]) -> i.InsightsMeta:
+def _meta(asked: InsightsQuery, found: Sequence[SubSessionWork]) -> i.InsightsMeta:
     written = [started_us for work in found for _, started_us, _ in work.turns]
     return i.InsightsMeta(
         period_start=iso(asked.window.start_us),
@@ -156,7 +156,7 @@ def _worst_prompts(reader: Reader, scope: Scope, window: Window) -> list[i.Worst
     ]
 
 
-def _activity(reader: Reader, scope: Scope, asked: Asked, found: Sequence[SubSessionWork]) -> i.Activity:
+def _activity(reader: Reader, scope: Scope, asked: InsightsQuery, found: Sequence[SubSessionWork]) -> i.Activity:
     days = asked.periods("day")
     begun = sorted_into(days, ((work.started_us, work) for work in found))
     inside = [at_us for work in found for _, at_us, _ in work.turns if at_us < asked.window.end_us]
@@ -234,7 +234,7 @@ def _costs(found: Sequence[SubSessionWork], language: Language) -> i.CostOptimiz
     )
 
 
-def _trends(asked: Asked, found: Sequence[SubSessionWork]) -> i.Trends:
+def _trends(asked: InsightsQuery, found: Sequence[SubSessionWork]) -> i.Trends:
     weeks = asked.periods("week")
     begun = sorted_into(weeks, ((work.started_us, work) for work in found))
     return i.Trends(

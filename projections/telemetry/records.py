@@ -64,7 +64,7 @@ class Quantile(msgspec.Struct, frozen=True):
     value: float
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class RecordsQuery(msgspec.Struct, frozen=True, kw_only=True):
     """Which records of a developer."""
 
     window: Window
@@ -74,7 +74,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     offset: int = 0
 
 
-class Shown(msgspec.Struct, frozen=True, kw_only=True):
+class TelemetryRow(msgspec.Struct, frozen=True, kw_only=True):
     """What every record tells. Tokens and cost are those of the model request that it reported."""
 
     timestamp: str
@@ -91,15 +91,15 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     attributes_json: str | None
 
 
-class LogRecord(Shown, frozen=True, kw_only=True):
+class LogRow(TelemetryRow, frozen=True, kw_only=True):
     event_name: str | None
 
 
-class Span(Shown, frozen=True, kw_only=True):
+class SpanRow(TelemetryRow, frozen=True, kw_only=True):
     name: str | None
 
 
-class MetricPoint(Shown, frozen=True, kw_only=True):
+class MetricPoint(TelemetryRow, frozen=True, kw_only=True):
     """One metric point. A distribution's numbers stand beside a null value."""
 
     name: str
@@ -110,7 +110,7 @@ class MetricPoint(Shown, frozen=True, kw_only=True):
     distribution: PointDistribution | None
 
 
-_R = TypeVar("_R", bound=Shown)
+_R = TypeVar("_R", bound=TelemetryRow)
 
 
 class Page(msgspec.Struct, Generic[_R], frozen=True):
@@ -143,22 +143,22 @@ _NEWEST_FIRST = (
 )
 
 
-def logs(reader: Reader, scope: Scope, asked: Asked) -> Page[LogRecord]:
+def logs(reader: Reader, scope: Scope, asked: RecordsQuery) -> Page[LogRow]:
     """Log records."""
-    return _page(reader, scope, asked, "logs", LogRecord)
+    return _page(reader, scope, asked, "logs", LogRow)
 
 
-def traces(reader: Reader, scope: Scope, asked: Asked) -> Page[Span]:
+def traces(reader: Reader, scope: Scope, asked: RecordsQuery) -> Page[SpanRow]:
     """Spans."""
-    return _page(reader, scope, asked, "traces", Span)
+    return _page(reader, scope, asked, "traces", SpanRow)
 
 
-def metrics(reader: Reader, scope: Scope, asked: Asked) -> Page[MetricPoint]:
+def metrics(reader: Reader, scope: Scope, asked: RecordsQuery) -> Page[MetricPoint]:
     """Metric points, each as received: those of a cumulative counter are not differenced."""
     return _page(reader, scope, asked, "metrics", MetricPoint)
 
 
-def _page(reader: Reader, scope: Scope, asked: Asked, signal: Signal, kind: type[_R]) -> Page[_R]:
+def _page(reader: Reader, scope: Scope, asked: RecordsQuery, signal: Signal, kind: type[_R]) -> Page[_R]:
     select = _POINTS if signal == "metrics" else _RECORDS
     owner = _OF_ALL if asked.session_id is None else _OF_SESSION
     one_more = {"limit": asked.limit + 1, "offset": asked.offset}

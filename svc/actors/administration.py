@@ -18,7 +18,7 @@ from aggregates.people.events import PEOPLE
 from aggregates.people.records import Organization
 from svc.actors.mailbox import Mailbox
 from svc.limits import MAILBOX_COMMANDS_MAX
-from svc.log.codec import NewEvent, Recorded
+from svc.log.codec import NewEvent, RecordedEvent
 from svc.log.folder import Clock
 from svc.log.journal import Journal
 from svc.log.store import EventStore, StoreUnavailable
@@ -35,7 +35,7 @@ def load_directory(store: EventStore) -> Directory:
     return directory
 
 
-def take_in(directory: Directory, people: Iterable[Recorded], after: int) -> int:
+def take_in(directory: Directory, people: Iterable[RecordedEvent], after: int) -> int:
     """Apply the events after a position; the position of the last one."""
     for recorded in people:
         if recorded.position > after:

@@ -14,7 +14,7 @@ from aggregates.decide import AnyCommand
 from aggregates.people.records import Developer, Key, Membership, Organization, Record, Team, TeamMembership
 from svc.app import open_service
 from svc.limits import BUSY_TRIES, PAGE_RECORDS, POLL_SECONDS, REMOTE_TIMEOUT_SECONDS, RETRY_AFTER_SECONDS_MAX
-from svc.log.folder import InUse, held, internal_secret, running
+from svc.log.folder import FolderInUse, held, internal_secret, running
 from svc.log.sqlite import EVENTS_FILE
 from svc.settings import Settings
 from svc.views.replay import Progress
@@ -70,7 +70,7 @@ async def reach(settings: Settings) -> AsyncIterator["Access"]:
                 async with httpx.AsyncClient(transport=transport, base_url="http://svc", headers=headers) as client:
                     yield Access(client, 1, service.send)
         return
-    except InUse:
+    except FolderInUse:
         server = running(var)
     if server is None:
         raise NotReached(f"another svc process holds {var} but serves nothing; wait until it is done")

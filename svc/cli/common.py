@@ -21,7 +21,7 @@ from rich.table import Table
 from svc.cli.access import NotFound, NotReached, reach
 from svc.jobs.sources import CatalogUnusable
 from svc.log.codec import CorruptEvent
-from svc.log.folder import InUse, Unusable
+from svc.log.folder import FolderInUse, FolderUnusable
 from svc.log.store import StoreUnavailable
 from svc.observe.logs import set_up_logs
 from svc.process import single
@@ -34,8 +34,8 @@ EXPECTED = (
     NotReached,
     NotFound,
     CatalogUnusable,
-    InUse,
-    Unusable,
+    FolderInUse,
+    FolderUnusable,
     SettingsError,
     CorruptEvent,
     StoreUnavailable,

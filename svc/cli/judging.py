@@ -26,7 +26,7 @@ from aggregates.reading.rubric_model import SHIPPED, RubricModel
 from aggregates.reading.verdicts import BOOLEANS, Rubric, applicable
 from aggregates.records.shell import read_command
 from aggregates.records.tools import tool_effect
-from aggregates.scores.grades import Graded, grade_text
+from aggregates.scores.grades import PromptGrade, grade_text
 from aggregates.sub_sessions.arcs import cut_arcs
 from aggregates.turns.turn import (
     ANSWERED,
@@ -78,7 +78,7 @@ def grade(file: Any, as_json: bool) -> None:
         _show(graded)
 
 
-def _show(graded: Graded) -> None:
+def _show(graded: PromptGrade) -> None:
     console = Console()
     if graded.score is None:
         console.print(f"not graded: {graded.status}", style="yellow")

@@ -22,10 +22,10 @@ from svc.limits import FORGET_FAILED_SECONDS, POLL_SECONDS
 from svc.log.folder import LOCK, held
 from svc.log.sqlite import EVENTS_FILE, open_log
 from svc.log.store import EventStore
-from svc.maintenance.backup import Manifest, NotKept, back_up
+from svc.maintenance.backup import MaintenanceError, Manifest, back_up
 from svc.maintenance.export import Exported, export
 from svc.maintenance.forget import open_orders
-from svc.maintenance.keys import Heard
+from svc.maintenance.keys import OnProgress
 from svc.maintenance.restore import restore
 from svc.maintenance.verify import Verified, verify
 from svc.observe.logs import set_up_logs
@@ -70,7 +70,7 @@ def restore_(source: Path, var: str | None, as_json: bool) -> None:
     _say(manifest, as_json, f"{path} holds the log up to position {manifest.head}; `svc serve --var {path}` starts it")
 
 
-def _restored(source: Path, var: Path, heard: Heard) -> Manifest:
+def _restored(source: Path, var: Path, heard: OnProgress) -> Manifest:
     there = var.exists()
     try:
         with held(var):
@@ -140,7 +140,7 @@ def export_(developer: str, target: Path, var: str | None, as_json: bool) -> Non
     _say(exported, as_json, f"{target} holds {counts}, {exported.requests} requests")
 
 
-def _exported(settings: Settings, developer: str, target: Path, heard: Heard) -> Exported:
+def _exported(settings: Settings, developer: str, target: Path, heard: OnProgress) -> Exported:
     store, _ = open_log(_log_of(settings))
     try:
         return export(settings.var_path, store, _named(load_directory(store), developer), target, heard)
@@ -288,7 +288,7 @@ def _sentences(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
 
     try:
         return run(main)
-    except NotKept as error:
+    except MaintenanceError as error:
         raise click.ClickException(str(error)) from error
 
 
@@ -303,7 +303,7 @@ def _bar() -> Progress:
     return progress(TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
 
 
-def _shown_on(bar: Progress, description: str) -> Heard:
+def _shown_on(bar: Progress, description: str) -> OnProgress:
     task = bar.add_task(description, total=None)
 
     def heard(done: int, of: int) -> None:

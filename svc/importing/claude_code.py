@@ -14,7 +14,7 @@ import msgspec
 
 from aggregates.records.record import Record, RecordKind
 from aggregates.records.tools import ToolInput, bounded_command, changed_lines, input_key, tool_effect
-from aggregates.telemetry.draft import Draft
+from aggregates.telemetry.draft import RecordDraft
 from svc.importing import claude_lines as transcript
 from svc.importing.exchange import (
     Format,
@@ -243,7 +243,7 @@ class TranscriptReader(Reader):
 # --- records ----------------------------------------------------------------------------------------------
 
 
-def _request(known: Record, line: transcript.AssistantLine, at_us: int) -> Draft:
+def _request(known: Record, line: transcript.AssistantLine, at_us: int) -> RecordDraft:
     message, cost, usage = line.message, line.cost_usd, line.message.usage or transcript.Usage()
     writes = usage.cache_creation or transcript.CacheWrites()
     record = Record(
@@ -261,7 +261,7 @@ def _request(known: Record, line: transcript.AssistantLine, at_us: int) -> Draft
         request_id=line.request_id,
         sidechain=bool(line.is_sidechain),
     )
-    return Draft(record)
+    return RecordDraft(record)
 
 
 def _input(name: str, arguments: dict[str, Any]) -> ToolInput:

@@ -14,7 +14,7 @@ import msgspec
 
 from aggregates.records.record import Record, RecordKind
 from aggregates.records.tools import ToolInput
-from aggregates.telemetry.draft import Draft
+from aggregates.telemetry.draft import RecordDraft
 
 LINE_BYTES_MAX = 64 * 1024 * 1024
 """A longer line, or a longer document, is not read."""
@@ -54,7 +54,7 @@ class Exchange(msgspec.Struct, frozen=True):
     agent_session_id: str
     prompt: TypedPrompt | None
     answer: Answer | None
-    drafts: tuple[Draft, ...]
+    drafts: tuple[RecordDraft, ...]
     finished: bool
     """Whether the transcript says that nothing more comes; if not, later lines may still complete it."""
     last_us: int
@@ -77,9 +77,9 @@ class Note:
     """Records that the agent's lines say completely; a later line may say them again."""
 
     at_us: int
-    told: list[Draft]
+    told: list[RecordDraft]
 
-    def drafts(self) -> list[Draft]:
+    def drafts(self) -> list[RecordDraft]:
         return self.told
 
 
@@ -97,7 +97,7 @@ class ToolCall:
     kind: RecordKind = "tool"
     ok: bool | None = None
     duration_ms: int | None = None
-    spawned: Draft | None = None
+    spawned: RecordDraft | None = None
 
     def spawn(self, at_us: int, kind: object) -> None:
         """Note the sub-agent that it started, and how that went as far as it is known."""
@@ -111,9 +111,9 @@ class ToolCall:
             ok=self.ok,
             duration_ms=self.duration_ms,
         )
-        self.spawned = Draft(record)
+        self.spawned = RecordDraft(record)
 
-    def drafts(self) -> list[Draft]:
+    def drafts(self) -> list[RecordDraft]:
         added, removed = self.known.lines if self.ok else (None, None)
         record = Record(
             record_id=f"tool:{self.call_id}",
@@ -128,7 +128,7 @@ class ToolCall:
             lines_removed=removed,
             sidechain=self.sidechain,
         )
-        draft = Draft(record, path=self.known.path, command=self.known.command, input_key=self.known.key)
+        draft = RecordDraft(record, path=self.known.path, command=self.known.command, input_key=self.known.key)
         return [draft] if self.spawned is None else [draft, self.spawned]
 
 
@@ -137,7 +137,7 @@ Item = Note | ToolCall
 
 def note(record: Record, text: str | None = None) -> Note:
     """What one line says completely."""
-    return Note(record.at_us, [Draft(record, text=text)])
+    return Note(record.at_us, [RecordDraft(record, text=text)])
 
 
 class Memory:

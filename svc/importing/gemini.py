@@ -19,7 +19,7 @@ import msgspec
 from aggregates.records.record import Record
 from aggregates.records.tools import tool_effect, tool_input
 from aggregates.telemetry.codex import uncached
-from aggregates.telemetry.draft import Draft, status_in
+from aggregates.telemetry.draft import RecordDraft, status_in
 from aggregates.telemetry.otlp import json_object
 from svc.importing.exchange import (
     Count,
@@ -233,10 +233,10 @@ def text_in(content: object) -> str:
 # --- records ----------------------------------------------------------------------------------------------
 
 
-def _drafts(message: Message, *, sidechain: bool) -> list[Draft]:
+def _drafts(message: Message, *, sidechain: bool) -> list[RecordDraft]:
     """The request that a message answers, where it says what that used, and the calls it asks for."""
     tokens = message.tokens
-    drafts = [] if tokens is None else [Draft(_request(message, tokens, sidechain=sidechain))]
+    drafts = [] if tokens is None else [RecordDraft(_request(message, tokens, sidechain=sidechain))]
     calls = enumerate(message.tool_calls or ())
     return drafts + [_call(call, index, message, sidechain=sidechain) for index, call in calls]
 
@@ -267,7 +267,7 @@ def _request(message: Message, tokens: Tokens, *, sidechain: bool) -> Record:
     )
 
 
-def _call(call: ToolCall, index: int, message: Message, *, sidechain: bool) -> Draft:
+def _call(call: ToolCall, index: int, message: Message, *, sidechain: bool) -> RecordDraft:
     """The agent's telemetry names no calls, so the id of one is no name to know it again by."""
     arguments = dict(call.args) if isinstance(call.args, dict) else json_object(call.args)
     known = tool_input(call.name, arguments)
@@ -286,7 +286,7 @@ def _call(call: ToolCall, index: int, message: Message, *, sidechain: bool) -> D
         lines_removed=removed,
         sidechain=sidechain,
     )
-    return Draft(record, path=known.path, command=known.command, input_key=None if rejected else known.key)
+    return RecordDraft(record, path=known.path, command=known.command, input_key=None if rejected else known.key)
 
 
 def _ok(call: ToolCall) -> bool | None:

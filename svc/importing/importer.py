@@ -25,8 +25,8 @@ from aggregates.command import Reason, Refused, Reply
 from aggregates.decide import AnyCommand
 from aggregates.event import Digester, Scope
 from aggregates.ids import prompt_stream
-from aggregates.records.record import Record, WordTable
-from aggregates.telemetry.draft import Draft
+from aggregates.records.record import Record, TextPool
+from aggregates.telemetry.draft import RecordDraft
 from svc.importing.claude_code import CLAUDE_CODE
 from svc.importing.codex import CODEX
 from svc.importing.exchange import Exchange, Format, Memory, TornLine, files_under
@@ -168,8 +168,8 @@ class Captures:
         for start in range(0, len(exchange.drafts), BATCH_RECORDS_MAX):
             yield self._batch(exchange, exchange.drafts[start : start + BATCH_RECORDS_MAX])
 
-    def _batch(self, exchange: Exchange, drafts: tuple[Draft, ...]) -> CaptureRecords:
-        words = WordTable(redaction=True)
+    def _batch(self, exchange: Exchange, drafts: tuple[RecordDraft, ...]) -> CaptureRecords:
+        words = TextPool(redaction=True)
         records = tuple(self._record(draft, words) for draft in drafts)
         return CaptureRecords(
             organization_id=self._scope.organization_id,
@@ -182,7 +182,7 @@ class Captures:
             redactions=words.redactions,
         )
 
-    def _record(self, draft: Draft, words: WordTable) -> Record:
+    def _record(self, draft: RecordDraft, words: TextPool) -> Record:
         key = draft.input_key
         return msgspec.structs.replace(
             draft.record,

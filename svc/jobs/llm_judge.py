@@ -18,7 +18,7 @@ import trio
 from aggregates.event import Digester
 from aggregates.ids import answer_stream
 from aggregates.judging.answers import JudgeAnswered
-from projections.judging.unjudged import Key, Question, Wanted, unjudged
+from projections.judging.unjudged import Question, QuestionBounds, QuestionRound, unjudged
 from projections.reader import Reader
 from svc.llm import budget as bounds
 from svc.llm.answers import (
@@ -60,14 +60,14 @@ class Desk(Protocol):
     async def read_all(self, query: Callable[[Reader], T]) -> T: ...
 
 
-class Judging:
+class LlmJudge:
     """The one task that asks."""
 
     def __init__(self, desk: Desk, gateway: Gateway, count: Count) -> None:
         self._desk = desk
         self._gateway = gateway
         self._count = count
-        self._done: set[Key] = set()
+        self._done: set[QuestionRound] = set()
 
     async def run(self) -> None:
         while self._gateway.model is not None:
@@ -84,7 +84,7 @@ class Judging:
         model = self._gateway.model
         if model is None:
             return
-        wanted = Wanted(
+        wanted = QuestionBounds(
             model=model,
             version=VERSION,
             days=bounds.JUDGE_DAYS,

@@ -11,7 +11,7 @@ from uuid import UUID
 import msgspec
 import trio
 
-from aggregates.reports.prose import Narration, Narrative, normalized
+from aggregates.reports.prose import Narrative, NarrativeRequest, normalized
 from svc.llm.answers import Json, NoAnswer
 from svc.llm.budget import NARRATIVE_WAIT_SECONDS, NARRATIVES_AT_ONCE_MAX, NARRATIVES_KEPT_MAX
 from svc.llm.client import Gateway
@@ -46,7 +46,7 @@ class Narratives:
     def may_narrate(self, organization_id: UUID) -> bool:
         return self._gateway.may_ask(organization_id)
 
-    async def narrate(self, wanted: Narration) -> Narrative | None:
+    async def narrate(self, wanted: NarrativeRequest) -> Narrative | None:
         """The narrative, or None where there is none yet. Never raises because of the model."""
         if not wanted.work.members or not self._gateway.may_ask(wanted.scope.organization_id):
             return None
@@ -59,11 +59,11 @@ class Narratives:
                 await written.wait()
         return self._standing(wanted)
 
-    def _standing(self, wanted: Narration) -> Narrative | None:
+    def _standing(self, wanted: NarrativeRequest) -> Narrative | None:
         kept = self._kept.get(wanted.name)
         return kept if kept is not None and kept.stands(wanted.work, self._now_us()) else None
 
-    def _begun(self, wanted: Narration) -> trio.Event | None:
+    def _begun(self, wanted: NarrativeRequest) -> trio.Event | None:
         under_way = self._under_way.get(wanted.name)
         if under_way is not None or self._nursery is None or len(self._under_way) >= NARRATIVES_AT_ONCE_MAX:
             return under_way
@@ -71,7 +71,7 @@ class Narratives:
         self._nursery.start_soon(self._write, wanted, written)
         return written
 
-    async def _write(self, wanted: Narration, written: trio.Event) -> None:
+    async def _write(self, wanted: NarrativeRequest, written: trio.Event) -> None:
         try:
             organization_id = wanted.scope.organization_id
             answer = await self._gateway.ask(organization_id, wanted.kind, VERSION, NarrativeAnswer, payload_of(wanted))
@@ -82,7 +82,7 @@ class Narratives:
             del self._under_way[wanted.name]
             written.set()
 
-    def _keep(self, wanted: Narration, text: str) -> None:
+    def _keep(self, wanted: NarrativeRequest, text: str) -> None:
         if not text:
             return
         self._kept[wanted.name] = Narrative(text, self._now_us(), wanted.work.clipped, wanted.work)
@@ -91,7 +91,7 @@ class Narratives:
             self._kept.popitem(last=False)
 
 
-def payload_of(wanted: Narration) -> dict[str, Json]:
+def payload_of(wanted: NarrativeRequest) -> dict[str, Json]:
     labels: list[Json] = [list(each) for each in wanted.work.members]
     language: dict[str, Json] = {"language": LANGUAGES[wanted.language]}
     return language | ({"members": labels} if wanted.kind == "team" else {"work": labels[0]})

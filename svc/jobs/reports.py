@@ -32,12 +32,12 @@ from aggregates.reports.commands import (
 )
 from aggregates.reports.decide import SOURCE_UNAVAILABLE
 from aggregates.reports.period import ReportPeriod, last_whole_period
-from aggregates.reports.prose import Prose, believed_prose, told_of
+from aggregates.reports.prose import Prose, believed_prose, report_figures
 from aggregates.times import parse_instant, zone_named
 from projections.facts.reports import OpenReport, open_reports
 from projections.prices.spending import Asked, Reading
 from projections.reader import Reader
-from projections.reports.sections import Look, report_sections
+from projections.reports.sections import ReportInput, report_sections
 from svc.jobs.narratives import LANGUAGES
 from svc.limits import (
     READ_WAIT_SECONDS,
@@ -225,7 +225,7 @@ class ReportJobs:
 def _document(
     reader: Reader, scope: Scope, *, wanted: OpenReport, spending: Reading, breathe: Callable[[], None]
 ) -> str:
-    look = Look(reader, scope, wanted.period, language_of(wanted.language), spending)
+    look = ReportInput(reader, scope, wanted.period, language_of(wanted.language), spending)
     return report_sections(look, breathe)
 
 
@@ -303,7 +303,7 @@ class ReportProse:
 
     async def write(self, wanted: OpenReport, sections: str) -> Prose | None:
         organization_id: UUID = wanted.scope.organization_id
-        told = told_of(sections) if self._gateway.may_ask(organization_id) else None
+        told = report_figures(sections) if self._gateway.may_ask(organization_id) else None
         if told is None:
             return None
         payload: dict[str, Json] = {

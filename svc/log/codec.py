@@ -61,7 +61,7 @@ class NewEvent(msgspec.Struct, frozen=True):
         return self.version
 
 
-class Recorded(NewEvent, frozen=True):
+class RecordedEvent(NewEvent, frozen=True):
     """An event in the log at this position (from 1, growing, gaps allowed)."""
 
     position: int
@@ -97,7 +97,7 @@ class Msgpack(Transcoder):
 
 
 class Codec(Mapper[UUID]):
-    """Maps `NewEvent` to the library's `StoredEvent`, and `Notification` to `Recorded`; for any thread."""
+    """Maps `NewEvent` to the library's `StoredEvent`, and `Notification` to `RecordedEvent`; for any thread."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class Codec(Mapper[UUID]):
         stored = StoredEvent(new.stream_id, new.version, kind.topic, b"")
         return replace_state(stored, self._state(stored, kind.head, fact, sealed))
 
-    def to_domain_event(self, stored_event: StoredEvent, *, open_words: OpenWords = True) -> Recorded:
+    def to_domain_event(self, stored_event: StoredEvent, *, open_words: OpenWords = True) -> RecordedEvent:
         """Decode an event; words that are not wanted stay empty. Raises CorruptEvent."""
         assert isinstance(stored_event, Notification), "only what stands in the log has a position"
         kind = self._kinds.get(stored_event.topic)
@@ -137,7 +137,7 @@ class Codec(Mapper[UUID]):
             raise CorruptEvent(stored_event, str(error)) from error
         stream_id = stored_event.originator_id
         assert isinstance(stream_id, UUID)
-        return Recorded(stream_id, stored_event.originator_version, event, stored_event.id)
+        return RecordedEvent(stream_id, stored_event.originator_version, event, stored_event.id)
 
     def without_words(self, stored: Notification, keep: Collection[str]) -> bytes | None:
         """The state without its texts except those kept; None where nothing changes. Raises CorruptEvent."""

@@ -15,11 +15,11 @@ RUNNING = "running.json"
 LOCK = "lock"
 
 
-class InUse(Exception):
+class FolderInUse(Exception):
     pass
 
 
-class Unusable(Exception):
+class FolderUnusable(Exception):
     pass
 
 
@@ -31,17 +31,17 @@ class Running(msgspec.Struct, frozen=True):
 
 @contextmanager
 def held(var: Path) -> Iterator[None]:
-    """Hold the folder during the block. Raises `InUse` or `Unusable`."""
+    """Hold the folder during the block. Raises `FolderInUse` or `FolderUnusable`."""
     try:
         var.mkdir(parents=True, exist_ok=True, mode=0o700)
         lock_file = (var / LOCK).open("a")
     except OSError as error:
-        raise Unusable(f"{var} cannot be the data folder: {error.strerror}; choose another with --var") from error
+        raise FolderUnusable(f"{var} cannot be the data folder: {error.strerror}; choose another with --var") from error
     with lock_file as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise InUse(_holder(var)) from None
+            raise FolderInUse(_holder(var)) from None
         yield
 
 

@@ -14,7 +14,7 @@ from eventsourcing.domain import EventSourcingError
 from eventsourcing.persistence import IntegrityError, Notification, StoredEvent
 
 from svc.limits import POSITIONS_PER_QUERY_MAX, READ_BYTES_MAX, READ_EVENTS_MAX
-from svc.log.codec import Codec, NewEvent, OpenWords, Recorded
+from svc.log.codec import Codec, NewEvent, OpenWords, RecordedEvent
 
 _T = TypeVar("_T")
 VERSION_END = 2**31
@@ -129,11 +129,11 @@ class EventStore:
         """The last position; 0 in an empty log."""
         return _reached(self._recorder.max_notification_id) or 0
 
-    def read_stream(self, stream_id: UUID, *, open_words: OpenWords = True) -> list[Recorded]:
+    def read_stream(self, stream_id: UUID, *, open_words: OpenWords = True) -> list[RecordedEvent]:
         """All events of a stream by version."""
         return self._decoded(_reached(partial(self._recorder.select_stream, stream_id)), open_words)
 
-    def read_newest(self, stream_id: UUID, below_version: int = VERSION_END) -> Recorded | None:
+    def read_newest(self, stream_id: UUID, below_version: int = VERSION_END) -> RecordedEvent | None:
         """The newest event of a stream, or the one before a version."""
         row = _reached(partial(self._recorder.select_newest, stream_id, below_version))
         return None if row is None else self._codec.to_domain_event(row)
@@ -145,7 +145,7 @@ class EventStore:
         limit_bytes: int = READ_BYTES_MAX,
         *,
         open_words: OpenWords = True,
-    ) -> list[Recorded]:
+    ) -> list[RecordedEvent]:
         """The events after a position (0: from the beginning), no more than both limits allow.
 
         At least one is returned where there is one, however large; an empty list means the end of the log.
@@ -153,22 +153,22 @@ class EventStore:
         rows = _reached(partial(self._recorder.select_after, position, limit_events, limit_bytes))
         return self._decoded(rows, open_words)
 
-    def read_positions(self, positions: Iterable[int], *, open_words: OpenWords = True) -> dict[int, Recorded]:
+    def read_positions(self, positions: Iterable[int], *, open_words: OpenWords = True) -> dict[int, RecordedEvent]:
         """The events at these positions; what does not exist is left out. Any number of positions."""
         wanted = sorted(set(positions))
-        found: dict[int, Recorded] = {}
+        found: dict[int, RecordedEvent] = {}
         for start in range(0, len(wanted), POSITIONS_PER_QUERY_MAX):
             some = wanted[start : start + POSITIONS_PER_QUERY_MAX]
             rows = _reached(partial(self._recorder.select_positions, some))
             found.update((recorded.position, recorded) for recorded in self._decoded(rows, open_words))
         return found
 
-    def read_topics(self, topics: Iterable[str], *, open_words: OpenWords = True) -> list[Recorded]:
+    def read_topics(self, topics: Iterable[str], *, open_words: OpenWords = True) -> list[RecordedEvent]:
         """All events of these topics by position; for topics with few events."""
         rows = _reached(partial(self._recorder.select_topics, sorted(set(topics))))
         return self._decoded(rows, open_words)
 
-    def read_topics_after(self, topics: Iterable[str], position: int, limit_events: int) -> list[Recorded]:
+    def read_topics_after(self, topics: Iterable[str], position: int, limit_events: int) -> list[RecordedEvent]:
         """The next events of these topics after a position, without words."""
         rows = _reached(partial(self._recorder.select_topics_after, sorted(set(topics)), position, limit_events))
         return self._decoded(rows, open_words=False)
@@ -198,7 +198,7 @@ class EventStore:
     def close(self) -> None:
         self._recorder.close()
 
-    def _decoded(self, rows: Iterable[Notification], open_words: OpenWords) -> list[Recorded]:
+    def _decoded(self, rows: Iterable[Notification], open_words: OpenWords) -> list[RecordedEvent]:
         return [self._codec.to_domain_event(row, open_words=open_words) for row in rows]
 
 

@@ -25,14 +25,14 @@ from svc.limits import BACKUP_PAGES, BACKUP_TRIES
 from svc.log.folder import NAME as SECRET_FILE
 from svc.log.sqlite import EVENTS_FILE, KEYS_FOLDER, not_opened
 from svc.log.vault import sync
-from svc.maintenance.keys import Heard
+from svc.maintenance.keys import OnProgress
 
 MANIFEST = "manifest.json"
 FORMAT = 1
 DRAFT = ".draft"
 
 
-class NotKept(Exception):
+class MaintenanceError(Exception):
     """A backup or an export cannot be made or used; the message says why and what to do."""
 
 
@@ -55,12 +55,12 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     files: list[KeptFile]
 
 
-def back_up(var: Path, target: Path, heard: Heard) -> Manifest:
-    """Copy a folder to `target`: a tar file if it ends in `.tar`, else a new folder. Raises `NotKept`."""
+def back_up(var: Path, target: Path, heard: OnProgress) -> Manifest:
+    """Copy a folder to `target`: a tar file if it ends in `.tar`, else a new folder. Raises `MaintenanceError`."""
     if not (var / EVENTS_FILE).exists():
-        raise NotKept(f"{var} holds no data; name the folder with --var")
+        raise MaintenanceError(f"{var} holds no data; name the folder with --var")
     if target.exists():
-        raise NotKept(f"{target} is there already; a backup never replaces anything, so choose another name")
+        raise MaintenanceError(f"{target} is there already; a backup never replaces anything, so choose another name")
     target.parent.mkdir(parents=True, exist_ok=True)
     draft = target.with_name(target.name + DRAFT)
     _remove(draft)
@@ -81,14 +81,14 @@ def digest_of(path: Path) -> str:
         return hashlib.file_digest(handle, "sha256").hexdigest()
 
 
-def _copied(var: Path, draft: Path, heard: Heard) -> Manifest:
+def _copied(var: Path, draft: Path, heard: OnProgress) -> Manifest:
     draft.mkdir(mode=0o700)
     _copy_keys(var, draft)
     _copy_archive(var, draft)
     try:
         copy_database(var / EVENTS_FILE, draft / EVENTS_FILE, heard)
     except sqlite3.DatabaseError as error:
-        raise NotKept(f"nothing was backed up: {not_opened(var / EVENTS_FILE, error)}") from error
+        raise MaintenanceError(f"nothing was backed up: {not_opened(var / EVENTS_FILE, error)}") from error
     _copy_keys(var, draft)
     if (var / SECRET_FILE).exists():
         _copy(var / SECRET_FILE, draft / SECRET_FILE)
@@ -107,7 +107,7 @@ def _copied(var: Path, draft: Path, heard: Heard) -> Manifest:
     return manifest
 
 
-def copy_database(source: Path, target: Path, heard: Heard) -> None:
+def copy_database(source: Path, target: Path, heard: OnProgress) -> None:
     """Copy a database as of one moment while others write it.
 
     One read transaction is held on the source: no writer waits for it, and it sees no later write.

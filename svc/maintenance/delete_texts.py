@@ -14,17 +14,25 @@ import trio
 
 from aggregates.capture.events import PromptAnswered, PromptCaptured, RecordsCaptured
 from aggregates.event import DeveloperEvent, Event, Scope
-from aggregates.ids import standing_stream
-from aggregates.retained import FORM, Standing, StandingSealed, of_prompt, of_records, of_response, packed_rows
+from aggregates.ids import retained_stream
+from aggregates.retained import (
+    FORM,
+    ReadingsRetained,
+    RetainedReading,
+    packed_readings,
+    retain_prompt,
+    retain_records,
+    retain_response,
+)
 from projections.derive.integrity import texts_alike
 from svc.limits import KEEP_PAUSE_SECONDS, POLL_SECONDS, STANDING_BYTES, SWEEP_TRIES
-from svc.log.codec import NewEvent, Recorded
+from svc.log.codec import NewEvent, RecordedEvent
 from svc.log.folder import Clock
 from svc.log.journal import Journal
 from svc.log.store import EventStore
 from svc.log.vault import Vault
 from svc.maintenance.keys import Piece, piece_after
-from svc.views.projecting import recollection_of
+from svc.views.projecting import readings_of_log
 from svc.views.projector import Projector
 
 log = structlog.get_logger()
@@ -99,7 +107,7 @@ def _sealing_events(
     """What must be appended before the texts at these positions may go. `views` hold these positions already."""
     facts = [fact for fact in store.read_positions(positions).values() if isinstance(fact.event, READ_FROM)]
     alike = _alike(views, facts)
-    by_scope: dict[Scope, list[Standing]] = defaultdict(list)
+    by_scope: dict[Scope, list[RetainedReading]] = defaultdict(list)
     for fact in sorted(facts, key=lambda fact: fact.position):
         event = fact.event
         assert isinstance(event, DeveloperEvent)
@@ -111,26 +119,28 @@ def _sealing_events(
     ]
 
 
-def _standing(store: EventStore, vault: Vault, position: int, event: DeveloperEvent, alike: Alike) -> Standing | None:
-    if recollection_of(store).standing(event.organization_id, event.developer_id, position) is not None:
+def _standing(
+    store: EventStore, vault: Vault, position: int, event: DeveloperEvent, alike: Alike
+) -> RetainedReading | None:
+    if readings_of_log(store).standing(event.organization_id, event.developer_id, position) is not None:
         return None
-    shown = _shown(vault, position, event) or (Standing(position) if position in alike else None)
+    shown = _shown(vault, position, event) or (RetainedReading(position) if position in alike else None)
     return None if shown is None else msgspec.structs.replace(shown, alike=tuple(alike.get(position, ())))
 
 
-def _shown(vault: Vault, position: int, event: Event) -> Standing | None:
+def _shown(vault: Vault, position: int, event: Event) -> RetainedReading | None:
     match event:
         case PromptCaptured():
-            return of_prompt(position, event.prompt, vault.known_digester(event.developer_id))
+            return retain_prompt(position, event.prompt, vault.known_digester(event.developer_id))
         case PromptAnswered():
-            return of_response(position, event.response, vault.known_digester(event.developer_id))
+            return retain_response(position, event.response, vault.known_digester(event.developer_id))
         case RecordsCaptured():
-            return of_records(position, event.records, event.words, vault.known_digester(event.developer_id))
+            return retain_records(position, event.records, event.words, vault.known_digester(event.developer_id))
         case _:
             return None
 
 
-def _alike(views: sqlite3.Connection, facts: Iterable[Recorded]) -> Alike:
+def _alike(views: sqlite3.Connection, facts: Iterable[RecordedEvent]) -> Alike:
     sessions = {fact.event.agent_session_id for fact in facts if isinstance(fact.event, READ_FROM)}
     found: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
     for session in sorted(name for name in sessions if name is not None):
@@ -140,24 +150,24 @@ def _alike(views: sqlite3.Connection, facts: Iterable[Recorded]) -> Alike:
     return found
 
 
-def _fitting_facts(rows: Sequence[Standing]) -> Iterator[list[Standing]]:
+def _fitting_facts(rows: Sequence[RetainedReading]) -> Iterator[list[RetainedReading]]:
     sizes = 0
     parts = []
     for row in rows:
-        sizes += len(packed_rows([row]))
+        sizes += len(packed_readings([row]))
         parts.append((sizes // STANDING_BYTES, row))
     for _, part in groupby(parts, key=lambda each: each[0]):
         yield [row for _, row in part]
 
 
-def _sealing_event(scope: Scope, rows: Sequence[Standing], now_us: int) -> NewEvent:
-    sealed = StandingSealed(
+def _sealing_event(scope: Scope, rows: Sequence[RetainedReading], now_us: int) -> NewEvent:
+    sealed = ReadingsRetained(
         received_at_us=now_us,
         organization_id=scope.organization_id,
         developer_id=scope.developer_id,
         first=rows[0].position,
         last=rows[-1].position,
         form=FORM,
-        rows=packed_rows(rows),
+        rows=packed_readings(rows),
     )
-    return NewEvent(standing_stream(scope.organization_id, scope.developer_id, rows[0].position), 1, sealed)
+    return NewEvent(retained_stream(scope.organization_id, scope.developer_id, rows[0].position), 1, sealed)

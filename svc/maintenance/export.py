@@ -16,17 +16,17 @@ import msgspec
 
 from aggregates.event import Scope, Words
 from aggregates.reading.verdicts import BOOLEANS
-from aggregates.retained import StandingSealed
+from aggregates.retained import ReadingsRetained
 from projections.facts.repricing import COLUMNS as REQUEST_COLUMNS
 from projections.reader import Reader
 from projections.sub_sessions.detail import PromptRow, prompt_rows
 from projections.sub_sessions.rows import NEWEST_FIRST, select
 from svc.archive.reading import PARQUET, connected, literal
 from svc.limits import EXPORT_PAGE, EXPORT_ROW_BYTES_MIN
-from svc.log.codec import Recorded
+from svc.log.codec import RecordedEvent
 from svc.log.store import EventStore
-from svc.maintenance.backup import DRAFT, NotKept
-from svc.maintenance.keys import Heard, pieces
+from svc.maintenance.backup import DRAFT, MaintenanceError
+from svc.maintenance.keys import OnProgress, pieces
 from svc.views.replay import copy_of
 from svc.views.views import RULES_VERSION, current_file
 
@@ -58,13 +58,15 @@ class Exported(msgspec.Struct, frozen=True, kw_only=True):
     requests: int
 
 
-def export(var: Path, store: EventStore, developer_id: UUID, target: Path, heard: Heard) -> Exported:
-    """Write all data of one developer into a new folder. Raises `NotKept`."""
+def export(var: Path, store: EventStore, developer_id: UUID, target: Path, heard: OnProgress) -> Exported:
+    """Write all data of one developer into a new folder. Raises `MaintenanceError`."""
     if target.exists():
-        raise NotKept(f"{target} is there already; an export never replaces anything, so choose another folder")
+        raise MaintenanceError(
+            f"{target} is there already; an export never replaces anything, so choose another folder"
+        )
     views = current_file(var, RULES_VERSION)
     if views is None:
-        raise NotKept(f"{var} holds no tables to export; start the server once, or run `svc replay`")
+        raise MaintenanceError(f"{var} holds no tables to export; start the server once, or run `svc replay`")
     target.parent.mkdir(parents=True, exist_ok=True)
     draft = target.with_name(target.name + DRAFT)
     shutil.rmtree(draft, ignore_errors=True)
@@ -77,7 +79,7 @@ def export(var: Path, store: EventStore, developer_id: UUID, target: Path, heard
     return msgspec.structs.replace(exported, folder=str(target))
 
 
-def _written(store: EventStore, developer_id: UUID, folder: Path, views: Path, heard: Heard) -> Exported:
+def _written(store: EventStore, developer_id: UUID, folder: Path, views: Path, heard: OnProgress) -> Exported:
     copied = folder / "views.db"
     with closing(copy_of(views, copied)) as db:
         reader = Reader(db, lambda wanted: {p: each.event for p, each in store.read_positions(wanted).items()})
@@ -99,17 +101,17 @@ def _scopes(db: sqlite3.Connection, developer_id: UUID) -> list[Scope]:
     return [Scope(UUID(row[0]), developer_id) for row in db.execute(query, (str(developer_id),))]
 
 
-def _events(store: EventStore, developer_id: UUID, heard: Heard) -> Iterator[Mapping[str, Any]]:
+def _events(store: EventStore, developer_id: UUID, heard: OnProgress) -> Iterator[Mapping[str, Any]]:
     head = store.head()
     for some, _, reached in pieces(store, 0, head, open_words=True):
         for recorded in some:
             theirs = getattr(recorded.event, "developer_id", None) == developer_id
-            if theirs and not isinstance(recorded.event, StandingSealed):
+            if theirs and not isinstance(recorded.event, ReadingsRetained):
                 yield _event(recorded)
         heard(reached, head)
 
 
-def _event(recorded: Recorded) -> Mapping[str, Any]:
+def _event(recorded: RecordedEvent) -> Mapping[str, Any]:
     fields = {
         name: _plain(value.text) if isinstance(value, Words) else value
         for name, value in msgspec.structs.asdict(recorded.event).items()

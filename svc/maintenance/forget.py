@@ -16,10 +16,10 @@ from aggregates.event import DeveloperEvent
 from aggregates.ids import forget_stream
 from aggregates.people.commands import ChangeDeveloper, EndMembership, PeopleCommand, RevokeKey
 from aggregates.people.records import Key, Membership
-from aggregates.retained import DeveloperForgotten, ForgetOrdered, StandingSealed
+from aggregates.retained import DeveloperForgotten, ForgetOrdered, ReadingsRetained
 from svc.actors.administration import Administration
 from svc.limits import ORDERS_SECONDS, RESTART_SECONDS_MAX
-from svc.log.codec import NewEvent, Recorded
+from svc.log.codec import NewEvent, RecordedEvent
 from svc.log.store import EventStore
 from svc.maintenance.delete_texts import TextDeleter, aside
 from svc.maintenance.keys import Piece, pieces
@@ -31,7 +31,7 @@ FORGOTTEN_NAME = "Forgotten"
 
 def open_orders(store: EventStore) -> list[ForgetOrdered]:
     """Orders that are not carried out yet."""
-    newest: dict[UUID, Recorded] = {}
+    newest: dict[UUID, RecordedEvent] = {}
     for recorded in store.read_topics([ForgetOrdered.TOPIC, DeveloperForgotten.TOPIC]):
         assert isinstance(recorded.event, DeveloperEvent)
         newest[recorded.event.developer_id] = recorded
@@ -120,5 +120,5 @@ def _of(piece: Piece, developer_id: UUID) -> list[int]:
         for recorded in piece[0]
         if isinstance(event := recorded.event, DeveloperEvent)
         and event.developer_id == developer_id
-        and not isinstance(event, StandingSealed | ForgetOrdered | DeveloperForgotten)
+        and not isinstance(event, ReadingsRetained | ForgetOrdered | DeveloperForgotten)
     ]

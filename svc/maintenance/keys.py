@@ -17,7 +17,7 @@ from aggregates.people.records import Developer
 from aggregates.retained import DeveloperForgotten, ForgetOrdered
 from svc.actors.administration import load_directory
 from svc.limits import KEEP_EVENTS, LOST_KEYS_NAMED_MAX
-from svc.log.codec import CorruptEvent, Recorded
+from svc.log.codec import CorruptEvent, RecordedEvent
 from svc.log.sqlite import KEYS_FOLDER
 from svc.log.store import EventStore
 from svc.log.vault import FileKeys
@@ -104,13 +104,13 @@ def _events(store: EventStore, kinds: tuple[type[Event], ...]) -> Iterator[Event
     return (each.event for each in found if isinstance(each.event, kinds))
 
 
-Piece = tuple[list[Recorded], list[CorruptEvent], int]
+Piece = tuple[list[RecordedEvent], list[CorruptEvent], int]
 """Events in the order of the log, those that cannot be read, and the position that is reached with them."""
-Heard = Callable[[int, int], None]
+OnProgress = Callable[[int, int], None]
 """Called with how much is done, and how much there is."""
 
 
-def unheard(_done: int, _of: int) -> None:
+def no_progress(_done: int, _of: int) -> None:
     pass
 
 

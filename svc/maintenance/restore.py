@@ -11,16 +11,16 @@ from svc.archive.folder import MANIFEST as ARCHIVE_MANIFEST
 from svc.log.folder import LOCK
 from svc.log.folder import NAME as SECRET_FILE
 from svc.log.sqlite import EVENTS_FILE, KEYS_FOLDER
-from svc.maintenance.backup import FORMAT, MANIFEST, Manifest, NotKept, digest_of, head_of
-from svc.maintenance.keys import Heard
+from svc.maintenance.backup import FORMAT, MANIFEST, MaintenanceError, Manifest, digest_of, head_of
+from svc.maintenance.keys import OnProgress
 
 WORK = "restoring"
 _PARTS = (KEYS_FOLDER, ARCHIVE, ARCHIVE_MANIFEST, SECRET_FILE, EVENTS_FILE)
 """In the order in which they get their places: a folder with a log is complete."""
 
 
-def restore(source: Path, var: Path, heard: Heard) -> Manifest:
-    """Put a backup into an empty folder that this process holds. Raises `NotKept`.
+def restore(source: Path, var: Path, heard: OnProgress) -> Manifest:
+    """Put a backup into an empty folder that this process holds. Raises `MaintenanceError`.
 
     A restore that was broken off can simply be run again.
     """
@@ -49,7 +49,9 @@ def _check_empty(var: Path) -> None:
     held = sorted(path.name for path in var.iterdir() if path.name != LOCK)
     if held:
         shown = ", ".join(held[:3])
-        raise NotKept(f"{var} is not empty ({shown}); restore into a new folder, then start svc with --var on that one")
+        raise MaintenanceError(
+            f"{var} is not empty ({shown}); restore into a new folder, then start svc with --var on that one"
+        )
 
 
 def _unpacked(source: Path, work: Path) -> Manifest:
@@ -65,11 +67,13 @@ def _unpacked(source: Path, work: Path) -> Manifest:
         with tarfile.open(source) as packed:
             packed.extractall(work, filter="data")
     except FileNotFoundError:
-        raise NotKept(f"{source} is not there") from None
+        raise MaintenanceError(f"{source} is not there") from None
     except tarfile.ReadError as error:
-        raise NotKept(f"{source} is no backup: neither a folder nor a whole .tar file; use another one") from error
+        raise MaintenanceError(
+            f"{source} is no backup: neither a folder nor a whole .tar file; use another one"
+        ) from error
     except tarfile.TarError as error:
-        raise NotKept(f"{source} is no backup that can be read: {error}; use another one") from error
+        raise MaintenanceError(f"{source} is no backup that can be read: {error}; use another one") from error
     return _manifest(work / MANIFEST, source)
 
 
@@ -77,30 +81,34 @@ def _manifest(path: Path, source: Path) -> Manifest:
     try:
         manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
     except FileNotFoundError:
-        raise NotKept(f"{source} is no backup: it has no {MANIFEST}; `svc backup` makes one") from None
+        raise MaintenanceError(f"{source} is no backup: it has no {MANIFEST}; `svc backup` makes one") from None
     except msgspec.DecodeError as error:
-        raise NotKept(f"{source}: its {MANIFEST} is damaged ({error}); use another backup") from error
+        raise MaintenanceError(f"{source}: its {MANIFEST} is damaged ({error}); use another backup") from error
     if manifest.format > FORMAT:
-        raise NotKept(f"{source} was made by svc {manifest.program}, which is newer; restore it with that version")
+        raise MaintenanceError(
+            f"{source} was made by svc {manifest.program}, which is newer; restore it with that version"
+        )
     return manifest
 
 
 def _safe(name: str) -> str:
     parts = PurePosixPath(name).parts
     if not parts or parts[0] not in _PARTS or ".." in parts:
-        raise NotKept(f"the backup names {name!r}, which is no part of a folder of svc; use another backup")
+        raise MaintenanceError(f"the backup names {name!r}, which is no part of a folder of svc; use another backup")
     return name
 
 
-def _check(work: Path, manifest: Manifest, heard: Heard) -> None:
+def _check(work: Path, manifest: Manifest, heard: OnProgress) -> None:
     for number, file in enumerate(manifest.files):
         path = work / _safe(file.name)
         heard(number, len(manifest.files))
         if not path.is_file():
-            raise NotKept(f"{file.name} is missing in the backup; use another one")
+            raise MaintenanceError(f"{file.name} is missing in the backup; use another one")
         if digest_of(path) != file.sha256:
-            raise NotKept(f"{file.name} is not what was backed up: its bytes changed since; use another backup")
+            raise MaintenanceError(
+                f"{file.name} is not what was backed up: its bytes changed since; use another backup"
+            )
         path.chmod(0o600)
     head = head_of(work / EVENTS_FILE)
     if head != (manifest.head, manifest.head_checksum):
-        raise NotKept(f"the log ends at {head[0]}, not at {manifest.head} as the backup says; use another one")
+        raise MaintenanceError(f"the log ends at {head[0]}, not at {manifest.head} as the backup says; use another one")

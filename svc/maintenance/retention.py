@@ -16,9 +16,9 @@ from aggregates.event import DeveloperEvent
 from aggregates.ids import retention_stream
 from aggregates.people.directory import Directory
 from aggregates.people.records import Organization
-from aggregates.retained import StandingSealed, WordsExpired
+from aggregates.retained import ReadingsRetained, WordsExpired
 from svc.limits import RETENTION_MARK_EVENTS, RETENTION_SECONDS, RETENTION_YOUNG_EVENTS
-from svc.log.codec import NewEvent, Recorded
+from svc.log.codec import NewEvent, RecordedEvent
 from svc.maintenance.delete_texts import TextDeleter, aside
 
 log = structlog.get_logger()
@@ -134,7 +134,7 @@ class Retention:
         return deleted
 
     async def _sift(
-        self, term: Term, progress: _Progress, place: tuple[int, int], events: Sequence[Recorded], end_us: int
+        self, term: Term, progress: _Progress, place: tuple[int, int], events: Sequence[RecordedEvent], end_us: int
     ) -> int:
         """Delete old texts between two positions, and remember the young ones."""
         theirs = [each for each in events if _is_theirs(each, term)]
@@ -172,14 +172,14 @@ class Retention:
         return newest.event.up_to if newest is not None and isinstance(newest.event, WordsExpired) else 0
 
 
-def _is_old(recorded: Recorded, end_us: int) -> bool:
+def _is_old(recorded: RecordedEvent, end_us: int) -> bool:
     return recorded.event.received_at_us <= end_us
 
 
-def _is_theirs(recorded: Recorded, term: Term) -> bool:
+def _is_theirs(recorded: RecordedEvent, term: Term) -> bool:
     event = recorded.event
     return (
         isinstance(event, DeveloperEvent)
         and event.organization_id == term.organization_id
-        and not isinstance(event, StandingSealed)
+        and not isinstance(event, ReadingsRetained)
     )

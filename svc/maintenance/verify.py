@@ -31,7 +31,7 @@ from svc.log.sqlite import EVENTS_FILE, KEYS_FOLDER, open_log
 from svc.log.store import EventStore, StoreUnavailable
 from svc.log.vault import Vault
 from svc.maintenance.backup import digest_of
-from svc.maintenance.keys import ADVICE, Heard, forgotten, lost_keys, names_of, pieces
+from svc.maintenance.keys import ADVICE, OnProgress, forgotten, lost_keys, names_of, pieces
 from svc.views.projecting import belongs_to_log
 from svc.views.replay import build_in_thread, copy_of, digests
 from svc.views.views import RULES_VERSION, current_file
@@ -67,7 +67,7 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True):
     more: int = 0
 
 
-async def verify(var: Path, heard: Heard) -> Verified:
+async def verify(var: Path, heard: OnProgress) -> Verified:
     """Check everything. Raises `StoreUnavailable` where the log cannot be opened."""
     store, vault = open_log(var)
     try:
@@ -91,7 +91,7 @@ async def verify(var: Path, heard: Heard) -> Verified:
     )
 
 
-def _log(var: Path, store: EventStore, heard: Heard) -> tuple[list[Finding], int]:
+def _log(var: Path, store: EventStore, heard: OnProgress) -> tuple[list[Finding], int]:
     findings = [Finding("log", EVENTS_FILE, flaw, _RESTORE) for flaw in _file_flaws(var / EVENTS_FILE)]
     head, events, before = store.head(), 0, 0
     try:
@@ -160,7 +160,7 @@ def _texts(count: int) -> str:
     return f"{count} {'text' if count == 1 else 'texts'} in the log cannot be read"
 
 
-async def _views(var: Path, store: EventStore, heard: Heard) -> tuple[list[Finding], int]:
+async def _views(var: Path, store: EventStore, heard: OnProgress) -> tuple[list[Finding], int]:
     path = current_file(var, RULES_VERSION)
     if path is None:
         return [], 0
@@ -173,7 +173,7 @@ async def _views(var: Path, store: EventStore, heard: Heard) -> tuple[list[Findi
 
 
 async def _compared(
-    var: Path, store: EventStore, live: sqlite3.Connection, build: Path, name: str, heard: Heard
+    var: Path, store: EventStore, live: sqlite3.Connection, build: Path, name: str, heard: OnProgress
 ) -> tuple[list[Finding], int]:
     findings = [Finding("views", name, flaw, _REBUILD) for flaw in _integrity_flaws(live)]
     mark = bookmark(live)
@@ -221,7 +221,7 @@ def _key(row: Sequence[Any] | None, places: Sequence[int]) -> tuple[Any, ...] | 
     return None if row is None else tuple(row[place] for place in places)
 
 
-def _archive(var: Path, store: EventStore, heard: Heard) -> tuple[list[Finding], int]:
+def _archive(var: Path, store: EventStore, heard: OnProgress) -> tuple[list[Finding], int]:
     manifest = var / ARCHIVE_MANIFEST
     if not manifest.exists():
         return [], 0

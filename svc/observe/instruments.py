@@ -24,7 +24,7 @@ from svc.log.folder import Clock, running
 from svc.log.journal import Journal
 from svc.log.sqlite import EVENTS_FILE, KEYS_FOLDER
 from svc.log.vault import FileKeys
-from svc.observe.metrics import Metrics, Tallies, gauge, total
+from svc.observe.metrics import Counters, Metrics, gauge, total
 from svc.views.projector import Projector
 from svc.views.rebuilding import Rebuilding
 from svc.views.views import RULES_VERSION
@@ -48,7 +48,7 @@ class Parts(NamedTuple):
 class Instruments:
     """Looks at the parts of a service without changing any."""
 
-    def __init__(self, parts: Parts, tallies: Tallies) -> None:
+    def __init__(self, parts: Parts, tallies: Counters) -> None:
         self._parts = parts
         self._started_us = parts.clock.now_us()
         self.tallies = tallies

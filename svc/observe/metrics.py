@@ -31,7 +31,7 @@ OTHER = "other"
 """Any other agent, which a client may name as it likes, and any other method."""
 
 
-class Tallies:
+class Counters:
     """Counts while the service runs."""
 
     def __init__(self) -> None:
@@ -92,7 +92,7 @@ class Tallies:
 class Metrics(Collector):
     """The registry of one service."""
 
-    def __init__(self, tallies: Tallies, now: Callable[[], Iterable[Metric]]) -> None:
+    def __init__(self, tallies: Counters, now: Callable[[], Iterable[Metric]]) -> None:
         """`now`: metrics read from the parts of the service when asked."""
         self._tallies = tallies
         self._now = now

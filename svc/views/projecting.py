@@ -15,14 +15,14 @@ from msgspec.structs import replace
 
 from aggregates.capture.events import PromptAnswered, PromptCaptured, RecordsCaptured, TracesCaptured
 from aggregates.event import Event, Scope
-from aggregates.retained import Standing, StandingSealed, Stood, rows_of
+from aggregates.retained import ReadingsRetained, RetainedReading, RetainedWords, retained_readings
 from projections.apply import Bookmark, apply, bookmark, pass_over
 from projections.derive.integrity import TextsUnavailable
 from projections.facts.facts import GiveWay
 from projections.facts.rows import Digesters
 from projections.reader import FetchEvents, is_passing
 from svc.limits import GIVE_WAY_SQLITE_STEPS, READ_BYTES_MAX, READ_PIECES, RECALL_CHUNKS_MAX, RECALL_EVENTS
-from svc.log.codec import CorruptEvent, Recorded
+from svc.log.codec import CorruptEvent, RecordedEvent
 from svc.log.store import EventStore, StoreUnavailable
 from svc.views.views import current_file, new_file, open_writer, point_to, remove_others
 
@@ -64,8 +64,8 @@ def step(
 
 def _read_facts(
     store: EventStore, after: int, limit_events: int, give_way: GiveWay | None = None
-) -> Sequence[Recorded]:
-    facts: list[Recorded] = []
+) -> Sequence[RecordedEvent]:
+    facts: list[RecordedEvent] = []
     for _ in range(READ_PIECES):
         position = facts[-1].position if facts else after
         wanted = min(-(-limit_events // READ_PIECES), limit_events - len(facts))
@@ -95,8 +95,8 @@ def _fetching(store: EventStore) -> FetchEvents:
     return fetch
 
 
-def _with_retained(store: EventStore, fact: Recorded) -> Recorded:
-    event = recollection_of(store).recalled(fact.event, fact.position)
+def _with_retained(store: EventStore, fact: RecordedEvent) -> RecordedEvent:
+    event = readings_of_log(store).recalled(fact.event, fact.position)
     return fact if event is fact.event else replace(fact, event=event)
 
 
@@ -157,7 +157,7 @@ class RetainedReadings:
         self._stretches: dict[Scope, list[_Stretch]] = {}
         self._furthest: dict[Scope, list[int]] = {}
         """How far the stretches of a scope reach, up to each of them."""
-        self._chunks: OrderedDict[int, dict[int, Standing]] = OrderedDict()
+        self._chunks: OrderedDict[int, dict[int, RetainedReading]] = OrderedDict()
 
     def recalled(self, event: Event, position: int) -> Event:
         """The event, with what is retained of its words where they are gone."""
@@ -168,15 +168,15 @@ class RetainedReadings:
         if words is None or words.text is not None:
             return event
         standing = self.standing(event.organization_id, event.developer_id, position)
-        return event if standing is None else replace(event, **{name: Stood(None, standing)})
+        return event if standing is None else replace(event, **{name: RetainedWords(None, standing)})
 
-    def standing(self, organization_id: UUID, developer_id: UUID, position: int) -> Standing | None:
+    def standing(self, organization_id: UUID, developer_id: UUID, position: int) -> RetainedReading | None:
         """What is retained of the texts of a fact."""
         scope = Scope(organization_id, developer_id)
         found = self._find(scope, position)
         return self._find(scope, position) if found is None and self._read_more() else found
 
-    def _find(self, scope: Scope, position: int) -> Standing | None:
+    def _find(self, scope: Scope, position: int) -> RetainedReading | None:
         # Stretches seldom overlap: what is old goes before what is new, unless a clock ran ahead.
         stretches, furthest = self._stretches.get(scope, []), self._furthest.get(scope, [])
         place = bisect_right(stretches, position, key=itemgetter(0)) - 1
@@ -187,12 +187,12 @@ class RetainedReadings:
             place -= 1
         return None
 
-    def _chunk(self, sealed_at: int) -> dict[int, Standing]:
+    def _chunk(self, sealed_at: int) -> dict[int, RetainedReading]:
         chunk = self._chunks.get(sealed_at)
         if chunk is None:
             event = self._store.read_positions([sealed_at])[sealed_at].event
-            assert isinstance(event, StandingSealed)
-            chunk = self._chunks[sealed_at] = {row.position: row for row in rows_of(event)}
+            assert isinstance(event, ReadingsRetained)
+            chunk = self._chunks[sealed_at] = {row.position: row for row in retained_readings(event)}
             while len(self._chunks) > RECALL_CHUNKS_MAX:
                 self._chunks.popitem(last=False)
         self._chunks.move_to_end(sealed_at)
@@ -201,10 +201,10 @@ class RetainedReadings:
     def _read_more(self) -> bool:
         """Take in what was sealed since; whether there was anything."""
         begun_at = self._read_up_to
-        while sealed := self._store.read_topics_after([StandingSealed.TOPIC], self._read_up_to, RECALL_EVENTS):
+        while sealed := self._store.read_topics_after([ReadingsRetained.TOPIC], self._read_up_to, RECALL_EVENTS):
             for recorded in sealed:
                 event = recorded.event
-                if isinstance(event, StandingSealed):
+                if isinstance(event, ReadingsRetained):
                     scope = Scope(event.organization_id, event.developer_id)
                     self._stretches.setdefault(scope, []).append((event.first, event.last, recorded.position))
             self._read_up_to = sealed[-1].position
@@ -219,7 +219,7 @@ class RetainedReadings:
 _OF_STORES: WeakKeyDictionary[EventStore, RetainedReadings] = WeakKeyDictionary()
 
 
-def recollection_of(store: EventStore) -> RetainedReadings:
+def readings_of_log(store: EventStore) -> RetainedReadings:
     """The readings of a log, which remember what they read."""
     found = _OF_STORES.get(store)
     if found is None:

@@ -20,7 +20,7 @@ from aggregates.capture.events import (
 from aggregates.command import Context, Decision, Done, Reason, Refused, Reply
 from aggregates.decide import AnyCommand, StreamState, decide, evolve
 from aggregates.event import Digester, Event, Words
-from aggregates.ids import attempt_stream, corrections_stream, prompt_stream, session_stream
+from aggregates.ids import attempt_stream, overrides_stream, prompt_stream, session_stream
 from aggregates.records.record import Record
 from aggregates.sub_sessions.commands import EditTitle
 from aggregates.sub_sessions.events import TitleEdited
@@ -356,5 +356,5 @@ def test_a_title_is_redacted_like_any_other_text(summary: str | None, kept: Word
     edited = replace(TITLE, title="for ana@acme.example", summary=summary)
     ((stream, event),) = decide(edited, {}, CONTEXT).events
     assert isinstance(event, TitleEdited)
-    assert stream == corrections_stream(ANA)
+    assert stream == overrides_stream(ANA)
     assert (event.title, event.summary) == (Words("for [REDACTED:email]"), kept)

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from aggregates.decide import AnyCommand, decide, required_streams, touched_streams
-from aggregates.ids import attempt_stream, corrections_stream, operation_stream, session_stream
+from aggregates.ids import attempt_stream, operation_stream, overrides_stream, session_stream
 from tests.aggregates.test_decide import (
     ANA,
     ANSWERED,
@@ -31,8 +31,8 @@ _SESSION_STREAMS = (session_stream("session-1"), attempt_stream(ANA, "session-1"
         (PROMPT, (PROMPT_ID, *_SESSION_STREAMS), ()),
         (RESPONSE, (PROMPT_ID, operation_stream(ANA, "op-1")), (PROMPT_ID,)),
         (replace(RESPONSE, response_operation_id=None), (PROMPT_ID,), (PROMPT_ID,)),
-        (TITLE, (corrections_stream(ANA),), (corrections_stream(ANA),)),
-        (SETUP, (corrections_stream(ANA),), (corrections_stream(ANA),)),
+        (TITLE, (overrides_stream(ANA),), (overrides_stream(ANA),)),
+        (SETUP, (overrides_stream(ANA),), (overrides_stream(ANA),)),
     ],
 )
 def test_each_command_names_the_streams_it_rests_on(

@@ -9,19 +9,19 @@ from aggregates.event import Digester, Words
 from aggregates.judging.rubric import judge_prompt
 from aggregates.reading.features import NAMED
 from aggregates.reading.reading import PromptReading, ResponseReading, read_prompt, read_response
-from aggregates.records.record import Record, WordTable
+from aggregates.records.record import Record, TextPool
 from aggregates.retained import (
     FORM,
-    Standing,
-    StandingSealed,
-    Stood,
-    of_prompt,
-    of_records,
-    of_response,
-    packed_rows,
-    rows_of,
+    ReadingsRetained,
+    RetainedReading,
+    RetainedWords,
+    packed_readings,
+    retain_prompt,
+    retain_records,
+    retain_response,
+    retained_readings,
 )
-from aggregates.retained import stood_observations as stood
+from aggregates.retained import retained_observations as stood
 from aggregates.turns.turn import Observation, ToolUse, observe
 from tests.support.facts import ANA
 
@@ -59,61 +59,61 @@ FORM_1 = (
 """Rows as an earlier program wrote them, of the texts below."""
 
 
-def told(*rows: Standing, form: int = FORM) -> StandingSealed:
+def told(*rows: RetainedReading, form: int = FORM) -> ReadingsRetained:
     """The fact that tells of them."""
-    return StandingSealed(
+    return ReadingsRetained(
         received_at_us=1,
         organization_id=ANA.organization_id,
         developer_id=ANA.developer_id,
         first=rows[0].position,
         last=rows[-1].position,
         form=form,
-        rows=packed_rows(rows),
+        rows=packed_readings(rows),
     )
 
 
 def test_a_text_and_what_stands_of_it_say_the_same() -> None:
     """A prompt, a response."""
     prompt, response = "Fix the parser in src/a.py and run pytest", "Done, all tests pass."
-    rows = [of_prompt(3, Words(prompt), DIGESTER), of_response(4, Words(response), DIGESTER)]
-    first, second = rows_of(told(*(row for row in rows if row is not None)))
+    rows = [retain_prompt(3, Words(prompt), DIGESTER), retain_response(4, Words(response), DIGESTER)]
+    first, second = retained_readings(told(*(row for row in rows if row is not None)))
     assert first.prompt == read_prompt(prompt, DIGESTER)
     assert second.response == read_response(response, DIGESTER)
-    assert of_prompt(3, Stood(None, first), DIGESTER) == first
+    assert retain_prompt(3, RetainedWords(None, first), DIGESTER) == first
 
 
 def test_of_a_batch_only_what_rests_on_words_is_told() -> None:
     """A request needs none; a shell command, a path and a prompt do."""
-    table = WordTable()
+    table = TextPool()
     records = (
         Record(record_id="r", at_us=1, kind="request", input_tokens=5),
         Record(record_id="c", at_us=2, kind="tool", tool="Bash", command=table.add("git revert HEAD")),
         Record(record_id="p", at_us=3, kind="prompt", text=table.add("Revert it")),
     )
     words = Words(table.words)
-    standing = of_records(7, records, words, DIGESTER)
+    standing = retain_records(7, records, words, DIGESTER)
     assert standing is not None
-    assert stood(Stood(None, standing)) == {place: observe(records[place], words, DIGESTER) for place in (1, 2)}
+    assert stood(RetainedWords(None, standing)) == {place: observe(records[place], words, DIGESTER) for place in (1, 2)}
 
 
 def test_nothing_stands_of_what_is_gone_already() -> None:
     """Nor of a batch without texts."""
     gone = Words(None)
-    assert of_prompt(1, gone, DIGESTER) is None
-    assert of_response(1, None, DIGESTER) is None
-    assert of_records(1, (), gone, DIGESTER) is None
-    assert of_records(1, (Record(record_id="r", at_us=1, kind="request"),), Words(""), DIGESTER) is None
+    assert retain_prompt(1, gone, DIGESTER) is None
+    assert retain_response(1, None, DIGESTER) is None
+    assert retain_records(1, (), gone, DIGESTER) is None
+    assert retain_records(1, (Record(record_id="r", at_us=1, kind="request"),), Words(""), DIGESTER) is None
 
 
 def test_an_unknown_form_is_named() -> None:
     """It is not read as something else."""
     with pytest.raises(ValueError, match="form 99"):
-        rows_of(told(Standing(1), form=99))
+        retained_readings(told(RetainedReading(1), form=99))
 
 
 def test_rows_of_the_first_form_say_what_the_texts_say() -> None:
     """Prompts, a response and a prompt within a batch, with the verdicts that were given then."""
-    table = WordTable()
+    table = TextPool()
     records = (
         Record(record_id="r", at_us=1, kind="request"),
         Record(record_id="p", at_us=3, kind="prompt", text=table.add("Revert it")),
@@ -123,12 +123,12 @@ def test_rows_of_the_first_form_say_what_the_texts_say() -> None:
         "thanks, that works",
         "Why is it slow?\n```\nTraceback (most recent call last)\n```",
     )
-    texts = [of_prompt(place, Words(text), DIGESTER) for place, text in enumerate(prompts, 1)]
-    texts.append(of_response(4, Words("Done, all tests pass."), DIGESTER))
-    texts.append(of_records(5, records, Words(table.words), DIGESTER))
-    stored = msgspec.structs.replace(told(Standing(1), form=1), rows=b85decode(FORM_1))
-    assert rows_of(stored) == texts
-    rubrics = [judge_prompt(row.prompt, ()) for row in rows_of(stored)]
+    texts = [retain_prompt(place, Words(text), DIGESTER) for place, text in enumerate(prompts, 1)]
+    texts.append(retain_response(4, Words("Done, all tests pass."), DIGESTER))
+    texts.append(retain_records(5, records, Words(table.words), DIGESTER))
+    stored = msgspec.structs.replace(told(RetainedReading(1), form=1), rows=b85decode(FORM_1))
+    assert retained_readings(stored) == texts
+    rubrics = [judge_prompt(row.prompt, ()) for row in retained_readings(stored)]
     assert [(rubric.intent, rubric.confidence) for rubric in rubrics[:3]] == [
         ("bug_fix", 0.882),
         (None, 0.0),

@@ -18,7 +18,7 @@ from aggregates.command import Context
 from aggregates.decide import AnyCommand, decide, touched_streams
 from aggregates.event import Scope
 from aggregates.telemetry.envelope import split
-from aggregates.telemetry.export import Export, Means
+from aggregates.telemetry.export import Export, ExportContext
 from svc.actors.actors import Streams
 from svc.log.codec import NewEvent
 from svc.log.sqlite import open_log
@@ -142,7 +142,7 @@ def _exports(
 ) -> Iterator[tuple[int, AnyCommand]]:
     at_us = turn_us + 1_000_000 + number * 15_000_000
     body = msgspec.json.encode(exported(list(_records(turn, number, session, at_us))))
-    means = Means(scope, at_us, vault.digester(scope.developer_id), redaction=True)
+    means = ExportContext(scope, at_us, vault.digester(scope.developer_id), redaction=True)
     for made in Export("logs", means).commands(split(body, "logs")):
         yield at_us, made.command
 

@@ -13,7 +13,7 @@ import msgspec
 
 from aggregates.event import Digester, Scope
 from aggregates.telemetry.envelope import split
-from aggregates.telemetry.export import Export, Means
+from aggregates.telemetry.export import Export, ExportContext
 from svc.limits import GC_ALLOCATIONS
 
 BATCH_RECORDS = 100
@@ -22,7 +22,7 @@ REPEATS = 5
 
 _NAMES = ("user_prompt", *("api_request", "tool_decision", "tool_result") * 5)
 """The mix of real sessions: a prompt, and about five requests and tool calls for it."""
-_MEANS = Means(
+_MEANS = ExportContext(
     scope=Scope(UUID(int=1), UUID(int=2)),
     received_us=1_780_000_000_000_000,
     digester=Digester(b"bench"),

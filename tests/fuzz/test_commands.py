@@ -20,7 +20,7 @@ from aggregates.capture.commands import (
 from aggregates.command import Refused, Reply
 from aggregates.decide import AnyCommand
 from aggregates.records.record import Point
-from aggregates.sub_sessions.commands import CorrectGap, CorrectGoal, CorrectIntent, CorrectRework, EditTitle
+from aggregates.sub_sessions.commands import EditTitle, OverrideGap, OverrideGoal, OverrideIntent, OverrideRework
 from tests.fuzz.mill import Mill
 from tests.fuzz.odd import examples
 from tests.fuzz.test_intake import MILL
@@ -29,7 +29,7 @@ from tests.support.people import ACME, ANA, NOW_US
 
 KINDS: tuple[type[AnyCommand], ...] = (
     *(CapturePrompt, CaptureResponse, CaptureRecords, CaptureRecords, CaptureMetrics, EditTitle, CompleteSetup),
-    *(CorrectGap, CorrectGoal, CorrectRework, CorrectIntent),
+    *(OverrideGap, OverrideGoal, OverrideRework, OverrideIntent),
 )
 _MSGPACK = {"Content-Type": "application/msgpack"}
 _HOUR_US = 3_600_000_000

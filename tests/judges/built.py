@@ -9,7 +9,7 @@ import msgspec
 
 from aggregates.capture.events import PromptAnswered, PromptCaptured, RecordsCaptured, SessionClaimed
 from aggregates.event import Digester, Event, Words
-from aggregates.records.record import Record, WordTable
+from aggregates.records.record import Record, TextPool
 from aggregates.topics import TimePassed
 from projections.apply import apply
 from projections.schema import create
@@ -109,7 +109,7 @@ class _Told:
             yield self._records(_observed(step, rest), at_us + 1)
 
     def _records(self, draft: dict[str, Any], at_us: int) -> RecordsCaptured:
-        table = WordTable()
+        table = TextPool()
         words: dict[str, Any] = {name: table.add(draft[name]) for name in ("path", "command") if name in draft}
         named: dict[str, Any] = {"record_id": f"{draft['kind']}-{at_us}", "at_us": at_us}
         record = Record(**(named | draft | words))

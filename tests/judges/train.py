@@ -21,7 +21,7 @@ import msgspec
 from aggregates.event import Digester
 from aggregates.judging.rubric import context_names
 from aggregates.reading.features import CROSSED, features_of, pairs_of, sentences_of
-from aggregates.reading.pasted import look
+from aggregates.reading.pasted import split_pasted
 from aggregates.reading.reading import read_prompt
 from aggregates.reading.rubric_model import ALL_FEATURES, MAY_REST_ON_PASTED, PASTED, RubricModel, RubricWeights
 from aggregates.reading.verdicts import APPLIES_TO, BOOLEANS, INTENTS, BooleanName, Intent
@@ -290,11 +290,11 @@ def words_and_pairs(real: Iterable[str]) -> tuple[list[str], list[str]]:
 
 
 def _words(text: str) -> set[str]:
-    return {word for _, plain, _ in sentences_of(look(text).own) for word in plain}
+    return {word for _, plain, _ in sentences_of(split_pasted(text).own) for word in plain}
 
 
 def _pairs(text: str) -> set[str]:
-    sentences = sentences_of(look(text).own[:_OWN_CHARS])
+    sentences = sentences_of(split_pasted(text).own[:_OWN_CHARS])
     return {f"{first} {second}" for first, second in pairs_of(sentences) if first != "$"}
 
 

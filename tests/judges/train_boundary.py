@@ -9,7 +9,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from aggregates.judging.boundary import SIGNALS, BoundaryModel, OpenArc, boundary_signals, stays
+from aggregates.judging.boundary import SIGNALS, BoundaryModel, OpenArc, boundary_signals, cannot_shift
 from tests.judges import regression
 from tests.judges.labels import WRITTEN, SessionItem, marked_sessions, written_sessions
 
@@ -77,7 +77,7 @@ def boundary_rows(sessions: Sequence[SessionItem]) -> tuple[list[Row], list[bool
         starts = {arc.start - 1 for arc in session.arcs or ()}
         arc = OpenArc(session.turns[:1])
         for place, turn in enumerate(session.turns[1:], 1):
-            if turn.opening is None and stays(arc, turn) is None:
+            if turn.opening is None and cannot_shift(arc, turn) is None:
                 rows.append(tuple(_PLACE[name] for name in boundary_signals(arc, turn)))
                 targets.append(place in starts)
                 names.append(session.session)

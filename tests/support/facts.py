@@ -12,8 +12,14 @@ from aggregates.event import Digester, Event, Scope, Words
 from aggregates.judging.answers import JudgeAnswered
 from aggregates.prices.events import CatalogPublished, RequestsRepriced
 from aggregates.reading.verdicts import Intent
-from aggregates.records.record import Point, PointMeaning, Record, WordTable
-from aggregates.sub_sessions.events import GapCorrected, GoalCorrected, IntentCorrected, ReworkCorrected, TitleEdited
+from aggregates.records.record import Point, PointMeaning, Record, TextPool
+from aggregates.sub_sessions.events import (
+    GapOverridden,
+    GoalOverridden,
+    IntentOverridden,
+    ReworkOverridden,
+    TitleEdited,
+)
 from aggregates.topics import TimePassed
 from projections.apply import apply
 from projections.reader import Reader
@@ -82,7 +88,7 @@ class Log:
 
     def records(self, session: str | None, *drafts: dict[str, Any]) -> "Log":
         """A batch of telemetry; `path`, `command` and `text` are given as texts."""
-        table = WordTable()
+        table = TextPool()
         records = [_record(number, draft, table) for number, draft in enumerate(drafts)]
         return self._add(
             RecordsCaptured,
@@ -116,19 +122,19 @@ class Log:
 
     def corrects_gap(self, session: str, capture_id: UUID, boundary: bool) -> "Log":
         """Somebody says that there is a boundary before a capture, or none."""
-        return self._add(GapCorrected, agent_session_id=session, before_capture=capture_id, boundary=boundary)
+        return self._add(GapOverridden, agent_session_id=session, before_capture=capture_id, boundary=boundary)
 
     def corrects_goal(self, session: str, capture_id: UUID, complete: bool) -> "Log":
         """Somebody says whether the goal was reached."""
-        return self._add(GoalCorrected, agent_session_id=session, capture_id=capture_id, complete=complete)
+        return self._add(GoalOverridden, agent_session_id=session, capture_id=capture_id, complete=complete)
 
     def corrects_rework(self, session: str, capture_id: UUID, rework: bool) -> "Log":
         """Somebody says whether it is rework."""
-        return self._add(ReworkCorrected, agent_session_id=session, capture_id=capture_id, rework=rework)
+        return self._add(ReworkOverridden, agent_session_id=session, capture_id=capture_id, rework=rework)
 
     def corrects_intent(self, session: str, capture_id: UUID, intent_class: Intent) -> "Log":
         """Somebody says what was wanted."""
-        return self._add(IntentCorrected, agent_session_id=session, capture_id=capture_id, intent_class=intent_class)
+        return self._add(IntentOverridden, agent_session_id=session, capture_id=capture_id, intent_class=intent_class)
 
     def answers_gap(self, session: str, before: UUID, capture_id: UUID, boundary: bool, **fields: Any) -> "Log":
         """A text model says whether a prompt opens another topic than the one before it."""
@@ -176,7 +182,7 @@ def prompt_name(session: str, name: str, at_us: int) -> UUID:
     return uuid5(NAMESPACE, f"{session}/{name}/{at_us}")
 
 
-def _record(number: int, draft: dict[str, Any], table: WordTable) -> Record:
+def _record(number: int, draft: dict[str, Any], table: TextPool) -> Record:
     words: dict[str, Any] = {name: table.add(draft[name]) for name in ("path", "command", "text") if name in draft}
     named: dict[str, Any] = {"record_id": f"{draft['kind']}-{draft['at_us']}-{number}"}
     return Record(**(named | draft | words))

@@ -12,7 +12,7 @@ from aggregates.event import Scope
 from aggregates.people.commands import CreateDeveloper, StartMembership
 from aggregates.people.decide import PeopleRefused
 from aggregates.people.records import Membership
-from aggregates.records.record import Record, WordTable
+from aggregates.records.record import Record, TextPool
 from aggregates.sub_sessions.commands import EditTitle
 from svc.app import open_service
 from svc.log.folder import FixedClock
@@ -60,7 +60,7 @@ class Household:
     async def records(self, text: str, at_us: int, scope: Scope | None = None, session: str = "s1") -> None:
         """Capture a prompt, a shell command and a tool call as an agent's telemetry tells them, with the export."""
         whose = scope or self.owner
-        table = WordTable()
+        table = TextPool()
         records = (
             Record(record_id=f"p{at_us}", at_us=at_us, kind="prompt", text=table.add(text), origin=0),
             Record(

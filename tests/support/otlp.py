@@ -9,7 +9,7 @@ from aggregates.capture.commands import CaptureMetrics, CaptureRecords
 from aggregates.event import Words, cut
 from aggregates.records.record import Point, Record
 from aggregates.telemetry.envelope import Section, Signal, split
-from aggregates.telemetry.export import Export, Faults, Means
+from aggregates.telemetry.export import Export, ExportContext, Faults
 from tests.support.facts import ANA, DIGESTER
 
 NOW_US = 1_780_000_000_000_000
@@ -140,6 +140,6 @@ def taken(export: Mapping[str, Any] | bytes, *, signal: Signal | None = None, re
 
 def taken_of(sections: Sequence[Section], signal: Signal, *, redaction: bool = True) -> Taken:
     """The same, cut already."""
-    export = Export(signal, Means(ANA, NOW_US, DIGESTER, redaction))
+    export = Export(signal, ExportContext(ANA, NOW_US, DIGESTER, redaction))
     commands = [made.command for made in export.commands(sections)]
     return Taken(commands, export.faults)

@@ -10,7 +10,7 @@ from aggregates.reading.reading import PromptReading, ResponseReading
 from aggregates.records.record import RecordKind
 from aggregates.sub_sessions.arcs import Arc, BoundaryKind
 from aggregates.turns.turn import FileWork, ModelUsage, Observation, Opening, ToolEffect, ToolUse, Turn, Work
-from aggregates.turns.turns import Answer, Capture, CaptureKind, Seen
+from aggregates.turns.turns import Answer, Capture, CaptureKind, PlacedObservation
 
 DIGESTER = Digester(b"stages")
 SECOND = 1_000_000
@@ -217,6 +217,6 @@ def answer(
     )
 
 
-def seen(kind: RecordKind, at_us: int, position: int = 70, **fields: Any) -> Seen:
+def seen(kind: RecordKind, at_us: int, position: int = 70, **fields: Any) -> PlacedObservation:
     """Make one thing an agent reported."""
-    return Seen(at_us, f"record-{position}", position, Observation(kind, **fields))
+    return PlacedObservation(at_us, f"record-{position}", position, Observation(kind, **fields))

@@ -9,7 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from aggregates.capture.commands import CapturePrompt
 from aggregates.command import Done, Reason, Refused
-from svc.observe.metrics import Metrics, Tallies
+from svc.observe.metrics import Counters, Metrics
 from tests.support.log import named
 from tests.support.people import ACME, ANA
 from tests.support.process import Server, init, serving
@@ -37,7 +37,7 @@ def samples(text: str) -> dict[str, float]:
 
 def test_what_a_client_may_name_freely_makes_no_label() -> None:
     """Other agents, methods and paths each come together under one name."""
-    tallies = Tallies()
+    tallies = Counters()
     metrics = Metrics(tallies, lambda: ())
     for number in range(50):
         tallies.carried_out(captured(f"agent-{number}"), Done(True))
@@ -56,7 +56,7 @@ def test_what_a_client_may_name_freely_makes_no_label() -> None:
 
 def test_each_service_has_a_registry_of_its_own() -> None:
     """Two in one process neither clash nor add up."""
-    first, second = (Metrics(Tallies(), lambda: ()) for _ in range(2))
+    first, second = (Metrics(Counters(), lambda: ()) for _ in range(2))
     first.committed(0.01)
     assert samples(first.text("")[0].decode())["svc_commit_seconds_count"] == 1
     assert samples(second.text("")[0].decode())["svc_commit_seconds_count"] == 0

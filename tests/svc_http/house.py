@@ -24,7 +24,7 @@ from aggregates.prices.decide import CatalogCommand, CatalogReply, CatalogState,
 from aggregates.prices.events import CatalogPublished
 from aggregates.reports.backfill import BackfillRecord, BackfillReply, decide_backfill, show_backfill
 from aggregates.reports.events import BackfillRequested
-from aggregates.reports.prose import Narration, Narrative
+from aggregates.reports.prose import Narrative, NarrativeRequest
 from aggregates.topics import TimePassed
 from projections.apply import apply
 from projections.derive.changes import start_feed
@@ -87,7 +87,7 @@ class House:
         self.coverage = [Coverage(), Coverage()]
         """How much a team's reads see of the archive: of the previous window, and of the current one."""
         self.narrative: Narrative | None = None
-        self.narrations: list[Narration] = []
+        self.narrations: list[NarrativeRequest] = []
         self.followed = False
         """Whether streams of events go on after what there is."""
         self.changed = trio.Event()
@@ -195,7 +195,7 @@ class House:
         """Where the test has set a narrative."""
         return self.narrative is not None
 
-    async def narrate(self, wanted: Narration) -> Narrative | None:
+    async def narrate(self, wanted: NarrativeRequest) -> Narrative | None:
         """As the test has set it."""
         self.narrations.append(wanted)
         return self.narrative

@@ -9,14 +9,14 @@ from quart_trio.wrappers import TrioResponse
 
 from aggregates.event import Scope
 from aggregates.people.directory import Principal
-from aggregates.reports.prose import Narration
+from aggregates.reports.prose import NarrativeRequest
 from aggregates.times import US_PER_DAY, Window, local_date, local_day_bounds
 from projections.reader import Reader
 from projections.reports.days import TodaySummary, own_work, today_summary
 from projections.scores import activity
 from projections.scores.activity import TaskTime
 from projections.scores.activity import model_task as model_tasks
-from projections.scores.insights import Asked
+from projections.scores.insights import InsightsQuery
 from projections.scores.insights import insights as insights_of
 from projections.scores.skill import TopPrompt
 from projections.scores.skill import top_prompts as best_prompts
@@ -90,10 +90,10 @@ async def today(service: Service, request: Request, caller: Principal) -> TrioRe
     return json_reply(shown if narrative is None else msgspec.structs.replace(shown, narrative=narrative.text))
 
 
-async def _narration(service: Service, caller: Principal, shown: TodaySummary, bounds: Window) -> Narration:
+async def _narration(service: Service, caller: Principal, shown: TodaySummary, bounds: Window) -> NarrativeRequest:
     language, about = language_asked(service, caller), str(caller.scope.developer_id)
     work = await service.read(caller.scope, own_work, bounds)
-    return Narration("today", caller.scope, about, shown.date, shown.timezone, language, work)
+    return NarrativeRequest("today", caller.scope, about, shown.date, shown.timezone, language, work)
 
 
 DAYS_DEFAULT = 30
@@ -106,7 +106,7 @@ async def insights(service: Service, request: Request, caller: Principal) -> Tri
     window = from_and_to(request.args, zone, service.now_us(), DAYS_DEFAULT)
     if window.end_us - window.start_us > DAYS_MAX * US_PER_DAY:
         raise bad_request(f"the range is longer than {DAYS_MAX} days; ask for a shorter one")
-    asked = Asked(window, zone, language_asked(service, caller))
+    asked = InsightsQuery(window, zone, language_asked(service, caller))
     return json_reply(await service.read(caller.scope, insights_of, asked))
 
 

@@ -13,9 +13,9 @@ from quart_trio.wrappers import TrioResponse
 
 from aggregates.command import Refused
 from aggregates.people.directory import Principal
-from aggregates.telemetry.batches import Made
+from aggregates.telemetry.batches import PreparedCommand
 from aggregates.telemetry.envelope import NoOtlp, Signal, split
-from aggregates.telemetry.export import Export, Faults, Means
+from aggregates.telemetry.export import Export, ExportContext, Faults
 from svc_http.bodies import EXPORT_BYTES_MAX, Sent, check_content_type, gunzip, gunzip_small, read_sent
 from svc_http.errors import HttpError, bad_request, json_reply
 from svc_http.listener import ByKey, Plain
@@ -54,7 +54,7 @@ class Worker:
         self._limiter = trio.CapacityLimiter(1)
         self._waiting_bytes = 0
 
-    async def made(self, export: Export, sent: Sent) -> list[Made]:
+    async def made(self, export: Export, sent: Sent) -> list[PreparedCommand]:
         """Wait for a turn and cut an export. Raises `Unavailable` where too much waits already."""
         size_bytes = len(sent.data)
         if self._waiting_bytes + size_bytes > WAITING_BYTES_MAX:
@@ -102,7 +102,7 @@ async def _take(service: Service, request: Request, caller: Principal, signal: S
     """200 once every record that can be used is on disk; what cannot be is counted in the answer."""
     _check_content_type(request)
     sent = await read_sent(request, EXPORT_BYTES_MAX)
-    means = Means(
+    means = ExportContext(
         scope=caller.scope,
         received_us=service.now_us(),
         digester=service.digester(caller.scope),
@@ -129,11 +129,11 @@ def _small(sent: Sent) -> bytes | None:
     return gunzip_small(sent.data, INLINE_BYTES_MAX) if sent.is_gzip else sent.data
 
 
-def _made_of_large(export: Export, sent: Sent) -> list[Made]:
+def _made_of_large(export: Export, sent: Sent) -> list[PreparedCommand]:
     return _made(export, gunzip(sent.data, EXPORT_BYTES_MAX) if sent.is_gzip else sent.data)
 
 
-def _made(export: Export, data: bytes) -> list[Made]:
+def _made(export: Export, data: bytes) -> list[PreparedCommand]:
     """The commands of an export. Nothing is stored before the whole body was seen to be JSON."""
     try:
         sections = split(data, export.signal)
@@ -147,7 +147,7 @@ def _made(export: Export, data: bytes) -> list[Made]:
     return export.commands(sections)
 
 
-async def _send_all(service: Service, made: Sequence[Made], faults: Faults) -> None:
+async def _send_all(service: Service, made: Sequence[PreparedCommand], faults: Faults) -> None:
     """Every command is on disk or was refused. Raises `Unavailable` where one is neither: the client sends it again,
     and what is on disk is known then."""
     for start in range(0, len(made), COMMANDS_AT_ONCE):
@@ -163,14 +163,14 @@ async def _send_all(service: Service, made: Sequence[Made], faults: Faults) -> N
             raise failures[0]
 
 
-async def _send_or_note(service: Service, made: Made, faults: Faults, failures: list[Unavailable]) -> None:
+async def _send_or_note(service: Service, made: PreparedCommand, faults: Faults, failures: list[Unavailable]) -> None:
     try:
         await _send(service, made, faults)
     except Unavailable as error:
         failures.append(error)
 
 
-async def _send(service: Service, made: Made, faults: Faults) -> None:
+async def _send(service: Service, made: PreparedCommand, faults: Faults) -> None:
     reply = await service.send(made.command)
     if isinstance(reply, Refused):
         session = made.command.agent_session_id

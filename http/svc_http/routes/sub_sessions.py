@@ -12,7 +12,7 @@ from aggregates.decide import AnyCommand
 from aggregates.event import Scope
 from aggregates.people.directory import Principal
 from aggregates.reading.verdicts import Intent
-from aggregates.sub_sessions.commands import CorrectGap, CorrectGoal, CorrectIntent, CorrectRework, EditTitle
+from aggregates.sub_sessions.commands import EditTitle, OverrideGap, OverrideGoal, OverrideIntent, OverrideRework
 from aggregates.times import US_PER_DAY, Window
 from projections.explain.explain import explanation
 from projections.reader import Reader
@@ -214,21 +214,21 @@ def _split(scope: Scope, found: Overridable, payload: dict[str, Any]) -> AnyComm
         raise bad_request("payload.split_turn_idx: the sub-session has one turn; there is nothing to split")
     if not 1 <= index <= last:
         raise bad_request(f"payload.split_turn_idx must be 1 to {last}, the turn that opens the new one, not {index}")
-    return CorrectGap(**_about(scope, found.turns[index]), boundary=True)
+    return OverrideGap(**_about(scope, found.turns[index]), boundary=True)
 
 
 def _merge(scope: Scope, found: Overridable, payload: dict[str, Any]) -> AnyCommand:
     if found.joins_at is None:
         raise bad_request("there is no earlier sub-session of yours to merge with")
-    return CorrectGap(**_about(scope, found.joins_at), boundary=False)
+    return OverrideGap(**_about(scope, found.joins_at), boundary=False)
 
 
 def _goal(complete: bool) -> _Act:
-    return lambda scope, found, _: CorrectGoal(**_about(scope, found.turns[0]), complete=complete)
+    return lambda scope, found, _: OverrideGoal(**_about(scope, found.turns[0]), complete=complete)
 
 
 def _rework(rework: bool) -> _Act:
-    return lambda scope, found, _: CorrectRework(**_about(scope, found.turns[0]), rework=rework)
+    return lambda scope, found, _: OverrideRework(**_about(scope, found.turns[0]), rework=rework)
 
 
 def _rename(scope: Scope, found: Overridable, payload: dict[str, Any]) -> AnyCommand:
@@ -245,7 +245,7 @@ def _rename(scope: Scope, found: Overridable, payload: dict[str, Any]) -> AnyCom
 
 def _set_intent(scope: Scope, found: Overridable, payload: dict[str, Any]) -> AnyCommand:
     intent = _payload(payload, _SetIntent).intent_class
-    return CorrectIntent(**_about(scope, found.turns[0]), intent_class=intent)
+    return OverrideIntent(**_about(scope, found.turns[0]), intent_class=intent)
 
 
 _ACTIONS: dict[str, dict[str, _Act]] = {

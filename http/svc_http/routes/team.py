@@ -8,7 +8,7 @@ from quart_trio.wrappers import TrioResponse
 
 from aggregates.people.directory import Directory, Principal, Stay, stays_in
 from aggregates.people.records import Developer, Team
-from aggregates.reports.prose import Narration
+from aggregates.reports.prose import NarrativeRequest
 from aggregates.times import calendar_windows, local_date, local_day_bounds
 from projections.prices.spending import Asked, team_cost
 from projections.reports.days import team_day, team_summary
@@ -55,7 +55,7 @@ async def daily_summary(service: Service, request: Request, caller: Principal) -
     found = await service.read(caller.scope, team_day, stays, labels=service.narrates(caller.scope.organization_id))
     date = day.isoformat()
     narrative = await service.narrate(
-        Narration("team", caller.scope, str(wanted), date, zone.key, language, found.work)
+        NarrativeRequest("team", caller.scope, str(wanted), date, zone.key, language, found.work)
     )
     return json_reply(team_summary(wanted, date, zone.key, language, found, narrative))
 

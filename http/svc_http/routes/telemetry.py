@@ -12,7 +12,7 @@ from aggregates.people.directory import Principal
 from aggregates.times import US_PER_DAY
 from projections.reader import Reader
 from projections.telemetry import records as telemetry
-from projections.telemetry.records import Asked, Page, Shown, Signal
+from projections.telemetry.records import Page, RecordsQuery, Signal, TelemetryRow
 from projections.telemetry.usage import ErrorCount, Group, GroupBy, HourCount, ModelSums, ToolStats, TurnUse
 from projections.telemetry.usage import analytics as use_in_range
 from projections.telemetry.usage import per_turn as use_per_turn
@@ -43,7 +43,7 @@ from svc_http.ports import Service
 
 RECORDS_MAX = 1000
 PROMPT_IDS_MAX = 500
-_R = TypeVar("_R", bound=Shown)
+_R = TypeVar("_R", bound=TelemetryRow)
 _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=1024)]
 
 
@@ -76,11 +76,11 @@ _SIGNAL: Choice[Signal] = choice("signal", get_args(Signal), "logs", "Which kind
 _GROUP_BY: Choice[GroupBy] = choice("group_by", get_args(GroupBy), "day", "By what records are grouped.")
 
 
-def _of_records(query: Callable[[Reader, Scope, Asked], Page[_R]]) -> Personal:
+def _of_records(query: Callable[[Reader, Scope, RecordsQuery], Page[_R]]) -> Personal:
     """The route of records of one kind, the last 24 hours by default, a page at a time."""
 
     async def handler(service: Service, request: Request, caller: Principal) -> TrioResponse:
-        asked = Asked(
+        asked = RecordsQuery(
             window=from_until(request.args, zone_of(service, caller), service.now_us(), US_PER_DAY),
             session_id=request.args.get("session_id"),
             limit=_LIMIT.read(request.args),

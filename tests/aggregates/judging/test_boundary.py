@@ -12,11 +12,11 @@ from aggregates.judging.boundary import (
     BoundaryModel,
     OpenArc,
     boundary_signals,
+    cannot_shift,
+    confidence_of,
     continues,
-    stays,
-    sureness,
+    contributions,
     topic_shift,
-    weighed,
 )
 from aggregates.reading.reading import PromptReading
 from aggregates.reading.verdicts import Evidence
@@ -198,7 +198,7 @@ def test_a_commit_adds_seven_tenths_of_a_logit(bias: int, shifts: bool, goes_on:
 )
 def test_sureness_is_the_likelihood_of_what_is_said(logit: int, sure: float) -> None:
     """Of thousandths of a logit, to three digits, however far."""
-    assert sureness(logit) == sure
+    assert confidence_of(logit) == sure
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ def test_sureness_is_the_likelihood_of_what_is_said(logit: int, sure: float) -> 
 def test_why_a_turn_stays_whatever_it_says(said: PromptReading | None, why: str | None) -> None:
     """And how sure that is."""
     arc, later = OpenArc([turn_at(0, prompt(words="a"))]), turn_at(1, said)
-    assert stays(arc, later) == why
+    assert cannot_shift(arc, later) == why
     verdict = topic_shift(arc, later, BoundaryModel(10_000, {}))
     assert (verdict.shift, verdict.confidence) == ((True, 1.0) if why is None else (False, 0.95))
     assert continues(arc, later, BoundaryModel(10_000, {})) is (why is not None)
@@ -228,7 +228,7 @@ def test_why_a_turn_stays_whatever_it_says(said: PromptReading | None, why: str 
 def test_nothing_stays_away_from_a_topic_that_was_never_said() -> None:
     """Turns that only navigate have none."""
     arc = OpenArc([turn_at(0, prompt(navigational="command")), turn_at(1)])
-    assert stays(arc, turn_at(2, prompt(words="a"))) == "no topic before it"
+    assert cannot_shift(arc, turn_at(2, prompt(words="a"))) == "no topic before it"
 
 
 WEIGHTS = {"over 6 words": 10, "over 16 words": 20, "over 25 words": 20, "names a file": 5, "asks for a review": 30}
@@ -265,6 +265,8 @@ def test_the_heaviest_signals_are_told_as_evidence(weights: dict[str, int], bias
 def test_all_that_is_weighed_is_told_the_heaviest_first(committed: bool) -> None:
     """With the bias, and with the commit where there was one; nothing that weighs nothing."""
     model = BoundaryModel(-1_000, {"over 6 words": -40, "over 25 words": 40, "over 16 words": 0})
-    found = weighed(OpenArc([turn_at(0, prompt("words over 10"))]), turn_at(9, LONG), committed=committed, model=model)
+    found = contributions(
+        OpenArc([turn_at(0, prompt("words over 10"))]), turn_at(9, LONG), committed=committed, model=model
+    )
     commit = [(COMMITTED, 700)] if committed else []
     assert found == [(BEFORE_ANY, -1_000), *commit, ("over 25 words", 40), ("over 6 words", -40)]

@@ -13,8 +13,8 @@ from aggregates.reading.rubric_model import (
     WRONG_BOOLEAN_POINTS,
     Leaning,
     boolean_chance,
-    choose,
     class_chances,
+    decide_labels,
 )
 from aggregates.reading.verdicts import BOOLEANS, INTENTS, BooleanName, applicable
 
@@ -23,7 +23,7 @@ def test_what_is_certain_is_said() -> None:
     certain: dict[BooleanName, float] = dict.fromkeys(applicable("small_change"), 0.0)
     certain |= {"goal_explicit": 1.0, "references_concrete": 1.0}
 
-    assert choose([Leaning("small_change", 1.0, certain)]) == (
+    assert decide_labels([Leaning("small_change", 1.0, certain)]) == (
         "small_change",
         ("goal_explicit", "references_concrete"),
     )
@@ -34,8 +34,8 @@ def test_a_question_that_might_be_a_bug_report_is_not_given_every_point_of_a_que
     question: dict[BooleanName, float] = {"goal_explicit": 0.8, "context_sufficient": 0.7}
     report: dict[BooleanName, float] = dict.fromkeys(applicable("bug_fix"), 0.1)
 
-    alone = choose([Leaning("question", 1.0, question)])
-    doubtful = choose([Leaning("question", 0.5, question), Leaning("bug_fix", 0.5, report)])
+    alone = decide_labels([Leaning("question", 1.0, question)])
+    doubtful = decide_labels([Leaning("question", 0.5, question), Leaning("bug_fix", 0.5, report)])
 
     assert alone == ("question", ("goal_explicit", "context_sufficient"))
     assert doubtful[1] != alone[1]
@@ -45,13 +45,13 @@ def test_a_class_that_is_much_less_likely_is_never_said() -> None:
     even: dict[BooleanName, float] = dict.fromkeys(applicable("feature"), 0.5)
     sure: dict[BooleanName, float] = dict.fromkeys(applicable("question"), 1.0)
 
-    assert choose([Leaning("question", 0.37, sure), Leaning("feature", 0.63, even)])[0] == "feature"
+    assert decide_labels([Leaning("question", 0.37, sure), Leaning("feature", 0.63, even)])[0] == "feature"
 
 
 def test_of_equal_costs_the_earlier_class_is_said() -> None:
     nothing: dict[BooleanName, float] = {}
 
-    assert choose([Leaning("plan", 0.5, nothing), Leaning("review", 0.5, nothing)]) == ("plan", ())
+    assert decide_labels([Leaning("plan", 0.5, nothing), Leaning("review", 0.5, nothing)]) == ("plan", ())
 
 
 @pytest.mark.parametrize("logit", [-(2**31), -1_000, 0, 1_000, 2**31 - 1])
@@ -84,7 +84,7 @@ def _leanings(draw: st.DrawFn) -> list[Leaning]:
 @given(_leanings())
 def test_nothing_else_that_could_be_said_costs_less(leanings: list[Leaning]) -> None:
     top = max(leaning.chance for leaning in leanings)
-    intent, earned = choose(leanings)
+    intent, earned = decide_labels(leanings)
 
     costs = {
         (leaning.intent, said): _cost(leaning, said, leanings, top)
@@ -115,6 +115,6 @@ def _cost(leaning: Leaning, said: tuple[BooleanName, ...], leanings: list[Leanin
 def test_booleans_are_said_in_rubric_order() -> None:
     likely: dict[BooleanName, float] = {name: 0.9 + place / 100 for place, name in enumerate(applicable("feature"))}
 
-    _, earned = choose([Leaning("feature", 1.0, likely)])
+    _, earned = decide_labels([Leaning("feature", 1.0, likely)])
 
     assert list(earned) == [name for name in BOOLEANS if name in likely]

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from aggregates.reports.prose import PROSE_CHARACTERS_MAX, believed_prose, told_of
+from aggregates.reports.prose import PROSE_CHARACTERS_MAX, believed_prose, report_figures
 
 FIGURES = {"rate": 62.5, "counted": 1250, "cost": 3.2, "fewer": -3, "small": 0.04}
 
@@ -34,7 +34,7 @@ def sections(**changed: Any) -> str:
 
 def test_what_is_told() -> None:
     """Figures, rounded as people say them, and names of habits; no text, no grade, and nothing that is unknown."""
-    told = told_of(sections())
+    told = report_figures(sections())
     assert told is not None
     assert told.figures == {
         "pieces_of_work_that_count": 8,
@@ -54,7 +54,9 @@ def test_what_is_told() -> None:
 
 def test_a_median_of_nothing_is_not_told() -> None:
     """Goals were reached, and the tokens of none of them were seen."""
-    told = told_of(sections(tokens={"crush_weight": 0, "crush_weight_count": 0, "cpcs_estimate": 0, "cpcs_count": 0}))
+    told = report_figures(
+        sections(tokens={"crush_weight": 0, "crush_weight_count": 0, "cpcs_estimate": 0, "cpcs_count": 0})
+    )
     assert told is not None
     assert not {"median_tokens_to_reach_a_goal", "median_cost_of_a_goal_usd"} & told.figures.keys()
 
@@ -62,7 +64,7 @@ def test_a_median_of_nothing_is_not_told() -> None:
 def test_where_nothing_was_scored_nothing_is_told() -> None:
     """A summary of nothing would be a guess."""
     score = {"svc_score": 0, "total_count": 0, "crushed_count": 0, "unclassified_count": 2}
-    assert told_of(sections(score=score)) is None
+    assert report_figures(sections(score=score)) is None
 
 
 @pytest.mark.parametrize(

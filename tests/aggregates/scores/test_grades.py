@@ -10,7 +10,7 @@ import pytest
 from aggregates.reading.verdicts import BOOLEANS, BooleanName, Intent, applicable
 from aggregates.scores.grades import (
     RUBRIC_LADDER,
-    Graded,
+    PromptGrade,
     apg,
     grade_text,
     median,
@@ -282,4 +282,4 @@ def test_an_earned_and_a_missed_habit_of_one_text() -> None:
 def test_a_text_that_is_not_judged_has_no_score(text: str, status: str) -> None:
     """And no habits."""
     graded = grade_text(text)
-    assert (graded.status, graded) == (status, Graded(graded.status, None, 0.0, None, None, ()))
+    assert (graded.status, graded) == (status, PromptGrade(graded.status, None, 0.0, None, None, ()))

@@ -13,10 +13,10 @@ from aggregates.event import Span
 from aggregates.scores.integrity import (
     KINDS,
     Clear,
-    Found,
+    IntegrityFinding,
     Kind,
-    Sign,
     Skew,
+    TurnEvidence,
     alike,
     clears_of,
     clock_skew,
@@ -24,8 +24,8 @@ from aggregates.scores.integrity import (
     foreign_session,
     may_be_alike,
     session_splitting,
-    sign_of,
     skew_day,
+    turn_evidence,
 )
 from aggregates.turns.turn import FileWork, Work
 from tests.support.judging import turn
@@ -45,16 +45,16 @@ def sign(
     alike: bool = False,
     files: tuple[int, ...] = (),
     cleared_us: int | None = None,
-) -> Sign:
+) -> TurnEvidence:
     """What a turn shows; its id comes from its time."""
-    return Sign(_turn(at_us), at_us, characters, pasted, tiny, files, cleared_us, alike)
+    return TurnEvidence(_turn(at_us), at_us, characters, pasted, tiny, files, cleared_us, alike)
 
 
 def _turn(at_us: int) -> UUID:
     return uuid5(NAMESPACE, f"turn {at_us}")
 
 
-def flags(kind: Kind, *signs: Sign) -> list[Found]:
+def flags(kind: Kind, *signs: TurnEvidence) -> list[IntegrityFinding]:
     """The flags of that kind in a session; no other kind is found."""
     found = flags_of_session("s1", signs)
     assert {each.kind for each in found} <= {kind}
@@ -85,7 +85,7 @@ def test_there_are_six_kinds() -> None:
 )
 def test_a_tiny_prompt_has_under_ten_characters(text: str | None, tiny: bool) -> None:
     """A CJK character counts as three."""
-    assert sign_of(turn(text)).tiny is tiny
+    assert turn_evidence(turn(text)).tiny is tiny
 
 
 def test_the_sign_of_a_turn() -> None:
@@ -93,13 +93,13 @@ def test_the_sign_of_a_turn() -> None:
     pasted = "Look at this\n```\n" + "x = 1\n" * 50 + "```\n"
     files = tuple(FileWork(digest, 0, Span(0, 0), 0, 0, 0) for digest in (9, 4))
     seen = replace(turn(pasted), work=Work(files=files), closed_us=MONDAY + MINUTE, closed_by="clear")
-    found = sign_of(seen)
+    found = turn_evidence(seen)
     assert (found.turn_id, found.at_us, found.characters) == (seen.turn_id, seen.started_us, len(pasted))
     assert seen.prompt is not None
     assert 0 < found.pasted_characters == seen.prompt.pasted_characters
     assert (found.files, found.cleared_us, found.alike) == ((4, 9), MONDAY + MINUTE, False)
-    assert sign_of(replace(seen, closed_by="end")).cleared_us is None
-    assert (sign_of(turn(None)).characters, sign_of(turn(None)).pasted_characters) == (None, 0)
+    assert turn_evidence(replace(seen, closed_by="end")).cleared_us is None
+    assert (turn_evidence(turn(None)).characters, turn_evidence(turn(None)).pasted_characters) == (None, 0)
 
 
 # --- storms ---------------------------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ def test_texts_under_32_kib_are_compared_whole(differing: int, expected: bool) -
         pytest.param(sign(MONDAY), sign(MONDAY, characters=None), False, id="the second was not captured"),
     ],
 )
-def test_which_neighbours_are_compared(first: Sign, second: Sign, expected: bool) -> None:
+def test_which_neighbours_are_compared(first: TurnEvidence, second: TurnEvidence, expected: bool) -> None:
     """A minute apart at most, of like length, and both seen."""
     assert may_be_alike(first, second) is expected
 

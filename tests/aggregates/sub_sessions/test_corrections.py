@@ -8,10 +8,17 @@ import pytest
 from aggregates.command import Context, Done
 from aggregates.decide import decide, evolve, required_streams, touched_streams
 from aggregates.event import Digester
-from aggregates.ids import corrections_stream
-from aggregates.sub_sessions.commands import AnyCorrection, CorrectGap, CorrectGoal, CorrectIntent, CorrectRework
-from aggregates.sub_sessions.events import GapCorrected, GoalCorrected, IntentCorrected, ReworkCorrected
-from aggregates.sub_sessions.overrides import CorrectionEvent, Said, Word, gaps, said, word_of
+from aggregates.ids import overrides_stream
+from aggregates.sub_sessions.commands import AnyOverride, OverrideGap, OverrideGoal, OverrideIntent, OverrideRework
+from aggregates.sub_sessions.events import GapOverridden, GoalOverridden, IntentOverridden, ReworkOverridden
+from aggregates.sub_sessions.overrides import (
+    OverrideEvent,
+    Overrides,
+    OverrideWord,
+    gap_overrides,
+    override_word_of,
+    overrides_of,
+)
 from tests.support.log import named
 
 _ANA, _CAPTURE, _TURN = named("ana"), named("capture"), named("turn")
@@ -19,17 +26,17 @@ _OWNED: dict[str, Any] = {"organization_id": named("acme"), "developer_id": _ANA
 _CONTEXT = Context(now_us=7, digester=Digester(b"a fixed key"), redaction=True)
 
 _ABOUT: dict[str, Any] = _OWNED | {"capture_id": _CAPTURE}
-_GAP = CorrectGap(**_ABOUT, boundary=True)
-_GOAL = CorrectGoal(**_ABOUT, complete=False)
-_REWORK = CorrectRework(**_ABOUT, rework=True)
-_INTENT = CorrectIntent(**_ABOUT, intent_class="refactor")
+_GAP = OverrideGap(**_ABOUT, boundary=True)
+_GOAL = OverrideGoal(**_ABOUT, complete=False)
+_REWORK = OverrideRework(**_ABOUT, rework=True)
+_INTENT = OverrideIntent(**_ABOUT, intent_class="refactor")
 _FACT: dict[str, Any] = _OWNED | {"received_at_us": 7}
 
-DECIDED: dict[str, tuple[AnyCorrection, CorrectionEvent, str]] = {
-    "a boundary": (_GAP, GapCorrected(**_FACT, before_capture=_CAPTURE, boundary=True), "yes"),
-    "a goal": (_GOAL, GoalCorrected(**_FACT, capture_id=_CAPTURE, complete=False), "no"),
-    "rework": (_REWORK, ReworkCorrected(**_FACT, capture_id=_CAPTURE, rework=True), "yes"),
-    "an intent": (_INTENT, IntentCorrected(**_FACT, capture_id=_CAPTURE, intent_class="refactor"), "refactor"),
+DECIDED: dict[str, tuple[AnyOverride, OverrideEvent, str]] = {
+    "a boundary": (_GAP, GapOverridden(**_FACT, before_capture=_CAPTURE, boundary=True), "yes"),
+    "a goal": (_GOAL, GoalOverridden(**_FACT, capture_id=_CAPTURE, complete=False), "no"),
+    "rework": (_REWORK, ReworkOverridden(**_FACT, capture_id=_CAPTURE, rework=True), "yes"),
+    "an intent": (_INTENT, IntentOverridden(**_FACT, capture_id=_CAPTURE, intent_class="refactor"), "refactor"),
 }
 
 
@@ -37,31 +44,31 @@ DECIDED: dict[str, tuple[AnyCorrection, CorrectionEvent, str]] = {
 def test_a_correction_is_a_fact_about_a_capture(case: str) -> None:
     """In the developer's stream of corrections; said again, it is a fact again."""
     command, fact, word = DECIDED[case]
-    stream = corrections_stream(_ANA)
+    stream = overrides_stream(_ANA)
     for known in ({}, {stream: evolve(None, fact)}):
         decision = decide(command, known, _CONTEXT)
         assert decision.events == ((stream, fact),)
         assert decision.reply == Done(True, _CAPTURE)
-    assert word_of(fact)[0] == _CAPTURE
-    assert word_of(fact)[2] == word
+    assert override_word_of(fact)[0] == _CAPTURE
+    assert override_word_of(fact)[2] == word
     assert touched_streams(command) == required_streams(command) == (stream,)
 
 
 def test_nothing_said_leaves_everything_as_judged() -> None:
     """No word is no verdict."""
-    assert said([]) == Said(boundary=False, complete=None, rework=None, intent=None)
-    assert gaps([]) == {}
+    assert overrides_of([]) == Overrides(boundary=False, complete=None, rework=None, intent=None)
+    assert gap_overrides([]) == {}
 
 
 @pytest.mark.parametrize("order", list(permutations(range(4))))
 def test_the_later_word_in_the_log_wins_in_whatever_order_they_are_read(order: tuple[int, ...]) -> None:
     """Each topic by itself, even where two captures of one turn were spoken of."""
     words = [
-        Word(_TURN, "goal", "no", 3),
-        Word(_TURN, "goal", "yes", 9),
-        Word(_TURN, "intent", "plan", 5),
-        Word(_TURN, "gap", "no", 6),
+        OverrideWord(_TURN, "goal", "no", 3),
+        OverrideWord(_TURN, "goal", "yes", 9),
+        OverrideWord(_TURN, "intent", "plan", 5),
+        OverrideWord(_TURN, "gap", "no", 6),
     ]
     shuffled = [words[index] for index in order]
-    assert said(shuffled) == Said(boundary=True, complete=True, rework=None, intent="plan")
-    assert gaps(shuffled) == {_TURN: False}
+    assert overrides_of(shuffled) == Overrides(boundary=True, complete=True, rework=None, intent="plan")
+    assert gap_overrides(shuffled) == {_TURN: False}

@@ -8,7 +8,7 @@ import pytest
 from aggregates.judging.answers import Answers, JudgeAnswered
 from aggregates.reading.verdicts import BooleanName, Intent
 from aggregates.sub_sessions.arcs import Arc
-from aggregates.sub_sessions.overrides import Said
+from aggregates.sub_sessions.overrides import Overrides
 from aggregates.sub_sessions.sub_session import SubSession, Totals, conclude
 from aggregates.turns.turn import Turn, Work
 from tests.support.stages import HOUR, MINUTE, arc_of, prompt, turn_at, usage, uuid, worked
@@ -46,14 +46,14 @@ def concluded(
     rubrics: list[JudgeAnswered | None] | None = None,
     arcs: list[Arc] | None = None,
     following: Turn | None = None,
-    said: Said | None = None,
+    said: Overrides | None = None,
     outcome: JudgeAnswered | None = None,
 ) -> SubSession:
     """Conclude turns whose prompts have these rubrics, in order."""
     known: dict[UUID, JudgeAnswered] = {
         turn.turn_id: each for turn, each in zip(turns, rubrics or [], strict=False) if each is not None
     }
-    return conclude(arcs or [arc_of()], turns, following, said or Said(), Answers(known, outcome))
+    return conclude(arcs or [arc_of()], turns, following, said or Overrides(), Answers(known, outcome))
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_the_intent_is_that_of_the_first_prompt_or_of_the_first_change_after_a_q
 
 def test_a_person_names_another_intent() -> None:
     """What was judged without it stays beside it, the outcome as well."""
-    said = Said(intent="question")
+    said = Overrides(intent="question")
     found = concluded(turn_at(1, ASKED, answered=True), rubrics=[rubric("bug_fix", "goal_explicit")], said=said)
     assert (found.intent, found.judged_intent, found.said) == ("question", "bug_fix", said)
     assert (found.outcome.goal_complete, found.judged_complete) == (True, False)
@@ -162,7 +162,7 @@ def test_the_goal_is_reached_as_a_person_said_else_as_judged(
     found = concluded(
         turn_at(1, ASKED, work=work, answered=True),
         rubrics=[rubric("bug_fix")],
-        said=Said(complete=said),
+        said=Overrides(complete=said),
         outcome=None if outcome is None else answered(kind="outcome", complete=outcome),
     )
     assert (found.goal_complete, found.judged_complete) == (complete, judged)
@@ -248,5 +248,5 @@ def test_of_arcs_that_settle_together_the_last_one_closes() -> None:
 def test_without_models_and_people_the_embedded_judges_speak() -> None:
     """Nothing said, nothing answered."""
     found = conclude([arc_of()], [turn_at(1, THANKS)], None)
-    assert (found.said, found.outcome.judge) == (Said(), "embedded/1")
+    assert (found.said, found.outcome.judge) == (Overrides(), "embedded/1")
     assert [judged.rubric.status for judged in found.prompts] == ["skipped"]

@@ -7,12 +7,12 @@ import pytest
 
 from aggregates.reading.reading import ResponseReading
 from aggregates.turns.turn import ModelUsage, Turn
-from aggregates.turns.turns import Answer, Capture, CaptureKind, Seen, build_turns
+from aggregates.turns.turns import Answer, Capture, CaptureKind, PlacedObservation, build_turns
 from tests.support.stages import DAY, MINUTE, answer, capture, prompt, response, seen, tool, uuid
 
 
 def turn_of(
-    captures: Sequence[Capture], reports: Sequence[Seen] = (), answers: Mapping[UUID, Answer] | None = None
+    captures: Sequence[Capture], reports: Sequence[PlacedObservation] = (), answers: Mapping[UUID, Answer] | None = None
 ) -> Turn:
     """The one turn of a whole session."""
     (turn,), _ = build_turns("session", captures, answers or {}, reports, openings={})
@@ -63,7 +63,7 @@ def test_a_response_happened_when_the_client_said_or_after_the_time_it_took(give
     ],
 )
 def test_a_turn_is_active_until_its_last_report_or_answer(
-    reports: list[Seen], given: Answer | None, last_us: int
+    reports: list[PlacedObservation], given: Answer | None, last_us: int
 ) -> None:
     """The agent's log told the prompt a minute before the plugin did."""
     captures = [capture(1, at_us=2 * MINUTE), capture(2, "log", at_us=MINUTE)]
@@ -83,7 +83,7 @@ def test_a_turn_is_active_until_its_last_report_or_answer(
     ],
 )
 def test_a_turn_is_answered_by_a_response_or_a_request(
-    reports: list[Seen], given: Answer | None, answered: bool
+    reports: list[PlacedObservation], given: Answer | None, answered: bool
 ) -> None:
     """A response capture, a response in telemetry, or a request that succeeded."""
     turn = turn_of([capture(1)], reports, {} if given is None else {uuid(1): given})
@@ -114,7 +114,7 @@ FIRST, SECOND_ANSWER = response("first"), response("second")
     ],
 )
 def test_the_captured_response_is_read_before_a_reported_one(
-    reports: list[Seen], given: Answer | None, read: tuple[ResponseReading | None, int | None]
+    reports: list[PlacedObservation], given: Answer | None, read: tuple[ResponseReading | None, int | None]
 ) -> None:
     """And of reported ones the last."""
     turn = turn_of([capture(1)], reports, {} if given is None else {uuid(1): given})

@@ -8,14 +8,14 @@ import pytest
 
 from aggregates.ids import turn_id_from_capture, turn_id_from_host
 from aggregates.turns.turn import Opening, Turn
-from aggregates.turns.turns import Aliases, Capture, Seen, build_turns, join_captures
+from aggregates.turns.turns import Aliases, Capture, PlacedObservation, build_turns, join_captures
 from tests.support.stages import DAY, MINUTE, SECOND, capture, prompt, seen, tool, uuid
 
 SESSION = "session"
 CLEAR = prompt(navigational="command", clears=True)
 
 
-def turns_of(captures: Sequence[Capture], reports: Sequence[Seen] = ()) -> list[Turn]:
+def turns_of(captures: Sequence[Capture], reports: Sequence[PlacedObservation] = ()) -> list[Turn]:
     """The turns of a whole session."""
     return build_turns(SESSION, captures, {}, reports, openings={})[0]
 
@@ -116,7 +116,9 @@ def test_prompts_of_one_moment_are_ordered_by_the_id_of_the_capture_that_is_read
         pytest.param(seen("tool", DAY, tool=tool(), prompt_id="unknown"), 3, id="an unknown id: by time"),
     ],
 )
-def test_a_report_belongs_to_the_prompt_it_names_else_to_the_last_one_before_it(report: Seen, place: int) -> None:
+def test_a_report_belongs_to_the_prompt_it_names_else_to_the_last_one_before_it(
+    report: PlacedObservation, place: int
+) -> None:
     """The prompts are ten minutes apart."""
     captures = [
         capture(1, host="p", text="one"),
@@ -232,7 +234,7 @@ CLEARED_BY_PROMPT: Course = [("start", "clear", 10), ("clear", None, None), (Non
     ],
 )
 def test_a_clear_or_an_end_closes_the_turn_before_and_opens_the_next(
-    clearing: int | None, reports: list[Seen], course: Course
+    clearing: int | None, reports: list[PlacedObservation], course: Course
 ) -> None:
     """Prompts at 0, 10 and 20 minutes. No turn is ever closed before it began: arcs rest on that."""
     captures = [

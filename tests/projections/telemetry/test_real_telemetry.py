@@ -12,7 +12,7 @@ import pytest
 
 from aggregates.capture.commands import CapturePrompt
 from aggregates.telemetry.envelope import Signal, split
-from aggregates.telemetry.export import Export, Means
+from aggregates.telemetry.export import Export, ExportContext
 from aggregates.times import parse_instant
 from tests.support.captures import Actor
 from tests.support.facts import ANA, DIGESTER, NAMESPACE, Placed, project, tables
@@ -41,7 +41,7 @@ def _signal(body: bytes) -> Signal:
 async def _captured(actor: Actor, bodies: Iterable[bytes]) -> list[Placed]:
     """What stands in the log once these bodies were sent; every record of them can be used."""
     for body in bodies:
-        export = Export(_signal(body), Means(ANA, LONG_AFTER_US, DIGESTER, redaction=True))
+        export = Export(_signal(body), ExportContext(ANA, LONG_AFTER_US, DIGESTER, redaction=True))
         for made in export.commands(split(body, _signal(body))):
             await actor.send(made.command)
         assert export.faults.message is None

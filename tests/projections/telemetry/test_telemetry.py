@@ -12,7 +12,7 @@ from aggregates.event import Event, Scope
 from aggregates.times import Window
 from projections.reader import Reader
 from projections.telemetry import records as telemetry
-from projections.telemetry.records import Asked, LogRecord, MetricPoint, Page, Span
+from projections.telemetry.records import LogRow, MetricPoint, Page, RecordsQuery, SpanRow
 from projections.telemetry.usage import Group, GroupBy, TurnTokens, analytics, per_turn, stats
 from tests.support.exports import add_logs, add_points, add_spans
 from tests.support.facts import ANA, BEN, DAY, HOUR, MINUTE, MONDAY, SECOND, Log, project, reader, request
@@ -26,9 +26,9 @@ def read(log: Log) -> Reader:
     return reader(project(log.facts), log.facts)
 
 
-def asked(limit: int = 100, offset: int = 0, session_id: str | None = None, window: Window = WEEK) -> Asked:
+def asked(limit: int = 100, offset: int = 0, session_id: str | None = None, window: Window = WEEK) -> RecordsQuery:
     """All of the week, if nothing else is said."""
-    return Asked(window=window, session_id=session_id, limit=limit, offset=offset)
+    return RecordsQuery(window=window, session_id=session_id, limit=limit, offset=offset)
 
 
 def ids(page: Page[Any]) -> list[str]:
@@ -63,7 +63,7 @@ def test_a_log_record_as_it_was_received() -> None:
         log, "s1", {"at_us": MONDAY, "name": "note"}, answered(MONDAY + SECOND, duration_ms=7, attributes=attributes)
     )
     shown, note = telemetry.logs(read(log), ANA, asked()).records
-    assert shown == LogRecord(
+    assert shown == LogRow(
         timestamp="2026-01-05T09:00:01Z",
         source_event_id=f"r-{MONDAY + SECOND}-1",
         event_name="api_request",
@@ -78,7 +78,7 @@ def test_a_log_record_as_it_was_received() -> None:
         duration_ms=7,
         attributes_json='{"event.name":"api_request","input_tokens":100}',
     )
-    assert isinstance(note, LogRecord)
+    assert isinstance(note, LogRow)
     assert (note.event_name, note.input_tokens, note.cost_usd, note.attributes_json) == ("note", None, None, "{}")
 
 
@@ -88,7 +88,7 @@ def test_logs_and_spans_are_read_apart() -> None:
     add_logs(log, "s1", {"at_us": MONDAY, "name": "note"})
     add_spans(log, "s1", {"at_us": MONDAY, "record_id": "span", "name": "llm_request", "attributes": {"x": 1}})
     (span,) = telemetry.traces(read(log), ANA, asked()).records
-    assert isinstance(span, Span)
+    assert isinstance(span, SpanRow)
     assert (span.name, span.source_event_id, span.attributes_json) == ("llm_request", "span", '{"x":1}')
     assert len(telemetry.logs(read(log), ANA, asked()).records) == 1
 

@@ -23,7 +23,7 @@ from projections.reader import unpack
 from projections.sub_sessions.listing import RubricItem, rubric_items
 from svc.actors.ticker import Ticker
 from svc.app import open_service
-from svc.jobs.llm_judge import Judging
+from svc.jobs.llm_judge import LlmJudge
 from svc.llm import budget as bounds
 from svc.llm.answers import BoundaryAnswer, Disbelieved, Quoted, RubricAnswer, believed_boundary, believed_rubric
 from svc.llm.budget import Budget
@@ -60,7 +60,7 @@ class Court:
         budget = Budget(spent, bounds.DAILY_TOKENS, clock.now_us)
         leaves = service.directory.text_leaves
         self.gateway = Gateway(Endpoint(server.url, "m"), budget, leaves, self._count)
-        self.lane = Judging(service, self.gateway, self._count)
+        self.lane = LlmJudge(service, self.gateway, self._count)
 
     def _count(self, kind: str, outcome: str, _tokens: int) -> None:
         self.tallied.append((kind, outcome))
@@ -288,7 +288,7 @@ async def test_a_restart_asks_nothing_again(tmp_path: Path) -> None:
         await court.works()
         await court.settles()
         await court.looks()
-        await Judging(court.service, court.gateway, court._count).look()
+        await LlmJudge(court.service, court.gateway, court._count).look()
         assert len(court.server.received) == 2
 
 

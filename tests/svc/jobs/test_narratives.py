@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from aggregates.people.directory import Stay
 from aggregates.reading.verdicts import INTENTS
-from aggregates.reports.prose import NARRATIVE_CHARACTERS_MAX, STALE_US, Narration, Narrative, normalized
-from aggregates.scores.insights import CHECKED, COMMITTED, KINDS, LABELS_MAX, MEMBERS_MAX, TOPICS, label, labelled
+from aggregates.reports.prose import NARRATIVE_CHARACTERS_MAX, STALE_US, Narrative, NarrativeRequest, normalized
+from aggregates.scores.insights import CHECKED, COMMITTED, KINDS, LABELS_MAX, MEMBERS_MAX, TOPICS, label, work_labels
 from projections.reports.days import team_day
 from svc.jobs.narratives import Narratives
 from svc.llm import budget as bounds
@@ -26,8 +26,8 @@ from tests.support.facts import DAY, HOUR, MONDAY, SECOND, Log, edit, project, r
 from tests.support.model_server import ModelServer, Request, Said, fails, model_server, says, wrote
 from tests.support.people import ACME, ANA, ANA_SCOPE
 
-SOME = labelled([["fixing a bug in tests"]])
-MORE = labelled([["fixing a bug in tests", "planning"]])
+SOME = work_labels([["fixing a bug in tests"]])
+MORE = work_labels([["fixing a bug in tests", "planning"]])
 
 
 class Desk:
@@ -44,7 +44,7 @@ class Desk:
     async def narrate(self, work: Any = SOME, **about: Any) -> Narrative | None:
         """Of Core's day, in English, unless said otherwise."""
         wanted = {"kind": "team", "scope": ANA_SCOPE, "about": "core", "date": "2026-01-05", "timezone": "UTC"}
-        return await self.narratives.narrate(Narration(**{**wanted, "language": "en", "work": work, **about}))
+        return await self.narratives.narrate(NarrativeRequest(**{**wanted, "language": "en", "work": work, **about}))
 
 
 @asynccontextmanager
@@ -122,7 +122,7 @@ async def test_nothing_is_asked_for_nothing(tmp_path: Path) -> None:
     """No work, or an organization that keeps its text; not even a narrative from before is shown then."""
     async with opened(tmp_path) as desk:
         desk.server.answers(says({"narrative": "The team fixed a bug."}))
-        assert await desk.narrate(labelled([])) is None
+        assert await desk.narrate(work_labels([])) is None
         assert await desk.narrate() is not None
         desk.leaves = False
         assert await desk.narrate() is None
@@ -158,12 +158,12 @@ def test_a_long_one_ends_with_a_sentence() -> None:
 def test_labels_tell_no_amounts() -> None:
     """Each once, in an order of letters; the busiest where there are too many."""
     many = [[f"label {n}"] * n for n in range(1, MEMBERS_MAX + 3)]
-    found = labelled([["b", "a", "b"], *many])
+    found = work_labels([["b", "a", "b"], *many])
     assert len(found.members) == MEMBERS_MAX
     assert found.clipped
     assert list(found.members) == sorted(found.members)
     assert ("label 1",) not in found.members
-    of_one = labelled([[str(n) for n in range(LABELS_MAX + 1)]])
+    of_one = work_labels([[str(n) for n in range(LABELS_MAX + 1)]])
     assert (len(of_one.members[0]), of_one.clipped) == (LABELS_MAX, True)
 
 
@@ -186,7 +186,7 @@ PLANTED = st.tuples(
 )
 
 
-def planted_day(markers: list[str], ask: str, titled: bool) -> Narration:
+def planted_day(markers: list[str], ask: str, titled: bool) -> NarrativeRequest:
     """A day with markers in a prompt, a path, a title, and the names of a session and a team."""
     words, path, title, session, team = markers
     log = Log(ANA_SCOPE)
@@ -198,10 +198,10 @@ def planted_day(markers: list[str], ask: str, titled: bool) -> Narration:
     stays = [Stay(ANA, MONDAY - HOUR, MONDAY + HOUR)]
     day = team_day(reader(project(log.facts), log.facts), ANA_SCOPE, stays, labels=True)
     assert day.sub_sessions == 1
-    return Narration("team", ANA_SCOPE, team, "2026-01-05", "UTC", "en", day.work)
+    return NarrativeRequest("team", ANA_SCOPE, team, "2026-01-05", "UTC", "en", day.work)
 
 
-async def sent_for(days: Sequence[Narration], folder: Path) -> list[Request]:
+async def sent_for(days: Sequence[NarrativeRequest], folder: Path) -> list[Request]:
     """What arrives at the model when these are asked for."""
     async with opened(folder) as desk:
         desk.server.answers(says({"narrative": "Fine."}))

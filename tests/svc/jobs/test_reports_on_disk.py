@@ -145,12 +145,12 @@ async def test_a_cancel_takes_effect_between_two_sections(tmp_path: Path, monkey
     reading, told = threading.Event(), threading.Event()
     reached: list[str] = []
 
-    def slow(look: report_sections.Look) -> object:
+    def slow(look: report_sections.ReportInput) -> object:
         reading.set()
         assert told.wait(SECONDS_MAX)
         return None
 
-    def later(look: report_sections.Look) -> object:
+    def later(look: report_sections.ReportInput) -> object:
         reached.append("later")
         return None
 

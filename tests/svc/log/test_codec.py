@@ -18,7 +18,7 @@ from msgspec import inspect
 from aggregates.event import DeveloperEvent, Event, Words
 from aggregates.prices.catalog import Snapshot
 from aggregates.topics import TOPICS, UPCASTS, TimePassed
-from svc.log.codec import Codec, CorruptEvent, NewEvent, Recorded, UnstorableEvent
+from svc.log.codec import Codec, CorruptEvent, NewEvent, RecordedEvent, UnstorableEvent
 from svc.log.vault import MemoryKeys, Vault
 from tests.support.catalogs import changing_lookup, list_rate, lookup, snapshot
 from tests.support.log import ANA, named, new, passed, prompt
@@ -88,7 +88,7 @@ def test_every_event_comes_back_as_it_was(
     codec = _codec()
     event = data.draw(_events(topic))
     stored = _stored(codec, NewEvent(stream_id, version, event), position)
-    assert codec.to_domain_event(stored) == Recorded(stream_id, version, event, position)
+    assert codec.to_domain_event(stored) == RecordedEvent(stream_id, version, event, position)
 
 
 @pytest.mark.parametrize("topic", TOPICS)

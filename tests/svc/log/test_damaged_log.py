@@ -11,7 +11,7 @@ from svc.cli import group as cli
 from svc.cli.group import main
 from svc.log.sqlite import EVENTS_FILE
 from svc.maintenance.backup import back_up
-from svc.maintenance.keys import unheard
+from svc.maintenance.keys import no_progress
 from tests.support.household import household
 
 COMMANDS = (
@@ -43,7 +43,7 @@ async def test_a_damaged_list_of_the_archive_keeps_nobody_from_a_backup(tmp_path
     async with household(var):
         pass
     (var / "archive.db").write_bytes(os.urandom(5_000))
-    kept = {file.name for file in back_up(var, tmp_path / "b", unheard).files}
+    kept = {file.name for file in back_up(var, tmp_path / "b", no_progress).files}
     assert EVENTS_FILE in kept
     assert "archive.db" not in kept
 

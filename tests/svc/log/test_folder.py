@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from svc.log.folder import RUNNING, InUse, Running, held, note_running
+from svc.log.folder import RUNNING, FolderInUse, Running, held, note_running
 
 
 def test_a_folder_that_a_server_holds_names_the_server(tmp_path: Path) -> None:
@@ -14,7 +14,7 @@ def test_a_folder_that_a_server_holds_names_the_server(tmp_path: Path) -> None:
     with held(tmp_path):
         note_running(tmp_path, "http://127.0.0.1:4318", "http://127.0.0.1:8318")
         said = rf"process id {os.getpid()} \(intake=http://127.0.0.1:4318 api=http://127.0.0.1:8318\): stop it first"
-        with pytest.raises(InUse, match=said), held(tmp_path):
+        with pytest.raises(FolderInUse, match=said), held(tmp_path):
             pass
 
 
@@ -24,5 +24,5 @@ def test_a_folder_that_a_command_holds_is_waited_for(tmp_path: Path, left: bool)
     with held(tmp_path):
         if left:
             (tmp_path / RUNNING).write_bytes(msgspec.json.encode(Running(2**22 + 1, "http://a", "http://b")))
-        with pytest.raises(InUse, match="another svc process: wait until it is done"), held(tmp_path):
+        with pytest.raises(FolderInUse, match="another svc process: wait until it is done"), held(tmp_path):
             pass

@@ -10,7 +10,7 @@ from svc.archive.folder import Archive
 from svc.log.sqlite import FORM, open_log
 from svc.log.store import StoreUnavailable
 from svc.maintenance.backup import back_up
-from svc.maintenance.keys import unheard
+from svc.maintenance.keys import no_progress
 from svc.maintenance.restore import restore
 from svc.maintenance.verify import verify
 from tests.support.household import household, tables_of
@@ -29,12 +29,12 @@ async def test_one_byte_of_a_parquet_page_is_named(tmp_path: Path) -> None:
     """By the file's name; deleting the archive, as the finding says, mends it."""
     var = tmp_path / "var"
     await a_folder(var)
-    assert (await verify(var, unheard)).findings == []
+    assert (await verify(var, no_progress)).findings == []
     (file, *_) = sorted((var / "archive").rglob("*.parquet"))
     changed = bytearray(file.read_bytes())
     changed[len(changed) // 2] ^= 1
     file.write_bytes(changed)
-    (found,) = (await verify(var, unheard)).findings
+    (found,) = (await verify(var, no_progress)).findings
     assert (found.part, found.where) == ("archive", str(file.relative_to(var)))
     assert "bytes are not what was written" in found.what
 
@@ -43,10 +43,10 @@ async def test_a_backup_brings_the_archive_along(tmp_path: Path) -> None:
     """Restored, it counts: nothing has to be written anew."""
     var, other = tmp_path / "var", tmp_path / "other"
     await a_folder(var)
-    manifest = back_up(var, tmp_path / "b", unheard)
+    manifest = back_up(var, tmp_path / "b", no_progress)
     assert any(file.name.endswith(".parquet") for file in manifest.files)
     other.mkdir()
-    restore(tmp_path / "b", other, unheard)
+    restore(tmp_path / "b", other, no_progress)
     store, _ = open_log(other)
     archive = Archive(other, store.fingerprint)
     assert archive.manifest.mark.position > 0
@@ -72,13 +72,13 @@ async def test_a_backup_that_is_broken_off_leaves_nothing(tmp_path: Path) -> Non
 async def test_a_restore_that_is_broken_off_is_begun_again(tmp_path: Path) -> None:
     """Wherever it stopped: the log comes last."""
     await a_folder(tmp_path / "var")
-    back_up(tmp_path / "var", tmp_path / "b", unheard)
+    back_up(tmp_path / "var", tmp_path / "b", no_progress)
     new = tmp_path / "new"
     (new / "restoring").mkdir(parents=True)
     (new / "keys").mkdir()
-    restore(tmp_path / "b", new, unheard)
+    restore(tmp_path / "b", new, no_progress)
     assert not (new / "restoring").exists()
-    assert (await verify(new, unheard)).findings == []
+    assert (await verify(new, no_progress)).findings == []
 
 
 # --- upgrades -------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from svc.limits import LOST_KEYS_NAMED_MAX
 from svc.log.sqlite import KEYS_FOLDER, open_log
 from svc.log.vault import MADE_FILE, FileKeys, KeyMissing
 from svc.maintenance.backup import back_up
-from svc.maintenance.keys import ADVICE, LostKey, lost_keys, settle, tell, unheard
+from svc.maintenance.keys import ADVICE, LostKey, lost_keys, no_progress, settle, tell
 from svc.maintenance.restore import restore
 from svc.maintenance.verify import Finding, verify
 from svc.settings import Settings
@@ -49,7 +49,7 @@ class Folder:
 
     async def findings(self) -> list[Finding]:
         """Of a verification."""
-        return (await verify(self.var, unheard)).findings
+        return (await verify(self.var, no_progress)).findings
 
 
 async def said(command: click.Command, arguments: list[str]) -> Result:
@@ -160,9 +160,9 @@ async def test_who_was_forgotten_is_not_missed(tmp_path: Path) -> None:
 
 async def test_a_restored_folder_knows_again_whose_keys_there_are(folder: Folder, tmp_path: Path) -> None:
     """A backup brings keys and no list: one that is missing in it is missed at once."""
-    back_up(folder.var, tmp_path / "b", unheard)
+    back_up(folder.var, tmp_path / "b", no_progress)
     (tmp_path / "new").mkdir()
-    restore(tmp_path / "b", tmp_path / "new", unheard)
+    restore(tmp_path / "b", tmp_path / "new", no_progress)
     store, _ = open_log(tmp_path / "new")
     assert [each.developer_id for each in lost_keys(tmp_path / "new", store)] == [folder.owner.developer_id]
     store.close()

@@ -12,7 +12,7 @@ from aggregates.capture.events import PromptCaptured, RecordsCaptured
 from aggregates.event import Words
 from aggregates.people.commands import ChangeOrganization
 from aggregates.topics import EVENTS
-from svc.maintenance.keys import unheard
+from svc.maintenance.keys import no_progress
 from svc.maintenance.retention import EXPORT, TEXTS
 from svc.maintenance.verify import verify
 from tests.support.household import PLANTED, Household, holding, household, rebuilt
@@ -206,7 +206,7 @@ async def test_a_folder_verifies_after_a_retention(tmp_path: Path) -> None:
         await set_days(house, text=1)
         await house.service.retention.apply()
         await house.level()
-    found = await verify(var, unheard)
+    found = await verify(var, no_progress)
     assert found.findings == []
     assert found.position > 0
 
