@@ -1,6 +1,7 @@
 """What every fact has: the base of all events, wherever they are defined."""
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from hashlib import blake2b
 from struct import pack, unpack
 from typing import ClassVar
@@ -52,14 +53,23 @@ class Scope(msgspec.Struct, frozen=True):
     developer_id: UUID
 
 
+_WORDS_REMEMBERED = 8_000
+_WORD_CHARS_MAX = 200
+"""Words and paths repeat; digesting those of a prompt anew takes a tenth of the time that reading it takes."""
+
+
 class Digester:
     """Digests under one developer's key, without which nobody can tell which word gave a number."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
+        self._number_of_word = lru_cache(maxsize=_WORDS_REMEMBERED)(self._number)
 
     def number(self, text: str) -> int:
         """A 63-bit number that fits an SQLite integer."""
+        return self._number_of_word(text) if len(text) <= _WORD_CHARS_MAX else self._number(text)
+
+    def _number(self, text: str) -> int:
         return int.from_bytes(self.digest(text)[:8], "big") >> 1
 
     def numbers(self, texts: Iterable[str]) -> list[int]:

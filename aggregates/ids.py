@@ -1,5 +1,6 @@
 """Every stream is found by a deterministic id, so the store itself refuses a second claim."""
 
+from functools import lru_cache
 from uuid import UUID, uuid5
 
 _NAMESPACE = UUID("5f0c1b1e-6f2b-5c53-9a3a-0d2a5f4f7c11")
@@ -9,6 +10,7 @@ def stream_id(kind: str, *parts: object) -> UUID:
     return uuid5(_NAMESPACE, "\x1f".join((kind, *map(str, parts))))
 
 
+@lru_cache(maxsize=1_024)
 def session_stream(agent_session_id: str) -> UUID:
     """Agent session ids are globally unique: one stream holds the claim of one scope."""
     return stream_id("session", agent_session_id)
@@ -31,6 +33,7 @@ def overrides_stream(developer_id: UUID) -> UUID:
     return stream_id("corrections", developer_id)
 
 
+@lru_cache(maxsize=1_024)
 def attempt_stream(developer_id: UUID, agent_session_id: str) -> UUID:
     return stream_id("attempt", developer_id, agent_session_id)
 

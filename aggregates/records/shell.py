@@ -5,6 +5,7 @@ Nothing is run or expanded. In doubt a command is taken to change something.
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -47,7 +48,13 @@ _DURATION = re.compile(r"[\d.]+[smhd]?")
 
 def read_command(command: str) -> ShellReading:
     """What a shell command line does, all its parts together. Linear in its length; never raises."""
-    return _read_text(command[:COMMAND_CHARACTERS_MAX], 0)
+    return _read_command(command[:COMMAND_CHARACTERS_MAX])
+
+
+# Agents run the same checks again and again, and a reading takes 67 µs of the 100 that a record may take.
+@lru_cache(maxsize=2_048)
+def _read_command(command: str) -> ShellReading:
+    return _read_text(command, 0)
 
 
 def _read_text(text: str, depth: int) -> ShellReading:

@@ -89,7 +89,8 @@ class Contexts:
             closes[-1] = b"]}}"
         else:
             opens = [_opening(head, b'"%s":[' % name.encode()) for head, name in zip(heads, lists, strict=True)]
-        return Branch(tuple(self._redactor.clean(opens, b"".join([*opens, *reversed(closes)]))), tuple(closes))
+        # An opening is no whole JSON text, but its strings stand between quotes like those of one.
+        return Branch(tuple(self._redactor.clean(opens)), tuple(closes))
 
 
 HEADS_BYTES_MAX = 256 * 1024

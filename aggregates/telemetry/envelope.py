@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, TypeVar
 
 import msgspec
 
-from aggregates.redaction.redaction import redact_among
+from aggregates.redaction.redaction import Redacted, redact_among
 from aggregates.telemetry.source_ids import repaired
 
 T = TypeVar("T")
@@ -93,6 +93,13 @@ def _decoded(decoder: msgspec.json.Decoder[T], value: msgspec.Raw, place: str, e
 
 
 # The part of an export that is kept: OTLP JSON again, with the secrets taken out of every text in it.
+#
+# Everything here is canonical JSON as `source_ids` makes it. That is why a text can be found, and replaced, by its
+# bytes between two quotes: those stand nowhere else but where a text begins and ends, or inside a text behind a
+# backslash, where replacing them does no harm either.
+
+_BACKSLASH, _QUOTE = b"\x01", b"\x02"
+"""Stand in for their escaped forms; JSON has no bare control characters."""
 
 
 _FEW = 8
@@ -100,61 +107,75 @@ _FEW = 8
 
 
 class RawRedactor:
-    """Takes secrets out of canonical JSON texts and counts them."""
+    """Takes secrets out of JSON texts and counts them."""
 
     def __init__(self, *, redaction: bool) -> None:
         self._redaction = redaction
         self.redactions: dict[str, int] = {}
 
-    def clean(self, texts: Sequence[bytes], whole: bytes | None = None) -> Sequence[bytes]:
-        """The texts without secrets; `whole` is the JSON that they are pieces of, where they are none themselves."""
+    def clean(self, texts: Sequence[bytes]) -> Sequence[bytes]:
+        """The texts without secrets. All strings are looked through at once, and only those with a find singly."""
         if not self._redaction:
             return texts
-        strings = list(_strings(map(_DECODE, texts if whole is None else (whole,))))
-        dirty = {
-            strings[at]: _Replacement(_ENCODE(strings[at]), *redacted) for at, redacted in redact_among(strings).items()
-        }
-        if whole is not None or len(dirty) <= _FEW:
-            return [self._without(text, dirty.values()) for text in texts]
-        return [
-            self._without(each, [dirty[name] for name in _strings([_DECODE(each)]) & dirty.keys()]) for each in texts
-        ]
+        dirty = self._dirty(list(_strings(texts)))
+        return [self._without(text, dirty) for text in texts] if dirty else texts
 
-    def _without(self, text: bytes, dirty: "Iterable[_Replacement]") -> bytes:
-        # A literal stands where a text begins and ends, or behind a backslash inside one, where this does no harm.
+    def _dirty(self, escaped: Sequence[bytes]) -> "dict[bytes, _Cleaned]":
+        """Those strings that hold secrets."""
+        found = redact_among(_unescaped(escaped))
+        return {escaped[index]: _cleaned(escaped[index], redacted) for index, redacted in found.items()}
+
+    def _without(self, text: bytes, dirty: "dict[bytes, _Cleaned]") -> bytes:
+        own = dirty.values() if len(dirty) <= _FEW else [dirty[each] for each in _strings((text,)) & dirty.keys()]
         # The longest first: a string may end in what is, behind an escaped quote, another one from end to end.
-        for each in sorted(dirty, key=lambda each: -len(each.literal)):
-            if each.literal in text:
-                text = text.replace(each.literal, _ENCODE(each.text))
-                for kind, count in each.counts.items():
+        for cleaned in sorted(own, key=lambda each: -len(each.literal)):
+            if cleaned.literal in text:
+                text = text.replace(cleaned.literal, cleaned.replacement)
+                for kind, count in cleaned.counts.items():
                     self.redactions[kind] = self.redactions.get(kind, 0) + count
         return text
 
 
-class _Replacement(NamedTuple):
+class _Cleaned(msgspec.Struct, frozen=True):
     literal: bytes
-    text: str
+    replacement: bytes
     counts: dict[str, int]
 
 
 _ENCODE = msgspec.json.Encoder().encode
-_DECODE = msgspec.json.Decoder().decode
 
 
-def _strings(values: Iterable[object]) -> set[str]:
-    """All strings of JSON values, the names of members too; most of a batch repeat, so each is looked at once."""
-    found: set[str] = set()
-    rest = list(values)
-    while rest:
-        value = rest.pop()
-        if isinstance(value, str):
-            found.add(value)
-        elif isinstance(value, list):
-            rest += value
-        elif isinstance(value, dict):
-            found.update(value)
-            rest += value.values()
-    return found
+def _cleaned(escaped: bytes, redacted: Redacted) -> _Cleaned:
+    return _Cleaned(_literal(escaped), _ENCODE(redacted.text), redacted.counts)
+
+
+_ATTRIBUTE = b'{"key":'
+"""How an attribute begins, outside any string: within one, its quotes would stand behind a backslash."""
+
+
+def _strings(texts: Iterable[bytes]) -> set[bytes]:
+    """All strings of canonical JSON texts, the names of their members too but for `key`, still escaped.
+
+    Most attributes of a batch repeat, so each is looked at once.
+    """
+    attributes = set(b"\n".join(map(_without_escapes, texts)).split(_ATTRIBUTE))
+    return set(b"\n".join(attributes).split(b'"')[1::2])
+
+
+def _without_escapes(text: bytes) -> bytes:
+    """Whatever a quote follows or precedes, it begins or ends a string."""
+    return text.replace(b"\\\\", _BACKSLASH).replace(b'\\"', _QUOTE) if b"\\" in text else text
+
+
+def _literal(escaped: bytes) -> bytes:
+    return b'"' + escaped.replace(_QUOTE, b'\\"').replace(_BACKSLASH, b"\\\\") + b'"'
+
+
+def _unescaped(strings: Sequence[bytes]) -> list[str]:
+    """The texts themselves, all read at once."""
+    if not strings:
+        return []
+    return msgspec.json.decode(b"[" + _literal(b'","'.join(strings)) + b"]", type=list[str])
 
 
 class Branch(msgspec.Struct, frozen=True):
