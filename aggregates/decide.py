@@ -37,7 +37,7 @@ from aggregates.reports.commands import AnyReportCommand, ReportCommand
 from aggregates.reports.decide import ReportState, SlotState, decide_report, evolve_report, report_streams
 from aggregates.reports.events import ReportEvent
 from aggregates.retained import ForgetOrdered
-from aggregates.sub_sessions.commands import (
+from aggregates.sub_sessions.overrides import (
     AnyOverride,
     EditTitle,
     OverrideCommand,
@@ -45,9 +45,9 @@ from aggregates.sub_sessions.commands import (
     OverrideGoal,
     OverrideIntent,
     OverrideRework,
+    TitleEdited,
+    overridden,
 )
-from aggregates.sub_sessions.events import TitleEdited
-from aggregates.sub_sessions.overrides import overridden
 
 
 class ForgetDeveloper(Command, frozen=True, kw_only=True, tag="forget-developer"):

@@ -11,10 +11,10 @@ from aggregates.capture.events import CAPTURES, ForeignSessionAttempted
 from aggregates.event import Event
 from aggregates.judging.answers import JudgeAnswered
 from aggregates.people.events import PEOPLE
-from aggregates.prices.events import PRICES
+from aggregates.prices.catalog import PRICES
 from aggregates.reports.events import BACKFILLS, REPORTS
 from aggregates.retained import RETAINED
-from aggregates.sub_sessions.events import (
+from aggregates.sub_sessions.overrides import (
     GapOverridden,
     GoalOverridden,
     IntentOverridden,

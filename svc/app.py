@@ -15,11 +15,10 @@ from svc.actors.administration import Administration
 from svc.actors.ticker import Ticker
 from svc.archive.lane import ArchiveLane
 from svc.archive.reading import Budget
-from svc.jobs.catalog import Catalog
+from svc.jobs.catalog import Catalog, CatalogSource
 from svc.jobs.llm_judge import LlmJudge
 from svc.jobs.narratives import Narratives
 from svc.jobs.reports import ReportJobs, ReportProse, ReportSchedules
-from svc.jobs.sources import CatalogSource
 from svc.llm.budget import FILE as SPENT_FILE
 from svc.llm.budget import Budget as TokenBudget
 from svc.llm.client import Gateway
@@ -30,14 +29,13 @@ from svc.log.store import EventStore
 from svc.log.vault import Vault
 from svc.maintenance.keys import lost_keys, settle, tell
 from svc.maintenance.verify import remove_left_over
-from svc.observe.instruments import Instruments, Parts
 from svc.observe.logs import count_errors
-from svc.observe.metrics import Counters
+from svc.observe.metrics import Counters, Instruments, Parts
 from svc.service import Acknowledged, RunningService
 from svc.settings import Settings
 from svc.views.projecting import serving_file
 from svc.views.projector import Projector
-from svc.views.rebuilding import Rebuilding
+from svc.views.replay import Rebuilding
 from svc.views.views import RULES_VERSION
 from svc.views.worker import ChildWorker, Pace, ThreadWorker, Worker
 from svc_http.ports import PublicSettings

@@ -21,10 +21,10 @@ from aggregates.people.decide import PeopleReply
 from aggregates.people.directory import Directory
 from aggregates.prices.catalog import RevisionRecord, Served
 from aggregates.prices.decide import CatalogCommand, CatalogReply, Published
-from aggregates.reports.backfill import BackfillRecord, BackfillReply
+from aggregates.reports.decide import BackfillRecord, BackfillReply
 from aggregates.reports.events import BackfillRequested
 from aggregates.reports.prose import Narrative, NarrativeRequest
-from projections.facts.prompts import Activation, activation
+from projections.facts.facts import Activation, activation
 from projections.prices.spending import Asked, Reading
 from projections.reader import Reader, is_passing
 from svc.actors.actors import ActorContext, Actors, usable_digester
@@ -32,21 +32,19 @@ from svc.actors.administration import Administration
 from svc.actors.mailbox import Busy, Waits
 from svc.archive.lane import ArchiveLane
 from svc.jobs.backfills import Backfills
-from svc.jobs.catalog import Catalog
+from svc.jobs.catalog import Catalog, CatalogUnusable
 from svc.jobs.narratives import Narratives
-from svc.jobs.sources import CatalogUnusable
 from svc.limits import ACKNOWLEDGED_MAX, HEALTH_SECONDS, READ_WAIT_SECONDS, READERS_MAX
 from svc.log.codec import CorruptEvent
 from svc.log.folder import Clock
 from svc.log.journal import Journal, Saturated
 from svc.log.store import EventStore, KeyUnusable, StoreUnavailable
 from svc.log.vault import Vault
-from svc.maintenance.delete_texts import TextDeleter
-from svc.maintenance.forget import Forgetting
+from svc.maintenance.forget import Forgetting, TextDeleter
 from svc.maintenance.retention import Retention
-from svc.observe.instruments import Instruments
+from svc.observe.metrics import Instruments
 from svc.views.projector import Projector
-from svc.views.rebuilding import Rebuilding
+from svc.views.replay import Rebuilding
 from svc.views.views import ViewsDamaged
 from svc_http.ports import NotRefreshed, PublicSettings, ReplayStatus, Status, Unavailable
 

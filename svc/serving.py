@@ -23,7 +23,7 @@ from hypercorn.trio import serve as hypercorn_serve
 from aggregates.event import Scope
 from aggregates.people.commands import CreateDeveloper, CreateOrganization, IssueKey, PeopleCommand, StartMembership
 from aggregates.people.decide import PeopleRefused
-from aggregates.people.records import Key, Membership
+from aggregates.people.directory import Key, Membership
 from svc.app import open_service
 from svc.limits import (
     BACKLOG_CONNECTIONS,

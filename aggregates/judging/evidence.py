@@ -1,11 +1,17 @@
 """Why a prompt earned or missed each boolean, in its own words: made from the text itself, only where somebody asks."""
 
+import tomllib
+from collections.abc import Mapping
+from pkgutil import get_data
+from typing import Literal
+
+import msgspec
+
 from aggregates.event import Span
-from aggregates.reading.evidence import evidence_spans
 from aggregates.reading.features import extract
 from aggregates.reading.pasted import split_pasted
-from aggregates.reading.reading import title_and_summary
-from aggregates.reading.verdicts import BOOLEANS, BooleanName, Evidence, Rubric, applicable
+from aggregates.reading.reading import evidence_spans, title_and_summary
+from aggregates.reading.verdicts import BOOLEANS, BooleanName, Evidence, Intent, Rubric, applicable
 
 _EARNED: dict[BooleanName, str] = {
     "goal_explicit": "says what should hold afterwards",
@@ -38,8 +44,8 @@ _NEAREST: dict[BooleanName, str] = {
     "plan_first": "a plan or steps",
 }
 """What a missed boolean was looked for; whether the context is enough is weighed, and no words stand for it."""
-_UNSEARCHED = "missed, as it was judged; words are searched in English only"
 
+_UNSEARCHED = "missed, as it was judged; words are searched in English only"
 _GONE = {
     True: "earned, as it was judged while its words were there",
     False: "missed, as it was judged while its words were there",
@@ -78,3 +84,54 @@ def _missed(name: BooleanName, position: int, span: Span | None, *, searched: bo
             f"it has words for {_NEAREST[name]}, but the judge finds them not enough to count", position, span
         )
     return Evidence(_MISSED[name] if searched or name not in _NEAREST else _UNSEARCHED)
+
+
+# What a developer could do differently, in plain sentences: `advice.toml`, in two languages.
+
+Language = Literal["en", "ko"]
+GRADED_MIN = 3
+"""From fewer prompts nothing is concluded about a habit."""
+REWORKED = "it takes back or repeats earlier work"
+NO_SIGN = "nothing shows that the goal was reached"
+"""The two reasons that are no evidence of the outcome judge."""
+
+
+class Habit(msgspec.Struct, frozen=True):
+    """A habit by its short name, and as advice."""
+
+    label: str
+    advice: str
+
+
+class Trouble(msgspec.Struct, frozen=True):
+    """What went wrong, in few words, and what helps."""
+
+    label: str
+    mitigation: str
+
+
+class _Advice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    not_enough: str
+    nothing_missed: str
+    habits: dict[BooleanName, Habit]
+    troubles: dict[str, Trouble]
+    reached: dict[Intent, str]
+
+
+_ADVICE = msgspec.convert(tomllib.loads((get_data(__name__, "advice.toml") or b"").decode()), dict[Language, _Advice])
+HABITS = {language: advice.habits for language, advice in _ADVICE.items()}
+NOT_ENOUGH = {language: advice.not_enough.format(least=GRADED_MIN) for language, advice in _ADVICE.items()}
+NOTHING_MISSED = {language: advice.nothing_missed for language, advice in _ADVICE.items()}
+TROUBLES = {language: advice.troubles for language, advice in _ADVICE.items()}
+"""What to do about each kind of evidence against an outcome."""
+REACHED = {language: advice.reached for language, advice in _ADVICE.items()}
+
+
+def language_of(asked: str | None) -> Language:
+    return "ko" if asked is not None and asked.lower().startswith("ko") else "en"
+
+
+def weakest(shares: Mapping[BooleanName, float], counts: Mapping[BooleanName, int], most: int) -> list[BooleanName]:
+    """The habits missed most often, the weakest first, of those called for often enough."""
+    missed = [name for name in BOOLEANS if counts.get(name, 0) >= GRADED_MIN and shares[name] < 1]
+    return sorted(missed, key=lambda name: shares[name])[:most]

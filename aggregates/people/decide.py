@@ -8,10 +8,10 @@ from aggregates.command import Reason
 from aggregates.event import Event, Scope
 from aggregates.ids import credential_stream, membership_stream
 from aggregates.people import commands, events
-from aggregates.people.directory import Directory
-from aggregates.people.records import (
+from aggregates.people.directory import (
     BEGUN_BY,
     Developer,
+    Directory,
     Key,
     Membership,
     Organization,

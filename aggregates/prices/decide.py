@@ -12,14 +12,15 @@ from aggregates.ids import catalog_stream, repricing_stream
 from aggregates.prices.catalog import (
     REVISION_MAX,
     SCHEMA_VERSION,
+    CatalogPublished,
     Lookups,
+    RequestsRepriced,
     Revision,
     Snapshot,
     checksum,
     content_fault,
     instant,
 )
-from aggregates.prices.events import CatalogPublished, RequestsRepriced
 from aggregates.times import INSTANT_MAX_US, INSTANT_MIN_US, iso, parse_instant
 
 

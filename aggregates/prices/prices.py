@@ -20,7 +20,7 @@ from typing import Literal
 import msgspec
 
 from aggregates.prices.catalog import ExactLookup, ListRate, Rates, Snapshot, snapshot_fault
-from aggregates.records.models import spellings, vendor_and_rest
+from aggregates.records.record import spellings, vendor_and_rest
 
 Kind = Literal["catalog_estimate", "catalog_lower_bound"]
 NAMES_REMEMBERED_MAX = 4_096

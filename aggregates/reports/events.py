@@ -6,7 +6,7 @@ from uuid import UUID
 import msgspec
 
 from aggregates.event import DeveloperEvent, Event, Words
-from aggregates.reports.period import ReportPeriod
+from aggregates.reports.commands import ReportPeriod
 
 
 class ReportEvent(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):

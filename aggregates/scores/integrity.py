@@ -9,7 +9,7 @@ from rapidfuzz.distance import Levenshtein
 
 from aggregates.reading.pasted import HEAD_CHARS, TAIL_CHARS
 from aggregates.reading.reading import SHORT_WEIGHT
-from aggregates.sub_sessions.merging import shares_half
+from aggregates.sub_sessions.arcs import shares_half
 from aggregates.times import US_PER_DAY, US_PER_SECOND, iso
 from aggregates.turns.turn import Turn
 

@@ -10,8 +10,7 @@ from uuid import UUID
 import msgspec
 
 from aggregates.event import Scope
-from aggregates.people.directory import Directory
-from aggregates.people.records import TeamMembership
+from aggregates.people.directory import Directory, TeamMembership
 from aggregates.scores.grades import median, percentile
 
 PEERS_MIN = 4

@@ -5,25 +5,114 @@ one in the log wins.
 """
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import ClassVar, Literal
 from uuid import UUID
 
 import msgspec
 
-from aggregates.command import origin
+from aggregates.command import Command, origin
+from aggregates.event import DeveloperEvent, Words
 from aggregates.reading.verdicts import INTENTS, Intent
-from aggregates.sub_sessions.commands import AnyOverride, OverrideGap, OverrideGoal, OverrideIntent, OverrideRework
-from aggregates.sub_sessions.events import GapOverridden, GoalOverridden, IntentOverridden, ReworkOverridden
+
+# Commands about a sub-session: its title, and overrides of what was judged.
+
+
+class EditTitle(Command, frozen=True, kw_only=True, tag="edit-title"):
+    """Name the sub-session that holds this turn; no automatic title replaces it again."""
+
+    turn_id: UUID
+    title: str
+    summary: str | None = None
+
+
+class OverrideCommand(Command, frozen=True, kw_only=True):
+    """A person says how it was, against what was judged, of the sub-session that holds the turn of this capture."""
+
+    agent_session_id: str
+    capture_id: UUID
+
+
+class OverrideGap(OverrideCommand, frozen=True, kw_only=True, tag="correct-gap"):
+    """There is a boundary before this capture's turn, or there is none."""
+
+    boundary: bool
+
+
+class OverrideGoal(OverrideCommand, frozen=True, kw_only=True, tag="correct-goal"):
+    """The goal was reached, or it was not."""
+
+    complete: bool
+
+
+class OverrideRework(OverrideCommand, frozen=True, kw_only=True, tag="correct-rework"):
+    """It is rework of something earlier, or it is not."""
+
+    rework: bool
+
+
+class OverrideIntent(OverrideCommand, frozen=True, kw_only=True, tag="correct-intent"):
+    """What was wanted is of this class."""
+
+    intent_class: Intent
+
+
+AnyOverride = OverrideGap | OverrideGoal | OverrideRework | OverrideIntent
+
+
+# Events about a sub-session: its title, and overrides of what was judged.
+
+
+class TitleEdited(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
+    """A person named the sub-session that holds this turn. None leaves a text as it was."""
+
+    TOPIC: ClassVar[str] = "title.edited"
+    turn_id: UUID
+    title: Words
+    summary: Words | None = None
+
+
+class GapOverridden(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
+    """A person said that the turn of this capture opens a sub-session, or that it goes on with the one before."""
+
+    TOPIC: ClassVar[str] = "gap.corrected"
+    agent_session_id: str
+    before_capture: UUID
+    boundary: bool
+
+
+class GoalOverridden(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
+    """A person said whether the sub-session that holds this capture reached its goal."""
+
+    TOPIC: ClassVar[str] = "goal.corrected"
+    agent_session_id: str
+    capture_id: UUID
+    complete: bool
+
+
+class ReworkOverridden(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
+    """A person said whether the sub-session that holds this capture is rework."""
+
+    TOPIC: ClassVar[str] = "rework.corrected"
+    agent_session_id: str
+    capture_id: UUID
+    rework: bool
+
+
+class IntentOverridden(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
+    """A person said what the sub-session that holds this capture was after."""
+
+    TOPIC: ClassVar[str] = "intent.corrected"
+    agent_session_id: str
+    capture_id: UUID
+    intent_class: Intent
+
 
 OverrideField = Literal["boundary", "completion", "rollback", "label"]
 OVERRIDE_FIELDS: tuple[OverrideField, ...] = ("boundary", "completion", "rollback", "label")
-
 OverrideTopic = Literal["gap", "goal", "rework", "intent"]
 """What a correction is about. A title is none: it is kept as an edit."""
-
 YES, NO = "yes", "no"
 """What was said of a gap, a goal or a rework: there is a boundary, it was reached, it is one; or not."""
-
 OverrideEvent = GapOverridden | GoalOverridden | ReworkOverridden | IntentOverridden
 
 

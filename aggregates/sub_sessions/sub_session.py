@@ -9,8 +9,7 @@ from uuid import UUID
 import msgspec
 
 from aggregates.judging.answers import NO_ANSWERS, Answers, answered_outcome, answered_rubric
-from aggregates.judging.floor import Floor, countable, substance
-from aggregates.judging.outcome import judge_outcome
+from aggregates.judging.outcome import Floor, countable, judge_outcome, substance
 from aggregates.judging.rubric import earned_by_sub_session, judge_prompt, standing_scores, sub_session_intent
 from aggregates.reading.verdicts import BooleanName, Intent, OutcomeVerdict, Rubric, applicable
 from aggregates.sub_sessions.arcs import Arc

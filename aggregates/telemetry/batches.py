@@ -11,9 +11,8 @@ import msgspec
 from aggregates.capture.commands import CaptureMetrics, CaptureRecords
 from aggregates.event import Digester, Scope
 from aggregates.records.record import Point, Record, TextPool
-from aggregates.telemetry.contexts import Agent, Context
 from aggregates.telemetry.draft import RecordDraft
-from aggregates.telemetry.envelope import LEVELS, RawRedactor, Signal, assembled
+from aggregates.telemetry.envelope import LEVELS, Agent, Context, RawRedactor, Signal, assembled
 
 DECODER_VERSION = 1
 PART_RECORDS_MAX = 1_000

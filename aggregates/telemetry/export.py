@@ -11,26 +11,26 @@ from aggregates.event import Digester, Scope
 from aggregates.records.record import Point
 from aggregates.telemetry.batches import Batches, Part, PreparedCommand, metrics_command, records_command
 from aggregates.telemetry.claude_code import PREFIX as CLAUDE_CODE_PREFIX
-from aggregates.telemetry.contexts import Context, Contexts
 from aggregates.telemetry.copilot import REQUESTS, operation
 from aggregates.telemetry.draft import RecordDraft, SourceEvent
-from aggregates.telemetry.envelope import RawRedactor, Section, Signal
+from aggregates.telemetry.envelope import Context, Contexts, RawRedactor, Section, Signal
 from aggregates.telemetry.otlp import (
     LOG_RECORD,
     NANOS_PER_US,
     SPAN,
     Attributes,
+    Fault,
     LogRecord,
     Plain,
     Span,
     attributes_of,
+    canonical,
     check_depth,
     cut_name,
     plain,
     text,
 )
 from aggregates.telemetry.points import made_point, read_point
-from aggregates.telemetry.source_ids import Fault, canonical
 from aggregates.telemetry.vocabulary import agent_of_log, agent_of_span, log_drafts, session_of, span_drafts
 from aggregates.times import parse_instant
 

@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 
 from aggregates.records.record import Point, PointKind, PointMeaning
-from aggregates.telemetry.contexts import Context, Metric
+from aggregates.telemetry.envelope import Context, Metric
 from aggregates.telemetry.otlp import (
     NANOS_PER_US,
     Attributes,

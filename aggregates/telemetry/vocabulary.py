@@ -3,10 +3,9 @@
 from aggregates.telemetry import claude_code, codex, gemini
 from aggregates.telemetry import copilot as gen_ai
 from aggregates.telemetry.claude_code import tool_result
-from aggregates.telemetry.contexts import Agent, Context
 from aggregates.telemetry.draft import Reader, RecordDraft, SourceEvent
-from aggregates.telemetry.otlp import ID_CHARACTERS_MAX, Attributes, Plain, identifier, name
-from aggregates.telemetry.source_ids import CUT_CHARACTER, Fault
+from aggregates.telemetry.envelope import Agent, Context
+from aggregates.telemetry.otlp import CUT_CHARACTER, ID_CHARACTERS_MAX, Attributes, Fault, Plain, identifier, name
 
 PREFIX = "svc."
 

@@ -5,7 +5,7 @@ from quart_trio import QuartTrio
 from svc_http.auth import caller_of_api, caller_of_intake
 from svc_http.bodies import CONTROL_BYTES_MAX, EXPORT_BYTES_MAX
 from svc_http.listener import Route, attach, new_listener
-from svc_http.openapi.routes import description_routes
+from svc_http.openapi.page import description_routes
 from svc_http.ports import Service
 from svc_http.routes import (
     activity,

@@ -11,9 +11,8 @@ from zoneinfo import ZoneInfo
 import msgspec
 from werkzeug.datastructures import MultiDict
 
-from aggregates.judging.advice import Language, language_of
-from aggregates.people.directory import Principal
-from aggregates.people.records import Developer
+from aggregates.judging.evidence import Language, language_of
+from aggregates.people.directory import Developer, Principal
 from aggregates.times import (
     RANGE_DEFAULT_DAYS,
     DayRange,

@@ -14,10 +14,10 @@ from aggregates.people.decide import PeopleReply
 from aggregates.people.directory import Directory
 from aggregates.prices.catalog import RevisionRecord, Served
 from aggregates.prices.decide import CatalogCommand, CatalogReply, Published
-from aggregates.reports.backfill import BackfillRecord, BackfillReply
+from aggregates.reports.decide import BackfillRecord, BackfillReply
 from aggregates.reports.events import BackfillRequested
 from aggregates.reports.prose import Narrative, NarrativeRequest
-from projections.facts.prompts import Activation
+from projections.facts.facts import Activation
 from projections.prices.spending import Asked, Reading
 from projections.reader import Reader
 

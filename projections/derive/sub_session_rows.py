@@ -8,9 +8,9 @@ from uuid import UUID
 import msgspec
 
 from aggregates.event import Scope, Span
-from aggregates.judging.floor import Floor
+from aggregates.judging.outcome import Floor
 from aggregates.reading.verdicts import BOOLEANS, BooleanName, JudgeStatus, OutcomeVerdict, Rubric, applicable
-from aggregates.sub_sessions.merging import ReworkView
+from aggregates.sub_sessions.arcs import ReworkView
 from aggregates.sub_sessions.overrides import OVERRIDE_FIELDS, OverrideField, Overrides
 from aggregates.sub_sessions.sub_session import SubSession
 from aggregates.turns.turn import ModelUsage, Turn

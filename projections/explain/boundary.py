@@ -7,8 +7,7 @@ from uuid import UUID
 from aggregates.judging.answers import GapAnswer, answered_boundary
 from aggregates.judging.boundary import PAUSE_US, OpenArc, cannot_shift, confidence_of, contributions, topic_shift
 from aggregates.reading.verdicts import BoundaryVerdict, Evidence
-from aggregates.sub_sessions.arcs import Arc, committed
-from aggregates.sub_sessions.merging import MERGE_GAP_US
+from aggregates.sub_sessions.arcs import MERGE_GAP_US, Arc, committed
 from aggregates.times import US_PER_SECOND, iso
 from aggregates.turns.turn import Observation, Turn
 from projections.derive.sessions import arc_before, prompt_id, turns_of

@@ -3,8 +3,8 @@
 from uuid import UUID
 
 from aggregates.event import Scope
-from aggregates.judging.floor import CHANGED_LINES_MIN, COUNTABLE_TURNS_MIN, MUTATING_CALLS_MIN
-from aggregates.sub_sessions.merging import REWORK_WINDOW_US, ReworkReason, ReworkView, jaccard, why_rework
+from aggregates.judging.outcome import CHANGED_LINES_MIN, COUNTABLE_TURNS_MIN, MUTATING_CALLS_MIN
+from aggregates.sub_sessions.arcs import REWORK_WINDOW_US, ReworkReason, ReworkView, jaccard, why_rework
 from aggregates.times import US_PER_DAY
 from projections.explain.boundary import boundary
 from projections.explain.evidence import SubSessionEvidence, ascending, counted

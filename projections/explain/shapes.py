@@ -6,7 +6,7 @@
 import msgspec
 
 from aggregates.reading.verdicts import BooleanName, Intent
-from aggregates.sub_sessions.merging import ReworkReason
+from aggregates.sub_sessions.arcs import ReworkReason
 from aggregates.sub_sessions.overrides import OverrideField
 
 

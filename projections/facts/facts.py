@@ -3,8 +3,10 @@
 Readings are made here, outside any transaction, so that a fact that cannot be read spoils nothing else.
 """
 
+import sqlite3
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
+from typing import Literal, Protocol
+from uuid import UUID
 
 from aggregates.capture.commands import TRANSCRIPT_SUFFIX
 from aggregates.capture.events import (
@@ -15,13 +17,13 @@ from aggregates.capture.events import (
     SessionClaimed,
     SetupCompleted,
 )
-from aggregates.event import Digester, Event
+from aggregates.event import Digester, Event, Scope
 from aggregates.judging.answers import JudgeAnswered
-from aggregates.prices.events import CatalogPublished, RequestsRepriced
+from aggregates.prices.catalog import CatalogPublished, RequestsRepriced
 from aggregates.prices.prices import PriceBook, price_book
 from aggregates.reports.events import ReportEvent
 from aggregates.retained import RetainedReading, retain_prompt, retain_response
-from aggregates.sub_sessions.events import (
+from aggregates.sub_sessions.overrides import (
     GapOverridden,
     GoalOverridden,
     IntentOverridden,
@@ -35,7 +37,7 @@ from projections.facts.prices import answer_price
 from projections.facts.reports import add_report
 from projections.facts.rows import BEGINNING_US, Digesters, Reprice, Rows, add_capture, host_name, trusted
 from projections.facts.telemetry import add_points, add_records
-from projections.reader import pack
+from projections.reader import Reader, owner, pack
 
 
 def add_fact(rows: Rows, position: int, event: Event, digesters: Digesters, prices: PriceBook | None) -> None:
@@ -191,3 +193,33 @@ def reason(error: Exception) -> str:
         traceback = traceback.tb_next
     place = "" if traceback is None else f" in {traceback.tb_frame.f_code.co_qualname}, line {traceback.tb_lineno}"
     return f"{type(error).__name__}{place}"
+
+
+# Captured prompts, as far as commands need to find them.
+
+
+def legacy_prompt(reader: Reader, scope: Scope, agent_session_id: str, content_digest: bytes) -> UUID | None:
+    """The prompt of a response that names only its session: the one with just this answer, else the latest without."""
+    key = (agent_session_id, *owner(scope))
+    row = reader.db.execute(_ANSWERED_ALIKE, (*key, content_digest)).fetchone()
+    row = row or reader.db.execute(_LATEST_UNANSWERED, key).fetchone()
+    return None if row is None else UUID(row[0])
+
+
+_OWNED = (
+    "SELECT c.capture_id FROM captures c JOIN sessions s ON s.agent_session_id = c.agent_session_id "
+    "LEFT JOIN answers a ON a.capture_id = c.capture_id "
+    "WHERE c.agent_session_id = ? AND s.organization_id = ? AND s.developer_id = ? AND c.by_plugin "
+)
+_ANSWERED_ALIKE = f"{_OWNED} AND a.content_digest = ? ORDER BY c.at_us DESC LIMIT 1"
+_LATEST_UNANSWERED = f"{_OWNED} AND a.capture_id IS NULL ORDER BY c.at_us DESC, c.capture_id LIMIT 1"
+Activation = Literal["waiting", "key_configured", "first_prompt"]
+"""Nothing yet; the plugin's setup is complete; a prompt was captured."""
+
+
+def activation(db: sqlite3.Connection) -> dict[UUID, Activation]:
+    """The developers that are no longer waiting."""
+    found: dict[UUID, Activation] = {}
+    found |= {UUID(row[0]): "key_configured" for row in db.execute("SELECT developer_id FROM setups")}
+    found |= {UUID(row[0]): "first_prompt" for row in db.execute("SELECT DISTINCT developer_id FROM sub_sessions")}
+    return found

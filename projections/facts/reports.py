@@ -10,6 +10,7 @@ from uuid import UUID
 import msgspec
 
 from aggregates.event import Scope
+from aggregates.reports.commands import ReportPeriod
 from aggregates.reports.decide import ReportStatus
 from aggregates.reports.events import (
     ReportCancelled,
@@ -20,7 +21,6 @@ from aggregates.reports.events import (
     ReportRequested,
     ReportStarted,
 )
-from aggregates.reports.period import ReportPeriod
 from aggregates.times import iso
 from projections.facts.rows import Rows
 from projections.reader import Reader, TextRef, pack, unpack

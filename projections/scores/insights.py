@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from aggregates.event import Scope
-from aggregates.judging.advice import HABITS, NO_SIGN, REACHED, REWORKED, TROUBLES, Language, weakest
+from aggregates.judging.evidence import HABITS, NO_SIGN, REACHED, REWORKED, TROUBLES, Language, weakest
 from aggregates.judging.outcome import leading_against
 from aggregates.reading.verdicts import Intent
 from aggregates.scores.grades import median

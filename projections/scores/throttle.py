@@ -20,11 +20,12 @@ from aggregates.scores.throttle import (
     SPIKE_MIN_MS,
     ApiRequest,
     Detector,
+    Recommendation,
     ThrottleEvent,
     Timing,
+    recommendations,
     throttle_events,
 )
-from aggregates.scores.throttle_advice import Recommendation, recommendations
 from aggregates.times import US_PER_SECOND, Window, iso
 from projections.reader import Reader
 from projections.sub_sessions.rows import bound

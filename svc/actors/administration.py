@@ -13,9 +13,8 @@ import trio
 from aggregates.event import Event
 from aggregates.people.commands import PeopleCommand
 from aggregates.people.decide import PeopleReply, decide_people
-from aggregates.people.directory import Directory
+from aggregates.people.directory import Directory, Organization
 from aggregates.people.events import PEOPLE
-from aggregates.people.records import Organization
 from svc.actors.mailbox import Mailbox
 from svc.limits import MAILBOX_COMMANDS_MAX
 from svc.log.codec import NewEvent, RecordedEvent

@@ -15,7 +15,7 @@ import msgspec
 import structlog
 import trio
 
-from projections.facts.repricing import COLUMNS, changed_rows, stretch_end
+from projections.facts.prices import COLUMNS, changed_rows, stretch_end
 from projections.prices.spending import Asked, Reading, live_part
 from svc.archive.folder import Archive, Fingerprint, day_of
 from svc.archive.manifest import ArchiveFile, Mark

@@ -16,7 +16,7 @@ import msgspec
 import structlog
 
 from aggregates.times import Window
-from projections.facts.repricing import COLUMNS
+from projections.facts.prices import COLUMNS
 from projections.prices.spending import (
     COUNTS,
     SUMS,

@@ -11,7 +11,7 @@ import trio
 
 from aggregates.command import Reply
 from aggregates.decide import AnyCommand
-from aggregates.people.records import Developer, Key, Membership, Organization, Record, Team, TeamMembership
+from aggregates.people.directory import Developer, Key, Membership, Organization, Record, Team, TeamMembership
 from svc.app import open_service
 from svc.limits import BUSY_TRIES, PAGE_RECORDS, POLL_SECONDS, REMOTE_TIMEOUT_SECONDS, RETRY_AFTER_SECONDS_MAX
 from svc.log.folder import FolderInUse, held, internal_secret, running

@@ -10,11 +10,11 @@ from rich.console import Console
 
 from aggregates.prices.catalog import CatalogRecord, ExactLookup, ListRate, Rates, RevisionRecord
 from aggregates.prices.decide import Published, Repriced
-from aggregates.records.models import spellings
+from aggregates.records.record import spellings
 from aggregates.times import iso
 from svc.cli.access import Access, NotFound
 from svc.cli.common import Columns, Names, minute, reaching, show_table
-from svc.jobs.sources import read_file
+from svc.jobs.catalog import read_file
 from svc.log.folder import SystemClock
 
 REVISIONS_SHOWN = 20

@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from projections.reader import is_damage, is_passing
-from svc.hook.inputs import AGENTS
+from svc.hook.captures import AGENTS
 from svc.hook.main import call
 from svc.limits import REPLAY_EVENTS_MAX
 from svc.log.store import StoreUnavailable

@@ -19,7 +19,7 @@ from rich.progress import Progress, ProgressColumn
 from rich.table import Table
 
 from svc.cli.access import NotFound, NotReached, reach
-from svc.jobs.sources import CatalogUnusable
+from svc.jobs.catalog import CatalogUnusable
 from svc.log.codec import CorruptEvent
 from svc.log.folder import FolderInUse, FolderUnusable
 from svc.log.store import StoreUnavailable

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from aggregates.event import Scope
-from aggregates.judging.advice import HABITS
+from aggregates.judging.evidence import HABITS
 from aggregates.people.commands import CreateDeveloper, StartMembership
 from aggregates.people.decide import PeopleRefused
 from svc.app import open_service

@@ -12,8 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from aggregates.decide import ForgetDeveloper
-from aggregates.people.directory import Directory
-from aggregates.people.records import Developer, Membership
+from aggregates.people.directory import Developer, Directory, Membership
 from svc.actors.administration import load_directory
 from svc.app import open_service
 from svc.cli.access import Access, NotReached, chosen, reach
@@ -22,11 +21,10 @@ from svc.limits import FORGET_FAILED_SECONDS, POLL_SECONDS
 from svc.log.folder import LOCK, held
 from svc.log.sqlite import EVENTS_FILE, open_log
 from svc.log.store import EventStore
-from svc.maintenance.backup import MaintenanceError, Manifest, back_up
+from svc.maintenance.backup import MaintenanceError, Manifest, back_up, restore
 from svc.maintenance.export import Exported, export
 from svc.maintenance.forget import open_orders
 from svc.maintenance.keys import OnProgress
-from svc.maintenance.restore import restore
 from svc.maintenance.verify import Verified, verify
 from svc.observe.logs import set_up_logs
 from svc.settings import Settings

@@ -6,8 +6,8 @@ from typing import Any, get_args
 import click
 
 from aggregates.people.commands import RETENTION_DAYS_MAX
+from aggregates.people.directory import Developer, Membership, Organization, Record
 from aggregates.people.events import Role, Schedule
-from aggregates.people.records import Developer, Membership, Organization, Record
 from svc.cli.access import Access, NotFound
 from svc.cli.common import Columns, Names, minute, reaching
 from svc_http.routes.people import DeveloperShown

@@ -6,7 +6,7 @@ import click
 import trio
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from aggregates.reports.backfill import BackfillRecord
+from aggregates.reports.decide import BackfillRecord
 from svc.cli.access import reach
 from svc.cli.checking import Checked, TableDigests, check
 from svc.cli.common import interruptible, json_option, print_json, progress, run, settings_from, show_table, var_option

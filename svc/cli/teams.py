@@ -5,7 +5,7 @@ from uuid import UUID
 import click
 import msgspec
 
-from aggregates.people.records import Key, Team, TeamMembership
+from aggregates.people.directory import Key, Team, TeamMembership
 from svc.cli.access import Access
 from svc.cli.common import Columns, Names, minute, reaching
 from svc.cli.people import organization_option

@@ -10,8 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from svc.hook.captures import Sessions, captured
-from svc.hook.inputs import AGENTS, happening, last_message
+from svc.hook.captures import AGENTS, Sessions, captured, happening, last_message
 from svc.hook.machine import (
     DELIVER_AT_END_SECONDS,
     DELIVER_SECONDS,

@@ -5,14 +5,14 @@ from uuid import UUID
 import trio
 
 from aggregates.command import Refused
-from aggregates.reports.backfill import BackfillRecord, BackfillReply, BackfillStatus, decide_backfill, show_backfill
+from aggregates.reports.decide import BackfillRecord, BackfillReply, BackfillStatus, decide_backfill, show_backfill
 from aggregates.reports.events import BackfillCompleted, BackfillRequested
 from svc.actors.mailbox import Mailbox
 from svc.limits import BACKFILL_COMMANDS_MAX
 from svc.log.codec import NewEvent
 from svc.log.journal import Journal
 from svc.log.store import EventStore
-from svc.views.rebuilding import Rebuilding
+from svc.views.replay import Rebuilding
 
 
 class Backfills:

@@ -2,7 +2,7 @@
 
 The data holds rules (`starts with`, `contains`), a catalog ids. So every id that a rule spells out is a candidate, and
 the data itself is asked what it means: a candidate is listed where its own provider's rules find a model for it. Dated
-and otherwise decorated ids need no entry of their own, see `aggregates/records/models.py`.
+and otherwise decorated ids need no entry of their own, see `aggregates/records/record.py`.
 
 Taken in are the makers of models, found by the id alone, and Bedrock, whose ids name it. Resellers are left out: their
 ids say nothing about who serves them, or are those of the maker. What the data charges for other than text tokens

@@ -18,20 +18,20 @@ import trio
 from aggregates.command import Done, Reply
 from aggregates.decide import AnyCommand
 from aggregates.event import Scope
-from aggregates.judging.advice import language_of
-from aggregates.people.directory import Directory, Stay
+from aggregates.judging.evidence import language_of
+from aggregates.people.directory import Developer, Directory, Membership, Stay
 from aggregates.people.events import Schedule
-from aggregates.people.records import Developer, Membership
 from aggregates.reports.commands import (
     AnyReportCommand,
     CancelReport,
     CompleteReport,
     FailReport,
+    ReportPeriod,
     RequestReport,
     StartReport,
+    last_whole_period,
 )
 from aggregates.reports.decide import SOURCE_UNAVAILABLE
-from aggregates.reports.period import ReportPeriod, last_whole_period
 from aggregates.reports.prose import Prose, believed_prose, report_figures
 from aggregates.times import parse_instant, zone_named
 from projections.facts.reports import OpenReport, open_reports

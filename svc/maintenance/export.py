@@ -17,7 +17,7 @@ import msgspec
 from aggregates.event import Scope, Words
 from aggregates.reading.verdicts import BOOLEANS
 from aggregates.retained import ReadingsRetained
-from projections.facts.repricing import COLUMNS as REQUEST_COLUMNS
+from projections.facts.prices import COLUMNS as REQUEST_COLUMNS
 from projections.reader import Reader
 from projections.sub_sessions.detail import PromptRow, prompt_rows
 from projections.sub_sessions.rows import NEWEST_FIRST, select

@@ -13,7 +13,7 @@ import structlog
 
 from aggregates.capture.events import SessionClaimed
 from aggregates.event import DeveloperEvent, Event
-from aggregates.people.records import Developer
+from aggregates.people.directory import Developer
 from aggregates.retained import DeveloperForgotten, ForgetOrdered
 from svc.actors.administration import load_directory
 from svc.limits import KEEP_EVENTS, LOST_KEYS_NAMED_MAX

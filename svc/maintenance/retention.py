@@ -14,12 +14,11 @@ import trio
 
 from aggregates.event import DeveloperEvent
 from aggregates.ids import retention_stream
-from aggregates.people.directory import Directory
-from aggregates.people.records import Organization
+from aggregates.people.directory import Directory, Organization
 from aggregates.retained import ReadingsRetained, WordsExpired
 from svc.limits import RETENTION_MARK_EVENTS, RETENTION_SECONDS, RETENTION_YOUNG_EVENTS
 from svc.log.codec import NewEvent, RecordedEvent
-from svc.maintenance.delete_texts import TextDeleter, aside
+from svc.maintenance.forget import TextDeleter, aside
 
 log = structlog.get_logger()
 _DAY_US = 86_400_000_000

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from aggregates.command import Refused
 from aggregates.prices.decide import PublishCatalog
 from svc.importing.importer import FORMATS, import_transcripts
-from svc.jobs.sources import CatalogUnusable, read_file
+from svc.jobs.catalog import CatalogUnusable, read_file
 from tests.fuzz.mill import Mill
 from tests.fuzz.odd import as_json, bent, damaged, examples
 from tests.fuzz.test_intake import MILL

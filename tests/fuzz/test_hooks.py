@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.hook.captures import OpenPrompt, captured
-from svc.hook.inputs import AGENTS, happening
+from svc.hook.captures import AGENTS, OpenPrompt, captured, happening
 from svc.hook.machine import Connection
 from tests.fuzz.mill import drawn_ids
 from tests.fuzz.odd import bent, examples

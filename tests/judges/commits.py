@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from rich.table import Table
 
-from aggregates.judging.floor import substance
+from aggregates.judging.outcome import substance
 from aggregates.judging.rubric import judge_prompt, standing_scores, sub_session_intent
 from aggregates.sub_sessions.arcs import cut_arcs
 from aggregates.turns.turn import Turn

@@ -6,7 +6,7 @@ from typing import Any
 
 import duckdb
 
-from projections.facts.repricing import COLUMNS
+from projections.facts.prices import COLUMNS
 from svc.archive.folder import Archive
 from svc.archive.lane import archive_changes
 

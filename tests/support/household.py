@@ -11,9 +11,9 @@ from aggregates.command import Done
 from aggregates.event import Scope
 from aggregates.people.commands import CreateDeveloper, StartMembership
 from aggregates.people.decide import PeopleRefused
-from aggregates.people.records import Membership
+from aggregates.people.directory import Membership
 from aggregates.records.record import Record, TextPool
-from aggregates.sub_sessions.commands import EditTitle
+from aggregates.sub_sessions.overrides import EditTitle
 from svc.app import open_service
 from svc.log.folder import FixedClock
 from svc.log.sqlite import open_log

@@ -4,7 +4,7 @@ import sqlite3
 from typing import Any
 from uuid import UUID
 
-from projections.facts.repricing import COLUMNS
+from projections.facts.prices import COLUMNS
 from tests.support.facts import ANA, MONDAY
 
 ACME = ANA.organization_id

@@ -18,17 +18,16 @@ from aggregates.event import Digester, Event, Scope
 from aggregates.ids import operation_stream
 from aggregates.people.commands import PeopleCommand
 from aggregates.people.decide import PeopleReply
-from aggregates.people.records import Organization
-from aggregates.prices.catalog import RevisionRecord, Served
+from aggregates.people.directory import Organization
+from aggregates.prices.catalog import CatalogPublished, RevisionRecord, Served
 from aggregates.prices.decide import CatalogCommand, CatalogReply, CatalogState, Published, decide_catalog
-from aggregates.prices.events import CatalogPublished
-from aggregates.reports.backfill import BackfillRecord, BackfillReply, decide_backfill, show_backfill
+from aggregates.reports.decide import BackfillRecord, BackfillReply, decide_backfill, show_backfill
 from aggregates.reports.events import BackfillRequested
 from aggregates.reports.prose import Narrative, NarrativeRequest
 from aggregates.topics import TimePassed
 from projections.apply import apply
 from projections.derive.changes import start_feed
-from projections.facts.prompts import Activation
+from projections.facts.facts import Activation
 from projections.prices.spending import Asked, Coverage, Reading, spending_in_views
 from projections.reader import Reader
 from svc_http.ports import (

@@ -16,7 +16,7 @@ from aggregates.people.commands import (
     StartMembership,
 )
 from aggregates.people.decide import PeopleRefused
-from aggregates.people.records import Record
+from aggregates.people.directory import Record
 from aggregates.prices.catalog import Served
 from aggregates.prices.decide import PublishCatalog
 from svc_http.app import build_api, build_intake

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from aggregates.event import Scope
-from aggregates.people.records import Team
+from aggregates.people.directory import Team
 from svc_http.routes import team
 from tests.support.people import ACME, BEN
 from tests.svc_http.house import House

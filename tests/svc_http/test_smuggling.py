@@ -13,8 +13,7 @@ import pytest
 from structlog.testing import capture_logs
 from werkzeug.datastructures import Headers
 
-from aggregates.people.directory import Directory
-from aggregates.people.records import Key
+from aggregates.people.directory import Directory, Key
 from svc_http.app import build_api, build_intake
 from tests.support.described import described
 from tests.support.log import named

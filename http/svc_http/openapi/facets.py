@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, get_args
 from zoneinfo import available_timezones
 
-from aggregates.judging.floor import TriviaReason
+from aggregates.judging.outcome import TriviaReason
 from aggregates.people.commands import LANGUAGE, NAME_CHARACTERS_MAX
 from aggregates.reading.verdicts import INTENTS, JudgeStatus
 from aggregates.scores.grades import RUBRIC_LADDER

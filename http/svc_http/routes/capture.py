@@ -20,7 +20,7 @@ from aggregates.capture.commands import (
 from aggregates.ids import prompt_stream
 from aggregates.people.directory import Principal
 from aggregates.times import parse_instant
-from projections.facts.prompts import legacy_prompt
+from projections.facts.facts import legacy_prompt
 from svc_http.bodies import decoded, json_body
 from svc_http.errors import HttpError, accepted, bad_request, json_reply, no_content, not_found
 from svc_http.listener import ByKey

@@ -14,9 +14,9 @@ from quart_trio.wrappers import TrioResponse
 from aggregates.people import commands
 from aggregates.people.commands import KEPT_FOR_GOOD, RETENTION_DAYS_MAX, PeopleCommand
 from aggregates.people.decide import RULES, PeopleRefused
-from aggregates.people.records import Developer, Key, Membership, Organization, Record, Team, TeamMembership
+from aggregates.people.directory import Developer, Key, Membership, Organization, Record, Team, TeamMembership
 from aggregates.times import parse_instant
-from projections.facts.prompts import Activation
+from projections.facts.facts import Activation
 from svc_http.bodies import json_body
 from svc_http.errors import HttpError, bad_request, json_reply, no_content, not_found, refusal
 from svc_http.listener import BySecret, Open

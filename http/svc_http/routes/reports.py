@@ -10,13 +10,17 @@ from quart import Request
 from quart_trio.wrappers import TrioResponse
 
 from aggregates.command import Done
-from aggregates.people.directory import Principal
-from aggregates.people.records import Membership, Organization
-from aggregates.reports.backfill import BackfillRecord
-from aggregates.reports.commands import CancelReport, DeleteReport, RequestReport
-from aggregates.reports.decide import ReportStatus
+from aggregates.people.directory import Membership, Organization, Principal
+from aggregates.reports.commands import (
+    CancelReport,
+    DeleteReport,
+    ReportPeriod,
+    RequestReport,
+    last_whole_period,
+    period_of,
+)
+from aggregates.reports.decide import BackfillRecord, ReportStatus
 from aggregates.reports.events import BackfillRequested
-from aggregates.reports.period import ReportPeriod, last_whole_period, period_of
 from aggregates.times import RangeRefused, Window, WindowName, bare_date, iso, time_range, zone_named
 from projections.facts import reports
 from projections.facts.reports import ReportState

@@ -13,7 +13,7 @@ from aggregates.times import RANGE_DEFAULT_DAYS, US_PER_DAY, Window, WindowName
 from projections.prices.models import rightsizing as usage_of_models
 from projections.reader import Reader
 from projections.scores import integrity, score, skill
-from projections.scores.peers import peer_comparison
+from projections.scores.score import peer_comparison
 from projections.scores.throttle import personal_throttle, team_throttle
 from svc_http.errors import HttpError, bad_request, json_reply
 from svc_http.listener import ByKey

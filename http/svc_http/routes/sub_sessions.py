@@ -12,15 +12,23 @@ from aggregates.decide import AnyCommand
 from aggregates.event import Scope
 from aggregates.people.directory import Principal
 from aggregates.reading.verdicts import Intent
-from aggregates.sub_sessions.commands import EditTitle, OverrideGap, OverrideGoal, OverrideIntent, OverrideRework
+from aggregates.sub_sessions.overrides import EditTitle, OverrideGap, OverrideGoal, OverrideIntent, OverrideRework
 from aggregates.times import US_PER_DAY, Window
 from projections.explain.explain import explanation
 from projections.reader import Reader
 from projections.sub_sessions.detail import prompt_rows, sub_session_detail
+from projections.sub_sessions.listing import (
+    Overridable,
+    Place,
+    overridable,
+    rubric_item,
+    rubric_items,
+    rubric_items_in,
+    speed_rows,
+    trivia,
+)
+from projections.sub_sessions.listing import accuracy as accuracy_of
 from projections.sub_sessions.listing import realtime as realtime_rows
-from projections.sub_sessions.listing import rubric_item, rubric_items, rubric_items_in, speed_rows, trivia
-from projections.sub_sessions.overrides import Overridable, Place, overridable
-from projections.sub_sessions.overrides import accuracy as accuracy_of
 from projections.sub_sessions.rows import resolve
 from svc_http.bodies import json_body
 from svc_http.errors import HttpError, accepted, bad_request, json_reply, not_found

@@ -6,8 +6,7 @@ from zoneinfo import ZoneInfo
 from quart import Request
 from quart_trio.wrappers import TrioResponse
 
-from aggregates.people.directory import Directory, Principal, Stay, stays_in
-from aggregates.people.records import Developer, Team
+from aggregates.people.directory import Developer, Directory, Principal, Stay, Team, stays_in
 from aggregates.reports.prose import NarrativeRequest
 from aggregates.times import calendar_windows, local_date, local_day_bounds
 from projections.prices.spending import Asked, team_cost

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from aggregates.judging.advice import NO_SIGN, REACHED, REWORKED, TROUBLES, Language
+from aggregates.judging.evidence import NO_SIGN, REACHED, REWORKED, TROUBLES, Language
 from aggregates.judging.outcome import (
     ACCEPTED,
     CANCELLED_LOOPING,

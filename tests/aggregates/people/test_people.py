@@ -25,8 +25,19 @@ from aggregates.people.commands import (
     StartMembership,
 )
 from aggregates.people.decide import PeopleRefused, decide_people
-from aggregates.people.directory import Directory, KeyRefusal, Principal, authenticate, principal
-from aggregates.people.records import Developer, Key, Membership, Organization, Team, TeamMembership
+from aggregates.people.directory import (
+    Developer,
+    Directory,
+    Key,
+    KeyRefusal,
+    Membership,
+    Organization,
+    Principal,
+    Team,
+    TeamMembership,
+    authenticate,
+    principal,
+)
 from tests.support.log import named
 from tests.support.people import (
     ACME,

@@ -8,9 +8,8 @@ import pytest
 from aggregates.ids import membership_stream
 from aggregates.people.commands import CreateTeam, EndMembership, PeopleCommand, RemoveTeamMember
 from aggregates.people.decide import PeopleRefused
-from aggregates.people.directory import Directory, stays_in
+from aggregates.people.directory import Directory, Team, stays_in
 from aggregates.people.events import TeamMemberAdded
-from aggregates.people.records import Team
 from aggregates.times import Window
 from tests.support.log import named
 from tests.support.people import ACME, ANA, BEN, EVE, carry_out, company

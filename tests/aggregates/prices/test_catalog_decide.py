@@ -8,7 +8,7 @@ import pytest
 
 from aggregates.command import Reason, Refused
 from aggregates.ids import catalog_stream, repricing_stream
-from aggregates.prices.catalog import snapshot_fault
+from aggregates.prices.catalog import CatalogPublished, RequestsRepriced, snapshot_fault
 from aggregates.prices.decide import (
     CatalogDocument,
     CatalogState,
@@ -19,7 +19,6 @@ from aggregates.prices.decide import (
     RepriceRequests,
     decide_catalog,
 )
-from aggregates.prices.events import CatalogPublished, RequestsRepriced
 from aggregates.times import INSTANT_MAX_US
 from tests.support.catalogs import document, lookup, lookups, snapshot
 

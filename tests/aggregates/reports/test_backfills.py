@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from aggregates.command import Reason, Refused
-from aggregates.reports.backfill import RANGE_DAYS_MAX, decide_backfill, show_backfill
+from aggregates.reports.decide import RANGE_DAYS_MAX, decide_backfill, show_backfill
 from aggregates.reports.events import BackfillRequested
 from aggregates.times import US_PER_DAY
 from tests.support.log import named

@@ -14,12 +14,14 @@ from aggregates.reports.commands import (
     CompleteReport,
     DeleteReport,
     FailReport,
+    ReportPeriod,
     RequestReport,
     StartReport,
+    last_whole_period,
+    period_of,
 )
 from aggregates.reports.decide import ATTEMPTS_MAX
 from aggregates.reports.events import ReportCompleted, ReportRequested, ReportStarted
-from aggregates.reports.period import ReportPeriod, last_whole_period, period_of
 from aggregates.times import bare_date, iso, parse_instant
 from tests.support.log import named
 

@@ -3,7 +3,7 @@
 import pytest
 
 from aggregates.judging import outcome
-from aggregates.judging.advice import (
+from aggregates.judging.evidence import (
     HABITS,
     NO_SIGN,
     NOT_ENOUGH,

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregates.scores.throttle import Claims, Detector, Interval, merged, wait_after
-from aggregates.scores.throttle_advice import Priority, recommendations
+from aggregates.scores.throttle import Claims, Detector, Interval, Priority, merged, recommendations, wait_after
 
 HALF_AN_HOUR = 30 * 60 * 1_000_000
 

@@ -9,12 +9,19 @@ from aggregates.command import Context, Done
 from aggregates.decide import decide, evolve, required_streams, touched_streams
 from aggregates.event import Digester
 from aggregates.ids import overrides_stream
-from aggregates.sub_sessions.commands import AnyOverride, OverrideGap, OverrideGoal, OverrideIntent, OverrideRework
-from aggregates.sub_sessions.events import GapOverridden, GoalOverridden, IntentOverridden, ReworkOverridden
 from aggregates.sub_sessions.overrides import (
+    AnyOverride,
+    GapOverridden,
+    GoalOverridden,
+    IntentOverridden,
     OverrideEvent,
+    OverrideGap,
+    OverrideGoal,
+    OverrideIntent,
+    OverrideRework,
     Overrides,
     OverrideWord,
+    ReworkOverridden,
     gap_overrides,
     override_word_of,
     overrides_of,

@@ -2,8 +2,7 @@
 
 import pytest
 
-from aggregates.sub_sessions.arcs import Arc, BoundaryKind
-from aggregates.sub_sessions.merging import belongs_to, shares_half
+from aggregates.sub_sessions.arcs import Arc, BoundaryKind, belongs_to, shares_half
 from tests.support.stages import MINUTE, arc_of
 
 CLOSED_US = 60 * MINUTE

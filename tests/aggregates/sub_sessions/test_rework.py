@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from aggregates.sub_sessions.merging import ReworkReason, ReworkView, jaccard, rework_of, why_rework
+from aggregates.sub_sessions.arcs import ReworkReason, ReworkView, jaccard, rework_of, why_rework
 from tests.support.stages import DAY, uuid
 
 ENDED_US = 30 * DAY

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from aggregates.prices.events import CatalogPublished
+from aggregates.prices.catalog import CatalogPublished
 from projections.derive.sessions import session_turns
 from tests.support.facts import MINUTE, MONDAY, Log, Placed, project, request, tables
 

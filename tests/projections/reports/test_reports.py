@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from aggregates.event import Event, Words
+from aggregates.reports.commands import ReportPeriod
 from aggregates.reports.events import (
     ReportCancelled,
     ReportCompleted,
@@ -15,7 +16,6 @@ from aggregates.reports.events import (
     ReportSlotFreed,
     ReportStarted,
 )
-from aggregates.reports.period import ReportPeriod
 from projections.facts.reports import (
     latest_report,
     open_reports,

@@ -9,7 +9,7 @@ from eventsourcing.persistence import OperationalError, StoredEvent
 
 from aggregates.people.commands import CreateOrganization
 from aggregates.people.decide import PeopleRefused
-from aggregates.people.records import Organization
+from aggregates.people.directory import Organization
 from svc.actors.administration import Administration
 from svc.log.codec import Codec
 from svc.log.folder import FixedClock

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from projections.facts.repricing import COLUMNS
+from projections.facts.prices import COLUMNS
 from svc.archive.folder import Archive
 from svc.archive.lane import compact_one_day
 from svc.archive.manifest import ArchiveFile, Disk

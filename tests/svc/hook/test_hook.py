@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.hook.captures import Letter, OpenPrompt, Sessions, captured
-from svc.hook.inputs import happening, last_message
+from svc.hook.captures import Letter, OpenPrompt, Sessions, captured, happening, last_message
 from svc.hook.machine import TEXT_BYTES_MAX, TOOL_INPUT_BYTES_MAX, Connection, load_connection
 from svc.hook.main import keep
 from svc.hook.outbox import Outbox

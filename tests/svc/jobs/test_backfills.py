@@ -14,8 +14,8 @@ import trio.testing
 from aggregates.capture.commands import CapturePrompt
 from aggregates.command import Refused
 from aggregates.event import Scope
-from aggregates.people.records import Membership
-from aggregates.reports.backfill import BackfillRecord
+from aggregates.people.directory import Membership
+from aggregates.reports.decide import BackfillRecord
 from aggregates.reports.events import BackfillCompleted, BackfillRequested
 from svc.app import open_service
 from svc.log.codec import NewEvent
@@ -120,7 +120,7 @@ class Build:
 def build(monkeypatch: pytest.MonkeyPatch) -> Build:
     """The build of every test."""
     found = Build()
-    monkeypatch.setattr("svc.views.rebuilding.build_in_thread", found)
+    monkeypatch.setattr("svc.views.replay.build_in_thread", found)
     return found
 
 

@@ -12,12 +12,10 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from aggregates.command import Refused
 from aggregates.ids import catalog_stream, repricing_stream
-from aggregates.prices.catalog import Snapshot
+from aggregates.prices.catalog import CatalogPublished, Snapshot
 from aggregates.prices.decide import PublishCatalog, Published, Repriced, RepriceRequests
-from aggregates.prices.events import CatalogPublished
 from aggregates.topics import TimePassed
-from svc.jobs.catalog import Catalog
-from svc.jobs.sources import CatalogSource, CatalogUnusable
+from svc.jobs.catalog import Catalog, CatalogSource, CatalogUnusable
 from svc.limits import CATALOG_FIRST_REFRESH_SECONDS, CATALOG_REFRESH_SECONDS, CATALOG_RETRY_SECONDS
 from svc.log.codec import Codec, NewEvent
 from svc.log.folder import FixedClock

@@ -12,8 +12,8 @@ import msgspec
 import pytest
 
 from aggregates.times import parse_instant
-from svc.jobs import sources as catalog_sources
-from svc.jobs.sources import PACKAGE, CatalogSource, CatalogUnusable, fetch, packaged_source, read_file
+from svc.jobs import catalog as catalog_sources
+from svc.jobs.catalog import PACKAGE, CatalogSource, CatalogUnusable, fetch, packaged_source, read_file
 from tests.support.catalogs import document, lookup
 
 NOW_US = parse_instant("2026-11-20")

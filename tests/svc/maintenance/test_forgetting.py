@@ -11,8 +11,8 @@ import trio
 from aggregates.capture.events import PromptCaptured
 from aggregates.decide import ForgetDeveloper
 from aggregates.event import Scope
-from aggregates.people.records import Developer, Key, Membership
-from aggregates.sub_sessions.events import TitleEdited
+from aggregates.people.directory import Developer, Key, Membership
+from aggregates.sub_sessions.overrides import TitleEdited
 from svc.cli.access import Access, NotReached
 from svc.cli.maintenance import Waiting, carried_out
 from svc.log.store import EventStore
@@ -148,7 +148,7 @@ async def test_who_waits_is_told_that_the_scores_cannot_be_built_and_that_the_or
         patched.setattr("svc.cli.maintenance.FORGET_FAILED_SECONDS", 0.03)
         async with household(tmp_path / "var") as house:
             await house.prompt("Fix src/a.py")
-            patched.setattr("svc.views.rebuilding.build_in_thread", failing)
+            patched.setattr("svc.views.replay.build_in_thread", failing)
             with pytest.raises(NotReached, match=r"could not be built anew.*the order stands"):
                 await waited(house, said)
             assert open_orders(house.service.store) != []

@@ -25,7 +25,7 @@ from svc.log.sqlite import EVENTS_FILE, open_log
 from svc.log.store import StoreUnavailable
 from svc.serving import initialize
 from svc.settings import Settings
-from svc.views import rebuilding
+from svc.views import replay as rebuilding
 from svc.views.projecting import serving_file
 from svc.views.replay import Progress
 from svc.views.views import RULES_VERSION, ReadPool, ViewsDamaged, current_file, new_file, open_writer, point_to

@@ -8,9 +8,8 @@ import msgspec
 import pytest
 import rfc8785
 
-from aggregates.prices.catalog import Served
+from aggregates.prices.catalog import RequestsRepriced, Served
 from aggregates.prices.decide import PublishCatalog
-from aggregates.prices.events import RequestsRepriced
 from tests.support.catalogs import changing_lookup, document, lookup, snapshot
 from tests.support.people import ACME
 from tests.svc_http.house import Caller, House, internal
