@@ -291,12 +291,12 @@ class Catalog:
         facts, reply = await trio.to_thread.run_sync(decide_catalog, command, state, self._organizations(), now_us)
         if facts:
             await self._append([NewEvent(*fact) for fact in facts])
-        for _, _, event in facts:
+        for _, stream_version, event in facts:
             if isinstance(event, CatalogPublished):
                 self._serve(event, now_us)
-                state = replace(state, last_revision=version, newest_valid=event.snapshot)
+                state = replace(state, last_revision=stream_version, newest_valid=event.snapshot)
             else:
-                state = replace(state, repricings=version)
+                state = replace(state, repricings=stream_version)
         if not facts and isinstance(reply, Published) and self._served is not None:
             self._served = Served(self._served.snapshot, now_us, False)
         self._state = state
