@@ -38,17 +38,14 @@ _GZIP_WINDOW_BITS = 16 + zlib.MAX_WBITS
 
 async def json_body(request: Request, kind: type[T]) -> T:
     """The body as a value of the type. Raises `HttpError`: 415, 413 or 400, in this order."""
-    return await read_json(request, decoder(kind))  # type: ignore[arg-type]  # mypy takes a type for unhashable
+    check_content_type(request, "application/json")
+    of_kind: msgspec.json.Decoder[T] = decoder(kind)  # type: ignore[arg-type]  # mypy takes a type for unhashable
+    return decoded(of_kind, await read_body(request, FRAME_BYTES_MAX))
 
 
 @cache
 def decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
     return msgspec.json.Decoder(kind)
-
-
-async def read_json(request: Request, decoder: msgspec.json.Decoder[T]) -> T:
-    check_content_type(request, "application/json")
-    return decoded(decoder, await read_body(request, FRAME_BYTES_MAX))
 
 
 async def read_msgpack(request: Request, decoder: msgspec.msgpack.Decoder[T]) -> T:

@@ -4,6 +4,7 @@ import copy
 import json
 import re
 import tomllib
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, Final, NoReturn
 
@@ -25,7 +26,7 @@ class Unreadable(Exception):
     """The text cannot be changed safely; the message says why, and where."""
 
 
-class Document:
+class Document(ABC):
     """One text of one format. All of it may raise `Unreadable`."""
 
     OBJECT = "object"
@@ -68,8 +69,8 @@ class Document:
         """The text with these values; the very same one where nothing changed."""
         return self._text if self._values == self._before else self._rendered()
 
-    def _rendered(self) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def _rendered(self) -> str: ...
 
 
 # --- JSON -------------------------------------------------------------------------------------------------

@@ -64,16 +64,24 @@ class OrganizationChange(msgspec.Struct):
     retention_days_text: _Days | msgspec.UnsetType | None = msgspec.UNSET
 
 
-class AdminRoute(msgspec.Struct, frozen=True):
-    """A route under /v1/admin, and what the description says of it."""
+_LISTED = (*PAGE, *(text_parameter(name, f"Records with this {name} only, where they carry one.") for name in _FILTERS))
+_GONE = {404: "There is nothing of that id."}
+_STATUS = {"GET": 200, "POST": 201, "PATCH": 200, "DELETE": 204}
 
-    method: Literal["GET", "POST", "PATCH", "DELETE"]
-    path: str
-    about: str
-    handler: Open
-    answer: Any = None
-    body: Any = None
-    refuses: Mapping[int, str] = {}
+
+def _route(
+    method: Literal["GET", "POST", "PATCH", "DELETE"],
+    path: str,
+    about: str,
+    handler: Open,
+    answer: Any = None,
+    body: Any = None,
+    refuses: Mapping[int, str] | None = None,
+) -> BySecret:
+    refused = (_GONE if "<" in path else {}) | dict(refuses or {})
+    query = _LISTED if method == "GET" else ()
+    answers = {_STATUS[method]: answer}
+    return BySecret(method, f"/v1/admin/{path}", handler, about, answers, query, body=body, refuses=refused)
 
 
 def _page(request: Request, records: Iterable[_R]) -> list[_R]:
@@ -89,11 +97,11 @@ def _carries(record: Record, name: str, value: str) -> bool:
     return hasattr(record, name) and str(getattr(record, name)) == value
 
 
-def _list(path: str, about: str, record: type[_R]) -> AdminRoute:
+def _list(path: str, about: str, record: type[_R]) -> BySecret:
     async def handler(service: Service, request: Request) -> TrioResponse:
         return json_reply(_page(request, service.directory.all(record)))
 
-    return AdminRoute("GET", path, about, handler, list[record])  # type: ignore[valid-type]
+    return _route("GET", path, about, handler, list[record])  # type: ignore[valid-type]
 
 
 async def _list_developers(service: Service, request: Request) -> TrioResponse:
@@ -112,9 +120,7 @@ async def _carried_out(service: Service, kind: type[PeopleCommand], values: Mapp
     return reply
 
 
-def _create(
-    path: str, about: str, command: type[PeopleCommand], refuses: Mapping[int, str] | None = None
-) -> AdminRoute:
+def _create(path: str, about: str, command: type[PeopleCommand], refuses: Mapping[int, str] | None = None) -> BySecret:
     """201 with the record; an id that the body does not give is new."""
     _, record, _ = RULES[command]
     body = _body(command, f"{record.__name__}Body")
@@ -124,12 +130,10 @@ def _create(
         values = _values(await json_body(request, body)) | {name: uuid.uuid4() for name in new_ids}
         return json_reply(await _carried_out(service, command, values), 201)
 
-    return AdminRoute("POST", path, about, handler, record, body, refuses or {})
+    return _route("POST", path, about, handler, record, body, refuses)
 
 
-def _change(
-    path: str, about: str, command: type[PeopleCommand], refuses: Mapping[int, str] | None = None
-) -> AdminRoute:
+def _change(path: str, about: str, command: type[PeopleCommand], refuses: Mapping[int, str] | None = None) -> BySecret:
     """200 with the record; what is absent stays as it was."""
     _, record, _ = RULES[command]
     body = OrganizationChange if record is Organization else _body(command, f"{record.__name__}Change")
@@ -139,7 +143,7 @@ def _change(
         values = _values(await json_body(request, body))
         return json_reply(await _carried_out(service, command, values | own_id))
 
-    return AdminRoute("PATCH", path, about, handler, record, body, refuses or {})
+    return _route("PATCH", path, about, handler, record, body, refuses)
 
 
 def _body(command: type[PeopleCommand], name: str) -> type[msgspec.Struct]:
@@ -153,12 +157,12 @@ def _body(command: type[PeopleCommand], name: str) -> type[msgspec.Struct]:
     return msgspec.defstruct(name, fields, kw_only=True)
 
 
-def _end(path: str, about: str, command: type[PeopleCommand]) -> AdminRoute:
+def _end(path: str, about: str, command: type[PeopleCommand]) -> BySecret:
     async def handler(service: Service, request: Request, **ids: str) -> TrioResponse:
         await _carried_out(service, command, _own_id(command, ids))
         return no_content()
 
-    return AdminRoute("DELETE", path, about, handler)
+    return _route("DELETE", path, about, handler)
 
 
 def _own_id(command: type[PeopleCommand], ids: Mapping[str, str]) -> dict[str, UUID]:
@@ -213,16 +217,13 @@ def _values(body: msgspec.Struct) -> dict[str, Any]:
     }
 
 
-_LISTED = (*PAGE, *(text_parameter(name, f"Records with this {name} only, where they carry one.") for name in _FILTERS))
-_GONE = {404: "There is nothing of that id."}
-_STATUS = {"GET": 200, "POST": 201, "PATCH": 200, "DELETE": 204}
 _NO_MEMBER_YET = "The developer is no member of the organization: start a membership first."
 
-PEOPLE = (
+ROUTES = (
     _list("organizations", "Every organization.", Organization),
     _create("organizations", "Found an organization.", commands.CreateOrganization),
     _change("organizations/<organization_id>", "Change settings: what is absent stays.", commands.ChangeOrganization),
-    AdminRoute(
+    _route(
         "GET", "developers", "Every developer, with how far they have come.", _list_developers, list[DeveloperShown]
     ),
     _create("developers", "Enter a developer.", commands.CreateDeveloper),
@@ -250,7 +251,7 @@ PEOPLE = (
     ),
     _end("team-memberships/<team_membership_id>", "End a stay in a team.", commands.RemoveTeamMember),
     _list("keys", "Every key by its first characters.", Key),
-    AdminRoute(
+    _route(
         "POST",
         "keys",
         "Make a key; it is shown this once.",
@@ -260,18 +261,4 @@ PEOPLE = (
         {404: "There is no such developer.", 409: _NO_MEMBER_YET},
     ),
     _end("keys/<key_id>", "Revoke a key, from the very next request on.", commands.RevokeKey),
-)
-
-ROUTES = tuple(
-    BySecret(
-        each.method,
-        f"/v1/admin/{each.path}",
-        each.handler,
-        each.about,
-        {_STATUS[each.method]: each.answer},
-        _LISTED if each.method == "GET" else (),
-        body=each.body,
-        refuses=(_GONE if "<" in each.path else {}) | dict(each.refuses),
-    )
-    for each in PEOPLE
 )
