@@ -90,12 +90,16 @@ class JsonText(Document):
         super().__init__(text, _json(text))
 
     def _rendered(self) -> str:
+        ascii_only = "\\u" in self._text and (self._text.isascii() or "\\ud" in self._text.lower())
+        if self._dumped(self._before, not ascii_only) == self._text:  # control characters are escaped either way
+            ascii_only = not ascii_only
+        return self._dumped(self._values, ascii_only)
+
+    def _dumped(self, values: dict[str, Any], ascii_only: bool) -> str:
         indent = _INDENT.match(self._text)
-        escaped = "\\u" in self._text and (self._text.isascii() or "\\ud" in self._text.lower())
+        end = self._text.rpartition("}")[2] if self._text.strip() else "\n"
         try:
-            new = json.dumps(self._values, indent=indent[1] if indent else 2, ensure_ascii=escaped, allow_nan=False) + (
-                self._text.rpartition("}")[2] if self._text.strip() else "\n"
-            )
+            new = json.dumps(values, indent=indent[1] if indent else 2, ensure_ascii=ascii_only, allow_nan=False) + end
         except ValueError as error:
             raise Unreadable("a number in it is too large to be written again") from error
         return new.replace("\r\n", "\n").replace("\n", "\r\n") if "\r\n" in self._text else new

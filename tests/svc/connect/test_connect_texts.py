@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from svc.connect import changes as switched
@@ -203,6 +203,7 @@ _SETTINGS = st.builds(
 )
 
 
+@example({"\x7f": None, "env": {"\x07": ""}}, 1, False)
 @given(_SETTINGS, st.sampled_from([1, 2, 4, "\t"]), st.booleans())
 def test_whatever_the_settings_hold_they_come_back_byte_for_byte(
     settings: dict[str, Any], indent: int | str, ascii_only: bool
