@@ -65,7 +65,7 @@ def extract(looked: PromptText) -> Features:
     pairs = frozenset(pairs_of(sentences))
     phrases = phrase_cues([tokens for tokens, _, _ in sentences], distinct, pairs)
     names.update([f"phrase:{cue}" for cue in phrases])
-    names.update([f"pair:{first} {second}" for first, second in _PAIRS & pairs])
+    names.update([_PAIR_NAMES[pair] for pair in _PAIRS & pairs])
     if len(sentences) > _SENTENCES_MAX:
         sentences = sentences[: _SENTENCES_MAX - 10] + sentences[-10:]
     names |= _openings(sentences)
@@ -86,6 +86,8 @@ def pairs_of(sentences: Sequence[RawSentence]) -> Iterator[tuple[str, str]]:
 
 
 _PAIRS = frozenset(PAIRS)
+_PAIR_NAMES = {pair: f"pair:{' '.join(pair)}" for pair in PAIRS}
+"""Names are looked up, not formed: Python remembers the hash of a string that it has hashed before."""
 _MARK = "\x1f"
 """Stands before every sentence and line while a text is cut up. White space, so that no word can hold it."""
 _OTHER_SPACE = "\x1e"
@@ -135,7 +137,7 @@ def _word_features(distinct: Iterable[str], counts: Counter[str]) -> set[str]:
     """Known words, cues that a word of their list is there, and for some lists that three are."""
     names = {name for name in counts if name.startswith("cue:")}
     names.update([f"cues:{cue}" for cue in _SEVERAL if counts[f"cue:{cue}"] >= 3])
-    names.update([f"word:{word}" for word in KNOWN_WORDS.intersection(distinct)])
+    names.update([_WORD_NAMES[word] for word in distinct if word in _WORD_NAMES])
     return names
 
 
@@ -235,7 +237,7 @@ def is_foreign(own: str, words: Sequence[str]) -> bool:
 # The names of all features of a text. A feature is known by its name; a reading keeps the numbers of a few.
 
 LENGTHS = (3, 6, 10, 16, 25, 40, 70, 130, 260)
-KNOWN_WORDS = VOCABULARY | WORDS
+_WORD_NAMES = {word: f"word:{word}" for word in sorted(VOCABULARY | WORDS)}
 _OPENERS = sorted(set(OPENERS.values()) | {"other", "empty"} | {f"do_{verb}" for verb in VERBS})
 _PLACES = ("first", "last", "any")
 
@@ -248,7 +250,7 @@ _SHAPES = (
 )
 
 FEATURES: tuple[str, ...] = (
-    *(f"word:{word}" for word in sorted(KNOWN_WORDS)),
+    *_WORD_NAMES.values(),
     *(f"cue:{cue}" for cue in WORD_CUES),
     *(f"cues:{cue}" for cue in WORD_CUES),
     *(f"phrase:{cue}" for cue in PHRASE_CUES),

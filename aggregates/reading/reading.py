@@ -10,7 +10,7 @@ from functools import lru_cache
 import msgspec
 
 from aggregates.event import Digester, Span, packed, unpacked
-from aggregates.reading.features import NAMED, NUMBER, Features, extract
+from aggregates.reading.features import NUMBER, Features, extract
 from aggregates.reading.lexicon import (
     ACKNOWLEDGEMENT_WORDS_MAX,
     ACKNOWLEDGEMENTS,
@@ -143,7 +143,7 @@ def read_prompt(text: str, digester: Digester, model: RubricModel = SHIPPED) -> 
         summary=summary,
         characters=len(text),
         pasted_characters=looked.pasted_chars,
-        shown=tuple([place for place, name in enumerate(NAMED) if name in said]),
+        shown=tuple(sorted([NUMBER[name] for name in NUMBER.keys() & said])),
         logits=model.logits(shown.names),
         topic_digests=_topic(shown.distinct, digester),
         foreign=shown.foreign or _IMAGE.match(text[:2000]) is not None,

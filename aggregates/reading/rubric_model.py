@@ -105,7 +105,7 @@ class RubricModel:
         return own, {name: added for name, added in pasted if added and name in own}
 
     def _of(self, names: Iterable[str]) -> list[Logits]:
-        return [self._weights[name] for name in names if name in self._weights]
+        return list(filter(None, map(self._weights.get, names)))
 
 
 _NONE: Logits = (0,) * (_ADDED_AT + len(MAY_REST_ON_PASTED))

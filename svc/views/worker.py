@@ -6,6 +6,7 @@ them while captures wait. The child is the same program; it ends with the server
 
 import contextlib
 import math
+import os
 import signal
 import sqlite3
 import subprocess
@@ -23,6 +24,7 @@ from projections.facts.facts import GiveWay
 from projections.facts.rows import Digesters
 from svc.limits import (
     CHILD_LINE_BYTES_MAX,
+    CHILD_NICENESS,
     CHILD_STOP_SECONDS,
     NAP_SECONDS,
     PROJECT_EVENTS_MAX,
@@ -186,6 +188,7 @@ def work(var: Path, path: Path) -> None:
     """
     # Ctrl-C is meant for the server.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.nice(CHILD_NICENESS)
     store, vault = open_log(var)
     db = open_writer(path)
     try:
