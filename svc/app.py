@@ -10,7 +10,7 @@ from uuid import uuid4
 import trio
 
 from svc import __version__
-from svc.actors.actors import ActorContext, Actors
+from svc.actors.actors import ActorContext, Actors, Clock, SystemClock
 from svc.actors.administration import Administration
 from svc.actors.ticker import Ticker
 from svc.archive.lane import ArchiveLane
@@ -22,7 +22,7 @@ from svc.jobs.reports import ReportJobs, ReportProse, ReportSchedules
 from svc.llm.budget import FILE as SPENT_FILE
 from svc.llm.budget import Budget as TokenBudget
 from svc.llm.client import Gateway
-from svc.log.folder import Clock, SystemClock, internal_secret
+from svc.log.folder import internal_secret
 from svc.log.journal import Journal
 from svc.log.sqlite import open_log
 from svc.log.store import EventStore
@@ -34,10 +34,9 @@ from svc.observe.metrics import Counters, Instruments, Parts
 from svc.service import Acknowledged, RunningService
 from svc.settings import Settings
 from svc.views.projecting import serving_file
-from svc.views.projector import Projector
+from svc.views.projector import ChildWorker, Pace, Projector, ThreadWorker, Worker
 from svc.views.replay import Rebuilding
 from svc.views.views import RULES_VERSION
-from svc.views.worker import ChildWorker, Pace, ThreadWorker, Worker
 from svc_http.ports import PublicSettings
 
 Task = Callable[..., Awaitable[Any]]
@@ -140,7 +139,7 @@ def build(
     lanes = [Ticker(journal, projector, clock).run, archive.run, service.forgetting.run, service.backfilling.run]
     prose = ReportProse(gateway, tallies.asked)
     reports = ReportJobs(service, archive.spending, RULES_VERSION, write=prose.write)
-    service.carried_out = reports.note
+    service.ordered_report = reports.note
     if lasting or reporting:
         lanes += [reports.run, ReportSchedules(administration.directory, service.send, clock, uuid4).run]
     if lasting:

@@ -21,13 +21,14 @@ from aggregates.people.decide import PeopleReply
 from aggregates.people.directory import Directory
 from aggregates.prices.catalog import RevisionRecord, Served
 from aggregates.prices.decide import CatalogCommand, CatalogReply, Published
+from aggregates.reports.commands import CancelReport, RequestReport
 from aggregates.reports.decide import BackfillRecord, BackfillReply
 from aggregates.reports.events import BackfillRequested
 from aggregates.reports.prose import Narrative, NarrativeRequest
 from projections.facts.facts import Activation, activation
 from projections.prices.spending import Asked, Reading
 from projections.reader import Reader, is_passing
-from svc.actors.actors import ActorContext, Actors, usable_digester
+from svc.actors.actors import ActorContext, Actors, Clock, usable_digester
 from svc.actors.administration import Administration
 from svc.actors.mailbox import Busy, Waits
 from svc.archive.lane import ArchiveLane
@@ -36,7 +37,6 @@ from svc.jobs.catalog import Catalog, CatalogUnusable
 from svc.jobs.narratives import Narratives
 from svc.limits import ACKNOWLEDGED_MAX, HEALTH_SECONDS, READ_WAIT_SECONDS, READERS_MAX
 from svc.log.codec import CorruptEvent
-from svc.log.folder import Clock
 from svc.log.journal import Journal, Saturated
 from svc.log.store import EventStore, KeyUnusable, StoreUnavailable
 from svc.log.vault import Vault
@@ -108,8 +108,8 @@ class RunningService:
         self._read_limit = trio.CapacityLimiter(READERS_MAX)
         self._followers = Waits()
         self.backfilling = Backfills(context.store, context.journal, rebuilding)
-        self.carried_out: Callable[[AnyCommand], None] = lambda _command: None
-        """Called with every command of a developer that was carried out; it must not fail, nor take long."""
+        self.ordered_report: Callable[[RequestReport | CancelReport], None] = lambda _command: None
+        """Called when a report was requested or cancelled; it must not fail, nor take long."""
 
     @property
     def directory(self) -> Directory:
@@ -127,7 +127,8 @@ class RunningService:
     async def send(self, command: AnyCommand) -> Reply:
         reply = await _taken(self._actors.send, command)
         self._instruments.tallies.carried_out(command, reply)
-        self.carried_out(command)
+        if isinstance(command, RequestReport | CancelReport):
+            self.ordered_report(command)
         return reply
 
     async def administer(self, command: PeopleCommand) -> PeopleReply:

@@ -10,10 +10,9 @@ from aggregates.reading.verdicts import BoundaryVerdict, Evidence
 from aggregates.sub_sessions.arcs import MERGE_GAP_US, Arc, committed
 from aggregates.times import US_PER_SECOND, iso
 from aggregates.turns.turn import Observation, Turn
-from projections.derive.sessions import arc_before, prompt_id, turns_of
+from projections.derive.sessions import arc_before, gap_answers, prompt_id, turns_of
 from projections.explain.evidence import SubSessionEvidence, ascending, counted, one_line, unquoted
 from projections.explain.shapes import BoundaryExplained, EvidencePiece, KeptExplained, MergedArc, SignalExplained
-from projections.facts.answers import gap_answers
 from projections.reader import unpack
 
 KEPT_MAX = 50

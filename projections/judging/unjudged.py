@@ -28,9 +28,8 @@ from aggregates.turns.turn import (
     REVERT,
     Turn,
 )
-from projections.derive.sessions import arc_before, arcs_of, response_ref, turns_of
+from projections.derive.sessions import arc_before, arcs_of, response_ref, session_gaps, turns_of
 from projections.derive.sub_session_rows import PromptBody
-from projections.facts.answers import session_gaps
 from projections.reader import Reader, TextRef, unpack
 from projections.sub_sessions.rows import turns_in
 

@@ -14,12 +14,12 @@ from aggregates.reports.prose import Narrative
 from aggregates.scores.insights import NO_WORK, WorkLabels, label, work_labels
 from aggregates.times import US_PER_SECOND, Window, iso
 from projections.derive.sub_session_rows import Detail, PromptBody
-from projections.reader import Reader, TextRef, unpack
+from projections.reader import Reader, TextRef, bound, unpack
 from projections.scores.activity import active_times
 from projections.scores.score import Counts, score
 from projections.scores.skill import insight_summary
 from projections.scores.throttle import personal_throttle
-from projections.sub_sessions.rows import CRUSHED, NANO, SETTLED, TOKENS, UNCLASSIFIED, bound, started_in, turns_in
+from projections.sub_sessions.rows import CRUSHED, NANO, SETTLED, TOKENS, UNCLASSIFIED, started_in, turns_in
 
 LABELLED_MAX = 500
 """Sub-sessions of a day that are labelled, the newest first: each takes a look at its prompts."""

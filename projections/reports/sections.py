@@ -18,14 +18,13 @@ from aggregates.times import Window
 from projections.derive.sub_session_rows import mask
 from projections.prices.models import rightsizing
 from projections.prices.spending import Coverage, PricingCoverage, Reading, Rollup, team_cost
-from projections.reader import Reader
+from projections.reader import Reader, bound
 from projections.scores import activity, score
 from projections.scores.activity import model_task
 from projections.scores.integrity import integrity
 from projections.scores.skill import Skill, graded_prompts, skill, top_prompts
 from projections.scores.throttle import personal_throttle
 from projections.sub_sessions import listing as sub_sessions
-from projections.sub_sessions.rows import bound
 
 ROWS_MAX = 200
 """Of each list in a report; the figures are over all there is."""

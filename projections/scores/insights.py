@@ -17,11 +17,11 @@ from aggregates.scores.insights import corrected, had_friction, times_at_once
 from aggregates.times import US_PER_SECOND, Period, Window, buckets, iso, local_date, sorted_into
 from aggregates.turns.turn import Turn
 from projections.derive.sub_session_rows import Detail
-from projections.reader import Reader, unpack
+from projections.reader import Reader, bound, unpack
 from projections.scores import insight_shapes as i
 from projections.scores.activity import active_times
 from projections.scores.skill import Skill, graded_prompts, skill
-from projections.sub_sessions.rows import CRUSHED, NANO, QUALIFIES, SETTLED, TOKENS, TURNS, bound, started_in
+from projections.sub_sessions.rows import CRUSHED, NANO, QUALIFIES, SETTLED, TOKENS, TURNS, started_in
 
 QUICK_WINS = 2
 HIGHLIGHTS_MAX = 5

@@ -9,8 +9,8 @@ from aggregates.event import Scope
 from aggregates.judging.outcome import TriviaReason
 from aggregates.scores.integrity import KINDS, Kind
 from aggregates.times import Window, iso, sorted_into
-from projections.reader import Reader, unpack
-from projections.sub_sessions.rows import SETTLED, bound, started_in
+from projections.reader import Reader, bound, unpack
+from projections.sub_sessions.rows import SETTLED, started_in
 
 REASONS: tuple[TriviaReason, ...] = get_args(TriviaReason)
 

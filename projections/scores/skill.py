@@ -20,9 +20,9 @@ from aggregates.times import Window, WindowName, iso
 from aggregates.turns.turn import Turn
 from projections.derive.sessions import prompt_id
 from projections.derive.sub_session_rows import PromptBody, unmask
-from projections.reader import Reader, unpack
+from projections.reader import Reader, bound, unpack
 from projections.scores.score import Counts, window_counts
-from projections.sub_sessions.rows import CRUSHED, SETTLED, bound
+from projections.sub_sessions.rows import CRUSHED, SETTLED
 
 PREVIEW_CHARS_MAX = 140
 _PREVIEW_READ_MAX = 4 * PREVIEW_CHARS_MAX

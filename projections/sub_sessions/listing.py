@@ -10,13 +10,12 @@ from aggregates.sub_sessions.arcs import Arc
 from aggregates.sub_sessions.overrides import OVERRIDE_FIELDS, OverrideField
 from aggregates.times import Window, iso
 from aggregates.turns.turn import Turn
-from projections.reader import Reader, unpack
+from projections.reader import Reader, bound, unpack
 from projections.sub_sessions.rows import (
     IN_RANGE,
     NEWEST_FIRST,
     SETTLED,
     Applicability,
-    bound,
     find,
     resolve,
     select,

@@ -12,7 +12,7 @@ from aggregates.scores.grades import rubric_letter, score_of
 from aggregates.times import US_PER_SECOND, Window, iso
 from aggregates.turns.turn import Turn
 from projections.derive.sub_session_rows import Detail, unmask
-from projections.reader import Reader, TextRef, unpack
+from projections.reader import Reader, TextRef, bound, unpack
 
 TITLE_CHARS_MAX = 60
 SUMMARY_CHARS_MAX = 240
@@ -49,12 +49,6 @@ def owned(joined: str = "") -> str:
 def started_in(joined: str = "") -> str:
     """The same over those that started in a range."""
     return owned(joined) + IN_RANGE
-
-
-def bound(scope: Scope, window: Window | None = None, **more: object) -> dict[str, object]:
-    """The parameters of a query over a scope and a range."""
-    ends = {} if window is None else {"start": window.start_us, "end": window.end_us}
-    return {"organization": str(scope.organization_id), "developer": str(scope.developer_id), **ends, **more}
 
 
 class Applicability(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,8 +14,8 @@ import msgspec
 from aggregates.event import Scope
 from aggregates.records.record import PointKind
 from aggregates.times import Window, iso
-from projections.reader import Reader
-from projections.sub_sessions.rows import NANO, bound
+from projections.reader import Reader, bound
+from projections.sub_sessions.rows import NANO
 
 PAGE_CHARACTERS_MAX = 16 * 1024 * 1024
 """A page ends early once its attributes come to more than this."""

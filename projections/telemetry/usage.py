@@ -12,9 +12,8 @@ from aggregates.scores.grades import median
 from aggregates.times import Window
 from aggregates.turns.turn import Observation
 from projections.prices.models import USAGE_COLUMNS, Usage, usage_per_slot
-from projections.reader import Reader, unpack
+from projections.reader import Reader, bound, unpack
 from projections.scores.activity import SLOT_US, hour_start, local_time
-from projections.sub_sessions.rows import bound
 from projections.telemetry.records import Signal
 
 HOURS = 24

@@ -12,10 +12,10 @@ from aggregates.prices.catalog import CatalogRecord, ExactLookup, ListRate, Rate
 from aggregates.prices.decide import Published, Repriced
 from aggregates.records.record import spellings
 from aggregates.times import iso
+from svc.actors.actors import SystemClock
 from svc.cli.access import Access, NotFound
 from svc.cli.common import Columns, Names, minute, reaching, show_table
 from svc.jobs.catalog import read_file
-from svc.log.folder import SystemClock
 
 REVISIONS_SHOWN = 20
 _CONTROL = "/v1/admin/control/catalog"

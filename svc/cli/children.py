@@ -17,9 +17,9 @@ from svc.limits import REPLAY_EVENTS_MAX
 from svc.log.store import StoreUnavailable
 from svc.observe.logs import set_up_logs
 from svc.process import look_seldom
+from svc.views.projector import DAMAGED, NOT_OPENED, work
 from svc.views.replay import BuildStep
 from svc.views.replay import build_views as build
-from svc.views.worker import DAMAGED, NOT_OPENED, work
 
 _folder = click.option("--var", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True)
 

@@ -15,11 +15,12 @@ from aggregates.event import Scope
 from aggregates.judging.evidence import HABITS
 from aggregates.people.commands import CreateDeveloper, StartMembership
 from aggregates.people.decide import PeopleRefused
+from svc.actors.actors import SystemClock
 from svc.app import open_service
 from svc.cli.common import drawn, minute, run, settings_from
 from svc.demo.demo import write_transcripts
 from svc.importing.importer import ImportReport, import_claude_code
-from svc.log.folder import SystemClock, held, new_key
+from svc.log.folder import held, new_key
 from svc.service import RunningService
 from svc.serving import initialize, issue_key, listening, stop_signal
 from svc.settings import Settings

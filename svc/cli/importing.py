@@ -8,13 +8,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as Bar
 
 from aggregates.event import Scope
+from svc.actors.actors import SystemClock
 from svc.cli.access import Access, reach
 from svc.cli.common import interruptible, json_option, print_json, run, settings_from, show_fields, var_option
 from svc.cli.common import progress as progress_bar
 from svc.cli.people import organization_option
 from svc.importing.exchange import Format
 from svc.importing.importer import FORMATS, ImportReport, Progress, import_transcripts
-from svc.log.folder import SystemClock
 from svc.log.sqlite import KEYS_FOLDER
 from svc.log.vault import FileKeys, Vault
 from svc.settings import Settings

@@ -31,6 +31,7 @@ from aggregates.prices.decide import (
     decide_catalog,
 )
 from aggregates.times import iso
+from svc.actors.actors import Clock
 from svc.actors.mailbox import Busy, Mailbox
 from svc.limits import (
     CATALOG_COMMANDS_MAX,
@@ -42,7 +43,6 @@ from svc.limits import (
     CATALOG_SOURCE_BYTES_MAX,
 )
 from svc.log.codec import CorruptEvent, NewEvent
-from svc.log.folder import Clock
 from svc.log.journal import Journal, Saturated
 from svc.log.store import VERSION_END, Conflict, EventStore, StoreUnavailable
 

@@ -38,6 +38,7 @@ from projections.facts.reports import OpenReport, open_reports
 from projections.prices.spending import Asked, Reading
 from projections.reader import Reader
 from projections.reports.sections import ReportInput, report_sections
+from svc.actors.actors import Clock
 from svc.jobs.narratives import LANGUAGES
 from svc.limits import (
     READ_WAIT_SECONDS,
@@ -51,7 +52,6 @@ from svc.limits import (
 from svc.llm.answers import Json, NoAnswer
 from svc.llm.client import Count, Gateway
 from svc.log.codec import CorruptEvent
-from svc.log.folder import Clock
 from svc.log.store import StoreUnavailable
 from svc.log.vault import VaultError
 from svc.views.views import ViewsDamaged
@@ -107,14 +107,13 @@ class ReportJobs:
         """Whose reports changed since the last look: the views must hold that before the next."""
         self._wanted = trio.Event()
 
-    def note(self, command: AnyCommand) -> None:
+    def note(self, command: RequestReport | CancelReport) -> None:
         """Take notice of a command that was carried out."""
-        match command:
-            case RequestReport():
-                self._news.add(Scope(command.organization_id, command.developer_id))
-                self._wanted.set()
-            case CancelReport() if command.report_id in self._jobs:
-                self._jobs[command.report_id].cancel()
+        if isinstance(command, RequestReport):
+            self._news.add(Scope(command.organization_id, command.developer_id))
+            self._wanted.set()
+        elif command.report_id in self._jobs:
+            self._jobs[command.report_id].cancel()
 
     async def run(self) -> None:
         async with trio.open_nursery() as nursery:

@@ -35,6 +35,7 @@ from aggregates.retained import (
     retain_response,
 )
 from projections.derive.integrity import texts_alike
+from svc.actors.actors import Clock
 from svc.actors.administration import Administration
 from svc.limits import (
     KEEP_PAUSE_SECONDS,
@@ -45,7 +46,6 @@ from svc.limits import (
     SWEEP_TRIES,
 )
 from svc.log.codec import NewEvent, RecordedEvent
-from svc.log.folder import Clock
 from svc.log.journal import Journal
 from svc.log.store import EventStore
 from svc.log.vault import Vault

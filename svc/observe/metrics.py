@@ -29,10 +29,10 @@ from aggregates.people.directory import Developer, Directory, Membership
 from aggregates.times import iso
 from projections.facts.facts import Activation
 from svc import __version__
-from svc.actors.actors import Actors
+from svc.actors.actors import Actors, Clock
 from svc.jobs.catalog import Catalog
 from svc.limits import STATUS_COUNT_SECONDS
-from svc.log.folder import Clock, running
+from svc.log.folder import running
 from svc.log.journal import Journal
 from svc.log.sqlite import EVENTS_FILE, KEYS_FOLDER
 from svc.log.vault import FileKeys

@@ -27,7 +27,7 @@ from rich.table import Table
 from aggregates.event import Scope
 from aggregates.reports.commands import ReportPeriod, last_whole_period
 from aggregates.times import US_PER_SECOND
-from svc.log.folder import SystemClock
+from svc.actors.actors import SystemClock
 from tests.bench.history import TURN_EVENTS, Mix, write_history
 from tests.bench.servers import behind_events, set_up
 

@@ -16,8 +16,8 @@ import trio
 from eventsourcing.persistence import Notification
 from quart_trio import QuartTrio
 
+from svc.actors.actors import FixedClock
 from svc.app import open_service
-from svc.log.folder import FixedClock
 from svc.log.sqlite import open_log
 from svc.service import RunningService
 from svc.settings import Settings

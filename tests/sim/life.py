@@ -9,8 +9,8 @@ import trio
 import trio.testing
 from quart_trio import QuartTrio
 
+from svc.actors.actors import Clock
 from svc.app import Built, build
-from svc.log.folder import Clock
 from svc.log.store import EventStore
 from svc.log.vault import Vault
 from svc.settings import Settings

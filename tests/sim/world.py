@@ -10,9 +10,9 @@ from typing import Literal
 import msgspec
 import trio
 
+from svc.actors.actors import FixedClock
 from svc.limits import STORE_BUSY_TIMEOUT_MS
 from svc.log.codec import Codec
-from svc.log.folder import FixedClock
 from svc.log.memory import MemoryRecorder
 from svc.log.sqlite import WRITER_PRAGMAS, SplitDatastore, SqliteRecorder
 from svc.log.store import EventStore, LogRecorder, StoreUnavailable

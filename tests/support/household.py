@@ -14,8 +14,8 @@ from aggregates.people.decide import PeopleRefused
 from aggregates.people.directory import Membership
 from aggregates.records.record import Record, TextPool
 from aggregates.sub_sessions.overrides import EditTitle
+from svc.actors.actors import FixedClock
 from svc.app import open_service
-from svc.log.folder import FixedClock
 from svc.log.sqlite import open_log
 from svc.service import RunningService
 from svc.serving import initialize

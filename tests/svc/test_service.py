@@ -12,9 +12,9 @@ from aggregates.command import Done
 from aggregates.event import Scope
 from aggregates.records.record import Record
 from projections.sub_sessions.listing import RealtimeRow, realtime
+from svc.actors.actors import FixedClock
 from svc.actors.ticker import Ticker
 from svc.app import open_service
-from svc.log.folder import FixedClock
 from svc.service import RunningService
 from svc.serving import initialize
 from svc.settings import Settings

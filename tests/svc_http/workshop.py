@@ -10,6 +10,7 @@ from trio.testing import wait_all_tasks_blocked
 from aggregates.command import Reply
 from aggregates.decide import AnyCommand
 from aggregates.event import Scope
+from aggregates.reports.commands import CancelReport, RequestReport
 from projections.facts.reports import open_reports
 from projections.prices.spending import Asked, Coverage, Reading, spending_in_views
 from projections.reader import Reader
@@ -36,7 +37,8 @@ class Workshop(House):
     async def send(self, command: AnyCommand) -> Reply:
         """Decide, append, project, reply, and tell who makes reports."""
         reply = await super().send(command)
-        self.jobs.note(command)
+        if isinstance(command, RequestReport | CancelReport):
+            self.jobs.note(command)
         return reply
 
     async def works(self) -> None:

@@ -10,9 +10,9 @@ from eventsourcing.persistence import OperationalError, StoredEvent
 from aggregates.people.commands import CreateOrganization
 from aggregates.people.decide import PeopleRefused
 from aggregates.people.directory import Organization
+from svc.actors.actors import FixedClock
 from svc.actors.administration import Administration
 from svc.log.codec import Codec
-from svc.log.folder import FixedClock
 from svc.log.journal import Journal
 from svc.log.memory import MemoryRecorder, open_memory_store
 from svc.log.store import StoreUnavailable

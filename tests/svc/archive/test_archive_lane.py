@@ -17,11 +17,11 @@ from aggregates.people.directory import Membership, Stay
 from aggregates.records.record import Record
 from aggregates.times import Window
 from projections.prices.spending import Asked, Reading
+from svc.actors.actors import FixedClock
 from svc.app import open_service
 from svc.archive.folder import Archive
 from svc.archive.lane import ArchiveLane
 from svc.archive.reading import Budget
-from svc.log.folder import FixedClock
 from svc.service import RunningService
 from svc.serving import initialize
 from svc.settings import Settings

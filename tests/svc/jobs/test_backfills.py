@@ -17,9 +17,9 @@ from aggregates.event import Scope
 from aggregates.people.directory import Membership
 from aggregates.reports.decide import BackfillRecord
 from aggregates.reports.events import BackfillCompleted, BackfillRequested
+from svc.actors.actors import FixedClock
 from svc.app import open_service
 from svc.log.codec import NewEvent
-from svc.log.folder import FixedClock
 from svc.service import RunningService
 from svc.serving import initialize
 from svc.settings import Settings

@@ -15,10 +15,10 @@ from aggregates.ids import catalog_stream, repricing_stream
 from aggregates.prices.catalog import CatalogPublished, Snapshot
 from aggregates.prices.decide import PublishCatalog, Published, Repriced, RepriceRequests
 from aggregates.topics import TimePassed
+from svc.actors.actors import FixedClock
 from svc.jobs.catalog import Catalog, CatalogSource, CatalogUnusable
 from svc.limits import CATALOG_FIRST_REFRESH_SECONDS, CATALOG_REFRESH_SECONDS, CATALOG_RETRY_SECONDS
 from svc.log.codec import Codec, NewEvent
-from svc.log.folder import FixedClock
 from svc.log.journal import Journal
 from svc.log.memory import MemoryRecorder, open_memory_store
 from svc.log.store import EventStore, StoreUnavailable

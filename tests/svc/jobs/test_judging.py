@@ -21,6 +21,7 @@ from aggregates.sub_sessions.arcs import Arc
 from projections.explain.explain import explanation
 from projections.reader import unpack
 from projections.sub_sessions.listing import RubricItem, rubric_items
+from svc.actors.actors import FixedClock
 from svc.actors.ticker import Ticker
 from svc.app import open_service
 from svc.jobs.llm_judge import LlmJudge
@@ -28,7 +29,6 @@ from svc.llm import budget as bounds
 from svc.llm.answers import BoundaryAnswer, Disbelieved, Quoted, RubricAnswer, believed_boundary, believed_rubric
 from svc.llm.budget import Budget
 from svc.llm.client import Endpoint, Gateway
-from svc.log.folder import FixedClock
 from svc.service import RunningService
 from svc.serving import initialize
 from svc.settings import Settings

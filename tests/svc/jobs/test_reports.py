@@ -55,7 +55,8 @@ class Desk(House):
             self.refusals -= 1
             raise Unavailable("the event store cannot be written at present")
         reply = await super().send(command)
-        self.jobs.note(command)
+        if isinstance(command, RequestReport | CancelReport):
+            self.jobs.note(command)
         return reply
 
     async def read_all(self, query: Callable[[Reader], T]) -> T:

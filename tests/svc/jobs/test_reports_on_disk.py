@@ -14,8 +14,8 @@ from aggregates.capture.commands import CapturePrompt, CaptureRecords
 from aggregates.event import Scope
 from aggregates.records.record import Record
 from projections.reports import sections as report_sections
+from svc.actors.actors import FixedClock
 from svc.app import open_service
-from svc.log.folder import FixedClock
 from svc.service import RunningService
 from svc.serving import initialize
 from svc.settings import Settings

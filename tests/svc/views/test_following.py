@@ -10,9 +10,9 @@ import trio.testing
 from aggregates.capture.commands import CapturePrompt
 from aggregates.event import Scope
 from projections.derive.changes import Changes, changes_since, latest
+from svc.actors.actors import FixedClock
 from svc.actors.mailbox import Waits
 from svc.app import open_service
-from svc.log.folder import FixedClock
 from svc.service import RunningService
 from svc.serving import initialize
 from svc.settings import Settings

@@ -2,7 +2,7 @@
 
 import time
 
-from svc.log.folder import Clock, FixedClock, SystemClock
+from svc.actors.actors import Clock, FixedClock, SystemClock
 
 
 def test_the_system_clock_tells_the_time_in_microseconds() -> None:
