@@ -121,19 +121,6 @@ class SystemClock:
         return time.time_ns() // _NS_PER_US
 
 
-class FixedClock:
-    """A clock for tests."""
-
-    def __init__(self, now_us: int) -> None:
-        self._now_us = now_us
-
-    def now_us(self) -> int:
-        return self._now_us
-
-    def advance(self, by_us: int) -> None:
-        self._now_us += by_us
-
-
 class ActorContext(NamedTuple):
     store: EventStore
     journal: Journal

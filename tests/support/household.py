@@ -14,7 +14,6 @@ from aggregates.people.decide import PeopleRefused
 from aggregates.people.directory import Membership
 from aggregates.records.record import Record, TextPool
 from aggregates.sub_sessions.overrides import EditTitle
-from svc.actors.actors import FixedClock
 from svc.app import open_service
 from svc.log.sqlite import open_log
 from svc.service import RunningService
@@ -23,6 +22,7 @@ from svc.settings import Settings
 from svc.views.replay import build, digests
 from svc.views.views import RULES_VERSION, current_file
 from tests.support.demo import import_demo
+from tests.support.memory import FixedClock
 
 NOW_US = 1_780_000_000 * 1_000_000
 PLANTED = "heliotrope-4711"

@@ -17,7 +17,6 @@ from aggregates.people.directory import Membership, Stay
 from aggregates.records.record import Record
 from aggregates.times import Window
 from projections.prices.spending import Asked, Reading
-from svc.actors.actors import FixedClock
 from svc.app import open_service
 from svc.archive.folder import Archive
 from svc.archive.lane import ArchiveLane
@@ -30,6 +29,7 @@ from svc.views.views import RULES_VERSION, new_file
 from svc_http.ports import Unavailable
 from tests.support.archives import fingerprint
 from tests.support.facts import MONDAY
+from tests.support.memory import FixedClock
 
 
 class Running:

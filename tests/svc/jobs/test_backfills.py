@@ -17,7 +17,6 @@ from aggregates.event import Scope
 from aggregates.people.directory import Membership
 from aggregates.reports.decide import BackfillRecord
 from aggregates.reports.events import BackfillCompleted, BackfillRequested
-from svc.actors.actors import FixedClock
 from svc.app import open_service
 from svc.log.codec import NewEvent
 from svc.service import RunningService
@@ -25,6 +24,7 @@ from svc.serving import initialize
 from svc.settings import Settings
 from svc.views.replay import Progress, build_in_thread, digests
 from tests.support.facts import DAY, HOUR, MINUTE, MONDAY
+from tests.support.memory import FixedClock
 
 SESSIONS = 5
 SECONDS_MAX = 30

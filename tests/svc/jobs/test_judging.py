@@ -21,7 +21,6 @@ from aggregates.sub_sessions.arcs import Arc
 from projections.explain.explain import explanation
 from projections.reader import unpack
 from projections.sub_sessions.listing import RubricItem, rubric_items
-from svc.actors.actors import FixedClock
 from svc.actors.ticker import Ticker
 from svc.app import open_service
 from svc.jobs.llm_judge import LlmJudge
@@ -33,6 +32,7 @@ from svc.service import RunningService
 from svc.serving import initialize
 from svc.settings import Settings
 from svc.views import replay
+from tests.support.memory import FixedClock
 from tests.support.model_server import ModelServer, Request, Said, fails, model_server, says, wrote
 
 NOW_US = 1_780_000_000 * 1_000_000

@@ -17,12 +17,12 @@ from aggregates.reading.verdicts import INTENTS
 from aggregates.reports.prose import NARRATIVE_CHARACTERS_MAX, STALE_US, Narrative, NarrativeRequest, normalized
 from aggregates.scores.insights import CHECKED, COMMITTED, KINDS, LABELS_MAX, MEMBERS_MAX, TOPICS, label, work_labels
 from projections.reports.days import team_day
-from svc.actors.actors import FixedClock
 from svc.jobs.narratives import Narratives
 from svc.llm import budget as bounds
 from svc.llm.budget import Budget
 from svc.llm.client import Endpoint, Gateway
 from tests.support.facts import DAY, HOUR, MONDAY, SECOND, Log, edit, project, reader, request
+from tests.support.memory import FixedClock
 from tests.support.model_server import ModelServer, Request, Said, fails, model_server, says, wrote
 from tests.support.people import ACME, ANA, ANA_SCOPE
 

@@ -11,12 +11,12 @@ import msgspec
 import pytest
 import trio
 
-from svc.actors.actors import FixedClock
 from svc.llm import answers
 from svc.llm import budget as bounds
 from svc.llm.answers import Json, NoAnswer, leaving, without_addresses
 from svc.llm.budget import Budget
 from svc.llm.client import Endpoint, Gateway
+from tests.support.memory import FixedClock
 from tests.support.model_server import ModelServer, Said, fails, model_server, says, wrote
 
 ORGANIZATION = UUID("00000000-0000-4000-8000-00000000000a")
