@@ -7,8 +7,16 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from aggregates.reading.reading import SHORT_WEIGHT, PromptReading
-from aggregates.reading.rubric_model import SHIPPED, Logits, RubricModel
-from aggregates.reading.verdicts import CHANGE_INTENTS, BooleanName, Intent, Rubric, applicable
+from aggregates.reading.verdicts import (
+    CHANGE_INTENTS,
+    SHIPPED,
+    BooleanName,
+    Intent,
+    Logits,
+    Rubric,
+    RubricModel,
+    applicable,
+)
 from aggregates.turns.turn import Turn
 
 

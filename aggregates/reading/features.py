@@ -10,22 +10,24 @@ from collections.abc import Container, Iterable, Iterator, Sequence, Set
 from itertools import chain, pairwise
 from typing import NamedTuple
 
-from aggregates.reading.lexicon import (
+from aggregates.reading.pasted import OPENINGS, PromptText, split_pasted
+from aggregates.reading.sentences import (
     FILLERS,
     FINDINGS,
     FOREIGN_ONLY,
     OPENERS,
     PAIRS,
     PHRASE_CUES,
+    TRAITS,
     VERBS,
     VOCABULARY,
     WORD_CUES,
     WORDS,
     Phrase,
+    RawSentence,
+    opening,
+    traits,
 )
-from aggregates.reading.pasted import PromptText, split_pasted
-from aggregates.reading.sentences import OPENINGS, RawSentence, opening
-from aggregates.reading.traits import TRAITS, traits
 
 _OWN_HEAD_CHARS = 1600
 _OWN_TAIL_CHARS = 600

@@ -11,7 +11,8 @@ import msgspec
 
 from aggregates.event import Digester, Span, packed, unpacked
 from aggregates.reading.features import NAMED, NUMBER, Features, extract
-from aggregates.reading.lexicon import (
+from aggregates.reading.pasted import PromptText, prompt_opening, split_pasted
+from aggregates.reading.sentences import (
     ACKNOWLEDGEMENT_WORDS_MAX,
     ACKNOWLEDGEMENTS,
     ACKNOWLEDGING_STARTS,
@@ -19,9 +20,7 @@ from aggregates.reading.lexicon import (
     VOCABULARY,
     WORD_CUES,
 )
-from aggregates.reading.pasted import PromptText, split_pasted
-from aggregates.reading.rubric_model import SHIPPED, RubricModel
-from aggregates.reading.sentences import prompt_opening
+from aggregates.reading.verdicts import SHIPPED, RubricModel
 
 TOKENS_MAX = 512
 TOPIC_MAX = 48

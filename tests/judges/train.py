@@ -23,8 +23,18 @@ from aggregates.judging.rubric import context_names
 from aggregates.reading.features import CROSSED, features_of, pairs_of, sentences_of
 from aggregates.reading.pasted import split_pasted
 from aggregates.reading.reading import read_prompt
-from aggregates.reading.rubric_model import ALL_FEATURES, MAY_REST_ON_PASTED, PASTED, RubricModel, RubricWeights
-from aggregates.reading.verdicts import APPLIES_TO, BOOLEANS, INTENTS, BooleanName, Intent
+from aggregates.reading.verdicts import (
+    ALL_FEATURES,
+    APPLIES_TO,
+    BOOLEANS,
+    INTENTS,
+    MAY_REST_ON_PASTED,
+    PASTED,
+    BooleanName,
+    Intent,
+    RubricModel,
+    RubricWeights,
+)
 from svc.cli.judging import Item as RawItem
 from svc.cli.judging import read_lines
 from tests.judges import regression, train_boundary
