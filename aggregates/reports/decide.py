@@ -12,28 +12,26 @@ import msgspec
 from aggregates.command import Done, Origin, Reason, Refused, Reply, Streams, origin
 from aggregates.event import Words
 from aggregates.ids import report_slot_stream
-from aggregates.reports.commands import (
+from aggregates.reports.events import (
+    BackfillRequested,
     CancelReport,
     CompleteReport,
     DeleteReport,
     FailReport,
-    ReportCommand,
-    ReportPeriod,
-    RequestReport,
-    StartReport,
-)
-from aggregates.reports.events import (
-    BackfillRequested,
     Narrator,
     ReportCancelled,
+    ReportCommand,
     ReportCompleted,
     ReportDeleted,
     ReportEvent,
     ReportFailed,
+    ReportPeriod,
     ReportRequested,
     ReportSlotFreed,
     ReportSlotTaken,
     ReportStarted,
+    RequestReport,
+    StartReport,
 )
 from aggregates.times import INSTANT_MAX_US, INSTANT_MIN_US, US_PER_DAY, iso
 

@@ -11,8 +11,8 @@ from uuid import UUID
 
 import msgspec
 
-from aggregates.judging.answers import NO_GAP_ANSWERS, GapAnswer, answered_boundary
 from aggregates.judging.boundary import AFTER_COMMIT, OpenArc, cannot_shift, continues, topic_shift
+from aggregates.judging.rubric import NO_GAP_ANSWERS, GapAnswer, answered_boundary
 from aggregates.reading.verdicts import BoundaryVerdict
 from aggregates.turns.turn import COMMIT, Turn
 

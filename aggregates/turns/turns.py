@@ -13,8 +13,7 @@ import msgspec
 
 from aggregates.ids import turn_id_from_capture, turn_id_from_host
 from aggregates.reading.reading import PromptReading, ResponseReading
-from aggregates.turns.turn import ANSWERED, ModelUsage, Observation, Opening, Turn
-from aggregates.turns.work import UNKNOWN_MODEL, sum_work
+from aggregates.turns.turn import ANSWERED, UNKNOWN_MODEL, ModelUsage, Observation, Opening, Turn, sum_work
 
 SKEW_US = 10 * 60 * 1_000_000
 """A time further ahead of the server's than this is replaced by the time of receipt."""

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
 from uuid import UUID
 
-from aggregates.judging.answers import NO_ANSWERS, NO_GAP_ANSWERS, Answers, GapAnswer, JudgeAnswered
+from aggregates.judging.rubric import NO_ANSWERS, NO_GAP_ANSWERS, Answers, GapAnswer, JudgeAnswered
 from aggregates.sub_sessions.arcs import Arc
-from aggregates.sub_sessions.overrides import (
+from aggregates.sub_sessions.sub_session import (
     OverrideEvent,
     Overrides,
     OverrideTopic,

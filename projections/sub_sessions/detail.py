@@ -9,8 +9,7 @@ from aggregates.event import Scope, Span
 from aggregates.reading.verdicts import Intent, Rubric, applicable
 from aggregates.scores.grades import score_of
 from aggregates.times import iso
-from aggregates.turns.turn import Turn
-from aggregates.turns.work import UNKNOWN_MODEL, ModelTotals
+from aggregates.turns.turn import UNKNOWN_MODEL, ModelTotals, Turn
 from projections.derive.sessions import prompt_id, response_ref
 from projections.derive.sub_session_rows import PromptBody
 from projections.reader import Reader, TextRef, unpack

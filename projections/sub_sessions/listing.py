@@ -7,7 +7,7 @@ import msgspec
 
 from aggregates.event import Scope
 from aggregates.sub_sessions.arcs import Arc
-from aggregates.sub_sessions.overrides import OVERRIDE_FIELDS, OverrideField
+from aggregates.sub_sessions.sub_session import OVERRIDE_FIELDS, OverrideField
 from aggregates.times import Window, iso
 from aggregates.turns.turn import Turn
 from projections.reader import Reader, unpack
