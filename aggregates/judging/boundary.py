@@ -26,7 +26,7 @@ _ANSWER_MIN = 5
 REPEATED_SHARE = 0.7
 """From which share of common words on a prompt repeats another."""
 
-_SAID: dict[str, str] = {
+SAID: dict[str, str] = {
     "asks for a review": "phrase:review_asked",
     "says what is wrong": "has report",
     "names a file": "path",
@@ -35,7 +35,7 @@ _SAID: dict[str, str] = {
     "over 25 words": "words over 25",
 }
 
-_OPENS = (
+OPENS = (
     "names a new task",
     "goes back",
     "goes on after a yes",
@@ -47,31 +47,7 @@ _OPENS = (
 )
 """Openings that are signals; the others only tie a prompt to what came before."""
 
-SIGNALS: tuple[str, ...] = (
-    *_SAID,
-    *_OPENS,
-    "a word is new",
-    "12 words or more are new",
-    "hardly a word is known",
-    "shares 4 words",
-    "is answered in words of the sub-session",
-    "is answered in words of the last answer",
-    "changes the same files",
-    "uses no tool",
-    "the answer before was an offer",
-    "the work before was committed",
-    "the work before was interrupted",
-    "the turn before only navigated",
-    "the turn before was a command",
-    "the last prompt described a finding",
-    "a short order after a review",
-    "turns to something new",
-    "stands apart, 10 minutes later",
-    "stands apart, 20 minutes later",
-    "stands apart, an hour later",
-)
-
-_SHOWN = _SAID | {name: name for name in _OPENS}
+_SHOWN = SAID | {name: name for name in OPENS}
 
 _BINDS = (
     *("picks from a list", "goes back", "links back at once", "adds to what is there"),
@@ -135,7 +111,7 @@ def asks_the_same(earlier: PromptReading, prompt: PromptReading) -> bool:
 
 
 def boundary_signals(arc: OpenArc, turn: Turn) -> list[str]:
-    """The names of the signals between the open sub-session and a turn, in the order of `SIGNALS`."""
+    """The names of the signals between the open sub-session and a turn."""
     prompt = turn.prompt
     if prompt is None:
         return []

@@ -10,16 +10,13 @@ from collections.abc import Container, Iterable, Iterator, Sequence, Set
 from itertools import chain, pairwise
 from typing import NamedTuple
 
-from aggregates.reading.pasted import OPENINGS, PromptText, split_pasted
+from aggregates.reading.pasted import OPENINGS, PromptText
 from aggregates.reading.sentences import (
     FILLERS,
     FINDINGS,
     FOREIGN_ONLY,
-    OPENERS,
     PAIRS,
     PHRASE_CUES,
-    TRAITS,
-    VERBS,
     VOCABULARY,
     WORD_CUES,
     WORDS,
@@ -48,10 +45,6 @@ class Features(NamedTuple):
     """Where the first own reference stands in `Looked.own`."""
     foreign: bool
     """Whether the text is in another language than the lexicons."""
-
-
-def features_of(text: str) -> set[str]:
-    return extract(split_pasted(text)).names
 
 
 def extract(looked: PromptText) -> Features:
@@ -234,34 +227,8 @@ def is_foreign(own: str, words: Sequence[str]) -> bool:
     return other + strange > sum(map(WORD_CUES["english"].__contains__, sample))
 
 
-# The names of all features of a text. A feature is known by its name; a reading keeps the numbers of a few.
-
 LENGTHS = (3, 6, 10, 16, 25, 40, 70, 130, 260)
 KNOWN_WORDS = VOCABULARY | WORDS
-_OPENERS = sorted(set(OPENERS.values()) | {"other", "empty"} | {f"do_{verb}" for verb in VERBS})
-_PLACES = ("first", "last", "any")
-
-_SHAPES = (
-    *("ends in ?", "asks ?", "asks ? twice", "ends in :", "exclaims", "quotes", "colon first line", "filler first"),
-    *("one sentence", "over 3 sentences", "over 8 sentences", "heading", "bullets", "numbered", "number"),
-    *("reference", "references 2", "references 4", "references 8", "reference first", "lines named"),
-    *("path", "symbol", "code name", "mention", "url", "flagged"),
-    *("no own words", "pasted", "pasted over own", "pasted reference"),
-)
-
-FEATURES: tuple[str, ...] = (
-    *(f"word:{word}" for word in sorted(KNOWN_WORDS)),
-    *(f"cue:{cue}" for cue in WORD_CUES),
-    *(f"cues:{cue}" for cue in WORD_CUES),
-    *(f"phrase:{cue}" for cue in PHRASE_CUES),
-    *(f"open {place}:{opener}" for place in _PLACES for opener in _OPENERS),
-    *(f"ask {place}:{verb}" for place in _PLACES for verb in VERBS),
-    *(f"start:{word}" for word in sorted(VOCABULARY)),
-    *(f"words over {bound}" for bound in LENGTHS),
-    *_SHAPES,
-    *TRAITS,
-    *(f"pair:{first} {second}" for first, second in PAIRS),
-)
 
 CROSSED = (
     "phrase:goal_given",

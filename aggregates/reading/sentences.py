@@ -213,13 +213,8 @@ def _gerund(word: str) -> str | None:
 # is asked for and the thing is a test, that a long text only describes what is wrong.
 
 
-_SAID = ("request", "question", "report", "statement")
-_HOWS = (*("plain", "you", "we", "i", "want", "lets"), *("please", "should", "suggest", "sure", "forbid", "unwanted"))
-_ASKED = ("wh", "how", "why", "yesno", "tag", "other")
-_KINDS = tuple(VERBS)
-
 # What a request is about, per verb, in the order in which the first that holds is named.
-_ABOUT: dict[str, tuple[str, ...]] = {
+ABOUT: dict[str, tuple[str, ...]] = {
     "look": ("review", "defect", "tests"),
     "fix": ("tests", "text", "review", "structure"),
     "add": ("tests", "text", "feature", "git", "plan"),
@@ -231,24 +226,6 @@ _ABOUT: dict[str, tuple[str, ...]] = {
 _PROSE_WORDS_MIN = 18
 _REMARKS = ("suggest", "should")
 
-TRAITS: tuple[str, ...] = (
-    *("bare", "bare paste", "plan handed over"),
-    *(f"plan title:{kind}" for kind in (*_KINDS, "tests")),
-    *("only strong report", "only weak report", "only statement", "only question", "has report", "has strong report"),
-    *(f"question:{how}" for how in _ASKED),
-    *(f"only question:{how}" for how in _ASKED),
-    *(f"how:{how}" for how in _HOWS),
-    *(f"last how:{how}" for how in _HOWS),
-    *(f"does:{kind}" for kind in (*_KINDS, "none")),
-    *(f"does:{kind} {about}" for kind, abouts in _ABOUT.items() for about in abouts),
-    *(f"first does:{kind}" for kind in (*_KINDS, "none")),
-    *(f"last does:{kind}" for kind in (*_KINDS, "none")),
-    *(f"begins:{said}" for said in _SAID),
-    *(f"ends:{said}" for said in _SAID),
-    "prose",
-    *(f"prose:{about}" for about in FINDINGS),
-    *(f"prose twice:{about}" for about in FINDINGS),
-)
 _PLAN_OPENINGS = frozenset({"plan", "plans", "spec", "design"})
 
 
@@ -300,7 +277,7 @@ def _requested(requests: Sequence[Sentence]) -> set[str]:
 
 def _done(request: Sentence) -> str:
     verb = request.verb or "none"
-    abouts = _ABOUT.get(verb)
+    abouts = ABOUT.get(verb)
     if abouts is not None:
         named = things(request)
         for about in abouts:

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple, get_args
 import msgspec
 
 from aggregates.event import Span
-from aggregates.reading.features import CROSSED, FEATURES, NUMBER
+from aggregates.reading.features import CROSSED, NUMBER
 
 BooleanName = Literal[
     "goal_explicit",
@@ -94,28 +94,7 @@ class OutcomeVerdict(msgspec.Struct, frozen=True, array_like=True):
     judge: str = "embedded/1"
 
 
-CONTEXT_FEATURES = (
-    "context:first",
-    "context:after an offer",
-    "context:after silence",
-    "context:after a command",
-    "context:after a review command",
-    "context:first and short",
-    "context:first and of few words",
-    "context:first and nothing named",
-    "context:first and plain",
-    "context:first and pasted",
-    "short and nothing named",
-    *(f"is:{intent}" for intent in INTENTS),
-    *(f"{intent} & {cue}" for intent in INTENTS for cue in CROSSED),
-)
-"""What came before a prompt, and, for the booleans, what it was judged to ask for."""
-ALL_FEATURES = FEATURES + CONTEXT_FEATURES
 MAY_REST_ON_PASTED: tuple[BooleanName, ...] = ("references_concrete", "context_sufficient")
-
-PASTED: frozenset[str] = frozenset(
-    name for name in ALL_FEATURES if name.startswith("pasted") or name.endswith((" & pasted", "first and pasted"))
-)
 Logits = tuple[int, ...]
 """Thousandths of a logit: one for each intent, one for each boolean, then what pasted text adds to those that may rest
 on it."""
@@ -196,10 +175,14 @@ def _sum(rows: Sequence[Logits]) -> Logits:
     return tuple(map(sum, zip(*rows, strict=True)))
 
 
+def of_pasted(name: str) -> bool:
+    return name.startswith("pasted") or name.endswith((" & pasted", "first and pasted"))
+
+
 def _weights(name: str, weights: RubricWeights) -> Logits:
     """All weights of a feature; of one that pasted text shows, only those of what may rest on it."""
     booleans = weights.booleans.get(name, (0,) * len(BOOLEANS))
-    if name not in PASTED:
+    if not of_pasted(name):
         intents = weights.intents.get(name, (0,) * len(INTENTS))
         return (*intents, *booleans, *(0,) * len(MAY_REST_ON_PASTED))
     return (*(0,) * _ADDED_AT, *(booleans[BOOLEANS.index(each)] for each in MAY_REST_ON_PASTED))
