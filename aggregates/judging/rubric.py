@@ -40,7 +40,8 @@ def judge_prompt(prompt: PromptReading | None, earlier: Sequence[Turn], model: R
     """
     if prompt is None or prompt.navigational:
         return Rubric("skipped")
-    if prompt.foreign or prompt.wordless:
+    # An image or a lone mark holds no word, and nothing pasted to judge by.
+    if prompt.foreign or (prompt.shows("no own words") and not prompt.pasted_characters):
         return Rubric("unclassified")
     own_words = prompt.weight >= SHORT_WEIGHT and not prompt.shows("bare paste")
     return _rubric(model, prompt.logits, context_names(prompt, earlier), prompt.shown, own_words)

@@ -67,10 +67,8 @@ class PromptText(msgspec.Struct, frozen=True):
 
 
 def split_pasted(text: str) -> PromptText:
-    head, gap = text, 0
-    if len(text) > HEAD_CHARS + TAIL_CHARS:
-        gap = len(text) - HEAD_CHARS - TAIL_CHARS
-        head = text[:HEAD_CHARS] + "\n" + text[-TAIL_CHARS:]
+    gap = max(len(text) - HEAD_CHARS - TAIL_CHARS, 0)
+    head = text[:HEAD_CHARS] + "\n" + text[-TAIL_CHARS:] if gap else text
     own, starts, pasted = _own_lines(head, gap)
     return PromptText(head, _without_orders("\n".join(own)), tuple(starts), pasted + gap, bool(pasted))
 
@@ -184,19 +182,9 @@ _REMARKS = re.compile(
 _SEVERITY = re.compile(r"^(?:low|medium|high|critical) severity", re.MULTILINE)
 
 OPENINGS: tuple[str, ...] = (
-    "names a new task",
-    "goes back",
-    "picks from a list",
-    "goes on after a yes",
-    "begins with now",
-    "asks like a first prompt",
-    "links back at once",
-    "points back at once",
-    "speaks of nobody",
-    "rates a severity",
-    "pastes a failure",
-    "adds to what is there",
-    "passes on a comment",
+    *("names a new task", "goes back", "picks from a list", "goes on after a yes", "begins with now"),
+    *("asks like a first prompt", "links back at once", "points back at once", "speaks of nobody"),
+    *("rates a severity", "pastes a failure", "adds to what is there", "passes on a comment"),
     "remarks like a reviewer",
 )
 
@@ -206,12 +194,13 @@ def prompt_opening(text: str, own: str, words: int) -> set[str]:
     said = own.strip()
     head = said[:_LOOKED_CHARS].lower()
     near = head[:_NEAR_CHARS]
+    yes = _GOES_ON_AFTER_YES.match(head)
     nobody = words > _OWN_WORDS_MIN and not _PERSON.search(head)
     found = (
         _NEW_TASK.search(near),
         _GOES_BACK.search(_first_words(near, 14)),
         _PICKS.match(head),
-        words > _LONG_WORDS_MIN and _goes_on_after_yes(head),
+        words > _LONG_WORDS_MIN and yes is not None and not _LINKS_BACK.match(head, yes.end()),
         _NOW.match(head),
         words > _ASK_WORDS_MIN and _ASKS_FIRST.match(head),
         _LINKS_BACK.match(head),
@@ -224,12 +213,6 @@ def prompt_opening(text: str, own: str, words: int) -> set[str]:
         nobody and len(_REMARKS.findall(head)) > 1,
     )
     return {name for name, holds in zip(OPENINGS, found, strict=True) if holds}
-
-
-def _goes_on_after_yes(head: str) -> bool:
-    """Whether it says yes to what was done, and then turns from it."""
-    yes = _GOES_ON_AFTER_YES.match(head)
-    return yes is not None and not _LINKS_BACK.match(head, yes.end())
 
 
 def _first_words(text: str, count: int) -> str:

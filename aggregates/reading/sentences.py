@@ -98,10 +98,6 @@ _REPORTS_STRONG, _REPORTS_WEAK = Sentence("report", "strong"), Sentence("report"
 _STATES_SUBJECT, _STATES_OTHER = Sentence("statement", "subject"), Sentence("statement", "other")
 
 
-def things(sentence: Sentence) -> set[str]:
-    return {_OBJECT_OF[word] for word in _OBJECT_WORDS.intersection(sentence.words[:_NEAR_WORDS])}
-
-
 def opening(tokens: Sequence[str]) -> tuple[str, str | None, str]:
     """How a sentence opens, the kind of verb it asks with, and its first word that is no filler."""
     start = 0
@@ -149,11 +145,9 @@ def _question(rest: Sequence[str], words: Sequence[str]) -> str:
         return "why"
     if head is not None:
         return head
-    inner = next(
-        (_QUESTION_OF[word] for word in rest[1:12] if word in ("what", "where", "which", "who", "how", "when")), None
-    )
+    inner = [word for word in rest[1:12] if word in ("what", "where", "which", "who", "how", "when")]
     if inner:
-        return inner
+        return _QUESTION_OF[inner[0]]
     return "tag" if words[-1] in _TAGS else "other"
 
 
@@ -249,7 +243,14 @@ def traits(
     questions = [each.how for each in said if each.kind == "question"]
     reports = [each.how for each in said if each.kind == "report"]
     found = {f"begins:{said[0].kind}", f"ends:{said[-1].kind}"}
-    found.update(_requested(requests) if requests else _unrequested(questions, reports))
+    if requests:
+        found |= _requested(requests)
+    elif questions:
+        found |= {"only question", f"only question:{questions[-1]}"}
+    elif reports:
+        found.add("only strong report" if "strong" in reports else "only weak report")
+    else:
+        found.add("only statement")
     found.update([f"question:{how}" for how in questions])
     if reports:
         found.add("has report")
@@ -279,20 +280,9 @@ def _done(request: Sentence) -> str:
     verb = request.verb or "none"
     abouts = ABOUT.get(verb)
     if abouts is not None:
-        named = things(request)
-        for about in abouts:
-            if about in named:
-                return f"does:{verb} {about}"
+        named = {_OBJECT_OF[word] for word in _OBJECT_WORDS.intersection(request.words[:_NEAR_WORDS])}
+        return next((f"does:{verb} {about}" for about in abouts if about in named), f"does:{verb}")
     return f"does:{verb}"
-
-
-def _unrequested(questions: Sequence[str], reports: Sequence[str]) -> set[str]:
-    """Nothing is asked to be done: questions, reports or statements alone."""
-    if questions:
-        return {"only question", f"only question:{questions[-1]}"}
-    if not reports:
-        return {"only statement"}
-    return {"only strong report" if "strong" in reports else "only weak report"}
 
 
 def _prose(findings: Mapping[str, int]) -> set[str]:

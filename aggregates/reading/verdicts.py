@@ -44,7 +44,6 @@ JudgeStatus = Literal["ok", "unclassified", "skipped", "pending", "failed"]
 
 
 def applicable(intent: Intent) -> tuple[BooleanName, ...]:
-    """The booleans that apply to an intent, in rubric order."""
     return tuple(name for name in BOOLEANS if intent in APPLIES_TO[name])
 
 
@@ -151,7 +150,10 @@ class RubricModel:
         said, earned = decide_labels(leanings)
         own_logit = classes[INTENTS.index(said)]
         probability = round(1 / sum([math.exp((logit - own_logit) / 1000) for logit in classes]), 3)
-        return said, probability, _with_pasted(earned, *booleans[said])
+        own, pasted = booleans[said]
+        # Where pasted text has anything to say about a boolean, it settles it.
+        settled = [name for name in own if (own[name] + pasted[name] > 0 if name in pasted else name in earned)]
+        return said, probability, tuple(settled)
 
     def _booleans(
         self, total: Logits, shown: Sequence[int], intent: Intent
@@ -188,15 +190,6 @@ def _weights(name: str, weights: RubricWeights) -> Logits:
     return (*(0,) * _ADDED_AT, *(booleans[BOOLEANS.index(each)] for each in MAY_REST_ON_PASTED))
 
 
-def _with_pasted(
-    earned: tuple[BooleanName, ...], own: Mapping[BooleanName, int], pasted: Mapping[BooleanName, int]
-) -> tuple[BooleanName, ...]:
-    """What is earned where pasted text is looked at as well: it settles what it has anything to say about."""
-    if not pasted:
-        return earned
-    return tuple([name for name in own if (own[name] + pasted[name] > 0 if name in pasted else name in earned)])
-
-
 SHIPPED = RubricModel(msgspec.json.decode(get_data(__name__, "rubric.json") or b"", type=RubricWeights))
 
 
@@ -228,14 +221,6 @@ class Leaning(NamedTuple):
     """The chance of each boolean that may be said; of those that apply and are not here it is 0."""
 
 
-class _Option(NamedTuple):
-    """Something that can be said, and what it is expected to cost, points."""
-
-    cost: float
-    intent: Intent
-    earned: tuple[BooleanName, ...]
-
-
 def class_chances(logits: Sequence[int]) -> list[float]:
     """The chances of classes, given thousandths of a logit; 0 for those below `LEAST_CHANCE`."""
     top = max(logits)
@@ -254,12 +239,12 @@ def decide_labels(leanings: Sequence[Leaning]) -> tuple[Intent, tuple[BooleanNam
     expected = _expected_scores(leanings)
     top = max(leaning.chance for leaning in leanings)
     sayable = [leaning for leaning in leanings if leaning.chance >= LEAST_OF_LIKELIEST * top]
-    best = min(
+    _, intent, earned = min(
         (option for leaning in sayable for option in _options(leaning, expected, top)),
         # Rounded, so that no machine's last digit decides between two that are equal.
-        key=lambda option: round(option.cost, 6),
+        key=lambda option: round(option[0], 6),
     )
-    return best.intent, tuple(name for name in BOOLEANS if name in best.earned)
+    return intent, tuple(name for name in BOOLEANS if name in earned)
 
 
 def _expected_scores(leanings: Sequence[Leaning]) -> list[tuple[float, float]]:
@@ -280,8 +265,10 @@ def _counts(chances: Iterable[float]) -> list[float]:
     return counts
 
 
-def _options(leaning: Leaning, expected: Sequence[tuple[float, float]], top: float) -> Iterator[_Option]:
-    """Of one class: the likeliest boolean, the two likeliest, and so on, beginning with none."""
+def _options(
+    leaning: Leaning, expected: Sequence[tuple[float, float]], top: float
+) -> Iterator[tuple[float, Intent, Sequence[BooleanName]]]:
+    """What to say of one class, with its cost in points: no boolean, the likeliest, the two likeliest, and so on."""
     ordered = sorted(leaning.booleans, key=lambda name: -leaning.booleans[name])
     applies = len(applicable(leaning.intent))
     wrong = sum(leaning.booleans.values())
@@ -291,4 +278,4 @@ def _options(leaning: Leaning, expected: Sequence[tuple[float, float]], top: flo
         said = 100 * count / applies
         missed = sum([chance * abs(said - points) for points, chance in expected])
         cost = missed + WRONG_BOOLEAN_POINTS * wrong + LESS_LIKELY_POINTS * (top - leaning.chance)
-        yield _Option(cost, leaning.intent, tuple(ordered[:count]))
+        yield cost, leaning.intent, ordered[:count]
