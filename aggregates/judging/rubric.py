@@ -57,33 +57,24 @@ def _rubric(
 
 def context_names(prompt: PromptReading, earlier: Sequence[Turn]) -> tuple[str, ...]:
     """What the sub-session held before a prompt, as names of features."""
+    first, before = not earlier, earlier[-1] if earlier else None
     short, named = not prompt.shows("words over 16"), prompt.shows("reference")
-    vague = ["short and nothing named"] if short and not named else []
-    if not earlier:
-        return (*_opening_names(prompt, short=short, named=named), *vague)
-    names = vague
-    before = earlier[-1]
-    if before.response is not None and before.response.asks:
-        names.append("context:after an offer")
-    if before.response is None or not before.response.characters:
-        names.append("context:after silence")
-    if before.prompt is not None and before.prompt.navigational == "command":
-        names.append("context:after a command")
-        if before.prompt.shows("cue:review", "word:review"):
-            names.append("context:after a review command")
-    return tuple(names)
-
-
-def _opening_names(prompt: PromptReading, *, short: bool, named: bool) -> list[str]:
+    answer, asked = (None, None) if before is None else (before.response, before.prompt)
+    command = asked is not None and asked.navigational == "command"
     found = {
-        "context:first": True,
-        "context:first and short": short,
-        "context:first and of few words": not prompt.shows("words over 6"),
-        "context:first and nothing named": not named,
-        "context:first and plain": short and not named,
-        "context:first and pasted": prompt.pasted_characters > 0,
+        "context:first": first,
+        "context:first and short": first and short,
+        "context:first and of few words": first and not prompt.shows("words over 6"),
+        "context:first and nothing named": first and not named,
+        "context:first and plain": first and short and not named,
+        "context:first and pasted": first and prompt.pasted_characters > 0,
+        "short and nothing named": short and not named,
+        "context:after an offer": answer is not None and answer.asks,
+        "context:after silence": not first and (answer is None or not answer.characters),
+        "context:after a command": command,
+        "context:after a review command": command and asked is not None and asked.shows("cue:review", "word:review"),
     }
-    return [name for name, holds in found.items() if holds]
+    return tuple(name for name, holds in found.items() if holds)
 
 
 def sub_session_intent(rubrics: Sequence[Rubric]) -> Intent | None:
@@ -96,26 +87,20 @@ def sub_session_intent(rubrics: Sequence[Rubric]) -> Intent | None:
     return intents[0]
 
 
-def earned_by_sub_session(rubrics: Sequence[Rubric], intent: Intent | None) -> tuple[BooleanName, ...]:
-    """The booleans applying to the sub-session's intent that any of its prompts earned, in rubric order."""
-    if intent is None:
-        return ()
-    earned = {name for rubric in rubrics if rubric.status == "ok" for name in rubric.earned}
-    return tuple(name for name in applicable(intent) if name in earned)
+def standings(rubrics: Sequence[Rubric], intent: Intent | None) -> list[tuple[float | None, tuple[BooleanName, ...]]]:
+    """For each prompt what was earned so far of what applies to `intent`, in rubric order, and its score, 0-100.
 
-
-def standing_scores(rubrics: Sequence[Rubric], intent: Intent | None) -> list[float | None]:
-    """For each prompt 100 x (booleans applying to `intent` earned so far) / (applying); None where it is not `ok`."""
-    scores: list[float | None] = []
-    applies = applicable(intent) if intent is not None else ()
-    earned: set[BooleanName] = set()
+    The score is None where the prompt is not `ok`.
+    """
+    applies = () if intent is None else applicable(intent)
+    so_far: set[BooleanName] = set()
+    found: list[tuple[float | None, tuple[BooleanName, ...]]] = []
     for rubric in rubrics:
-        if rubric.status != "ok" or not applies:
-            scores.append(None)
-            continue
-        earned.update(rubric.earned)
-        scores.append(100.0 * sum(name in earned for name in applies) / len(applies))
-    return scores
+        judged = rubric.status == "ok"
+        so_far.update(rubric.earned if judged else ())
+        earned = tuple(name for name in applies if name in so_far)
+        found.append((100.0 * len(earned) / len(applies) if judged and applies else None, earned))
+    return found
 
 
 JudgeKind = Literal["rubric", "outcome", "boundary"]
@@ -148,9 +133,6 @@ class JudgeAnswered(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=Tru
     """Of a boundary: whether the prompt opens another topic than those before it."""
 
 
-JUDGED = frozenset({"ok", "unclassified"})
-
-
 class Answers(msgspec.Struct, frozen=True):
     """What was answered about one sub-session as it is now."""
 
@@ -163,7 +145,7 @@ NO_ANSWERS = Answers()
 
 
 def answered_rubric(embedded: Rubric, answer: JudgeAnswered | None) -> Rubric:
-    if answer is None or embedded.status not in JUDGED:
+    if answer is None or embedded.status not in ("ok", "unclassified"):
         return embedded
     judge = f"model:{answer.model}"
     if answer.intent is None:
@@ -184,9 +166,6 @@ def answered_outcome(embedded: OutcomeVerdict, answer: JudgeAnswered | None) -> 
 # Such an answer counts in place of the embedded boundary judge's, after a commit too, while the two turns are
 # neighbours. A clear, a session's end and a person's word go before it; a turn that cannot shift stays.
 
-OPENS = "a text model was asked, and sees another topic"
-KEEPS = "a text model was asked, and sees the same topic"
-
 
 class GapAnswer(msgspec.Struct, frozen=True):
     """One answer about the gap between two turns, and its place in the log."""
@@ -201,10 +180,8 @@ NO_GAP_ANSWERS: Mapping[UUID, GapAnswer] = MappingProxyType({})
 
 def answered_boundary(arc: OpenArc, turn: Turn, found: GapAnswer | None) -> BoundaryVerdict | None:
     """The model's verdict before `turn`, which follows the open `arc`; None where the embedded judge speaks."""
-    if found is None or found.before != arc.last.turn_id or found.answer.boundary is None:
-        return None
-    if cannot_shift(arc, turn) is not None:
+    if found is None or found.before != arc.last.turn_id or found.answer.boundary is None or cannot_shift(arc, turn):
         return None
     shift, answer = found.answer.boundary, found.answer
-    evidence = Evidence(OPENS if shift else KEEPS, found.position)
-    return BoundaryVerdict(shift, answer.confidence, (evidence,), f"model:{answer.model}")
+    what = f"a text model was asked, and sees {'another' if shift else 'the same'} topic"
+    return BoundaryVerdict(shift, answer.confidence, (Evidence(what, found.position),), f"model:{answer.model}")

@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 
 from aggregates.event import Digester, Scope, Words, cut
-from aggregates.judging.evidence import rubric_evidence
+from aggregates.judging.evidence import HABIT_WORDS, rubric_evidence
 from aggregates.judging.rubric import judge_prompt
 from aggregates.people.directory import Directory, TeamMembership
 from aggregates.reading.reading import read_prompt
@@ -103,16 +103,6 @@ def percentile(ordered: Sequence[float], share: float) -> float:
 
 # Grading one prompt by itself, with words: what `svc grade` prints.
 
-_HOW: dict[BooleanName, str] = {
-    "goal_explicit": "Say what should hold when it is done: \"so that …\", \"it should …\".",
-    "scope_bounded": "Name the file, function or screen to touch, or say what to leave alone.",
-    "references_concrete": "Point at something findable: a path, a symbol, a line, a ticket, a command.",
-    "context_sufficient": "Add what the agent would ask for: the error text, an example, a constraint, the reason.",
-    "verification_requested": "Name a check: a test to add or to pass, an expected output, a command.",
-    "root_cause_oriented": "Ask why it happens, or for the cause to be removed.",
-    "plan_first": "Ask for a plan or steps before the change, or give yours.",
-}  # fmt: skip
-
 _ONE_KEY = Digester(b"grade")
 
 
@@ -157,9 +147,9 @@ def grade_text(text: str) -> PromptGrade:
 
 def _habit(name: BooleanName, earned: bool, evidence: Evidence | None, intent: Intent, text: str) -> Habit:
     if evidence is None:
-        return Habit(name, False, False, None, f"does not apply to {kind_of(intent)}", _HOW[name])
+        return Habit(name, False, False, None, f"does not apply to {kind_of(intent)}", HABIT_WORDS[name].how)
     quoted = cut(Words(text), evidence.span)
-    return Habit(name, True, earned, quoted or None, evidence.what, _HOW[name])
+    return Habit(name, True, earned, quoted or None, evidence.what, HABIT_WORDS[name].how)
 
 
 # A completion rate beside those of the same teams, or one's own past. What leaves names nobody, and no peer's number.

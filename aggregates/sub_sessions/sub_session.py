@@ -18,12 +18,11 @@ from aggregates.judging.rubric import (
     Answers,
     answered_outcome,
     answered_rubric,
-    earned_by_sub_session,
     judge_prompt,
-    standing_scores,
+    standings,
     sub_session_intent,
 )
-from aggregates.reading.verdicts import INTENTS, BooleanName, Intent, OutcomeVerdict, Rubric, applicable
+from aggregates.reading.verdicts import INTENTS, BooleanName, Intent, OutcomeVerdict, Rubric
 from aggregates.sub_sessions.arcs import Arc
 from aggregates.turns.turn import CHANGE, REVERT, Turn
 
@@ -278,6 +277,7 @@ def conclude(
     rubrics = _rubrics(turns, answers)
     judged_intent = sub_session_intent(rubrics)
     intent = said.intent or judged_intent
+    standing = standings(rubrics, intent)
     goal = _goal(turns, rubrics, judged_intent)
     judged = answered_outcome(judge_outcome(turns, rubrics, judged_intent, following), answers.outcome)
     meant = judged if intent == judged_intent else judge_outcome(turns, rubrics, intent, following)
@@ -291,10 +291,12 @@ def conclude(
         opened_by=arcs[0].opened_by,
         closed_by=last.closed_by,
         floor=substance(turns),
-        prompts=_judged(turns, rubrics, intent),
+        prompts=tuple(
+            JudgedPrompt(turn, rubric, *stands) for turn, rubric, stands in zip(turns, rubrics, standing, strict=True)
+        ),
         intent=intent,
         judged_intent=judged_intent,
-        earned=() if intent is None else tuple(earned_by_sub_session(rubrics, intent)),
+        earned=standing[-1][1],
         outcome=answered_outcome(meant, answers.outcome),
         judged_complete=judged.goal_complete,
         said=said,
@@ -308,17 +310,6 @@ def conclude(
 def _rubrics(turns: Sequence[Turn], answers: Answers) -> list[Rubric]:
     own = (judge_prompt(turn.prompt, turns[:index]) for index, turn in enumerate(turns))
     return [answered_rubric(rubric, answers.rubrics.get(turn.turn_id)) for turn, rubric in zip(turns, own, strict=True)]
-
-
-def _judged(turns: Sequence[Turn], rubrics: Sequence[Rubric], intent: Intent | None) -> tuple[JudgedPrompt, ...]:
-    scores = [None] * len(turns) if intent is None else standing_scores(rubrics, intent)
-    judged = []
-    so_far: set[BooleanName] = set()
-    for turn, rubric, score in zip(turns, rubrics, scores, strict=True):
-        so_far.update(rubric.earned)
-        standing = () if intent is None else tuple(name for name in applicable(intent) if name in so_far)
-        judged.append(JudgedPrompt(turn, rubric, score, standing))
-    return tuple(judged)
 
 
 def _goal(turns: Sequence[Turn], rubrics: Sequence[Rubric], intent: Intent | None) -> Turn | None:
