@@ -1,5 +1,6 @@
 """Letters, tiers and the arithmetic of scores (scoring.md, 3, 5 and 8). A score is never rounded here."""
 
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 from uuid import UUID
@@ -58,21 +59,25 @@ def svc_score(crushed: int, qualifying: int) -> float:
     return 100.0 * crushed / qualifying if qualifying else 0.0
 
 
+def _shares(hits: Mapping[BooleanName, int], applied: Mapping[BooleanName, int]) -> dict[BooleanName, float]:
+    return {name: hits.get(name, 0) / applied[name] for name in BOOLEANS if applied.get(name, 0)}
+
+
 def per_boolean(hits: Mapping[BooleanName, int], applied: Mapping[BooleanName, int]) -> dict[BooleanName, float]:
     """The share of standing hits of each boolean, 0-1, in rubric order; 0 where it never applied."""
-    return {name: hits.get(name, 0) / applied[name] if applied.get(name, 0) else 0.0 for name in BOOLEANS}
+    return dict.fromkeys(BOOLEANS, 0.0) | _shares(hits, applied)
 
 
 def skill_index(hits: Mapping[BooleanName, int], applied: Mapping[BooleanName, int]) -> float | None:
     """100 x the mean of the shares of the booleans that applied; None with none."""
-    shares = [hits.get(name, 0) / applied[name] for name in BOOLEANS if applied.get(name, 0)]
-    return 100.0 * sum(shares) / len(shares) if shares else None
+    shares = _shares(hits, applied)
+    return 100.0 * sum(shares.values()) / len(shares) if shares else None
 
 
 def worst_pillar(hits: Mapping[BooleanName, int], applied: Mapping[BooleanName, int]) -> str:
     """The applicable boolean with the lowest share; rubric order breaks ties; empty with no data."""
-    shares = [(hits.get(name, 0) / applied[name], name) for name in BOOLEANS if applied.get(name, 0)]
-    return min(shares, key=lambda pair: pair[0])[1] if shares else ""
+    shares = _shares(hits, applied)
+    return min(shares, key=shares.__getitem__, default="")
 
 
 def apg(total: float, prompts: int) -> float | None:
@@ -82,13 +87,8 @@ def apg(total: float, prompts: int) -> float | None:
 
 def median(values: Iterable[float]) -> float:
     """The middle value, or the mean of the two middle ones; 0 of nothing."""
-    ordered = sorted(values)
-    if not ordered:
-        return 0.0
-    middle = len(ordered) // 2
-    if len(ordered) % 2:
-        return ordered[middle]
-    return (ordered[middle - 1] + ordered[middle]) / 2
+    found = list(values)
+    return statistics.median(found) if found else 0.0
 
 
 def percentile(ordered: Sequence[float], share: float) -> float:
@@ -155,9 +155,7 @@ def _habit(name: BooleanName, earned: bool, evidence: Evidence | None, intent: I
 # A completion rate beside those of the same teams, or one's own past. What leaves names nobody, and no peer's number.
 
 PEERS_MIN = 4
-
 REQUIRED_DAYS = 7
-
 Basis = Literal["peers", "selfHistory", "insufficient"]
 
 
@@ -207,25 +205,18 @@ def cohort_of(directory: Directory, scope: Scope) -> list[UUID]:
 def compare(mine: float | None, peers: Sequence[float], daily: Sequence[float]) -> Comparison:
     """The caller's rate against those of the scored peers, else against the own days, oldest first."""
     if len(peers) >= PEERS_MIN:
-        return Comparison(
-            my_score=mine,
-            basis="peers",
-            distribution=_distribution(mine, peers),
-            my_percentile=None if mine is None else 100.0 * sum(rate <= mine for rate in peers) / len(peers),
+        rates = sorted(peers if mine is None else (*peers, mine))
+        distribution = Distribution(
+            peer_count=len(peers),
+            cohort_mean=sum(rates) / len(rates),
+            p25=percentile(rates, 0.25),
+            p50=percentile(rates, 0.50),
+            p75=percentile(rates, 0.75),
         )
+        below = None if mine is None else 100.0 * sum(rate <= mine for rate in peers) / len(peers)
+        return Comparison(my_score=mine, basis="peers", distribution=distribution, my_percentile=below)
     if len(daily) >= REQUIRED_DAYS:
         typical = median(daily)
         baseline = Baseline(days=len(daily), typical=typical, latest=daily[-1], delta=daily[-1] - typical)
         return Comparison(my_score=mine, basis="selfHistory", baseline=baseline)
     return Comparison(my_score=mine, basis="insufficient")
-
-
-def _distribution(mine: float | None, peers: Sequence[float]) -> Distribution:
-    rates = sorted(peers if mine is None else (*peers, mine))
-    return Distribution(
-        peer_count=len(peers),
-        cohort_mean=sum(rates) / len(rates),
-        p25=percentile(rates, 0.25),
-        p50=percentile(rates, 0.50),
-        p75=percentile(rates, 0.75),
-    )
