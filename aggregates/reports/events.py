@@ -12,11 +12,9 @@ from aggregates.event import DeveloperEvent, Event, Words
 from aggregates.reports.prose import Prose
 from aggregates.times import Window, WindowName, calendar_windows, midnight_us
 
-# The period of a report: a calendar day, week or month of a zone.
-
 
 class ReportPeriod(msgspec.Struct, frozen=True, kw_only=True):
-    """From `start_us` up to, but without, `end_us`; the zone is the one whose calendar it is of."""
+    """A calendar day, week or month of a zone: from `start_us` up to, but without, `end_us`."""
 
     name: WindowName
     start_us: int
@@ -74,8 +72,6 @@ class CompleteReport(ReportCommand, frozen=True, kw_only=True, tag="complete-rep
 
 
 class FailReport(ReportCommand, frozen=True, kw_only=True, tag="fail-report"):
-    """It cannot be made."""
-
     error_code: str | None
 
 
@@ -91,14 +87,10 @@ AnyReportCommand = RequestReport | StartReport | CompleteReport | FailReport | C
 
 
 class ReportEvent(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
-    """A fact about one report."""
-
     report_id: UUID
 
 
 class ReportRequested(ReportEvent, frozen=True, kw_only=True, omit_defaults=True):
-    """Somebody, or a schedule, asked for a report."""
-
     TOPIC: ClassVar[str] = "report.requested"
     period: ReportPeriod
     language: str
@@ -135,21 +127,15 @@ class ReportCompleted(ReportEvent, frozen=True, kw_only=True, omit_defaults=True
 
 
 class ReportFailed(ReportEvent, frozen=True, kw_only=True, omit_defaults=True):
-    """It could not be made."""
-
     TOPIC: ClassVar[str] = "report.failed"
     error_code: str | None = None
 
 
 class ReportCancelled(ReportEvent, frozen=True, kw_only=True, omit_defaults=True):
-    """Its developer wants it no longer."""
-
     TOPIC: ClassVar[str] = "report.cancelled"
 
 
 class ReportDeleted(ReportEvent, frozen=True, kw_only=True, omit_defaults=True):
-    """Nobody is shown it from now on."""
-
     TOPIC: ClassVar[str] = "report.deleted"
 
 
@@ -178,15 +164,11 @@ REPORTS = (
 
 
 class BackfillEvent(Event, frozen=True, kw_only=True, omit_defaults=True):
-    """A fact about one backfill."""
-
     backfill_id: UUID
     organization_id: UUID
 
 
 class BackfillRequested(BackfillEvent, frozen=True, kw_only=True, omit_defaults=True):
-    """Somebody asked for it."""
-
     TOPIC: ClassVar[str] = "backfill.requested"
     developer_id: UUID | None = None
     """None: every developer of the organization."""

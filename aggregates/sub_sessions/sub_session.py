@@ -45,26 +45,19 @@ class OverrideCommand(Command, frozen=True, kw_only=True):
 
 
 class OverrideGap(OverrideCommand, frozen=True, kw_only=True, tag="correct-gap"):
-    """There is a boundary before this capture's turn, or there is none."""
-
     boundary: bool
+    """Whether there is a boundary before this capture's turn."""
 
 
 class OverrideGoal(OverrideCommand, frozen=True, kw_only=True, tag="correct-goal"):
-    """The goal was reached, or it was not."""
-
     complete: bool
 
 
 class OverrideRework(OverrideCommand, frozen=True, kw_only=True, tag="correct-rework"):
-    """It is rework of something earlier, or it is not."""
-
     rework: bool
 
 
 class OverrideIntent(OverrideCommand, frozen=True, kw_only=True, tag="correct-intent"):
-    """What was wanted is of this class."""
-
     intent_class: Intent
 
 
@@ -93,8 +86,6 @@ class GapOverridden(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 class GoalOverridden(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
-    """A person said whether the sub-session that holds this capture reached its goal."""
-
     TOPIC: ClassVar[str] = "goal.corrected"
     agent_session_id: str
     capture_id: UUID
@@ -102,8 +93,6 @@ class GoalOverridden(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=Tr
 
 
 class ReworkOverridden(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
-    """A person said whether the sub-session that holds this capture is rework."""
-
     TOPIC: ClassVar[str] = "rework.corrected"
     agent_session_id: str
     capture_id: UUID
@@ -111,8 +100,6 @@ class ReworkOverridden(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=
 
 
 class IntentOverridden(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
-    """A person said what the sub-session that holds this capture was after."""
-
     TOPIC: ClassVar[str] = "intent.corrected"
     agent_session_id: str
     capture_id: UUID
@@ -167,17 +154,13 @@ def override_word_of(event: OverrideEvent) -> tuple[UUID, OverrideTopic, str]:
     """Which capture a correction is about, in which respect, and what it says."""
     match event:
         case GapOverridden():
-            return event.before_capture, "gap", _yes(event.boundary)
+            return event.before_capture, "gap", YES if event.boundary else NO
         case GoalOverridden():
-            return event.capture_id, "goal", _yes(event.complete)
+            return event.capture_id, "goal", YES if event.complete else NO
         case ReworkOverridden():
-            return event.capture_id, "rework", _yes(event.rework)
+            return event.capture_id, "rework", YES if event.rework else NO
         case IntentOverridden():
             return event.capture_id, "intent", event.intent_class
-
-
-def _yes(holds: bool) -> str:
-    return YES if holds else NO
 
 
 def gap_overrides(words: Iterable[OverrideWord]) -> dict[UUID, bool]:
@@ -191,14 +174,10 @@ def overrides_of(words: Iterable[OverrideWord]) -> Overrides:
     latest = {word.topic: word.said for word in sorted(words, key=lambda word: word.position)}
     return Overrides(
         boundary="gap" in latest,
-        complete=_flag(latest.get("goal")),
-        rework=_flag(latest.get("rework")),
+        complete=latest["goal"] == YES if "goal" in latest else None,
+        rework=latest["rework"] == YES if "rework" in latest else None,
         intent=next((intent for intent in INTENTS if intent == latest.get("intent")), None),
     )
-
-
-def _flag(word: str | None) -> bool | None:
-    return None if word is None else word == YES
 
 
 class JudgedPrompt(msgspec.Struct, frozen=True, array_like=True):
@@ -274,13 +253,15 @@ def conclude(
     answers: Answers = NO_ANSWERS,
 ) -> SubSession:
     """Judge the turns of one sub-session, in time order. `following` is the next turn of the last one's session."""
-    rubrics = _rubrics(turns, answers)
+    own = (judge_prompt(turn.prompt, turns[:index]) for index, turn in enumerate(turns))
+    rubrics = [answered_rubric(each, answers.rubrics.get(turn.turn_id)) for turn, each in zip(turns, own, strict=True)]
     judged_intent = sub_session_intent(rubrics)
     intent = said.intent or judged_intent
     standing = standings(rubrics, intent)
     goal = _goal(turns, rubrics, judged_intent)
     judged = answered_outcome(judge_outcome(turns, rubrics, judged_intent, following), answers.outcome)
     meant = judged if intent == judged_intent else judge_outcome(turns, rubrics, intent, following)
+    usage = [row for turn in turns for row in turn.work.usage]
     last = max(reversed(arcs), key=lambda arc: arc.settles_at_us)
     return SubSession(
         sub_session_id=arcs[0].arc_id,
@@ -300,16 +281,11 @@ def conclude(
         outcome=answered_outcome(meant, answers.outcome),
         judged_complete=judged.goal_complete,
         said=said,
-        totals=_totals(turns),
+        totals=Totals(*(sum(getattr(row, field) for row in usage) for field in Totals.__struct_fields__)),
         changed_files=frozenset().union(*(turn.work.changed_files for turn in turns)),
         goal=goal,
         reverts=_reverts(turns, goal),
     )
-
-
-def _rubrics(turns: Sequence[Turn], answers: Answers) -> list[Rubric]:
-    own = (judge_prompt(turn.prompt, turns[:index]) for index, turn in enumerate(turns))
-    return [answered_rubric(rubric, answers.rubrics.get(turn.turn_id)) for turn, rubric in zip(turns, own, strict=True)]
 
 
 def _goal(turns: Sequence[Turn], rubrics: Sequence[Rubric], intent: Intent | None) -> Turn | None:
@@ -320,15 +296,9 @@ def _goal(turns: Sequence[Turn], rubrics: Sequence[Rubric], intent: Intent | Non
     return next(asking, None) or next((turn for turn in turns if turn.prompt is not None and countable(turn)), None)
 
 
-def _totals(turns: Sequence[Turn]) -> Totals:
-    usage = [row for turn in turns for row in turn.work.usage]
-    return Totals(*(sum(getattr(row, field) for row in usage) for field in Totals.__struct_fields__))
-
-
 def _reverts(turns: Sequence[Turn], goal: Turn | None) -> bool:
     """A person who asks to undo, or an agent whose first lasting act is a git revert."""
     if goal is not None and goal.prompt is not None and goal.prompt.asks_to_revert:
         return True
     marks = "".join(turn.work.marks for turn in turns)
-    lasting = [mark for mark in marks if mark in (REVERT, CHANGE)]
-    return bool(lasting) and lasting[0] == REVERT
+    return next((mark for mark in marks if mark in (REVERT, CHANGE)), None) == REVERT

@@ -226,10 +226,11 @@ def sum_work(placed: Sequence[Placed]) -> Work:
     seen = [(position, each) for position, each in placed if each.kind != "prompt"]
     if not seen:
         return Work()
+    marks = "".join(_marks_of(each) for _, each in seen)
     tools = [each.tool for _, each in seen if each.tool is not None]
     done = [tool for tool in tools if tool.ok is not False]
     return Work(
-        marks=_marks(each for _, each in seen),
+        marks="".join(mark for mark, _ in groupby(marks))[-MARKS_MAX:],
         tool_calls=len(tools),
         tool_errors=sum(tool.ok is False for tool in tools),
         mutating_calls=sum(tool.mutating for tool in done),
@@ -241,11 +242,6 @@ def sum_work(placed: Sequence[Placed]) -> Work:
         files=_files(seen),
         observed=True,
     )
-
-
-def _marks(observations: Iterable[Observation]) -> str:
-    marks = "".join(map(_marks_of, observations))
-    return "".join(mark for mark, _ in groupby(marks))[-MARKS_MAX:]
 
 
 def _marks_of(observation: Observation) -> str:
@@ -303,16 +299,11 @@ def _files(placed: Iterable[Placed]) -> tuple[FileWork, ...]:
         tool = each.tool
         if tool is None or tool.file_digest is None or tool.path is None:
             continue
-        changed = tool.effect == "edit" and tool.ok is not False
-        known = files.get(tool.file_digest)
-        files[tool.file_digest] = FileWork(
-            digest=tool.file_digest,
-            position=position if known is None else known.position,
-            path=tool.path if known is None else known.path,
-            edits=(known.edits if known else 0) + changed,
-            lines_added=(known.lines_added if known else 0) + (tool.lines_added if changed else 0),
-            lines_removed=(known.lines_removed if known else 0) + (tool.lines_removed if changed else 0),
-        )
+        digest = tool.file_digest
+        known = files.setdefault(digest, FileWork(digest, position, tool.path, 0, 0, 0))
+        if tool.effect == "edit" and tool.ok is not False:
+            lines = known.lines_added + tool.lines_added, known.lines_removed + tool.lines_removed
+            files[digest] = FileWork(digest, known.position, known.path, known.edits + 1, *lines)
     return tuple(files[digest] for digest in sorted(files)[:FILES_MAX])
 
 
