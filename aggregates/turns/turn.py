@@ -45,6 +45,10 @@ class ModelUsage(msgspec.Struct, frozen=True, array_like=True):
     response_requests: int = 0
     """How many of the requests a response capture told, no request log covering the turn."""
 
+    @property
+    def tokens(self) -> int:
+        return self.input_tokens + self.output_tokens + self.cache_read_tokens + self.cache_write_tokens
+
 
 class FileWork(msgspec.Struct, frozen=True, array_like=True):
     """What happened to one file within a turn; the path is words, the digest is keyed."""
@@ -343,10 +347,9 @@ class ModelTotals(msgspec.Struct, array_like=True):
     lower_bound_requests: int = 0
 
     def add(self, usage: ModelUsage) -> None:
-        tokens = usage.input_tokens + usage.output_tokens + usage.cache_read_tokens + usage.cache_write_tokens
         self.requests += usage.requests
-        self.tokens += tokens
-        self.reported &= tokens > 0  # no request goes without a token: where none is counted, none was reported
+        self.tokens += usage.tokens
+        self.reported &= usage.tokens > 0  # no request goes without a token: where none is counted, none was reported
         self.cost_usd_nano += usage.cost_usd_nano
         self.unpriced_requests += usage.unpriced_requests
         self.lower_bound_requests += usage.lower_bound_requests
