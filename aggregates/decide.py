@@ -33,11 +33,10 @@ from aggregates.capture.events import (
 from aggregates.command import Command, Context, Decision, Done, Exists, Streams, origin
 from aggregates.event import Event, Words
 from aggregates.ids import forget_stream, operation_stream, overrides_stream
-from aggregates.reports.commands import AnyReportCommand, ReportCommand
 from aggregates.reports.decide import ReportState, SlotState, decide_report, evolve_report, report_streams
-from aggregates.reports.events import ReportEvent
+from aggregates.reports.events import AnyReportCommand, ReportCommand, ReportEvent
 from aggregates.retained import ForgetOrdered
-from aggregates.sub_sessions.overrides import (
+from aggregates.sub_sessions.sub_session import (
     AnyOverride,
     EditTitle,
     OverrideCommand,

@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 
 from aggregates.capture.events import CAPTURES, ForeignSessionAttempted
 from aggregates.event import Event
-from aggregates.judging.answers import JudgeAnswered
+from aggregates.judging.rubric import JudgeAnswered
 from aggregates.people.events import PEOPLE
 from aggregates.prices.catalog import PRICES
 from aggregates.reports.events import BACKFILLS, REPORTS
 from aggregates.retained import RETAINED
-from aggregates.sub_sessions.overrides import (
+from aggregates.sub_sessions.sub_session import (
     GapOverridden,
     GoalOverridden,
     IntentOverridden,

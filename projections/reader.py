@@ -10,7 +10,7 @@ from aggregates.capture.events import MetricsCaptured, PromptAnswered, PromptCap
 from aggregates.event import Event, Scope, Span, Words, cut
 from aggregates.reports.events import ReportCompleted
 from aggregates.retained import RetainedWords
-from aggregates.sub_sessions.overrides import TitleEdited
+from aggregates.sub_sessions.sub_session import TitleEdited
 from aggregates.times import Window
 
 FetchEvents = Callable[[Iterable[int]], Mapping[int, Event]]

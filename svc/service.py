@@ -21,9 +21,8 @@ from aggregates.people.decide import PeopleReply
 from aggregates.people.directory import Directory
 from aggregates.prices.catalog import RevisionRecord, Served
 from aggregates.prices.decide import CatalogCommand, CatalogReply, Published
-from aggregates.reports.commands import CancelReport, RequestReport
 from aggregates.reports.decide import BackfillRecord, BackfillReply
-from aggregates.reports.events import BackfillRequested
+from aggregates.reports.events import BackfillRequested, CancelReport, RequestReport
 from aggregates.reports.prose import Narrative, NarrativeRequest
 from projections.facts.facts import Activation, activation
 from projections.prices.spending import Asked, Reading

@@ -11,15 +11,9 @@ from uuid import UUID
 
 import msgspec
 
-from aggregates.judging.answers import NO_ANSWERS, NO_GAP_ANSWERS, Answers, GapAnswer, JudgeAnswered
+from aggregates.judging.rubric import NO_ANSWERS, NO_GAP_ANSWERS, Answers, GapAnswer, JudgeAnswered
 from aggregates.sub_sessions.arcs import Arc, cut_arcs
-from aggregates.sub_sessions.overrides import (
-    Overrides,
-    OverrideTopic,
-    OverrideWord,
-    gap_overrides,
-    overrides_of,
-)
+from aggregates.sub_sessions.sub_session import Overrides, OverrideTopic, OverrideWord, gap_overrides, overrides_of
 from aggregates.turns.turn import Observation, Turn
 from aggregates.turns.turns import JOIN_WINDOW_US, Aliases, Answer, Capture, PlacedObservation, build_turns
 from projections.facts.prices import priced

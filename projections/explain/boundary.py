@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from uuid import UUID
 
-from aggregates.judging.answers import GapAnswer, answered_boundary
 from aggregates.judging.boundary import PAUSE_US, OpenArc, cannot_shift, confidence_of, contributions, topic_shift
+from aggregates.judging.rubric import GapAnswer, answered_boundary
 from aggregates.reading.verdicts import BoundaryVerdict, Evidence
 from aggregates.sub_sessions.arcs import MERGE_GAP_US, Arc, committed
 from aggregates.times import US_PER_SECOND, iso

@@ -6,7 +6,7 @@ import msgspec
 
 from aggregates.judging import outcome as rules
 from aggregates.reading.verdicts import Evidence
-from aggregates.sub_sessions.overrides import YES, OverrideField, OverrideTopic
+from aggregates.sub_sessions.sub_session import YES, OverrideField, OverrideTopic
 from aggregates.turns.turn import Observation, ToolUse
 from projections.derive.sessions import prompt_id
 from projections.explain.evidence import SubSessionEvidence, ascending, counted, unquoted

@@ -7,7 +7,7 @@ import msgspec
 
 from aggregates.reading.verdicts import BooleanName, Intent
 from aggregates.sub_sessions.arcs import ReworkReason
-from aggregates.sub_sessions.overrides import OverrideField
+from aggregates.sub_sessions.sub_session import OverrideField
 
 
 class EvidencePiece(msgspec.Struct, frozen=True, kw_only=True):

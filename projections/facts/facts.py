@@ -18,12 +18,12 @@ from aggregates.capture.events import (
     SetupCompleted,
 )
 from aggregates.event import Digester, Event, Scope
-from aggregates.judging.answers import JudgeAnswered
+from aggregates.judging.rubric import JudgeAnswered
 from aggregates.prices.catalog import CatalogPublished, RequestsRepriced
 from aggregates.prices.prices import PriceBook, price_book
 from aggregates.reports.events import ReportEvent
 from aggregates.retained import RetainedReading, retain_prompt, retain_response
-from aggregates.sub_sessions.overrides import (
+from aggregates.sub_sessions.sub_session import (
     GapOverridden,
     GoalOverridden,
     IntentOverridden,

@@ -12,7 +12,7 @@ from uuid import UUID
 import msgspec
 
 from aggregates.event import Scope
-from aggregates.judging.answers import JudgeAnswered, JudgeKind
+from aggregates.judging.rubric import JudgeAnswered, JudgeKind
 from aggregates.reading.pasted import split_pasted
 from aggregates.sub_sessions.arcs import Arc, Gap, unsure_gaps
 from aggregates.times import US_PER_DAY

@@ -13,7 +13,7 @@ import msgspec
 from aggregates.event import Scope
 from aggregates.judging.evidence import GRADED_MIN, HABITS, NOT_ENOUGH, NOTHING_MISSED, Language, weakest
 from aggregates.reading.verdicts import BooleanName
-from aggregates.reports.commands import ReportPeriod
+from aggregates.reports.events import ReportPeriod
 from aggregates.times import Window
 from projections.derive.sub_session_rows import mask
 from projections.prices.models import rightsizing

@@ -12,7 +12,7 @@ from aggregates.scores.grades import rubric_letter, score_of
 from aggregates.times import US_PER_SECOND, Window, iso
 from aggregates.turns.turn import Turn
 from projections.derive.sub_session_rows import Detail, unmask
-from projections.reader import Reader, TextRef, bound, unpack
+from projections.reader import Reader, TextRef, bodies, bound, unpack
 
 TITLE_CHARS_MAX = 60
 SUMMARY_CHARS_MAX = 240
@@ -195,10 +195,12 @@ def title_of(detail: Detail, *, settled: bool, classified: bool) -> tuple[TextRe
     return (detail.goal_title, "rubric") if settled and classified else (detail.first_title, "heuristic")
 
 
-def one_line(texts: dict[TextRef, str | None], ref: TextRef | None, characters: int) -> str | None:
-    """So much of a text on one line; None where it was not captured or has been forgotten."""
+def one_line(
+    texts: dict[TextRef, str | None], ref: TextRef | None, characters: int, read: int | None = None
+) -> str | None:
+    """So much of a text on one line, of its first `read` characters; None where there is none, or no more."""
     text = None if ref is None else texts[ref]
-    return None if text is None else " ".join(text.split())[:characters]
+    return None if text is None else " ".join(text[:read].split())[:characters]
 
 
 def find(reader: Reader, scope: Scope, sub_session_id: UUID) -> SubSessionRow | None:
@@ -223,4 +225,4 @@ def turns_in(db: sqlite3.Connection, sub_session_id: str) -> list[Turn]:
         "SELECT t.body FROM prompts p JOIN turns t ON t.turn_id = p.turn_id WHERE p.sub_session_id = ? "
         "ORDER BY p.at_us, p.turn_id"
     )
-    return [unpack(body, Turn) for (body,) in db.execute(query, (sub_session_id,))]
+    return bodies(db, Turn, query, (sub_session_id,))

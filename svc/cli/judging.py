@@ -22,8 +22,7 @@ from aggregates.event import Digester, Span
 from aggregates.judging.outcome import judge_outcome
 from aggregates.judging.rubric import judge_prompt, sub_session_intent
 from aggregates.reading.reading import read_prompt, read_response
-from aggregates.reading.rubric_model import SHIPPED, RubricModel
-from aggregates.reading.verdicts import BOOLEANS, Rubric, applicable
+from aggregates.reading.verdicts import BOOLEANS, SHIPPED, Rubric, RubricModel, applicable
 from aggregates.records.shell import read_command
 from aggregates.records.tools import tool_effect
 from aggregates.scores.grades import PromptGrade, grade_text

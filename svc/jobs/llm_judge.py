@@ -17,7 +17,7 @@ import trio
 
 from aggregates.event import Digester
 from aggregates.ids import answer_stream
-from aggregates.judging.answers import JudgeAnswered
+from aggregates.judging.rubric import JudgeAnswered
 from projections.judging.unjudged import Question, QuestionBounds, QuestionRound, unjudged
 from projections.reader import Reader
 from svc.llm import budget as bounds

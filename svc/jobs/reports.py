@@ -21,7 +21,8 @@ from aggregates.event import Scope
 from aggregates.judging.evidence import language_of
 from aggregates.people.directory import Developer, Directory, Membership, Stay
 from aggregates.people.events import Schedule
-from aggregates.reports.commands import (
+from aggregates.reports.decide import SOURCE_UNAVAILABLE
+from aggregates.reports.events import (
     AnyReportCommand,
     CancelReport,
     CompleteReport,
@@ -31,7 +32,6 @@ from aggregates.reports.commands import (
     StartReport,
     last_whole_period,
 )
-from aggregates.reports.decide import SOURCE_UNAVAILABLE
 from aggregates.reports.prose import Prose, believed_prose, report_figures
 from aggregates.times import parse_instant, zone_named
 from projections.facts.reports import OpenReport, open_reports

@@ -10,7 +10,7 @@ from trio.testing import wait_all_tasks_blocked
 from aggregates.command import Reply
 from aggregates.decide import AnyCommand
 from aggregates.event import Scope
-from aggregates.reports.commands import CancelReport, RequestReport
+from aggregates.reports.events import CancelReport, RequestReport
 from projections.facts.reports import open_reports
 from projections.prices.spending import Asked, Coverage, Reading, spending_in_views
 from projections.reader import Reader

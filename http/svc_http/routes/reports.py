@@ -11,7 +11,9 @@ from quart_trio.wrappers import TrioResponse
 
 from aggregates.command import Done
 from aggregates.people.directory import Membership, Organization, Principal
-from aggregates.reports.commands import (
+from aggregates.reports.decide import BackfillRecord, ReportStatus
+from aggregates.reports.events import (
+    BackfillRequested,
     CancelReport,
     DeleteReport,
     ReportPeriod,
@@ -19,8 +21,6 @@ from aggregates.reports.commands import (
     last_whole_period,
     period_of,
 )
-from aggregates.reports.decide import BackfillRecord, ReportStatus
-from aggregates.reports.events import BackfillRequested
 from aggregates.times import RangeRefused, Window, WindowName, bare_date, iso, time_range, zone_named
 from projections.facts import reports
 from projections.facts.reports import ReportState

@@ -8,7 +8,7 @@ from quart_trio.wrappers import TrioResponse
 
 from aggregates.event import Scope
 from aggregates.people.directory import Principal, stays_in
-from aggregates.scores.peers import cohort_of
+from aggregates.scores.grades import cohort_of
 from aggregates.times import RANGE_DEFAULT_DAYS, US_PER_DAY, Window, WindowName
 from projections.prices.models import rightsizing as usage_of_models
 from projections.reader import Reader

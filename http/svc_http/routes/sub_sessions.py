@@ -12,7 +12,7 @@ from aggregates.decide import AnyCommand
 from aggregates.event import Scope
 from aggregates.people.directory import Principal
 from aggregates.reading.verdicts import Intent
-from aggregates.sub_sessions.overrides import EditTitle, OverrideGap, OverrideGoal, OverrideIntent, OverrideRework
+from aggregates.sub_sessions.sub_session import EditTitle, OverrideGap, OverrideGoal, OverrideIntent, OverrideRework
 from aggregates.times import US_PER_DAY, Window
 from projections.explain.explain import explanation
 from projections.reader import Reader

@@ -9,7 +9,7 @@ from aggregates.command import Context, Done
 from aggregates.decide import decide, evolve, required_streams, touched_streams
 from aggregates.event import Digester
 from aggregates.ids import overrides_stream
-from aggregates.sub_sessions.overrides import (
+from aggregates.sub_sessions.sub_session import (
     AnyOverride,
     GapOverridden,
     GoalOverridden,

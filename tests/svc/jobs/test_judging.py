@@ -12,7 +12,7 @@ import trio
 from aggregates.capture.commands import CapturePrompt, CaptureRecords
 from aggregates.command import Done
 from aggregates.event import Scope
-from aggregates.judging.answers import JudgeAnswered
+from aggregates.judging.rubric import JudgeAnswered
 from aggregates.people.commands import ChangeOrganization
 from aggregates.reading.verdicts import BooleanName
 from aggregates.records.record import Record

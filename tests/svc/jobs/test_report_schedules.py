@@ -11,7 +11,7 @@ from aggregates.command import Done, Reply
 from aggregates.decide import AnyCommand
 from aggregates.ids import membership_stream
 from aggregates.people.commands import ChangeDeveloper, EndMembership
-from aggregates.reports.commands import RequestReport
+from aggregates.reports.events import RequestReport
 from aggregates.times import iso, parse_instant
 from svc.jobs.reports import ReportSchedules
 from svc.limits import SCHEDULE_DELAY_SECONDS, SCHEDULE_LOOK_SECONDS

@@ -12,8 +12,8 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from aggregates.command import Done, Reply
 from aggregates.decide import AnyCommand
 from aggregates.event import Event, Scope
-from aggregates.reports.commands import CancelReport, CompleteReport, ReportPeriod, RequestReport, StartReport
 from aggregates.reports.decide import SOURCE_UNAVAILABLE
+from aggregates.reports.events import CancelReport, CompleteReport, ReportPeriod, RequestReport, StartReport
 from projections.facts.reports import report_state
 from projections.prices.spending import Asked, Coverage, Reading
 from projections.reader import Reader

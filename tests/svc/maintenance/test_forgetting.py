@@ -12,7 +12,7 @@ from aggregates.capture.events import PromptCaptured
 from aggregates.decide import ForgetDeveloper
 from aggregates.event import Scope
 from aggregates.people.directory import Developer, Key, Membership
-from aggregates.sub_sessions.overrides import TitleEdited
+from aggregates.sub_sessions.sub_session import TitleEdited
 from svc.cli.access import Access, NotReached
 from svc.cli.maintenance import Waiting, carried_out
 from svc.log.store import EventStore
