@@ -108,20 +108,3 @@ class CredentialIssued(Event, frozen=True, kw_only=True, omit_defaults=True):
 class CredentialRevoked(Event, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "credential.revoked"
     credential_id: UUID
-
-
-PEOPLE: tuple[type[Event], ...] = (
-    OrganizationCreated,
-    OrganizationChanged,
-    DeveloperCreated,
-    DeveloperChanged,
-    MembershipStarted,
-    MembershipChanged,
-    MembershipEnded,
-    TeamCreated,
-    TeamEnded,
-    TeamMemberAdded,
-    TeamMemberRemoved,
-    CredentialIssued,
-    CredentialRevoked,
-)

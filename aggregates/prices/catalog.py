@@ -275,6 +275,3 @@ class RequestsRepriced(Event, frozen=True, kw_only=True, omit_defaults=True):
     from_us: int
     to_us: int
     """Half-open: requests made from the one up to the other."""
-
-
-PRICES: tuple[type[Event], ...] = (CatalogPublished, RequestsRepriced)
