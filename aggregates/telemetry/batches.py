@@ -82,7 +82,7 @@ def records_command(
         decoder_version=DECODER_VERSION,
         records=records,
         words=words.words,
-        redactions=words.redactions,
+        redactions=dict(words.redactions),
         raw=_raw(part.raws, signal, RawRedactor(redaction=redaction)),
         signal="traces" if signal == "traces" else "logs",
     )
@@ -100,7 +100,7 @@ def metrics_command(part: Part[Point], scope: Scope, *, redaction: bool) -> Prep
         decoder_version=DECODER_VERSION,
         points=tuple(part.values),
         raw=raw,
-        redactions=redactor.redactions,
+        redactions=dict(redactor.redactions),
     )
     return PreparedCommand(command, part.origins)
 
