@@ -182,8 +182,11 @@ def snapshot_fault(snapshot: Snapshot) -> str | None:
     """What is wrong with a stored snapshot; None where it is valid."""
     fault = content_fault(snapshot.exact_lookups)
     if fault is None and checksum(snapshot.catalog_revision, snapshot.exact_lookups) != snapshot.checksum_sha256:
-        return "checksum_sha256 does not fit schema_version, catalog_revision and exact_lookups"
+        return NO_FIT
     return fault
+
+
+NO_FIT = "checksum_sha256 does not fit schema_version, catalog_revision and exact_lookups"
 
 
 def checksum(catalog_revision: int, lookups: tuple[ExactLookup, ...]) -> str:

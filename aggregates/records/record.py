@@ -178,9 +178,3 @@ def spellings(model: str) -> Iterator[str]:
         text = _BEDROCK_VERSION.sub("", text)
         yield text
     yield _DATED.sub("", text)
-
-
-def vendor_and_rest(model: str) -> tuple[str, str] | None:
-    """`anthropic/claude-…` as the vendor that it names and the id there; None where it names none."""
-    vendor, slash, rest = model.strip().lower().partition("/")
-    return (vendor, rest) if slash and vendor and rest else None
