@@ -8,7 +8,7 @@ import msgspec
 
 from aggregates.command import Reason, Refused
 from aggregates.event import Event
-from aggregates.ids import catalog_stream, repricing_stream
+from aggregates.ids import CATALOG_STREAM, REPRICING_STREAM
 from aggregates.prices.catalog import (
     NO_FIT,
     REVISION_MAX,
@@ -114,7 +114,7 @@ def _publish(command: PublishCatalog, state: CatalogState, now_us: int) -> Decis
         exact_lookups=document.exact_lookups,
     )
     event = CatalogPublished(received_at_us=now_us, source=command.source, snapshot=snapshot)
-    return ((catalog_stream(), revision, event),), _shown(snapshot, changed=True)
+    return ((CATALOG_STREAM, revision, event),), _shown(snapshot, changed=True)
 
 
 def _revision_fault(document: CatalogDocument, revision: int, state: CatalogState) -> str | None:
@@ -144,7 +144,7 @@ def _reprice(command: RepriceRequests, state: CatalogState, organizations: Colle
         to_us=command.to_us,
     )
     reply = Repriced(organization_id=command.organization_id, catalog_revision=revision)
-    return ((repricing_stream(), state.repricings + 1, event),), reply
+    return ((REPRICING_STREAM, state.repricings + 1, event),), reply
 
 
 def _shown(snapshot: Snapshot, *, changed: bool) -> Published:
