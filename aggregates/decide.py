@@ -6,14 +6,7 @@ that was wrong. The actor then loads `touched_streams` and decides again, now kn
 
 from uuid import UUID
 
-from aggregates.capture.commands import (
-    AnyCapture,
-    CaptureMetrics,
-    CapturePrompt,
-    CaptureRecords,
-    CaptureResponse,
-    CompleteSetup,
-)
+from aggregates.capture.commands import AnyCapture, CaptureCommand, CaptureResponse, CompleteSetup
 from aggregates.capture.decide import CaptureState, capture_streams, cleaned, decide_capture, evolve_capture
 from aggregates.capture.events import SetupCompleted
 from aggregates.command import Command, Context, Decision, Done, Exists, Streams, origin
@@ -23,16 +16,7 @@ from aggregates.reports.commands import AnyReportCommand, ReportCommand
 from aggregates.reports.decide import ReportState, SlotState, decide_report, evolve_report, report_streams
 from aggregates.reports.events import ReportEvent
 from aggregates.retained import ForgetOrdered
-from aggregates.sub_sessions.overrides import (
-    AnyOverride,
-    EditTitle,
-    OverrideGap,
-    OverrideGoal,
-    OverrideIntent,
-    OverrideRework,
-    TitleEdited,
-    overridden,
-)
+from aggregates.sub_sessions.overrides import AnyOverride, EditTitle, OverrideCommand, TitleEdited, overridden
 
 
 class ForgetDeveloper(Command, frozen=True, kw_only=True, tag="forget-developer"):
@@ -44,7 +28,7 @@ AnyCommand = AnyCapture | EditTitle | AnyOverride | CompleteSetup | AnyReportCom
 
 def touched_streams(command: AnyCommand) -> tuple[UUID, ...]:
     match command:
-        case CapturePrompt() | CaptureResponse() | CaptureRecords() | CaptureMetrics():
+        case CaptureCommand():
             return capture_streams(command)
         case ReportCommand():
             return report_streams(command)
@@ -59,7 +43,7 @@ def required_streams(command: AnyCommand) -> tuple[UUID, ...]:
     match command:
         case CaptureResponse():
             return (command.prompt_id,)
-        case CapturePrompt() | CaptureRecords() | CaptureMetrics():
+        case CaptureCommand():
             return ()
         case _:
             return touched_streams(command)
@@ -67,11 +51,11 @@ def required_streams(command: AnyCommand) -> tuple[UUID, ...]:
 
 def decide(command: AnyCommand, streams: Streams, context: Context) -> Decision:
     match command:
-        case CapturePrompt() | CaptureResponse() | CaptureRecords() | CaptureMetrics():
+        case CaptureCommand():
             return decide_capture(command, streams, context)
         case EditTitle():
             return _edit_title(command, context)
-        case OverrideGap() | OverrideGoal() | OverrideRework() | OverrideIntent():
+        case OverrideCommand():
             event = overridden(command, context.now_us)
             return Decision(((overrides_stream(command.developer_id), event),), Done(True, command.capture_id))
         case CompleteSetup():
@@ -101,9 +85,6 @@ StreamState = CaptureState | ReportState | SlotState | Exists
 
 
 def evolve(state: StreamState | None, event: Event) -> StreamState:
-    evolved: StreamState | None
     if isinstance(event, ReportEvent):
-        evolved = evolve_report(state if isinstance(state, ReportState) else None, event)
-    else:
-        evolved = evolve_capture(state, event) or state
-    return evolved or Exists()
+        return evolve_report(state if isinstance(state, ReportState) else None, event) or Exists()
+    return evolve_capture(state, event) or state or Exists()

@@ -38,7 +38,11 @@ TRANSCRIPT_SUFFIX = "-transcript"
 """A source that ends so was read from the files an agent keeps: such a prompt may have been captured live as well."""
 
 
-class CapturePrompt(Command, frozen=True, kw_only=True, tag="capture-prompt"):
+class CaptureCommand(Command, frozen=True, kw_only=True):
+    """Take in what an agent or a plugin reports."""
+
+
+class CapturePrompt(CaptureCommand, frozen=True, kw_only=True, tag="capture-prompt"):
     """Take a prompt as received. `prompt_id` comes from the client's event id, or is random where there is none."""
 
     prompt_id: UUID
@@ -55,7 +59,7 @@ class CapturePrompt(Command, frozen=True, kw_only=True, tag="capture-prompt"):
     truncated: bool | None = None
 
 
-class CaptureResponse(Command, frozen=True, kw_only=True, tag="capture-response"):
+class CaptureResponse(CaptureCommand, frozen=True, kw_only=True, tag="capture-response"):
     """Take the response to a prompt; without an operation id only where the legacy selector allowed it."""
 
     prompt_id: UUID
@@ -66,7 +70,7 @@ class CaptureResponse(Command, frozen=True, kw_only=True, tag="capture-response"
     cost_kind: str | None = None
 
 
-class _CaptureBatch(Command, frozen=True, kw_only=True):
+class _CaptureBatch(CaptureCommand, frozen=True, kw_only=True):
     agent_session_id: str | None
     source: str
     decoder_version: int
@@ -84,8 +88,6 @@ class CaptureRecords(_CaptureBatch, frozen=True, kw_only=True, tag="capture-reco
 
 
 class CaptureMetrics(_CaptureBatch, frozen=True, kw_only=True, tag="capture-metrics"):
-    """Take a batch of metric points of one agent session, or of none."""
-
     points: tuple[Point, ...]
     raw: str
 
@@ -94,7 +96,5 @@ AnyCapture = CapturePrompt | CaptureResponse | CaptureRecords | CaptureMetrics
 
 
 class CompleteSetup(Command, frozen=True, kw_only=True, tag="complete-setup"):
-    """The plugin finished its setup."""
-
     plugin_version: str
     key_prefix: str | None = None
