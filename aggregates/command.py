@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from aggregates.event import Digester, Event
+from aggregates.event import Digester, Event, Scope
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True, tag_field="command"):
@@ -15,6 +15,10 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, tag_field="command"):
 
     organization_id: UUID
     developer_id: UUID
+
+    @property
+    def scope(self) -> Scope:
+        return Scope(self.organization_id, self.developer_id)
 
 
 class Origin(TypedDict):

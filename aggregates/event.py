@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from struct import pack, unpack
+from types import ModuleType
 from typing import ClassVar
 from uuid import UUID
 
@@ -24,6 +25,16 @@ class DeveloperEvent(Event, frozen=True, kw_only=True, omit_defaults=True):
 
     organization_id: UUID
     developer_id: UUID
+
+    @property
+    def scope(self) -> "Scope":
+        return Scope(self.organization_id, self.developer_id)
+
+
+def events_of(module: ModuleType) -> list[type[Event]]:
+    """The facts that a module defines or imports, each known by a topic of its own."""
+    found = [each for each in vars(module).values() if isinstance(each, type) and issubclass(each, Event)]
+    return [event for event in found if "TOPIC" in vars(event)]
 
 
 class Words(msgspec.Struct, frozen=True):

@@ -58,14 +58,10 @@ def clock_stream(due_us: int) -> UUID:
     return stream_id("clock", due_us)
 
 
-def catalog_stream() -> UUID:
-    """The one stream of published catalogs; the version of an event in it is the catalog's revision."""
-    return stream_id("catalog")
-
-
-def repricing_stream() -> UUID:
-    """The one stream of orders to reprice, beside the catalog's, so that revisions have no gaps."""
-    return stream_id("repricing")
+CATALOG_STREAM = stream_id("catalog")
+"""The one stream of published catalogs; the version of an event in it is the catalog's revision."""
+REPRICING_STREAM = stream_id("repricing")
+"""The one stream of orders to reprice, beside the catalog's, so that revisions have no gaps."""
 
 
 def report_slot_stream(organization_id: UUID, developer_id: UUID, period: str, start_us: int, end_us: int) -> UUID:

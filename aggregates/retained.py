@@ -80,9 +80,6 @@ class WordsExpired(Event, frozen=True, kw_only=True, omit_defaults=True):
     """How many facts lost a text since the one before."""
 
 
-RETAINED: tuple[type[Event], ...] = (ReadingsRetained, ForgetOrdered, DeveloperForgotten, WordsExpired)
-
-
 def packed_readings(rows: Iterable[RetainedReading]) -> bytes:
     return zlib.compress(msgspec.msgpack.encode(list(rows)), 1)
 

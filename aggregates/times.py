@@ -4,7 +4,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta, tzinfo
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Literal, TypeVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -72,6 +72,7 @@ def midnight_us(day: date, zone: tzinfo) -> int:
 
 WindowName = Literal["daily", "weekly", "monthly"]
 """The current calendar day, week (from Monday) or month."""
+Period = Literal["day", "week", "month"]
 RANGE_DEFAULT_DAYS = 28
 """How far back a range reaches where the request names none."""
 _ZONE_NAME = re.compile(r"[A-Za-z0-9_+-]{1,32}(/[A-Za-z0-9_+-]{1,32}){0,2}", re.ASCII)
@@ -100,22 +101,22 @@ def zone_named(name: str) -> ZoneInfo:
     raise ValueError("a time zone must be an IANA name, like Europe/Berlin or UTC")
 
 
-def calendar_windows(name: WindowName, zone: ZoneInfo, now_us: int, count: int) -> tuple[Window, ...]:
-    """The last `count` windows, oldest first; the last one holds `now_us`. Days may have 23 or 25 hours."""
+def calendar_windows(name: WindowName, zone: ZoneInfo, now_us: int, wanted: int) -> tuple[Window, ...]:
+    """The last windows, oldest first; the last one holds `now_us`. Days may have 23 or 25 hours."""
     today = local_date(now_us, zone)
-    starts = [_start(name, today, back) for back in range(count - 1, -2, -1)]
-    edges = [midnight_us(day, zone) for day in starts]
+    edges = [midnight_us(_start(name, today, back), zone) for back in range(wanted - 1, -2, -1)]
     return tuple(Window(start, end) for start, end in pairwise(edges))
 
 
-def _start(name: WindowName, today: date, back: int) -> date:
-    match name:
-        case "daily":
-            return today - timedelta(days=back)
-        case "weekly":
-            return today - timedelta(days=today.weekday() + 7 * back)
-        case "monthly":
-            year, month = divmod(today.year * 12 + today.month - 1 - back, 12)
+def _start(length: WindowName | Period, day: date, back: int) -> date:
+    """The first day of the period that lies so many before the one of a day."""
+    match length:
+        case "daily" | "day":
+            return day - timedelta(days=back)
+        case "weekly" | "week":
+            return day - timedelta(days=day.weekday() + 7 * back)
+        case "monthly" | "month":
+            year, month = divmod(day.year * 12 + day.month - 1 - back, 12)
             return date(year, month + 1, 1)
 
 
@@ -196,33 +197,20 @@ def _date_range(first: str | None, last: str | None, zone: ZoneInfo) -> Window |
     first_day, last_day = bare_date(first), bare_date(last)
     if first_day is None or last_day is None:
         return RangeRefused("a date must look like 2026-08-01")
-    start_us, end_us = midnight_us(first_day, zone), local_day_bounds(last_day, zone).end_us
-    return _not_empty(start_us, end_us, "from_date", "to_date")
+    return _not_empty(midnight_us(first_day, zone), local_day_bounds(last_day, zone).end_us, "from_date", "to_date")
 
 
-Period = Literal["day", "week", "month"]
 _T = TypeVar("_T")
 
 
 def buckets(window: Window, period: Period, zone: tzinfo) -> Iterator[Window]:
     """The periods that have a part in the range, in time order, each whole: the first may begin before the range."""
-    day = _first_day(period, local_date(window.start_us, zone))
-    start_us = midnight_us(day, zone)
-    while start_us < window.end_us:
-        day = _first_day(period, day + timedelta(days=1 if period == "day" else 7 if period == "week" else 31))
-        end_us = midnight_us(day, zone)
+    first = local_date(window.start_us, zone)
+    edges = (midnight_us(_start(period, first, -number), zone) for number in count())
+    for start_us, end_us in pairwise(edges):
+        if start_us >= window.end_us:
+            return
         yield Window(start_us, end_us)
-        start_us = end_us
-
-
-def _first_day(period: Period, day: date) -> date:
-    match period:
-        case "day":
-            return day
-        case "week":
-            return day - timedelta(days=day.weekday())
-        case "month":
-            return day.replace(day=1)
 
 
 def sorted_into(shelves: Sequence[Window], placed: Iterable[tuple[int, _T]]) -> list[list[_T]]:

@@ -7,20 +7,14 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from aggregates.capture.events import CAPTURES, ForeignSessionAttempted
-from aggregates.event import Event
-from aggregates.judging.rubric import JudgeAnswered
-from aggregates.people.events import PEOPLE
-from aggregates.prices.catalog import PRICES
-from aggregates.reports.events import BACKFILLS, REPORTS
-from aggregates.retained import RETAINED
-from aggregates.sub_sessions.sub_session import (
-    GapOverridden,
-    GoalOverridden,
-    IntentOverridden,
-    ReworkOverridden,
-    TitleEdited,
-)
+from aggregates import retained
+from aggregates.capture import events as capture_events
+from aggregates.event import Event, events_of
+from aggregates.judging import rubric
+from aggregates.people import events as people_events
+from aggregates.prices import catalog
+from aggregates.reports import events as report_events
+from aggregates.sub_sessions import sub_session
 
 
 class TimePassed(Event, frozen=True, kw_only=True, omit_defaults=True):
@@ -29,18 +23,9 @@ class TimePassed(Event, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "time.passed"
 
 
-DECISIONS: tuple[type[Event], ...] = (
-    TitleEdited,
-    GapOverridden,
-    GoalOverridden,
-    ReworkOverridden,
-    IntentOverridden,
-    ForeignSessionAttempted,
-)
-
-OTHERS: tuple[type[Event], ...] = (JudgeAnswered, TimePassed)
-EVENTS: tuple[type[Event], ...] = (*CAPTURES, *DECISIONS, *PEOPLE, *PRICES, *REPORTS, *BACKFILLS, *RETAINED, *OTHERS)
-TOPICS: dict[str, type[Event]] = {event.TOPIC: event for event in EVENTS}
+_MODULES = (capture_events, people_events, catalog, report_events, retained, sub_session, rubric)
+TOPICS: dict[str, type[Event]] = {event.TOPIC: event for module in _MODULES for event in events_of(module)}
+TOPICS[TimePassed.TOPIC] = TimePassed
 """Topic → event class. Topics are names in the log, independent of where a class lives; tests hold a golden list."""
 
 

@@ -20,9 +20,9 @@ import trio
 from hypercorn.config import Config
 from hypercorn.trio import serve as hypercorn_serve
 
+from aggregates.command import Refused
 from aggregates.event import Scope
 from aggregates.people.commands import CreateDeveloper, CreateOrganization, IssueKey, PeopleCommand, StartMembership
-from aggregates.people.decide import PeopleRefused
 from aggregates.people.directory import Key, Membership
 from svc.app import open_service
 from svc.limits import (
@@ -102,7 +102,7 @@ def issue_key(organization_id: uuid.UUID, developer_id: uuid.UUID, key: str, nam
 
 async def _administer(service: RunningService, command: PeopleCommand) -> None:
     reply = await service.administer(command)
-    assert not isinstance(reply, PeopleRefused), f"a new folder refuses nothing: {reply}"
+    assert not isinstance(reply, Refused), f"a new folder refuses nothing: {reply}"
 
 
 log = structlog.get_logger()

@@ -10,8 +10,6 @@ import rfc8785
 from aggregates.command import Command
 from aggregates.records.record import Point, Record
 
-# The canonical form and hash of a response's semantic content (wire.md, Intake; RFC 8785).
-
 
 class ResponseContent(msgspec.Struct, frozen=True, kw_only=True):
     """What a response says: two responses with equal content are the same response."""
@@ -27,19 +25,12 @@ class ResponseContent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def canonical_bytes(content: ResponseContent) -> bytes:
-    """UTF-8 of the RFC 8785 JSON of the response text and the seven managed fields, absent ones null.
-
-    Raises `ValueError` where a number or text has no canonical form (an integer beyond 2**53, a lone surrogate).
-    """
-    fields = msgspec.structs.asdict(content)
-    try:
-        return rfc8785.dumps(fields)
-    except (rfc8785.CanonicalizationError, UnicodeEncodeError) as error:
-        raise ValueError(str(error)) from error
+    """RFC 8785 JSON, absent fields null. `ValueError`: an integer beyond 2**53, a lone surrogate."""
+    return rfc8785.dumps(msgspec.structs.asdict(content))
 
 
 def content_hash(content: ResponseContent) -> str:
-    """SHA-256 of the canonical bytes, lower-case hex: what `response_content_hash` must equal."""
+    """SHA-256, lower-case hex: what `response_content_hash` must equal."""
     return sha256(canonical_bytes(content)).hexdigest()
 
 
@@ -47,7 +38,11 @@ TRANSCRIPT_SUFFIX = "-transcript"
 """A source that ends so was read from the files an agent keeps: such a prompt may have been captured live as well."""
 
 
-class CapturePrompt(Command, frozen=True, kw_only=True, tag="capture-prompt"):
+class CaptureCommand(Command, frozen=True, kw_only=True):
+    """Take in what an agent or a plugin reports."""
+
+
+class CapturePrompt(CaptureCommand, frozen=True, kw_only=True, tag="capture-prompt"):
     """Take a prompt as received. `prompt_id` comes from the client's event id, or is random where there is none."""
 
     prompt_id: UUID
@@ -64,7 +59,7 @@ class CapturePrompt(Command, frozen=True, kw_only=True, tag="capture-prompt"):
     truncated: bool | None = None
 
 
-class CaptureResponse(Command, frozen=True, kw_only=True, tag="capture-response"):
+class CaptureResponse(CaptureCommand, frozen=True, kw_only=True, tag="capture-response"):
     """Take the response to a prompt; without an operation id only where the legacy selector allowed it."""
 
     prompt_id: UUID
@@ -75,33 +70,31 @@ class CaptureResponse(Command, frozen=True, kw_only=True, tag="capture-response"
     cost_kind: str | None = None
 
 
-class CaptureRecords(Command, frozen=True, kw_only=True, tag="capture-records"):
-    """Take a batch of records of one agent session; their spans point into `words`. The words are redacted already."""
-
+class _CaptureBatch(CaptureCommand, frozen=True, kw_only=True):
     agent_session_id: str | None
     source: str
     decoder_version: int
+    redactions: dict[str, int] = msgspec.field(default_factory=dict)
+
+
+class CaptureRecords(_CaptureBatch, frozen=True, kw_only=True, tag="capture-records"):
+    """Take a batch of records of one agent session; their spans point into `words`. The words are redacted already."""
+
     records: tuple[Record, ...]
     words: str
-    redactions: dict[str, int] = msgspec.field(default_factory=dict)
     raw: str | None = None
     """The redacted part of the export, as OTLP JSON; None for transcript lines."""
     signal: Literal["logs", "traces"] = "logs"
 
 
-class CaptureMetrics(Command, frozen=True, kw_only=True, tag="capture-metrics"):
-    """Take a batch of metric points of one agent session, or of none."""
-
-    agent_session_id: str | None
-    source: str
-    decoder_version: int
+class CaptureMetrics(_CaptureBatch, frozen=True, kw_only=True, tag="capture-metrics"):
     points: tuple[Point, ...]
     raw: str
-    redactions: dict[str, int] = msgspec.field(default_factory=dict)
+
+
+AnyCapture = CapturePrompt | CaptureResponse | CaptureRecords | CaptureMetrics
 
 
 class CompleteSetup(Command, frozen=True, kw_only=True, tag="complete-setup"):
-    """The plugin finished its setup."""
-
     plugin_version: str
     key_prefix: str | None = None

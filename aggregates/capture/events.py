@@ -5,7 +5,7 @@ from uuid import UUID
 
 import msgspec
 
-from aggregates.event import DeveloperEvent, Event, Words
+from aggregates.event import DeveloperEvent, Words
 from aggregates.records.record import Point, Record
 
 
@@ -17,8 +17,6 @@ class SessionClaimed(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=Tr
 
 
 class PromptCaptured(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
-    """A plugin sent a prompt."""
-
     TOPIC: ClassVar[str] = "prompt.captured"
     prompt_id: UUID
     agent_session_id: str
@@ -40,8 +38,6 @@ class PromptCaptured(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=Tr
 
 
 class PromptAnswered(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
-    """A plugin sent the response to a prompt."""
-
     TOPIC: ClassVar[str] = "prompt.answered"
     prompt_id: UUID
     agent_session_id: str
@@ -72,8 +68,6 @@ class ProvenanceFilled(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=
 
 
 class OperationClaimed(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
-    """A response operation id belongs to one prompt from now on."""
-
     TOPIC: ClassVar[str] = "response.operation-claimed"
     response_operation_id: str
     prompt_id: UUID
@@ -97,14 +91,10 @@ class RecordsCaptured(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=T
 
 
 class TracesCaptured(RecordsCaptured, frozen=True, kw_only=True, omit_defaults=True):
-    """A batch of spans of one agent session."""
-
     TOPIC: ClassVar[str] = "telemetry.traces-captured"
 
 
 class MetricsCaptured(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
-    """A batch of metric points of one agent session, or of none."""
-
     TOPIC: ClassVar[str] = "telemetry.metrics-captured"
     agent_session_id: str | None = None
     source: str
@@ -115,8 +105,6 @@ class MetricsCaptured(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=T
 
 
 class SetupCompleted(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
-    """The plugin finished its setup."""
-
     TOPIC: ClassVar[str] = "developer.setup-completed"
     plugin_version: str
     key_prefix: str | None = None
@@ -127,16 +115,3 @@ class ForeignSessionAttempted(DeveloperEvent, frozen=True, kw_only=True, omit_de
 
     TOPIC: ClassVar[str] = "foreign-session.attempted"
     agent_session_id: str
-
-
-CAPTURES: tuple[type[Event], ...] = (
-    SessionClaimed,
-    PromptCaptured,
-    PromptAnswered,
-    ProvenanceFilled,
-    OperationClaimed,
-    RecordsCaptured,
-    TracesCaptured,
-    MetricsCaptured,
-    SetupCompleted,
-)

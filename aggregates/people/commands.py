@@ -17,12 +17,16 @@ RETENTION_DAYS_MAX = 36_500
 LANGUAGE = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,3}", re.ASCII)
 
 
-class CreateOrganization(msgspec.Struct, frozen=True, kw_only=True):
+class PeopleCommand(msgspec.Struct, frozen=True, kw_only=True):
+    """Names the record that it is about first."""
+
+
+class CreateOrganization(PeopleCommand, frozen=True, kw_only=True):
     organization_id: UUID
     name: str
 
 
-class ChangeOrganization(msgspec.Struct, frozen=True, kw_only=True):
+class ChangeOrganization(PeopleCommand, frozen=True, kw_only=True):
     """Set what is not None."""
 
     organization_id: UUID
@@ -33,9 +37,7 @@ class ChangeOrganization(msgspec.Struct, frozen=True, kw_only=True):
     retention_days_text: int | None = None
 
 
-class CreateDeveloper(msgspec.Struct, frozen=True, kw_only=True):
-    """Enter a developer; the profile may come along."""
-
+class CreateDeveloper(PeopleCommand, frozen=True, kw_only=True):
     developer_id: UUID
     display_name: str
     timezone: str | None = None
@@ -43,7 +45,7 @@ class CreateDeveloper(msgspec.Struct, frozen=True, kw_only=True):
     report_schedules: tuple[Schedule, ...] | None = None
 
 
-class ChangeDeveloper(msgspec.Struct, frozen=True, kw_only=True):
+class ChangeDeveloper(PeopleCommand, frozen=True, kw_only=True):
     """Set what is not None."""
 
     developer_id: UUID
@@ -53,46 +55,44 @@ class ChangeDeveloper(msgspec.Struct, frozen=True, kw_only=True):
     report_schedules: tuple[Schedule, ...] | None = None
 
 
-class StartMembership(msgspec.Struct, frozen=True, kw_only=True):
-    """Take a developer into an organization, for the first time or again."""
-
+class StartMembership(PeopleCommand, frozen=True, kw_only=True):
     organization_id: UUID
     developer_id: UUID
     role: Role = "member"
 
 
-class ChangeMembership(msgspec.Struct, frozen=True, kw_only=True):
+class ChangeMembership(PeopleCommand, frozen=True, kw_only=True):
     membership_id: UUID
     role: Role
 
 
-class EndMembership(msgspec.Struct, frozen=True, kw_only=True):
+class EndMembership(PeopleCommand, frozen=True, kw_only=True):
     """End a membership; its keys open nothing from then on."""
 
     membership_id: UUID
 
 
-class CreateTeam(msgspec.Struct, frozen=True, kw_only=True):
+class CreateTeam(PeopleCommand, frozen=True, kw_only=True):
     team_id: UUID
     organization_id: UUID
     name: str
 
 
-class EndTeam(msgspec.Struct, frozen=True, kw_only=True):
+class EndTeam(PeopleCommand, frozen=True, kw_only=True):
     team_id: UUID
 
 
-class AddTeamMember(msgspec.Struct, frozen=True, kw_only=True):
+class AddTeamMember(PeopleCommand, frozen=True, kw_only=True):
     team_membership_id: UUID
     team_id: UUID
     developer_id: UUID
 
 
-class RemoveTeamMember(msgspec.Struct, frozen=True, kw_only=True):
+class RemoveTeamMember(PeopleCommand, frozen=True, kw_only=True):
     team_membership_id: UUID
 
 
-class IssueKey(msgspec.Struct, frozen=True, kw_only=True):
+class IssueKey(PeopleCommand, frozen=True, kw_only=True):
     """Let a key stand for a member; the caller keeps the text of the key."""
 
     credential_id: UUID
@@ -104,34 +104,14 @@ class IssueKey(msgspec.Struct, frozen=True, kw_only=True):
     expires_at_us: int | None = None
 
 
-class RevokeKey(msgspec.Struct, frozen=True, kw_only=True):
+class RevokeKey(PeopleCommand, frozen=True, kw_only=True):
     credential_id: UUID
-
-
-PeopleCommand = (
-    CreateOrganization
-    | ChangeOrganization
-    | CreateDeveloper
-    | ChangeDeveloper
-    | StartMembership
-    | ChangeMembership
-    | EndMembership
-    | CreateTeam
-    | EndTeam
-    | AddTeamMember
-    | RemoveTeamMember
-    | IssueKey
-    | RevokeKey
-)
 
 
 def wrong_in(command: PeopleCommand) -> str | None:
     """A sentence about the first field that cannot be taken; None where all can."""
-    for field, value in msgspec.structs.asdict(command).items():
-        wrong = None if value is None else _wrong(field, value)
-        if wrong is not None:
-            return f"{field}{wrong}"
-    return None
+    faults = ((field, _wrong(field, value)) for field, value in msgspec.structs.asdict(command).items())
+    return next((f"{field}{wrong}" for field, wrong in faults if wrong is not None), None)
 
 
 def _wrong(field: str, value: object) -> str | None:

@@ -4,7 +4,7 @@ from uuid import UUID
 
 import msgspec
 
-from aggregates.command import Reason
+from aggregates.command import Reason, Refused
 from aggregates.event import Event, Scope
 from aggregates.ids import credential_stream, membership_stream
 from aggregates.people import commands, events
@@ -21,20 +21,10 @@ from aggregates.people.directory import (
     applied,
 )
 
-
-class PeopleRefused(msgspec.Struct, frozen=True):
-    """A command that was not carried out, and the sentence that says why."""
-
-    reason: Reason
-    message: str
-
-
-PeopleReply = Record | PeopleRefused
+PeopleReply = Record | Refused
 """The record as the decision leaves it, or why it was refused."""
-
 PeopleDecision = tuple[tuple[tuple[UUID, Event], ...], PeopleReply]
 """What to append, each event with its stream, and what to answer once it is on disk."""
-
 RULES: dict[type[commands.PeopleCommand], tuple[str, type[Record], type[Event]]] = {
     commands.CreateOrganization: ("organization", Organization, events.OrganizationCreated),
     commands.ChangeOrganization: ("organization", Organization, events.OrganizationChanged),
@@ -76,7 +66,6 @@ def decide_people(command: commands.PeopleCommand, directory: Directory, now_us:
 
 
 def _own_id(command: commands.PeopleCommand) -> UUID:
-    """Commands name their own record first."""
     own_id: UUID = getattr(command, command.__struct_fields__[0])
     return own_id
 
@@ -95,10 +84,10 @@ def _stream(command: commands.PeopleCommand, directory: Directory) -> UUID:
 
 def _refusal(
     command: commands.PeopleCommand, directory: Directory, known: Record | None, now_us: int
-) -> PeopleRefused | None:
+) -> Refused | None:
     wrong = commands.wrong_in(command)
     if wrong is not None:
-        return PeopleRefused(Reason.INVALID, wrong)
+        return Refused(Reason.INVALID, wrong)
     noun, _, kind = RULES[type(command)]
     match command, known:
         case commands.StartMembership(), _:
@@ -108,57 +97,52 @@ def _refusal(
         case _, None if kind not in BEGUN_BY:
             return _not_found(noun, _own_id(command))
         case _, known if known is not None and kind in BEGUN_BY:
-            return PeopleRefused(Reason.CONFLICT, f"there is already a {noun} {_own_id(command)}")
+            return _conflict(f"there is already a {noun} {_own_id(command)}")
         case commands.CreateTeam(), _ if directory.get(Organization, command.organization_id) is None:
             return _not_found("organization", command.organization_id)
         case commands.AddTeamMember(), _:
             return _no_team_member(command, directory)
         case commands.ChangeMembership(), Membership(active=False):
-            return PeopleRefused(Reason.CONFLICT, f"membership {known.id} has ended; start it again first")
+            return _conflict(f"membership {known.id} has ended; start it again first")
         case _:
             return None
 
 
-def _not_found(noun: str, wanted: UUID) -> PeopleRefused:
-    return PeopleRefused(Reason.NOT_FOUND, f"no {noun} {wanted}")
+def _not_found(noun: str, wanted: UUID) -> Refused:
+    return Refused(Reason.NOT_FOUND, f"no {noun} {wanted}")
 
 
-def _no_membership(command: commands.StartMembership, directory: Directory) -> PeopleRefused | None:
-    if directory.get(Organization, command.organization_id) is None:
-        return _not_found("organization", command.organization_id)
-    if directory.get(Developer, command.developer_id) is None:
-        return _not_found("developer", command.developer_id)
-    if directory.membership(Scope(command.organization_id, command.developer_id)) is not None:
-        return PeopleRefused(Reason.CONFLICT, f"developer {command.developer_id} is a member already")
-    return None
+def _conflict(message: str) -> Refused:
+    return Refused(Reason.CONFLICT, message)
 
 
-def _no_team_member(command: commands.AddTeamMember, directory: Directory) -> PeopleRefused | None:
+def _no_membership(command: commands.StartMembership, directory: Directory) -> Refused | None:
+    organization_id, developer_id = command.organization_id, command.developer_id
+    if directory.get(Organization, organization_id) is None:
+        return _not_found("organization", organization_id)
+    if directory.get(Developer, developer_id) is None:
+        return _not_found("developer", developer_id)
+    member = directory.membership(Scope(organization_id, developer_id))
+    return None if member is None else _conflict(f"developer {developer_id} is a member already")
+
+
+def _no_team_member(command: commands.AddTeamMember, directory: Directory) -> Refused | None:
     team = directory.get(Team, command.team_id)
     if team is None or not team.active:
         return _not_found("active team", command.team_id)
-    if directory.get(Developer, command.developer_id) is None:
-        return _not_found("developer", command.developer_id)
-    scope = Scope(team.organization_id, command.developer_id)
+    developer_id, scope = command.developer_id, Scope(team.organization_id, command.developer_id)
+    if directory.get(Developer, developer_id) is None:
+        return _not_found("developer", developer_id)
     if directory.membership(scope) is None:
-        message = f"developer {command.developer_id} is no member of the team's organization; start that first"
-        return PeopleRefused(Reason.CONFLICT, message)
-    if team in directory.teams_of(scope):
-        return PeopleRefused(Reason.CONFLICT, f"developer {command.developer_id} is in the team already")
-    return None
+        return _conflict(f"developer {developer_id} is no member of the team's organization; start that first")
+    return _conflict(f"developer {developer_id} is in the team already") if team in directory.teams_of(scope) else None
 
 
-def _no_key(
-    command: commands.IssueKey, directory: Directory, known: Record | None, now_us: int
-) -> PeopleRefused | None:
-    if directory.membership(Scope(command.organization_id, command.developer_id)) is None:
-        message = (
-            f"developer {command.developer_id} is no member of organization {command.organization_id}; "
-            "start a membership first"
-        )
-        return PeopleRefused(Reason.CONFLICT, message)
+def _no_key(command: commands.IssueKey, directory: Directory, known: Record | None, now_us: int) -> Refused | None:
+    organization_id, developer_id = command.organization_id, command.developer_id
+    if directory.membership(Scope(organization_id, developer_id)) is None:
+        no_member = f"developer {developer_id} is no member of organization {organization_id}"
+        return _conflict(f"{no_member}; start a membership first")
     if command.expires_at_us is not None and command.expires_at_us <= now_us:
-        return PeopleRefused(Reason.INVALID, "expires_at must lie in the future")
-    if known is not None:
-        return PeopleRefused(Reason.CONFLICT, "this key was issued before; make a new one")
-    return None
+        return Refused(Reason.INVALID, "expires_at must lie in the future")
+    return None if known is None else _conflict("this key was issued before; make a new one")

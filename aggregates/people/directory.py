@@ -4,11 +4,8 @@ A few hundred people make a few thousand events, so all of it fits in memory. Ev
 its key and its membership as they stand now; nothing positive is ever cached.
 """
 
-from collections.abc import Iterable
 from datetime import tzinfo
 from enum import Enum
-from itertools import groupby
-from operator import attrgetter
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -16,26 +13,12 @@ import msgspec
 
 from aggregates.event import Event, Scope
 from aggregates.ids import credential_stream, membership_stream
-from aggregates.people.events import (
-    CredentialIssued,
-    CredentialRevoked,
-    DeveloperCreated,
-    MembershipEnded,
-    MembershipStarted,
-    OrganizationCreated,
-    Role,
-    Schedule,
-    TeamCreated,
-    TeamEnded,
-    TeamMemberAdded,
-    TeamMemberRemoved,
-)
+from aggregates.people import events
+from aggregates.people.events import Role, Schedule
 from aggregates.times import Window, iso, local_date, local_day_bounds, parse_instant
 
-# Organizations, developers, memberships, teams and keys: as the directory keeps them and as administrators see them.
-#
-# Every record carries its `id`, which routes and commands take, also under its own name. No record holds a key's
-# digest.
+# The records as the directory keeps them and as administrators see them. Each carries its `id`, which routes and
+# commands take, also under its own name. None holds a key's digest.
 
 
 class Organization(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,16 +102,16 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
 
 Record = Organization | Developer | Membership | Team | TeamMembership | Key
 
-BEGUN_BY: dict[type[Event], tuple[type[Record], str]] = {
-    OrganizationCreated: (Organization, "organization_id"),
-    DeveloperCreated: (Developer, "developer_id"),
-    MembershipStarted: (Membership, "membership_id"),
-    TeamCreated: (Team, "team_id"),
-    TeamMemberAdded: (TeamMembership, "team_membership_id"),
-    CredentialIssued: (Key, "credential_id"),
+BEGUN_BY: dict[type[Event], type[Record]] = {
+    events.OrganizationCreated: Organization,
+    events.DeveloperCreated: Developer,
+    events.MembershipStarted: Membership,
+    events.TeamCreated: Team,
+    events.TeamMemberAdded: TeamMembership,
+    events.CredentialIssued: Key,
 }
-"""The record that an event begins, and the event's field with its id."""
-
+"""The record that an event begins. The event's first field of its own is the record's id."""
+_ENDS = (events.MembershipEnded, events.TeamEnded, events.TeamMemberRemoved)
 _AT_FIRST: dict[str, Any] = {
     "text_leaves": True,
     "redaction": True,
@@ -147,29 +130,21 @@ _AT_FIRST: dict[str, Any] = {
 
 def applied(record: Record | None, event: Event) -> Record:
     """A record after an event that begins, changes or ends it."""
-    if type(event) in BEGUN_BY:
-        return _begun(event)
+    at, values = iso(event.received_at_us), msgspec.structs.asdict(event)
+    if kind := BEGUN_BY.get(type(event)):
+        own_id, expires_at_us = values[event.__struct_fields__[1]], values.get("expires_at_us")
+        values |= {"id": own_id, "key_id": own_id, "created_at": at, "started_at": at, "issued_at": at}
+        values["expires_at"] = None if expires_at_us is None else iso(expires_at_us)
+        return msgspec.convert(_AT_FIRST | values, kind)  # a kind takes the values that it has fields for
     assert record is not None, f"{type(event).__name__} begins no record"
-    at = iso(event.received_at_us)
-    match record, event:
-        case ((Membership() | Team() | TeamMembership()), (MembershipEnded() | TeamEnded() | TeamMemberRemoved())):
-            return msgspec.structs.replace(record, active=False, ended_at=record.ended_at or at)
-        case Key(), CredentialRevoked():
-            return msgspec.structs.replace(record, revoked=True, revoked_at=record.revoked_at or at)
-        case _:
-            values = {name: value for name, value in msgspec.structs.asdict(event).items() if value is not None}
-            del values["received_at_us"]
-            kept_for_good = {name: None for name, value in values.items() if name.startswith("retention") and not value}
-            return msgspec.structs.replace(record, **values | kept_for_good)
-
-
-def _begun(event: Event) -> Record:
-    kind, id_field = BEGUN_BY[type(event)]
-    values = _AT_FIRST | msgspec.structs.asdict(event)
-    own_id, at, expires_at_us = values[id_field], iso(event.received_at_us), values.get("expires_at_us")
-    values |= {"id": own_id, "key_id": own_id, "created_at": at, "started_at": at, "issued_at": at}
-    values["expires_at"] = None if expires_at_us is None else iso(expires_at_us)
-    return msgspec.convert(values, kind)  # a kind takes the values that it has fields for
+    if isinstance(record, Membership | Team | TeamMembership) and isinstance(event, _ENDS):
+        return msgspec.structs.replace(record, active=False, ended_at=record.ended_at or at)
+    if isinstance(record, Key) and isinstance(event, events.CredentialRevoked):
+        return msgspec.structs.replace(record, revoked=True, revoked_at=record.revoked_at or at)
+    del values["received_at_us"]
+    set_now = {name: value for name, value in values.items() if value is not None}
+    kept_for_good = {name: None for name, value in set_now.items() if name.startswith("retention") and not value}
+    return msgspec.structs.replace(record, **set_now | kept_for_good)
 
 
 _R = TypeVar("_R", bound=Record)
@@ -192,7 +167,7 @@ class Directory:
         return self._versions.get(stream_id, 0)
 
     def all(self, kind: type[_R]) -> list[_R]:
-        """Every record of a kind, ended ones too, in the order in which they began."""
+        """Ended ones too, in the order in which they began."""
         return [record for record in self._records.values() if isinstance(record, kind)]
 
     def get(self, kind: type[_R], stream_id: UUID) -> _R | None:
@@ -200,16 +175,9 @@ class Directory:
         record = self._records.get(stream_id)
         return record if isinstance(record, kind) else None
 
-    def credential(self, key_digest: str) -> Key | None:
-        """The key with that digest, also a revoked one."""
-        return self.get(Key, credential_stream(key_digest))
-
     def key_stream(self, key_id: UUID) -> UUID | None:
-        """The stream of the key with that id."""
-        streams = (
-            stream for stream, record in self._records.items() if isinstance(record, Key) and record.id == key_id
-        )
-        return next(streams, None)
+        keys = ((stream, each) for stream, each in self._records.items() if isinstance(each, Key))
+        return next((stream for stream, key in keys if key.id == key_id), None)
 
     def membership(self, scope: Scope) -> Membership | None:
         """The current membership of a developer in an organization; None where it ended or never was."""
@@ -233,13 +201,9 @@ class Directory:
 
     def teams_of(self, scope: Scope) -> list[Team]:
         """The active teams of the organization that the developer belongs to now."""
-        periods = self.all(TeamMembership)
-        teams = [
-            self.get(Team, each.team_id) for each in periods if each.active and each.developer_id == scope.developer_id
-        ]
-        return [
-            team for team in teams if team is not None and team.active and team.organization_id == scope.organization_id
-        ]
+        periods = [each for each in self.all(TeamMembership) if each.active and each.developer_id == scope.developer_id]
+        teams = [team for each in periods if (team := self.get(Team, each.team_id)) is not None]
+        return [team for team in teams if team.active and team.organization_id == scope.organization_id]
 
 
 class Principal(msgspec.Struct, frozen=True):
@@ -259,7 +223,7 @@ class KeyRefusal(Enum):
 
 def authenticate(directory: Directory, key_digest: str, now_us: int) -> Principal | KeyRefusal:
     """Whose key it is, as things stand now: the key's own life first, then the membership it stands for."""
-    key = directory.credential(key_digest)
+    key = directory.get(Key, credential_stream(key_digest))
     if key is None:
         return KeyRefusal.UNKNOWN
     if key.revoked or (key.expires_at is not None and parse_instant(key.expires_at) <= now_us):
@@ -274,7 +238,7 @@ def principal(directory: Directory, scope: Scope) -> Principal | None:
     return None if membership is None else Principal(scope, membership.role)
 
 
-class Stay(msgspec.Struct, frozen=True):
+class Stay(msgspec.Struct, frozen=True, order=True):
     """Whole days of one developer in a team, cut to a window: from `start_us` up to, but without, `end_us`."""
 
     developer_id: UUID
@@ -288,33 +252,24 @@ def stays_in(directory: Directory, team: Team, window: Window, zone: tzinfo) -> 
     A day of the zone counts whole on which somebody was in the team at all, so coming and going cuts no day in two.
     Who leaves the organization leaves the team.
     """
-    of_team = (each for each in directory.all(TeamMembership) if each.team_id == team.team_id)
-    cut = (_days(each, _ended_us(directory, team, each), window, zone) for each in of_team)
-    inside = sorted((stay for stay in cut if stay.start_us < stay.end_us), key=attrgetter(*Stay.__struct_fields__))
-    return tuple(stay for _, own in groupby(inside, attrgetter("developer_id")) for stay in _joined(own))
+    periods = (each for each in directory.all(TeamMembership) if each.team_id == team.team_id)
+    cut = (_stay(directory, team, each, window, zone) for each in periods)
+    joined: list[Stay] = []
+    for stay in sorted(each for each in cut if each.start_us < each.end_us):
+        before = joined[-1] if joined else None
+        if before is not None and before.developer_id == stay.developer_id and stay.start_us <= before.end_us:
+            stay = Stay(stay.developer_id, before.start_us, max(stay.end_us, before.end_us))
+            joined.pop()
+        joined.append(stay)
+    return tuple(joined)
 
 
-def _ended_us(directory: Directory, team: Team, period: TeamMembership) -> int | None:
+def _stay(directory: Directory, team: Team, period: TeamMembership, window: Window, zone: tzinfo) -> Stay:
     membership = directory.get(Membership, membership_stream(team.organization_id, period.developer_id))
     ends = (period.ended_at, None if membership is None else membership.ended_at)
-    return min((parse_instant(end) for end in ends if end is not None), default=None)
-
-
-def _days(period: TeamMembership, ended_us: int | None, window: Window, zone: tzinfo) -> Stay:
+    ended_us = min((parse_instant(end) for end in ends if end is not None), default=None)
     started_us, end_us = parse_instant(period.started_at), window.end_us
     start_us = local_day_bounds(local_date(started_us, zone), zone).start_us
     if ended_us is not None:
         end_us = local_day_bounds(local_date(max(started_us, ended_us - 1), zone), zone).end_us
     return Stay(period.developer_id, max(start_us, window.start_us), min(end_us, window.end_us))
-
-
-def _joined(stays: Iterable[Stay]) -> list[Stay]:
-    """The stays of one developer; those that share a day become one."""
-    joined: list[Stay] = []
-    for stay in stays:
-        if joined and stay.start_us <= joined[-1].end_us:
-            end_us = max(stay.end_us, joined[-1].end_us)
-            joined[-1] = msgspec.structs.replace(joined[-1], end_us=end_us)
-        else:
-            joined.append(stay)
-    return joined

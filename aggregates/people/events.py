@@ -45,8 +45,6 @@ class DeveloperChanged(Event, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class MembershipStarted(Event, frozen=True, kw_only=True, omit_defaults=True):
-    """A developer belongs to an organization, for the first time or again."""
-
     TOPIC: ClassVar[str] = "membership.started"
     membership_id: UUID
     organization_id: UUID
@@ -108,20 +106,3 @@ class CredentialIssued(Event, frozen=True, kw_only=True, omit_defaults=True):
 class CredentialRevoked(Event, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "credential.revoked"
     credential_id: UUID
-
-
-PEOPLE: tuple[type[Event], ...] = (
-    OrganizationCreated,
-    OrganizationChanged,
-    DeveloperCreated,
-    DeveloperChanged,
-    MembershipStarted,
-    MembershipChanged,
-    MembershipEnded,
-    TeamCreated,
-    TeamEnded,
-    TeamMemberAdded,
-    TeamMemberRemoved,
-    CredentialIssued,
-    CredentialRevoked,
-)

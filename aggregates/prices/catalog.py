@@ -182,8 +182,11 @@ def snapshot_fault(snapshot: Snapshot) -> str | None:
     """What is wrong with a stored snapshot; None where it is valid."""
     fault = content_fault(snapshot.exact_lookups)
     if fault is None and checksum(snapshot.catalog_revision, snapshot.exact_lookups) != snapshot.checksum_sha256:
-        return "checksum_sha256 does not fit schema_version, catalog_revision and exact_lookups"
+        return NO_FIT
     return fault
+
+
+NO_FIT = "checksum_sha256 does not fit schema_version, catalog_revision and exact_lookups"
 
 
 def checksum(catalog_revision: int, lookups: tuple[ExactLookup, ...]) -> str:
@@ -275,6 +278,3 @@ class RequestsRepriced(Event, frozen=True, kw_only=True, omit_defaults=True):
     from_us: int
     to_us: int
     """Half-open: requests made from the one up to the other."""
-
-
-PRICES: tuple[type[Event], ...] = (CatalogPublished, RequestsRepriced)

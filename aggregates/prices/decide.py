@@ -8,8 +8,9 @@ import msgspec
 
 from aggregates.command import Reason, Refused
 from aggregates.event import Event
-from aggregates.ids import catalog_stream, repricing_stream
+from aggregates.ids import CATALOG_STREAM, REPRICING_STREAM
 from aggregates.prices.catalog import (
+    NO_FIT,
     REVISION_MAX,
     SCHEMA_VERSION,
     CatalogPublished,
@@ -42,8 +43,6 @@ class CatalogDocument(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PublishCatalog(msgspec.Struct, frozen=True, kw_only=True):
-    """Make a document the newest revision."""
-
     document: CatalogDocument
     source: str
 
@@ -57,8 +56,6 @@ class RepriceRequests(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CatalogState(msgspec.Struct, frozen=True, kw_only=True):
-    """What is published so far."""
-
     last_revision: int = 0
     """The newest there is, valid or not; 0 before the first."""
     newest_valid: Snapshot | None = None
@@ -93,7 +90,6 @@ Decision = tuple[tuple[NewFact, ...], CatalogReply]
 def decide_catalog(
     command: CatalogCommand, state: CatalogState, organizations: Collection[UUID], now_us: int
 ) -> Decision:
-    """What follows from a command."""
     if isinstance(command, PublishCatalog):
         return _publish(command, state, now_us)
     return _reprice(command, state, organizations, now_us)
@@ -109,7 +105,7 @@ def _publish(command: PublishCatalog, state: CatalogState, now_us: int) -> Decis
         return _refused(fault)
     digest = checksum(revision, document.exact_lookups)
     if document.checksum_sha256 is not None and document.checksum_sha256.lower() != digest:
-        return _refused("checksum_sha256 does not fit schema_version, catalog_revision and exact_lookups")
+        return _refused(NO_FIT)
     snapshot = Snapshot(
         schema_version=SCHEMA_VERSION,
         catalog_revision=revision,
@@ -118,7 +114,7 @@ def _publish(command: PublishCatalog, state: CatalogState, now_us: int) -> Decis
         exact_lookups=document.exact_lookups,
     )
     event = CatalogPublished(received_at_us=now_us, source=command.source, snapshot=snapshot)
-    return ((catalog_stream(), revision, event),), _shown(snapshot, changed=True)
+    return ((CATALOG_STREAM, revision, event),), _shown(snapshot, changed=True)
 
 
 def _revision_fault(document: CatalogDocument, revision: int, state: CatalogState) -> str | None:
@@ -148,7 +144,7 @@ def _reprice(command: RepriceRequests, state: CatalogState, organizations: Colle
         to_us=command.to_us,
     )
     reply = Repriced(organization_id=command.organization_id, catalog_revision=revision)
-    return ((repricing_stream(), state.repricings + 1, event),), reply
+    return ((REPRICING_STREAM, state.repricings + 1, event),), reply
 
 
 def _shown(snapshot: Snapshot, *, changed: bool) -> Published:

@@ -20,7 +20,7 @@ from typing import Literal
 import msgspec
 
 from aggregates.prices.catalog import ExactLookup, ListRate, Rates, Snapshot, snapshot_fault
-from aggregates.records.record import spellings, vendor_and_rest
+from aggregates.records.record import spellings
 
 Kind = Literal["catalog_estimate", "catalog_lower_bound"]
 NAMES_REMEMBERED_MAX = 4_096
@@ -53,7 +53,6 @@ class Usage(msgspec.Struct, frozen=True):
     cache_write_tokens: int | None = None
     """All of them, of any duration."""
     cache_write_1h_tokens: int | None = None
-    """Those kept for an hour; None: how many is not known."""
 
 
 _RATES = Rates.__struct_fields__
@@ -87,7 +86,10 @@ class PriceBook:
         if lookup is None:
             return Unpriced("unknown_model")
         if not lookup.list_rates:
-            return Unpriced(_why_undetermined(lookup) or "no_list_price")
+            known, served = lookup.model.status, lookup.provider
+            if known != "known":
+                return Unpriced(f"{known}_model")
+            return Unpriced("no_list_price" if served.provider is not None else f"{served.status}_provider")
         segment = self._segment(lookup, at_us)
         if segment is None:
             return Unpriced("no_list_price_at_that_time")
@@ -95,27 +97,25 @@ class PriceBook:
         return self._priced(segment.bands, usage) if reason is None else Unpriced(reason)
 
     def _lookup(self, model: str) -> ExactLookup | None:
-        found = self._listed(model)
-        named = vendor_and_rest(model)
-        if found is not None or named is None:
-            return found
-        vendor, rest = named
-        found = self._listed(rest)
+        for each in spellings(model):
+            if each in self._lookups:
+                return self._lookups[each]
+        # `anthropic/claude-…` names the vendor and its id.
+        vendor, _, rest = model.strip().lower().partition("/")
+        found = next((self._lookups[each] for each in spellings(rest) if each in self._lookups), None)
         return found if found is not None and found.provider.provider == vendor else None
 
-    def _listed(self, model: str) -> ExactLookup | None:
-        return next((self._lookups[each] for each in spellings(model) if each in self._lookups), None)
-
     def _segment(self, lookup: ExactLookup, at_us: int) -> _Segment | None:
-        segments = self._segments.get(lookup.external_model_id)
-        if segments is None:
-            segments = self._segments[lookup.external_model_id] = tuple(map(_segment, lookup.list_rates))
+        if lookup.external_model_id not in self._segments:
+            self._segments[lookup.external_model_id] = tuple(map(_segment, lookup.list_rates))
+        segments = self._segments[lookup.external_model_id]
         held = (each for each in segments if each.from_us <= at_us and (each.to_us is None or at_us < each.to_us))
         return next(held, None)
 
     def _priced(self, bands: tuple[tuple[int, _FemtoRates], ...], usage: Usage) -> Price | Unpriced:
         input_tokens, read = usage.input_tokens or 0, usage.cache_read_tokens or 0
-        long, short, unsure = _writes(usage)
+        long = usage.cache_write_1h_tokens or 0
+        short = 0 if usage.cache_write_tokens is None else usage.cache_write_tokens - long
         whole_input = input_tokens + read + long + short
         rates = next(rates for above, rates in reversed(bands) if whole_input > above)
         femto = 0
@@ -129,6 +129,7 @@ class PriceBook:
             return Unpriced("implausible_token_count")
         *_, short_rate, long_rate = rates
         part_missing = usage.input_tokens is None or usage.output_tokens is None
+        unsure = usage.cache_write_1h_tokens is None and short > 0
         lower = part_missing or (unsure and long_rate is not None and long_rate != short_rate)
         return Price(cost, "catalog_lower_bound" if lower else "catalog_estimate", self.catalog_revision)
 
@@ -149,19 +150,6 @@ def _usage_fault(usage: Usage) -> str | None:
     return None
 
 
-def _writes(usage: Usage) -> tuple[int, int, bool]:
-    """Cache writes for an hour, those at the five-minute rate, and whether their duration is unknown."""
-    long = usage.cache_write_1h_tokens
-    writes = (long or 0) if usage.cache_write_tokens is None else usage.cache_write_tokens
-    return long or 0, writes - (long or 0), long is None and writes > 0
-
-
-def _why_undetermined(lookup: ExactLookup) -> str | None:
-    if lookup.model.status != "known":
-        return f"{lookup.model.status}_model"
-    return f"{lookup.provider.status}_provider" if lookup.provider.provider is None else None
-
-
 def _segment(each: ListRate) -> _Segment:
     if each.rate is None:
         return _Segment(each.from_us, each.to_us, (), each.unpriced_reason)
@@ -170,9 +158,8 @@ def _segment(each: ListRate) -> _Segment:
 
 
 def _femto(rates: Rates) -> _FemtoRates:
-    return tuple(_per_token(getattr(rates, name)) for name in _RATES)
-
-
-def _per_token(rate: float | None) -> int | None:
-    # By its shortest decimal form, which is what was published.
-    return None if rate is None else int((Decimal(repr(rate)) * _RATE_UNIT).to_integral_value())
+    dollars = (getattr(rates, name) for name in _RATES)
+    # By the shortest decimal form of a rate, which is what was published.
+    return tuple(
+        None if rate is None else int((Decimal(repr(rate)) * _RATE_UNIT).to_integral_value()) for rate in dollars
+    )

@@ -5,6 +5,7 @@ in the event's single `Words` value; a record only points at them, so one seal c
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
@@ -124,7 +125,7 @@ class TextPool:
         self._pieces: list[str] = []
         self._spans: dict[str, Span] = {}
         self._length = 0
-        self.redactions: dict[str, int] = {}
+        self.redactions: Counter[str] = Counter()
         """How many secrets of each kind were taken out."""
 
     def add_all(self, texts: Iterable[str | None]) -> None:
@@ -133,8 +134,7 @@ class TextPool:
         found = redact_among(new) if self._redaction else {}
         for index, text in enumerate(new):
             redacted, counts = found.get(index, (text, {}))
-            for kind, count in counts.items():
-                self.redactions[kind] = self.redactions.get(kind, 0) + count
+            self.redactions.update(counts)
             start = self._length
             self._pieces.append(redacted)
             self._length += len(redacted)
@@ -153,18 +153,12 @@ class TextPool:
         return "".join(self._pieces)
 
 
-# How agents decorate the ids of models, and how the decoration comes off again.
+# How agents decorate the ids of models, and how the decoration comes off again: a fixed list, tried in this order after
+# the id as it is, each on what the one before it left. Nothing is guessed: somebody writes every form below, and it
+# names the same model at the same list price. A catalog that lists the decorated id itself is asked for that first.
 #
-# A small fixed list, tried in this order after the id as it is, each on what the one before it left. Nothing is
-# guessed: every form below is written by somebody, and names the same model at the same list price.
-#
-# | written | means | left | |---|---|---| | `GPT-5` | ids are not case-sensitive | `gpt-5` | | `claude-opus-4-6[1m]`
-# | Claude Code: with the long context window | `claude-opus-4-6` | | `models/gemini-2.5-pro`,
-# `publishers/google/models/…`, `arn:aws:bedrock:…/…` | a resource's path | its last part | | `us.anthropic.claude-
-# sonnet-4-5-20250929-v1:0` | Bedrock: the version of its own packaging | without `-v1:0` | | `claude-
-# sonnet-4-5-20250929`, `…@20250929`, `gpt-5-2025-08-07`, `…-latest` | a dated copy, or the newest | without |
-#
-# A catalog that lists the decorated id itself, as it does where a dated copy has a price of its own, is asked first.
+# `GPT-5`: case does not matter. `…[1m]`: Claude Code's long context window. `models/…`, `publishers/google/models/…`,
+# `arn:aws:bedrock:…/…`: a path. `us.anthropic.claude-…-v1:0`: Bedrock's packaging. `…-20250929`, `…-latest`: dated.
 
 _WINDOW = re.compile(r"\[1m\]$")
 _PATH = re.compile(r"^(?:models|publishers|projects|arn:aws[^/]*)/(?:.*/)?")
@@ -184,9 +178,3 @@ def spellings(model: str) -> Iterator[str]:
         text = _BEDROCK_VERSION.sub("", text)
         yield text
     yield _DATED.sub("", text)
-
-
-def vendor_and_rest(model: str) -> tuple[str, str] | None:
-    """`anthropic/claude-…` as the vendor that it names and the id there; None where it names none."""
-    vendor, slash, rest = model.strip().lower().partition("/")
-    return (vendor, rest) if slash and vendor and rest else None

@@ -4,46 +4,192 @@ Nothing is run or expanded. In doubt a command is taken to change something.
 """
 
 import re
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Callable, Sequence
 from functools import lru_cache
+from pkgutil import get_data
 
 import msgspec
 
-from aggregates.records.programs import (
-    BUILD,
-    BUILD_WORDS,
-    CHANGE,
-    CHECK,
-    CHECK_WORDS,
-    CHECKS,
-    READ,
-    READS,
-    RUNNERS,
-    SCRIPT_RUNNERS,
-    SPECIAL,
-    SUBCOMMAND_BUILDS,
-    SUBCOMMAND_CHECKS,
-    SUBCOMMAND_READS,
-    ShellReading,
-    Words,
-    formatter,
-    linter,
-    names,
-)
 from aggregates.records.shell_words import SimpleCommand, simple_commands
 
+_PROGRAMS = tomllib.loads((get_data(__name__, "programs.toml") or b"").decode())
+_RUNNERS = frozenset(_PROGRAMS["runners"])
+_NAMES = {key: frozenset(names.split()) for key, names in _PROGRAMS.items() if isinstance(names, str)}
+_SUBCOMMANDS = {
+    effect: {program: frozenset(names.split()) for programs, names in lines.items() for program in programs.split()}
+    for effect, lines in _PROGRAMS["subcommands"].items()
+}
 COMMAND_CHARACTERS_MAX = 8192
 _NESTING_MAX = 4
-
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
-_KEYWORDS = names("if then else elif fi do done while until ! { } time case esac in function")
-_PREFIXES = names("sudo doas env nohup command builtin exec nice ionice stdbuf caffeinate setsid")
-_SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ksh", "fish"})
-_PYTHONS = frozenset({"python", "python3", "py"})
-_TARGET_RUNNERS = frozenset({"make", "gmake", "mvn", "mvnw", "gradle", "gradlew", "just", "rake", "ninja"})
-_TAKE_VALUE = names("--filter -F --workspace --prefix -C --cwd --dir -f -j --directory -p")
-_HELP = frozenset({"--version", "--help", "-h", "-V", "version", "help"})
 _DURATION = re.compile(r"[\d.]+[smhd]?")
+
+
+class ShellReading(msgspec.Struct, frozen=True, array_like=True):
+    """What a shell command is for; the flags of all its parts together."""
+
+    mutating: bool = False
+    check: bool = False
+    """A test, build, lint or type check."""
+    commit: bool = False
+    pull_request: bool = False
+    revert: bool = False
+    """Takes earlier work back: git revert, checkout, restore, reset --hard, stash."""
+
+
+READ = ShellReading()
+CHANGE = ShellReading(mutating=True)
+CHECK = ShellReading(check=True)
+BUILD = ShellReading(mutating=True, check=True)
+COMMIT = ShellReading(mutating=True, commit=True)
+PULL_REQUEST = ShellReading(mutating=True, pull_request=True)
+REVERT = ShellReading(mutating=True, revert=True)
+Words = Sequence[str]
+Reader = Callable[[Words], ShellReading]
+
+
+def _matching(pattern: str, *, then: ShellReading, otherwise: ShellReading) -> Reader:
+    """Reads a program by whether any argument holds this."""
+    found = re.compile(pattern).search
+    return lambda rest: then if any(map(found, rest)) else otherwise
+
+
+def _with(options: str, *, then: ShellReading, otherwise: ShellReading) -> Reader:
+    """Reads a program by whether any of these options is given."""
+    wanted = frozenset(options.split())
+    return lambda rest: otherwise if wanted.isdisjoint(rest) else then
+
+
+def _git(rest: Words) -> ShellReading:
+    sub, *args = _without_options(rest, "-C", "-c", "--git-dir", "--work-tree") or ("",)
+    if sub in _NAMES["git_reads"] or not sub or "--help" in args:
+        return READ
+    special = _GIT.get(sub)
+    return special(args) if special is not None else CHANGE
+
+
+def _git_checkout(args: Words) -> ShellReading:
+    """Files come back with `--`, with `.`, or where a revision and a path stand side by side."""
+    if any(word in ("-b", "-B", "--orphan", "-t", "--track", "--detach") for word in args):
+        return CHANGE
+    named = [word for word in args if not word.startswith("-")]
+    return REVERT if "--" in args or "." in named or len(named) > 1 else CHANGE
+
+
+def _git_restore(args: Words) -> ShellReading:
+    only_index = any(word in ("--staged", "-S") for word in args)
+    in_tree = any(word in ("--worktree", "-W") for word in args)
+    return CHANGE if only_index and not in_tree else REVERT
+
+
+def _git_stash(args: Words) -> ShellReading:
+    sub = args[0] if args else "push"
+    if sub in ("list", "show"):
+        return READ
+    return REVERT if sub in ("push", "save") or sub.startswith("-") else CHANGE
+
+
+def _git_listing(args: Words) -> ShellReading:
+    lists = not args or args[0] in _NAMES["git_list_arguments"] or args[0].startswith(("--sort", "--format"))
+    return READ if lists else CHANGE
+
+
+_GIT: dict[str, Reader] = {
+    "commit": _with("--dry-run", then=READ, otherwise=COMMIT),
+    "revert": lambda args: REVERT,
+    "checkout": _git_checkout,
+    "restore": _git_restore,
+    "reset": _with("--hard --keep --merge", then=REVERT, otherwise=CHANGE),
+    "stash": _git_stash,
+    **dict.fromkeys(("branch", "tag", "remote", "worktree", "submodule", "config", "notes"), _git_listing),
+}
+
+
+def _hosting(rest: Words) -> ShellReading:
+    """`gh`, `glab`, `hub`: pull and merge requests; otherwise by verb."""
+    words = [word for word in rest if not word.startswith("-")]
+    if words[:2] in (["pr", "create"], ["pr", "new"], ["mr", "create"]) or words[:1] == ["pull-request"]:
+        return PULL_REQUEST
+    if words[:1] == ["api"]:
+        changes = {"-X", "--method", "-f", "-F", "--field", "--raw-field", "--input"}
+        return CHANGE if changes.intersection(rest) else READ
+    reads = {"view", "list", "status", "diff", "checks", "watch", "search", "browse", "ls"}
+    return READ if reads.intersection(words[:2]) else CHANGE
+
+
+_CURL_SENDS = ("--data", "--form", "--upload", "--json", "--remote-name")
+
+
+def _curl(rest: Words) -> ShellReading:
+    return CHANGE if any(map(_curl_changes, rest, (*rest[1:], ""))) else READ
+
+
+def _curl_changes(word: str, value: str) -> bool:
+    """Whether an option sends or writes a file; short ones may be clustered, as in `-sSLo`."""
+    if not word.startswith("-"):
+        return False
+    short = "" if word.startswith("--") else word[1:]
+    if word == "--request" or short.endswith("X"):
+        return value.upper() not in ("GET", "HEAD", "OPTIONS")
+    if word == "--output" or short.endswith("o"):
+        return value not in ("-", "/dev/null")
+    return word.startswith(_CURL_SENDS) or short[:1] in ("d", "F", "T") or short.endswith("O")
+
+
+_IN_PLACE = _matching(r"^(?:-[nElrpws0]*i|--in-?place)", then=CHANGE, otherwise=READ)
+
+
+def _perl(rest: Words) -> ShellReading:
+    prints = any(re.fullmatch(r"-[la0]*[np]\w*", word) for word in rest)
+    return _IN_PLACE(rest) if prints else CHANGE
+
+
+def _source(rest: Words) -> ShellReading:
+    """Entering an environment changes only the shell itself."""
+    script = rest[0].rsplit("/", 1)[-1] if rest else ""
+    return READ if script.startswith(("activate", "nvm.sh", ".bashrc", ".zshrc", ".profile")) else CHANGE
+
+
+def _ruff(rest: Words) -> ShellReading:
+    return _formatter(rest) if rest[:1] == ["format"] else _linter(rest)
+
+
+def _rubocop(rest: Words) -> ShellReading:
+    return BUILD if "-a" in rest or "-A" in rest else _linter(rest)
+
+
+def _linter(rest: Words) -> ShellReading:
+    """A test, _linter or type check; one that is told to repair changes files too."""
+    return BUILD if not _NAMES["repairs"].isdisjoint(rest) else CHECK
+
+
+def _formatter(rest: Words) -> ShellReading:
+    """`black`, `prettier`, `gofmt`, `cargo fmt`: a check where told only to look, otherwise a change."""
+    writes = "-w" in rest or "--write" in rest
+    return CHECK if not writes and _NAMES["only_looks"].intersection(rest) else CHANGE
+
+
+_SPECIAL: dict[str, Reader] = {
+    "git": _git,
+    **dict.fromkeys(("gh", "glab", "hub"), _hosting),
+    "curl": _curl,
+    "wget": _with("-O- -qO- --spider -", then=READ, otherwise=CHANGE),
+    **dict.fromkeys(("sed", "gsed", "yq"), _IN_PLACE),
+    "perl": _perl,
+    **dict.fromkeys(
+        ("awk", "gawk", "mawk", "nawk"), _matching(r'>\s*"|system\s*\(|\|\s*"', then=CHANGE, otherwise=READ)
+    ),
+    "sort": _matching("^(?:-o|--output)", then=CHANGE, otherwise=READ),
+    "tee": _matching("^(?!-|/dev/)", then=CHANGE, otherwise=READ),
+    **dict.fromkeys(("black", "prettier", "gofmt", "goimports", "isort", "rustfmt", "shfmt"), _formatter),
+    **dict.fromkeys((".", "source"), _source),
+    **dict.fromkeys(("fd", "fdfind"), _with("-x -X --exec --exec-batch", then=CHANGE, otherwise=READ)),
+    **dict.fromkeys(("tsc", "vue-tsc"), _with("--noEmit", then=CHECK, otherwise=BUILD)),
+    "ruff": _ruff,
+    "rubocop": _rubocop,
+    "cmake": _with("--build", then=BUILD, otherwise=CHANGE),
+}
 
 
 def read_command(command: str) -> ShellReading:
@@ -62,17 +208,14 @@ def _read_text(text: str, depth: int) -> ShellReading:
         return CHANGE
     commands = simple_commands(text)
     reading = _together([_read_simple(each, depth) for each in commands])
-    if reading.revert and _only_stashes_for_a_while(commands):
-        return msgspec.structs.replace(reading, revert=False)
-    return reading
-
-
-def _only_stashes_for_a_while(commands: Sequence[SimpleCommand]) -> bool:
-    """`git stash; …; git stash pop` takes nothing back."""
+    if not reading.revert:
+        return reading
+    # `git stash; …; git stash pop` takes nothing back.
     stashes = [each.words[2:3] for each in commands if each.words[:2] == ["git", "stash"]]
     others = [each for each in commands if each.words[:2] != ["git", "stash"]]
     pops = ["pop"] in stashes or ["apply"] in stashes
-    return pops and not _together([_read_simple(each, _NESTING_MAX) for each in others]).revert
+    reverts = not pops or _together([_read_simple(each, _NESTING_MAX) for each in others]).revert
+    return msgspec.structs.replace(reading, revert=reverts)
 
 
 def _read_simple(command: SimpleCommand, depth: int) -> ShellReading:
@@ -81,13 +224,7 @@ def _read_simple(command: SimpleCommand, depth: int) -> ShellReading:
 
 
 def _together(readings: Sequence[ShellReading]) -> ShellReading:
-    return ShellReading(
-        mutating=any(each.mutating for each in readings),
-        check=any(each.check for each in readings),
-        commit=any(each.commit for each in readings),
-        pull_request=any(each.pull_request for each in readings),
-        revert=any(each.revert for each in readings),
-    )
+    return ShellReading(*map(any, zip(*map(msgspec.structs.astuple, readings), strict=True)))
 
 
 def _read_words(words: Words, depth: int) -> ShellReading:
@@ -95,9 +232,9 @@ def _read_words(words: Words, depth: int) -> ShellReading:
     if not words:
         return READ
     name, rest = _program(words[0]), words[1:]
-    if len(rest) == 1 and rest[0] in _HELP:
+    if len(rest) == 1 and rest[0] in _NAMES["help"]:
         return READ
-    special = SPECIAL.get(name)
+    special = _SPECIAL.get(name)
     if special is not None:
         return special(rest)
     inner = _inner(name, rest, depth + 1) if depth < _NESTING_MAX else None
@@ -108,11 +245,11 @@ def _without_prefixes(words: Words) -> Words:
     """What really runs: without assignments, `sudo`, `timeout 5`, `if` and the like before it."""
     while words:
         first = words[0]
-        if _ASSIGNMENT.match(first) or first in _KEYWORDS:
+        if _ASSIGNMENT.match(first) or first in _NAMES["keywords"]:
             words = words[1:]
         elif first in ("for", "select"):
             return ()
-        elif first in _PREFIXES:
+        elif first in _NAMES["prefixes"]:
             words = _without_options(words[1:])
         elif first in ("timeout", "gtimeout"):
             words = _without_options(words[1:])
@@ -122,11 +259,11 @@ def _without_prefixes(words: Words) -> Words:
     return words
 
 
-def _without_options(words: Words) -> Words:
-    count = 0
-    while count < len(words) and words[count].startswith("-"):
-        count += 1
-    return words[count:]
+def _without_options(words: Words, *with_value: str) -> Words:
+    at = 0
+    while at < len(words) and words[at].startswith("-"):
+        at += 2 if words[at] in with_value else 1
+    return words[at:]
 
 
 def _program(word: str) -> str:
@@ -135,23 +272,23 @@ def _program(word: str) -> str:
 
 def _inner(name: str, rest: Words, depth: int) -> ShellReading | None:
     """The reading of the command that this one runs; None where it runs none that can be seen."""
-    if name in _SHELLS and rest[:1] == ["-n"]:
+    if name in _NAMES["shells"] and rest[:1] == ["-n"]:
         return CHECK  # only its syntax
-    if name in _SHELLS:
+    if name in _NAMES["shells"]:
         runs_text = len(rest) > 1 and rest[0] in ("-c", "-lc", "-ic")
         return _read_text(rest[1], depth) if runs_text else _script_file(_without_options(rest))
     if name == "eval":
         return _read_text(" ".join(rest), depth)
     if name == "xargs":
-        return _xargs(rest, depth)
+        return _read_words(_without_options(rest, "-I", "-n", "-P", "-L", "-d", "-s", "-E", "-J"), depth)
     if name == "find":
         return _find(rest, depth)
-    if name in _PYTHONS and rest and (rest[0] == "-m" or _program(rest[0]) == "manage.py"):
+    if name in _NAMES["pythons"] and rest and (rest[0] == "-m" or _program(rest[0]) == "manage.py"):
         return _read_words(rest[1:] if rest[0] == "-m" else rest, depth)
     if (name, *rest[:1]) == ("docker", "compose"):
         return _read_words(("docker-compose", *rest[1:]), depth)
     for runner in (name, f"{name} {rest[0]}") if rest else ():
-        if runner in RUNNERS:
+        if runner in _RUNNERS:
             return _read_words(_without_options(rest[runner.count(" ") :]), depth)
     return None
 
@@ -161,16 +298,7 @@ def _script_file(words: Words) -> ShellReading:
     if not words:
         return CHANGE
     name = re.findall(r"[a-z0-9]+", _program(words[0]).lower().removesuffix(".sh"))
-    checks = bool(name) and name[-1] in CHECK_WORDS | BUILD_WORDS
-    return BUILD if checks else CHANGE
-
-
-def _xargs(rest: Words, depth: int) -> ShellReading:
-    takes_value = ("-I", "-n", "-P", "-L", "-d", "-s", "-E", "-J")
-    at = 0
-    while at < len(rest) and rest[at].startswith("-"):
-        at += 2 if rest[at] in takes_value else 1
-    return _read_words(rest[at:], depth)
+    return BUILD if name and name[-1] in _NAMES["check_words"] | _NAMES["build_words"] else CHANGE
 
 
 def _find(rest: Words, depth: int) -> ShellReading:
@@ -181,21 +309,21 @@ def _find(rest: Words, depth: int) -> ShellReading:
 
 
 def _by_tables(name: str, rest: Words) -> ShellReading:
-    if name in READS:
+    if name in _NAMES["reads"]:
         return READ
-    if name in CHECKS:
-        return linter(rest)
+    if name in _NAMES["checks"]:
+        return _linter(rest)
     sub = next((word for word in rest if not word.startswith("-")), "")
-    if sub in SUBCOMMAND_READS.get(name, ()):
+    if sub in _SUBCOMMANDS["reads"].get(name, ()):
         return READ
-    if sub in SUBCOMMAND_BUILDS.get(name, ()):
+    if sub in _SUBCOMMANDS["builds"].get(name, ()):
         return BUILD
-    if sub in SUBCOMMAND_CHECKS.get(name, ()):
-        return linter(rest)
-    if name in SCRIPT_RUNNERS:
+    if sub in _SUBCOMMANDS["checks"].get(name, ()):
+        return _linter(rest)
+    if name in _NAMES["script_runners"]:
         return _script_runner(name, rest)
     if sub in ("fmt", "format"):
-        return formatter(rest)
+        return _formatter(rest)
     return _script_file((name,)) if name.endswith(".sh") else CHANGE
 
 
@@ -203,10 +331,10 @@ def _script_runner(name: str, rest: Words) -> ShellReading:
     """`npm run build`, `make test`: known by the script's name; `make` alone builds."""
     scripts = _scripts(rest)
     if not scripts:
-        return BUILD if name in _TARGET_RUNNERS else CHANGE
+        return BUILD if name in _NAMES["target_runners"] else CHANGE
     if name in ("npm", "pnpm") and scripts[0] == "ci":
         return CHANGE  # a clean install, not a check
-    seen = scripts if name in _TARGET_RUNNERS else scripts[:1]
+    seen = scripts if name in _NAMES["target_runners"] else scripts[:1]
     return _together([_script(script) or CHANGE for script in seen])
 
 
@@ -217,15 +345,15 @@ def _scripts(rest: Words) -> list[str]:
         word = rest[at]
         if not word.startswith("-") and "=" not in word and word not in ("run", "run-script"):
             scripts.append(word)
-        at += 2 if word in _TAKE_VALUE else 1
+        at += 2 if word in _NAMES["take_value"] else 1
     return scripts
 
 
 def _script(name: str) -> ShellReading | None:
     """`test:unit`, `lint`, `build-all` → what the name promises; None where it promises nothing."""
     words = set(re.findall(r"[a-z0-9]+", name.lower()))
-    if words & BUILD_WORDS:
+    if words & _NAMES["build_words"]:
         return BUILD
-    if not words & CHECK_WORDS:
+    if not words & _NAMES["check_words"]:
         return None
     return BUILD if words & {"fix", "write"} else CHECK

@@ -23,18 +23,13 @@ class SimpleCommand:
 
 def simple_commands(text: str) -> list[SimpleCommand]:
     """The simple commands of a shell text; a substituted one stands before the command it feeds."""
-    scanner = _Scanner(without_heredocs(text))
+    scanner = _Scanner("\n".join(_code_lines(text.split("\n"))) if "<<" in text else text)
     scanner.run()
     return scanner.commands
 
 
-def without_heredocs(text: str) -> str:
-    if "<<" not in text:
-        return text
-    return "\n".join(_code_lines(text.split("\n")))
-
-
 def _code_lines(lines: list[str]) -> Iterator[str]:
+    """The lines without those of here-documents."""
     last = {line.strip(): number for number, line in enumerate(lines)}
     number = 0
     while number < len(lines):

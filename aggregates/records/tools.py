@@ -2,9 +2,12 @@
 
 import re
 import shlex
-from collections.abc import Mapping
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from difflib import SequenceMatcher
 from hashlib import blake2b
+from pkgutil import get_data
 from typing import Any, Literal
 
 import msgspec
@@ -13,13 +16,15 @@ _COMPARED_LINES_MAX = 400
 """Longer texts are not aligned: what differs between their common ends counts as replaced."""
 Changed = tuple[int | None, int | None]
 """Lines added and removed; None where that was not observed."""
+NOT_OBSERVED: Changed = (None, None)
 
 
 def changed_lines(tool: str, arguments: dict[str, Any], result: object) -> Changed:
     outcome = result if isinstance(result, dict) else {}
-    patched = _patched(outcome.get("structuredPatch"))
-    if patched is not None:
-        return patched
+    hunks = outcome.get("structuredPatch")
+    if isinstance(hunks, list) and hunks:  # that of a new file is empty
+        kept = [hunk.get("lines") for hunk in hunks if isinstance(hunk, dict)]
+        return _signed(each for lines in kept if isinstance(lines, list) for each in lines if isinstance(each, str))
     match tool:
         case "Edit" | "MultiEdit":
             return _edited(arguments)
@@ -28,21 +33,18 @@ def changed_lines(tool: str, arguments: dict[str, Any], result: object) -> Chang
         case "NotebookEdit":
             return _cell(arguments)
         case _:
-            return None, None
+            return NOT_OBSERVED
 
 
-def _patched(patch: object) -> Changed | None:
-    """Counted from the hunks that the agent kept; an empty patch says nothing (a new file has none)."""
-    if not isinstance(patch, list) or not patch:
-        return None
-    lines = [line for hunk in patch if isinstance(hunk, dict) for line in _strings(hunk.get("lines"))]
-    return sum(line.startswith("+") for line in lines), sum(line.startswith("-") for line in lines)
+def _signed(lines: Iterable[str]) -> tuple[int, int]:
+    signs = Counter(line[:1] for line in lines)
+    return signs["+"], signs["-"]
 
 
 def _edited(arguments: dict[str, Any]) -> Changed:
     edits = arguments.get("edits", [arguments])
     if not isinstance(edits, list):
-        return None, None
+        return NOT_OBSERVED
     counts = [_replaced(edit.get("old_string"), edit.get("new_string")) for edit in edits if isinstance(edit, dict)]
     return sum(added for added, _ in counts), sum(removed for _, removed in counts)
 
@@ -50,7 +52,7 @@ def _edited(arguments: dict[str, Any]) -> Changed:
 def _written(arguments: dict[str, Any], outcome: dict[str, Any]) -> Changed:
     content = arguments.get("content")
     if not isinstance(content, str):
-        return None, None
+        return NOT_OBSERVED
     before = outcome.get("originalFile")
     if outcome.get("type") == "update" and isinstance(before, str):
         return _replaced(before, content)
@@ -60,7 +62,7 @@ def _written(arguments: dict[str, Any], outcome: dict[str, Any]) -> Changed:
 def _cell(arguments: dict[str, Any]) -> Changed:
     source = arguments.get("new_source")
     if arguments.get("edit_mode") == "delete" or not isinstance(source, str):
-        return None, None
+        return NOT_OBSERVED
     return len(source.splitlines()), 0 if arguments.get("edit_mode") == "insert" else None
 
 
@@ -80,11 +82,6 @@ def _replaced(old: object, new: object) -> tuple[int, int]:
     return len(after) - kept, len(before) - kept
 
 
-def _strings(value: object) -> list[str]:
-    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
-
-
-NOT_OBSERVED: Changed = (None, None)
 _PATHS = ("file_path", "notebook_path", "filePath", "absolute_path", "path", "fileName")
 _COMMANDS = ("command", "cmd", "full_command")
 _OLD = ("old_string", "oldString", "old_str")
@@ -124,7 +121,7 @@ def tool_input(tool: str, arguments: Mapping[str, Any]) -> ToolInput:
 
 
 def _path(arguments: dict[str, Any]) -> str | None:
-    found = next((arguments[key] for key in _PATHS if isinstance(arguments.get(key), str)), None)
+    found = _first(arguments, _PATHS)
     if found is None:
         patched = _PATCHED_FILE.search(_patch(arguments) or "")
         found = patched and patched.group(1).strip()
@@ -151,7 +148,8 @@ def _lines(tool: str, arguments: dict[str, Any]) -> Changed:
         return known
     patch = _patch(arguments)
     if patch is not None:
-        return _patch_lines(patch)
+        signed = _signed(patch.splitlines())
+        return signed if any(signed) else NOT_OBSERVED
     old, new = _first(arguments, _OLD), _first(arguments, _NEW)
     if old is not None and new is not None:
         return changed_lines("Edit", {"old_string": old, "new_string": new}, None)
@@ -162,62 +160,16 @@ def _first(arguments: dict[str, Any], keys: tuple[str, ...]) -> str | None:
     return next((arguments[key] for key in keys if isinstance(arguments.get(key), str)), None)
 
 
-def _patch_lines(patch: str) -> Changed:
-    """Counted from the lines of the patch; where it has none, nothing was observed."""
-    lines = patch.splitlines()
-    added = sum(line.startswith("+") for line in lines)
-    removed = sum(line.startswith("-") for line in lines)
-    return (added, removed) if added or removed else NOT_OBSERVED
-
-
 ToolEffect = Literal["edit", "write", "shell", "read", "other"]
+_NAMES = tomllib.loads((get_data(__name__, "tools.toml") or b"").decode())
 
 
 def _effects(table: dict[ToolEffect, str]) -> dict[str, ToolEffect]:
     return {name: effect for effect, names in table.items() for name in names.split()}
 
 
-_TOOLS = _effects(
-    {
-        "edit": """
-            edit multiedit notebookedit str_replace str_replace_editor str_replace_based_edit_tool
-            search_replace replace replace_in_file replace_string_in_file multi_replace_string_in_file
-            edit_file edit_files edit_notebook_file apply_patch apply_diff patch insert_edit_into_file
-            insert_content update_file
-        """,
-        "write": "write write_file write_to_file create create_file create_new_jupyter_notebook save_file",
-        "shell": """
-            bash shell sh exec exec_command local_shell container.exec shell_command unified_exec
-            run_shell_command run_in_terminal run_terminal_cmd run_command execute_command powershell
-            terminal run_terminal_command run_command_in_terminal
-        """,
-        "read": """
-            read glob grep ls notebookread read_file read_many_files read_multiple_files list_directory
-            list_dir list_files search_file_content grep_search glob_search search_files file_search
-            codebase_search semantic_search code_search get_errors webfetch websearch web_fetch web_search
-            fetch_webpage google_web_search view view_image get_file_contents read_notebook_cell_output
-            test_search bashoutput taskoutput get_terminal_output find_files toolsearch lsp
-            get_changed_files readfile readfolder findfiles searchtext get_file
-        """,
-    }
-)
-"""Lower-cased names of the tools of Claude Code, Codex, Gemini and Copilot."""
-
-_VERBS = _effects(
-    {
-        "edit": "edit replace patch update modify insert rename move delete remove",
-        "write": "write create save append",
-        "shell": "exec execute shell bash terminal",
-        "read": "read get list search find query fetch view show describe lookup resolve inspect browse",
-    }
-)
-
-
-# A change counts only beside one of these: `create_issue` changes nothing in the code.
-_OF_FILES = frozenset(
-    {"file", "files", "text", "symbol", "content", "contents", "body", "lines", "line", "code", "notebook"}
-)
-
+_TOOLS, _VERBS = _effects(_NAMES["tools"]), _effects(_NAMES["verbs"])
+_OF_FILES = frozenset(_NAMES["of_files"].split())
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _NAME_CHARACTERS_MAX = 200
 

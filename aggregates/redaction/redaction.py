@@ -12,21 +12,23 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
+from pkgutil import get_data
 from typing import NamedTuple
 
-from aggregates.redaction.secret_forms import (
-    Finding,
-    authorizations,
-    email_addresses,
-    private_keys,
-    tokens,
-    url_passwords,
-)
+import msgspec
 
 _PASSES_MAX = 4
 """Taking one secret out can lay bare its neighbour, which now stands at a boundary; rarely a third one."""
 _APART = "\n\x03\n"
 """Between two texts that are looked through together: no secret reaches across it, and none begins in its middle."""
+
+
+class Finding(NamedTuple):
+    """A secret in a text: characters [start, end), and what kind it is."""
+
+    start: int
+    end: int
+    kind: str
 
 
 class Redacted(NamedTuple):
@@ -66,12 +68,9 @@ def find_secrets(text: str) -> list[Finding]:
     # U+0130 is the one character whose lower case is longer: it would shift every place after it.
     lowered = text.replace("\u0130", "i").lower()
     candidates = [
-        *private_keys(text),
-        *tokens(text),
-        *authorizations(text, lowered),
-        *url_passwords(text),
-        *assigned_secrets(text, lowered),
-        *email_addresses(text),
+        *_formed_secrets(text, lowered),
+        *_assigned_secrets(text, lowered),
+        *_email_addresses(text),
     ]
     return _apart(candidates)
 
@@ -96,50 +95,111 @@ def _without(text: str, findings: list[Finding]) -> str:
     return "".join((*parts, text[done:]))
 
 
-# Secrets that are known by the name they are given: `password = …`, `"api_key": "…"`, `--token …`.
-#
-# Passwords are words that people choose, so almost any quoted value is one; keys and tokens are made by machines, so
-# they are long and hold digits.
+# Secrets that are known by their own form, wherever they stand: tokens, private keys, headers, passwords in addresses.
+
+_LETTERS_AND_DIGITS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
 
-class _Name(NamedTuple):
-    """A word that promises a secret, and what has to stand before it."""
+class _Form(msgspec.Struct, frozen=True):
+    kind: str
+    start: str
+    rest: re.Pattern[str]
+    digits: int = 1
+    not_after: str = ""
+    anywhere: bool = False
+    lowered: bool = False
+
+
+class _Name(msgspec.Struct, frozen=True):
+    """A word that promises a secret: one that people choose, or one that is made."""
 
     word: str
     kind: str = "password"
     chosen: bool = True
-    """Whether people choose what it names, as they do passwords; keys and tokens are made."""
     spaces: bool = False
     before: re.Pattern[str] | None = None
 
 
-_KEY_OF = re.compile(r"(?:api|access|account|private|signing|encryption|auth|shared|master|license)[_ -]?$")
+class _Known(msgspec.Struct, frozen=True):
+    """Forms and names under something short that all of a group hold; the file says what each field means."""
 
-_NAMES = {
-    "pass": (
-        _Name("password"),
-        _Name("passwd"),
-        _Name("passphrase", spaces=True),
-        _Name("_pass"),
-        _Name("passwort"),
-        _Name("passe", spaces=True, before=re.compile(r"mot[_ ]?de[_ ]?$")),
-    ),
-    "pwd": (_Name("pwd"),),
-    "secret": (_Name("secret", "secret", chosen=False),),
-    "token": (_Name("token", "secret", chosen=False),),
-    "key": (_Name("key", "secret", chosen=False, before=_KEY_OF),),
-    "kennwort": (_Name("kennwort"),),
-    "contrase": (_Name("contrasena"), _Name("contraseña")),
-    "senha": (_Name("senha"),),
-    "wachtwoord": (_Name("wachtwoord"),),
-    "ł": (_Name("hasło"),),
-    "ş": (_Name("şifre"),),
-    "п": (_Name("пароль"),),
-    "호": (_Name("비밀번호"), _Name("암호")),
-    "ワ": (_Name("パスワード"),),
-    "密": (_Name("密码"), _Name("密碼")),
-}
-"""Names under something short that all of them hold: where it is missing, none has to be looked for."""
+    forms: dict[str, list[_Form]]
+    names: dict[str, list[_Name]]
+
+
+_KNOWN = msgspec.toml.decode(
+    get_data(__name__, "secrets.toml") or b"", type=_Known, dec_hook=lambda _, text: re.compile(text, re.ASCII)
+)
+_AWS_SECRET = re.compile(
+    r"""["']?[\s:,;|/]{1,8}(?:[A-Za-z_ ]{1,40}["']?\s{0,4}[:=]\s{0,4})?["']?"""
+    r"""([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])"""
+)
+"""The secret that goes with an AWS key and follows it, in a table, a file or a line of its own."""
+
+
+def _formed_secrets(text: str, lowered: str) -> Iterator[Finding]:
+    for part, forms in _KNOWN.forms.items():
+        if part in text:
+            for form in forms:
+                yield from _secrets_of_form(form, lowered if form.lowered else text)
+
+
+def _secrets_of_form(form: _Form, text: str) -> Iterator[Finding]:
+    place = text.find(form.start)
+    while place >= 0:
+        end = place + len(form.start)
+        before = text[place - 1 : place]
+        free = form.anywhere or not before or (before not in _LETTERS_AND_DIGITS and before not in form.not_after)
+        if free and (found := form.rest.match(text, end)):
+            end = found.end()
+            group = form.rest.groups
+            if found[group] and sum(map(found[0].count, "0123456789")) >= form.digits:
+                yield Finding(found.start(1) if group else place, found.end(group), form.kind)
+                if form.kind == "aws-key" and (secret := _AWS_SECRET.match(text, end)):
+                    yield Finding(*secret.span(1), "aws-secret")
+        place = text.find(form.start, end)
+
+
+_LOCAL_CHARACTERS = _LETTERS_AND_DIGITS + "._%+-"
+_LOCAL_CHARACTERS_MAX = 64
+_DOMAIN = re.compile(r"[A-Za-z0-9.-]{4,253}")
+_NO_MAIL = re.compile(r"v?\d+\.\d|[23]x\.|.*\.(?:png|jpe?g|gif|svg|webp|ico)$", re.IGNORECASE)
+"""Package versions and images for fine screens: `left-pad@1.3.0-rc.next`, `logo@2x.png`."""
+
+
+def _email_addresses(text: str) -> Iterator[Finding]:
+    """E-mail addresses of people; `git@host` names a service, `self.a@self.b` multiplies matrices."""
+    place = text.find("@")
+    while place >= 0:
+        domain = _mail_domain(text, place + 1)
+        local = _mail_local(text, place) if domain else ""
+        if local and local != "git" and not local.startswith("self."):
+            yield Finding(place - len(local), place + 1 + len(domain), "email")
+        place = text.find("@", place + 1 + len(domain))
+
+
+def _mail_local(text: str, place: int) -> str:
+    """What stands before the @ at this place; nothing where it is too long to be a name."""
+    window = text[max(0, place - _LOCAL_CHARACTERS_MAX - 1) : place]
+    local = window[len(window.rstrip(_LOCAL_CHARACTERS)) :].lstrip(".%+-")
+    return local if len(local) <= _LOCAL_CHARACTERS_MAX else ""
+
+
+def _mail_domain(text: str, place: int) -> str:
+    found = _DOMAIN.match(text, place)
+    if found is None or _NO_MAIL.match(found[0]):
+        return ""
+    domain = found[0].rstrip(".-")
+    labels = domain.split(".")
+    if len(labels) < 2 or not all(labels) or not (labels[-1].isalpha() and 2 <= len(labels[-1]) <= 24):
+        return ""
+    return domain
+
+
+# Secrets that are known by the name they are given: `password = …`, `"api_key": "…"`, `--token …`.
+#
+# Passwords are words that people choose, so almost any quoted value is one; keys and tokens are made by machines, so
+# they are long and hold digits.
 
 _ASSIGNMENT = re.compile(
     r"""
@@ -166,15 +226,14 @@ _BARE = re.compile(r"""[ \t]{0,8}([^\s"'`,;&()\[\]{}<>|]{1,128})""")
 _BARE_REST = re.compile(r"""[^\s"'`,;&()\[\]{}<>|]*""")
 
 
-def assigned_secrets(text: str, lowered: str) -> Iterator[Finding]:
-    """Values that are given to a name of a secret. `lowered`: the text in lower case, as long as the text."""
-    for part, names in _NAMES.items():
+def _assigned_secrets(text: str, lowered: str) -> Iterator[Finding]:
+    for part, names in _KNOWN.names.items():
         if part in lowered:
             for name in names:
-                yield from _secrets_of(name, text, lowered)
+                yield from _secrets_of_name(name, text, lowered)
 
 
-def _secrets_of(name: _Name, text: str, lowered: str) -> Iterator[Finding]:
+def _secrets_of_name(name: _Name, text: str, lowered: str) -> Iterator[Finding]:
     place = lowered.find(name.word)
     while place >= 0:
         end = place + len(name.word)

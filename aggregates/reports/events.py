@@ -151,18 +151,6 @@ class ReportSlotFreed(ReportEvent, frozen=True, kw_only=True, omit_defaults=True
     TOPIC: ClassVar[str] = "report-slot.freed"
 
 
-REPORTS = (
-    ReportRequested,
-    ReportStarted,
-    ReportCompleted,
-    ReportFailed,
-    ReportCancelled,
-    ReportDeleted,
-    ReportSlotTaken,
-    ReportSlotFreed,
-)
-
-
 class BackfillEvent(Event, frozen=True, kw_only=True, omit_defaults=True):
     backfill_id: UUID
     organization_id: UUID
@@ -192,6 +180,3 @@ class BackfillCompleted(BackfillEvent, frozen=True, kw_only=True, omit_defaults=
     """The whole range was done; no longer written."""
 
     TOPIC: ClassVar[str] = "backfill.completed"
-
-
-BACKFILLS = (BackfillRequested, BackfillAdvanced, BackfillCompleted)

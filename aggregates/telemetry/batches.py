@@ -22,8 +22,6 @@ T = TypeVar("T")
 
 
 class Part(msgspec.Struct, Generic[T]):
-    """What one command will hold."""
-
     session: str | None
     agent: Agent
     raws: list[tuple[Context, bytes]] = []
@@ -32,11 +30,9 @@ class Part(msgspec.Struct, Generic[T]):
 
     @property
     def origins(self) -> int:
-        """How many records of the export are in it."""
         return len(self.raws)
 
     def add(self, context: Context, data: bytes, values: Iterable[T]) -> None:
-        """One more record, and what was made of it."""
         self.raws.append((context, data))
         self.values.extend(values)
 
@@ -49,8 +45,6 @@ class PreparedCommand(NamedTuple):
 
 
 class Batches(Generic[T]):
-    """Collects records by session and agent."""
-
     def __init__(self) -> None:
         self._open: dict[tuple[str | None, Agent], Part[T]] = {}
         self._full: list[Part[T]] = []
@@ -88,7 +82,7 @@ def records_command(
         decoder_version=DECODER_VERSION,
         records=records,
         words=words.words,
-        redactions=words.redactions,
+        redactions=dict(words.redactions),
         raw=_raw(part.raws, signal, RawRedactor(redaction=redaction)),
         signal="traces" if signal == "traces" else "logs",
     )
@@ -106,7 +100,7 @@ def metrics_command(part: Part[Point], scope: Scope, *, redaction: bool) -> Prep
         decoder_version=DECODER_VERSION,
         points=tuple(part.values),
         raw=raw,
-        redactions=redactor.redactions,
+        redactions=dict(redactor.redactions),
     )
     return PreparedCommand(command, part.origins)
 

@@ -10,7 +10,6 @@ from aggregates.records.tools import tool_input
 from aggregates.telemetry.draft import Reader, RecordDraft, SourceEvent
 from aggregates.telemetry.otlp import Attributes, count, flag, identifier, json_object, name, text
 
-PREFIX = "codex."
 _FAILED_FROM = 400
 
 
@@ -55,7 +54,6 @@ def _stream(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]:
 
 
 def _decision(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]:
-    """A refusal by the settings is none of the user's."""
     decision = (text(attributes, "decision") or "").lower()
     by_settings = (text(attributes, "source") or "").lower() == "config"
     fields: dict[str, Any] = {"tool": name(attributes, "tool_name"), "call_id": identifier(attributes, "call_id")}

@@ -24,7 +24,6 @@ def operation(attributes: Attributes) -> str | None:
 
 
 def gen_ai(event: SourceEvent) -> list[RecordDraft]:
-    """The records of one span."""
     event.prompt_id = event.trace_id
     match operation(event.attributes):
         case "invoke_agent" if event.root:

@@ -61,7 +61,6 @@ class SourceEvent(msgspec.Struct):
         )
 
     def only(self, kind: RecordKind, **fields: Any) -> list[RecordDraft]:
-        """One record without texts."""
         return [RecordDraft(self.record(kind, **fields))]
 
     def prompt(self, *keys: str) -> list[RecordDraft]:
@@ -113,7 +112,6 @@ Reader = Callable[[SourceEvent, Attributes], list[RecordDraft]]
 
 
 def said(attributes: Attributes, *keys: str) -> str | None:
-    """A text that the agent did not black out."""
     found = text(attributes, *keys)
     return None if found in REDACTED else found
 
@@ -128,7 +126,6 @@ _WAIT_MS_MAX = 30 * 24 * 3_600_000
 
 
 def status_in(message: str | None) -> int | None:
-    """The HTTP status that an error's text begins with."""
     match = _STATUS.search((message or "")[:_HEAD_CHARACTERS])
     return int(match.group(1)) if match else None
 

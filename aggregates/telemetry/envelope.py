@@ -4,12 +4,14 @@ An export is a tree: resources hold scopes, scopes hold records (or metrics, whi
 under one innermost branch; the members beside the branch, on every level, are its heads.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
 from typing import Literal, NamedTuple, TypeVar
 
 import msgspec
 
-from aggregates.redaction.redaction import Redacted, redact_among
+from aggregates.redaction.redaction import redact_among
 from aggregates.telemetry.otlp import RESOURCE, SCOPE, Fault, Plain, SourceIds, attributes_of, canonical, repaired
 
 T = TypeVar("T")
@@ -37,8 +39,6 @@ class NoOtlp(Exception):
 
 
 class Section(NamedTuple):
-    """Records under one branch."""
-
     place: str
     """The list they stand in, like `resourceLogs[0].scopeLogs[0].logRecords`."""
     heads: tuple[Head, ...]
@@ -95,14 +95,15 @@ def _decoded(decoder: msgspec.json.Decoder[T], value: msgspec.Raw, place: str, e
 
 # The part of an export that is kept: OTLP JSON again, with the secrets taken out of every text in it.
 #
-# Everything here is canonical JSON as `source_ids` makes it. That is why a text can be found, and replaced, by its
-# bytes between two quotes: those stand nowhere else but where a text begins and ends, or inside a text behind a
-# backslash, where replacing them does no harm either.
+# All of it is canonical JSON. That is why a text can be found, and replaced, by its bytes between two quotes: those
+# stand nowhere else but where a text begins and ends, or inside a text behind a backslash, where it does no harm.
 
 _BACKSLASH, _QUOTE = b"\x01", b"\x02"
 """Stand in for their escaped forms; JSON has no bare control characters."""
 _FEW = 8
 """So many secrets are looked for in every text; of more, only those that a text is known to hold."""
+_Cleaned = tuple[bytes, bytes, dict[str, int]]
+"""A string as it stands, what it becomes, and the secrets in it by their kinds."""
 
 
 class RawRedactor:
@@ -110,42 +111,26 @@ class RawRedactor:
 
     def __init__(self, *, redaction: bool) -> None:
         self._redaction = redaction
-        self.redactions: dict[str, int] = {}
+        self.redactions: Counter[str] = Counter()
 
     def clean(self, texts: Sequence[bytes]) -> Sequence[bytes]:
         """The texts without secrets. All strings are looked through at once, and only those with a find singly."""
         if not self._redaction:
             return texts
-        dirty = self._dirty(list(_strings(texts)))
+        escaped = list(_strings(texts))
+        dirty: dict[bytes, _Cleaned] = {}
+        for index, (cleaned, counts) in redact_among(_unescaped(escaped)).items():
+            dirty[escaped[index]] = _literal(escaped[index]), msgspec.json.encode(cleaned), counts
         return [self._without(text, dirty) for text in texts] if dirty else texts
 
-    def _dirty(self, escaped: Sequence[bytes]) -> "dict[bytes, _Cleaned]":
-        """Those strings that hold secrets."""
-        found = redact_among(_unescaped(escaped))
-        return {escaped[index]: _cleaned(escaped[index], redacted) for index, redacted in found.items()}
-
-    def _without(self, text: bytes, dirty: "dict[bytes, _Cleaned]") -> bytes:
+    def _without(self, text: bytes, dirty: dict[bytes, _Cleaned]) -> bytes:
         own = dirty.values() if len(dirty) <= _FEW else [dirty[each] for each in _strings((text,)) & dirty.keys()]
         # The longest first: a string may end in what is, behind an escaped quote, another one from end to end.
-        for cleaned in sorted(own, key=lambda each: -len(each.literal)):
-            if cleaned.literal in text:
-                text = text.replace(cleaned.literal, cleaned.replacement)
-                for kind, count in cleaned.counts.items():
-                    self.redactions[kind] = self.redactions.get(kind, 0) + count
+        for literal, replacement, counts in sorted(own, key=lambda each: -len(each[0])):
+            if literal in text:
+                text = text.replace(literal, replacement)
+                self.redactions.update(counts)
         return text
-
-
-class _Cleaned(msgspec.Struct, frozen=True):
-    literal: bytes
-    replacement: bytes
-    counts: dict[str, int]
-
-
-_ENCODE = msgspec.json.Encoder().encode
-
-
-def _cleaned(escaped: bytes, redacted: Redacted) -> _Cleaned:
-    return _Cleaned(_literal(escaped), _ENCODE(redacted.text), redacted.counts)
 
 
 _ATTRIBUTE = b'{"key":'
@@ -153,10 +138,8 @@ _ATTRIBUTE = b'{"key":'
 
 
 def _strings(texts: Iterable[bytes]) -> set[bytes]:
-    """All strings of canonical JSON texts, the names of their members too but for `key`, still escaped.
-
-    Most attributes of a batch repeat, so each is looked at once.
-    """
+    """All strings of canonical JSON texts, members' names too but for `key`, still escaped."""
+    # Most attributes of a batch repeat, so each is looked at once.
     attributes = set(b"\n".join(map(_without_escapes, texts)).split(_ATTRIBUTE))
     return set(b"\n".join(attributes).split(b'"')[1::2])
 
@@ -171,7 +154,6 @@ def _literal(escaped: bytes) -> bytes:
 
 
 def _unescaped(strings: Sequence[bytes]) -> list[str]:
-    """The texts themselves, all read at once."""
     if not strings:
         return []
     return msgspec.json.decode(b"[" + _literal(b'","'.join(strings)) + b"]", type=list[str])
@@ -185,65 +167,55 @@ class Branch(msgspec.Struct, frozen=True):
 
     @property
     def size_bytes(self) -> int:
-        """What stands around the records."""
         return sum(map(len, self.opens))
 
 
 def assembled(top: str, records: Iterable[tuple[Branch, bytes]]) -> str:
     """One export with these records in this order; neighbours under the same branch share it."""
     pieces: list[bytes] = []
-    current: Branch | None = None
+    current = Branch((), ())
     for branch, record in records:
-        if current is None:
-            pieces.extend(branch.opens)
-        elif branch is current:
+        shared = len(branch.opens)
+        if branch is not current:
+            levels = zip(current.opens, branch.opens, strict=False)
+            shared = len(list(takewhile(lambda level: level[0] == level[1], levels)))
+            pieces += reversed(current.closes[shared:])
+        if pieces:
             pieces.append(b",")
-        else:
-            pieces.extend(_over(current, branch))
-        pieces.append(record)
+        pieces += (*branch.opens[shared:], record)
         current = branch
-    if current is not None:
-        pieces.extend(reversed(current.closes))
+    pieces += reversed(current.closes)
     return f'{{"{top}":[{b"".join(pieces).decode()}]}}'
-
-
-def _over(left: Branch, entered: Branch) -> Iterable[bytes]:
-    shared = 0
-    while shared < len(left.opens) and left.opens[: shared + 1] == entered.opens[: shared + 1]:
-        shared += 1
-    yield from reversed(left.closes[shared:])
-    yield b","
-    yield from entered.opens[shared:]
 
 
 # What stands above a record: who sends, by which part, and all that is worked out once for every record below.
 
 Agent = Literal["claude-code", "codex", "gemini", "copilot", "svc", "unknown"]
 """Who speaks: one vocabulary each."""
-_NULL_BYTES = b"null"
 
 
-class Metric(msgspec.Struct, frozen=True):
-    """A metric without its points."""
+class Metric(msgspec.Struct, frozen=True, rename="camel"):
+    """A metric without its points, and of these what stands for all."""
 
-    name: str
-    unit: str | None
-    kind: str
-    """The name of its container."""
-    temporality: int | None
-    monotonic: bool | None
+    name: str | None = None
+    description: str | None = None
+    unit: str | None = None
+    aggregation_temporality: int | None = None
+    is_monotonic: bool | None = None
+
+
+_METRIC = msgspec.json.Decoder(Metric)
 
 
 class Context(msgspec.Struct, frozen=True):
-    """Everything above a record."""
-
     agent: Agent
     """As far as the resource and the scope tell."""
     resource: dict[str, Plain]
-    scope: str
     ids: SourceIds
     branch: Branch
     metric: Metric | None
+    container: str
+    """The name of a metric's container."""
     series: bytes
     """What tells the series of a metric apart from others, but for the point's own attributes."""
 
@@ -269,105 +241,73 @@ class Contexts:
         if size_bytes > HEADS_BYTES_MAX:
             raise Fault(f"its resource, scope and metric have {size_bytes} bytes, and may have {HEADS_BYTES_MAX}")
         heads = [{name: canonical(value) for name, value in head.items()} for head in section.heads]
-        resource = _resource(heads[0].get("resource"))
-        scope = _scope(heads[1].get("scope"))
-        above = [heads[0].get("resource"), heads[0].get("schemaUrl"), heads[1].get("scope"), heads[1].get("schemaUrl")]
+        resource, schema_url = heads[0].get("resource"), heads[0].get("schemaUrl")
+        scope = heads[1].get("scope")
+        attributes = attributes_of(_fitting(RESOURCE, resource, "resource").attributes)
+        known_scope = _fitting(SCOPE, scope, "scope")
+        attributes_of(known_scope.attributes)
+        above = [resource, schema_url, scope, heads[1].get("schemaUrl")]
         metric = None
         series = b""
         if self._signal == "metrics":
-            metric = _metric(heads[2], heads[3], section.branch)
-            series = b",".join([above[0] or b"", above[2] or b"", msgspec.json.encode(metric.name)])
-            above.append(_metric_alone(heads[2], heads[3], section.branch))
+            alone, container = heads[2], heads[3]
+            for_all = {name: container[name] for name in _FOR_ALL if name in container}
+            own = {name: value for name, value in alone.items() if name not in _FOR_ALL}
+            metric = _fitting(_METRIC, _whole(own | for_all), "metric")
+            series = b",".join([resource or b"", scope or b"", msgspec.json.encode(metric.name or "")])
+            above.append(canonical(_whole(alone | {section.branch: _whole(container)})))
         return Context(
-            agent=_agent(resource, scope),
-            resource=resource,
-            scope=scope,
+            agent=_agent(attributes, known_scope.name or ""),
+            resource=attributes,
             ids=SourceIds(above),
             branch=self._branch(heads, section.branch),
             metric=metric,
+            container=section.branch,
             series=series,
         )
 
     def _branch(self, heads: list[Head], container: str) -> Branch:
-        lists = [names[0] for names in LEVELS[self._signal][1:] if names is not CONTAINERS]
+        lists = [b'"%s":[' % names[0].encode() for names in LEVELS[self._signal][1:] if names is not CONTAINERS]
         closes = [b"]}"] * len(lists)
         if self._signal == "metrics":
-            *outer, alone, inner = heads
-            opened = _opening(inner, b'"dataPoints":[')
-            opens = [_opening(head, b'"%s":[' % name.encode()) for head, name in zip(outer, lists[:2], strict=True)]
-            opens.append(_opening(alone, b'"%s":%s' % (container.encode(), opened)))
+            *heads, inner = heads
+            lists[-1] = b'"%s":%s' % (container.encode(), _opening(inner, lists[-1]))
             closes[-1] = b"]}}"
-        else:
-            opens = [_opening(head, b'"%s":[' % name.encode()) for head, name in zip(heads, lists, strict=True)]
         # An opening is no whole JSON text, but its strings stand between quotes like those of one.
-        return Branch(tuple(self._redactor.clean(opens)), tuple(closes))
+        opens = self._redactor.clean([_opening(head, name) for head, name in zip(heads, lists, strict=True)])
+        return Branch(tuple(opens), tuple(closes))
 
 
 HEADS_BYTES_MAX = 256 * 1024
 """What stands above a record is kept with every part of an export; Gemini's resource has a few kilobytes."""
+_FOR_ALL = ("aggregationTemporality", "isMonotonic")
+"""Members of a metric's container that say something about every point."""
+
+
+def _whole(head: Head) -> bytes:
+    return msgspec.json.encode({name: msgspec.Raw(value) for name, value in head.items()})
 
 
 def _opening(head: Head, last: bytes) -> bytes:
-    return b"{" + b",".join([*_members(head), last])
+    members = [b"%s:%s" % (msgspec.json.encode(name), value) for name, value in sorted(head.items())]
+    return b"{" + b",".join([*members, last])
 
 
-def _members(head: Head) -> list[bytes]:
-    return [b"%s:%s" % (msgspec.json.encode(name), value) for name, value in sorted(head.items())]
-
-
-def _resource(data: bytes | None) -> dict[str, Plain]:
+def _fitting(decoder: msgspec.json.Decoder[T], data: bytes | None, what: str) -> T:
     try:
-        resource = RESOURCE.decode(data or _NULL_BYTES)
-        return attributes_of(resource.attributes) if resource else {}
+        return decoder.decode(b"{}" if data in (None, b"null") else data)
     except (msgspec.ValidationError, RecursionError) as error:
-        raise Fault(f"its resource does not fit: {error}") from error
+        raise Fault(f"its {what} does not fit: {error}") from error
 
 
-def _scope(data: bytes | None) -> str:
-    try:
-        scope = SCOPE.decode(data or _NULL_BYTES)
-        attributes_of(scope.attributes if scope else None)
-        return (scope.name if scope else None) or ""
-    except (msgspec.ValidationError, RecursionError) as error:
-        raise Fault(f"its scope does not fit: {error}") from error
-
-
-class _MetricHead(msgspec.Struct, rename="camel"):
-    name: str | None = None
-    description: str | None = None
-    unit: str | None = None
-    aggregation_temporality: int | None = None
-    is_monotonic: bool | None = None
-
-
-def _metric(head: Head, container: Head, kind: str) -> Metric:
-    named = ("aggregationTemporality", "isMonotonic")
-    members = {name: msgspec.Raw(value) for name, value in head.items() if name not in named}
-    members |= {name: msgspec.Raw(container[name]) for name in named if name in container}
-    try:
-        known = msgspec.json.decode(msgspec.json.encode(members), type=_MetricHead)
-    except (msgspec.ValidationError, RecursionError) as error:
-        raise Fault(f"its metric does not fit: {error}") from error
-    return Metric(known.name or "", known.unit or None, kind, known.aggregation_temporality, known.is_monotonic)
-
-
-def _metric_alone(head: Head, container: Head, kind: str) -> bytes:
-    members = {**head, kind: b"{" + b",".join(_members(container)) + b"}"}
-    return canonical(b"{" + b",".join(_members(members)) + b"}")
-
-
-_SERVICES: tuple[tuple[str, Agent], ...] = (
-    ("claude-code", "claude-code"),
-    ("codex", "codex"),
-    ("gemini-cli", "gemini"),
-)
+_SERVICES: dict[str, Agent] = {"claude-code": "claude-code", "codex": "codex", "gemini-cli": "gemini"}
 
 
 def _agent(resource: dict[str, Plain], scope: str) -> Agent:
     """By the name of the service, else by that of the scope; an unknown one may still be known by its events."""
     service = resource.get("service.name")
     name = service.lower() if isinstance(service, str) else ""
-    for start, agent in _SERVICES:
+    for start, agent in _SERVICES.items():
         if name.startswith(start):
             return agent
     if scope.startswith("com.anthropic.claude_code"):

@@ -9,12 +9,13 @@ import msgspec
 
 from aggregates.event import Digester, Scope
 from aggregates.records.record import Point
+from aggregates.telemetry import claude_code, codex, copilot, gemini
 from aggregates.telemetry.batches import Batches, Part, PreparedCommand, metrics_command, records_command
-from aggregates.telemetry.claude_code import PREFIX as CLAUDE_CODE_PREFIX
-from aggregates.telemetry.copilot import REQUESTS, operation
-from aggregates.telemetry.draft import RecordDraft, SourceEvent
-from aggregates.telemetry.envelope import Context, Contexts, RawRedactor, Section, Signal
+from aggregates.telemetry.draft import Reader, RecordDraft, SourceEvent
+from aggregates.telemetry.envelope import Agent, Context, Contexts, RawRedactor, Section, Signal
 from aggregates.telemetry.otlp import (
+    CUT_CHARACTER,
+    ID_CHARACTERS_MAX,
     LOG_RECORD,
     NANOS_PER_US,
     SPAN,
@@ -25,14 +26,88 @@ from aggregates.telemetry.otlp import (
     Span,
     attributes_of,
     canonical,
-    check_depth,
     cut_name,
+    identifier,
+    name,
     plain,
     text,
 )
 from aggregates.telemetry.points import made_point, read_point
-from aggregates.telemetry.vocabulary import agent_of_log, agent_of_span, log_drafts, session_of, span_drafts
 from aggregates.times import parse_instant
+
+# Which vocabulary an event or span is in, and whose session it belongs to.
+
+
+class _Vocabulary(NamedTuple):
+    prefix: str
+    """What the names of its log events begin with."""
+    readers: dict[str, Reader]
+    """What they mean, by their names without the prefix."""
+    prompt: str | None
+    """The attribute that names the prompt; None: the trace does."""
+    sessions: tuple[str, ...]
+    """What names the agent session, the first that is there."""
+
+
+_OWN: dict[str, Reader] = {
+    "session_start": lambda event, attributes: event.only(
+        "session_start", source=name(attributes, "source"), model=name(attributes, "model")
+    ),
+    "session_end": lambda event, attributes: event.only("session_end", source=name(attributes, "reason")),
+    "tool_result": claude_code.tool_result,
+}
+"""What `svc hook` reports: how a session began and ended, and tool details that an agent's own telemetry lacks."""
+_SPOKEN: dict[Agent, _Vocabulary] = {
+    "claude-code": _Vocabulary(claude_code.PREFIX, claude_code.READERS, "prompt.id", ("session.id",)),
+    "codex": _Vocabulary("codex.", codex.READERS, None, ("conversation.id",)),
+    "gemini": _Vocabulary("gemini_cli.", gemini.READERS, "prompt_id", ("session.id", "gen_ai.conversation.id")),
+    "svc": _Vocabulary("svc.", _OWN, "prompt.id", ("session.id",)),
+    "copilot": _Vocabulary("copilot_chat.", {}, None, ("gen_ai.conversation.id", "session.id")),
+}
+_UNKNOWN = _Vocabulary("", {}, None, ("session.id", "gen_ai.conversation.id", "conversation.id"))
+
+
+def _agent_of_log(context: Context, *names: str | None) -> Agent:
+    """By the prefix of the event's name, wherever it stands, which is the agent's own; else by who sends."""
+    for each in filter(None, names):
+        for agent, spoken in _SPOKEN.items():
+            if each.startswith(spoken.prefix):
+                return agent
+    return context.agent
+
+
+def _agent_of_span(context: Context, attributes: Attributes) -> Agent:
+    """By who sends; a service of another name is Copilot where it says so in its attributes."""
+    if context.agent == "unknown" and any(key.startswith(("github.copilot.", "copilot_chat.")) for key in attributes):
+        return "copilot"
+    return context.agent
+
+
+def _session_of(agent: Agent, attributes: Attributes, resource: Attributes) -> str | None:
+    """The agent session that a record names, else its resource. Raises `Fault` where it cannot be one."""
+    # VS Code's resource names a window, which is no session.
+    for place in (attributes,) if agent == "copilot" else (attributes, resource):
+        for key in _SPOKEN.get(agent, _UNKNOWN).sessions:
+            value = place.get(key)
+            if not isinstance(value, str) or not value or value.isspace():
+                continue
+            if len(value) > ID_CHARACTERS_MAX:
+                at_most = f"an agent session's id has at most {ID_CHARACTERS_MAX}"
+                raise Fault(f"{key} has {len(value)} characters; {at_most}")
+            if "\0" in value or CUT_CHARACTER in value:
+                raise Fault(f"{key} holds a NUL or half a character; an agent session's id has neither")
+            return value
+    return None
+
+
+def _log_drafts(agent: Agent, event: SourceEvent) -> list[RecordDraft]:
+    spoken = _SPOKEN.get(agent, _UNKNOWN)
+    if not spoken.readers:
+        return event.other()
+    event.prompt_id = event.trace_id if spoken.prompt is None else identifier(event.attributes, spoken.prompt)
+    reader = spoken.readers.get((event.name or "").removeprefix(spoken.prefix))
+    return event.other() if reader is None else reader(event, event.attributes)
+
 
 STEPS_MAX = 64
 """How far up a span's parents are followed."""
@@ -61,7 +136,7 @@ class SpanTree:
                 self._spans[span.trace_id, span.span_id] = span
             if span.trace_id is not None and span.session is not None:
                 self._sessions.setdefault(span.trace_id, set()).add(span.session)
-            if span.operation in REQUESTS and span.parent_id is not None:
+            if span.operation in copilot.REQUESTS and span.parent_id is not None:
                 self._outer.add((span.trace_id, span.parent_id))
 
     def is_leaf(self, span: SpanLink) -> bool:
@@ -106,7 +181,6 @@ class Faults:
         self.message: str | None = None
 
     def add(self, place: str, error: Exception | str, records: int = 1) -> None:
-        """These records cannot be used."""
         self.records += records
         if self.message is None:
             hint = _HINT if isinstance(error, msgspec.ValidationError) else ""
@@ -127,8 +201,6 @@ _UNUSABLE = (Fault, msgspec.ValidationError, RecursionError)
 
 
 class Export:
-    """One export on its way to commands."""
-
     def __init__(self, signal: Signal, means: ExportContext) -> None:
         self.faults = Faults()
         self.signal = signal
@@ -143,11 +215,8 @@ class Export:
             points = self._parts(records, self._point)
             return [metrics_command(part, means.scope, redaction=means.redaction) for part in points]
         reader = self._log if self.signal == "logs" else partial(self._span, SpanTree(_links(records)))
-        drafts = self._parts(records, reader)
-        return [
-            records_command(part, means.scope, self.signal, means.digester, redaction=means.redaction)
-            for part in drafts
-        ]
+        made = partial(records_command, signal=self.signal, digester=means.digester, redaction=means.redaction)
+        return [made(part, means.scope) for part in self._parts(records, reader)]
 
     def _records(self, sections: Iterable[Section]) -> Iterator[_Raw]:
         for section in sections:
@@ -177,25 +246,26 @@ class Export:
         record = LOG_RECORD.decode(raw.data)
         attributes = attributes_of(record.attributes)
         body = plain(record.body)
-        name = _event_name(record, attributes, body)
-        agent = agent_of_log(context, name, body if isinstance(body, str) else None)
-        part = batches.room(session_of(agent, attributes, context.resource), agent, context, len(raw.data))
+        event_name = _event_name(record, attributes, body)
+        agent = _agent_of_log(context, event_name, body if isinstance(body, str) else None)
+        part = batches.room(_session_of(agent, attributes, context.resource), agent, context, len(raw.data))
         event = SourceEvent(
             record_id=context.ids.of(raw.data),
             origin=part.origins,
             at_us=_time_of(record, attributes) or self._means.received_us,
-            name=name,
+            name=event_name,
             attributes=attributes,
-            trace_id=_id(record.trace_id),
+            trace_id=str(record.trace_id) if record.trace_id else None,
         )
-        part.add(context, raw.data, log_drafts(agent, event))
+        part.add(context, raw.data, _log_drafts(agent, event))
 
     def _span(self, spans: SpanTree, batches: Batches[RecordDraft], raw: _Raw) -> None:
         context = raw.context
         span = SPAN.decode(raw.data)
-        check_depth(span)
+        for each in span.events or ():
+            attributes_of(each.attributes)  # of an event only the depth is looked at
         attributes = attributes_of(span.attributes)
-        agent = agent_of_span(context, attributes)
+        agent = _agent_of_span(context, attributes)
         link = _link(span, attributes, context)
         part = batches.room(spans.session_of(link), agent, context, len(raw.data))
         start_us = (span.start_time_unix_nano or 0) // NANOS_PER_US
@@ -213,21 +283,23 @@ class Export:
             leaf=spans.is_leaf(link),
             message=span.status.message if span.status is not None else None,
         )
-        part.add(context, raw.data, span_drafts(agent, event))
+        # The logs of agents that send them are the truth: their spans are kept only.
+        drafts = copilot.gen_ai(event) if agent == "copilot" else event.other(duration_ms=event.span_ms)
+        part.add(context, raw.data, drafts)
 
     def _point(self, batches: Batches[Point], raw: _Raw) -> None:
         context = raw.context
         metric = context.metric
         assert metric is not None, "a point stands in a metric"
-        read = read_point(raw.data, metric)
-        agent = agent_of_log(context, metric.name)
-        part = batches.room(session_of(agent, read.attributes, context.resource), agent, context, len(raw.data))
-        point = made_point(read, context, metric, context.ids.of(raw.data), part.origins, self._means.received_us)
-        part.add(context, raw.data, [point])
+        point, attributes = read_point(raw.data, context.container)
+        agent = _agent_of_log(context, metric.name)
+        part = batches.room(_session_of(agent, attributes, context.resource), agent, context, len(raw.data))
+        record_id, now_us = context.ids.of(raw.data), self._means.received_us
+        made = made_point(point, attributes, context, metric, record_id, part.origins, now_us)
+        part.add(context, raw.data, [made])
 
 
 def _links(records: Iterable[_Raw]) -> Iterator[SpanLink]:
-    """Those of the spans that can be used."""
     for record in records:
         with suppress(*_UNUSABLE):
             span = SPAN.decode(record.data)
@@ -242,12 +314,12 @@ def _bounded(data: bytes) -> bytes:
 
 def _event_name(record: LogRecord, attributes: Attributes, body: Plain) -> str | None:
     """The attribute first; Claude Code's body names the event too, and a source position is no name."""
-    name = text(attributes, "event.name")
-    if name is None and isinstance(body, str) and body.startswith(CLAUDE_CODE_PREFIX):
-        name = body
-    if name is None and record.event_name and not record.event_name.startswith(_SOURCE_POSITION):
-        name = record.event_name
-    return cut_name(name)
+    told = text(attributes, "event.name")
+    if told is None and isinstance(body, str) and body.startswith(claude_code.PREFIX):
+        told = body
+    if told is None and record.event_name and not record.event_name.startswith(_SOURCE_POSITION):
+        told = record.event_name
+    return cut_name(told)
 
 
 def _time_of(record: LogRecord, attributes: Attributes) -> int | None:
@@ -261,16 +333,12 @@ def _time_of(record: LogRecord, attributes: Attributes) -> int | None:
         return None
 
 
-def _id(value: str | None) -> str | None:
-    return str(value) if value else None
-
-
 def _link(span: Span, attributes: Attributes, context: Context) -> SpanLink:
-    agent = agent_of_span(context, attributes)
+    agent = _agent_of_span(context, attributes)
     return SpanLink(
-        trace_id=_id(span.trace_id),
-        span_id=_id(span.span_id),
-        parent_id=_id(span.parent_span_id),
-        session=session_of(agent, attributes, context.resource),
-        operation=operation(attributes) if agent == "copilot" else None,
+        trace_id=str(span.trace_id) if span.trace_id else None,
+        span_id=str(span.span_id) if span.span_id else None,
+        parent_id=str(span.parent_span_id) if span.parent_span_id else None,
+        session=_session_of(agent, attributes, context.resource),
+        operation=copilot.operation(attributes) if agent == "copilot" else None,
     )

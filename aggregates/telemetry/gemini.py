@@ -10,7 +10,6 @@ from aggregates.telemetry.codex import uncached
 from aggregates.telemetry.draft import Reader, RecordDraft, SourceEvent
 from aggregates.telemetry.otlp import Attributes, count, flag, json_object, name, text
 
-PREFIX = "gemini_cli."
 _FAILED_FROM = 400
 
 

@@ -17,21 +17,22 @@ DEPTH_MAX = 64
 """Nesting of attribute values; agents send two levels."""
 _DECIMAL = re.compile(r"-?[0-9]{1,20}")
 _DOUBLE = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,4})?|NaN|-?Infinity")
+_HEXADECIMAL = re.compile(r"[0-9a-fA-F]*")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]*={0,2}")
 Plain = str | bool | int | float | list[Any] | dict[str, Any] | None
 """An attribute's value without its wrapping."""
 
 
 class Fixed64(int):
-    """An unsigned 64-bit integer."""
+    BOUNDS = (0, 2**64 - 1)
 
 
 class Int64(int):
-    """A signed 64-bit integer."""
+    BOUNDS = (-(2**63), 2**63 - 1)
 
 
 class UInt32(int):
-    """An unsigned 32-bit integer."""
+    BOUNDS = (0, 2**32 - 1)
 
 
 class Double(float):
@@ -39,42 +40,33 @@ class Double(float):
 
 
 class TraceId(str):
-    """32 hexadecimal digits in lower case, or none."""
+    DIGITS = 32
+    """Hexadecimal, in lower case; or none at all."""
 
 
 class SpanId(str):
-    """16 hexadecimal digits in lower case, or none."""
+    DIGITS = 16
 
 
 class Bytes(str):
     """Base64."""
 
 
-_BOUNDS: dict[type, tuple[int, int]] = {
-    Fixed64: (0, 2**64 - 1),
-    Int64: (-(2**63), 2**63 - 1),
-    UInt32: (0, 2**32 - 1),
-}
-_IDS: dict[type, re.Pattern[str]] = {
-    TraceId: re.compile(r"(?:[0-9a-fA-F]{32})?"),
-    SpanId: re.compile(r"(?:[0-9a-fA-F]{16})?"),
-}
-
-
 def typed(kind: type, value: Any) -> Any:
     """A member of one of these types. Raises `ValueError`, to which msgspec adds the place."""
-    if kind in _BOUNDS:
-        return kind(_integer(value, *_BOUNDS[kind]))
+    if issubclass(kind, Fixed64 | Int64 | UInt32):
+        return kind(_integer(value, *kind.BOUNDS))
     if kind is Double:
         return Double(_number(value))
     if kind is Bytes:
         if not isinstance(value, str) or _BASE64.fullmatch(value) is None:
             raise ValueError("it must be base64")
         return Bytes(value)
-    if not isinstance(value, str) or _IDS[kind].fullmatch(value) is None:
-        digits = 32 if kind is TraceId else 16
-        raise ValueError(f"it must be {digits} hexadecimal digits, as OTLP's JSON mapping has it, and not base64")
-    return kind(value.lower())
+    hex_id = TraceId if kind is TraceId else SpanId
+    if not isinstance(value, str) or len(value) not in (0, hex_id.DIGITS) or _HEXADECIMAL.fullmatch(value) is None:
+        digits = f"{hex_id.DIGITS} hexadecimal digits"
+        raise ValueError(f"it must be {digits}, as OTLP's JSON mapping has it, and not base64")
+    return hex_id(value.lower())
 
 
 def _integer(value: object, low: int, high: int) -> int:
@@ -95,8 +87,7 @@ def _number(value: object) -> float:
     return float(value)
 
 
-class _Wire(msgspec.Struct, rename="camel", gc=False):
-    """A message of OTLP: its members by their lowerCamelCase names."""
+class _Wire(msgspec.Struct, rename="camel", gc=False): ...
 
 
 class AnyValue(_Wire):
@@ -124,73 +115,56 @@ class KeyValueList(_Wire):
     values: list[KeyValue] | None = None
 
 
-class Resource(_Wire):
+class Attributed(_Wire):
     attributes: list[KeyValue] | None = None
 
 
-class InstrumentationScope(_Wire):
+class InstrumentationScope(Attributed):
     name: str | None = None
-    attributes: list[KeyValue] | None = None
 
 
-class LogRecord(_Wire):
+class Traced(Attributed):
+    trace_id: TraceId | None = None
+    span_id: SpanId | None = None
+
+
+class LogRecord(Traced):
     time_unix_nano: Fixed64 | None = None
     observed_time_unix_nano: Fixed64 | None = None
     severity_number: int | None = None
     severity_text: str | None = None
     body: AnyValue | None = None
-    attributes: list[KeyValue] | None = None
     dropped_attributes_count: UInt32 | None = None
     flags: UInt32 | None = None
-    trace_id: TraceId | None = None
-    span_id: SpanId | None = None
     event_name: str | None = None
 
 
 class Status(_Wire):
-    """How a span ended; code 2 is an error."""
-
     message: str | None = None
     code: int | None = None
 
 
-class SpanEvent(_Wire):
+class SpanEvent(Attributed):
     time_unix_nano: Fixed64 | None = None
     name: str | None = None
-    attributes: list[KeyValue] | None = None
 
 
-class Link(_Wire):
-    trace_id: TraceId | None = None
-    span_id: SpanId | None = None
-    attributes: list[KeyValue] | None = None
-
-
-class Span(_Wire):
-    trace_id: TraceId | None = None
-    span_id: SpanId | None = None
+class Span(Traced):
     parent_span_id: SpanId | None = None
     flags: UInt32 | None = None
     name: str | None = None
     kind: int | None = None
     start_time_unix_nano: Fixed64 | None = None
     end_time_unix_nano: Fixed64 | None = None
-    attributes: list[KeyValue] | None = None
     events: list[SpanEvent] | None = None
-    links: list[Link] | None = None
+    links: list[Traced] | None = None
     status: Status | None = None
 
 
 LOG_RECORD = msgspec.json.Decoder(LogRecord, dec_hook=typed)
 SPAN = msgspec.json.Decoder(Span, dec_hook=typed)
-RESOURCE = msgspec.json.Decoder(Resource | None, dec_hook=typed)
-SCOPE = msgspec.json.Decoder(InstrumentationScope | None, dec_hook=typed)
-
-
-def check_depth(span: Span) -> None:
-    """Raises `Fault` where a value of one of its events is nested too deeply; nothing else of them is read."""
-    for event in span.events or ():
-        attributes_of(event.attributes)
+RESOURCE = msgspec.json.Decoder(Attributed, dec_hook=typed)
+SCOPE = msgspec.json.Decoder(InstrumentationScope, dec_hook=typed)
 
 
 def attributes_of(pairs: list[KeyValue] | None) -> dict[str, Plain]:
@@ -238,10 +212,8 @@ _NUMBER = re.compile(r"-?[0-9]{1,20}(?:\.[0-9]{1,20})?")
 
 
 def text(attributes: Attributes, *keys: str) -> str | None:
-    """The first of these that is a text and not empty."""
     for key in keys:
-        value = attributes.get(key)
-        if isinstance(value, str) and value:
+        if isinstance(value := attributes.get(key), str) and value:
             return value
     return None
 
@@ -252,18 +224,16 @@ def name(attributes: Attributes, *keys: str) -> str | None:
 
 
 def cut_name(value: str | None) -> str | None:
-    """The same for a text at hand."""
     return None if value is None else value[:NAME_CHARACTERS_MAX].replace("\0", "") or None
 
 
 def identifier(attributes: Attributes, *keys: str) -> str | None:
-    """A text that can be an id: short enough, and without NUL."""
     value = text(attributes, *keys)
     return None if value is None or len(value) > ID_CHARACTERS_MAX or "\0" in value else value
 
 
 def count(attributes: Attributes, *keys: str) -> int | None:
-    """A whole number from 0; a fraction is rounded, a duration may have one."""
+    """A whole number; a fraction is rounded, a duration may have one."""
     for key in keys:
         value = attributes.get(key)
         if value is None or isinstance(value, bool):
@@ -276,7 +246,6 @@ def count(attributes: Attributes, *keys: str) -> int | None:
 
 
 def flag(attributes: Attributes, *keys: str) -> bool | None:
-    """True or false, also as the words."""
     for key in keys:
         value = attributes.get(key)
         if isinstance(value, bool):
@@ -308,16 +277,11 @@ def json_object(value: Plain) -> dict[str, Any]:
         return {}
 
 
-# `source_event_id`: what names a record, so that the same one sent twice is one.
-#
-# It is the SHA-256, in lower-case hex, of a canonical JSON list:
-#
-# - of a log record or span: [resource, the resource's schemaUrl, scope, the scope's schemaUrl, record]; - of a metric
-# point: [resource, its schemaUrl, scope, its schemaUrl, metric without its dataPoints, point].
+# `source_event_id` names a record, so that the same one sent twice is one: the SHA-256 of a canonical JSON list,
+# [resource, its schemaUrl, scope, its schemaUrl, record], for a point [… schemaUrl, metric without points, point].
 #
 # Canonical: as received, unknown members included, with keys sorted by their UTF-8, without white space, in UTF-8
-# with only those escapes that JSON demands; what is absent is null. The list's beginning is hashed once for all its
-# records.
+# with only those escapes that JSON demands; what is absent is null.
 
 _ENCODE = msgspec.json.Encoder(order="sorted").encode
 _DECODE = msgspec.json.Decoder().decode
@@ -330,7 +294,6 @@ _ESCAPE = re.compile(
 """Two halves that are a character, one half, any other escape."""
 CUT_CHARACTER = "\ufffd"
 """What half a character becomes."""
-_CUT_ESCAPED = rb"\ufffd"
 
 
 def canonical(data: bytes) -> bytes:
@@ -345,23 +308,19 @@ def canonical(data: bytes) -> bytes:
 
 def repaired(data: bytes) -> bytes:
     """JSON text where every escaped half of a character, as agents make when they cut a text, is U+FFFD."""
-    return _ESCAPE.sub(_whole, data) if _HALF.search(data) else data
-
-
-def _whole(escape: re.Match[bytes]) -> bytes:
-    return _CUT_ESCAPED if escape["half"] else escape[0]
+    if not _HALF.search(data):
+        return data
+    return _ESCAPE.sub(lambda escape: rb"\ufffd" if escape["half"] else escape[0], data)
 
 
 class SourceIds:
     def __init__(self, above: Iterable[bytes | None]) -> None:
-        """`above`: the canonical forms of what stands before the record in the list."""
+        """`above`: the canonical forms of what stands before the record in the list; hashed once for all records."""
         self._begun = sha256(b"[" + b"".join(b"null," if each is None else each + b"," for each in above))
 
     def of(self, record: bytes) -> str:
-        """The id of a record in its canonical form."""
         digest = self._begun.copy()
-        digest.update(record)
-        digest.update(b"]")
+        digest.update(record + b"]")
         return digest.hexdigest()
 
 

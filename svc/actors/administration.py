@@ -10,11 +10,11 @@ from uuid import UUID
 import structlog
 import trio
 
-from aggregates.event import Event
+from aggregates.event import Event, events_of
+from aggregates.people import events as people_events
 from aggregates.people.commands import PeopleCommand
 from aggregates.people.decide import PeopleReply, decide_people
 from aggregates.people.directory import Directory, Organization
-from aggregates.people.events import PEOPLE
 from svc.actors.actors import Clock
 from svc.actors.mailbox import Mailbox
 from svc.limits import MAILBOX_COMMANDS_MAX
@@ -24,7 +24,7 @@ from svc.log.store import EventStore, StoreUnavailable
 
 log = structlog.get_logger()
 
-TOPICS = tuple(event.TOPIC for event in PEOPLE)
+TOPICS = tuple(event.TOPIC for event in events_of(people_events))
 
 
 def load_directory(store: EventStore) -> Directory:

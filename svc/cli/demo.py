@@ -11,10 +11,10 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from aggregates.command import Refused
 from aggregates.event import Scope
 from aggregates.judging.evidence import HABITS
 from aggregates.people.commands import CreateDeveloper, StartMembership
-from aggregates.people.decide import PeopleRefused
 from svc.actors.actors import SystemClock
 from svc.app import open_service
 from svc.cli.common import drawn, minute, run, settings_from
@@ -82,7 +82,7 @@ async def _people(service: RunningService, var: Path) -> list[Person]:
         issue_key(ben.organization_id, ben.developer_id, key, "demo"),
     ):
         reply = await service.administer(command)
-        assert not isinstance(reply, PeopleRefused), reply
+        assert not isinstance(reply, Refused), reply
     return [Person("Ana", Scope(made.organization_id, made.developer_id), made.key), Person("Ben", ben, key)]
 
 

@@ -179,7 +179,7 @@ class Captures:
             decoder_version=DECODER_VERSION,
             records=records,
             words=words.words,
-            redactions=words.redactions,
+            redactions=dict(words.redactions),
         )
 
     def _record(self, draft: RecordDraft, words: TextPool) -> Record:

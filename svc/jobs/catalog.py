@@ -19,7 +19,7 @@ import trio
 from msgspec.structs import replace
 
 from aggregates.command import Refused
-from aggregates.ids import catalog_stream, repricing_stream
+from aggregates.ids import CATALOG_STREAM, REPRICING_STREAM
 from aggregates.prices.catalog import CatalogPublished, RevisionRecord, Served, snapshot_fault
 from aggregates.prices.decide import (
     CatalogCommand,
@@ -326,7 +326,7 @@ class Catalog:
         return CatalogState(
             last_revision=0 if newest is None else newest.version,
             newest_valid=None if valid is None else valid.snapshot,
-            repricings=_newest_version(self._store, repricing_stream()),
+            repricings=_newest_version(self._store, REPRICING_STREAM),
         )
 
 
@@ -350,7 +350,7 @@ def _stored_revisions(store: EventStore) -> Iterator[StoredRevision]:
 def stored_revision(store: EventStore, below: int = VERSION_END) -> StoredRevision | None:
     """The newest revision before that one, checked."""
     try:
-        recorded = store.read_newest(catalog_stream(), below)
+        recorded = store.read_newest(CATALOG_STREAM, below)
     except CorruptEvent as error:
         return StoredRevision(error.version, None, str(error))
     if recorded is None:

@@ -7,10 +7,9 @@ from pathlib import Path
 from uuid import UUID, uuid4
 
 from aggregates.capture.commands import CapturePrompt, CaptureRecords
-from aggregates.command import Done
+from aggregates.command import Done, Refused
 from aggregates.event import Scope
 from aggregates.people.commands import CreateDeveloper, StartMembership
-from aggregates.people.decide import PeopleRefused
 from aggregates.people.directory import Membership
 from aggregates.records.record import Record, TextPool
 from aggregates.sub_sessions.sub_session import EditTitle
@@ -177,6 +176,6 @@ async def _members(service: RunningService) -> tuple[Scope, Scope]:
             CreateDeveloper(developer_id=second.developer_id, display_name="Second"),
             StartMembership(organization_id=second.organization_id, developer_id=second.developer_id),
         ):
-            assert not isinstance(await service.administer(command), PeopleRefused)
+            assert not isinstance(await service.administer(command), Refused)
         known.append(second)
     return known[0], known[1]

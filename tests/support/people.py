@@ -3,9 +3,10 @@
 from hashlib import sha256
 from uuid import UUID
 
+from aggregates.command import Refused
 from aggregates.event import Scope
 from aggregates.people.commands import CreateDeveloper, CreateOrganization, IssueKey, PeopleCommand, StartMembership
-from aggregates.people.decide import PeopleRefused, PeopleReply, decide_people
+from aggregates.people.decide import PeopleReply, decide_people
 from aggregates.people.directory import Directory
 from tests.support.log import named
 
@@ -63,5 +64,5 @@ def company() -> Directory:
     """The directory after the founding."""
     directory = Directory()
     for command in FOUNDING:
-        assert not isinstance(carry_out(directory, command), PeopleRefused)
+        assert not isinstance(carry_out(directory, command), Refused)
     return directory

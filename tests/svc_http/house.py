@@ -11,7 +11,7 @@ from quart_trio import QuartTrio
 from quart_trio.wrappers import TrioResponse
 from werkzeug.datastructures import Headers
 
-from aggregates.capture.decide import OperationState
+from aggregates.capture.events import OperationClaimed
 from aggregates.command import Context, Refused, Reply
 from aggregates.decide import AnyCommand, StreamState, decide, evolve
 from aggregates.event import Digester, Event, Scope
@@ -107,7 +107,7 @@ class House:
     async def operation_prompt(self, scope: Scope, response_operation_id: str) -> UUID | None:
         """Read from the operation's stream."""
         state = self._streams.get(operation_stream(scope.developer_id, response_operation_id))
-        return state.prompt_id if isinstance(state, OperationState) else None
+        return state.prompt_id if isinstance(state, OperationClaimed) else None
 
     async def send(self, command: AnyCommand) -> Reply:
         """Decide, append, project, reply."""

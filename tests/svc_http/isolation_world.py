@@ -5,6 +5,7 @@ from typing import Any, NamedTuple, get_args
 
 import msgspec
 
+from aggregates.command import Refused
 from aggregates.ids import membership_stream
 from aggregates.people.commands import (
     AddTeamMember,
@@ -15,7 +16,6 @@ from aggregates.people.commands import (
     RevokeKey,
     StartMembership,
 )
-from aggregates.people.decide import PeopleRefused
 from aggregates.people.directory import Record
 from aggregates.prices.catalog import Served
 from aggregates.prices.decide import PublishCatalog
@@ -201,7 +201,7 @@ class World:
         return report_id
 
     def _people(self, command: PeopleCommand, at_us: int = NOW_US) -> None:
-        assert not isinstance(carry_out(self.house.directory, command, at_us), PeopleRefused), command
+        assert not isinstance(carry_out(self.house.directory, command, at_us), Refused), command
 
 
 def _people() -> list[PeopleCommand]:

@@ -13,7 +13,7 @@ import pytest
 from structlog.testing import capture_logs
 from werkzeug.datastructures import Headers
 
-from aggregates.people.directory import Directory, Key
+from aggregates.people.directory import Directory, Key, authenticate
 from svc_http.app import build_api, build_intake
 from tests.support.described import described
 from tests.support.log import named
@@ -240,13 +240,12 @@ async def test_a_key_in_an_address_is_ignored_and_not_noted(house: House) -> Non
 async def test_a_key_is_looked_up_by_its_digest_alone(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """No look-up, no query and no event is given the key itself, known or unknown."""
     looked: list[str] = []
-    credential = Directory.credential
 
-    def noted(self: Directory, key_digest: str) -> Any:
+    def noted(directory: Directory, key_digest: str, now_us: int) -> Any:
         looked.append(key_digest)
-        return credential(self, key_digest)
+        return authenticate(directory, key_digest, now_us)
 
-    monkeypatch.setattr(Directory, "credential", noted)
+    monkeypatch.setattr("svc_http.auth.authenticate", noted)
     queries: list[str] = []
     house._views.set_trace_callback(queries.append)
     keys = [ANA_KEY, key_of("nobody")]

@@ -11,9 +11,10 @@ import msgspec
 from quart import Request
 from quart_trio.wrappers import TrioResponse
 
+from aggregates.command import Refused
 from aggregates.people import commands
 from aggregates.people.commands import KEPT_FOR_GOOD, RETENTION_DAYS_MAX, PeopleCommand
-from aggregates.people.decide import RULES, PeopleRefused
+from aggregates.people.decide import RULES
 from aggregates.people.directory import Developer, Key, Membership, Organization, Record, Team, TeamMembership
 from aggregates.times import parse_instant
 from projections.facts.facts import Activation
@@ -115,7 +116,7 @@ async def _list_developers(service: Service, request: Request) -> TrioResponse:
 
 async def _carried_out(service: Service, kind: type[PeopleCommand], values: Mapping[str, Any]) -> Record:
     reply = await service.administer(msgspec.convert(values, kind))
-    if isinstance(reply, PeopleRefused):
+    if isinstance(reply, Refused):
         raise refusal(reply.reason, reply.message)
     return reply
 

@@ -5,7 +5,7 @@ from hashlib import sha256
 import msgspec
 import pytest
 
-from aggregates.command import Reason
+from aggregates.command import Reason, Refused
 from aggregates.event import Scope
 from aggregates.ids import credential_stream, membership_stream
 from aggregates.people.commands import (
@@ -24,7 +24,7 @@ from aggregates.people.commands import (
     RevokeKey,
     StartMembership,
 )
-from aggregates.people.decide import PeopleRefused, decide_people
+from aggregates.people.decide import decide_people
 from aggregates.people.directory import (
     Developer,
     Directory,
@@ -154,7 +154,7 @@ def test_what_cannot_be_is_refused_with_a_reason_and_without_events(command: Peo
     """Refusals are values: nothing is appended."""
     events, reply = decide_people(command, company(), NOW_US)
     assert events == ()
-    assert isinstance(reply, PeopleRefused)
+    assert isinstance(reply, Refused)
     assert reply.reason is reason
 
 
@@ -163,7 +163,7 @@ def test_an_ended_membership_has_no_role_to_change() -> None:
     directory = _two_owners()
     carry_out(directory, EndMembership(membership_id=_ANA_MEMBERSHIP))
     refused = carry_out(directory, ChangeMembership(membership_id=_ANA_MEMBERSHIP, role="member"))
-    assert isinstance(refused, PeopleRefused)
+    assert isinstance(refused, Refused)
 
 
 def test_even_the_last_owner_can_leave_and_come_back() -> None:
@@ -199,7 +199,7 @@ def test_a_field_that_cannot_be_taken_is_named(command: PeopleCommand, field: st
     """Blank and endless names, what nobody can read, and what is no zone, language or number of days."""
     events, refused = decide_people(command, company(), NOW_US)
     assert events == ()
-    assert isinstance(refused, PeopleRefused)
+    assert isinstance(refused, Refused)
     assert refused.reason is Reason.INVALID
     assert refused.message.startswith(field)
 
@@ -284,7 +284,7 @@ def test_a_team_member_belongs_to_the_team_until_removed_and_may_come_back() -> 
 def test_only_members_of_the_organization_join_a_team_and_only_once(command: PeopleCommand, reason: Reason) -> None:
     """A stranger, a second stay at once, and a taken id are refused."""
     refused = carry_out(_with_team(), command)
-    assert isinstance(refused, PeopleRefused)
+    assert isinstance(refused, Refused)
     assert refused.reason is reason
 
 
@@ -307,7 +307,7 @@ def test_an_ended_team_has_no_members_and_takes_none() -> None:
     carry_out(directory, EndTeam(team_id=_TEAM))
     assert directory.teams_of(ANA_SCOPE) == []
     refused = carry_out(directory, AddTeamMember(team_membership_id=named("2"), team_id=_TEAM, developer_id=BEN))
-    assert isinstance(refused, PeopleRefused)
+    assert isinstance(refused, Refused)
     assert [team.active for team in directory.all(Team)] == [False]
 
 

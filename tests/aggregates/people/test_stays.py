@@ -5,9 +5,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from aggregates.command import Refused
 from aggregates.ids import membership_stream
 from aggregates.people.commands import CreateTeam, EndMembership, PeopleCommand, RemoveTeamMember
-from aggregates.people.decide import PeopleRefused
 from aggregates.people.directory import Directory, Team, stays_in
 from aggregates.people.events import TeamMemberAdded
 from aggregates.times import Window
@@ -39,7 +39,7 @@ def directory() -> Directory:
 
 def told(directory: Directory, command: PeopleCommand, at_us: int) -> None:
     """It was carried out at that time."""
-    assert not isinstance(carry_out(directory, command, at_us), PeopleRefused)
+    assert not isinstance(carry_out(directory, command, at_us), Refused)
 
 
 def come_and_go(directory: Directory, *stayed: Stayed, team_id: UUID = TEAM) -> None:

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from aggregates.command import Reason, Refused
-from aggregates.ids import catalog_stream, repricing_stream
+from aggregates.ids import CATALOG_STREAM, REPRICING_STREAM
 from aggregates.prices.catalog import CatalogPublished, RequestsRepriced, snapshot_fault
 from aggregates.prices.decide import (
     CatalogDocument,
@@ -37,7 +37,7 @@ def publish(given: CatalogDocument, state: CatalogState = AT_SEVEN) -> tuple[tup
 def test_the_first_catalog_is_revision_1() -> None:
     """The version in the stream is the revision; what the document leaves out is filled in."""
     ((stream, version, event),), reply = publish(document(), CatalogState())
-    assert (stream, version) == (catalog_stream(), 1)
+    assert (stream, version) == (CATALOG_STREAM, 1)
     assert isinstance(event, CatalogPublished)
     assert snapshot_fault(event.snapshot) is None
     assert (event.source, event.snapshot.published_at_us, event.received_at_us) == ("prices.json", NOW_US, NOW_US)
@@ -136,7 +136,7 @@ def reprice(
 def test_an_order_to_reprice_names_the_newest_valid_revision() -> None:
     """It stands in a stream of its own, so that revisions have no gaps."""
     ((stream, version, event),), reply = reprice(5, 9)
-    assert (stream, version) == (repricing_stream(), 4)
+    assert (stream, version) == (REPRICING_STREAM, 4)
     expected = RequestsRepriced(received_at_us=NOW_US, organization_id=ACME, catalog_revision=6, from_us=5, to_us=9)
     assert event == expected
     assert reply == Repriced(organization_id=ACME, catalog_revision=6)

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregates.records.programs import ShellReading
-from aggregates.records.shell import COMMAND_CHARACTERS_MAX, read_command
+from aggregates.records.shell import COMMAND_CHARACTERS_MAX, ShellReading, read_command
 from aggregates.records.tools import ToolEffect, tool_effect
 
 READS = [

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from aggregates.command import Refused
 from aggregates.event import Scope
 from aggregates.ids import membership_stream
 from aggregates.people.commands import (
@@ -17,7 +18,6 @@ from aggregates.people.commands import (
     RemoveTeamMember,
     StartMembership,
 )
-from aggregates.people.decide import PeopleRefused
 from aggregates.people.directory import Directory
 from aggregates.scores.grades import Baseline, Basis, Distribution, cohort_of, compare
 from tests.support.log import named
@@ -124,7 +124,7 @@ CLEO, DAN = named("cleo"), named("dan")
 def _joins(directory: Directory, team: UUID, developer: UUID) -> None:
     stay = named(f"{developer} in {team}")
     added = carry_out(directory, AddTeamMember(team_membership_id=stay, team_id=team, developer_id=developer))
-    assert not isinstance(added, PeopleRefused)
+    assert not isinstance(added, Refused)
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import pytest
 import trio
 from eventsourcing.persistence import OperationalError, StoredEvent
 
+from aggregates.command import Refused
 from aggregates.people.commands import CreateOrganization
-from aggregates.people.decide import PeopleRefused
 from aggregates.people.directory import Organization
 from svc.actors.administration import Administration
 from svc.log.codec import Codec
@@ -47,7 +47,7 @@ async def test_what_was_decided_although_it_was_said_to_have_failed_is_known_to_
         await administration.send(ORGANIZATION)
     assert administration.directory.all(Organization) == []
     disk.lies = False
-    assert isinstance(await administration.send(ORGANIZATION), PeopleRefused)
+    assert isinstance(await administration.send(ORGANIZATION), Refused)
     assert [each.name for each in administration.directory.all(Organization)] == ["One"]
     another = CreateOrganization(organization_id=UUID(int=2), name="Two")
     assert isinstance(await administration.send(another), Organization)

@@ -11,7 +11,7 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from aggregates.command import Refused
-from aggregates.ids import catalog_stream, repricing_stream
+from aggregates.ids import CATALOG_STREAM, REPRICING_STREAM
 from aggregates.prices.catalog import CatalogPublished, Snapshot
 from aggregates.prices.decide import PublishCatalog, Published, Repriced, RepriceRequests
 from aggregates.topics import TimePassed
@@ -73,7 +73,7 @@ class House:
     def store_directly(self, given: Snapshot, version: int) -> None:
         """A revision that nobody checked."""
         event = CatalogPublished(received_at_us=T0_US, source="elsewhere", snapshot=given)
-        self.store.append([NewEvent(catalog_stream(), version, event)])
+        self.store.append([NewEvent(CATALOG_STREAM, version, event)])
 
 
 @pytest.fixture
@@ -165,7 +165,7 @@ def _wrong_revision(house: House) -> None:
 
 
 def _something_else(house: House) -> None:
-    house.store.append([NewEvent(catalog_stream(), 3, TimePassed(received_at_us=1))])
+    house.store.append([NewEvent(CATALOG_STREAM, 3, TimePassed(received_at_us=1))])
 
 
 def _damaged_bytes(house: House) -> None:
@@ -211,7 +211,7 @@ async def test_orders_to_reprice_have_a_stream_of_their_own(house: House) -> Non
         assert isinstance(await catalog.send(order), Repriced)
         await catalog.send(command("b"))
         assert served(catalog) == (2, "b", False)
-    assert [each.version for each in house.store.read_stream(repricing_stream())] == [1, 2]
+    assert [each.version for each in house.store.read_stream(REPRICING_STREAM)] == [1, 2]
 
 
 async def test_after_a_failed_write_the_log_is_looked_at_before_the_next_decision(

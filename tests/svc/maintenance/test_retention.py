@@ -11,7 +11,7 @@ import pytest
 from aggregates.capture.events import PromptCaptured, RecordsCaptured
 from aggregates.event import Words
 from aggregates.people.commands import ChangeOrganization
-from aggregates.topics import EVENTS
+from aggregates.topics import TOPICS
 from svc.maintenance.keys import no_progress
 from svc.maintenance.retention import EXPORT, TEXTS
 from svc.maintenance.verify import verify
@@ -213,6 +213,6 @@ async def test_a_folder_verifies_after_a_retention(tmp_path: Path) -> None:
 
 def test_whatever_holds_words_has_a_term() -> None:
     """A new field of words belongs to the texts, or to the exports."""
-    fields = [field for event in EVENTS for field in msgspec.structs.fields(event)]
+    fields = [field for event in TOPICS.values() for field in msgspec.structs.fields(event)]
     words = {field.name for field in fields if Words in (field.type, *getattr(field.type, "__args__", ()))}
     assert words == {*TEXTS, EXPORT}

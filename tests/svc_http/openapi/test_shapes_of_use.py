@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from aggregates.command import Refused
 from aggregates.people.commands import AddTeamMember, CreateTeam
-from aggregates.people.decide import PeopleRefused
 from tests.support import otlp
 from tests.support.facts import DAY, SECOND
 from tests.support.log import named
@@ -65,7 +65,7 @@ def _team(house: House) -> None:
         CreateTeam(team_id=TEAM, organization_id=ACME, name="Core"),
         AddTeamMember(team_membership_id=named("ana in core"), team_id=TEAM, developer_id=ANA),
     ):
-        assert not isinstance(carry_out(house.directory, command, NOW_US - 30 * DAY), PeopleRefused)
+        assert not isinstance(carry_out(house.directory, command, NOW_US - 30 * DAY), Refused)
 
 
 async def a_month_with_telemetry(house: House, intake: Caller, folder: Path) -> None:

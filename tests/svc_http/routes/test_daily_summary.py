@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
+from aggregates.command import Refused
 from aggregates.event import Scope
 from aggregates.people.commands import AddTeamMember, ChangeDeveloper, CreateTeam, PeopleCommand
-from aggregates.people.decide import PeopleRefused
 from aggregates.reports.prose import Narrative
 from aggregates.scores.insights import NO_WORK
 from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, SECOND, Log, edit, request, shell
@@ -59,7 +59,7 @@ def _team(house: House) -> None:
     ]
     commands: list[PeopleCommand] = [CreateTeam(team_id=TEAM, organization_id=ACME, name="Core"), *members]
     for command in commands:
-        assert not isinstance(carry_out(house.directory, command, MONDAY - DAY), PeopleRefused)
+        assert not isinstance(carry_out(house.directory, command, MONDAY - DAY), Refused)
 
 
 def works(house: House, scope: Scope, session: str, text: str, at_us: int = MONDAY + 9 * HOUR) -> None:

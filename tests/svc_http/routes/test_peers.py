@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from aggregates.command import Refused
 from aggregates.event import Scope
 from aggregates.people.commands import AddTeamMember, ChangeDeveloper, CreateDeveloper, CreateTeam, StartMembership
-from aggregates.people.decide import PeopleRefused
 from tests.support.facts import DAY, HOUR, MINUTE, SECOND, Log, edit, prompt_name, request, shell
 from tests.support.log import named
 from tests.support.people import ACME, ANA, ANA_SCOPE, EVE_KEY, NOW_US, carry_out
@@ -37,7 +37,7 @@ def _team(house: House) -> None:
 def _joins(house: House, scope: Scope) -> None:
     stay = named(f"{scope.developer_id} in core")
     command = AddTeamMember(team_membership_id=stay, team_id=TEAM, developer_id=scope.developer_id)
-    assert not isinstance(carry_out(house.directory, command), PeopleRefused)
+    assert not isinstance(carry_out(house.directory, command), Refused)
 
 
 def peer(house: House, name: str) -> Scope:
@@ -47,7 +47,7 @@ def peer(house: House, name: str) -> Scope:
         CreateDeveloper(developer_id=scope.developer_id, display_name=f"Secret {name}"),
         StartMembership(organization_id=ACME, developer_id=scope.developer_id),
     ):
-        assert not isinstance(carry_out(house.directory, command), PeopleRefused)
+        assert not isinstance(carry_out(house.directory, command), Refused)
     _joins(house, scope)
     return scope
 

@@ -5,9 +5,9 @@ from uuid import UUID
 
 import pytest
 
+from aggregates.command import Refused
 from aggregates.event import Scope
 from aggregates.people.commands import AddTeamMember, CreateTeam, EndTeam, RemoveTeamMember
-from aggregates.people.decide import PeopleRefused
 from projections.prices.spending import Coverage
 from tests.support.facts import DAY, HOUR, MINUTE, Log, request
 from tests.support.log import named
@@ -42,7 +42,7 @@ def _teams(house: House) -> None:
         AddTeamMember(team_membership_id=named("ana in core"), team_id=TEAM, developer_id=ANA),
         AddTeamMember(team_membership_id=named("ben in core"), team_id=TEAM, developer_id=BEN),
     ):
-        assert not isinstance(carry_out(house.directory, command, since_us), PeopleRefused)
+        assert not isinstance(carry_out(house.directory, command, since_us), Refused)
 
 
 def spends(house: House, scope: Scope, at_us: int, **fields: Any) -> None:
@@ -195,7 +195,7 @@ async def test_a_wrong_query(api: Caller, query: str, said: str) -> None:
 def leaves(house: House, stay: str, at_us: int) -> None:
     """A stay in the team ends."""
     command = RemoveTeamMember(team_membership_id=named(stay))
-    assert not isinstance(carry_out(house.directory, command, at_us), PeopleRefused)
+    assert not isinstance(carry_out(house.directory, command, at_us), Refused)
 
 
 @pytest.mark.parametrize("team", [TEAM, EVES_TEAM, UUID(int=0)])
