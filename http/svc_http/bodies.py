@@ -1,19 +1,26 @@
-"""Request bodies: bounded, unpacked, and decoded into typed values; every fault is a 4xx that names its place."""
+"""Bodies: those of requests bounded, unpacked and decoded, those of answers encoded, errors as `{code, message}`.
+
+A message says what was wrong, where, and what to do; it never carries internals.
+"""
 
 import json
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import NamedTuple, TypeVar
 
 import msgspec
 from quart import Request
+from quart_trio.wrappers import TrioResponse
 from werkzeug.exceptions import RequestEntityTooLarge, RequestTimeout
 
-from svc_http.errors import HttpError, bad_request, too_large
+from aggregates.command import Reason, Refused
 
 T = TypeVar("T")
+
+RETRY_AFTER_SECONDS = 5
+"""What a full mailbox or an unwritable store asks a client to wait; the contract's figure."""
 
 FRAME_BYTES_MAX = 4 * 1024 * 1024
 """A body as sent, and again as unpacked; the contract's figure for the prompt routes."""
@@ -36,11 +43,106 @@ BODY_SECONDS_MAX = 60.0
 _GZIP_WINDOW_BITS = 16 + zlib.MAX_WBITS
 
 
-async def json_body(request: Request, kind: type[T]) -> T:
-    """The body as a value of the type. Raises `HttpError`: 415, 413 or 400, in this order."""
+# --- answers and errors ---------------------------------------------------------------------------------------
+
+
+class HttpError(Exception):
+    """An answer that is not what was asked for."""
+
+    def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.headers = headers or {}
+
+
+class ErrorBody(msgspec.Struct):
+    code: int
+    message: str
+
+
+_ENCODER = msgspec.json.Encoder()
+_STATUS_OF = {Reason.NOT_FOUND: 404, Reason.CONFLICT: 409, Reason.FOREIGN_SESSION: 409, Reason.INVALID: 400}
+
+
+def refusal(reason: Reason, message: str) -> HttpError:
+    """The error for a command that was refused."""
+    return HttpError(_STATUS_OF[reason], message)
+
+
+def accepted(reply: T | Refused) -> T:
+    """The reply to a command that was not refused."""
+    if isinstance(reply, Refused):
+        raise refusal(reply.reason, reply.message)
+    return reply
+
+
+def found(value: T | None, missing: str) -> T:
+    """What is there. Raises `HttpError` 404 where nothing is, with the message."""
+    if value is None:
+        raise not_found(missing)
+    return value
+
+
+def bad_request(message: str) -> HttpError:
+    """400: the request cannot be understood or breaks a rule."""
+    return HttpError(400, message)
+
+
+def unauthorized(message: str) -> HttpError:
+    """401: nobody was identified."""
+    return HttpError(401, message, {"WWW-Authenticate": "Bearer"})
+
+
+def forbidden(message: str) -> HttpError:
+    """403: somebody was identified who may not do this."""
+    return HttpError(403, message)
+
+
+def not_found(message: str) -> HttpError:
+    """404: nothing there in the caller's scope."""
+    return HttpError(404, message)
+
+
+def too_large(bytes_max: int) -> HttpError:
+    """413: for good, so without Retry-After."""
+    return HttpError(413, f"the request body is larger than {bytes_max} bytes, as sent or unpacked; send less")
+
+
+def unavailable(message: str) -> HttpError:
+    """503: the same request may succeed soon."""
+    return HttpError(503, message, {"Retry-After": str(RETRY_AFTER_SECONDS)})
+
+
+def error_response(error: HttpError) -> TrioResponse:
+    response = json_reply(ErrorBody(error.status, error.message), error.status)
+    response.headers.update(error.headers)
+    return response
+
+
+def json_reply(value: object, status: int = 200) -> TrioResponse:
+    """A msgspec struct, whose fields are the wire's, as JSON."""
+    return TrioResponse(_ENCODER.encode(value), status, content_type="application/json")
+
+
+def no_content() -> TrioResponse:
+    """204: done, and nothing to say."""
+    response = TrioResponse(b"", 204)
+    response.headers.clear()
+    return response
+
+
+# --- request bodies -------------------------------------------------------------------------------------------
+
+
+async def json_body(request: Request, kind: type[T], absent: bytes = b"") -> T:
+    """The body as a value of the type. Raises `HttpError`: 415, 413 or 400, in this order.
+
+    absent: what no body at all stands for.
+    """
     check_content_type(request, "application/json")
     of_kind: msgspec.json.Decoder[T] = decoder(kind)  # type: ignore[arg-type]  # mypy takes a type for unhashable
-    return decoded(of_kind, await read_body(request, FRAME_BYTES_MAX))
+    return decoded(of_kind, await read_body(request, FRAME_BYTES_MAX) or absent)
 
 
 @cache

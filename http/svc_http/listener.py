@@ -2,14 +2,11 @@
 
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextvars import ContextVar
 from itertools import count
 from math import inf
-from typing import Any, Concatenate, Generic, Literal, TypeVar
 from uuid import uuid4
 
-import msgspec
 import structlog
 from hypercorn.typing import (
     ASGIFramework,
@@ -19,19 +16,14 @@ from hypercorn.typing import (
     ASGISendEvent,
     Scope,
 )
-from quart import Request, Response, g, has_websocket_context, request, websocket
+from quart import Response, g, has_websocket_context, request, websocket
 from quart_trio import QuartTrio
-from quart_trio.wrappers import TrioResponse
 from trio import CancelScope, Event, current_time, move_on_after, sleep_forever
-from werkzeug.datastructures import Headers
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 
-from aggregates.people.directory import Principal
-from svc_http.auth import KEY_PATTERN, administrator
-from svc_http.bodies import BODY_SECONDS_MAX
-from svc_http.errors import HttpError, error_response, not_found, unavailable
-from svc_http.params import Parameter, Schema
+from svc_http.bodies import BODY_SECONDS_MAX, HttpError, error_response, not_found, unavailable
 from svc_http.ports import Service, Unavailable
+from svc_http.routing import KEY_PATTERN
 
 CLIENT_GONE = 499
 """The status that the log shows where the client hung up before it was answered."""
@@ -213,96 +205,6 @@ class Exchange:
         self._whole.deadline = current_time() + WRITE_SECONDS_MAX
         await self._send(message)
         self._whole.deadline = inf
-
-
-# --- routes -------------------------------------------------------------------------------------------------
-
-Open = Callable[Concatenate[Service, Request, ...], Awaitable[TrioResponse]]
-"""A handler that needs no caller; ids of the path follow as keyword arguments."""
-
-Personal = Callable[Concatenate[Service, Request, Principal, ...], Awaitable[TrioResponse]]
-"""A handler of one developer's own data."""
-
-Endpoint = Callable[..., Awaitable[TrioResponse]]
-Identify = Callable[[Service, Headers], Principal]
-H = TypeVar("H", Open, Personal)
-
-
-class Plain(msgspec.Struct, frozen=True):
-    """A body that is no JSON of a known type: its media type and schema."""
-
-    media: str
-    schema: Schema
-
-
-class OneOf(msgspec.Struct, frozen=True):
-    """An answer of one of several types."""
-
-    types: tuple[Any, ...]
-
-
-class _Route(msgspec.Struct, Generic[H], frozen=True):
-    """A route and what the description says of it; errors that follow from its kind are added there."""
-
-    method: Literal["GET", "POST", "PATCH", "DELETE"]
-    path: str
-    handler: H
-    about: str
-    answers: Any = None
-    """What 200 carries: a type, `Plain`, or the query whose result it is; else a mapping from status to that."""
-    query: tuple[Parameter, ...] = ()
-    body: Any = None
-    """The type that the handler decodes, or a `Plain` one."""
-    refuses: Mapping[int, str] = {}
-    """Further statuses in the shape of every error, and when they come."""
-    body_required: bool = True
-    listeners: Literal["api", "intake", "both"] = "api"
-
-
-class Public(_Route[Open], frozen=True):
-    """Anybody may call it."""
-
-
-class ByKey(_Route[Personal], frozen=True):
-    """A developer's key, or what the listener takes in its place."""
-
-
-class BySecret(_Route[Open], frozen=True):
-    """The internal secret."""
-
-
-Route = Public | ByKey | BySecret
-
-
-def attach(app: QuartTrio, service: Service, identify: Identify, routes: Iterable[Route]) -> None:
-    """Let a listener serve the routes; nobody reaches a handler without what its route demands."""
-    for route in routes:
-        name = f"{route.method} {route.path}".replace(".", " ")
-        endpoint = _endpoint(service, identify, route)
-        app.add_url_rule(route.path, name, endpoint, methods=[route.method], provide_automatic_options=False)
-
-
-def _endpoint(service: Service, identify: Identify, route: Route) -> Endpoint:
-    match route:
-        case Public(handler=handler):
-
-            async def public(**ids: str) -> TrioResponse:
-                return await handler(service, request, **ids)
-
-            return public
-        case ByKey(handler=personal_handler):
-
-            async def by_key(**ids: str) -> TrioResponse:
-                return await personal_handler(service, request, identify(service, request.headers), **ids)
-
-            return by_key
-        case BySecret(handler=admin_handler):
-
-            async def by_secret(**ids: str) -> TrioResponse:
-                administrator(service, request.headers)
-                return await admin_handler(service, request, **ids)
-
-            return by_secret
 
 
 # --- request ids --------------------------------------------------------------------------------------------

@@ -60,7 +60,7 @@ def _page_shows(found: Matrix) -> None:
 
 async def test_a_door_left_open_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """A team's page that forgets to ask for membership, and reads that forget whose they are."""
-    monkeypatch.setattr(team, "team_of", lambda service, _caller, wanted: service.directory.get(Team, wanted))
+    monkeypatch.setattr(team, "team_of", lambda call, wanted: call.service.directory.get(Team, wanted))
     faults = (await matrix({"API, a team's"})).faults
     assert all(any(f"/v1/team/cost, {caller}: 200 instead of 404" in each for each in faults) for caller in OTHERS)
 

@@ -8,18 +8,24 @@ from collections.abc import Sequence
 from typing import Any
 
 import trio
-from quart import Request
-from quart_trio.wrappers import TrioResponse
 
 from aggregates.command import Refused
-from aggregates.people.directory import Principal
 from aggregates.telemetry.batches import PreparedCommand
 from aggregates.telemetry.envelope import NoOtlp, Signal, split
 from aggregates.telemetry.export import Export, ExportContext, Faults
-from svc_http.bodies import EXPORT_BYTES_MAX, Sent, check_content_type, gunzip, gunzip_small, read_sent
-from svc_http.errors import HttpError, bad_request, json_reply
-from svc_http.listener import ByKey, Plain
+from svc_http.bodies import (
+    EXPORT_BYTES_MAX,
+    HttpError,
+    Sent,
+    bad_request,
+    check_content_type,
+    gunzip,
+    gunzip_small,
+    read_sent,
+)
+from svc_http.params import ByKey
 from svc_http.ports import Service, Unavailable
+from svc_http.routing import Plain, Routes
 
 INLINE_BYTES_MAX = 64 * 1024
 """Exports, unpacked, that are cut on the loop: some 5 ms at most."""
@@ -66,19 +72,21 @@ class Worker:
             self._waiting_bytes -= size_bytes
 
 
-def routes() -> tuple[ByKey, ...]:
+def new_routes() -> Routes:
     """The three routes, which share the worker for large exports."""
-    worker = Worker()
+    worker, routes = Worker(), Routes("intake")
 
-    def route(signal: Signal) -> ByKey:
-        async def handler(service: Service, request: Request, caller: Principal, **_: Any) -> TrioResponse:
-            return await _take(service, request, caller, signal, worker)
-
+    def enter(signal: Signal) -> None:
         what, *levels = _EXPORTS[signal]
         about = f"Take in {what} as OTLP JSON."
-        return ByKey("POST", f"/v1/{signal}", handler, about, _partial(signal), body=_export(*levels))
 
-    return route("logs"), route("metrics"), route("traces")
+        @routes(f"POST /v1/{signal}", about, answers=_partial(signal), body=_export(*levels))
+        async def handler(call: ByKey) -> dict[str, Any]:
+            return await _take(call, signal, worker)
+
+    for signal in _EXPORTS:
+        enter(signal)
+    return routes
 
 
 def _export(envelope: str, groups: str, records: str) -> Plain:
@@ -98,28 +106,25 @@ def _partial(signal: Signal) -> Plain:
     return Plain("application/json", {"type": "object", "properties": {"partialSuccess": told}})
 
 
-async def _take(service: Service, request: Request, caller: Principal, signal: Signal, worker: Worker) -> TrioResponse:
-    """200 once every record that can be used is on disk; what cannot be is counted in the answer."""
-    _check_content_type(request)
-    sent = await read_sent(request, EXPORT_BYTES_MAX)
+async def _take(call: ByKey, signal: Signal, worker: Worker) -> dict[str, Any]:
+    """Answers once every record that can be used is on disk; what cannot be is counted in the answer."""
+    service, scope = call.service, call.scope
+    try:
+        check_content_type(call.request, "application/json")
+    except HttpError as error:
+        raise HttpError(error.status, f"{error.message}; set the exporter's protocol to http/json") from error
+    sent = await read_sent(call.request, EXPORT_BYTES_MAX)
     means = ExportContext(
-        scope=caller.scope,
+        scope=scope,
         received_us=service.now_us(),
-        digester=service.digester(caller.scope),
-        redaction=service.directory.redaction_of(caller.scope.organization_id),
+        digester=service.digester(scope),
+        redaction=service.directory.redaction_of(scope.organization_id),
     )
     export = Export(signal, means)
     small = _small(sent)
     made = await worker.made(export, sent) if small is None else _made(export, small)
     await _send_all(service, made, export.faults)
-    return json_reply(_answer(signal, export.faults))
-
-
-def _check_content_type(request: Request) -> None:
-    try:
-        check_content_type(request, "application/json")
-    except HttpError as error:
-        raise HttpError(error.status, f"{error.message}; set the exporter's protocol to http/json") from error
+    return _answer(signal, export.faults)
 
 
 def _small(sent: Sent) -> bytes | None:

@@ -3,21 +3,18 @@
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from quart import Request
-from quart_trio.wrappers import TrioResponse
-
-from aggregates.people.directory import Developer, Directory, Principal, Stay, Team, stays_in
+from aggregates.people.directory import Developer, Directory, Stay, Team, stays_in
 from aggregates.reports.prose import NarrativeRequest
 from aggregates.times import calendar_windows, local_date, local_day_bounds
-from projections.prices.spending import Asked, team_cost
-from projections.reports.days import team_day, team_summary
-from svc_http.errors import bad_request, json_reply, not_found
-from svc_http.listener import ByKey
+from projections.prices.spending import Asked, TeamCost, team_cost
+from projections.reports.days import TeamSummary, team_day, team_summary
+from svc_http.bodies import bad_request, not_found
 from svc_http.params import (
     DATE,
     SHOWN_CHARACTERS,
     TZ,
     WINDOW,
+    ByKey,
     Parameter,
     Query,
     day_asked,
@@ -25,38 +22,40 @@ from svc_http.params import (
     text_parameter,
     tz_asked,
 )
-from svc_http.ports import Service
+from svc_http.routing import Routes
 
 UTC = ZoneInfo("UTC")
 TEAM_ID = Parameter("team_id", {"type": "string", "format": "uuid"}, "One of the caller's teams.", required=True)
 NO_TEAM = {404: "The caller is in no active team of that id."}
 _LANG = text_parameter("lang", "`ko` for Korean; English for any other. By default that of the profile.")
+_SUMMARY = "What a team did in one day: counts, and a narrative where a text model wrote one."
+routes = Routes()
 
 
-async def cost(service: Service, request: Request, caller: Principal) -> TrioResponse:
+@routes("GET /v1/team/cost", "What a team spent.", (TEAM_ID, WINDOW, TZ), refuses=NO_TEAM)
+async def cost(call: ByKey) -> TeamCost:
     """What the team spent in the current window, and in the one before, by those who were members on each day."""
-    query = request.args
-    wanted, name, zone = team_id(query), WINDOW.read(query), tz_asked(query, UTC)
-    team = team_of(service, caller, wanted)
-    windows = calendar_windows(name, zone, service.now_us(), 2)
-    previous, current = (Asked(each, stays_in(service.directory, team, each, zone)) for each in windows)
-    before, now = await service.team_spending(caller.scope, (previous, current))
-    return json_reply(team_cost(_names(service.directory, current.stays), now, before))
+    wanted, name, zone = team_id(call.query), WINDOW.read(call.query), tz_asked(call.query, UTC)
+    team, directory = team_of(call, wanted), call.service.directory
+    windows = calendar_windows(name, zone, call.service.now_us(), 2)
+    previous, current = (Asked(each, stays_in(directory, team, each, zone)) for each in windows)
+    before, now = await call.service.team_spending(call.scope, (previous, current))
+    return team_cost(_names(directory, current.stays), now, before)
 
 
-async def daily_summary(service: Service, request: Request, caller: Principal) -> TrioResponse:
+@routes("GET /v1/team/daily-summary", _SUMMARY, (TEAM_ID, DATE, _LANG, TZ), refuses=NO_TEAM)
+async def daily_summary(call: ByKey) -> TeamSummary:
     """One day of the team: counts always, a narrative where a text model wrote one."""
-    query = request.args
+    service, query = call.service, call.query
     wanted, zone = team_id(query), tz_asked(query, UTC)
-    team, day = team_of(service, caller, wanted), day_asked(query) or local_date(service.now_us(), zone)
-    language = language_asked(service, caller, query.get("lang"))
+    team, day = team_of(call, wanted), day_asked(query) or local_date(service.now_us(), zone)
+    language, date = language_asked(call, query.get("lang")), day.isoformat()
     stays = stays_in(service.directory, team, local_day_bounds(day, zone), zone)
-    found = await service.read(caller.scope, team_day, stays, labels=service.narrates(caller.scope.organization_id))
-    date = day.isoformat()
+    found = await call.read(team_day, stays, labels=service.narrates(call.scope.organization_id))
     narrative = await service.narrate(
-        NarrativeRequest("team", caller.scope, str(wanted), date, zone.key, language, found.work)
+        NarrativeRequest("team", call.scope, str(wanted), date, zone.key, language, found.work)
     )
-    return json_reply(team_summary(wanted, date, zone.key, language, found, narrative))
+    return team_summary(wanted, date, zone.key, language, found, narrative)
 
 
 def team_id(query: Query) -> UUID:
@@ -69,9 +68,9 @@ def team_id(query: Query) -> UUID:
         raise bad_request(f"team_id must be a UUID, not {text[:SHOWN_CHARACTERS]!r}") from error
 
 
-def team_of(service: Service, caller: Principal, wanted: UUID) -> Team:
+def team_of(call: ByKey, wanted: UUID) -> Team:
     """The team, where the caller belongs to it now and it is active. Raises `HttpError` 404."""
-    for team in service.directory.teams_of(caller.scope):
+    for team in call.service.directory.teams_of(call.scope):
         if team.team_id == wanted:
             return team
     raise not_found(f"no team {wanted} of yours")
@@ -80,17 +79,3 @@ def team_of(service: Service, caller: Principal, wanted: UUID) -> Team:
 def _names(directory: Directory, stays: tuple[Stay, ...]) -> dict[UUID, str]:
     known = {stay.developer_id: directory.get(Developer, stay.developer_id) for stay in stays}
     return {developer_id: developer.display_name for developer_id, developer in known.items() if developer is not None}
-
-
-ROUTES = (
-    ByKey("GET", "/v1/team/cost", cost, "What a team spent.", team_cost, (TEAM_ID, WINDOW, TZ), refuses=NO_TEAM),
-    ByKey(
-        "GET",
-        "/v1/team/daily-summary",
-        daily_summary,
-        "What a team did in one day: counts, and a narrative where a text model wrote one.",
-        team_summary,
-        (TEAM_ID, DATE, _LANG, TZ),
-        refuses=NO_TEAM,
-    ),
-)
