@@ -14,7 +14,6 @@ from svc_http.ports import Service
 from svc_http.routes import (
     activity,
     capture,
-    catalog,
     events,
     operations,
     otlp,
@@ -22,23 +21,12 @@ from svc_http.routes import (
     reports,
     scores,
     sub_sessions,
-    team,
     telemetry,
 )
 from svc_http.routing import Plain, Route, Routes, attach, caller_of_api, caller_of_intake
 
-_ROUTES = (
-    *operations.routes,
-    *capture.routes,
-    *scores.routes,
-    *sub_sessions.routes,
-    *activity.routes,
-    *telemetry.routes,
-    *team.routes,
-    *catalog.routes,
-    *reports.routes,
-    *people.routes,
-)
+_FAMILIES = (operations, capture, scores, sub_sessions, activity, telemetry, reports, people)
+_ROUTES = [route for family in _FAMILIES for route in family.routes]
 _PAGE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",
     "X-Content-Type-Options": "nosniff",

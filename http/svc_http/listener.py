@@ -9,7 +9,6 @@ from uuid import uuid4
 
 import structlog
 from hypercorn.typing import (
-    ASGIFramework,
     ASGIReceiveCallable,
     ASGIReceiveEvent,
     ASGISendCallable,
@@ -17,6 +16,7 @@ from hypercorn.typing import (
     Scope,
 )
 from quart import Response, g, has_websocket_context, request, websocket
+from quart.globals import request_ctx
 from quart_trio import QuartTrio
 from trio import CancelScope, Event, current_time, move_on_after, sleep_forever
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
@@ -48,7 +48,7 @@ log = structlog.get_logger()
 
 def new_listener(name: str, service: Service, body_bytes_max: int) -> QuartTrio:
     """An application without routes."""
-    app = QuartTrio("svc_http", static_folder=None)
+    app = Listener("svc_http", static_folder=None)
     app.url_map.merge_slashes = False  # a path that is slightly wrong is a 404, not a redirect
     app.config["MAX_CONTENT_LENGTH"] = body_bytes_max
     app.config["BODY_TIMEOUT"] = BODY_SECONDS_MAX
@@ -56,11 +56,24 @@ def new_listener(name: str, service: Service, body_bytes_max: int) -> QuartTrio:
     app.after_request(_name_answer)
     app.register_error_handler(Exception, _failed)
 
+    @app.teardown_request
     async def note(_error: BaseException | None) -> None:
-        _note(name, service)
+        """Count the request; it is a line in the log only where the operator wants that."""
+        asked = request_ctx.request
+        route = asked.url_rule.rule if asked.url_rule else NO_ROUTE
+        status, seconds = g.get("status", CLIENT_GONE), time.perf_counter() - g.began
+        service.observe(name, asked.method, route, status, seconds)
+        if service.settings.access_log:
+            log.info(
+                "request",
+                listener=name,
+                method=asked.method,
+                route=route,
+                status=status,
+                duration_ms=round(seconds * 1_000, 3),
+                request_id=REQUEST_ID.get(),
+            )
 
-    app.teardown_request(note)
-    app.asgi_app = Patience(app.asgi_app)  # type: ignore[method-assign]  # Quart's own way to wrap an application
     return app
 
 
@@ -70,42 +83,21 @@ def new_listener(name: str, service: Service, body_bytes_max: int) -> QuartTrio:
 async def _begin() -> None:
     """Name the request, and refuse what two programs might read differently. Raises `HttpError`, `NotFound`."""
     g.began = time.perf_counter()
-    REQUEST_ID.set(_request_id())
-    if "Content-Length" in request.headers and "Transfer-Encoding" in request.headers:
+    asked = request_ctx.request
+    headers, path = asked.headers, asked.scope["path"]
+    # The caller's own id where it is short and plain and no key that strayed into it.
+    sent = headers.get("X-Request-Id", "")
+    REQUEST_ID.set(sent if _REQUEST_ID.fullmatch(sent) and not KEY_PATTERN.search(sent) else new_request_id())
+    if "Content-Length" in headers and "Transfer-Encoding" in headers:
         raise HttpError(400, "send Content-Length or Transfer-Encoding, not both", {"Connection": "close"})
-    path = request.scope["path"]
     if not path.startswith("/") or path.startswith("//"):
         raise NotFound  # werkzeug drops all but one slash: what a proxy keeps away as /v1/admin would get by
-
-
-def _request_id() -> str:
-    """The caller's own id where it is short and plain and no key that strayed into it, else a new one."""
-    sent = request.headers.get("X-Request-Id")
-    plain = sent is not None and _REQUEST_ID.fullmatch(sent) and not KEY_PATTERN.search(sent)
-    return sent if sent is not None and plain else new_request_id()
 
 
 async def _name_answer(response: Response) -> Response:
     g.status = response.status_code
     response.headers["X-Request-Id"] = REQUEST_ID.get()
     return response
-
-
-def _note(listener: str, service: Service) -> None:
-    """Count the request; it is a line in the log only where the operator wants that."""
-    route = request.url_rule.rule if request.url_rule else NO_ROUTE
-    status, seconds = g.get("status", CLIENT_GONE), time.perf_counter() - g.began
-    service.observe(listener, request.method, route, status, seconds)
-    if service.settings.access_log:
-        log.info(
-            "request",
-            listener=listener,
-            method=request.method,
-            route=route,
-            status=status,
-            duration_ms=round(seconds * 1_000, 3),
-            request_id=REQUEST_ID.get(),
-        )
 
 
 # --- errors ---------------------------------------------------------------------------------------------
@@ -143,21 +135,17 @@ def _http_error(error: Exception) -> HttpError:
 # --- slow clients ---------------------------------------------------------------------------------------
 
 
-class Patience:
-    """ASGI middleware: waits for slow clients, within bounds."""
+class Listener(QuartTrio):
+    """A Quart application that waits for slow clients, within bounds."""
 
-    def __init__(self, app: ASGIFramework) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+    async def asgi_app(self, scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
         if scope["type"] != "http":
-            return await self._app(scope, receive, send)
+            return await super().asgi_app(scope, receive, send)
         with CancelScope() as whole:
             exchange = Exchange(receive, send, whole)
-            headers = dict(scope["headers"])
-            if int(headers.get(b"content-length", 0)) > UNREAD_BYTES_MAX:
+            if int(dict(scope["headers"]).get(b"content-length", 0)) > UNREAD_BYTES_MAX:
                 exchange.arrived.set()
-            await self._app(scope, exchange.receive, exchange.send)
+            await super().asgi_app(scope, exchange.receive, exchange.send)
 
 
 class Exchange:
@@ -204,7 +192,8 @@ class Exchange:
         self._ending = message["type"] == "http.response.body" and not message.get("more_body", False)
         self._whole.deadline = current_time() + WRITE_SECONDS_MAX
         await self._send(message)
-        self._whole.deadline = inf
+        if not self._ending:  # what follows the end takes no time, and moving a deadline takes some
+            self._whole.deadline = inf
 
 
 # --- request ids --------------------------------------------------------------------------------------------

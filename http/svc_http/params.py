@@ -25,6 +25,7 @@ from aggregates.times import (
     day_range,
     instant,
     local_day_bounds,
+    parse_instant,
     time_range,
     zone_named,
 )
@@ -50,7 +51,7 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,1000}")
 _LOST_PLUS = re.compile(r"(T[0-9:.,]+) ([0-9]{2}:?[0-9]{2})")
 
 
-# --- requests, by who may send them ---------------------------------------------------------------------------
+# --- requests, by who may send them, and what they ask ---------------------------------------------------------
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -62,6 +63,53 @@ class Call(msgspec.Struct, frozen=True):
     @property
     def query(self) -> Query:
         return self.request.args
+
+    def page(self) -> tuple[int, int]:
+        """How many rows, and how many to pass over."""
+        return LIMIT.read(self.query), OFFSET.read(self.query)
+
+    def time(self, name: str, zone: tzinfo) -> int | None:
+        """Microseconds of an ISO 8601 time, or of a bare date in the zone: its midnight, or for `to` its end."""
+        text = self._time_text(name)
+        if text is None:
+            return None
+        day = bare_date(text) if name == "to" else None
+        found = instant(text, zone) if day is None else local_day_bounds(day, zone).end_us
+        if found is None:
+            raise bad_request(
+                f"{name} must be an ISO 8601 time or date of 1970 to 9998, like 2026-08-01T09:00:00Z or 2026-08-01"
+            )
+        return found
+
+    def _time_text(self, name: str) -> str | None:
+        """A time as it was meant: a plus that was not percent-encoded arrives as a space."""
+        text = self.query.get(name)
+        return None if text is None else _LOST_PLUS.sub(r"\1+\2", text)
+
+    def day(self) -> date | None:
+        """The day of `date`; None where it was not sent."""
+        return day_sent("date", self.query["date"]) if "date" in self.query else None
+
+    def tz(self, default: ZoneInfo) -> ZoneInfo:
+        """The zone of `tz`; the default where it is missing or blank."""
+        name = self.query.get("tz", "").strip()
+        return zone_sent("tz", name) if name else default
+
+    def from_and_to(self, zone: tzinfo, default_days: int = RANGE_DEFAULT_DAYS) -> Window:
+        """Both or neither; the last days by default."""
+        sent = self._time_text("from"), self._time_text("to")
+        found = time_range(*sent, zone, self.service.now_us(), default_days)
+        if isinstance(found, RangeRefused):
+            raise bad_request(found.message)
+        return found
+
+    def from_until(self, zone: tzinfo, default_us: int) -> Window:
+        """Each may be left out: it is then so many microseconds ago, or now."""
+        now_us, start_us, end_us = self.service.now_us(), self.time("from", zone), self.time("to", zone)
+        window = Window(now_us - default_us if start_us is None else start_us, now_us if end_us is None else end_us)
+        if window.start_us >= window.end_us:
+            raise bad_request("to must lie after from; the range is empty as it stands")
+        return window
 
 
 class BySecret(Call, frozen=True):
@@ -78,8 +126,8 @@ class ByKey(Call, frozen=True):
         return self.caller.scope
 
     @property
-    def zone(self) -> ZoneInfo:
-        """The zone of the caller's profile; UTC unless one was set."""
+    def own_zone(self) -> ZoneInfo:
+        """That of the caller's profile; UTC unless one was set."""
         return zone_named(self.service.directory.timezone(self.scope.developer_id))
 
     def read(
@@ -87,6 +135,93 @@ class ByKey(Call, frozen=True):
     ) -> Coroutine[Any, Any, _T]:
         """What a query of `projections` finds in the caller's scope."""
         return self.service.read(self.scope, query, *args, **kwargs)
+
+    def language(self, asked: str | None = None) -> Language:
+        """The language asked for, else that of the caller's profile."""
+        developer = self.service.directory.get(Developer, self.scope.developer_id)
+        return language_of(asked or (None if developer is None else developer.language))
+
+    def zone(self) -> ZoneInfo:
+        """The zone of `timezone`, else that of the caller's profile."""
+        name = self.query.get("timezone")
+        return self.own_zone if name is None else zone_sent("timezone", name)
+
+    def windows(self, name: WindowName, count: int) -> tuple[Window, ...]:
+        """The last windows of the caller's calendar, oldest first, up to the current one."""
+        return calendar_windows(name, self.own_zone, self.service.now_us(), count)
+
+    def current_window(self) -> Window:
+        """The current window of the length asked for."""
+        return self.windows(WINDOW.read(self.query), 1)[0]
+
+    def range(self) -> "AskedRange":
+        """The range of from_us and to_us, of date, or of from_date and to_date; today by default."""
+        zone, query = self.zone(), self.query
+        hint = "; send microseconds since 1970 in UTC"
+        wanted = DayRange(
+            from_us=integer(query, "from_us", hint),
+            to_us=integer(query, "to_us", hint),
+            date=query.get("date"),
+            from_date=query.get("from_date"),
+            to_date=query.get("to_date"),
+        )
+        for name in ("date", "from_date", "to_date"):
+            if name in query:
+                day_sent(name, query[name])
+        found = day_range(wanted, zone, self.service.now_us())
+        if isinstance(found, RangeRefused):
+            raise bad_request(found.message)
+        return AskedRange(found, zone)
+
+
+class RangeEcho(msgspec.Struct, frozen=True, rename="camel"):
+    """The accepted bounds, [from_us, to_us), and the zone whose days they are."""
+
+    from_us: int
+    to_us: int
+    timezone: str
+
+
+class AskedRange(msgspec.Struct, frozen=True):
+    """The range of one request."""
+
+    window: Window
+    zone: ZoneInfo
+
+    @property
+    def echo(self) -> RangeEcho:
+        """As the response repeats it: clients drop a section whose echo is not what they asked for."""
+        return RangeEcho(self.window.start_us, self.window.end_us, self.zone.key)
+
+
+# --- texts that both queries and bodies carry ------------------------------------------------------------------
+
+
+def zone_sent(name: str, text: str) -> ZoneInfo:
+    """A zone. Raises `HttpError` 400."""
+    try:
+        return zone_named(text.replace(" ", "+"))  # a plus that was not percent-encoded is a space: Etc/GMT+5
+    except ValueError as error:
+        raise bad_request(f"{name}: {error}, not {text[:SHOWN_CHARACTERS]!r}") from error
+
+
+def time_sent(name: str, text: str) -> int:
+    """Microseconds of a time. Raises `HttpError` 400."""
+    try:
+        return parse_instant(text)
+    except ValueError as error:
+        raise bad_request(
+            f"{name} must be an ISO 8601 time of the years 1970 to 9998, like 2026-08-01T09:00:00Z"
+        ) from error
+
+
+def day_sent(name: str, text: str) -> date:
+    """A bare date. Raises `HttpError` 400."""
+    day = bare_date(text)
+    if day is None:
+        shown = text[:SHOWN_CHARACTERS]
+        raise bad_request(f"{name} must be a date of the years 1970 to 9998, like 2026-08-01, not {shown!r}")
+    return day
 
 
 # --- kinds of parameters --------------------------------------------------------------------------------------
@@ -150,144 +285,6 @@ def integer(query: Query, name: str, hint: str = "") -> int | None:
     if _INTEGER.fullmatch(text) is None:
         raise bad_request(f"{name} must be an integer, not {text[:SHOWN_CHARACTERS]!r}{hint}")
     return int(text)
-
-
-def page(query: Query) -> tuple[int, int]:
-    """How many rows, and how many to pass over."""
-    return LIMIT.read(query), OFFSET.read(query)
-
-
-# --- zones, and the language of the caller's profile ----------------------------------------------------------
-
-
-def language_asked(call: ByKey, asked: str | None = None) -> Language:
-    """The language asked for, else that of the caller's profile."""
-    developer = call.service.directory.get(Developer, call.scope.developer_id)
-    return language_of(asked or (None if developer is None else developer.language))
-
-
-def asked_zone(call: ByKey) -> ZoneInfo:
-    """The zone of `timezone`, else that of the caller's profile."""
-    name = call.query.get("timezone")
-    return call.zone if name is None else _zone("timezone", name)
-
-
-def tz_asked(query: Query, default: ZoneInfo) -> ZoneInfo:
-    """The zone of `tz`; the default where it is missing or blank."""
-    name = query.get("tz", "").strip()
-    return _zone("tz", name) if name else default
-
-
-def _zone(parameter: str, name: str) -> ZoneInfo:
-    try:
-        return zone_named(name.replace(" ", "+"))  # a plus that was not percent-encoded is a space: Etc/GMT+5
-    except ValueError as error:
-        raise bad_request(f"{parameter}: {error}, not {name[:SHOWN_CHARACTERS]!r}") from error
-
-
-# --- times ----------------------------------------------------------------------------------------------------
-
-
-def time(query: Query, name: str, zone: tzinfo) -> int | None:
-    """Microseconds of an ISO 8601 time, or of a bare date in the zone: its midnight, or for `to` its end."""
-    text = _time_text(query, name)
-    if text is None:
-        return None
-    day = bare_date(text) if name == "to" else None
-    found = instant(text, zone) if day is None else local_day_bounds(day, zone).end_us
-    if found is None:
-        raise bad_request(
-            f"{name} must be an ISO 8601 time or date of 1970 to 9998, like 2026-08-01T09:00:00Z or 2026-08-01"
-        )
-    return found
-
-
-def _time_text(query: Query, name: str) -> str | None:
-    """A time as it was meant: a plus that was not percent-encoded arrives as a space."""
-    text = query.get(name)
-    return None if text is None else _LOST_PLUS.sub(r"\1+\2", text)
-
-
-def day_asked(query: Query) -> date | None:
-    """The day of `date`; None where it was not sent."""
-    text = _date(query, "date")
-    return None if text is None else bare_date(text)
-
-
-def _date(query: Query, name: str) -> str | None:
-    text = query.get(name)
-    if text is not None and bare_date(text) is None:
-        shown = text[:SHOWN_CHARACTERS]
-        raise bad_request(f"{name} must be a date of the years 1970 to 9998, like 2026-08-01, not {shown!r}")
-    return text
-
-
-# --- ranges of time -------------------------------------------------------------------------------------------
-
-
-def windows(call: ByKey, name: WindowName, count: int) -> tuple[Window, ...]:
-    """The last windows of the caller's calendar, oldest first, up to the current one."""
-    return calendar_windows(name, call.zone, call.service.now_us(), count)
-
-
-def current_window(call: ByKey) -> Window:
-    """The current window of the length asked for."""
-    return windows(call, WINDOW.read(call.query), 1)[0]
-
-
-def from_and_to(call: ByKey, zone: tzinfo, default_days: int = RANGE_DEFAULT_DAYS) -> Window:
-    """Both or neither; the last days by default."""
-    sent = _time_text(call.query, "from"), _time_text(call.query, "to")
-    found = time_range(*sent, zone, call.service.now_us(), default_days)
-    if isinstance(found, RangeRefused):
-        raise bad_request(found.message)
-    return found
-
-
-def from_until(call: ByKey, zone: tzinfo, default_us: int) -> Window:
-    """Each may be left out: it is then so many microseconds ago, or now."""
-    now_us, start_us, end_us = call.service.now_us(), time(call.query, "from", zone), time(call.query, "to", zone)
-    window = Window(now_us - default_us if start_us is None else start_us, now_us if end_us is None else end_us)
-    if window.start_us >= window.end_us:
-        raise bad_request("to must lie after from; the range is empty as it stands")
-    return window
-
-
-class RangeEcho(msgspec.Struct, frozen=True, rename="camel"):
-    """The accepted bounds, [from_us, to_us), and the zone whose days they are."""
-
-    from_us: int
-    to_us: int
-    timezone: str
-
-
-class AskedRange(msgspec.Struct, frozen=True):
-    """The range of one request."""
-
-    window: Window
-    zone: ZoneInfo
-
-    @property
-    def echo(self) -> RangeEcho:
-        """As the response repeats it: clients drop a section whose echo is not what they asked for."""
-        return RangeEcho(self.window.start_us, self.window.end_us, self.zone.key)
-
-
-def asked_range(call: ByKey) -> AskedRange:
-    """The range of from_us and to_us, of date, or of from_date and to_date; today by default."""
-    zone, query = asked_zone(call), call.query
-    hint = "; send microseconds since 1970 in UTC"
-    wanted = DayRange(
-        from_us=integer(query, "from_us", hint),
-        to_us=integer(query, "to_us", hint),
-        date=_date(query, "date"),
-        from_date=_date(query, "from_date"),
-        to_date=_date(query, "to_date"),
-    )
-    found = day_range(wanted, zone, call.service.now_us())
-    if isinstance(found, RangeRefused):
-        raise bad_request(found.message)
-    return AskedRange(found, zone)
 
 
 # --- the parameters that routes share -------------------------------------------------------------------------

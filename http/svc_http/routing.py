@@ -8,7 +8,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from hashlib import sha256
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypedDict, TypeVar, Unpack
 from uuid import UUID
 
 import msgspec
@@ -46,23 +46,23 @@ class Plain(msgspec.Struct, frozen=True):
     schema: Schema
 
 
-class Route(msgspec.Struct, frozen=True, kw_only=True):
+class Route(msgspec.Struct, frozen=True):
     """A route and what the description says of it; errors that follow from its kind are added there."""
 
     method: str
     path: str
     handler: Callable[..., Awaitable[object]]
     about: str
+    query: tuple[Parameter, ...]
     answers: Any
     """What the status carries: a type, `Plain`, or the query whose result it is; else a mapping from status to that."""
-    status: int
-    query: tuple[Parameter, ...]
     body: Any
     """A type, or a `Plain` one."""
-    refuses: Mapping[int, str]
-    """Further statuses in the shape of every error, and when they come."""
-    body_required: bool
     listeners: _Listeners
+    status: int = 200
+    refuses: Mapping[int, str] = {}
+    """Further statuses in the shape of every error, and when they come."""
+    body_required: bool = True
 
     @property
     def kind(self) -> type[Call]:
@@ -71,11 +71,20 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
         return found
 
 
+class _Told(TypedDict, total=False):
+    answers: Any
+    body: Any
+    listeners: _Listeners
+    status: int
+    refuses: Mapping[int, str]
+    body_required: bool
+
+
 class Routes(list[Route]):
     """The routes of one family. Each is entered by the decorator of its handler, `async def (call, …)`.
 
     The handler answers a value, None for 204, or a whole response. An argument `body` is the body, decoded; the others
-    are ids of the path.
+    are ids of the path. What the decorator is not told of answers and body, the handler's annotations say.
     """
 
     def __init__(self, listeners: _Listeners = "api") -> None:
@@ -83,36 +92,14 @@ class Routes(list[Route]):
         self._listeners = listeners
 
     def __call__(
-        self,
-        at: str,
-        about: str,
-        query: tuple[Parameter, ...] = (),
-        *,
-        answers: Any = None,
-        status: int = 200,
-        body: Any = None,
-        refuses: Mapping[int, str] | None = None,
-        body_required: bool = True,
-        listeners: _Listeners | None = None,
+        self, at: str, about: str, query: tuple[Parameter, ...] = (), **told: Unpack[_Told]
     ) -> Callable[[_H], _H]:
         method, _, path = at.partition(" ")
 
         def enter(handler: _H) -> _H:
             said = handler.__annotations__
-            route = Route(
-                method=method,
-                path=path,
-                handler=handler,
-                about=about,
-                answers=said["return"] if answers is None else answers,
-                status=status,
-                query=query,
-                body=body or said.get("body"),
-                refuses=refuses or {},
-                body_required=body_required,
-                listeners=listeners or self._listeners,
-            )
-            self.append(route)
+            usual: _Told = {"answers": said["return"], "body": said.get("body"), "listeners": self._listeners}
+            self.append(Route(method, path, handler, about, query, **(usual | told)))
             return handler
 
         return enter

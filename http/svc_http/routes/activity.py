@@ -23,12 +23,6 @@ from svc_http.params import (
     TIMEZONE,
     ByKey,
     RangeEcho,
-    asked_range,
-    asked_zone,
-    day_asked,
-    from_and_to,
-    language_asked,
-    page,
     text_parameter,
 )
 from svc_http.routing import Routes
@@ -65,8 +59,8 @@ def _ranged(
 
     @routes(f"GET /v1/score_v3/{path}", about, (*RANGE, *PAGE), answers=Listed[row])
     async def handler(call: ByKey) -> Listed[object]:
-        asked = asked_range(call)
-        return Listed(asked.echo, await call.read(query, asked.window, *page(call.query)))
+        asked = call.range()
+        return Listed(asked.echo, await call.read(query, asked.window, *call.page()))
 
 
 _ranged("files", activity.files, "Files that were worked on.", activity.TouchedFile)
@@ -76,21 +70,21 @@ _ranged("model-task", activity.model_task, "Models per kind of task.", activity.
 
 @routes("GET /v1/score_v3/task-time", "Active time per sub-session.", (*RANGE, *PAGE))
 async def task_time(call: ByKey) -> TaskTimesShown:
-    asked = asked_range(call)
-    found = await call.read(activity.task_time, asked.window, *page(call.query))
+    asked = call.range()
+    found = await call.read(activity.task_time, asked.window, *call.page())
     return TaskTimesShown(asked.echo, found.items, found.total_active_seconds)
 
 
 @routes("GET /v1/score_v3/today-summary", "One day.", (DATE, TIMEZONE), listeners="both")
 async def today(call: ByKey) -> TodaySummary:
     """Today, or the day asked for, from midnight to midnight in the zone asked for, else that of the profile."""
-    service, zone = call.service, asked_zone(call)
-    day = day_asked(call.query) or local_date(service.now_us(), zone)
+    service, zone = call.service, call.zone()
+    day = call.day() or local_date(service.now_us(), zone)
     bounds, date = local_day_bounds(day, zone), day.isoformat()
     shown = await call.read(today_summary, date, zone.key, bounds)
     if not service.narrates(call.scope.organization_id):
         return shown
-    language, about = language_asked(call), str(call.scope.developer_id)
+    language, about = call.language(), str(call.scope.developer_id)
     work = await call.read(own_work, bounds)
     narrative = await service.narrate(
         NarrativeRequest("today", call.scope, about, shown.date, shown.timezone, language, work)
@@ -102,9 +96,9 @@ async def today(call: ByKey) -> TodaySummary:
 @routes("POST /v1/insights/report/generate", _INSIGHTS, (*FROM_TO, _SCOPE), listeners="both")
 @routes("POST /v1/insights/report/quick", _INSIGHTS, (*FROM_TO, _SCOPE), listeners="both")
 async def insights(call: ByKey) -> Insights:
-    zone = call.zone
-    window = from_and_to(call, zone, DAYS_DEFAULT)
+    zone = call.own_zone
+    window = call.from_and_to(zone, DAYS_DEFAULT)
     if window.end_us - window.start_us > DAYS_MAX * US_PER_DAY:
         raise bad_request(f"the range is longer than {DAYS_MAX} days; ask for a shorter one")
-    asked = InsightsQuery(window, zone, language_asked(call))
+    asked = InsightsQuery(window, zone, call.language())
     return await call.read(insights_of, asked)

@@ -21,7 +21,7 @@ from aggregates.ids import prompt_stream
 from aggregates.times import parse_instant
 from projections.facts.facts import legacy_prompt
 from svc_http.bodies import HttpError, accepted, bad_request, decoded, found, json_reply
-from svc_http.params import ByKey
+from svc_http.params import ByKey, time_sent
 from svc_http.routing import Routes
 
 SOURCE_DEFAULT = "claude-code"
@@ -105,7 +105,7 @@ async def capture_prompt(call: ByKey, body: PromptBody) -> TrioResponse:
         text=body.prompt_text,
         client_event_id=event_id,
         host_prompt_id=body.host_prompt_id,
-        submitted_at_us=_instant("submitted_at", body.submitted_at),
+        submitted_at_us=None if body.submitted_at is None else time_sent("submitted_at", body.submitted_at),
         cwd=body.cwd,
         metadata_json=_metadata(body.metadata),
         original_char_count=body.original_char_count,
@@ -115,17 +115,6 @@ async def capture_prompt(call: ByKey, body: PromptBody) -> TrioResponse:
     reply = accepted(await call.service.send(command))
     assert reply.id is not None, "a captured prompt has an id"
     return json_reply(Captured(reply.id), 201 if reply.created else 200)
-
-
-def _instant(name: str, text: str | None) -> int | None:
-    if text is None:
-        return None
-    try:
-        return parse_instant(text)
-    except ValueError as error:
-        raise bad_request(
-            f"{name} must be an ISO 8601 time of the years 1970 to 9998, like 2026-08-01T09:00:00Z"
-        ) from error
 
 
 def _metadata(raw: msgspec.Raw) -> str | None:
@@ -161,7 +150,7 @@ async def capture_response(call: ByKey, body: ResponseBody) -> None:
         prompt_id=prompt_id,
         content=content,
         response_operation_id=body.response_operation_id,
-        responded_at_us=_instant("responded_at", body.responded_at),
+        responded_at_us=None if body.responded_at is None else time_sent("responded_at", body.responded_at),
         cost_catalog_revision=body.cost_catalog_revision,
         cost_kind=body.cost_kind,
     )
@@ -170,16 +159,7 @@ async def capture_response(call: ByKey, body: ResponseBody) -> None:
 
 def _content(body: ResponseBody) -> ResponseContent:
     """The semantic content; refused where the client's own hash says that it is another one."""
-    content = ResponseContent(
-        response_text=body.response_text,
-        elapsed_ms=body.elapsed_ms,
-        input_tokens=body.input_tokens,
-        output_tokens=body.output_tokens,
-        cache_read_tokens=body.cache_read_tokens,
-        cache_creation_tokens=body.cache_creation_tokens,
-        model=body.model,
-        cost_usd=body.cost_usd,
-    )
+    content = msgspec.convert(body, ResponseContent, from_attributes=True)
     expected = body.response_content_hash
     if expected is not None and expected.lower() != content_hash(content):
         raise bad_request(
@@ -222,11 +202,11 @@ def _is_legacy_plugin(request: Request, in_body: str | None) -> bool:
 
 def _is_below(version: str, end: tuple[int, int, int]) -> bool:
     """By semantic versioning: a pre-release comes before its release. What is no version is not below."""
-    found = _VERSION.fullmatch(version)
-    if found is None:
+    parts = _VERSION.fullmatch(version)
+    if parts is None:
         return False
-    numbers = (int(found[1]), int(found[2]), int(found[3] or 0))
-    return numbers < end or (numbers == end and found[4] is not None)
+    numbers = (int(parts[1]), int(parts[2]), int(parts[3] or 0))
+    return numbers < end or (numbers == end and parts[4] is not None)
 
 
 # --- what a plugin asks for besides capturing -----------------------------------------------------------------

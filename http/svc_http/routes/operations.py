@@ -1,6 +1,11 @@
-"""`/v1/admin/control/*`: how the command line works through a running server, since only one process may write."""
+"""`/v1/admin/control/*`: how the command line works through a running server, since only one process may write.
 
+The model catalog, whose snapshot others may see too, and the server's health stand beside it.
+"""
+
+from collections.abc import Sequence
 from typing import Annotated, Literal
+from uuid import UUID
 
 import msgspec
 from quart_trio.wrappers import TrioResponse
@@ -9,10 +14,11 @@ from aggregates.command import Reply
 from aggregates.decide import AnyCommand, ForgetDeveloper
 from aggregates.event import Scope
 from aggregates.people.directory import principal
-from svc_http.bodies import ErrorBody, HttpError, bad_request, json_reply, not_found, read_msgpack
-from svc_http.params import BySecret, Call
-from svc_http.ports import ReplayStatus, Service, Status, UnknownRules
-from svc_http.routes.catalog import NoSnapshot
+from aggregates.prices.catalog import CatalogRecord, RevisionRecord, catalog_record
+from aggregates.prices.decide import CatalogDocument, PublishCatalog, Published, Repriced, RepriceRequests
+from svc_http.bodies import ErrorBody, HttpError, accepted, bad_request, json_reply, not_found, read_msgpack
+from svc_http.params import LIMIT, ByKey, BySecret, Call, time_sent
+from svc_http.ports import NotRefreshed, ReplayStatus, Service, Status, UnknownRules
 from svc_http.routing import Plain, Routes
 
 _COMMANDS_DECODER = msgspec.msgpack.Decoder(list[AnyCommand])
@@ -32,19 +38,15 @@ async def capture(call: BySecret) -> TrioResponse:
     """A reply for each; after a 503 the whole batch is sent again, since commands are idempotent."""
     commands = await read_msgpack(call.request, _COMMANDS_DECODER)
     for command in commands:
-        _check_scope(call.service, command)
+        if isinstance(command, ForgetDeveloper):
+            continue  # mostly it is somebody who has left
+        if principal(call.service.directory, Scope(command.organization_id, command.developer_id)) is None:
+            raise bad_request(
+                f"developer {command.developer_id} is no current member of organization {command.organization_id}; "
+                "nothing was stored"
+            )
     replies: list[Reply] = [await call.service.send(command) for command in commands]
     return TrioResponse(msgspec.msgpack.encode(replies), 200, content_type="application/msgpack")
-
-
-def _check_scope(service: Service, command: AnyCommand) -> None:
-    if isinstance(command, ForgetDeveloper):
-        return  # mostly it is somebody who has left
-    if principal(service.directory, Scope(command.organization_id, command.developer_id)) is None:
-        raise bad_request(
-            f"developer {command.developer_id} is no current member of organization {command.organization_id}; "
-            "nothing was stored"
-        )
 
 
 class ReplayBody(msgspec.Struct):
@@ -65,6 +67,91 @@ async def start_replay(call: BySecret, body: ReplayBody) -> ReplayStatus:
 @routes(f"GET {_CONTROL}/replay", "How far the newest replay has come.")
 async def replay_status(call: BySecret) -> ReplayStatus:
     return call.service.replay_status()
+
+
+# --- the model catalog ----------------------------------------------------------------------------------------
+
+NO_SNAPSHOT = "no validated catalog snapshot"
+_SNAPSHOT = "The list prices of models; on the API with the internal secret, through intake with a key."
+_PUBLISH = "Publish a model catalog: 200 where the newest one says the same."
+
+
+class NoSnapshot(msgspec.Struct):
+    """The contract's body of a 503: there are no prices."""
+
+    reason: str = NO_SNAPSHOT
+    status: str = "unavailable"
+
+
+class PublishBody(msgspec.Struct):
+    document: CatalogDocument
+    source: Annotated[str, msgspec.Meta(min_length=1, max_length=256, pattern=r"\S")] = "upload"
+
+
+class RepriceBody(msgspec.Struct, rename={"from_time": "from"}):
+    organization_id: UUID
+    from_time: str
+    to: str
+
+
+_SNAPSHOTS = {200: CatalogRecord, 503: NoSnapshot}
+
+
+@routes("GET /v1/model-catalog", _SNAPSHOT, answers=_SNAPSHOTS, listeners="intake")
+async def snapshot_by_key(call: ByKey) -> TrioResponse:
+    return _snapshot(call.service)
+
+
+@routes("GET /v1/model-catalog", _SNAPSHOT, answers=_SNAPSHOTS)
+async def snapshot(call: BySecret) -> TrioResponse:
+    return _snapshot(call.service)
+
+
+def _snapshot(service: Service) -> TrioResponse:
+    served = service.catalog()
+    return json_reply(NoSnapshot(), 503) if served is None else json_reply(catalog_record(served))
+
+
+@routes("GET /v1/admin/control/catalog", "Stored revisions of the model catalog, newest first.", (LIMIT,))
+async def revisions(call: BySecret) -> Sequence[RevisionRecord]:
+    return await call.service.catalog_revisions(LIMIT.read(call.query))
+
+
+@routes("POST /v1/admin/control/catalog", _PUBLISH, answers={201: Published, 200: Published})
+async def publish(call: BySecret, body: PublishBody) -> TrioResponse:
+    command = PublishCatalog(document=body.document, source=body.source)
+    reply = accepted(await call.service.change_catalog(command))
+    return json_reply(reply, 201 if getattr(reply, "changed", True) else 200)
+
+
+_NO_SOURCE = {502: "The source gave nothing that can be used."}
+
+
+@routes("POST /v1/admin/control/catalog/refresh", "Ask the source of prices now.", refuses=_NO_SOURCE)
+async def refresh(call: BySecret) -> Published:
+    try:
+        return await call.service.refresh_catalog()
+    except NotRefreshed as error:
+        raise HttpError(502, str(error)) from error
+
+
+_NO_ORGANIZATION = {404: "There is no such organization."}
+
+
+@routes(
+    "POST /v1/admin/control/catalog/reprice",
+    "Price what has no price yet.",
+    answers=Repriced,
+    status=201,
+    refuses=_NO_ORGANIZATION,
+)
+async def reprice(call: BySecret, body: RepriceBody) -> object:
+    command = RepriceRequests(
+        organization_id=body.organization_id,
+        from_us=time_sent("$.from", body.from_time),
+        to_us=time_sent("$.to", body.to),
+    )
+    return accepted(await call.service.change_catalog(command))
 
 
 # --- whether the service lives, and whether it is ready --------------------------------------------------------

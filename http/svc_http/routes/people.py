@@ -13,10 +13,9 @@ from aggregates.people import commands
 from aggregates.people.commands import KEPT_FOR_GOOD, RETENTION_DAYS_MAX, PeopleCommand
 from aggregates.people.decide import RULES, PeopleRefused
 from aggregates.people.directory import Developer, Key, Membership, Organization, Record, Team, TeamMembership
-from aggregates.times import parse_instant
 from projections.facts.facts import Activation
-from svc_http.bodies import HttpError, bad_request, found, refusal
-from svc_http.params import PAGE, BySecret, page, text_parameter
+from svc_http.bodies import HttpError, found, refusal
+from svc_http.params import PAGE, BySecret, text_parameter, time_sent
 from svc_http.ports import Service
 from svc_http.routing import Routes
 
@@ -74,7 +73,7 @@ def _page(call: BySecret, record: type[_R]) -> list[_R]:
         for each in call.service.directory.all(record)
         if all(hasattr(each, name) and str(getattr(each, name)) == value for name, value in wanted.items())
     ]
-    limit, offset = page(call.query)
+    limit, offset = call.page()
     return kept[offset : offset + limit]
 
 
@@ -106,7 +105,7 @@ def _create(path: str, about: str, command: type[PeopleCommand], refuses: Mappin
     sent = _body(command, f"{record.__name__}Body")
     new_ids = set(command.__struct_fields__) - set(sent.__struct_fields__)
 
-    @routes(f"POST /v1/admin/{path}", about, answers=record, status=201, body=sent, refuses=refuses)
+    @routes(f"POST /v1/admin/{path}", about, answers=record, status=201, body=sent, refuses=refuses or {})
     async def handler(call: BySecret, body: msgspec.Struct) -> Record:
         values = _values(body) | {name: uuid.uuid4() for name in new_ids}
         return await _carried_out(call.service, command, values)
@@ -170,7 +169,7 @@ async def _create_key(call: BySecret, body: KeyBody) -> KeyShown:
         "key_digest": sha256(key.encode()).hexdigest(),
         "key_start": key[:KEY_START_CHARACTERS],
         "name": body.name,
-        "expires_at_us": _expiry(body.expires_at),
+        "expires_at_us": None if body.expires_at is None else time_sent("expires_at", body.expires_at),
     }
     record = await _carried_out(call.service, commands.IssueKey, values)
     return KeyShown(**msgspec.structs.asdict(record), key=key)
@@ -183,15 +182,6 @@ def _only_organization(service: Service, developer_id: UUID) -> UUID:
         message = f"developer {developer_id} belongs to {len(current)} organizations; say which by organization_id"
         raise HttpError(409, message)
     return current[0]
-
-
-def _expiry(text: str | None) -> int | None:
-    try:
-        return None if text is None else parse_instant(text)
-    except ValueError as error:
-        raise bad_request(
-            "expires_at must be an ISO 8601 time of the years 1970 to 9998, like 2027-01-01T00:00:00Z"
-        ) from error
 
 
 _list("organizations", "Every organization.", Organization)

@@ -2,7 +2,6 @@
 
 import uuid
 from collections.abc import Sequence
-from typing import TypedDict
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -20,12 +19,12 @@ from aggregates.reports.commands import (
 )
 from aggregates.reports.decide import BackfillRecord, ReportStatus
 from aggregates.reports.events import BackfillRequested
-from aggregates.times import RangeRefused, WindowName, bare_date, iso, time_range, zone_named
+from aggregates.times import RangeRefused, WindowName, iso, time_range
 from projections.facts import reports
 from projections.facts.reports import ReportListed, ReportRecord, ReportState
 from projections.sub_sessions.listing import count_started
 from svc_http.bodies import accepted, bad_request, forbidden, found, json_body, not_found, unavailable
-from svc_http.params import LIMIT, PAGE, SHOWN_CHARACTERS, ByKey, BySecret, language_asked, page
+from svc_http.params import LIMIT, PAGE, ByKey, BySecret, day_sent, zone_sent
 from svc_http.ports import Service
 from svc_http.routing import Routes
 
@@ -67,7 +66,7 @@ async def one(call: ByKey, report_id: UUID) -> ReportRecord:
 
 @routes(f"GET {_REPORT}/history", "Every report, newest first, without what it says.", PAGE)
 async def history(call: ByKey) -> list[ReportListed]:
-    return await call.read(reports.reports, *page(call.query))
+    return await call.read(reports.reports, *call.page())
 
 
 @routes(f"GET {_REPORT}/pending", "The newest that is queued or running; a null id where there is none.")
@@ -94,7 +93,7 @@ async def generate(call: ByKey, body: GenerateBody) -> ReportStarted:
         developer_id=call.scope.developer_id,
         report_id=uuid.uuid4(),
         period=period,
-        language=language_asked(call, body.language),
+        language=call.language(body.language),
     )
     done = accepted(await call.service.send(command))
     assert done.id is not None, "whoever asks for a report is told which it is"
@@ -107,50 +106,33 @@ _CANCEL = "Cancel a report; one that is over stays as it ended."
 @routes(f"POST {_REPORT}/cancel/<report_id>", _CANCEL, refuses=_NOT_YOURS)
 async def cancel(call: ByKey, report_id: UUID) -> ReportStarted:
     """With the state it is in then: of a report that was over, the one it ended in."""
-    done = accepted(await call.service.send(CancelReport(**await _about(call, report_id))))
-    return await _started(call, done, report_id, "cancelled")
+    return await _started(call, await _end(call, CancelReport, report_id), report_id, "cancelled")
 
 
 @routes(f"DELETE {_REPORT}/<report_id>", "Delete a report.", refuses=_NOT_YOURS | _NOT_OVER)
 async def delete(call: ByKey, report_id: UUID) -> None:
-    accepted(await call.service.send(DeleteReport(**await _about(call, report_id))))
+    await _end(call, DeleteReport, report_id)
 
 
 def _period(call: ByKey, asked: GenerateBody) -> ReportPeriod:
     """The last whole period, or the one that holds the date; the current one is reported on as far as it has come."""
-    zone = call.zone
-    if asked.timezone is not None:
-        try:
-            zone = zone_named(asked.timezone)
-        except ValueError as error:
-            raise bad_request(f"$.timezone: {error}, not {asked.timezone[:SHOWN_CHARACTERS]!r}") from error
+    zone = call.own_zone if asked.timezone is None else zone_sent("$.timezone", asked.timezone)
     if asked.date is None:
         return last_whole_period(asked.period, zone, call.service.now_us())
-    day = bare_date(asked.date)
-    if day is None:
-        raise bad_request(
-            f"$.date must be a date of the years 1970 to 9998, like 2026-08-01, not {asked.date[:SHOWN_CHARACTERS]!r}"
-        )
-    period = period_of(asked.period, zone, day)
+    period = period_of(asked.period, zone, day_sent("$.date", asked.date))
     if period.start_us > call.service.now_us():
         raise bad_request(f"$.date names a period that begins at {iso(period.start_us)}; ask when it has begun")
     return period
 
 
-class _About(TypedDict):
-    organization_id: UUID
-    developer_id: UUID
-    report_id: UUID
-    period: ReportPeriod
-
-
-async def _about(call: ByKey, report_id: UUID) -> _About:
-    return {
-        "organization_id": call.scope.organization_id,
-        "developer_id": call.scope.developer_id,
-        "report_id": report_id,
-        "period": found(await call.read(reports.report_period, report_id), _unknown(report_id)),
-    }
+async def _end(call: ByKey, command: type[CancelReport] | type[DeleteReport], report_id: UUID) -> Done:
+    ending = command(
+        organization_id=call.scope.organization_id,
+        developer_id=call.scope.developer_id,
+        report_id=report_id,
+        period=found(await call.read(reports.report_period, report_id), _unknown(report_id)),
+    )
+    return accepted(await call.service.send(ending))
 
 
 async def _started(call: ByKey, done: Done, report_id: UUID, new: ReportStatus) -> ReportStarted:
@@ -191,7 +173,7 @@ async def backfill(call: ByKey) -> BackfillRecord:
     if call.caller.role != "owner":
         raise forbidden("a backfill is for owners of the organization")
     body = await json_body(call.request, BackfillBody)
-    return await _begun(call.service, call.scope.organization_id, body, call.zone)
+    return await _begun(call.service, call.scope.organization_id, body, call.own_zone)
 
 
 @routes("POST /v1/admin/control/backfill", "The same, for any organization.", status=202, refuses=_NO_MEMBER)

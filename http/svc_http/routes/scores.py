@@ -1,25 +1,43 @@
-"""The figures of a calendar window, trends, integrity, peers, and what throttling and models cost."""
+"""Figures: those of a calendar window, trends, integrity, peers, what throttling and models cost, and teams."""
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta, timezone
 from itertools import islice
 from typing import Generic, TypeVar
+from uuid import UUID
+from zoneinfo import ZoneInfo
 
 import msgspec
 
 from aggregates.event import Scope
-from aggregates.people.directory import stays_in
+from aggregates.people.directory import Developer, Directory, Stay, Team, stays_in
+from aggregates.reports.prose import NarrativeRequest
 from aggregates.scores.peers import Comparison, cohort_of
-from aggregates.times import RANGE_DEFAULT_DAYS, US_PER_DAY, Period, Window, WindowName, buckets, iso
+from aggregates.times import (
+    RANGE_DEFAULT_DAYS,
+    US_PER_DAY,
+    Period,
+    Window,
+    WindowName,
+    buckets,
+    calendar_windows,
+    iso,
+    local_date,
+    local_day_bounds,
+)
 from projections.prices.models import Rightsizing
 from projections.prices.models import rightsizing as usage_of_models
+from projections.prices.spending import Asked, TeamCost, team_cost
 from projections.reader import Reader
+from projections.reports.days import TeamSummary, team_day, team_summary
 from projections.scores import integrity, score, skill, throttle
-from svc_http.bodies import HttpError, bad_request
+from svc_http.bodies import HttpError, bad_request, not_found
 from svc_http.params import (
+    DATE,
     FROM_TO,
     PAGE,
     PERIOD,
+    SHOWN_CHARACTERS,
     SINCE,
     TZ,
     WINDOW,
@@ -27,17 +45,10 @@ from svc_http.params import (
     Parameter,
     Query,
     clamped,
-    current_window,
-    from_and_to,
-    from_until,
     integer,
-    page,
-    time,
-    tz_asked,
+    text_parameter,
     until_now,
-    windows,
 )
-from svc_http.routes.team import NO_TEAM, TEAM_ID, team_id, team_of
 from svc_http.routing import Routes
 
 WINDOWS_SHOWN = 4
@@ -57,6 +68,11 @@ _TZ_OFFSET = Parameter(
     {"type": "integer", "default": 0, "minimum": OFFSET_MINUTES[0], "maximum": OFFSET_MINUTES[1]},
     "The zone of bare dates, in minutes east of UTC.",
 )
+UTC = ZoneInfo("UTC")
+TEAM_ID = Parameter("team_id", {"type": "string", "format": "uuid"}, "One of the caller's teams.", required=True)
+NO_TEAM = {404: "The caller is in no active team of that id."}
+_LANG = text_parameter("lang", "`ko` for Korean; English for any other. By default that of the profile.")
+_SUMMARY = "What a team did in one day: counts, and a narrative where a text model wrote one."
 routes = Routes()
 
 
@@ -75,7 +91,7 @@ def _of_window(path: str, query: Callable[[Reader, Scope, WindowName, Sequence[W
     @routes(f"GET /v1/score_v3/{path}", about, (WINDOW,), answers=query)
     async def handler(call: ByKey) -> object:
         name = WINDOW.read(call.query)
-        return await call.read(query, name, windows(call, name, WINDOWS_SHOWN))
+        return await call.read(query, name, call.windows(name, WINDOWS_SHOWN))
 
 
 _of_window("score", score.score, "The completion rate of a window.")
@@ -88,7 +104,7 @@ _of_window("insight/summary", skill.insight_summary, "The average prompt grade o
 @routes("GET /v1/score_v3/tokens/trend", "The tokens of the last windows.", (WINDOW, _POINTS))
 async def token_trend(call: ByKey) -> score.TokenTrend:
     name = WINDOW.read(call.query)
-    return await call.read(score.token_trend, name, windows(call, name, _POINTS.read(call.query) + 1))
+    return await call.read(score.token_trend, name, call.windows(name, _POINTS.read(call.query) + 1))
 
 
 def _trend(
@@ -98,8 +114,8 @@ def _trend(
 
     @routes(f"GET /v1/score_v3/{path}", about, (*FROM_TO, PERIOD), answers=Trend[point])  # type: ignore[valid-type]
     async def handler(call: ByKey) -> Trend[_P]:
-        zone, period = call.zone, PERIOD.read(call.query)
-        window = from_and_to(call, zone)
+        zone, period = call.own_zone, PERIOD.read(call.query)
+        window = call.from_and_to(zone)
         periods = list(islice(buckets(window, period, zone), POINTS_MAX + 1))
         if len(periods) > POINTS_MAX:
             raise bad_request(
@@ -115,30 +131,30 @@ _trend("trivia/trend", integrity.trivia_trend, "Trivia by period.", integrity.Tr
 
 @routes("GET /v1/score_v3/integrity", "What was flagged in a window.", (WINDOW,))
 async def flags(call: ByKey) -> integrity.Integrity:
-    return await call.read(integrity.integrity, current_window(call))
+    return await call.read(integrity.integrity, call.current_window())
 
 
 @routes("GET /v1/score_v3/integrity/recent", "The flags themselves, newest first.", (SINCE, *PAGE))
 async def recent_flags(call: ByKey) -> list[integrity.FlagRow]:
     """Those of the last four weeks by default."""
-    from_us = time(call.query, "from", call.zone)
+    from_us = call.time("from", call.own_zone)
     if from_us is None:
         from_us = call.service.now_us() - RANGE_DEFAULT_DAYS * US_PER_DAY
-    return await call.read(integrity.recent_flags, from_us, *page(call.query))
+    return await call.read(integrity.recent_flags, from_us, *call.page())
 
 
 @routes("GET /v1/score_v3/peer-comparison", "The caller's completion rate beside the team's.", (*FROM_TO, TZ))
 async def peers(call: ByKey) -> Comparison:
     """The cohort is that of the caller's active teams; nobody chooses it."""
-    zone = tz_asked(call.query, call.zone)
-    window = from_and_to(call, zone)
+    zone = call.tz(call.own_zone)
+    window = call.from_and_to(zone)
     return await call.read(score.peer_comparison, cohort_of(call.service.directory, call.scope), window, zone)
 
 
 @routes("GET /v1/intelligence/throttle", "What throttling cost the caller.", (*FROM_TO, _TZ_OFFSET))
 async def throttle_of_caller(call: ByKey) -> throttle.ThrottleImpact:
     """The caller's own; whole, or 503."""
-    found = await call.read(throttle.personal_throttle, from_and_to(call, _offset_zone(call.query)))
+    found = await call.read(throttle.personal_throttle, call.from_and_to(_offset_zone(call.query)))
     if found is None:
         # Trying again would not help, so there is no Retry-After.
         raise HttpError(503, "the range holds more requests than one read may look at; ask for a shorter range")
@@ -152,7 +168,7 @@ _TEAM_QUERY = (TEAM_ID, *FROM_TO, _TZ_OFFSET)
 async def throttle_of_team(call: ByKey) -> throttle.ThrottleImpact:
     """Those who were in a team of the caller on each day together, naming nobody; who left since is among them."""
     wanted, zone = team_id(call.query), _offset_zone(call.query)
-    window = from_and_to(call, zone)
+    window = call.from_and_to(zone)
     stays = stays_in(call.service.directory, team_of(call, wanted), window, zone)
     return await call.read(throttle.team_throttle, stays, window)
 
@@ -167,5 +183,57 @@ def _offset_zone(query: Query) -> timezone:
 
 @routes("GET /v1/intelligence/rightsizing", "What each model was used for.", until_now(f"{RIGHTSIZING_DAYS} days ago"))
 async def rightsizing(call: ByKey) -> Rightsizing:
-    zone = call.zone
-    return await call.read(usage_of_models, from_until(call, zone, RIGHTSIZING_DAYS * US_PER_DAY), zone)
+    zone = call.own_zone
+    return await call.read(usage_of_models, call.from_until(zone, RIGHTSIZING_DAYS * US_PER_DAY), zone)
+
+
+# --- what teams see of themselves: members only ---------------------------------------------------------------
+
+
+@routes("GET /v1/team/cost", "What a team spent.", (TEAM_ID, WINDOW, TZ), refuses=NO_TEAM)
+async def cost(call: ByKey) -> TeamCost:
+    """What the team spent in the current window, and in the one before, by those who were members on each day."""
+    wanted, name, zone = team_id(call.query), WINDOW.read(call.query), call.tz(UTC)
+    team, directory = team_of(call, wanted), call.service.directory
+    windows = calendar_windows(name, zone, call.service.now_us(), 2)
+    previous, current = (Asked(each, stays_in(directory, team, each, zone)) for each in windows)
+    before, now = await call.service.team_spending(call.scope, (previous, current))
+    return team_cost(_names(directory, current.stays), now, before)
+
+
+@routes("GET /v1/team/daily-summary", _SUMMARY, (TEAM_ID, DATE, _LANG, TZ), refuses=NO_TEAM)
+async def daily_summary(call: ByKey) -> TeamSummary:
+    """One day of the team: counts always, a narrative where a text model wrote one."""
+    service, query = call.service, call.query
+    wanted, zone = team_id(query), call.tz(UTC)
+    team, day = team_of(call, wanted), call.day() or local_date(service.now_us(), zone)
+    language, date = call.language(query.get("lang")), day.isoformat()
+    stays = stays_in(service.directory, team, local_day_bounds(day, zone), zone)
+    found = await call.read(team_day, stays, labels=service.narrates(call.scope.organization_id))
+    narrative = await service.narrate(
+        NarrativeRequest("team", call.scope, str(wanted), date, zone.key, language, found.work)
+    )
+    return team_summary(wanted, date, zone.key, language, found, narrative)
+
+
+def team_id(query: Query) -> UUID:
+    text = query.get("team_id")
+    if text is None:
+        raise bad_request("team_id is missing; send the id of one of your teams")
+    try:
+        return UUID(text)
+    except ValueError as error:
+        raise bad_request(f"team_id must be a UUID, not {text[:SHOWN_CHARACTERS]!r}") from error
+
+
+def team_of(call: ByKey, wanted: UUID) -> Team:
+    """The team, where the caller belongs to it now and it is active. Raises `HttpError` 404."""
+    for team in call.service.directory.teams_of(call.scope):
+        if team.team_id == wanted:
+            return team
+    raise not_found(f"no team {wanted} of yours")
+
+
+def _names(directory: Directory, stays: tuple[Stay, ...]) -> dict[UUID, str]:
+    known = {stay.developer_id: directory.get(Developer, stay.developer_id) for stay in stays}
+    return {developer_id: developer.display_name for developer_id, developer in known.items() if developer is not None}

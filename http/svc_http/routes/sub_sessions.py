@@ -5,6 +5,7 @@ from typing import Annotated, Any, TypeVar
 from uuid import UUID
 
 import msgspec
+from msgspec.structs import asdict
 
 from aggregates.decide import AnyCommand
 from aggregates.event import Scope
@@ -27,11 +28,7 @@ from svc_http.params import (
     WINDOW,
     ByKey,
     clamped,
-    current_window,
-    from_and_to,
-    page,
     text_parameter,
-    time,
 )
 from svc_http.routing import Routes
 
@@ -53,18 +50,18 @@ routes = Routes()
 
 @routes(f"GET {_V3}/insight/sessions", "Graded sub-sessions, newest first.", PAGE)
 async def graded(call: ByKey) -> list[RubricItem]:
-    return await call.read(listing.rubric_items, *page(call.query))
+    return await call.read(listing.rubric_items, *call.page())
 
 
 @routes(f"GET {_V3}/insight/rubric", "Graded sub-sessions of a range.", (*FROM_TO, *PAGE))
 async def graded_in_range(call: ByKey) -> list[RubricItem]:
-    return await call.read(listing.rubric_items_in, from_and_to(call, call.zone), *page(call.query))
+    return await call.read(listing.rubric_items_in, call.from_and_to(call.own_zone), *call.page())
 
 
 def _of_window(path: str, query: Callable[[Reader, Scope, Window, int, int], object], about: str) -> None:
     @routes(f"GET {_V3}/{path}", about, (WINDOW, *PAGE), answers=query)
     async def handler(call: ByKey) -> object:
-        return await call.read(query, current_window(call), *page(call.query))
+        return await call.read(query, call.current_window(), *call.page())
 
 
 _of_window("speed/sessions", listing.speed_rows, "The scored sub-sessions of a window, newest first.")
@@ -76,9 +73,9 @@ _of_window("trivia", listing.trivia, "What fell below the substance floor, and w
 )
 async def realtime(call: ByKey) -> list[listing.RealtimeRow]:
     query = call.query
-    from_us = time(query, "from", call.zone)
+    from_us = call.time("from", call.own_zone)
     session_id = query.get("agent_session_id", query.get("claude_session_id"))
-    return await call.read(listing.realtime, *page(query), from_us, session_id)
+    return await call.read(listing.realtime, *call.page(), from_us, session_id)
 
 
 @routes("GET /v1/sub-sessions/accuracy", "How often people let stand what was judged.", (_WINDOW_DAYS,))
@@ -103,7 +100,7 @@ async def detail(call: ByKey, sub_session_id: UUID) -> SubSessionDetail:
 @routes(f"GET {_ONE}/prompts", "Its prompts, each with its own grade.", PAGE, refuses=_NOT_YOURS)
 @routes(f"GET {_V3}/sessions/<sub_session_id>/prompts", "The same under another name.", PAGE, refuses=_NOT_YOURS)
 async def prompts(call: ByKey, sub_session_id: UUID) -> list[PromptRow]:
-    return found(await call.read(prompt_rows, sub_session_id, *page(call.query)), _missing(sub_session_id))
+    return found(await call.read(prompt_rows, sub_session_id, *call.page()), _missing(sub_session_id))
 
 
 @routes(f"GET {_ONE}/explain", "Why it is what it is.", refuses=_NOT_YOURS)
@@ -160,13 +157,26 @@ class _SetIntent(msgspec.Struct):
     intent_class: Intent
 
 
+_ACTIONS = {
+    "boundary": ("split_at_turn", "merge_with_previous"),
+    "completion": ("mark_complete", "mark_incomplete"),
+    "rollback": ("mark_rework", "mark_not_rework"),
+    "label": ("rename", "set_intent"),
+}
+"""Field → the actions that are legal for it."""
+
+
 @routes("POST /v1/sub-sessions/<sub_session_id>/override", "Say otherwise than what was judged.")
 async def override(call: ByKey, body: OverrideBody, sub_session_id: str) -> Overridden:
     """Takes a person's word against what was judged; answers the sub-session's id as it is from then on.
 
     Whatever is wrong, the id too, is a 400.
     """
-    act = _action(body)
+    field, action, legal = body.field, body.action, _ACTIONS.get(body.field)
+    if legal is None:
+        raise bad_request(f"field must be one of {', '.join(_ACTIONS)}, not {field[:SHOWN_CHARACTERS]!r}")
+    if action not in legal:
+        raise bad_request(f"action of {field} must be one of {', '.join(legal)}, not {action[:SHOWN_CHARACTERS]!r}")
     unknown = bad_request(f"no sub-session {sub_session_id[:SHOWN_CHARACTERS]!r} of yours")
     try:
         wanted = UUID(sub_session_id)
@@ -175,84 +185,45 @@ async def override(call: ByKey, body: OverrideBody, sub_session_id: str) -> Over
     known = await call.read(listing.overridable, wanted)
     if known is None:
         raise unknown
-    accepted(await call.service.send(act(call.scope, known, body.payload or {})))
+    accepted(await call.service.send(_command(call.scope, known, action, body.payload or {})))
     current = await call.read(resolve, wanted)
-    return Overridden(current or known.sub_session_id, body.field, body.action)
+    return Overridden(current or known.sub_session_id, field, action)
 
 
-# --- what each action asks for --------------------------------------------------------------------------------
+def _command(scope: Scope, known: Overridable, action: str, payload: dict[str, Any]) -> AnyCommand:
+    """What a legal action asks for. Raises `HttpError` 400."""
+    about = asdict(scope) | asdict(known.turns[0])
+    match action:
+        case "split_at_turn":
+            return OverrideGap(**asdict(scope), **asdict(_split_at(known, payload)), boundary=True)
+        case "merge_with_previous":
+            if known.joins_at is None:
+                raise bad_request("there is no earlier sub-session of yours to merge with")
+            return OverrideGap(**asdict(scope), **asdict(known.joins_at), boundary=False)
+        case "mark_complete" | "mark_incomplete":
+            return OverrideGoal(**about, complete=action == "mark_complete")
+        case "mark_rework" | "mark_not_rework":
+            return OverrideRework(**about, rework=action == "mark_rework")
+        case "set_intent":
+            return OverrideIntent(**about, intent_class=_payload(payload, _SetIntent).intent_class)
+        case _:
+            label = _payload(payload, _Rename).new_label
+            if not label.strip():
+                raise bad_request("payload.new_label is blank; send 1 to 60 characters")
+            first = known.turns[0].capture_id
+            return EditTitle(
+                organization_id=scope.organization_id, developer_id=scope.developer_id, turn_id=first, title=label
+            )
 
-_Act = Callable[[Scope, Overridable, dict[str, Any]], AnyCommand]
 
-
-def _action(body: OverrideBody) -> _Act:
-    legal = _ACTIONS.get(body.field)
-    if legal is None:
-        raise bad_request(f"field must be one of {', '.join(_ACTIONS)}, not {body.field[:SHOWN_CHARACTERS]!r}")
-    act = legal.get(body.action)
-    if act is None:
-        raise bad_request(
-            f"action of {body.field} must be one of {', '.join(legal)}, not {body.action[:SHOWN_CHARACTERS]!r}"
-        )
-    return act
-
-
-def _split(scope: Scope, found: Overridable, payload: dict[str, Any]) -> AnyCommand:
-    index, last = _payload(payload, _Split).split_turn_idx, len(found.turns) - 1
+def _split_at(known: Overridable, payload: dict[str, Any]) -> Place:
+    """The turn that opens the new sub-session."""
+    index, last = _payload(payload, _Split).split_turn_idx, len(known.turns) - 1
     if last < 1:
         raise bad_request("payload.split_turn_idx: the sub-session has one turn; there is nothing to split")
     if not 1 <= index <= last:
         raise bad_request(f"payload.split_turn_idx must be 1 to {last}, the turn that opens the new one, not {index}")
-    return OverrideGap(**_about(scope, found.turns[index]), boundary=True)
-
-
-def _merge(scope: Scope, found: Overridable, payload: dict[str, Any]) -> AnyCommand:
-    if found.joins_at is None:
-        raise bad_request("there is no earlier sub-session of yours to merge with")
-    return OverrideGap(**_about(scope, found.joins_at), boundary=False)
-
-
-def _goal(complete: bool) -> _Act:
-    return lambda scope, found, _: OverrideGoal(**_about(scope, found.turns[0]), complete=complete)
-
-
-def _rework(rework: bool) -> _Act:
-    return lambda scope, found, _: OverrideRework(**_about(scope, found.turns[0]), rework=rework)
-
-
-def _rename(scope: Scope, found: Overridable, payload: dict[str, Any]) -> AnyCommand:
-    label = _payload(payload, _Rename).new_label
-    if not label.strip():
-        raise bad_request("payload.new_label is blank; send 1 to 60 characters")
-    return EditTitle(
-        organization_id=scope.organization_id,
-        developer_id=scope.developer_id,
-        turn_id=found.turns[0].capture_id,
-        title=label,
-    )
-
-
-def _set_intent(scope: Scope, found: Overridable, payload: dict[str, Any]) -> AnyCommand:
-    intent = _payload(payload, _SetIntent).intent_class
-    return OverrideIntent(**_about(scope, found.turns[0]), intent_class=intent)
-
-
-_ACTIONS: dict[str, dict[str, _Act]] = {
-    "boundary": {"split_at_turn": _split, "merge_with_previous": _merge},
-    "completion": {"mark_complete": _goal(True), "mark_incomplete": _goal(False)},
-    "rollback": {"mark_rework": _rework(True), "mark_not_rework": _rework(False)},
-    "label": {"rename": _rename, "set_intent": _set_intent},
-}
-"""Field → the actions that are legal for it."""
-
-
-def _about(scope: Scope, place: Place) -> dict[str, Any]:
-    return {
-        "organization_id": scope.organization_id,
-        "developer_id": scope.developer_id,
-        "agent_session_id": place.agent_session_id,
-        "capture_id": place.capture_id,
-    }
+    return known.turns[index]
 
 
 def _payload(payload: dict[str, Any], kind: type[T]) -> T:

@@ -21,12 +21,8 @@ from svc_http.params import (
     ByKey,
     Choice,
     RangeEcho,
-    asked_range,
-    asked_zone,
     choice,
     clamped,
-    from_and_to,
-    from_until,
     text_parameter,
     until_now,
 )
@@ -81,7 +77,7 @@ def _of_records(signal: Signal, query: Callable[[Reader, Scope, RecordsQuery], P
     )
     async def handler(call: ByKey) -> Page[_R]:
         asked = RecordsQuery(
-            window=from_until(call, call.zone, US_PER_DAY),
+            window=call.from_until(call.own_zone, US_PER_DAY),
             session_id=call.query.get("session_id"),
             limit=_LIMIT.read(call.query),
             offset=OFFSET.read(call.query),
@@ -96,8 +92,8 @@ _of_records("traces", records.traces, "Spans as received.")
 
 @routes("GET /v1/telemetry/stats", "Records counted by hour, day or agent session.", _STATS)
 async def stats(call: ByKey) -> Groups:
-    zone = asked_zone(call)
-    window = from_until(call, zone, US_PER_DAY)
+    zone = call.zone()
+    window = call.from_until(zone, US_PER_DAY)
     signal, group_by = _SIGNAL.read(call.query), _GROUP_BY.read(call.query)
     return Groups(await call.read(usage.stats, window, signal, group_by, zone))
 
@@ -112,11 +108,11 @@ async def analytics(call: ByKey) -> AnalyticsShown:
 def _analytics_range(call: ByKey) -> AskedRange:
     """`from` and `to` are a third form beside those of every range of days."""
     if "from" not in call.query and "to" not in call.query:
-        return asked_range(call)
+        return call.range()
     if call.query.keys() & {"from_us", "to_us", "date", "from_date", "to_date"}:
         raise bad_request("send one of from and to, from_us and to_us, from_date and to_date, or date; not two of them")
-    zone = asked_zone(call)
-    return AskedRange(from_and_to(call, zone), zone)
+    zone = call.zone()
+    return AskedRange(call.from_and_to(zone), zone)
 
 
 @routes("POST /v1/telemetry/per-turn", "What some prompts used.")
