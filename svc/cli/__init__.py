@@ -8,36 +8,22 @@ import click
 
 from svc import __version__
 
-COMMANDS = {
-    "init": "svc.cli.serving:init",
-    "serve": "svc.cli.serving:serve",
-    "connect": "svc.cli.connecting:connect",
-    "disconnect": "svc.cli.connecting:disconnect",
-    "doctor": "svc.cli.connecting:doctor",
-    "hook": "svc.cli.children:hook",
-    "status": "svc.cli.serving:status",
-    "org": "svc.cli.people:org",
-    "developer": "svc.cli.people:developer",
-    "member": "svc.cli.people:member",
-    "team": "svc.cli.people:team",
-    "key": "svc.cli.people:key",
-    "catalog": "svc.cli.catalog:catalog",
-    "replay": "svc.cli.replaying:replay",
-    "backfill": "svc.cli.replaying:backfill",
-    "import": "svc.cli.importing:import_",
-    "grade": "svc.cli.judging:grade",
-    "judge": "svc.cli.judging:judge",
-    "backup": "svc.cli.maintenance:backup_",
-    "restore": "svc.cli.maintenance:restore_",
-    "verify": "svc.cli.maintenance:verify_",
-    "export": "svc.cli.maintenance:export_",
-    "forget": "svc.cli.maintenance:forget_",
-    "retention": "svc.cli.maintenance:retention_",
-    "demo": "svc.cli.demo:demo",
-    "project": "svc.cli.children:project",
-    "build-views": "svc.cli.children:build_views",
-}
-"""Name → the module and the command in it, in the order of the help."""
+_ORDER = (
+    ("serving", ("init", "serve")),
+    ("connecting", ("connect", "disconnect", "doctor")),
+    ("children", ("hook",)),
+    ("serving", ("status",)),
+    ("people", ("org", "developer", "member", "team", "key")),
+    ("catalog", ("catalog",)),
+    ("replaying", ("replay", "backfill")),
+    ("importing", ("import",)),
+    ("judging", ("grade", "judge")),
+    ("maintenance", ("backup", "restore", "verify", "export", "forget", "retention")),
+    ("demo", ("demo",)),
+    ("children", ("project", "build-views")),
+)
+COMMANDS = {name: f"svc.cli.{module}" for module, names in _ORDER for name in names}
+"""Name → the module that makes a command of this name, in the order of the help."""
 
 
 class Command(click.Command):
@@ -58,9 +44,8 @@ class _Program(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        module, _, attribute = COMMANDS.get(cmd_name, "").partition(":")
-        command: click.Command | None = getattr(import_module(module), attribute) if module else None
-        return command
+        made = vars(import_module(COMMANDS[cmd_name])).values() if cmd_name in COMMANDS else ()
+        return next((each for each in made if isinstance(each, click.Command) and each.name == cmd_name), None)
 
 
 @click.group(cls=_Program, context_settings={"help_option_names": ["-h", "--help"]})
