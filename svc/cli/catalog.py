@@ -11,15 +11,14 @@ from aggregates.prices.catalog import CatalogRecord, ExactLookup, ListRate, Rate
 from aggregates.prices.decide import Published, Repriced
 from aggregates.records.record import spellings
 from aggregates.times import iso
-from svc.cli import Group
 from svc.cli.access import Access, NotFound
-from svc.cli.common import Names, columns, minute, reaching, show_table
+from svc.cli.common import Family, Names, columns, minute, show_table
 from svc.jobs.catalog import read_file
 from svc.log.folder import SystemClock
 
 REVISIONS_SHOWN = 20
 _CONTROL = "/v1/admin/control/catalog"
-catalog = Group("catalog", help="What models cost by list price, revision by revision.")
+catalog = Family("catalog", help="What models cost by list price, revision by revision.")
 
 
 def _show_published(published: Published) -> None:
@@ -27,8 +26,7 @@ def _show_published(published: Published) -> None:
     click.echo(f"{before}revision {published.catalog_revision} {after}", err=True)
 
 
-@catalog.command(example="svc catalog publish prices.json")
-@reaching(_show_published)
+@catalog.command(show=_show_published, example="svc catalog publish prices.json")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 async def publish(access: Access, file: Path) -> Published:
     """Check FILE and make it the newest revision.
@@ -39,8 +37,7 @@ async def publish(access: Access, file: Path) -> Published:
     return await access.ask(Published, "POST", _CONTROL, {"document": found.document, "source": found.source})
 
 
-@catalog.command(example="svc catalog refresh")
-@reaching(_show_published)
+@catalog.command(show=_show_published, example="svc catalog refresh")
 async def refresh(access: Access) -> Published:
     """Ask the source that the settings name for its newest prices, now."""
     return await access.ask(Published, "POST", f"{_CONTROL}/refresh")
@@ -77,8 +74,7 @@ def _rows(each: ListRate) -> Iterator[tuple[str, ...]]:
         yield each.effective_from[:10], each.unpriced_reason
 
 
-@catalog.command(example="svc catalog show claude-sonnet-4-5")
-@reaching(_show)
+@catalog.command(show=_show, example="svc catalog show claude-sonnet-4-5")
 @click.argument("model", required=False)
 async def show(access: Access, model: str | None) -> CatalogRecord | ExactLookup:
     """Show what is served: a summary, or the prices of one MODEL. With --json the whole document."""
@@ -99,8 +95,7 @@ def _revisions(each: RevisionRecord, _names: Names) -> tuple[str, ...]:
     return str(each.catalog_revision), each.source or "", *times, ids, each.fault or "valid"
 
 
-@catalog.command("list", example="svc catalog list --limit 5")
-@reaching(_revisions)
+@catalog.command("list", show=_revisions, example="svc catalog list --limit 5")
 @click.option("--limit", type=click.IntRange(1, 500), default=REVISIONS_SHOWN, show_default=True)
 async def list_revisions(access: Access, limit: int) -> list[RevisionRecord]:
     """Show the newest revisions, valid or not."""
@@ -112,8 +107,7 @@ def _show_repriced(repriced: list[Repriced]) -> None:
         click.echo(f"organization {each.organization_id}: priced by revision {each.catalog_revision}", err=True)
 
 
-@catalog.command(example="svc catalog reprice --from 2026-08-01 --to 2026-09-01")
-@reaching(_show_repriced)
+@catalog.command(show=_show_repriced, example="svc catalog reprice --from 2026-08-01 --to 2026-09-01")
 @click.option("--from", "since", required=True, metavar="TIME", help="First time to reprice, ISO 8601; UTC if bare.")
 @click.option("--to", "until", metavar="TIME", help="Up to this time, exclusive. [default: now]")
 @click.option("--organization", metavar="ORG", help="Whose requests, by name or id. [default: every organization]")

@@ -18,6 +18,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, ProgressColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from svc.cli import Command
 from svc.cli.access import NotFound, NotReached, reach
 from svc.connect.changes import Refused
 from svc.connect.connecting import KeyRefused, NotAnswered
@@ -128,55 +129,62 @@ def working(
 
 
 Names = Mapping[UUID, str]
+Row = Callable[[Any, Names], tuple[str, ...]]
+"""Of a record and the names of developers by id."""
 
 
 class Columns(NamedTuple):
     """How records of a kind are shown as a table."""
 
     head: tuple[str, ...]
-    row: Callable[[Any, Names], tuple[str, ...]]
-    """Of a record and the names of developers by id."""
+    row: Row
     named: bool
     """Whether the names are asked for."""
 
 
-def columns(*head: str, named: bool = False) -> Callable[[Callable[[Any, Names], tuple[str, ...]]], Columns]:
+def columns(*head: str, named: bool = False) -> Callable[[Row], Columns]:
     """Make the columns of a function that gives the row of a record."""
     return lambda row: Columns(head, row, named)
 
 
-def reaching(
-    show: Columns | Callable[[Any], None] | None = None,
-) -> Callable[[Callable[..., Awaitable[Any]]], Callable[..., None]]:
-    """Make a command's function of what is done with an `Access`.
+Work = Callable[..., Awaitable[Any]]
+Show = Columns | Callable[[Any], None] | None
 
-    What comes of it is shown as JSON, or in these columns, or by this function. Without either it is a sentence
-    about what was done.
+
+class Reaching(Command):
+    """A command that works with an `Access`.
+
+    What comes of it is shown as JSON, or in columns, or by a function. Without either it is a sentence about what was
+    done.
     """
 
-    def decorate(work: Callable[..., Awaitable[Any]]) -> Callable[..., None]:
-        @functools.wraps(work)
-        def typed(settings: Settings, as_json: bool = False, **arguments: Any) -> None:
-            async def main() -> tuple[Any, Names]:
-                async with reach(settings) as access:
-                    found = await work(access, **arguments)
-                    named = isinstance(show, Columns) and show.named and not as_json
-                    return found, await access.names() if named else {}
+    def __init__(self, *, callback: Work, params: list[click.Parameter], show: Show = None, **kwargs: Any) -> None:
+        super().__init__(callback=functools.partial(_carry_out, callback, show), **kwargs)
+        settings_option(self)
+        if show is not None:
+            json_option(self)
+        self.params += params
 
-            found, names = run(main)
-            if as_json:
-                print_json(found)
-            elif show is None:
-                click.echo(found, err=True)
-            elif isinstance(show, Columns):
-                records = found if isinstance(found, list) else [found]
-                show_table(show.head, (show.row(each, names) for each in records))
-            else:
-                show(found)
 
-        return settings_option(typed) if show is None else data_options(typed)
+def _carry_out(work: Work, show: Show, settings: Settings, as_json: bool = False, **arguments: Any) -> None:
+    async def main() -> tuple[Any, Names]:
+        async with reach(settings) as access:
+            found = await work(access, **arguments)
+            named = isinstance(show, Columns) and show.named and not as_json
+            return found, await access.names() if named else {}
 
-    return decorate
+    found, names = run(main)
+    if isinstance(show, Columns) and not as_json:
+        records = found if isinstance(found, list) else [found]
+        show_table(show.head, (show.row(each, names) for each in records))
+    else:
+        tell(found, as_json, found if show is None or isinstance(show, Columns) else show)
+
+
+class Family(click.Group):
+    """Commands that work with an `Access`."""
+
+    command_class = Reaching
 
 
 def print_json(value: object) -> None:
@@ -185,12 +193,14 @@ def print_json(value: object) -> None:
     sys.stdout.flush()
 
 
-def say(result: object, as_json: bool, sentence: str) -> None:
-    """What came of a command, as JSON or as a sentence."""
+def tell(result: T, as_json: bool, told: str | Callable[[T], None]) -> None:
+    """What came of a command: as JSON, as a sentence on standard error, or by this function."""
     if as_json:
         print_json(result)
+    elif isinstance(told, str):
+        click.echo(told, err=True)
     else:
-        click.echo(sentence, err=True)
+        told(result)
 
 
 # --- how results look -----------------------------------------------------------------------------------------

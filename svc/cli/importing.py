@@ -10,7 +10,7 @@ from rich.progress import MofNCompleteColumn, TextColumn
 from aggregates.event import Scope
 from svc.cli import Group
 from svc.cli.access import reach
-from svc.cli.common import data_options, organization_option, print_json, run, show_fields, working
+from svc.cli.common import data_options, organization_option, run, show_fields, tell, working
 from svc.importing.importer import FORMATS, ImportReport, Progress, import_transcripts
 from svc.log.folder import SystemClock
 from svc.log.sqlite import KEYS_FOLDER
@@ -59,12 +59,8 @@ def _add_command(agent: str) -> None:
         what_holds = "what was read so far is kept; run it again for the rest, nothing counts twice"
         with working("importing", what_holds, *_COLUMNS, lines=0, prompts=0) as heard:
             report = run(_import, settings, agent, found, (developer, organization), heard)
-        if as_json:
-            print_json(report)
-        elif report.files:
-            _show(report)
-        else:
-            click.echo(f"no sessions of {agent} lie under {found}; {_NEXT.format(agent=agent)}", err=True)
+        nothing = f"no sessions of {agent} lie under {found}; {_NEXT.format(agent=agent)}"
+        tell(report, as_json, _show if report.files else nothing)
 
 
 for _agent in _WHAT:

@@ -30,7 +30,7 @@ from aggregates.sub_sessions.arcs import cut_arcs
 from aggregates.turns.turn import Observation, Turn, Work, observe
 from aggregates.turns.work import sum_work
 from svc.cli import Command, Group
-from svc.cli.common import json_option, print_json
+from svc.cli.common import json_option, print_json, tell
 from svc.limits import FRAME_BYTES_MAX
 
 _NAMESPACE = UUID("0d6b1f0a-6f0e-5b0c-8a53-6a7c3f1b9e21")
@@ -55,11 +55,7 @@ def grade(file: Any, as_json: bool) -> None:
     text = content.decode("utf-8", "replace")
     if not text.strip():
         raise click.ClickException("there is no prompt to grade: give a FILE, or text on standard input")
-    graded = grade_text(text)
-    if as_json:
-        print_json(graded)
-    else:
-        _show(graded)
+    tell(grade_text(text), as_json, _show)
 
 
 def _show(graded: PromptGrade) -> None:

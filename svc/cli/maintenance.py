@@ -16,7 +16,7 @@ from svc.actors.administration import load_directory
 from svc.app import open_service
 from svc.cli import Command
 from svc.cli.access import Access, NotReached, chosen, reach
-from svc.cli.common import data_options, print_json, run, say, sentences, show_table, working
+from svc.cli.common import data_options, run, sentences, show_table, tell, working
 from svc.limits import FORGET_FAILED_SECONDS, POLL_SECONDS
 from svc.log.folder import LOCK, held
 from svc.log.sqlite import EVENTS_FILE, open_log
@@ -24,7 +24,7 @@ from svc.log.store import EventStore
 from svc.maintenance.backup import back_up, restore
 from svc.maintenance.export import export
 from svc.maintenance.forget import open_orders
-from svc.maintenance.verify import verify
+from svc.maintenance.verify import Verified, verify
 from svc.observe.logs import set_up_logs
 from svc.settings import Settings
 from svc_http.ports import ReplayStatus
@@ -41,7 +41,7 @@ def backup_(settings: Settings, as_json: bool, target: Path) -> None:
     """
     with working("backing up", "nothing was backed up, and nothing is left of it; run it again") as heard:
         manifest = back_up(settings.var_path, target, heard)
-    say(manifest, as_json, f"{target} holds {len(manifest.files)} files and the log up to position {manifest.head}")
+    tell(manifest, as_json, f"{target} holds {len(manifest.files)} files and the log up to position {manifest.head}")
 
 
 @click.command("restore", cls=Command, example="svc restore /backups/svc-2026-01-05.tar --var /srv/svc")
@@ -62,7 +62,7 @@ def restore_(settings: Settings, as_json: bool, source: Path) -> None:
             if not there and {each.name for each in path.iterdir()} <= {LOCK}:
                 shutil.rmtree(path)
             raise
-    say(manifest, as_json, f"{path} holds the log up to position {manifest.head}; `svc serve --var {path}` starts it")
+    tell(manifest, as_json, f"{path} holds the log up to position {manifest.head}; `svc serve --var {path}` starts it")
 
 
 @click.command("verify", cls=Command, example="svc verify --var /srv/svc")
@@ -77,19 +77,21 @@ def verify_(settings: Settings, as_json: bool) -> None:
     _check_data(settings)
     with working("verifying", "nothing was changed, and nothing is known; run it again") as heard:
         verified = run(verify, settings.var_path, heard)
-    if as_json:
-        print_json(verified)
-    elif verified.clean:
+    tell(verified, as_json, _show)
+    if not verified.clean:
+        raise SystemExit(1)
+
+
+def _show(verified: Verified) -> None:
+    if verified.clean:
         scores = f"the scores up to position {verified.position}" if verified.position else "no scores yet"
         files = "1 file" if verified.archive_files == 1 else f"{verified.archive_files} files"
         click.echo(f"clean: {verified.events} events, {scores}, {files} of the archive")
-    else:
-        rows = ((finding.part, finding.where, finding.what, finding.do) for finding in verified.findings)
-        show_table(("part", "where", "what is wrong", "what to do"), rows)
-        if verified.more:
-            click.echo(f"and {verified.more} more")
-    if not verified.clean:
-        raise SystemExit(1)
+        return
+    rows = ((finding.part, finding.where, finding.what, finding.do) for finding in verified.findings)
+    show_table(("part", "where", "what is wrong", "what to do"), rows)
+    if verified.more:
+        click.echo(f"and {verified.more} more")
 
 
 @click.command("export", cls=Command, example="svc export Ana ./ana")
@@ -108,7 +110,7 @@ def export_(settings: Settings, as_json: bool, developer: str, target: Path) -> 
     with working("exporting") as heard, _log_and(settings, developer) as (store, developer_id, _):
         exported = export(settings.var_path, store, developer_id, target, heard)
     counts = f"{exported.events} events, {exported.sub_sessions} sub-sessions, {exported.prompts} prompts"
-    say(exported, as_json, f"{target} holds {counts}, {exported.requests} requests")
+    tell(exported, as_json, f"{target} holds {counts}, {exported.requests} requests")
 
 
 @click.command("forget", cls=Command, example="svc forget Kim")
@@ -127,7 +129,7 @@ def forget_(settings: Settings, as_json: bool, developer: str, yes: bool) -> Non
         if not yes:
             click.confirm(f"Destroy all texts of {who} for good?", abort=True, err=True)
         carried_out(settings, store, developer_id)
-    say({"developer_id": developer_id}, as_json, f"the texts of {who} are gone; old backups may still hold them")
+    tell({"developer_id": developer_id}, as_json, f"the texts of {who} are gone; old backups may still hold them")
 
 
 @contextlib.contextmanager
@@ -217,7 +219,7 @@ def retention_(settings: Settings, as_json: bool) -> None:
     _check_data(settings)
     with Console(stderr=True).status("looking"):
         events = run(_expired, settings)
-    say({"events": events}, as_json, f"{events} facts lost a text that was too old")
+    tell({"events": events}, as_json, f"{events} facts lost a text that was too old")
 
 
 async def _expired(settings: Settings) -> int:

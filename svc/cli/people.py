@@ -9,16 +9,15 @@ import msgspec
 from aggregates.people.commands import RETENTION_DAYS_MAX
 from aggregates.people.directory import Developer, Key, Membership, Organization, Team, TeamMembership
 from aggregates.people.events import Role, Schedule
-from svc.cli import Group
 from svc.cli.access import Access, NotFound
-from svc.cli.common import Names, columns, minute, organization_option, reaching
+from svc.cli.common import Family, Names, columns, minute, organization_option
 from svc_http.routes.people import KEY_START_CHARACTERS, DeveloperShown, KeyShown
 
 FOREVER = "forever"
 role_option = click.option("--role", type=click.Choice(get_args(Role)), default="member", show_default=True)
 
 
-org = Group("org", help="Organizations and their settings.")
+org = Family("org", help="Organizations and their settings.")
 
 
 @columns("organization", "id", "text may leave", "redaction", "telemetry kept", "texts kept")
@@ -29,15 +28,13 @@ def _organizations(each: Organization, _names: Names) -> tuple[str, ...]:
     return (each.name, str(each.id), leaves, redacted, *days)
 
 
-@org.command("list", example="svc org list")
-@reaching(_organizations)
+@org.command("list", show=_organizations, example="svc org list")
 async def list_organizations(access: Access) -> list[Organization]:
     """Show every organization and its settings."""
     return await access.listed(Organization)
 
 
-@org.command("create", example='svc org create "Second team"')
-@reaching(_organizations)
+@org.command("create", show=_organizations, example='svc org create "Second team"')
 @click.argument("name")
 async def create_organization(access: Access, name: str) -> Organization:
     """Found an organization."""
@@ -54,8 +51,7 @@ class Days(click.ParamType):  # type: ignore[type-arg]
         return FOREVER if value == FOREVER else click.IntRange(1, RETENTION_DAYS_MAX).convert(value, param, ctx)
 
 
-@org.command("set", example="svc org set --retention-days-text 90 --no-text-leaves")
-@reaching(_organizations)
+@org.command("set", show=_organizations, example="svc org set --retention-days-text 90 --no-text-leaves")
 @click.argument("organization", required=False)
 @click.option("--name")
 @click.option("--text-leaves/--no-text-leaves", default=None, help="Whether texts may go to a text model.")
@@ -71,7 +67,7 @@ async def set_organization(access: Access, organization: str | None, **settings:
     return await access.change(await access.find(Organization, organization), **wanted)
 
 
-developer = Group("developer", help="Developers, their profiles, and how far each has come.")
+developer = Family("developer", help="Developers, their profiles, and how far each has come.")
 
 
 @columns("developer", "id", "time zone", "language", "reports", "activation")
@@ -98,8 +94,7 @@ def _profile(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-@developer.command("list", example="svc developer list")
-@reaching(_developers)
+@developer.command("list", show=_developers, example="svc developer list")
 @organization_option
 async def list_developers(access: Access, organization: str | None) -> list[DeveloperShown]:
     """Show every developer, and how far each has come.
@@ -114,8 +109,7 @@ async def list_developers(access: Access, organization: str | None) -> list[Deve
     return [each for each in everybody if each.id in inside]
 
 
-@developer.command("create", example="svc developer create Kim --timezone Asia/Seoul")
-@reaching(_developers)
+@developer.command("create", show=_developers, example="svc developer create Kim --timezone Asia/Seoul")
 @click.argument("name")
 @organization_option
 @role_option
@@ -141,8 +135,7 @@ async def create_developer(
     return made
 
 
-@developer.command("set", example="svc developer set Kim --timezone Europe/Berlin --report weekly")
-@reaching(_developers)
+@developer.command("set", show=_developers, example="svc developer set Kim --timezone Europe/Berlin --report weekly")
 @click.argument("who")
 @click.option("--name", "display_name")
 @_profile
@@ -158,7 +151,7 @@ async def set_developer(access: Access, who: str, no_reports: bool, **profile: A
     return await access.change(await access.find(Developer, who), **wanted)
 
 
-member = Group("member", help="Who belongs to an organization, and as what.")
+member = Family("member", help="Who belongs to an organization, and as what.")
 
 
 @columns("developer", "developer id", "organization id", "role", "since", "until", named=True)
@@ -167,16 +160,14 @@ def _members(each: Membership, names: Names) -> tuple[str, ...]:
     return names.get(developer_id, ""), str(developer_id), str(each.organization_id), each.role, since, until
 
 
-@member.command("list", example="svc member list --json")
-@reaching(_members)
+@member.command("list", show=_members, example="svc member list --json")
 @organization_option
 async def list_members(access: Access, organization: str | None) -> list[Membership]:
     """Show memberships, former ones too."""
     return await access.listed(Membership, organization_id=await access.id_of(Organization, organization))
 
 
-@member.command("add", example="svc member add Kim --role owner")
-@reaching(_members)
+@member.command("add", show=_members, example="svc member add Kim --role owner")
 @click.argument("who")
 @organization_option
 @role_option
@@ -186,8 +177,7 @@ async def add_member(access: Access, who: str, organization: str | None, role: R
     return await access.create(Membership, organization_id=scope.id, developer_id=found.id, role=role)
 
 
-@member.command("set", example="svc member set Kim --role owner")
-@reaching(_members)
+@member.command("set", show=_members, example="svc member set Kim --role owner")
 @click.argument("who")
 @organization_option
 @click.option("--role", type=click.Choice(get_args(Role)), required=True)
@@ -197,7 +187,6 @@ async def set_member(access: Access, who: str, organization: str | None, role: R
 
 
 @member.command("remove", example="svc member remove Kim")
-@reaching()
 @click.argument("who")
 @organization_option
 async def remove_member(access: Access, who: str, organization: str | None) -> str:
@@ -210,7 +199,7 @@ async def remove_member(access: Access, who: str, organization: str | None) -> s
     return f"{(await access.names())[found.developer_id]} is no longer a member"
 
 
-team = Group("team", help="Teams: who sees whose sums.")
+team = Family("team", help="Teams: who sees whose sums.")
 
 
 @columns("team", "id", "organization id", "state")
@@ -225,15 +214,13 @@ def _team_members(each: TeamMembership, names: Names) -> tuple[str, ...]:
     return names.get(developer_id, ""), str(developer_id), minute(each.started_at), minute(each.ended_at)
 
 
-@team.command("list", example="svc team list")
-@reaching(_teams)
+@team.command("list", show=_teams, example="svc team list")
 async def list_teams(access: Access) -> list[Team]:
     """Show every team, inactive ones too."""
     return await access.listed(Team)
 
 
-@team.command("create", example="svc team create Core")
-@reaching(_teams)
+@team.command("create", show=_teams, example="svc team create Core")
 @click.argument("name")
 @organization_option
 async def create_team(access: Access, name: str, organization: str | None) -> Team:
@@ -242,7 +229,6 @@ async def create_team(access: Access, name: str, organization: str | None) -> Te
 
 
 @team.command("end", example="svc team end Core")
-@reaching()
 @click.argument("name")
 async def end_team(access: Access, name: str) -> str:
     """Make the team NAME, given by name or id, inactive."""
@@ -251,16 +237,14 @@ async def end_team(access: Access, name: str) -> str:
     return f"team {found.name} has ended"
 
 
-@team.command("members", example="svc team members Core")
-@reaching(_team_members)
+@team.command("members", show=_team_members, example="svc team members Core")
 @click.argument("name")
 async def list_team_members(access: Access, name: str) -> list[TeamMembership]:
     """Show who is in the team NAME, and who was."""
     return await access.listed(TeamMembership, team_id=(await access.find(Team, name)).id)
 
 
-@team.command("add", example="svc team add Core Kim")
-@reaching(_team_members)
+@team.command("add", show=_team_members, example="svc team add Core Kim")
 @click.argument("name")
 @click.argument("who")
 async def add_team_member(access: Access, name: str, who: str) -> TeamMembership:
@@ -270,7 +254,6 @@ async def add_team_member(access: Access, name: str, who: str) -> TeamMembership
 
 
 @team.command("remove", example="svc team remove Core Kim")
-@reaching()
 @click.argument("name")
 @click.argument("who")
 async def remove_team_member(access: Access, name: str, who: str) -> str:
@@ -283,7 +266,7 @@ async def remove_team_member(access: Access, name: str, who: str) -> str:
     raise NotFound(f"{person.display_name} is not in team {found.name}; `svc team members` shows who is")
 
 
-key = Group("key", help="Keys with which agents and people reach the server.")
+key = Family("key", help="Keys with which agents and people reach the server.")
 
 
 class Issued(msgspec.Struct, frozen=True):
@@ -298,8 +281,7 @@ def _show_issued(issued: Issued) -> None:
     click.echo(f"key {issued.record.key_id} of developer {issued.record.developer_id}", err=True)
 
 
-@key.command("issue", example="svc key issue --developer Kim --name laptop")
-@reaching(_show_issued)
+@key.command("issue", show=_show_issued, example="svc key issue --developer Kim --name laptop")
 @click.option("--developer", metavar="WHO", help="Whose key, by name or id; may be left out while there is only one.")
 @click.option("--organization", metavar="ORG", help="For which of the developer's organizations, where there are more.")
 @click.option("--prefix", type=click.Choice(["svc", "gck"]), default="svc", show_default=True)
@@ -314,7 +296,6 @@ async def issue_key(access: Access, developer: str | None, organization: str | N
 
 
 @key.command("revoke", example="svc key revoke svc_Jx3kQ9aP")
-@reaching()
 @click.argument("key")
 async def revoke_key(access: Access, key: str) -> str:
     """Make KEY void, from the very next request on.
@@ -339,8 +320,7 @@ def _keys(each: Key, names: Names) -> tuple[str, ...]:
     return str(each.id), each.key_start, each.name or "", *whose, minute(each.issued_at), minute(each.expires_at), state
 
 
-@key.command("list", example="svc key list --json")
-@reaching(_keys)
+@key.command("list", show=_keys, example="svc key list --json")
 @click.option("--developer", metavar="WHO", help="Those of one developer only.")
 async def list_keys(access: Access, developer: str | None) -> list[Key]:
     """Show every key by its first characters."""

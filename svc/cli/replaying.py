@@ -19,7 +19,7 @@ from aggregates.reports.decide import BackfillRecord
 from projections.apply import bookmark
 from svc.cli import Command
 from svc.cli.access import NotReached, reach
-from svc.cli.common import data_options, print_json, run, sentences, show_table, working
+from svc.cli.common import data_options, print_json, run, sentences, show_table, tell, working
 from svc.limits import POLL_SECONDS
 from svc.log.sqlite import EVENTS_FILE, open_log
 from svc.maintenance.keys import ADVICE, lost_keys
@@ -55,10 +55,7 @@ def replay(settings: Settings, as_json: bool, rules: int | None, only_check: boo
     if only_check:
         with working("building twice", "nothing was changed, and nothing is known; run it again", *_COLUMNS) as heard:
             checked = run(_check, settings.var_path, heard)
-        if as_json:
-            print_json(checked)
-        else:
-            _show(checked)
+        tell(checked, as_json, _show)
         if not checked.identical:
             raise SystemExit(1)
     else:

@@ -13,14 +13,14 @@ from svc.cli import Command
 from svc.cli.access import Access
 from svc.cli.common import (
     VAR_HELP,
+    Reaching,
     counted,
     data_options,
-    print_json,
-    reaching,
     run,
     settings_from,
     show_fields,
     show_table,
+    tell,
 )
 from svc.log.folder import held
 from svc.observe.logs import set_up_logs
@@ -43,10 +43,7 @@ def init(settings: Settings, as_json: bool, organization: str, owner: str) -> No
     made = run(_init, settings, organization, owner)
     if made is None:
         raise click.ClickException(f"{settings.var} is set up already; `svc key issue` makes another key")
-    if as_json:
-        print_json(made)
-    else:
-        _welcome(settings, made)
+    tell(made, as_json, partial(_welcome, settings))
 
 
 async def _init(settings: Settings, organization: str, owner: str) -> Initialized | None:
@@ -168,8 +165,7 @@ def _size(size: int) -> str:
     return f"{size / 1024**exponent:.{1 if exponent else 0}f} {_UNITS[exponent]}"
 
 
-@click.command(cls=Command, example="svc status --var var")
-@reaching(_show)
+@click.command(cls=Reaching, show=_show, example="svc status --var var")
 async def status(access: Access) -> Status:
     """Show how the server is: log, scores, people, disk.
 
