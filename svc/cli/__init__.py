@@ -33,12 +33,6 @@ class Command(click.Command):
         super().__init__(help=f"{inspect.cleandoc(help)}\n\nExample: {example}", **kwargs)
 
 
-class Group(click.Group):
-    """A family of commands."""
-
-    command_class = Command
-
-
 class _Program(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)

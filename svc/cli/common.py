@@ -44,10 +44,8 @@ def settings_from(**flags: Any) -> Settings:
     """Settings with these flags on top; None is a flag that was not given."""
     if ignored := unknown_variables():  # by name only: a value may be a secret
         click.echo(f"warning: {', '.join(ignored)} in the environment: no settings of svc, and ignored", err=True)
-    try:
+    with sentences():
         return load_settings(flags)
-    except SettingsError as error:
-        raise click.ClickException(str(error)) from error
 
 
 VAR_HELP = "The folder that holds the data. [default: var]"

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, TextColumn
 
 from aggregates.event import Scope
-from svc.cli import Group
+from svc.cli import Command
 from svc.cli.access import reach
 from svc.cli.common import data_options, organization_option, run, show_fields, tell, working
 from svc.importing.importer import FORMATS, ImportReport, Progress, import_transcripts
@@ -28,7 +28,7 @@ _NEXT = (
     "`svc connect {agent}` has it send what it does from now on"
 )
 _COLUMNS = MofNCompleteColumn(), TextColumn("files, {task.fields[lines]} lines, {task.fields[prompts]} prompts")
-import_ = Group("import", help="Import sessions that agents have kept on this machine.")
+import_ = click.Group("import", help="Import sessions that agents have kept on this machine.")
 
 
 def _add_command(agent: str) -> None:
@@ -36,6 +36,7 @@ def _add_command(agent: str) -> None:
 
     @import_.command(
         agent,
+        cls=Command,
         help=f"""Import {what}: a folder, or one file. Running it again adds nothing.
 
         Without PATH the agent's own folder is read: {folder}{other}

@@ -29,7 +29,7 @@ from aggregates.scores.grades import PromptGrade, grade_text
 from aggregates.sub_sessions.arcs import cut_arcs
 from aggregates.turns.turn import Observation, Turn, Work, observe
 from aggregates.turns.work import sum_work
-from svc.cli import Command, Group
+from svc.cli import Command
 from svc.cli.common import json_option, print_json, tell
 from svc.limits import FRAME_BYTES_MAX
 
@@ -75,14 +75,14 @@ def _show(graded: PromptGrade) -> None:
     console.print(table, markup=False)
 
 
-judge = Group("judge", help="Judge files of items, and answer in the shape of labels.")
+judge = click.Group("judge", help="Judge files of items, and answer in the shape of labels.")
 _file_argument = click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 _lines_option = click.option(
     "--json", is_flag=True, default=True, expose_value=False, help="One JSON line an item; the only form there is."
 )
 
 
-@judge.command(example="svc judge prompts prompts.jsonl --json")
+@judge.command(cls=Command, example="svc judge prompts prompts.jsonl --json")
 @_file_argument
 @_lines_option
 def prompts(file: Path) -> None:
@@ -90,7 +90,7 @@ def prompts(file: Path) -> None:
     _judge(file, judge_prompt_item)
 
 
-@judge.command(example="svc judge sessions sessions.jsonl --json")
+@judge.command(cls=Command, example="svc judge sessions sessions.jsonl --json")
 @_file_argument
 @_lines_option
 def sessions(file: Path) -> None:
@@ -118,15 +118,11 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
     """The objects of a file of JSON lines. Raises ValueError that names the line which is none."""
     with path.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            try:
-                value = msgspec.json.decode(line)
-            except msgspec.DecodeError as error:
-                raise ValueError(f"{path}, line {number}: {error}") from error
-            if not isinstance(value, dict):
-                raise ValueError(f"{path}, line {number}: not an object")
-            yield value
+            if line.strip():
+                try:
+                    yield msgspec.json.decode(line, type=dict[str, Any])
+                except msgspec.DecodeError as error:
+                    raise ValueError(f"{path}, line {number}: {error}") from error
 
 
 def prompt_turns(item: Item, model: RubricModel = SHIPPED) -> list[Turn]:

@@ -2,13 +2,14 @@
 
 import contextlib
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from uuid import UUID
 
 import click
 import trio
 from rich.console import Console
+from rich.status import Status
 
 from aggregates.decide import ForgetDeveloper
 from aggregates.people.directory import Developer, Membership
@@ -152,60 +153,50 @@ ORDER_STANDS = "the order stands: the service goes on with it while it runs, and
 
 def carried_out(settings: Settings, store: EventStore, developer_id: UUID) -> None:
     """Give the order and wait for it; after Ctrl-C, say that the order stands."""
-    console = Console(stderr=True, highlight=False)
-    with console.status("forgetting") as status:
-        waiting = Waiting(console.print, status.update)
+    ordered = trio.Event()
+    with Console(stderr=True, highlight=False).status("forgetting") as status:
         try:
-            run(_forgotten, settings, store, developer_id, waiting)
+            run(_forgotten, settings, store, developer_id, status, ordered)
         except click.Abort:
-            if not waiting.ordered:
+            if not ordered.is_set():
                 raise
             raise click.ClickException(f"interrupted, but {ORDER_STANDS}") from None
 
 
-async def _forgotten(settings: Settings, store: EventStore, developer_id: UUID, waiting: "Waiting") -> None:
+async def _forgotten(
+    settings: Settings, store: EventStore, developer_id: UUID, status: Status, ordered: trio.Event
+) -> None:
     memberships = load_directory(store).all(Membership)
     mine = [each.organization_id for each in memberships if each.developer_id == developer_id]
+    order = ForgetDeveloper(organization_id=mine[-1] if mine else UUID(int=0), developer_id=developer_id)
     async with reach(settings) as access:
-        organization_id = mine[-1] if mine else UUID(int=0)
-        order = ForgetDeveloper(organization_id=organization_id, developer_id=developer_id)
-        await waiting.for_order(access, store, order)
+        await give(order, access, store, status, ordered)
 
 
-class Waiting:
-    """Waits until the service has forgotten somebody, and shows its progress."""
-
-    def __init__(self, say: Callable[[str], None], show: Callable[[str], None]) -> None:
-        """`say` writes a line that stays, `show` one that the next replaces."""
-        self.ordered = False
-        self._say = say
-        self._show = show
-        self._failed_polls = 0
-
-    async def for_order(self, access: Access, store: EventStore, order: ForgetDeveloper) -> None:
-        """Give the order; return once it is carried out. Raises `NotReached`, also where builds keep failing."""
-        earlier = await access.replay_status()
-        await access.send(order)
-        self.ordered = True
+async def give(order: ForgetDeveloper, access: Access, store: EventStore, status: Status, ordered: trio.Event) -> None:
+    """Give the order; return once it is carried out. Raises `NotReached`, also where builds keep failing."""
+    earlier, failed = await access.replay_status(), 0
+    await access.send(order)
+    ordered.set()
+    try:
         while any(each.developer_id == order.developer_id for each in open_orders(store)):
-            try:
-                status = await access.replay_status()
-                if status != earlier:  # a build that failed before says nothing of this order
-                    earlier = ReplayStatus()
-                    self._look(status)
-            except NotReached as error:
-                raise NotReached(f"{error}; {ORDER_STANDS}") from error
+            replay = await access.replay_status()
+            if replay != earlier:  # a build that failed before says nothing of this order
+                earlier = ReplayStatus()
+                if replay.state == "running":
+                    status.update(f"forgetting: building the scores anew, {replay.done} of {replay.of} events")
+                elif replay.state == "failed":
+                    if not failed:
+                        told = "the scores could not be built anew; the service tries again, and its log says why"
+                        status.console.print(told)
+                    failed += 1
+                    if failed * POLL_SECONDS >= FORGET_FAILED_SECONDS:
+                        raise NotReached(
+                            "the scores could not be built anew, again and again: see the log of the service"
+                        )
             await trio.sleep(POLL_SECONDS)
-
-    def _look(self, status: ReplayStatus) -> None:
-        if status.state == "running":
-            self._show(f"forgetting: building the scores anew, {status.done} of {status.of} events")
-        elif status.state == "failed":
-            if not self._failed_polls:
-                self._say("the scores could not be built anew; the service tries again, and its log says why")
-            self._failed_polls += 1
-            if self._failed_polls * POLL_SECONDS >= FORGET_FAILED_SECONDS:
-                raise NotReached("the scores could not be built anew, again and again: see the log of the service")
+    except NotReached as error:
+        raise NotReached(f"{error}; {ORDER_STANDS}") from error
 
 
 @click.command("retention", cls=Command, example="svc retention --var /srv/svc")

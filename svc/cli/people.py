@@ -23,9 +23,9 @@ org = Family("org", help="Organizations and their settings.")
 @columns("organization", "id", "text may leave", "redaction", "telemetry kept", "texts kept")
 def _organizations(each: Organization, _names: Names) -> tuple[str, ...]:
     kept = (each.retention_days_telemetry, each.retention_days_text)
-    days = (FOREVER if value is None else f"{value} days" for value in kept)
+    times = (FOREVER if value is None else f"{value} days" for value in kept)
     leaves, redacted = ("yes" if value else "no" for value in (each.text_leaves, each.redaction))
-    return (each.name, str(each.id), leaves, redacted, *days)
+    return (each.name, str(each.id), leaves, redacted, *times)
 
 
 @org.command("list", show=_organizations, example="svc org list")
@@ -41,14 +41,9 @@ async def create_organization(access: Access, name: str) -> Organization:
     return await access.create(Organization, name=name)
 
 
-class Days(click.ParamType):  # type: ignore[type-arg]
-    """A number of days, or for ever."""
-
-    name = "DAYS"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
-        """Days as a number; `forever` as it is."""
-        return FOREVER if value == FOREVER else click.IntRange(1, RETENTION_DAYS_MAX).convert(value, param, ctx)
+def days(value: str) -> int | str:
+    """A number of them, or for ever."""
+    return FOREVER if value == FOREVER else click.IntRange(1, RETENTION_DAYS_MAX)(value)
 
 
 @org.command("set", show=_organizations, example="svc org set --retention-days-text 90 --no-text-leaves")
@@ -56,8 +51,8 @@ class Days(click.ParamType):  # type: ignore[type-arg]
 @click.option("--name")
 @click.option("--text-leaves/--no-text-leaves", default=None, help="Whether texts may go to a text model.")
 @click.option("--redaction/--no-redaction", default=None, help="Whether secrets are taken out before texts are stored.")
-@click.option("--retention-days-telemetry", type=Days(), help="How long raw telemetry is kept, or forever.")
-@click.option("--retention-days-text", type=Days(), help="How long texts are kept, or forever.")
+@click.option("--retention-days-telemetry", type=days, help="How long raw telemetry is kept, or forever.")
+@click.option("--retention-days-text", type=days, help="How long texts are kept, or forever.")
 async def set_organization(access: Access, organization: str | None, **settings: Any) -> Organization:
     """Change settings of ORGANIZATION, given by name or id.
 
