@@ -38,6 +38,10 @@ EXPECTED = (
     *(FolderUnusable, SettingsError, CorruptEvent, StoreUnavailable, Unavailable, OSError),
 )
 """Errors that a person can do something about: shown as one sentence, without a traceback."""
+WIDE_COLUMNS = 10_000
+"""As wide as any table wants to be."""
+MINUTE_CHARACTERS = len("2026-01-05T09:30")
+_FONTS = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)
 
 
 def settings_from(**flags: Any) -> Settings:
@@ -199,14 +203,6 @@ def tell(result: T, as_json: bool, told: str | Callable[[T], None]) -> None:
         click.echo(told, err=True)
     else:
         told(result)
-
-
-# --- how results look -----------------------------------------------------------------------------------------
-
-WIDE_COLUMNS = 10_000
-"""As wide as any table wants to be."""
-MINUTE_CHARACTERS = len("2026-01-05T09:30")
-_FONTS = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)
 
 
 def show_table(head: Sequence[str], rows: Iterable[Sequence[str]], title: str | None = None) -> None:

@@ -45,6 +45,8 @@ from svc_http.routes.people import KEY_START_CHARACTERS
 T = TypeVar("T")
 DEFAULT_URL = "http://127.0.0.1:4318"
 HOOK_PROGRAM = "svc-hook"
+_MARKS: dict[Level, str] = {"ok": "[green]✓[/green]", "warning": "[yellow]![/yellow]", "wrong": "[red]✗[/red]"}
+EXAMINED_AT_ONCE = 8
 agent_argument = click.argument("agent", type=click.Choice(get_args(AgentName)))
 scope_option = click.option(
     "--scope",
@@ -218,15 +220,7 @@ def disconnect(agent: AgentName, scope: Scope, yes: bool) -> None:
     click.echo(f"{agent} is disconnected; {copies}")
 
 
-# --- svc doctor -------------------------------------------------------------------------------------------
-
-_MARKS: dict[Level, str] = {"ok": "[green]✓[/green]", "warning": "[yellow]![/yellow]", "wrong": "[red]✗[/red]"}
-EXAMINED_AT_ONCE = 8
-
-
 class Examination(msgspec.Struct, frozen=True):
-    """One connection and what was found."""
-
     connection: str
     url: str
     findings: list[Finding]
@@ -243,24 +237,20 @@ def doctor(as_json: bool) -> None:
     connections = all_stored()
     if not connections:
         raise click.ClickException("no agent is connected on this machine: svc connect claude-code")
-    examined = []
     console = Console(highlight=False, quiet=as_json)
+    examined = []
     # At once: one server that never answers holds no other connection up.
     with ThreadPoolExecutor(EXAMINED_AT_ONCE) as pool:
         found = pool.map(lambda each: list(examine(each)), connections)
-        for connection, findings in zip(connections, found, strict=True):
-            _show_findings(console, connection, findings)
-            examined.append(Examination(connection.name, connection.url, findings))
+        for each, findings in zip(connections, found, strict=True):
+            console.print(f"[bold]{each.name}[/bold], {each.url}")
+            for finding in findings:
+                console.print(f"  {_MARKS[finding.level]} ", end="")
+                console.print(finding.text, markup=False, soft_wrap=True)
+                if finding.to_do is not None:
+                    console.print(f"    → {finding.to_do}", markup=False, soft_wrap=True)
+            examined.append(Examination(each.name, each.url, findings))
     if as_json:
         print_json(examined)
     if any(finding.level == "wrong" for each in examined for finding in each.findings):
         raise SystemExit(1)
-
-
-def _show_findings(console: Console, connection: StoredConnection, findings: list[Finding]) -> None:
-    console.print(f"[bold]{connection.name}[/bold], {connection.url}")
-    for finding in findings:
-        console.print(f"  {_MARKS[finding.level]} ", end="")
-        console.print(finding.text, markup=False, soft_wrap=True)
-        if finding.to_do is not None:
-            console.print(f"    → {finding.to_do}", markup=False, soft_wrap=True)

@@ -111,9 +111,6 @@ def _judge(file: Path, judged: Callable[[dict[str, Any]], dict[str, Any]]) -> No
         raise click.ClickException(said if said.startswith(f"{file}, ") else f"{file}: {said}") from error
 
 
-# Items, read as turns
-
-
 def read_lines(path: Path) -> Iterator[dict[str, Any]]:
     """The objects of a file of JSON lines. Raises ValueError that names the line which is none."""
     with path.open(encoding="utf-8") as lines:
@@ -203,9 +200,6 @@ def _observed(written: str) -> Observation:
     )
     seen = observe(record, Words(detail.strip()), _DIGESTER)
     return msgspec.structs.replace(seen, kind="rejection") if failed and name.lower() in _ASKS_LEAVE else seen
-
-
-# Verdicts, in the shape of labels
 
 
 def judge_prompt_item(item: Item) -> dict[str, Any]:

@@ -30,6 +30,8 @@ from svc.observe.logs import set_up_logs
 from svc.settings import Settings
 from svc_http.ports import ReplayStatus
 
+ORDER_STANDS = "the order stands: the service goes on with it while it runs, and at each start"
+
 
 @click.command("backup", cls=Command, example="svc backup /backups/svc-2026-01-05.tar")
 @click.argument("target", type=click.Path(path_type=Path))
@@ -146,9 +148,6 @@ def _log_and(settings: Settings, developer: str) -> Iterator[tuple[EventStore, U
 def _check_data(settings: Settings) -> None:
     if not (settings.var_path / EVENTS_FILE).exists():
         raise click.ClickException(f"{settings.var} holds no data; name the folder with --var")
-
-
-ORDER_STANDS = "the order stands: the service goes on with it while it runs, and at each start"
 
 
 def carried_out(settings: Settings, store: EventStore, developer_id: UUID) -> None:

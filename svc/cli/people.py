@@ -15,9 +15,11 @@ from svc_http.routes.people import KEY_START_CHARACTERS, DeveloperShown, KeyShow
 
 FOREVER = "forever"
 role_option = click.option("--role", type=click.Choice(get_args(Role)), default="member", show_default=True)
-
-
 org = Family("org", help="Organizations and their settings.")
+developer = Family("developer", help="Developers, their profiles, and how far each has come.")
+member = Family("member", help="Who belongs to an organization, and as what.")
+team = Family("team", help="Teams: who sees whose sums.")
+key = Family("key", help="Keys with which agents and people reach the server.")
 
 
 @columns("organization", "id", "text may leave", "redaction", "telemetry kept", "texts kept")
@@ -60,9 +62,6 @@ async def set_organization(access: Access, organization: str | None, **settings:
     """
     wanted = {name: None if value == FOREVER else value for name, value in settings.items() if value is not None}
     return await access.change(await access.find(Organization, organization), **wanted)
-
-
-developer = Family("developer", help="Developers, their profiles, and how far each has come.")
 
 
 @columns("developer", "id", "time zone", "language", "reports", "activation")
@@ -146,9 +145,6 @@ async def set_developer(access: Access, who: str, no_reports: bool, **profile: A
     return await access.change(await access.find(Developer, who), **wanted)
 
 
-member = Family("member", help="Who belongs to an organization, and as what.")
-
-
 @columns("developer", "developer id", "organization id", "role", "since", "until", named=True)
 def _members(each: Membership, names: Names) -> tuple[str, ...]:
     developer_id, since, until = each.developer_id, minute(each.started_at), minute(each.ended_at)
@@ -192,9 +188,6 @@ async def remove_member(access: Access, who: str, organization: str | None) -> s
     found = await access.member(who, organization)
     await access.end(found)
     return f"{(await access.names())[found.developer_id]} is no longer a member"
-
-
-team = Family("team", help="Teams: who sees whose sums.")
 
 
 @columns("team", "id", "organization id", "state")
@@ -259,9 +252,6 @@ async def remove_team_member(access: Access, name: str, who: str) -> str:
             await access.end(each)
             return f"{who} is no longer in team {name}"
     raise NotFound(f"{person.display_name} is not in team {found.name}; `svc team members` shows who is")
-
-
-key = Family("key", help="Keys with which agents and people reach the server.")
 
 
 class Issued(msgspec.Struct, frozen=True):

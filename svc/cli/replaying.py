@@ -30,6 +30,7 @@ from svc.views.replay import Progress, build_in_child, copy_of, digests
 from svc.views.views import RULES_VERSION, current_file
 from svc_http.ports import ReplayStatus
 
+_BACKFILLS = "/v1/admin/control/backfill"
 DIGEST_CHARACTERS = 12
 """As much of a digest as a person compares."""
 _BUILDS: tuple[tuple[str, int], ...] = (("1", 500), ("4242", 37))
@@ -115,12 +116,9 @@ class Checked(msgspec.Struct, frozen=True):
 
 
 def _show(checked: Checked) -> None:
+    shown = slice(DIGEST_CHARACTERS)
     rows = [
-        (
-            each.table,
-            *(digest[:DIGEST_CHARACTERS] for digest in (each.live, each.first, each.second)),
-            "" if each.identical else "DIFFERENT",
-        )
+        (each.table, each.live[shown], each.first[shown], each.second[shown], "" if each.identical else "DIFFERENT")
         for each in checked.tables
     ]
     title = f"up to position {checked.position}"
@@ -175,11 +173,6 @@ def _compare(live: sqlite3.Connection, paths: list[Path], position: int) -> Chec
     return Checked(all(each.identical for each in tables), position, failed, tables)
 
 
-# --- `svc backfill`: have sub-sessions of a range judged again ----------------------------------------------
-
-_CONTROL = "/v1/admin/control/backfill"
-
-
 @click.command(cls=Command, example="svc backfill --from 2026-08-01 --to 2026-08-31")
 @data_options
 @click.option("--from", "since", required=True, metavar="TIME", help="First time, ISO 8601 or a date; UTC if bare.")
@@ -210,9 +203,9 @@ async def _backfill(
         if developer is not None:
             body = body | {"developer_id": str((await access.find(Developer, developer)).id)}
         bodies = [body | {"organization_id": str(each)} for each in wanted]
-        begun = {(await access.ask(BackfillRecord, "POST", _CONTROL, each)).backfill_id for each in bodies}
+        begun = {(await access.ask(BackfillRecord, "POST", _BACKFILLS, each)).backfill_id for each in bodies}
         while True:
-            known = await access.ask(list[BackfillRecord], "GET", _CONTROL, limit=500)
+            known = await access.ask(list[BackfillRecord], "GET", _BACKFILLS, limit=500)
             found = [each for each in known if each.backfill_id in begun]
             if all(each.status != "running" for each in found):
                 return found

@@ -11,17 +11,7 @@ from rich.panel import Panel
 from svc.app import open_service
 from svc.cli import Command
 from svc.cli.access import Access
-from svc.cli.common import (
-    VAR_HELP,
-    Reaching,
-    counted,
-    data_options,
-    run,
-    settings_from,
-    show_fields,
-    show_table,
-    tell,
-)
+from svc.cli.common import VAR_HELP, Reaching, counted, data_options, run, settings_from, show_fields, show_table, tell
 from svc.log.folder import held
 from svc.observe.logs import set_up_logs
 from svc.process import typed
@@ -29,6 +19,11 @@ from svc.serving import Initialized, Listening, initialize
 from svc.serving import serve as serve_until_stopped
 from svc.settings import Settings
 from svc_http.ports import Status
+
+_STATES = {"waiting": "waiting for a set-up", "key_configured": "set up, no prompt yet", "first_prompt": "active"}
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
+KEYS_NAMED = 5
+"""So many of those whose key is missing stand on one line."""
 
 
 @click.command(cls=Command, example="svc init --var var --owner Ana")
@@ -88,14 +83,6 @@ def _welcome(settings: Settings, made: Initialized) -> None:
     console.print(f"Internal secret in {escape(made.internal_secret_file)}")
     following = escape(typed("import", "claude-code", *folder))
     console.print(f"Next: [bold]{following}[/bold] reads what you have done so far.")
-
-
-# --- `svc status`: a picture of the running server, or of the folder where none runs ------------------------
-
-_STATES = {"waiting": "waiting for a set-up", "key_configured": "set up, no prompt yet", "first_prompt": "active"}
-_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
-KEYS_NAMED = 5
-"""So many of those whose key is missing stand on one line."""
 
 
 def _show(found: Status) -> None:
