@@ -22,7 +22,7 @@ from svc_http.routes.people import DeveloperShown, KeyShown
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Record)
-
+Send = Callable[[AnyCommand], Awaitable[Reply]]
 SHOWN_CHARACTERS = 80
 """Of an unexpected answer."""
 NAMES_SHOWN = 10
@@ -80,12 +80,7 @@ async def reach(settings: Settings) -> AsyncIterator["Access"]:
 class Access:
     """The routes of administration. People are named by their id or, where that is the only one, by their name."""
 
-    def __init__(
-        self,
-        client: httpx.AsyncClient,
-        tries: int = BUSY_TRIES,
-        send: Callable[[AnyCommand], Awaitable[Reply]] | None = None,
-    ) -> None:
+    def __init__(self, client: httpx.AsyncClient, tries: int = BUSY_TRIES, send: Send | None = None) -> None:
         """`tries`: how often a busy server is asked; `send`: without a route, which doubles the time of an import."""
         self._client = client
         self._tries = tries
@@ -127,11 +122,10 @@ class Access:
         wanted = {name: str(each) for name, each in ids.items() if each is not None}
         found: list[R] = []
         while True:
-            page = {"limit": PAGE_RECORDS, "offset": len(found)} | wanted
-            answer = await self.admin("GET", PATHS[kind], params=page)
-            records = msgspec.json.decode(answer.content, type=list[kind])  # type: ignore[valid-type]
-            found += records
-            if len(records) < PAGE_RECORDS:
+            query = {"limit": PAGE_RECORDS, "offset": len(found)} | wanted
+            page = await self.ask(list[kind], "GET", PATHS[kind], **query)  # type: ignore[valid-type]
+            found += page
+            if len(page) < PAGE_RECORDS:
                 return found
 
     async def create(self, kind: type[R], **body: Any) -> R:

@@ -1,6 +1,5 @@
 """`svc org`, `developer`, `member`, `team` and `key`: who there is and what is set, also against a running server."""
 
-from collections.abc import Callable
 from typing import Any, get_args
 
 import click
@@ -15,6 +14,17 @@ from svc_http.routes.people import KEY_START_CHARACTERS, DeveloperShown, KeyShow
 
 FOREVER = "forever"
 role_option = click.option("--role", type=click.Choice(get_args(Role)), default="member", show_default=True)
+timezone_option = click.option(
+    "--timezone", metavar="ZONE", help="IANA name, like Europe/Berlin: whose days and weeks count."
+)
+language_option = click.option("--language", metavar="TAG", help="Language tag, like en or pt-BR.")
+report_option = click.option(
+    "--report",
+    "report_schedules",
+    type=click.Choice(get_args(Schedule)),
+    multiple=True,
+    help="A report that is made by itself; may be given more than once.",
+)
 org = Family("org", help="Organizations and their settings.")
 developer = Family("developer", help="Developers, their profiles, and how far each has come.")
 member = Family("member", help="Who belongs to an organization, and as what.")
@@ -71,23 +81,6 @@ def _developers(each: Developer, _names: Names) -> tuple[str, ...]:
     return each.display_name, str(each.id), each.timezone, each.language or "", reports, state
 
 
-def _profile(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of a profile."""
-    for option in (
-        click.option("--timezone", metavar="ZONE", help="IANA name, like Europe/Berlin: whose days and weeks count."),
-        click.option("--language", metavar="TAG", help="Language tag, like en or pt-BR."),
-        click.option(
-            "--report",
-            "report_schedules",
-            type=click.Choice(get_args(Schedule)),
-            multiple=True,
-            help="A report that is made by itself; may be given more than once.",
-        ),
-    ):
-        command = option(command)
-    return command
-
-
 @developer.command("list", show=_developers, example="svc developer list")
 @organization_option
 async def list_developers(access: Access, organization: str | None) -> list[DeveloperShown]:
@@ -107,7 +100,9 @@ async def list_developers(access: Access, organization: str | None) -> list[Deve
 @click.argument("name")
 @organization_option
 @role_option
-@_profile
+@report_option
+@language_option
+@timezone_option
 @click.option("--same-name", is_flag=True, help="Also where somebody is called so; then only ids tell them apart.")
 async def create_developer(
     access: Access, name: str, organization: str | None, role: Role, same_name: bool, **profile: Any
@@ -132,7 +127,9 @@ async def create_developer(
 @developer.command("set", show=_developers, example="svc developer set Kim --timezone Europe/Berlin --report weekly")
 @click.argument("who")
 @click.option("--name", "display_name")
-@_profile
+@report_option
+@language_option
+@timezone_option
 @click.option("--no-reports", is_flag=True, help="No report is made by itself any more.")
 async def set_developer(access: Access, who: str, no_reports: bool, **profile: Any) -> Developer:
     """Change the profile of WHO, given by name or id.

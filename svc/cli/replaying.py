@@ -61,22 +61,18 @@ def replay(settings: Settings, as_json: bool, rules: int | None, only_check: boo
             raise SystemExit(1)
     else:
         if not without_keys and (settings.var_path / EVENTS_FILE).exists():
-            _refuse_without_keys(settings.var_path)
+            with sentences(), contextlib.closing(open_log(settings.var_path)[0]) as store:
+                lost = lost_keys(settings.var_path, store)
+            if lost:
+                more = "" if len(lost) == 1 else f" and of {len(lost) - 1} more"
+                raise click.ClickException(
+                    f"nothing was built: the key of {lost[0].who} is missing{more}; {lost[0].path}: {ADVICE}. "
+                    "--without-keys builds all the same"
+                )
         look_seldom()
         with working("replaying", _INTERRUPTED, *_COLUMNS) as heard:
             run(_replay, settings, rules, heard)
         click.echo("the scores were built anew from the log", err=True)
-
-
-def _refuse_without_keys(var: Path) -> None:
-    with sentences(), contextlib.closing(open_log(var)[0]) as store:
-        lost = lost_keys(var, store)
-    if lost:
-        more = "" if len(lost) == 1 else f" and of {len(lost) - 1} more"
-        raise click.ClickException(
-            f"nothing was built: the key of {lost[0].who} is missing{more}; {lost[0].path}: {ADVICE}. "
-            "--without-keys builds all the same"
-        )
 
 
 async def _replay(settings: Settings, rules: int | None, progress: Progress) -> None:

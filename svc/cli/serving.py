@@ -63,11 +63,11 @@ def serve(**flags: str | bool | None) -> None:
     """
     settings = settings_from(**flags)
     set_up_logs(settings.log_level)
-    run(serve_until_stopped, settings, _ready, partial(_welcome, settings))
 
+    def ready(addresses: Listening) -> None:
+        click.echo(f"ready intake={addresses.intake_url} api={addresses.api_url}")
 
-def _ready(addresses: Listening) -> None:
-    click.echo(f"ready intake={addresses.intake_url} api={addresses.api_url}")
+    run(serve_until_stopped, settings, ready, partial(_welcome, settings))
 
 
 def _welcome(settings: Settings, made: Initialized) -> None:
