@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from svc.cli.group import main
+from svc.cli import main
 from svc.connect.agents import Target, plans
 from svc.connect.changes import Append
 from svc.hook.captures import Letter

@@ -7,8 +7,8 @@ import pytest
 from click.testing import CliRunner
 
 from svc import __main__ as entry
-from svc.cli import group as cli
-from svc.cli.group import main
+from svc import cli
+from svc.cli import main
 from svc.log.sqlite import EVENTS_FILE
 from svc.maintenance.backup import back_up
 from svc.maintenance.keys import no_progress

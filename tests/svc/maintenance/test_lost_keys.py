@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from aggregates.decide import ForgetDeveloper
 from svc.app import open_service
-from svc.cli.group import main
+from svc.cli import main
 from svc.cli.replaying import replay
 from svc.cli.serving import status
 from svc.limits import LOST_KEYS_NAMED_MAX
