@@ -1,6 +1,7 @@
 """Claude Code's log events become the records that its transcript would give."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -218,7 +219,7 @@ def test_a_tool_call_means_what_it_means_in_the_transcript(tool: str, arguments:
     """The same path, command, digest of the input, lines and outcome."""
     attributes = {"tool_name": tool, "tool_use_id": "t1", "success": "true", "tool_input": json.dumps(arguments)}
     told = taken(logs(claude("tool_result", attributes)))
-    exchanges = TranscriptReader("s.jsonl", "s1", Memory()).read(
+    exchanges = TranscriptReader(Path("s1.jsonl"), "s.jsonl", Memory()).read(
         raw(user("u1", 0, "go"), said("a1", 1, call("t1", tool, **arguments)), result("r1", 2, "t1"))
     )
     captures = Captures(ANA, DIGESTER, "claude-code")
