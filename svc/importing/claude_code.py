@@ -28,8 +28,6 @@ _STATUS_OF_ERROR = {"rate_limit": 429, "overloaded": 529, "authentication_failed
 
 
 class TranscriptReader(Reader):
-    """Reads one file."""
-
     def __init__(self, file: Path, name: str, seen: Memory) -> None:
         super().__init__(file, name, seen)
         self._stem = file.stem
@@ -84,7 +82,7 @@ class TranscriptReader(Reader):
 
     def _user(self, line: transcript.UserLine, at_us: int) -> None:
         if line.is_sidechain and line.prompt_id is not None:
-            known = ("host prompt", (self._session, line.prompt_id)) in self._seen
+            known = (self._session, line.prompt_id) in self._seen.keys["host prompt"]
             self._spawning_prompt = line.prompt_id if known else None
         for block in line.message.blocks:
             call = self._running.pop(block.tool_use_id or "", None) if block.type == "tool_result" else None
@@ -94,14 +92,16 @@ class TranscriptReader(Reader):
                 self._open.stopped = False
         if line.is_sidechain:
             return
-        if line.is_interruption:
-            self._note("interruption", line, at_us)
-            self._running.clear()
-            self._open.stopped = True
-        elif line.is_compaction:
-            self._compaction(line, at_us, None)
-        elif line.is_local_output:
-            self._open.stopped = True
+        match line.means:
+            case "interruption":
+                self._note("interruption", line, at_us)
+                self._running.clear()
+                self._open.stopped = True
+            case "compaction":
+                self._compaction(line, at_us, None)
+            case "local output":
+                # Nothing else follows it.
+                self._open.stopped = True
 
     def _prompted(self, line: transcript.Line, at_us: int) -> None:
         text = None if line.is_sidechain else line.typed
@@ -121,7 +121,7 @@ class TranscriptReader(Reader):
 
     def _compaction(self, line: transcript.Line, at_us: int, trigger: str | None) -> None:
         last = self._open.items[-1] if self._open.items else None
-        if not isinstance(last, Note) or last.told[0].record.kind != "compaction":
+        if not isinstance(last, Note) or last.drafts[0].record.kind != "compaction":
             self._note("compaction", line, at_us, trigger)
 
     def _system(self, line: transcript.SystemLine, at_us: int) -> None:
@@ -176,7 +176,7 @@ class TranscriptReader(Reader):
             "request",
             f"{key[0]}:{key[1] or ''}",
             at_us,
-            prompt_id=self._prompt_of(line) if known is None else known.told[0].record.prompt_id,
+            prompt_id=self._prompt_of(line) if known is None else known.drafts[0].record.prompt_id,
             model=line.message.model,
             input_tokens=usage.input_tokens,
             output_tokens=usage.output_tokens,
@@ -188,7 +188,7 @@ class TranscriptReader(Reader):
             sidechain=bool(line.is_sidechain),
         )
         if known is not None:
-            known.told = request.told
+            known.drafts = request.drafts
         elif self._seen.add("request", key):
             if not line.is_sidechain:
                 # The agent asks on only with every result of its calls: what has none by now never gets one.
@@ -198,7 +198,6 @@ class TranscriptReader(Reader):
         self._at(at_us)
 
     def _say(self, line: transcript.AssistantLine, at_us: int) -> None:
-        """Keep the last message that has a text."""
         texts, message_id = line.message.texts, line.message.id or line.uuid
         self._open.answered_us = at_us
         if "".join(texts).strip():
@@ -234,7 +233,6 @@ def _input(name: str, arguments: dict[str, Any]) -> ToolInput:
 
 
 def _finish(call: ToolCall, block: transcript.Block, result: object, at_us: int) -> None:
-    """Take the result that a later line brings."""
     if block.is_rejection:
         call.reject()
         return

@@ -5,7 +5,7 @@ ignored, a known field of a wrong type makes the line unreadable.
 """
 
 import re
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -47,7 +47,6 @@ class Block(msgspec.Struct, frozen=True):
 
     @property
     def is_rejection(self) -> bool:
-        """Whether a tool's result says that the user refused the call."""
         return bool(self.is_error) and text_in(self.content).lstrip().startswith(_REJECTED)
 
 
@@ -107,9 +106,8 @@ class Line(Timed, rename="camel", kw_only=True):
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """Who put a user line there; `human` for a person."""
-
     kind: str | None = None
+    """Who put a user line there; `human` for a person."""
 
 
 class UserLine(Line, rename="camel", kw_only=True):
@@ -126,7 +124,7 @@ class UserLine(Line, rename="camel", kw_only=True):
     def typed(self) -> str | None:
         injected = self.is_meta or self.is_sidechain or self.is_visible_in_transcript_only
         other = self.origin is not None and self.origin.kind not in (None, "human")
-        if injected or other or self.prompt_source == "system" or self.is_compaction or self.is_interruption:
+        if injected or other or self.prompt_source == "system" or self.means is not None:
             return None
         is_result = any(block.type == "tool_result" for block in self.message.blocks)
         return None if is_result else _as_typed(self.text)
@@ -139,19 +137,14 @@ class UserLine(Line, rename="camel", kw_only=True):
         return "[Image]" if pictured else "\n".join(own)
 
     @property
-    def is_interruption(self) -> bool:
-        """The user stopped the agent."""
-        return any(text.strip() in _INTERRUPTED for text in self.message.texts)
-
-    @property
-    def is_compaction(self) -> bool:
-        """The summary that a compacted conversation goes on from."""
-        return bool(self.is_compact_summary) or self.text.startswith(_CONTINUED)
-
-    @property
-    def is_local_output(self) -> bool:
-        """What a local command or a shell pass-through printed: nothing else follows it."""
-        return self.text.lstrip().startswith(_LOCAL_OUTPUT)
+    def means(self) -> Literal["interruption", "compaction", "local output"] | None:
+        """What else it may say: the user stopped the agent, the conversation was shortened, a command printed this."""
+        text = self.text
+        if any(each.strip() in _INTERRUPTED for each in self.message.texts):
+            return "interruption"
+        if self.is_compact_summary or text.startswith(_CONTINUED):
+            return "compaction"
+        return "local output" if text.lstrip().startswith(_LOCAL_OUTPUT) else None
 
 
 class AssistantLine(Line, rename="camel", kw_only=True):
@@ -186,7 +179,6 @@ class AttachmentLine(Line, rename="camel", kw_only=True):
 
     @property
     def typed(self) -> str | None:
-        """The prompt that was given to the agent in the middle of its turn."""
         if self.data.get("type") != "queued_command" or self.data.get("commandMode", "prompt") != "prompt":
             return None
         origin = self.data.get("origin")
@@ -199,8 +191,6 @@ class AttachmentLine(Line, rename="camel", kw_only=True):
 
 
 class ProgressLine(Line, rename="camel", kw_only=True):
-    """Progress of a hook or a tool."""
-
     data: dict[str, Any]
 
 

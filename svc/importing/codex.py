@@ -7,8 +7,7 @@ repeats of its parent is left out. A sub-agent's file has no prompts: what it wa
 import os
 import re
 from array import array
-from bisect import bisect_left
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Sequence
 from hashlib import blake2b
 from pathlib import Path
@@ -49,15 +48,11 @@ class Heritage:
         self._own_from = meta.own_from
         self._born_us = born_us
         self._last_us = written_us
-        self._known = parent is not None
-        self._places: defaultdict[int, list[int]] = defaultdict(list)
-        for place, mark in enumerate(parent or ()):
-            self._places[mark].append(place)
+        self._parent = parent
         self._next = 0
         self._over = meta.parent is None and not meta.of_sub_agent
 
     def covers(self, line: rollout.Line, mark: int | None) -> bool:
-        """Whether a line is a copy."""
         if self._own_from is not None and line.ordinal is not None:
             return line.ordinal < self._own_from
         if self._over or line.at_us is None:
@@ -66,24 +61,24 @@ class Heritage:
         return not self._over
 
     def _repeats(self, mark: int | None, at_us: int) -> bool:
-        if not self._known:
+        if self._parent is None:
             before, self._last_us = self._last_us, at_us
             return at_us - before <= _PAUSE_US
         if mark is None:
             return True
-        places = self._places.get(mark, ())
-        found = bisect_left(places, self._next)
-        if found < len(places):
-            self._next = places[found] + 1
-        return found < len(places)
+        try:
+            self._next = self._parent.index(mark, self._next) + 1
+        except ValueError:
+            return False
+        return True
 
 
 def mark_of(body: rollout.Body) -> int | None:
     """What a line is known again by, whenever it was copied; None for lines that tell nothing apart."""
     match body:
-        case rollout.TurnStarted(turn_id=str(told)) | rollout.Call(call_id=told):
+        case rollout.Prompt(message=told) | rollout.AgentMessage(message=told) | rollout.Call(call_id=told):
             pass
-        case rollout.Prompt(message=told) | rollout.AgentMessage(message=told):
+        case rollout.TurnStarted(turn_id=str(told)):
             pass
         case rollout.TokenCount(info=rollout.TokenInfo(total_token_usage=rollout.Usage() as total)):
             told = msgspec.json.encode(total).decode()
@@ -94,12 +89,10 @@ def mark_of(body: rollout.Body) -> int | None:
 
 
 class RolloutReader(Reader):
-    """Reads one file."""
-
     def __init__(self, file: Path, name: str, seen: Memory) -> None:
-        """The file's own name ends in the session's id."""
         super().__init__(file, name, seen)
         try:
+            # The file's own name ends in the session's id.
             self._session = str(UUID(file.stem[-_UUID_CHARACTERS:]))
             self._named = True
         except ValueError:
@@ -108,7 +101,6 @@ class RolloutReader(Reader):
         self._heritage: Heritage | None = None
         self._called: set[str] = set()
         self._calls: dict[str, ToolCall] = {}
-        """Those of the open exchange."""
         self._total: rollout.Usage | None = None
         self._untold: Counter[tuple[bool, object]] = Counter()
         """What was told in one of two ways, and not yet in the other."""
@@ -130,17 +122,15 @@ class RolloutReader(Reader):
         if isinstance(body, rollout.Meta):
             self._head(body, at_us, number)
             return
+        self._seen.marks[self._session] = self._marks
         mark = mark_of(body)
         if mark is not None:
             self._marks.append(mark)
-        if self._heritage is not None and self._heritage.covers(line, mark):
+        copied = self._heritage is not None and self._heritage.covers(line, mark)
+        if copied or isinstance(body, rollout.TurnContext):
             self._remember(body)
         else:
             self._read_in(body, at_us, number)
-
-    def _end(self) -> None:
-        self._seen.marks[self._session] = self._marks
-        super()._end()
 
     def _head(self, meta: rollout.Meta, at_us: int, number: int) -> None:
         """The first head is the file's own; those of the sessions it was forked from follow."""
@@ -159,7 +149,6 @@ class RolloutReader(Reader):
             self._add(self._note("session_start", number, born_us))
 
     def _remember(self, body: rollout.Body) -> None:
-        """What a line, be it a copy, says of the lines that come after it."""
         if isinstance(body, rollout.TurnContext):
             self._model, self._cwd = body.model or self._model, body.cwd or self._cwd
         elif isinstance(body, rollout.TokenCount) and body.info is not None:
@@ -167,18 +156,21 @@ class RolloutReader(Reader):
 
     def _read_in(self, body: rollout.Body, at_us: int, number: int) -> None:
         match body:
-            case rollout.TurnContext():
-                self._remember(body)
             case rollout.Prompt():
                 self._prompted(body, at_us, number)
             case rollout.AgentMessage(message=text):
                 self._say(text, at_us)
-            case rollout.TurnComplete() | rollout.TurnAborted():
-                self._stop(body, at_us, number)
+            case rollout.TurnComplete():
+                self._say(body.last_agent_message or "", at_us)
+                self._open.stopped = True
+            case rollout.TurnAborted():
+                if body.reason == "interrupted" and not self._of_sub_agent:
+                    self._begin(self._note("interruption", number, at_us))
+                self._open.stopped = True
             case rollout.TokenCount() | rollout.UsageRecord():
                 self._usage(body, at_us, number)
             case rollout.Compaction():
-                if not self._told_otherwise("compaction", way=isinstance(body, rollout.CompactionEvent)):
+                if not self._told_otherwise("compaction", way=body.type is not None):
                     self._begin(self._note("compaction", number, at_us))
             case rollout.Failure(message=text):
                 self._begin(self._note("error", number, at_us, text or None, status_code=status_in(text)))
@@ -198,13 +190,6 @@ class RolloutReader(Reader):
         if text.strip() and not self._open.stopped:
             self._open.answer, self._open.answered_us = text, at_us
             self._at(at_us)
-
-    def _stop(self, body: rollout.TurnComplete | rollout.TurnAborted, at_us: int, number: int) -> None:
-        if isinstance(body, rollout.TurnComplete):
-            self._say(body.last_agent_message or "", at_us)
-        elif body.reason == "interrupted" and not self._of_sub_agent:
-            self._begin(self._note("interruption", number, at_us))
-        self._open.stopped = True
 
     def _usage(self, told: rollout.TokenCount | rollout.UsageRecord, at_us: int, number: int) -> None:
         """One request for each response, though newer versions tell of it in two lines, whichever comes first."""
@@ -240,7 +225,6 @@ class RolloutReader(Reader):
         return _difference(info.total_token_usage, before) if info.last_token_usage is None else info.last_token_usage
 
     def _tool(self, body: rollout.Body, at_us: int, number: int) -> None:
-        """A call, its output, or its event."""
         match body:
             case rollout.ShellCall():
                 self._call(body.call_id or body.id or str(number), "local_shell", dict(body.action), at_us)
@@ -248,8 +232,8 @@ class RolloutReader(Reader):
                 self._call(body.call_id, f"{body.namespace or ''}{body.name}", body.known_arguments, at_us)
             case rollout.Output(call_id=call_id) if call_id in self._running:
                 self._output(self._running.pop(call_id), body, at_us)
-            case rollout.CallEnd(call_id=call_id) if call_id in self._calls:
-                _end(self._calls[call_id], body)
+            case rollout.ShellEnd() | rollout.McpEnd() | rollout.PatchEnd() if body.call_id in self._calls:
+                _end(self._calls[body.call_id], body)
             # A call that only its event tells of was made by a script of the agent.
             case rollout.ShellEnd() if body.call_id not in self._called:
                 _end(self._new_call(body.call_id, "exec_command", {"command": body.command}, at_us), body)
@@ -286,7 +270,6 @@ class RolloutReader(Reader):
         return note(kind, f"{self._session}:{number}", at_us, text, **more)
 
     def _cut(self, *, finished: bool = True) -> None:
-        """A turn's calls end with it."""
         super()._cut(finished=finished)
         self._running.clear()
         self._calls.clear()

@@ -61,7 +61,6 @@ class Meta(Body, frozen=True):
 
     @property
     def parent(self) -> str | None:
-        """The session whose lines this file may repeat."""
         told = self.forked_from_id or self.parent_thread_id
         match self.source:
             case {"subagent": {"thread_spawn": {"parent_thread_id": str(spawned)}}}:
@@ -112,8 +111,6 @@ class Usage(msgspec.Struct, frozen=True):
 
 
 class TokenInfo(msgspec.Struct, frozen=True):
-    """Of the whole file so far, and of the last response."""
-
     total_token_usage: Usage | None = None
     last_token_usage: Usage | None = None
 
@@ -131,8 +128,6 @@ class UsageRecord(Body, frozen=True):
 
 
 class Call(Body, frozen=True):
-    """A tool call: a function with arguments in JSON, or a custom tool with free input."""
-
     call_id: str
     name: str
     namespace: str | None = None
@@ -179,14 +174,10 @@ class Duration(msgspec.Struct, frozen=True):
     nanos: Count = 0
 
 
-class CallEnd(Body, frozen=True):
+class _End(Body, frozen=True):
     call_id: str
     status: str | None = None
     duration: Any = None
-
-    @property
-    def ok(self) -> bool | None:
-        return None
 
     @property
     def duration_ms(self) -> int | None:
@@ -198,7 +189,7 @@ class CallEnd(Body, frozen=True):
         return told.secs * 1000 + told.nanos // 1_000_000
 
 
-class ShellEnd(CallEnd, frozen=True):
+class ShellEnd(_End, frozen=True):
     command: Any = None
     exit_code: int | None = None
 
@@ -207,7 +198,7 @@ class ShellEnd(CallEnd, frozen=True):
         return None if self.exit_code is None else self.exit_code == 0
 
 
-class McpEnd(CallEnd, frozen=True):
+class McpEnd(_End, frozen=True):
     result: Any = None
 
     @property
@@ -215,21 +206,15 @@ class McpEnd(CallEnd, frozen=True):
         match self.result:
             case {"Ok": {"isError": bool(failed)} | {"is_error": bool(failed)}}:
                 return not failed
-            case {"Ok": _}:
-                return True
-            case {"Err": _}:
-                return False
+            case {"Ok": _} | {"Err": _}:
+                return "Ok" in self.result
             case _:
                 return None
 
 
-class PatchEnd(CallEnd, frozen=True):
-    success: bool | None = None
+class PatchEnd(_End, frozen=True):
+    ok: bool | None = msgspec.field(default=None, name="success")
     changes: dict[str, Any] = {}
-
-    @property
-    def ok(self) -> bool | None:
-        return self.success
 
     @property
     def changed_lines(self) -> Changed:
@@ -239,6 +224,9 @@ class PatchEnd(CallEnd, frozen=True):
         if len(known) < len(counts):
             return NOT_OBSERVED
         return sum(added for added, _ in known), sum(removed for _, removed in known)
+
+
+CallEnd = ShellEnd | McpEnd | PatchEnd
 
 
 def _changed_lines(change: object) -> tuple[int, int] | None:
@@ -255,11 +243,8 @@ def _changed_lines(change: object) -> tuple[int, int] | None:
 
 
 class Compaction(Body, frozen=True):
-    pass
-
-
-class CompactionEvent(Compaction, frozen=True):
-    """The same, told once more by an event in some versions."""
+    type: str | None = None
+    """Where an event tells it once more, as in some versions."""
 
 
 class Failure(Body, frozen=True):
@@ -287,7 +272,7 @@ _EVENTS: dict[str, type[Body]] = {
     "exec_command_end": ShellEnd,
     "patch_apply_end": PatchEnd,
     "mcp_tool_call_end": McpEnd,
-    "context_compacted": CompactionEvent,
+    "context_compacted": Compaction,
     "error": Failure,
 }
 _ITEMS: dict[str, type[Body]] = {
@@ -307,8 +292,6 @@ _LINES: dict[str, type[Body]] = {
 
 
 class Line(NamedTuple):
-    """A line with what it says; None where that has no meaning here."""
-
     at_us: int | None
     ordinal: int | None
     body: Body | None

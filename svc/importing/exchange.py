@@ -1,9 +1,8 @@
 """What a transcript is cut into: a prompt, everything the agent did until the next one, and its answer."""
 
 from abc import ABC, abstractmethod
-from array import array
 from collections import defaultdict, deque
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -37,8 +36,6 @@ class TypedPrompt(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """The agent's last words of an exchange."""
-
     text: str
     at_us: int
     elapsed_ms: int | None
@@ -46,10 +43,7 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 class Exchange(msgspec.Struct, frozen=True):
-    """A prompt, what was done about it, and the answer.
-
-    Without a prompt: what stands before a session's first one, or a sub-agent's file.
-    """
+    """A prompt, what was done about it, and the answer; no prompt before a session's first, or for a sub-agent."""
 
     agent_session_id: str
     prompt: TypedPrompt | None
@@ -61,11 +55,8 @@ class Exchange(msgspec.Struct, frozen=True):
 
 
 class TornLine(msgspec.Struct, frozen=True):
-    """A line that could not be read, and where it stands."""
-
     file: str
     line: int
-    """From 1."""
     reason: str
 
 
@@ -74,10 +65,7 @@ class Note:
     """Records that the agent's lines say completely; a later line may say them again."""
 
     at_us: int
-    told: list[RecordDraft]
-
-    def drafts(self) -> list[RecordDraft]:
-        return self.told
+    drafts: list[RecordDraft]
 
 
 def note(kind: RecordKind, name: str, at_us: int, text: str | None = None, **fields: Any) -> Note:
@@ -107,16 +95,16 @@ class ToolCall:
         source = kind if isinstance(kind, str) else None
         outcome: dict[str, Any] = {"ok": self.ok, "duration_ms": self.duration_ms}
         fields = {"prompt_id": self.prompt_id, "call_id": self.call_id, "source": source, **outcome}
-        self.spawned = tuple(note("subagent", self.call_id, at_us, **fields).told)
+        self.spawned = tuple(note("subagent", self.call_id, at_us, **fields).drafts)
 
     def reject(self) -> None:
-        """The user refused it."""
         self.kind, self.spawned = "rejection", ()
 
     def took_ms(self, until_us: int) -> int | None:
         """From call to result, which includes the wait for a permission; None where the result is earlier."""
         return (until_us - self.at_us + 500) // 1000 if until_us >= self.at_us else None
 
+    @property
     def drafts(self) -> list[RecordDraft]:
         added, removed = self.known.lines if self.ok else NOT_OBSERVED
         record = Record(
@@ -139,28 +127,23 @@ class ToolCall:
 Item = Note | ToolCall
 
 
+@dataclass(slots=True)
 class Memory:
     """What one import has read so far, over all its files: forks repeat lines of other files."""
 
-    def __init__(self) -> None:
-        self._keys: defaultdict[str, set[Hashable]] = defaultdict(set)
-        self.marks: dict[str, array[int]] = {}
-        """By session, what its lines are known again by."""
-
-    def __contains__(self, key: tuple[str, Hashable]) -> bool:
-        return key[1] in self._keys[key[0]]
+    keys: defaultdict[str, set[Hashable]] = field(default_factory=lambda: defaultdict(set))
+    marks: dict[str, Sequence[int]] = field(default_factory=dict)
+    """By session, what its lines are known again by."""
 
     def add(self, kind: str, key: Hashable) -> bool:
         """Whether it is new."""
-        new = key not in self._keys[kind]
-        self._keys[kind].add(key)
+        new = key not in self.keys[kind]
+        self.keys[kind].add(key)
         return new
 
 
 @dataclass(slots=True)
 class _Open:
-    """The exchange that is being read."""
-
     prompt: TypedPrompt | None = None
     items: list[Item] = field(default_factory=list)
     answer_id: str | None = None
@@ -190,7 +173,6 @@ class Reader(ABC):
         self.torn: list[TornLine] = []
 
     def read(self, raw_lines: Iterable[bytes]) -> Iterator[Exchange]:
-        """The exchanges of the file, one after the other."""
         for number, raw in enumerate(raw_lines, 1):
             if raw.strip():
                 self.lines += 1
@@ -198,16 +180,12 @@ class Reader(ABC):
                     self._line(decode_object(raw), number)
                 while self._done:
                     yield self._done.popleft()
-        self._end()
+        self._cut(finished=self._open.stopped and not self._running)
         yield from self._done
 
     @abstractmethod
     def _line(self, value: dict[str, Any], number: int) -> None:
         """Take one line in. Raises `ValueError` for one that cannot be read."""
-
-    def _end(self) -> None:
-        """The file is over."""
-        self._cut(finished=self._open.stopped and not self._running)
 
     @contextmanager
     def _tearing(self, number: int) -> Iterator[None]:
@@ -236,9 +214,8 @@ class Reader(ABC):
         self._open.last_us = max(self._open.last_us, at_us)
 
     def _cut(self, *, finished: bool = True) -> None:
-        """End the open exchange."""
         done, self._open = self._open, _Open()
-        drafts = tuple(draft for item in done.items for draft in item.drafts())
+        drafts = tuple(draft for item in done.items for draft in item.drafts)
         answer = None
         if done.prompt is not None and done.answer:
             elapsed_ms = max(0, done.answered_us - done.prompt.at_us) // 1000
@@ -246,8 +223,6 @@ class Reader(ABC):
         if done.prompt is not None or drafts:
             self._done.append(Exchange(self._session, done.prompt, answer, drafts, finished, done.last_us))
 
-
-# What all agents' lines have in common: they are read within a bound, and have a time.
 
 _OBJECT = msgspec.json.Decoder(dict[str, Any])
 
@@ -280,7 +255,6 @@ def microseconds(timestamp: str) -> int:
 
 
 def text_in(content: object) -> str:
-    """The text of a string, or of a list of parts."""
     if isinstance(content, list):
         parts = (part.get("text") for part in content if isinstance(part, dict))
         return "\n".join(part for part in parts if isinstance(part, str))
@@ -302,10 +276,7 @@ def lines_of(file: Path, *, whole: bool = False) -> Iterator[bytes]:
 
 
 class Format(NamedTuple):
-    """How one agent's transcripts are found and read."""
-
     source: str
-    """The agent's name."""
     folder: Callable[[], str]
     """Where the agent keeps them on this machine."""
     is_transcript: Callable[[Path], bool]

@@ -78,16 +78,12 @@ class Message(Timed, rename="camel"):
 
 
 class Head(msgspec.Struct, frozen=True, rename="camel"):
-    """What is said of a session as a whole."""
-
     session_id: str | None = None
     start_time: str | None = None
     kind: str | None = None
 
 
 class SessionReader(Reader):
-    """Reads one file."""
-
     def __init__(self, file: Path, name: str, seen: Memory) -> None:
         super().__init__(file, name, seen)
         self._nested = self._of_sub_agent = _is_nested(file)
@@ -151,7 +147,7 @@ class SessionReader(Reader):
     def _cut(self, *, finished: bool = True) -> None:
         """What the model said and did is known only now: its messages change."""
         for message, item in self._messages.values():
-            item.told = self._drafts(message)
+            item.drafts = self._drafts(message)
             if message.text.strip():
                 self._open.answer, self._open.answered_us = message.text, message.at_us
         super()._cut(finished=finished)
@@ -176,11 +172,11 @@ class SessionReader(Reader):
             cache_read_tokens=tokens.cached,
             sidechain=self._of_sub_agent,
         )
-        return request.told + calls
+        return request.drafts + calls
 
     def _call(self, call: Call, index: int, message: Message) -> RecordDraft:
         """The agent's telemetry names no calls, so the id of one is no name to know it again by."""
-        known = tool_input(call.name, dict(call.args) if isinstance(call.args, dict) else json_object(call.args))
+        known = tool_input(call.name, json_object(call.args))
         rejected = call.status == "cancelled"
         ok = None if rejected else _ok(call)
         added, removed = (_counted(call.result_display) or known.lines) if ok else NOT_OBSERVED
@@ -199,7 +195,6 @@ class SessionReader(Reader):
 
 
 def text_in(content: object) -> str:
-    """The text of a message's content: a string, a part, or a list of either."""
     match content:
         case str():
             return content

@@ -44,8 +44,6 @@ Send = Callable[[AnyCommand], Awaitable[Reply]]
 
 
 class Progress(NamedTuple):
-    """How far an import is."""
-
     files_done: int
     files_total: int
     lines: int
@@ -53,8 +51,6 @@ class Progress(NamedTuple):
 
 
 class Refusal(msgspec.Struct, frozen=True):
-    """Something that the server did not take, and why."""
-
     file: str
     what: str
     message: str
@@ -101,7 +97,6 @@ class ImportReport:
     refused: list[Refusal] = field(default_factory=list)
 
     def count(self, record: Record) -> None:
-        """Count one record by its kind."""
         self.records += 1
         if record.kind == "request":
             self.requests += 1
@@ -124,7 +119,6 @@ class Captures:
     scope: Scope
     digester: Digester
     source: str
-    """The agent's name."""
 
     def prompt(self, prompt: TypedPrompt, agent_session_id: str) -> CapturePrompt:
         client_event_id = uuid5(_LINE_NAMESPACE, prompt.line_id)
