@@ -66,10 +66,7 @@ class TranscriptReader(Reader):
             self._add(note("session_start", self._session, at_us))
 
     def _session_start(self, data: dict[str, Any], line: transcript.Line, at_us: int) -> None:
-        """A hook that ran at a session's start tells what it was started by.
-
-        After a finished exchange it stands apart, so that what was finished stays as it was.
-        """
+        """A hook that ran at a session's start tells what began it; it changes no exchange that was finished."""
         if data.get("hookEvent") != "SessionStart" or line.is_sidechain:
             return
         source = str(data.get("hookName")).partition(":")[2]

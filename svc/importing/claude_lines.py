@@ -1,8 +1,4 @@
-"""One line of a transcript, decoded as far as it is needed.
-
-The format is internal to the agent and grows with every version: unknown fields and unknown kinds of line are
-ignored, a known field of a wrong type makes the line unreadable.
-"""
+"""One line of a transcript of Claude Code."""
 
 import re
 from typing import Any, Literal

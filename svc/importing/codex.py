@@ -53,7 +53,7 @@ class Heritage:
         self._over = meta.parent is None and not meta.of_sub_agent
 
     def covers(self, line: rollout.Line, mark: int | None) -> bool:
-        if self._own_from is not None and line.ordinal is not None:
+        if self._own_from is not None and isinstance(line.ordinal, int):
             return line.ordinal < self._own_from
         if self._over or line.at_us is None:
             return False
@@ -110,12 +110,12 @@ class RolloutReader(Reader):
         self._of_sub_agent = False
 
     def _line(self, value: dict[str, Any], number: int) -> None:
-        line = rollout.line_of(value)
-        body, at_us = line.body, line.at_us
+        line = msgspec.convert(value, rollout.Line)
+        body, at_us = rollout.body_of(line, value), line.at_us
         if body is None:
             return
         if at_us is None:
-            if self._began_us is None or not line.bare:
+            if self._began_us is None or line.payload is not None:
                 raise ValueError("no timestamp")
             # A line of the older kind has no time: it is put at the session's beginning, in its order.
             self._timed, at_us = False, self._began_us + number

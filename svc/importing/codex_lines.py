@@ -1,12 +1,7 @@
-"""One line of a rollout, decoded as far as it is needed.
-
-The format is internal to the agent and grows with every version: unknown fields and unknown kinds of line are
-ignored, a known field of a wrong type makes the line unreadable. Before September 2025 a line was the bare item of a
-response, without a time.
-"""
+"""One line of a rollout of Codex; before September 2025 it was the bare item of a response, without a time."""
 
 import re
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -291,48 +286,39 @@ _LINES: dict[str, type[Body]] = {
 }
 
 
-class Line(NamedTuple):
-    at_us: int | None
-    ordinal: int | None
-    body: Body | None
-    bare: bool = False
-    """Of the older kind, without a time."""
-
-
-class _Envelope(Timed):
+class Line(Timed):
     type: str | None = None
     ordinal: Any = None
     payload: Any = None
+    """None in a line of the older kind."""
 
 
-def line_of(value: dict[str, Any]) -> Line:
-    """The line of this JSON object. Raises `ValueError`."""
-    told = msgspec.convert(value, _Envelope)
-    at_us, kind, payload = told.at_us, told.type, told.payload
-    if kind is None:
-        older_head = isinstance(value.get("id"), str) and at_us is not None
-        return Line(at_us, None, msgspec.convert(value, Meta) if older_head else None)
+def body_of(line: Line, value: dict[str, Any]) -> Body | None:
+    """What the line of this JSON object says; None where that has no meaning here. Raises `ValueError`."""
+    payload = line.payload
+    if line.type is None:
+        older_head = isinstance(value.get("id"), str) and line.at_us is not None
+        return msgspec.convert(value, Meta) if older_head else None
     if payload is None:
-        body, bare = _body(_ITEMS, kind, value), at_us is None
+        body = _body(_ITEMS, line.type, value)
         match body:
             # In older files messages are all there is.
-            case Message(role="user", content=content) if bare:
-                body = Prompt(text_in(content))
-            case Message(role="assistant", content=content) if bare:
-                body = AgentMessage(text_in(content))
-        return Line(at_us, None, body, bare)
+            case Message(role="user", content=content) if line.at_us is None:
+                return Prompt(text_in(content))
+            case Message(role="assistant", content=content) if line.at_us is None:
+                return AgentMessage(text_in(content))
+        return body
     if not isinstance(payload, dict):
         raise ValueError("Expected `object` - at `$.payload`")
-    match kind, payload.get("type"):
+    match line.type, payload.get("type"):
         case "event_msg", "item_completed":
-            body = _item(payload.get("item"))
+            return _item(payload.get("item"))
         case "event_msg", event:
-            body = _body(_EVENTS, event, payload)
+            return _body(_EVENTS, event, payload)
         case "response_item", item:
-            body = _body(_ITEMS, item, payload)
-        case _:
-            body = _body(_LINES, kind, payload)
-    return Line(at_us, told.ordinal if isinstance(told.ordinal, int) else None, body)
+            return _body(_ITEMS, item, payload)
+        case kind, _:
+            return _body(_LINES, kind, payload)
 
 
 def _body(bodies: dict[str, type[Body]], told: object, fields: dict[str, Any]) -> Body | None:

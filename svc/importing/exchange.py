@@ -1,4 +1,8 @@
-"""What a transcript is cut into: a prompt, everything the agent did until the next one, and its answer."""
+"""What a transcript is cut into: a prompt, everything the agent did until the next one, and its answer.
+
+A line is decoded as far as it is needed. Formats are internal to the agents and grow with every version: unknown fields
+and unknown kinds of line are ignored, a known field of a wrong type makes the line unreadable.
+"""
 
 from abc import ABC, abstractmethod
 from collections import defaultdict, deque

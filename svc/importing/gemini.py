@@ -1,8 +1,7 @@
 """The Gemini CLI's sessions: `<project>/chats/` under its folder, sub-agents' in a folder named like their parent's.
 
 Until early 2026 a session was one JSON document that was written anew with every message; since then it is a file of
-lines: a head, messages, updates of the head (`$set`) and rewinds (`$rewindTo`). A message that changes is written
-again. Unknown fields and unknown lines are ignored, a known field of a wrong type makes the message unreadable.
+lines: a head, messages, again where they change, updates of the head (`$set`) and rewinds (`$rewindTo`).
 
 Ids are those of the messages, so a session that was carried into another file is the same session. What a rewind takes
 out of the conversation was done all the same, and is kept; what a compression writes in its place is no message.
@@ -212,19 +211,11 @@ def _ok(call: Call) -> bool | None:
     """As the agent says; a command that ended badly is a success to it. None while it has not ended."""
     ok = _OK.get(call.status or "")
     if ok and tool_effect(call.name) == "shell":
-        match = _EXIT_CODE.search(_output(call.result))
-        return match is None or int(match.group(1)) == 0
+        for part in call.result if isinstance(call.result, list) else [call.result]:
+            match part:
+                case {"functionResponse": {"response": {"output": str(output)}}} if found := _EXIT_CODE.search(output):
+                    return int(found[1]) == 0
     return ok
-
-
-def _output(result: object) -> str:
-    match result:
-        case list():
-            return "\n".join(_output(part) for part in result if not isinstance(part, list))
-        case {"functionResponse": {"response": {"output": str(output)}}}:
-            return output
-        case _:
-            return ""
 
 
 def _counted(display: object) -> Changed | None:

@@ -26,7 +26,7 @@ from aggregates.decide import AnyCommand
 from aggregates.event import Digester, Scope
 from aggregates.ids import prompt_stream
 from aggregates.records.record import Record, TextPool
-from aggregates.telemetry.draft import RecordDraft
+from aggregates.telemetry.batches import pooled
 from svc.importing.claude_code import CLAUDE_CODE
 from svc.importing.codex import CODEX
 from svc.importing.exchange import Answer, Exchange, Format, Memory, TornLine, TypedPrompt, files_under, lines_of
@@ -110,107 +110,16 @@ class ImportReport:
 
 
 @dataclass(slots=True)
-class Captures:
-    """Makes the commands of one developer's exchanges: the same ones that a plugin and telemetry make.
+class Import:
+    """Sends what one developer's transcripts hold, as the same commands that a plugin and telemetry make.
 
     Ids come from line ids alone, so a prompt that a forked session repeats is the same prompt.
     """
 
+    transcripts: Format
+    send: Send
     scope: Scope
     digester: Digester
-    source: str
-
-    def prompt(self, prompt: TypedPrompt, agent_session_id: str) -> CapturePrompt:
-        client_event_id = uuid5(_LINE_NAMESPACE, prompt.line_id)
-        return CapturePrompt(
-            organization_id=self.scope.organization_id,
-            developer_id=self.scope.developer_id,
-            prompt_id=prompt_stream(self.scope.developer_id, client_event_id),
-            agent_session_id=agent_session_id,
-            source=self.source + TRANSCRIPT_SUFFIX,
-            text=prompt.text,
-            client_event_id=client_event_id,
-            host_prompt_id=prompt.host_prompt_id,
-            submitted_at_us=prompt.at_us,
-            cwd=prompt.cwd,
-        )
-
-    def response(self, prompt: TypedPrompt, answer: Answer) -> CaptureResponse:
-        """It carries no tokens: the requests' records do."""
-        client_event_id = uuid5(_LINE_NAMESPACE, prompt.line_id)
-        return CaptureResponse(
-            organization_id=self.scope.organization_id,
-            developer_id=self.scope.developer_id,
-            prompt_id=prompt_stream(self.scope.developer_id, client_event_id),
-            content=ResponseContent(response_text=answer.text, elapsed_ms=answer.elapsed_ms),
-            response_operation_id=str(uuid5(client_event_id, "response")),
-            responded_at_us=answer.at_us,
-        )
-
-    def records(self, exchange: Exchange) -> Iterator[CaptureRecords]:
-        """The records in batches; none reaches beyond its exchange, so it is the same batch next time."""
-        for start in range(0, len(exchange.drafts), BATCH_RECORDS_MAX):
-            words = TextPool(redaction=True)
-            drafts = exchange.drafts[start : start + BATCH_RECORDS_MAX]
-            records = tuple(self._record(draft, words) for draft in drafts)
-            yield CaptureRecords(
-                organization_id=self.scope.organization_id,
-                developer_id=self.scope.developer_id,
-                agent_session_id=exchange.agent_session_id,
-                source=self.source,
-                decoder_version=DECODER_VERSION,
-                records=records,
-                words=words.words,
-                redactions=words.redactions,
-            )
-
-    def _record(self, draft: RecordDraft, words: TextPool) -> Record:
-        return msgspec.structs.replace(
-            draft.record,
-            text=words.add(draft.text),
-            path=words.add(draft.path),
-            command=words.add(draft.command),
-            input_digest=None if draft.input_key is None else self.digester.number(draft.input_key),
-        )
-
-
-async def import_transcripts(
-    transcripts: Format,
-    path: Path,
-    send: Send,
-    progress: Callable[[Progress], None],
-    *,
-    scope: Scope,
-    digester: Digester,
-    now_us: int,
-) -> ImportReport:
-    """Import every transcript under a folder, or one file, as captures of one developer.
-
-    Nothing that is torn or refused stops the import; it is counted and named in the report. Raises
-    `FileNotFoundError` where there is nothing at the path.
-    """
-    files = await trio.to_thread.run_sync(files_under, path, transcripts)
-    run = _Import(transcripts, Captures(scope, digester, transcripts.source), send, now_us)
-    report = run.report
-
-    def tick() -> None:
-        progress(Progress(report.files, len(files), report.lines, report.prompts))
-
-    for file in files:
-        await run.take(file, str(file.relative_to(path)) if file != path else file.name, tick)
-        report.files += 1
-    tick()
-    return report
-
-
-import_claude_code = partial(import_transcripts, CLAUDE_CODE)
-
-
-@dataclass(slots=True)
-class _Import:
-    transcripts: Format
-    captures: Captures
-    send: Send
     now_us: int
     report: ImportReport = field(default_factory=ImportReport)
     seen: Memory = field(default_factory=Memory)
@@ -235,7 +144,7 @@ class _Import:
         report, prompt, session = self.report, exchange.prompt, exchange.agent_session_id
         if prompt is not None:
             report.prompts += 1
-            refused = await self._deliver(self.captures.prompt(prompt, session), name, f"prompt of {session}")
+            refused = await self._deliver(self._prompt(prompt, session), name, f"prompt of {session}")
             if refused is Reason.CONFLICT:
                 report.repeated += 1
                 return
@@ -244,10 +153,10 @@ class _Import:
             return
         if prompt is not None and exchange.answer is not None:
             report.responses += 1
-            await self._deliver(self.captures.response(prompt, exchange.answer), name, f"response in {session}")
+            await self._deliver(self._response(prompt, exchange.answer), name, f"response in {session}")
         for draft in exchange.drafts:
             report.count(draft.record)
-        for batch in self.captures.records(exchange):
+        for batch in self.batches(exchange):
             await self._deliver(batch, name, f"records of {session}")
 
     async def _deliver(self, command: AnyCommand, name: str, what: str) -> Reason | None:
@@ -259,3 +168,78 @@ class _Import:
         self.report.created += reply.created
         self.report.known += not reply.created
         return None
+
+    def _prompt(self, prompt: TypedPrompt, agent_session_id: str) -> CapturePrompt:
+        client_event_id = uuid5(_LINE_NAMESPACE, prompt.line_id)
+        return CapturePrompt(
+            organization_id=self.scope.organization_id,
+            developer_id=self.scope.developer_id,
+            prompt_id=prompt_stream(self.scope.developer_id, client_event_id),
+            agent_session_id=agent_session_id,
+            source=self.transcripts.source + TRANSCRIPT_SUFFIX,
+            text=prompt.text,
+            client_event_id=client_event_id,
+            host_prompt_id=prompt.host_prompt_id,
+            submitted_at_us=prompt.at_us,
+            cwd=prompt.cwd,
+        )
+
+    def _response(self, prompt: TypedPrompt, answer: Answer) -> CaptureResponse:
+        """It carries no tokens: the requests' records do."""
+        client_event_id = uuid5(_LINE_NAMESPACE, prompt.line_id)
+        return CaptureResponse(
+            organization_id=self.scope.organization_id,
+            developer_id=self.scope.developer_id,
+            prompt_id=prompt_stream(self.scope.developer_id, client_event_id),
+            content=ResponseContent(response_text=answer.text, elapsed_ms=answer.elapsed_ms),
+            response_operation_id=str(uuid5(client_event_id, "response")),
+            responded_at_us=answer.at_us,
+        )
+
+    def batches(self, exchange: Exchange) -> Iterator[CaptureRecords]:
+        """The records in batches; none reaches beyond its exchange, so it is the same batch next time."""
+        for start in range(0, len(exchange.drafts), BATCH_RECORDS_MAX):
+            words = TextPool(redaction=True)
+            records = pooled(exchange.drafts[start : start + BATCH_RECORDS_MAX], words, self.digester)
+            yield CaptureRecords(
+                organization_id=self.scope.organization_id,
+                developer_id=self.scope.developer_id,
+                agent_session_id=exchange.agent_session_id,
+                source=self.transcripts.source,
+                decoder_version=DECODER_VERSION,
+                records=records,
+                words=words.words,
+                redactions=words.redactions,
+            )
+
+
+async def import_transcripts(
+    transcripts: Format,
+    path: Path,
+    send: Send,
+    progress: Callable[[Progress], None],
+    *,
+    scope: Scope,
+    digester: Digester,
+    now_us: int,
+) -> ImportReport:
+    """Import every transcript under a folder, or one file, as captures of one developer.
+
+    Nothing that is torn or refused stops the import; it is counted and named in the report. Raises
+    `FileNotFoundError` where there is nothing at the path.
+    """
+    files = await trio.to_thread.run_sync(files_under, path, transcripts)
+    run = Import(transcripts, send, scope, digester, now_us)
+    report = run.report
+
+    def tick() -> None:
+        progress(Progress(report.files, len(files), report.lines, report.prompts))
+
+    for file in files:
+        await run.take(file, str(file.relative_to(path)) if file != path else file.name, tick)
+        report.files += 1
+    tick()
+    return report
+
+
+import_claude_code = partial(import_transcripts, CLAUDE_CODE)
