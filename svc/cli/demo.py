@@ -18,7 +18,8 @@ from aggregates.people.decide import PeopleRefused
 from svc.app import open_service
 from svc.cli.common import drawn, minute, run, settings_from
 from svc.demo.demo import write_transcripts
-from svc.importing.importer import ImportReport, import_claude_code
+from svc.importing.claude_code import CLAUDE_CODE
+from svc.importing.importer import ImportReport, import_transcripts
 from svc.log.folder import SystemClock, held, new_key
 from svc.service import RunningService
 from svc.serving import initialize, issue_key, listening, stop_signal
@@ -90,8 +91,8 @@ async def _import_all(service: RunningService, people: list[Person], folder: Pat
     written = write_transcripts(folder, now_us=now_us)
     for person in people:
         digester, place = service.vault.digester(person.scope.developer_id), written[person.name]
-        report: ImportReport = await import_claude_code(
-            place, service.send, lambda _: None, scope=person.scope, digester=digester, now_us=now_us
+        report: ImportReport = await import_transcripts(
+            CLAUDE_CODE, place, service.send, lambda _: None, scope=person.scope, digester=digester, now_us=now_us
         )
         console.print(
             f"{person.name}: {report.files} transcripts, {report.prompts} prompts, "

@@ -15,7 +15,7 @@ import msgspec
 from aggregates.records.record import RecordKind
 from aggregates.records.tools import ToolInput, bounded_command, changed_lines, input_key, tool_effect
 from svc.importing import claude_lines as transcript
-from svc.importing.exchange import Format, Item, Memory, Note, Reader, ToolCall, TypedPrompt, by_beginning, note
+from svc.importing.exchange import Format, Memory, Note, Reader, ToolCall, TypedPrompt, by_beginning, note
 
 _END_REASONS = frozenset({"end_turn", "stop_sequence", "max_tokens", "refusal", "model_context_window_exceeded"})
 _END_NOTES = frozenset({"turn_duration", "stop_hook_summary"})
@@ -208,13 +208,11 @@ class TranscriptReader(Reader):
 
     def _cut(self, *, finished: bool = True, next_session: str | None = None) -> None:
         """A call that still runs goes on into the next exchange of its session."""
-        running: list[Item] = []
-        if finished and next_session is None:
-            items = self._open.items
-            running = [item for item in items if isinstance(item, ToolCall) and item.call_id in self._running]
-            self._open.items = [item for item in items if item not in running]
+        items, going_on = self._open.items, self._running if finished and next_session is None else {}
+        running = [item for item in items if isinstance(item, ToolCall) and item.call_id in going_on]
+        self._open.items = [item for item in items if item not in running]
         super()._cut(finished=finished)
-        self._open.items = running
+        self._open.items += running
         self._requests = {}
         self._session = next_session or self._session
 
@@ -250,16 +248,11 @@ def _finish(call: ToolCall, block: transcript.Block, result: object, at_us: int)
         call.spawn(at_us, call.arguments.get("subagent_type"))
 
 
-def _order(file: Path) -> tuple[bool, int, int]:
-    """Sub-agents' files last, so that the prompts which spawned them are known; an original before its forks."""
-    of_sub_agent = file.name.startswith("agent-") or "subagents" in file.parts
-    return of_sub_agent, *by_beginning(file)
-
-
 CLAUDE_CODE = Format(
     source="claude-code",
     folder=lambda: str(Path(os.environ.get("CLAUDE_CONFIG_DIR") or "~/.claude") / "projects"),
     is_transcript=lambda file: file.suffix == ".jsonl",
-    order=_order,
+    # Sub-agents' files last, so that the prompts which spawned them are known; an original before its forks.
+    order=lambda file: (file.name.startswith("agent-") or "subagents" in file.parts, *by_beginning(file)),
     reader=TranscriptReader,
 )

@@ -155,7 +155,7 @@ class AssistantLine(Line, rename="camel", kw_only=True):
 
 
 class SystemLine(Line, rename="camel", kw_only=True):
-    """Something the agent notes: the end of a turn, a compaction, a local command."""
+    """Something the agent notes: the end of a turn, a compaction, in newer versions a local command."""
 
     subtype: str | None = None
     content: Any = None
@@ -163,7 +163,6 @@ class SystemLine(Line, rename="camel", kw_only=True):
 
     @property
     def typed(self) -> str | None:
-        """The local command that newer versions note here."""
         local = self.subtype == "local_command" and isinstance(self.content, str)
         return _command(self.content) if local else None
 

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from aggregates.records.tools import NOT_OBSERVED, Changed
+from aggregates.telemetry.codex import call_arguments
 from aggregates.telemetry.otlp import json_object
 from svc.importing.exchange import Count, Timed, microseconds, text_in
 
@@ -131,11 +132,7 @@ class Call(Body, frozen=True):
 
     @property
     def known_arguments(self) -> dict[str, Any]:
-        """As telemetry tells them: as JSON, but for a patch, which comes as it is."""
-        told = self.arguments if self.input is None else self.input
-        if isinstance(told, str) and told.lstrip().startswith("*** "):
-            return {"patch": told}
-        return json_object(told) if isinstance(told, str | dict) else {}
+        return call_arguments(self.arguments if self.input is None else self.input)
 
 
 class ShellCall(Body, frozen=True):
@@ -221,9 +218,6 @@ class PatchEnd(_End, frozen=True):
         return sum(added for added, _ in known), sum(removed for _, removed in known)
 
 
-CallEnd = ShellEnd | McpEnd | PatchEnd
-
-
 def _changed_lines(change: object) -> tuple[int, int] | None:
     match change:
         case {"type": "add", "content": str(content)} | {"add": {"content": str(content)}}:
@@ -255,6 +249,7 @@ class Message(Body, frozen=True):
     content: Any = None
 
 
+CallEnd = ShellEnd | McpEnd | PatchEnd
 _EVENTS: dict[str, type[Body]] = {
     "task_started": TurnStarted,
     "turn_started": TurnStarted,

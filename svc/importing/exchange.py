@@ -26,6 +26,7 @@ LINE_BYTES_MAX = 64 * 1024 * 1024
 """A longer line, or a longer document, is not read."""
 HEAD_LINES_MAX = 100
 """The first time of a file is looked for in so many lines."""
+_OBJECT = msgspec.json.Decoder(dict[str, Any])
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 
@@ -128,9 +129,6 @@ class ToolCall:
         return [draft, *self.spawned]
 
 
-Item = Note | ToolCall
-
-
 @dataclass(slots=True)
 class Memory:
     """What one import has read so far, over all its files: forks repeat lines of other files."""
@@ -149,7 +147,7 @@ class Memory:
 @dataclass(slots=True)
 class _Open:
     prompt: TypedPrompt | None = None
-    items: list[Item] = field(default_factory=list)
+    items: list[Note | ToolCall] = field(default_factory=list)
     answer_id: str | None = None
     answer: str = ""
     answered_us: int = 0
@@ -165,8 +163,7 @@ class Reader(ABC):
         """`name` is that of the file in reports; `seen` is shared by all files of one import."""
         self._name = name
         self._seen = seen
-        self._session = file.stem
-        """Until lines name one."""
+        self._session = file.stem  # until lines name one
         self._open = _Open()
         self._running: dict[str, ToolCall] = {}
         """Calls without a result so far."""
@@ -200,17 +197,16 @@ class Reader(ABC):
             self.torn.append(TornLine(self._name, number, str(error)))
 
     def _ask(self, prompt: TypedPrompt) -> None:
-        """A prompt ends the exchange before it."""
         self._cut()
         self._open.prompt, self._open.last_us = prompt, prompt.at_us
 
-    def _begin(self, item: Item) -> None:
+    def _begin(self, item: Note | ToolCall) -> None:
         """Add what a finished exchange cannot hold any more to one of its own, so that it stays as it was taken."""
         if self._open.stopped:
             self._cut()
         self._add(item)
 
-    def _add(self, item: Item) -> None:
+    def _add(self, item: Note | ToolCall) -> None:
         self._open.items.append(item)
         self._at(item.at_us)
 
@@ -226,9 +222,6 @@ class Reader(ABC):
             answer = Answer(done.answer.strip(), done.answered_us, elapsed_ms if self._timed else None)
         if done.prompt is not None or drafts:
             self._done.append(Exchange(self._session, done.prompt, answer, drafts, finished, done.last_us))
-
-
-_OBJECT = msgspec.json.Decoder(dict[str, Any])
 
 
 def decode_object(raw: bytes) -> dict[str, Any]:
@@ -282,7 +275,6 @@ def lines_of(file: Path, *, whole: bool = False) -> Iterator[bytes]:
 class Format(NamedTuple):
     source: str
     folder: Callable[[], str]
-    """Where the agent keeps them on this machine."""
     is_transcript: Callable[[Path], bool]
     order: Callable[[Path], tuple[object, ...]]
     """What must be read earlier sorts first."""
@@ -302,10 +294,7 @@ def files_under(path: Path, transcripts: Format) -> list[Path]:
 
 
 def by_beginning(file: Path) -> tuple[int, int]:
-    """The time of the first line that has one and the size, so that an original comes before its forks.
-
-    A fork begins with the lines of its original and is longer, unless that went on. 0 for what cannot be read.
-    """
+    """The time of the first line that has one, and the size: a fork begins with its original's lines and is longer."""
     try:
         for raw in islice(lines_of(file), HEAD_LINES_MAX):
             with suppress(ValueError, RecursionError):
@@ -314,4 +303,4 @@ def by_beginning(file: Path) -> tuple[int, int]:
                     return at_us, file.stat().st_size
         return 0, file.stat().st_size
     except OSError:
-        return 0, 0
+        return 0, 0  # the import will name it

@@ -15,9 +15,10 @@ from typing import Any
 import msgspec
 
 from aggregates.records.record import Record
-from aggregates.records.tools import NOT_OBSERVED, Changed, tool_effect, tool_input
+from aggregates.records.tools import NOT_OBSERVED, tool_effect, tool_input
 from aggregates.telemetry.codex import uncached
 from aggregates.telemetry.draft import RecordDraft, status_in
+from aggregates.telemetry.gemini import counted_lines
 from aggregates.telemetry.otlp import json_object
 from svc.importing.exchange import Count, Format, Memory, Note, Reader, Timed, TypedPrompt, microseconds, note
 
@@ -31,7 +32,6 @@ _CONTINUED_WITHIN_US = 2_000_000
 _CANCELLED = "Request cancelled."
 _OK = {"success": True, "error": False}
 _EXIT_CODE = re.compile(r"^Exit Code: (-?\d+)", re.MULTILINE)
-_LINES_MAX = 2**31
 _CHATS = "chats"
 
 
@@ -153,14 +153,12 @@ class SessionReader(Reader):
         self._messages.clear()
 
     def _drafts(self, message: Message) -> list[RecordDraft]:
-        """The request that a message answers, where it says what that used, and the calls it asks for.
-
-        Counted as telemetry does: thoughts are output, and the input of built-in tools stands in no count of ours.
-        """
+        """The request that a message answers, where it says what that used, and the calls it asks for."""
         calls = [self._call(call, index, message) for index, call in enumerate(message.tool_calls or ())]
         tokens = message.tokens
         if tokens is None:
             return calls
+        # Counted as telemetry does: thoughts are output, and the input of built-in tools stands in no count of ours.
         request = note(
             "request",
             message.id,
@@ -178,7 +176,9 @@ class SessionReader(Reader):
         known = tool_input(call.name, json_object(call.args))
         rejected = call.status == "cancelled"
         ok = None if rejected else _ok(call)
-        added, removed = (_counted(call.result_display) or known.lines) if ok else NOT_OBSERVED
+        stat = call.result_display.get("diffStat") if isinstance(call.result_display, dict) else None
+        counted = counted_lines(stat) if isinstance(stat, dict) else None
+        added, removed = (counted or known.lines) if ok else NOT_OBSERVED
         record = Record(
             record_id=f"tool:{call.id or f'{message.id}:{index}'}",
             # A request comes before the calls it asks for, and these in their order.
@@ -216,17 +216,6 @@ def _ok(call: Call) -> bool | None:
                 case {"functionResponse": {"response": {"output": str(output)}}} if found := _EXIT_CODE.search(output):
                     return int(found[1]) == 0
     return ok
-
-
-def _counted(display: object) -> Changed | None:
-    """The changed lines by the tool's own count, of what the model proposed and what the user made of it."""
-    stat = display.get("diffStat") if isinstance(display, dict) else None
-    if not isinstance(stat, dict):
-        return None
-    counts = {key: each for key, each in stat.items() if isinstance(each, int) and 0 <= each < _LINES_MAX}
-    pairs = [(counts.get(f"model_{what}_lines"), counts.get(f"user_{what}_lines")) for what in ("added", "removed")]
-    added, removed = (None if pair == (None, None) else (pair[0] or 0) + (pair[1] or 0) for pair in pairs)
-    return None if added is None and removed is None else (added, removed)
 
 
 def _is_nested(file: Path) -> bool:

@@ -1,12 +1,11 @@
 """Importing transcripts: files in, the capture commands of a plugin and of telemetry out.
 
-Running it again adds nothing, since every id comes from the lines' own ids. An exchange that is still being
-written is left for the next run, its prompt apart.
+Running it again adds nothing, since every id comes from the lines' own ids: also a prompt that a forked session repeats
+is the same prompt. An exchange that is still being written is left for the next run, its prompt apart.
 """
 
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field, fields
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 from uuid import UUID, uuid5
@@ -111,10 +110,7 @@ class ImportReport:
 
 @dataclass(slots=True)
 class Import:
-    """Sends what one developer's transcripts hold, as the same commands that a plugin and telemetry make.
-
-    Ids come from line ids alone, so a prompt that a forked session repeats is the same prompt.
-    """
+    """Sends what one developer's transcripts hold, as the same commands that a plugin and telemetry make."""
 
     transcripts: Format
     send: Send
@@ -223,11 +219,7 @@ async def import_transcripts(
     digester: Digester,
     now_us: int,
 ) -> ImportReport:
-    """Import every transcript under a folder, or one file, as captures of one developer.
-
-    Nothing that is torn or refused stops the import; it is counted and named in the report. Raises
-    `FileNotFoundError` where there is nothing at the path.
-    """
+    """Import all transcripts under a folder, or one; what is torn or refused is named. Raises `FileNotFoundError`."""
     files = await trio.to_thread.run_sync(files_under, path, transcripts)
     run = Import(transcripts, send, scope, digester, now_us)
     report = run.report
@@ -240,6 +232,3 @@ async def import_transcripts(
         report.files += 1
     tick()
     return report
-
-
-import_claude_code = partial(import_transcripts, CLAUDE_CODE)

@@ -15,9 +15,9 @@ from aggregates.records.record import Record
 from svc.cli.common import drawn
 from svc.cli.demo import headline
 from svc.demo.demo import write_transcripts
-from svc.importing.claude_code import TranscriptReader
+from svc.importing.claude_code import CLAUDE_CODE, TranscriptReader
 from svc.importing.exchange import Exchange, Memory
-from svc.importing.importer import ImportReport, import_claude_code
+from svc.importing.importer import ImportReport, import_transcripts
 from tests.support.captures import Actor
 from tests.support.log import ANA, named
 
@@ -61,8 +61,8 @@ async def imported(folder: Path, actor: Actor) -> ImportReport:
     """The sample through the import."""
     scope, now_us = Scope(named("acme"), ANA), microseconds(WEDNESDAY_NOON)
     digester = Digester(b"key")
-    return await import_claude_code(
-        folder, actor.send, lambda progress: None, scope=scope, digester=digester, now_us=now_us
+    return await import_transcripts(
+        CLAUDE_CODE, folder, actor.send, lambda progress: None, scope=scope, digester=digester, now_us=now_us
     )
 
 
