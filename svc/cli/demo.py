@@ -20,7 +20,8 @@ from svc.app import open_service
 from svc.cli import Command
 from svc.cli.common import drawn, minute, run, settings_from
 from svc.demo.demo import write_transcripts
-from svc.importing.importer import import_claude_code
+from svc.importing.claude_code import CLAUDE_CODE
+from svc.importing.importer import ImportReport, import_transcripts
 from svc.log.folder import held, new_key
 from svc.service import RunningService
 from svc.serving import initialize, issue_key, listening, stop_signal
@@ -95,8 +96,8 @@ async def _import_all(service: RunningService, people: list[Person], folder: Pat
     written = write_transcripts(folder, now_us=now_us)
     for person in people:
         digester, place = service.vault.digester(person.scope.developer_id), written[person.name]
-        report = await import_claude_code(
-            place, service.send, lambda _: None, scope=person.scope, digester=digester, now_us=now_us
+        report: ImportReport = await import_transcripts(
+            CLAUDE_CODE, place, service.send, lambda _: None, scope=person.scope, digester=digester, now_us=now_us
         )
         console.print(
             f"{person.name}: {report.files} transcripts, {report.prompts} prompts, "

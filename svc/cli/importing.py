@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, TextColumn
 
 from aggregates.event import Scope
+from svc.actors.actors import SystemClock
 from svc.cli import Command
 from svc.cli.access import reach
 from svc.cli.common import data_options, organization_option, run, show_fields, tell, working
