@@ -125,9 +125,9 @@ def _lay_down() -> None:
     if (carried := _carried()) is not None:
         folder = state_folder() / "bin"
         private_folder(folder)
-        draft = draft_file(folder, carried.read_bytes())
-        draft.chmod(0o700)
-        draft.replace(folder / HOOK_PROGRAM)
+        with draft_file(folder, carried.read_bytes()) as draft:
+            draft.chmod(0o700)
+            draft.replace(folder / HOOK_PROGRAM)
 
 
 def _checked_key(key: str | None) -> str:

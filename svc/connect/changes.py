@@ -146,10 +146,19 @@ def write_file(path: Path, data: bytes | None, mode: int) -> None:
             return
         private_folder(real.parent)
         try:
-            _replace(real, data, mode)
+            with draft_file(real.parent, data) as draft:
+                with contextlib.suppress(FileNotFoundError, PermissionError):
+                    owner = real.stat()
+                    os.chown(draft, owner.st_uid, owner.st_gid)
+                draft.chmod(mode)
+                draft.replace(real)
         except OSError:
             # A single file that was mounted, or a folder that only its files may be written in.
-            _overwrite(real, data, mode)
+            with real.open("r+b") as file:
+                file.write(data)
+                file.truncate()
+                os.fsync(file.fileno())
+                os.fchmod(file.fileno(), mode)
     except OSError as error:
         raise Refused(f"{path} cannot be written: {error.strerror}; nothing in it was changed") from error
     except RuntimeError as error:
@@ -159,24 +168,3 @@ def write_file(path: Path, data: bytes | None, mode: int) -> None:
 def mode_with_key(mode: int | None) -> int:
     """The rights of a file that holds a key: its owner's."""
     return FILE_MODE if mode is None else mode & stat.S_IRWXU
-
-
-def _replace(real: Path, data: bytes, mode: int) -> None:
-    draft = draft_file(real.parent, data)
-    try:
-        with contextlib.suppress(FileNotFoundError, PermissionError):
-            owner = real.stat()
-            os.chown(draft, owner.st_uid, owner.st_gid)
-        draft.chmod(mode)
-        draft.replace(real)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
-
-
-def _overwrite(real: Path, data: bytes, mode: int) -> None:
-    with real.open("r+b") as file:
-        file.write(data)
-        file.truncate()
-        os.fsync(file.fileno())
-        os.fchmod(file.fileno(), mode)
