@@ -15,27 +15,25 @@ from svc.cli.common import json_option, print_json
 from svc.connect.agents import AgentName, Scope, Target, folder_of, plans, told
 from svc.connect.changes import Refused
 from svc.connect.connecting import (
+    Capture,
+    FileReceipt,
     KeyRefused,
     NotAnswered,
     Rewrite,
     Server,
-    checked_url,
-    connected,
-    disconnected,
-    give_back,
-    shown,
-    write,
-)
-from svc.connect.connections import (
-    Capture,
-    FileReceipt,
     StoredConnection,
     all_stored,
+    checked_url,
+    connected,
     connection_name,
+    disconnected,
     forget,
+    give_back,
     note_program,
+    shown,
     store,
     stored,
+    write,
 )
 from svc.connect.doctor import Finding, Level, examine
 from svc.hook.machine import connection_folder, draft_file, private_folder, state_folder

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec import UNSET
 
-from svc.connect.texts import Document, Missing
-from svc.hook.machine import FILE_MODE, draft_file, private_folder
+from svc.connect.texts import Document, Unreadable
+from svc.hook.machine import draft_file, private_folder
 
 
 class Put(msgspec.Struct, frozen=True, tag="put"):
@@ -25,7 +26,7 @@ class Put(msgspec.Struct, frozen=True, tag="put"):
 
     def stands(self, now: Any) -> bool:
         """Whether this is what the key holds now."""
-        return not isinstance(now, Missing) and bool(now == self.value)
+        return bool(now == self.value)
 
 
 class Append(msgspec.Struct, frozen=True, tag="append"):
@@ -60,14 +61,16 @@ def apply(document: Document, changes: Sequence[Change]) -> tuple[ChangeReceipt,
         path, before = change.path, document.get(change.path)
         if change.stands(before):
             continue
-        had = not isinstance(before, Missing)
-        made = sum(isinstance(document.get(path[:depth]), Missing) for depth in range(1, len(path)))
-        if isinstance(change, Append):
-            document.append(path, change.value)
-            done.append(ChangeReceipt(change, had, made=made))
-        else:
+        had = before is not UNSET
+        made = sum(document.get(path[:depth]) is UNSET for depth in range(1, len(path)))
+        if isinstance(change, Put):
             document.put(path, change.value)
             done.append(ChangeReceipt(change, had, before if had else None, made))
+        elif had and not isinstance(before, list):
+            raise Unreadable(f"{'.'.join(path)} is no list")
+        else:
+            document.put(path, [*(before if had else ()), change.value])
+            done.append(ChangeReceipt(change, had, made=made))
     return tuple(done)
 
 
@@ -76,7 +79,7 @@ def undo(document: Document, done: Sequence[ChangeReceipt]) -> list[str]:
     left: list[str] = []
     for each in reversed(done):
         change, path, now = each.change, each.change.path, document.get(each.change.path)
-        if isinstance(now, Missing):
+        if now is UNSET:
             _drop_empty(document, path[:-1], each.made)
         elif not change.stands(now):
             left += [".".join(path)] if isinstance(change, Put) else []
@@ -117,8 +120,11 @@ class FileState(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What stands in it; nothing where it is not there. Raises `UnicodeDecodeError`."""
-        return (self.data or b"").decode()
+        """What stands in it; nothing where it is not there. Raises `Unreadable`."""
+        try:
+            return (self.data or b"").decode()
+        except UnicodeDecodeError as error:
+            raise Unreadable("it is not UTF-8") from error
 
 
 def read_file(path: Path) -> FileState:
@@ -135,10 +141,7 @@ def read_file(path: Path) -> FileState:
 
 
 def write_file(path: Path, data: bytes | None, mode: int) -> None:
-    """Replace the file that the path leads to, at once where the folder allows it; None removes it.
-
-    Raises `Refused`.
-    """
+    """Replace the file behind the path, at once where its folder allows it; None removes it. Raises `Refused`."""
     try:
         real = path.resolve()
         if data is None:
@@ -163,8 +166,3 @@ def write_file(path: Path, data: bytes | None, mode: int) -> None:
         raise Refused(f"{path} cannot be written: {error.strerror}; nothing in it was changed") from error
     except RuntimeError as error:
         raise Refused(f"{path} is a link that leads to itself") from error
-
-
-def mode_with_key(mode: int | None) -> int:
-    """The rights of a file that holds a key: its owner's."""
-    return FILE_MODE if mode is None else mode & stat.S_IRWXU

@@ -5,21 +5,16 @@ import json
 import re
 import tomllib
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any, Final, NoReturn
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NoReturn
 
 import tomlkit
+from msgspec import UNSET
 from tomlkit.exceptions import TOMLKitError
 
+Format = Literal["json", "toml", "env"]
 Path = Sequence[str]
 """Keys from the outermost in."""
-
-
-class Missing:
-    """Says that a key is not there; null may be."""
-
-
-MISSING: Final = Missing()
 
 
 class Unreadable(Exception):
@@ -37,11 +32,11 @@ class Document(ABC):
         self._values = values
 
     def get(self, path: Path) -> Any:
-        """The value as plain Python, or `MISSING`."""
+        """The value as plain Python; `UNSET` where it is not there, which null may be."""
         found: Any = self._values
         for key in path:
             if not isinstance(found, dict) or key not in found:
-                return MISSING
+                return UNSET
             found = found[key]
         return found
 
@@ -57,13 +52,6 @@ class Document(ABC):
     def delete(self, path: Path) -> None:
         """Take a key out that is there."""
         del self.get(path[:-1])[path[-1]]
-
-    def append(self, path: Path, value: Any) -> None:
-        """Add an element to the list there, which is made where it is missing."""
-        found = self.get(path)
-        if not isinstance(found, list | Missing):
-            raise Unreadable(f"{'.'.join(path)} is no list")
-        self.put(path, [*([] if isinstance(found, Missing) else found), value])
 
     def render(self) -> str:
         """The text with these values; the very same one where nothing changed."""
@@ -157,9 +145,7 @@ class TomlText(Document):
         inside = self._document
         try:
             for key in path[:-1]:
-                if key not in inside:
-                    inside[key] = tomlkit.table()
-                inside = inside[key]
+                inside = inside.setdefault(key, tomlkit.table())
             if isinstance(inside.get(path[-1]), dict):
                 del inside[path[-1]]
             inside[path[-1]] = _item(value)
@@ -225,3 +211,6 @@ class EnvText(Document):
         if added and lines and not lines[-1].endswith(("\n", "\r")):
             lines.append(newline)
         return "".join([*lines, *added])
+
+
+DOCUMENTS: dict[Format, Callable[[str], Document]] = {"json": JsonText, "toml": TomlText, "env": EnvText}
