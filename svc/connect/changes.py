@@ -87,11 +87,9 @@ def undo(document: Document, done: Sequence[ChangeReceipt]) -> list[str]:
             index = now.index(change.value)
             document.put(path, now[:index] + now[index + 1 :])
             _drop_empty(document, path, 0 if each.had else 1 + each.made)
-        elif each.had:
-            document.put(path, each.before)
         else:
-            document.delete(path)
-            _drop_empty(document, path[:-1], each.made)
+            document.put(path, each.before if each.had else UNSET)
+            _drop_empty(document, path[:-1], 0 if each.had else each.made)
     return left
 
 
@@ -100,7 +98,7 @@ def _drop_empty(document: Document, path: tuple[str, ...], levels: int) -> None:
     for _ in range(levels):
         if not path or document.get(path) not in ({}, []):
             break
-        document.delete(path)
+        document.put(path, UNSET)
         path = path[:-1]
 
 

@@ -1,5 +1,6 @@
 """A settings file as values, and as the text that they came from. Pure."""
 
+import contextlib
 import copy
 import json
 import re
@@ -41,17 +42,16 @@ class Document(ABC):
         return found
 
     def put(self, path: Path, value: Any) -> None:
-        """Set a value; what is missing on the way to it is made."""
+        """Set a value, or take a key out that is there where it is `UNSET`; what is missing on the way is made."""
         inside = self._values
         for depth, key in enumerate(path[:-1], 1):
             inside = inside.setdefault(key, {})
             if not isinstance(inside, dict):
                 raise Unreadable(f"{'.'.join(path[:depth])} is no {self.OBJECT}")
-        inside[path[-1]] = copy.deepcopy(value)
-
-    def delete(self, path: Path) -> None:
-        """Take a key out that is there."""
-        del self.get(path[:-1])[path[-1]]
+        if value is UNSET:
+            del inside[path[-1]]
+        else:
+            inside[path[-1]] = copy.deepcopy(value)
 
     def render(self) -> str:
         """The text with these values; the very same one where nothing changed."""
@@ -146,28 +146,19 @@ class TomlText(Document):
         try:
             for key in path[:-1]:
                 inside = inside.setdefault(key, tomlkit.table())
-            if isinstance(inside.get(path[-1]), dict):
+            if value is UNSET or isinstance(inside.get(path[-1]), dict):
                 del inside[path[-1]]
-            inside[path[-1]] = _item(value)
+            if value is not UNSET:
+                inside[path[-1]] = _item(value)
         except TOMLKitError as error:
             raise Unreadable(f"{'.'.join(path)} cannot be set: {error}") from error
 
-    def delete(self, path: Path) -> None:
-        super().delete(path)
-        inside = self._document
-        for key in path[:-1]:
-            inside = inside[key]
-        del inside[path[-1]]
-
     def _rendered(self) -> str:
         text: str = tomlkit.dumps(self._document)
-        try:
-            as_meant = tomllib.loads(text) == self._values
-        except tomllib.TOMLDecodeError:
-            as_meant = False
-        if not as_meant:
-            raise Unreadable("it is laid out in a way that cannot be changed safely")
-        return text
+        with contextlib.suppress(tomllib.TOMLDecodeError):
+            if tomllib.loads(text) == self._values:
+                return text
+        raise Unreadable("it is laid out in a way that cannot be changed safely")
 
 
 def _item(value: Any) -> Any:
