@@ -30,7 +30,7 @@ from svc.log.vault import Vault
 from svc.maintenance.keys import lost_keys, settle, tell
 from svc.maintenance.verify import remove_left_over
 from svc.observe.logs import count_errors
-from svc.observe.metrics import Counters, Instruments, Parts
+from svc.observe.metrics import Instruments, Metrics, Parts
 from svc.service import Acknowledged, RunningService
 from svc.settings import Settings
 from svc.views.projecting import serving_file
@@ -104,8 +104,8 @@ def build(
 ) -> Built:
     """Every part of the service, from the store up, and what of them has to run."""
     var = settings.var_path
-    tallies = Counters()
-    count_errors(tallies.errors)
+    metrics = Metrics()
+    count_errors(metrics.errors)
     journal = Journal(store)
     administration = Administration(store, journal, clock)
     context = ActorContext(store, journal, vault, clock, administration.directory.redaction_of)
@@ -121,7 +121,7 @@ def build(
     source = CatalogSource(settings.catalog, network=settings.catalog_refresh)
     catalog = Catalog(store, journal, clock, administration.organization_ids, source)
     tokens = TokenBudget(var / SPENT_FILE, settings.llm_daily_tokens, clock.now_us)
-    gateway = Gateway(settings.model_endpoint, tokens, administration.directory.text_leaves, tallies.asked)
+    gateway = Gateway(settings.model_endpoint, tokens, administration.directory.text_leaves, metrics.asked)
     service = RunningService(
         public_settings(settings, internal_secret(var), ingest_url),
         context,
@@ -132,19 +132,19 @@ def build(
         rebuilding,
         archive,
         catalog,
-        Instruments(Parts(var, journal, actors, projector, rebuilding, catalog, clock), tallies),
+        Instruments(Parts(var, journal, actors, projector, rebuilding, catalog, clock), metrics),
         Narratives(gateway, clock.now_us),
     )
     tasks = [projector.run, journal.run, administration.run, catalog.run, actors.run, rebuilding.run]
     tasks.append(service.narratives.run)
     lanes = [Ticker(journal, projector, clock).run, archive.run, service.forgetting.run, service.backfilling.run]
-    prose = ReportProse(gateway, tallies.asked)
+    prose = ReportProse(gateway, metrics.asked)
     reports = ReportJobs(service, archive.spending, RULES_VERSION, write=prose.write)
     service.carried_out = reports.note
     if lasting or reporting:
         lanes += [reports.run, ReportSchedules(administration.directory, service.send, clock, uuid4).run]
     if lasting:
-        lanes += [service.retention.run, LlmJudge(service, gateway, tallies.asked).run]
+        lanes += [service.retention.run, LlmJudge(service, gateway, metrics.asked).run]
     if lasting and settings.catalog_refresh:
         lanes.append(catalog.keep_fresh)
     return Built(service, projector, archive, gateway, tasks, lanes)

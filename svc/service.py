@@ -126,7 +126,7 @@ class RunningService:
 
     async def send(self, command: AnyCommand) -> Reply:
         reply = await _taken(self._actors.send, command)
-        self._instruments.tallies.carried_out(command, reply)
+        self._instruments.metrics.carried_out(command, reply)
         self.carried_out(command)
         return reply
 
