@@ -58,12 +58,7 @@ class Built(NamedTuple):
 
 @asynccontextmanager
 async def open_service(
-    settings: Settings,
-    *,
-    ingest_url: str = "",
-    clock: Clock | None = None,
-    lasting: bool = False,
-    reporting: bool = False,
+    settings: Settings, *, clock: Clock | None = None, lasting: bool = False, reporting: bool = False
 ) -> AsyncIterator[RunningService]:
     """The running service over a var folder that this process holds, without any listener.
 
@@ -77,7 +72,7 @@ async def open_service(
         settle(settings.var_path, store)
         if lasting:
             tell(lost_keys(settings.var_path, store))
-        built = build(settings, store, vault, clock or SystemClock(), ingest_url, lasting=lasting, reporting=reporting)
+        built = build(settings, store, vault, clock or SystemClock(), lasting=lasting, reporting=reporting)
         async with trio.open_nursery() as nursery:
             for task in built.tasks:
                 await nursery.start(task)
@@ -93,14 +88,7 @@ async def open_service(
 
 
 def build(
-    settings: Settings,
-    store: EventStore,
-    vault: Vault,
-    clock: Clock,
-    ingest_url: str,
-    *,
-    lasting: bool,
-    reporting: bool,
+    settings: Settings, store: EventStore, vault: Vault, clock: Clock, *, lasting: bool, reporting: bool
 ) -> Built:
     """Every part of the service, from the store up, and what of them has to run."""
     var = settings.var_path
@@ -123,7 +111,7 @@ def build(
     tokens = TokenBudget(var / SPENT_FILE, settings.llm_daily_tokens, clock.now_us)
     gateway = Gateway(settings.model_endpoint, tokens, administration.directory.text_leaves, metrics.asked)
     service = RunningService(
-        public_settings(settings, internal_secret(var), ingest_url),
+        public_settings(settings, internal_secret(var)),
         context,
         actors,
         administration,
@@ -159,10 +147,10 @@ def worker(
     return ThreadWorker(views, store, vault.known_digester, Pace(captures_first))
 
 
-def public_settings(settings: Settings, secret: str, ingest_url: str) -> PublicSettings:
+def public_settings(settings: Settings, secret: str) -> PublicSettings:
     return PublicSettings(
         internal_secret=secret,
-        ingest_url=settings.ingest_url or ingest_url,
+        ingest_url=settings.ingest_url or "",
         gateway_url=settings.gateway_url,
         anthropic_base_url=settings.anthropic_base_url,
         dashboard_url=settings.dashboard_url,

@@ -137,17 +137,15 @@ class RunningService:
         self, scope: Scope, query: Callable[Concatenate[Reader, Scope, P], T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Run a query in a thread, on views that hold this developer's acknowledged writes."""
-        await self._caught_up(scope.developer_id)
-        return await self._read(query, scope, *args, **kwargs)
+        await self._caught_up(self._acknowledged.position(scope.developer_id))
+        return await self._queried(lambda reader: query(reader, scope, *args, **kwargs))
 
     async def look(
         self, scope: Scope, query: Callable[Concatenate[Reader, Scope, P], T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Run a query in a thread, on the views as they are."""
-        with trio.move_on_after(READ_WAIT_SECONDS):
-            await self._level()
-        self._check_level()
-        return await self._read(query, scope, *args, **kwargs)
+        await self._caught_up()
+        return await self._queried(lambda reader: query(reader, scope, *args, **kwargs))
 
     async def moved(self, position: int) -> bool:
         """Wait until the views pass this position. False once the server stops."""
@@ -156,16 +154,10 @@ class RunningService:
     def stop_following(self) -> None:
         self._followers.end()
 
-    async def _read(
-        self, query: Callable[Concatenate[Reader, Scope, P], T], scope: Scope, *args: P.args, **kwargs: P.kwargs
-    ) -> T:
-        return await self._queried(lambda db: query(Reader(db, self._fetch), scope, *args, **kwargs))
-
-    async def _queried(self, query: Callable[[sqlite3.Connection], T]) -> T:
-
+    async def _queried(self, query: Callable[[Reader], T]) -> T:
         def run() -> T:
             with self.projector.readers.reading() as db:
-                return query(db)
+                return query(Reader(db, self._fetch))
 
         with self._unreadable_is_unavailable():
             return await trio.to_thread.run_sync(run, limiter=self._read_limit)
@@ -186,11 +178,8 @@ class RunningService:
 
     async def read_all(self, query: Callable[[Reader], T]) -> T:
         """Run a query over everybody's rows, on level views."""
-        with trio.move_on_after(READ_WAIT_SECONDS):
-            await self._level()
-        self._check_level()
-
-        return await self._queried(lambda db: query(Reader(db, self._fetch)))
+        await self._caught_up()
+        return await self._queried(query)
 
     async def start_backfill(self, asked: BackfillRequested) -> BackfillReply:
         return await _taken(self.backfilling.send, asked)
@@ -199,7 +188,7 @@ class RunningService:
         return await self.backfilling.newest_first()
 
     async def team_spending(self, scope: Scope, asked: Sequence[Asked]) -> Sequence[Reading]:
-        await self._caught_up(scope.developer_id)
+        await self._caught_up(self._acknowledged.position(scope.developer_id))
         with self._unreadable_is_unavailable():
             return await self.archive.spending(scope.organization_id, asked)
 
@@ -222,8 +211,7 @@ class RunningService:
         """How far each developer has come, with the caller's own changes unless the views are far behind."""
         with trio.move_on_after(READ_WAIT_SECONDS):
             await self.projector.wait_for(self.journal.head)
-
-        return await self._queried(activation)
+        return await self._queried(lambda reader: activation(reader.db))
 
     async def store_is_writable(self) -> bool:
         with trio.move_on_after(HEALTH_SECONDS):
@@ -265,21 +253,17 @@ class RunningService:
     def replay_status(self) -> ReplayStatus:
         return self._rebuilding.status
 
-    async def _level(self) -> None:
-        while not self.projector.is_level:
-            await self.projector.wait_beyond(self.projector.position)
-
-    def _check_level(self) -> None:
+    async def _caught_up(self, position: int | None = None) -> None:
+        """Wait a moment for level views, and for this position where one is given. Raises `Unavailable`."""
+        with trio.move_on_after(READ_WAIT_SECONDS) as waited:
+            while not self.projector.is_level:
+                await self.projector.wait_beyond(self.projector.position)
+            if position is not None:
+                await self.projector.wait_for(position)
         if not self.projector.is_level:
             done, of = self.projector.position, self.journal.head
             raise Unavailable(f"the views are being built from the log: {done} of {of} events; try again soon")
-
-    async def _caught_up(self, developer_id: UUID) -> None:
-        with trio.move_on_after(READ_WAIT_SECONDS) as waited:
-            await self._level()
-            await self.projector.wait_for(self._acknowledged.position(developer_id))
-        self._check_level()
-        if waited.cancelled_caught:
+        if position is not None and waited.cancelled_caught:
             raise Unavailable("your latest captures are stored but not counted yet; try again in a few seconds")
 
     def _fetch(self, positions: Iterable[int]) -> Mapping[int, Event]:

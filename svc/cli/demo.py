@@ -17,7 +17,7 @@ from aggregates.people.commands import CreateDeveloper, StartMembership
 from aggregates.people.decide import PeopleRefused
 from svc.app import open_service
 from svc.cli.common import drawn, minute, run, settings_from
-from svc.demo.demo import write_transcripts
+from svc.demo import write_transcripts
 from svc.importing.importer import ImportReport, import_claude_code
 from svc.log.folder import SystemClock, held, new_key
 from svc.service import RunningService
