@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -30,7 +29,7 @@ from svc.log.vault import Vault
 from svc.maintenance.keys import lost_keys, settle, tell
 from svc.maintenance.verify import remove_left_over
 from svc.observe.logs import count_errors
-from svc.observe.metrics import Instruments, Metrics, Parts
+from svc.observe.metrics import Instruments, Metrics
 from svc.service import Acknowledged, RunningService
 from svc.settings import Settings
 from svc.views.projecting import serving_file
@@ -47,8 +46,6 @@ Lane = Callable[[], Awaitable[None]]
 
 class Built(NamedTuple):
     service: RunningService
-    projector: Projector
-    archive: ArchiveLane
     gateway: Gateway
     tasks: Sequence[Task]
     """Run until cancelled, and say when they have begun; each needs those before it."""
@@ -81,8 +78,8 @@ async def open_service(
             yield built.service
             nursery.cancel_scope.cancel()
         await built.gateway.close()
-        built.archive.close()
-        await built.projector.close()
+        built.service.archive.close()
+        await built.service.projector.close()
     finally:
         store.close()
 
@@ -101,7 +98,13 @@ def build(
     actors = Actors(context, acknowledged.note)
     path = serving_file(var, RULES_VERSION, store)
     beside = lasting and settings.projector == "process"
-    projector = Projector(path, journal, partial(worker, var, store, vault, beside=beside))
+
+    def worker(views: Path, captures_first: Callable[[], bool]) -> Worker:
+        if beside:
+            return ChildWorker(var, views)
+        return ThreadWorker(views, store, vault.known_digester, Pace(captures_first))
+
+    projector = Projector(path, journal, worker)
     rebuilding = Rebuilding(var, projector, journal, beside=beside)
     projector.damaged = rebuilding.mend
     read_budget = Budget(settings.archive_read_files_max, settings.archive_read_bytes_max)
@@ -120,7 +123,7 @@ def build(
         rebuilding,
         archive,
         catalog,
-        Instruments(Parts(var, journal, actors, projector, rebuilding, catalog, clock), metrics),
+        Instruments(var, journal, actors, projector, rebuilding, catalog, clock, metrics),
         Narratives(gateway, clock.now_us),
     )
     tasks = [projector.run, journal.run, administration.run, catalog.run, actors.run, rebuilding.run]
@@ -135,16 +138,7 @@ def build(
         lanes += [service.retention.run, LlmJudge(service, gateway, metrics.asked).run]
     if lasting and settings.catalog_refresh:
         lanes.append(catalog.keep_fresh)
-    return Built(service, projector, archive, gateway, tasks, lanes)
-
-
-def worker(
-    var: Path, store: EventStore, vault: Vault, views: Path, captures_first: Callable[[], bool], *, beside: bool
-) -> Worker:
-    """Who writes a views file. `beside`: a child process."""
-    if beside:
-        return ChildWorker(var, views)
-    return ThreadWorker(views, store, vault.known_digester, Pace(captures_first))
+    return Built(service, gateway, tasks, lanes)
 
 
 def public_settings(settings: Settings, secret: str) -> PublicSettings:

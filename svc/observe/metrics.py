@@ -12,8 +12,9 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID
 
 import trio
@@ -142,32 +143,30 @@ def _counter(name: str, about: str, labels: list[str], counts: Mapping[Any, int]
     return found
 
 
-# What an operator sees of the running service: its metrics, and a picture of it as it is now.
+# --- what an operator sees: the parts of the running service as they are now -----------------------------
 
 
-class Parts(NamedTuple):
-    var: Path
-    journal: Journal
-    actors: Actors
-    projector: Projector
-    rebuilding: Rebuilding
-    catalog: Catalog
-    clock: Clock
-
-
+@dataclass(eq=False)
 class Instruments(Collector):
     """Looks at the parts of a service without changing any."""
 
-    def __init__(self, parts: Parts, metrics: Metrics) -> None:
-        self._parts = parts
-        self._started_us = parts.clock.now_us()
-        self.metrics = metrics
-        metrics.registry.register(self)
-        parts.journal.watch(metrics.commits.observe)
+    _var: Path
+    _journal: Journal
+    _actors: Actors
+    _projector: Projector
+    _rebuilding: Rebuilding
+    _catalog: Catalog
+    _clock: Clock
+    metrics: Metrics
+
+    def __post_init__(self) -> None:
+        self._started_us = self._clock.now_us()
+        self.metrics.registry.register(self)
+        self._journal.watch(self.metrics.commits.observe)
 
     def collect(self) -> Iterator[Metric]:
-        journal, actors, projector = self._parts.journal, self._parts.actors, self._parts.projector
-        commits, waiting = journal.statistics(), actors.waiting()
+        journal, projector, served = self._journal, self._projector, self._catalog.served
+        commits, waiting = journal.statistics(), self._actors.waiting()
         yield Total("svc_commits", "Transactions that became durable.", commits.commits)
         yield Total("svc_events", "Events that became durable.", commits.events)
         yield Total("svc_commit_conflicts", "Appends that the store refused.", commits.conflicts)
@@ -185,20 +184,18 @@ class Instruments(Collector):
         yield Gauge("svc_projection_level", "1 once the views have caught up since the start.", projector.is_level)
         yield Total("svc_projection_steps", "Batches that were projected.", projector.steps)
         yield Total("svc_projection_failures", "Batches that failed and were tried again.", projector.failures)
-        served = self._parts.catalog.served
         revision = served.snapshot.catalog_revision if served else 0
         yield Gauge("svc_catalog_revision", "The served revision; 0: none.", revision)
         yield Gauge("svc_catalog_stale", "1 where the last refresh failed.", bool(served and served.stale))
 
     def _lag(self) -> int:
-        return max(self._parts.journal.head - self._parts.projector.position, 0)
+        return max(self._journal.head - self._projector.position, 0)
 
     async def status(self, directory: Directory, activation: Mapping[UUID, Activation], *, writable: bool) -> Status:
-        parts = self._parts
-        server = running(parts.var)
+        server = running(self._var)
         serves = server is not None and server.pid == os.getpid()
-        events, archive, sizes, missing_keys = await trio.to_thread.run_sync(_looked_up, parts.var)
-        waiting = parts.actors.waiting()
+        events, archive, sizes, missing_keys = await trio.to_thread.run_sync(_looked_up, self._var)
+        waiting = self._actors.waiting()
         return Status(
             state="serving" if serves else "stopped",
             version=__version__,
@@ -206,20 +203,20 @@ class Instruments(Collector):
             intake=server.intake if server is not None and serves else None,
             api=server.api if server is not None and serves else None,
             started_at=iso(self._started_us) if serves else None,
-            uptime_seconds=(parts.clock.now_us() - self._started_us) // 1_000_000 if serves else None,
-            log=LogShown(head=parts.journal.head, writable=writable, events=events),
+            uptime_seconds=(self._clock.now_us() - self._started_us) // 1_000_000 if serves else None,
+            log=LogShown(head=self._journal.head, writable=writable, events=events),
             views=await trio.to_thread.run_sync(self._views),
             waiting=Waiting(developers=waiting.developers, commands=waiting.commands, bytes=waiting.bytes),
             archive=archive,
-            catalog=self._catalog(),
-            replay=parts.rebuilding.status,
+            catalog=self._catalog_shown(),
+            replay=self._rebuilding.status,
             developers=_developers(directory, activation),
             disk_bytes=sizes,
             missing_keys=missing_keys,
         )
 
     def _views(self) -> ViewsShown:
-        projector = self._parts.projector
+        projector = self._projector
         with projector.readers.reading() as db:
             (failed,) = db.execute("SELECT count(*) FROM failed").fetchone()
         return ViewsShown(
@@ -231,8 +228,8 @@ class Instruments(Collector):
             failed_events=failed,
         )
 
-    def _catalog(self) -> CatalogShown | None:
-        served = self._parts.catalog.served
+    def _catalog_shown(self) -> CatalogShown | None:
+        served = self._catalog.served
         if served is None:
             return None
         return CatalogShown(

@@ -66,8 +66,8 @@ class Life:
 
     async def _close(self, built: Built) -> None:
         await built.gateway.close()
-        built.archive.close()
-        await built.projector.close()
+        built.service.archive.close()
+        await built.service.projector.close()
         self.store.close()
 
     def connection(self, side: Side, chance: Random) -> Connection:
