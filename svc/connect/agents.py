@@ -37,8 +37,6 @@ _OWN_WORDS: dict[AgentName, list[str]] = {
 
 
 class FilePlan(msgspec.Struct, frozen=True):
-    """What changes in one file."""
-
     path: Path
     format: Format
     changes: tuple[Change, ...]

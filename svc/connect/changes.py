@@ -25,7 +25,6 @@ class Put(msgspec.Struct, frozen=True, tag="put"):
     value: Any
 
     def stands(self, now: Any) -> bool:
-        """Whether this is what the key holds now."""
         return bool(now == self.value)
 
 
@@ -36,7 +35,6 @@ class Append(msgspec.Struct, frozen=True, tag="append"):
     value: Any
 
     def stands(self, now: Any) -> bool:
-        """Whether the element is in the list now."""
         return isinstance(now, list) and self.value in now
 
 
@@ -44,8 +42,6 @@ Change = Put | Append
 
 
 class ChangeReceipt(msgspec.Struct, frozen=True):
-    """A change that was made."""
-
     change: Change
     had: bool
     """Whether the key was there before."""

@@ -40,8 +40,6 @@ class Capture(msgspec.Struct, frozen=True):
 
 
 class FileReceipt(msgspec.Struct, frozen=True):
-    """What was done to one file."""
-
     path: str
     format: Format
     done: tuple[ChangeReceipt, ...]
@@ -54,8 +52,6 @@ class FileReceipt(msgspec.Struct, frozen=True):
 
 
 class StoredConnection(msgspec.Struct, frozen=True):
-    """One agent's connection to one server."""
-
     name: str
     agent: AgentName
     scope: Scope
@@ -280,18 +276,15 @@ class Server(contextlib.AbstractContextManager["Server"]):
             raise NotAnswered(f"{self._url} answers, but not as an intake of svc does") from error
 
     def setup_complete(self, key_start: str) -> None:
-        """Say that an agent is connected."""
         said = {"plugin_version": __version__, "key_prefix": key_start}
         _accepted(self._asked("POST", "/v1/setup-complete", said))
 
     def send_log(self, body: dict[str, Any]) -> None:
-        """Send log records."""
         _accepted(self._asked("POST", "/v1/logs", body))
 
     def logs(self, since: str) -> list[dict[str, Any]]:
         """The log records since a time, ISO 8601."""
-        answer = _accepted(self._asked("GET", f"/v1/telemetry/logs?limit=1000&from={since}"))
-        return list(answer.json()["records"])
+        return list(_accepted(self._asked("GET", f"/v1/telemetry/logs?limit=1000&from={since}")).json()["records"])
 
     def _asked(
         self, method: str, path: str, body: dict[str, Any] | None = None, seconds: float = SECONDS

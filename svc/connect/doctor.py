@@ -30,8 +30,6 @@ Level = Literal["ok", "warning", "wrong"]
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One thing that was looked at."""
-
     what: str
     level: Level
     text: str
@@ -100,9 +98,8 @@ def _server(connection: StoredConnection, again: str) -> Iterator[Finding]:
             if abs(ahead) <= CLOCK_SECONDS_MAX:
                 yield Finding("clock", "ok", "this machine's clock and the server's agree")
             else:
-                text = (
-                    f"this machine's clock is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} the server's"
-                )
+                off = f"{abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'}"
+                text = f"this machine's clock is {off} the server's"
                 yield Finding("clock", "warning", text, "let both take their time from the network (NTP)")
             to_do = "check that the address is an intake's, not the API's"
             server.capture()

@@ -64,7 +64,6 @@ class Document(ABC):
 # --- JSON -------------------------------------------------------------------------------------------------
 
 _INDENT = re.compile(r"\s*{[ \t]*\r?\n([ \t]+)")
-_BYTE_ORDER_MARK = "\ufeff"
 
 
 class JsonText(Document):
@@ -96,7 +95,7 @@ class JsonText(Document):
 def _json(text: str) -> dict[str, Any]:
     if not text.strip():
         return {}
-    if text.startswith(_BYTE_ORDER_MARK):
+    if text.startswith("\ufeff"):
         raise Unreadable("it is not plain JSON: it begins with a byte order mark; save it as UTF-8 without one")
     try:
         found = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)

@@ -152,10 +152,13 @@ def _last(lines: list[bytes]) -> str | None:
     message_id: object = None
     texts: list[str] = []
     for raw in reversed(lines):
-        line = _object(raw)
-        message = line.get("message")
-        if line.get("isSidechain"):
+        try:
+            line = json.loads(raw)
+        except (ValueError, RecursionError):  # cut off, or not the agent's
             continue
+        if not isinstance(line, dict) or line.get("isSidechain"):
+            continue
+        message = line.get("message")
         if line.get("type") == "user" and not _blocks(message, "tool_result"):  # a tool's result is a user line as well
             break
         if line.get("type") != "assistant" or not isinstance(message, dict):
@@ -174,15 +177,6 @@ def _blocks(message: object, kind: str) -> list[dict[str, Any]]:
     content = message.get("content") if isinstance(message, dict) else None
     parts = [{"type": "text", "text": content}] if isinstance(content, str) else content or ()
     return [part for part in parts if isinstance(part, dict) and part.get("type") == kind]
-
-
-def _object(raw: bytes) -> dict[str, Any]:
-    """The line as JSON; nothing where it is cut off or no object."""
-    try:
-        found = json.loads(raw)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 # --- what is sent -----------------------------------------------------------------------------------------
@@ -213,13 +207,12 @@ class Letter(NamedTuple):
     body: dict[str, Any]
 
 
-def captured(
-    connection: Connection, happening: Happening, last: OpenPrompt | None, at: float
-) -> tuple[Letter | None, OpenPrompt | None]:
-    """The request, and what is remembered of the session from now on; None where there is nothing to send or change.
+Outcome = tuple[Letter | None, OpenPrompt | None]
+"""The request, and what is remembered of the session from now on; None where there is nothing to send or change."""
 
-    `last`: the prompt that the session is at. `at`: seconds since 1970.
-    """
+
+def captured(connection: Connection, happening: Happening, last: OpenPrompt | None, at: float) -> Outcome:
+    """What comes of it. `last`: the prompt that the session is at. `at`: seconds since 1970."""
     if happening.kind == "prompt":
         return _prompt(connection, happening, at)
     if happening.kind == "response":
@@ -228,7 +221,7 @@ def captured(
     return Letter(LOGS, log_export("hook", f"svc.{happening.kind}", attributes, at)), None
 
 
-def _prompt(connection: Connection, happening: Happening, at: float) -> tuple[Letter | None, OpenPrompt | None]:
+def _prompt(connection: Connection, happening: Happening, at: float) -> Outcome:
     """Its id is the same for the same prompt, so that two hooks tell of one; by chance where it has no name."""
     text, moment = happening.text, happening.moment
     if not connection.prompts or text is None or text.isspace():
@@ -257,9 +250,7 @@ def _prompt(connection: Connection, happening: Happening, at: float) -> tuple[Le
     return Letter(PROMPTS, body), OpenPrompt(event_id, at, moment)
 
 
-def _response(
-    connection: Connection, happening: Happening, last: OpenPrompt | None, at: float
-) -> tuple[Letter | None, OpenPrompt | None]:
+def _response(connection: Connection, happening: Happening, last: OpenPrompt | None, at: float) -> Outcome:
     """A prompt's first answer: where another hook has the agent go on, the server has that one already."""
     if not connection.responses or happening.text is None or last is None or last.answered:
         return None, None

@@ -100,12 +100,3 @@ def replace_file(path: Path, data: bytes) -> None:
     """Write the file at once. Raises `OSError`, and leaves the old one then."""
     with draft_file(path.parent, data) as draft:
         draft.replace(path)
-
-
-def sync_folder(folder: Path) -> None:
-    """Let names in it outlive a power cut, too."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from svc.hook.captures import Letter, OpenPrompt
-from svc.hook.machine import FILE_MODE, MIB_BYTES, draft_file, private_folder, replace_file, sync_folder
+from svc.hook.machine import FILE_MODE, MIB_BYTES, draft_file, private_folder, replace_file
 
 PAUSE_SECONDS = 30.0
 """How long nothing is sent after a server did not answer in time: only one prompt in a while waits for a hung one."""
@@ -54,7 +54,11 @@ class Outbox:
             number = int(waiting[-1].stem) + 1 if waiting else 1
             path.rename(self.folder / f"{number:0{_DIGITS}}{_SUFFIX}")
             self._give_up_oldest(waiting)
-        sync_folder(self.folder)
+        descriptor = os.open(self.folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)  # so that the name outlives a power cut, too
+        finally:
+            os.close(descriptor)
 
     def waiting(self) -> list[Path]:
         """What waits, in order."""
