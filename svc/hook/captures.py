@@ -54,7 +54,6 @@ class Happening(NamedTuple):
     cwd: str | None
     text: str | None
     """The prompt, or the response."""
-    transcript: str | None
     attributes: dict[str, str | None]
     """What a log record says of it."""
 
@@ -66,7 +65,10 @@ def happening(agent: str, told: dict[str, Any]) -> Happening | None:
         return None
     # Codex calls a turn by another name here than in its telemetry: by text and time the two are joined.
     prompt_id = _id(told, "prompt_id") if agent == "claude-code" else None
-    response = clean(told.get("last_assistant_message")) or clean(told.get("prompt_response"))
+    text = clean(told.get("prompt")) if kind == "prompt" else None
+    if kind == "response":
+        text = clean(told.get("last_assistant_message")) or clean(told.get("prompt_response"))
+        text = text or last_message(clean(told.get("transcript_path")))
     return Happening(
         kind,
         agent,
@@ -74,8 +76,7 @@ def happening(agent: str, told: dict[str, Any]) -> Happening | None:
         prompt_id,
         moment=_id(told, "prompt_id") or _id(told, "turn_id") or (_id(told, "timestamp") if kind == "prompt" else None),
         cwd=(clean(told.get("cwd")) or "")[:CWD_CHARACTERS_MAX] or None,
-        text=clean(told.get("prompt")) if kind == "prompt" else response,
-        transcript=clean(told.get("transcript_path")),
+        text=text,
         attributes=_attributes(kind, told, prompt_id),
     )
 

@@ -12,7 +12,7 @@ import sys
 import time
 from typing import Any, NoReturn
 
-from svc.hook.captures import AGENTS, captured, happening, last_message
+from svc.hook.captures import AGENTS, captured, happening
 from svc.hook.machine import MIB_BYTES, Connection, connection_folder, load_connection
 from svc.hook.outbox import Outbox
 
@@ -80,8 +80,6 @@ def keep(connection: Connection, outbox: Outbox, agent: str, told: dict[str, Any
     found = happening(agent, told)
     if found is None:
         return
-    if found.kind == "response" and found.text is None:
-        found = found._replace(text=last_message(found.transcript))
     last = outbox.last(found.session) if found.kind == "response" else None
     letter, prompt = captured(connection, found, last, time.time())
     if prompt is not None and not prompt.answered:
