@@ -8,8 +8,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from svc.connect.changes import Append, Change, Put, Refused
-from svc.connect.texts import Format
+from svc.connect.changes import Append, Change, Format, Put, Refused
 
 AgentName = Literal["claude-code", "codex", "gemini"]
 Scope = Literal["user", "project"]

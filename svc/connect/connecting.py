@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 import httpx
@@ -19,9 +19,8 @@ import msgspec
 
 from svc import __version__
 from svc.connect.agents import AgentName, FilePlan, Scope
-from svc.connect.changes import ChangeReceipt, FileState, Refused, apply, read_file, undo, write_file
-from svc.connect.texts import DOCUMENTS, Document, Format, Unreadable
-from svc.hook.machine import config_folder, connection_file, private_folder, replace_file, state_folder
+from svc.connect.changes import DOCUMENTS, ChangeReceipt, Document, Format, Refused, Unreadable, apply, undo
+from svc.hook.machine import config_folder, connection_file, draft_file, private_folder, replace_file, state_folder
 
 T = TypeVar("T")
 SECONDS = 10.0
@@ -100,6 +99,35 @@ def all_stored() -> list[StoredConnection]:
     """Every connection of this machine, by name."""
     names = sorted(path.stem for path in (config_folder() / "connections").glob("*.json"))
     return [found for name in names if (found := stored(name)) is not None]
+
+
+class FileState(NamedTuple):
+    """A file as it was found."""
+
+    data: bytes | None
+    """None: it is not there."""
+    mode: int | None
+
+    @property
+    def text(self) -> str:
+        """What stands in it; nothing where it is not there. Raises `Unreadable`."""
+        try:
+            return (self.data or b"").decode()
+        except UnicodeDecodeError as error:
+            raise Unreadable("it is not UTF-8") from error
+
+
+def read_file(path: Path) -> FileState:
+    """The file behind the path, links followed. Raises `Refused`."""
+    try:
+        mode = path.stat().st_mode
+        if not stat.S_ISREG(mode):
+            raise Refused(f"{path} is no file")
+        return FileState(path.read_bytes(), stat.S_IMODE(mode))
+    except FileNotFoundError:
+        return FileState(None, None)
+    except OSError as error:
+        raise Refused(f"{path} cannot be read: {error.strerror}") from error
 
 
 class Rewrite(msgspec.Struct, frozen=True):
@@ -197,11 +225,36 @@ def write(name: str, rewrite: Rewrite) -> FileReceipt:
 
 
 def give_back(rewrite: Rewrite) -> None:
-    """Write one file, or take it away. Raises `Refused`."""
-    if rewrite.changed:
-        if read_file(rewrite.path).data != rewrite.now.data:
-            raise Refused(f"{rewrite.path} was changed by another program just now; try again")
-        write_file(rewrite.path, rewrite.new, rewrite.mode)
+    """Replace the file behind the path, at once where its folder allows it, or take it away. Raises `Refused`."""
+    path, data = rewrite.path, rewrite.new
+    if not rewrite.changed:
+        return
+    if read_file(path).data != rewrite.now.data:
+        raise Refused(f"{path} was changed by another program just now; try again")
+    try:
+        real = path.resolve()
+        if data is None:
+            real.unlink(missing_ok=True)
+            return
+        private_folder(real.parent)
+        try:
+            with draft_file(real.parent, data) as draft:
+                with contextlib.suppress(FileNotFoundError, PermissionError):
+                    owner = real.stat()
+                    os.chown(draft, owner.st_uid, owner.st_gid)
+                draft.chmod(rewrite.mode)
+                draft.replace(real)
+        except OSError:
+            # A single file that was mounted, or a folder that only its files may be written in.
+            with real.open("r+b") as file:
+                file.write(data)
+                file.truncate()
+                os.fsync(file.fileno())
+                os.fchmod(file.fileno(), rewrite.mode)
+    except OSError as error:
+        raise Refused(f"{path} cannot be written: {error.strerror}; nothing in it was changed") from error
+    except RuntimeError as error:
+        raise Refused(f"{path} is a link that leads to itself") from error
 
 
 def shown(rewrite: Rewrite, key: str) -> str:
@@ -221,10 +274,6 @@ class NotAnswered(Exception):
 
 class KeyRefused(Exception):
     """The server does not take the key; the message is the server's."""
-
-
-class _Config(msgspec.Struct):
-    capture: Capture = msgspec.field(default_factory=Capture)
 
 
 def checked_url(text: str) -> str:
@@ -271,7 +320,8 @@ class Server(contextlib.AbstractContextManager["Server"]):
                     "use the address after `intake=` that `svc serve` shows"
                 )
         try:
-            return msgspec.json.decode(_accepted(asked).content, type=_Config).capture
+            config = msgspec.json.decode(_accepted(asked).content, type=dict[str, Any])
+            return msgspec.convert(config.get("capture", {}), Capture)
         except msgspec.DecodeError as error:
             raise NotAnswered(f"{self._url} answers, but not as an intake of svc does") from error
 

@@ -13,9 +13,8 @@ from typing import Literal
 import msgspec
 
 from aggregates.times import iso
-from svc.connect.changes import Append, Refused, read_file
-from svc.connect.connecting import FileReceipt, KeyRefused, NotAnswered, Server, StoredConnection
-from svc.connect.texts import DOCUMENTS, Unreadable
+from svc.connect.changes import DOCUMENTS, Append, Refused, Unreadable
+from svc.connect.connecting import FileReceipt, KeyRefused, NotAnswered, Server, StoredConnection, read_file
 from svc.hook.captures import log_export
 from svc.hook.machine import connection_folder
 from svc.hook.outbox import Outbox
