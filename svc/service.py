@@ -70,7 +70,7 @@ class Acknowledged:
 
 @dataclass(eq=False)
 class RunningService:
-    """Implements the port of the HTTP layer over the actors, the projector and the store."""
+    """Implements the port of the HTTP layer, which says what each method does."""
 
     settings: PublicSettings
     _context: ActorContext
@@ -122,19 +122,16 @@ class RunningService:
     async def read(
         self, scope: Scope, query: Callable[Concatenate[Reader, Scope, P], T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Run a query in a thread, on views that hold this developer's acknowledged writes."""
         await self._caught_up(self._acknowledged.position(scope.developer_id))
         return await self._queried(lambda reader: query(reader, scope, *args, **kwargs))
 
     async def look(
         self, scope: Scope, query: Callable[Concatenate[Reader, Scope, P], T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Run a query in a thread, on the views as they are."""
         await self._caught_up()
         return await self._queried(lambda reader: query(reader, scope, *args, **kwargs))
 
     async def moved(self, position: int) -> bool:
-        """Wait until the views pass this position. False once the server stops."""
         return await self._followers.wait(partial(self.projector.wait_beyond, position))
 
     async def _queried(self, query: Callable[[Reader], T]) -> T:
@@ -160,7 +157,6 @@ class RunningService:
             raise
 
     async def read_all(self, query: Callable[[Reader], T]) -> T:
-        """Run a query over everybody's rows, on level views."""
         await self._caught_up()
         return await self._queried(query)
 

@@ -310,7 +310,6 @@ class Server(contextlib.AbstractContextManager["Server"]):
         return 0.0 if told is None else time.time() - email.utils.parsedate_to_datetime(told).timestamp()
 
     def capture(self) -> Capture:
-        """What it asks its clients to capture."""
         asked = self._asked("GET", "/v1/plugin/config")
         if asked.status_code == httpx.codes.NOT_FOUND:
             ready = self._asked("GET", "/health/ready", seconds=HEALTH_SECONDS)

@@ -16,8 +16,6 @@ FILE_MODE = 0o600
 
 
 class Connection(NamedTuple):
-    """What a hook must know to send."""
-
     name: str
     url: str
     """Of the intake, without a slash at its end."""

@@ -112,7 +112,6 @@ class Outbox:
             return None
 
     def remember(self, session: str, prompt: OpenPrompt) -> None:
-        """Keep it until the next one."""
         private_folder(self._sessions)
         replace_file(self._session(session), json.dumps(prompt._asdict()).encode())
 
@@ -149,7 +148,6 @@ class Outbox:
             replace_file(self._notes, json.dumps({**self.notes(), **changes}).encode())
 
     def failed(self, what: str, **changes: float) -> None:
-        """Note why nothing could be sent."""
         self.note(failure={"at": time.time(), "what": what}, **changes)
 
     def pause(self) -> None:
