@@ -15,26 +15,24 @@ from svc.cli.common import json_option, print_json, sentences
 from svc.connect.agents import AgentName, Scope, Target, folder_of, plans, told
 from svc.connect.changes import Refused
 from svc.connect.connecting import (
+    Capture,
     KeyRefused,
     NotAnswered,
     Rewrite,
     Server,
-    checked_url,
-    connected,
-    disconnected,
-    give_back,
-    shown,
-    write,
-)
-from svc.connect.connections import (
-    Capture,
     StoredConnection,
     all_stored,
+    checked_url,
+    connected,
     connection_name,
+    disconnected,
     forget,
+    give_back,
     note_program,
+    shown,
     store,
     stored,
+    write,
 )
 from svc.connect.doctor import Finding, Level, examine
 from svc.hook.machine import connection_folder, draft_file, private_folder, state_folder
@@ -149,9 +147,9 @@ def _write(connection: StoredConnection, outdated: Sequence[Rewrite], rewrites: 
     if (carried := _carried()) is not None:
         folder = state_folder() / "bin"
         private_folder(folder)
-        draft = draft_file(folder, carried.read_bytes())
-        draft.chmod(0o700)
-        draft.replace(folder / HOOK_PROGRAM)
+        with draft_file(folder, carried.read_bytes()) as draft:
+            draft.chmod(0o700)
+            draft.replace(folder / HOOK_PROGRAM)
     note_program(_program())
     for each in outdated:
         give_back(each)

@@ -19,7 +19,7 @@ from svc.actors.actors import SystemClock
 from svc.app import open_service
 from svc.cli import Command
 from svc.cli.common import drawn, minute, run, settings_from
-from svc.demo.demo import write_transcripts
+from svc.demo import write_transcripts
 from svc.importing.claude_code import CLAUDE_CODE
 from svc.importing.importer import ImportReport, import_transcripts
 from svc.log.folder import held, new_key

@@ -94,7 +94,7 @@ class Faults:
         path = new_file(life.var, RULES_VERSION)
         try:
             build(path, life.store, life.vault.known_digester, lambda _done, _of: None)
-            await life.built.projector.exchange(path)
+            await life.built.service.projector.exchange(path)
         except Exception:
             # In a server it is a part of the life, and is cancelled before the log is closed.
             if not (life.fate.over or life.scope.cancel_called):

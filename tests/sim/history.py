@@ -360,7 +360,7 @@ class History:
         FATE.set(life.fate)
         assert life.built is not None
         self.events = life.store.head()
-        projector = life.built.projector
+        projector = life.built.service.projector
         with trio.fail_after(60):
             await projector.wait_for(self.events)
         live = copy_of(projector.readers.path, self.world.folder / "live.db")

@@ -6,7 +6,7 @@ from pathlib import Path
 from aggregates.command import Reply
 from aggregates.decide import AnyCommand
 from aggregates.event import Digester, Scope
-from svc.demo.demo import write_transcripts
+from svc.demo import write_transcripts
 from svc.importing.claude_code import CLAUDE_CODE
 from svc.importing.importer import import_transcripts
 

@@ -14,7 +14,7 @@ from aggregates.event import Digester, Scope
 from aggregates.records.record import Record
 from svc.cli.common import drawn
 from svc.cli.demo import headline
-from svc.demo.demo import write_transcripts
+from svc.demo import write_transcripts
 from svc.importing.claude_code import CLAUDE_CODE, TranscriptReader
 from svc.importing.exchange import Exchange, Memory
 from svc.importing.importer import ImportReport, import_transcripts
