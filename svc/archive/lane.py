@@ -6,7 +6,7 @@ somebody reads it.
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import groupby, islice
+from itertools import accumulate, groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
@@ -17,17 +17,20 @@ import trio
 
 from projections.facts.prices import COLUMNS, changed_rows, stretch_end
 from projections.prices.spending import Asked, Reading, live_part
-from svc.archive.folder import Archive, Fingerprint, day_of
-from svc.archive.manifest import ArchiveFile, Mark
+from svc.archive.folder import Archive, ArchiveFile, Fingerprint, Mark, day_of
 from svc.archive.reading import PARQUET, Budget, connected, literal, rows_in, spending
 from svc.limits import (
     ARCHIVE_BATCH_ROWS_MAX,
     ARCHIVE_COMPACT_ROWS_MAX,
     ARCHIVE_INTERVAL_SECONDS,
     ARCHIVE_RETRY_SECONDS_MAX,
+    ARCHIVE_ROW_BYTES_MAX,
 )
 from svc.views.views import ReadPool, ViewsDamaged
 from svc_http.ports import Unavailable
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 log = structlog.get_logger()
 T = TypeVar("T")
@@ -98,8 +101,9 @@ class ArchiveLane:
             return archive_changes(archive, db)
 
     def _spending(self, archive: Archive, organization_id: UUID, asked: Sequence[Asked]) -> list[Reading]:
-        archive.check_folder()
-        after = archive.manifest.mark.position
+        if archive.root.exists() and not archive.root.is_dir():
+            raise NotADirectoryError(f"{archive.root.name} is no folder")
+        after = archive.mark.position
         with self._views().reading() as db:
             live = [live_part(db, organization_id, each, after) for each in asked]
         breathe = trio.from_thread.check_cancelled
@@ -107,10 +111,6 @@ class ArchiveLane:
             spending(archive, organization_id, each, part, self._budget, breathe)
             for each, part in zip(asked, live, strict=True)
         ]
-
-
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
 
 
 _Row = tuple[Any, ...]
@@ -124,22 +124,20 @@ def archive_changes(archive: Archive, views: sqlite3.Connection, rows_max: int =
 
     A row that changes again is archived again under its newer position; readers take the newest.
     """
-    after = archive.manifest.mark.position
+    after = archive.mark.position
     up_to = stretch_end(views, after, rows_max)
     if up_to == after:
         return 0
-    files = _write_files(archive, changed_rows(views, after, up_to), rows_max)
+    files = []
+    with archive.working() as work, connected(archive.root, work) as duck:
+        lines = work / "rows.json"
+        parts = _parts(changed_rows(views, after, up_to), rows_max)
+        for number, rows in enumerate(parts, archive.next_number):
+            lines.write_bytes(_ENCODER.encode_lines([dict(zip(_NAMES, row, strict=True)) for row in rows]))
+            place = rows[0][_ORGANIZATION], day_of(rows[0][_AT]), number
+            files.append(_written(archive, duck, place, rows_in(lines, COLUMNS, ARCHIVE_ROW_BYTES_MAX)))
     archive.exchange(files, (), Mark(up_to, archive.fingerprint(up_to)))
     return len(files)
-
-
-def _write_files(archive: Archive, rows: Iterator[_Row], rows_max: int) -> list[ArchiveFile]:
-    first = archive.manifest.next_number
-    with archive.working() as work, connected(archive.root, work) as duck:
-        return [
-            _write_file(archive, duck, work / "rows.json", first + index, part)
-            for index, part in enumerate(_parts(rows, rows_max))
-        ]
 
 
 def _parts(rows: Iterable[_Row], rows_max: int) -> Iterator[list[_Row]]:
@@ -148,14 +146,14 @@ def _parts(rows: Iterable[_Row], rows_max: int) -> Iterator[list[_Row]]:
             yield part
 
 
-def _write_file(
-    archive: Archive, duck: "DuckDBPyConnection", lines: Path, number: int, rows: list[_Row]
+def _written(
+    archive: Archive, duck: "DuckDBPyConnection", place: tuple[str, str, int], rows: str, bound: Sequence[object] = ()
 ) -> ArchiveFile:
-    organization_id, day = rows[0][_ORGANIZATION], day_of(rows[0][_AT])
-    draft = archive.draft(organization_id, day, number)
-    lines.write_bytes(_ENCODER.encode_lines([dict(zip(_NAMES, row, strict=True)) for row in rows]))
-    duck.execute(f"COPY {rows_in(lines)} TO {literal(draft)} ({PARQUET})")
-    return archive.sealed(draft, organization_id, day, number, len(rows))
+    """The draft of a query's rows. `place`: organization, day and number."""
+    draft = archive.draft(*place)
+    copied = duck.execute(f"COPY {rows} TO {literal(draft)} ({PARQUET})", bound).fetchone()
+    assert copied is not None, "COPY answers how many rows it wrote"
+    return archive.sealed(draft, *place, copied[0])
 
 
 _NEWEST = (
@@ -168,26 +166,14 @@ _NEWEST = (
 
 def compact_one_day(archive: Archive) -> int:
     """Merge small files of the day that has the most of them; how many, 0 where none has too many."""
-    small = _fitting(archive.crowded())
+    files = archive.crowded()
+    rows = accumulate(file.row_count for file in files)
+    small = [file for file, so_far in zip(files, rows, strict=True) if so_far <= ARCHIVE_COMPACT_ROWS_MAX]
     if len(small) < 2:
         return 0
-    number = archive.manifest.next_number
-    draft = archive.draft(small[0].organization_id, small[0].day, number)
     paths = [str(archive.path(file)) for file in small]
+    place = small[0].organization_id, small[0].day, archive.next_number
     with archive.working() as work, connected(archive.root, work) as duck:
-        copied = duck.execute(f"COPY {_NEWEST} TO {literal(draft)} ({PARQUET})", [paths]).fetchone()
-    assert copied is not None, "COPY answers how many rows it wrote"
-    merged = archive.sealed(draft, small[0].organization_id, small[0].day, number, copied[0])
+        merged = _written(archive, duck, place, _NEWEST, [paths])
     archive.exchange([merged], small, None)
     return len(small)
-
-
-def _fitting(files: list[ArchiveFile]) -> list[ArchiveFile]:
-    fitting: list[ArchiveFile] = []
-    rows = 0
-    for file in files:
-        rows += file.row_count
-        if rows > ARCHIVE_COMPACT_ROWS_MAX:
-            break
-        fitting.append(file)
-    return fitting

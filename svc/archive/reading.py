@@ -4,7 +4,7 @@ A day is read whole or not at all: its files hold newer versions of each other's
 more than was spent.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 from operator import attrgetter
@@ -15,8 +15,6 @@ from uuid import UUID
 import msgspec
 import structlog
 
-from aggregates.times import Window
-from projections.facts.prices import COLUMNS
 from projections.prices.spending import (
     COUNTS,
     SUMS,
@@ -30,13 +28,11 @@ from projections.prices.spending import (
     add_spent,
     spent_rows,
 )
-from svc.archive.folder import Archive, days_of
-from svc.archive.manifest import ArchiveFile
-from svc.limits import ARCHIVE_MEMORY_BYTES_MAX, ARCHIVE_READ_ROWS_MAX, ARCHIVE_ROW_BYTES_MAX, ARCHIVE_SPILL_BYTES_MAX
+from svc.archive.folder import Archive, ArchiveFile, day_of
+from svc.limits import ARCHIVE_MEMORY_BYTES_MAX, ARCHIVE_READ_ROWS_MAX, ARCHIVE_SPILL_BYTES_MAX
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
-
 
 log = structlog.get_logger()
 _SPENT = (
@@ -78,18 +74,14 @@ class _Chosen(msgspec.Struct):
         broken = 0 if self.over else sum(not archive.is_readable(file) for file in files)
         if self.over or broken:
             self.drop(files, broken)
-            return
-        self.days.append(files)
-        self.files += len(files)
-        self.size_bytes += size_bytes
+        else:
+            self.days.append(files)
+            self.files += len(files)
+            self.size_bytes += size_bytes
 
     def drop(self, files: Sequence[ArchiveFile], unreadable: int) -> None:
         self.dropped += len(files)
         self.unreadable += unreadable
-
-    @property
-    def reason(self) -> CoverageReason:
-        return self.over or ("file_budget" if self.dropped else "complete")
 
 
 def spending(
@@ -107,19 +99,20 @@ def spending(
     if not asked.stays:
         return Reading({}, Coverage())
     chosen = _Chosen()
-    stayed = Window(min(stay.start_us for stay in asked.stays), max(stay.end_us for stay in asked.stays))
-    for files in _by_day(archive.manifest.files_of(str(organization_id), *days_of(stayed))):
-        chosen.take(archive, files, budget)
+    first, last = min(stay.start_us for stay in asked.stays), max(stay.end_us for stay in asked.stays) - 1
+    listed = archive.files_of(str(organization_id), day_of(first), day_of(last))
+    for _, files in groupby(listed, attrgetter("day")):
+        chosen.take(archive, list(files), budget)
         breathe()
     spent = dict(live.spent)
     batches = _batches(chosen.days)
     if batches:
         with archive.working() as work, connected(archive.root, work) as duck:
-            for files in batches:
-                add_spent(spent, _read(archive, duck, files, asked, live.changed, chosen))
+            for batch in batches:
+                add_spent(spent, _read(archive, duck, batch, asked, live.changed, chosen))
                 breathe()
     coverage = Coverage(
-        reason=chosen.reason,
+        reason=chosen.over or ("file_budget" if chosen.dropped else "complete"),
         read_batches=len(batches),
         dropped_files=chosen.dropped,
         unreadable_files=chosen.unreadable,
@@ -127,18 +120,15 @@ def spending(
     return Reading(spent, coverage)
 
 
-def _by_day(files: Iterable[ArchiveFile]) -> Iterator[list[ArchiveFile]]:
-    return (list(same) for _, same in groupby(files, attrgetter("day")))
-
-
 def _batches(days: Iterable[list[ArchiveFile]]) -> list[list[ArchiveFile]]:
     batches: list[list[ArchiveFile]] = []
     rows = 0
     for files in days:
-        rows += sum(file.row_count for file in files)
+        of_day = sum(file.row_count for file in files)
+        rows += of_day
         if not batches or rows > ARCHIVE_READ_ROWS_MAX:
             batches.append([])
-            rows = sum(file.row_count for file in files)
+            rows = of_day
         batches[-1] += files
     return batches
 
@@ -168,8 +158,8 @@ def _columns(rows: Sequence[tuple[str, int, int | str]]) -> list[list[object]]:
     return [[row[index] for row in rows] for index in range(3)]
 
 
-_TYPES = {str: "VARCHAR", int: "BIGINT", bool: "BOOLEAN"}
-_JSON_TYPES = _TYPES | {bool: "BIGINT"}
+Columns = Mapping[str, type[str] | type[int] | type[float] | type[bool]]
+_TYPES = {str: "VARCHAR", int: "BIGINT", float: "DOUBLE", bool: "BOOLEAN"}
 PARQUET = "FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 20480"
 
 
@@ -201,9 +191,8 @@ def literal(path: Path) -> str:
     return "'" + str(path).replace("'", "''") + "'"
 
 
-def rows_in(lines: Path) -> str:
-    """SQL of a table read from a file of JSON lines, with the archive's columns and types."""
-    types = ", ".join(f"{name}: '{_JSON_TYPES[kind]}'" for name, kind in COLUMNS.items())
-    columns = ", ".join(f"{name} <> 0 AS {name}" if kind is bool else name for name, kind in COLUMNS.items())
-    options = f"format = 'newline_delimited', columns = {{{types}}}, maximum_object_size = {ARCHIVE_ROW_BYTES_MAX}"
-    return f"(SELECT {columns} FROM read_json({literal(lines)}, {options}))"
+def rows_in(lines: Path, columns: Columns, row_bytes_max: int) -> str:
+    """SQL of a table read from a file of JSON lines."""
+    types = ", ".join(f"{name}: '{_TYPES[kind]}'" for name, kind in columns.items())
+    options = f"format = 'newline_delimited', columns = {{{types}}}, maximum_object_size = {row_bytes_max}"
+    return f"(SELECT * FROM read_json({literal(lines)}, {options}))"

@@ -21,7 +21,7 @@ from projections.facts.prices import COLUMNS as REQUEST_COLUMNS
 from projections.reader import Reader
 from projections.sub_sessions.detail import PromptRow, prompt_rows
 from projections.sub_sessions.rows import NEWEST_FIRST, select
-from svc.archive.reading import PARQUET, connected, literal
+from svc.archive.reading import PARQUET, Columns, connected, literal, rows_in
 from svc.limits import EXPORT_PAGE, EXPORT_ROW_BYTES_MIN
 from svc.log.codec import RecordedEvent
 from svc.log.store import EventStore
@@ -31,23 +31,20 @@ from svc.views.replay import copy_of
 from svc.views.views import RULES_VERSION, current_file
 
 _Rows = Iterable[Mapping[str, Any]]
-_TEXT, _INTEGER, _NUMBER, _FLAG = "VARCHAR", "BIGINT", "DOUBLE", "BOOLEAN"
-_SQL_TYPES = {str: _TEXT, int: _INTEGER, bool: _FLAG}
-_SUB_SESSIONS: dict[str, str] = {
-    **dict.fromkeys(("score_v3_sub_session_id", "agent_session_id", "title", "summary", "title_source"), _TEXT),
-    **dict.fromkeys(("intent_class", "letter_grade", "started_at", "ended_at", "trivia_reason", "rework_of"), _TEXT),
-    **dict.fromkeys(("duration_seconds", "cost_usd", "outcome_confidence"), _NUMBER),
-    **dict.fromkeys(("turns", "total_tokens", "unpriced_requests", "lower_bound_requests"), _INTEGER),
-    **dict.fromkeys(("substance_floor_passed", "goal_complete", "rework", "crushed", *BOOLEANS), _FLAG),
+_SUB_SESSIONS: Columns = {
+    **dict.fromkeys(("score_v3_sub_session_id", "agent_session_id", "title", "summary", "title_source"), str),
+    **dict.fromkeys(("intent_class", "letter_grade", "started_at", "ended_at", "trivia_reason", "rework_of"), str),
+    **dict.fromkeys(("duration_seconds", "cost_usd", "outcome_confidence"), float),
+    **dict.fromkeys(("turns", "total_tokens", "unpriced_requests", "lower_bound_requests"), int),
+    **dict.fromkeys(("substance_floor_passed", "goal_complete", "rework", "crushed", *BOOLEANS), bool),
 }
-_PROMPTS: dict[str, str] = {
-    **dict.fromkeys(("prompt_id", "score_v3_sub_session_id", "submitted_at", "prompt_text", "response_text"), _TEXT),
-    **dict.fromkeys(("model", "judge_status", "intent_class", "letter_grade"), _TEXT),
-    **dict.fromkeys(("elapsed_ms", "tokens", "unpriced_requests"), _INTEGER),
-    **dict.fromkeys(("cost_usd", "standing_score", "score"), _NUMBER),
-    **dict.fromkeys(BOOLEANS, _FLAG),
+_PROMPTS: Columns = {
+    **dict.fromkeys(("prompt_id", "score_v3_sub_session_id", "submitted_at", "prompt_text", "response_text"), str),
+    **dict.fromkeys(("model", "judge_status", "intent_class", "letter_grade"), str),
+    **dict.fromkeys(("elapsed_ms", "tokens", "unpriced_requests"), int),
+    **dict.fromkeys(("cost_usd", "standing_score", "score"), float),
+    **dict.fromkeys(BOOLEANS, bool),
 }
-_REQUESTS = {name: _SQL_TYPES[kind] for name, kind in REQUEST_COLUMNS.items()}
 
 
 class Exported(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,7 +87,7 @@ def _written(store: EventStore, developer_id: UUID, folder: Path, views: Path, h
             events=events,
             sub_sessions=_write_table(folder, "sub_sessions", _SUB_SESSIONS, _sub_sessions(reader, scopes)),
             prompts=_write_table(folder, "prompts", _PROMPTS, _prompts(reader, scopes)),
-            requests=_write_table(folder, "requests", _REQUESTS, _requests(db, scopes)),
+            requests=_write_table(folder, "requests", REQUEST_COLUMNS, _requests(db, scopes)),
         )
     copied.unlink()
     return exported
@@ -172,14 +169,12 @@ def _write(path: Path, rows: _Rows) -> tuple[int, int]:
     return count, longest
 
 
-def _write_table(folder: Path, name: str, columns: Mapping[str, str], rows: _Rows) -> int:
+def _write_table(folder: Path, name: str, columns: Columns, rows: _Rows) -> int:
     lines, parquet = folder / f"{name}.jsonl", folder / f"{name}.parquet"
     count, longest = _write(lines, ({column: _plain(row.get(column)) for column in columns} for row in rows))
-    size = max(longest, EXPORT_ROW_BYTES_MIN)
-    types = ", ".join(f"{column}: '{kind}'" for column, kind in columns.items())
-    options = f"format = 'newline_delimited', columns = {{{types}}}, maximum_object_size = {size}"
+    table = rows_in(lines, columns, max(longest, EXPORT_ROW_BYTES_MIN))
     with connected(folder, folder / "spill") as duck:
-        duck.execute(f"COPY (SELECT * FROM read_json({literal(lines)}, {options})) TO {literal(parquet)} ({PARQUET})")
+        duck.execute(f"COPY {table} TO {literal(parquet)} ({PARQUET})")
     shutil.rmtree(folder / "spill", ignore_errors=True)
     return count
 

@@ -85,7 +85,7 @@ class Running:
         await self.service.archive.look()
         archive = Archive(self.folder, self.service.store.fingerprint)
         try:
-            return sum(file.row_count for file in archive.manifest.files())
+            return sum(file.row_count for file in archive.files())
         finally:
             archive.close()
 

@@ -24,7 +24,7 @@ async def test_the_archive_tells_what_the_tokens_pages_tell(tmp_path: Path) -> N
     archive_all(archive, views, rows_max=500)
     while compact_one_day(archive):
         pass
-    live = live_part(views, ANA.organization_id, asked, archive.manifest.mark.position)
+    live = live_part(views, ANA.organization_id, asked, archive.mark.position)
     found = spending(archive, ANA.organization_id, asked, live, Budget(100_000, 2**40))
     assert found.coverage.reason == "complete"
     assert found.spent == {ANA.developer_id: told}

@@ -48,7 +48,7 @@ async def test_a_backup_brings_the_archive_along(tmp_path: Path) -> None:
     restore(tmp_path / "b", other, no_progress)
     store, _ = open_log(other)
     archive = Archive(other, store.fingerprint)
-    assert archive.manifest.mark.position > 0
+    assert archive.mark.position > 0
     archive.close()
     store.close()
     async with household(other) as house:
