@@ -4,7 +4,7 @@ A day is read whole or not at all: its files hold newer versions of each other's
 more than was spent.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 from operator import attrgetter
@@ -57,7 +57,9 @@ class Budget(msgspec.Struct, frozen=True):
 
 
 class _Chosen(msgspec.Struct):
-    days: list[list[ArchiveFile]] = []
+    batches: list[list[ArchiveFile]] = []
+    rows: int = 0
+    """Of the last batch."""
     files: int = 0
     size_bytes: int = 0
     dropped: int = 0
@@ -74,10 +76,15 @@ class _Chosen(msgspec.Struct):
         broken = 0 if self.over else sum(not archive.is_readable(file) for file in files)
         if self.over or broken:
             self.drop(files, broken)
-        else:
-            self.days.append(files)
-            self.files += len(files)
-            self.size_bytes += size_bytes
+            return
+        self.files += len(files)
+        self.size_bytes += size_bytes
+        rows = sum(file.row_count for file in files)
+        if not self.batches or self.rows + rows > ARCHIVE_READ_ROWS_MAX:
+            self.batches.append([])
+            self.rows = 0
+        self.batches[-1] += files
+        self.rows += rows
 
     def drop(self, files: Sequence[ArchiveFile], unreadable: int) -> None:
         self.dropped += len(files)
@@ -105,32 +112,18 @@ def spending(
         chosen.take(archive, list(files), budget)
         breathe()
     spent = dict(live.spent)
-    batches = _batches(chosen.days)
-    if batches:
+    if chosen.batches:
         with archive.working() as work, connected(archive.root, work) as duck:
-            for batch in batches:
+            for batch in chosen.batches:
                 add_spent(spent, _read(archive, duck, batch, asked, live.changed, chosen))
                 breathe()
     coverage = Coverage(
         reason=chosen.over or ("file_budget" if chosen.dropped else "complete"),
-        read_batches=len(batches),
+        read_batches=len(chosen.batches),
         dropped_files=chosen.dropped,
         unreadable_files=chosen.unreadable,
     )
     return Reading(spent, coverage)
-
-
-def _batches(days: Iterable[list[ArchiveFile]]) -> list[list[ArchiveFile]]:
-    batches: list[list[ArchiveFile]] = []
-    rows = 0
-    for files in days:
-        of_day = sum(file.row_count for file in files)
-        rows += of_day
-        if not batches or rows > ARCHIVE_READ_ROWS_MAX:
-            batches.append([])
-            rows = of_day
-        batches[-1] += files
-    return batches
 
 
 def _read(
@@ -143,19 +136,18 @@ def _read(
 ) -> ByDeveloper:
     from duckdb import Error
 
+    def columns(rows: Sequence[tuple[str, int, int | str]]) -> list[list[object]]:
+        return [[row[index] for row in rows] for index in range(3)]
+
     stays = [(str(stay.developer_id), stay.start_us, stay.end_us) for stay in asked.stays]
     paths = [str(archive.path(file)) for file in files]
     try:
-        rows = duck.execute(_SPENT, [*_columns(stays), *_columns(changed), paths]).fetchall()
+        rows = duck.execute(_SPENT, [*columns(stays), *columns(changed), paths]).fetchall()
     except Error as error:
         log.error("files of the archive could not be read", files=[file.name for file in files], reason=str(error))
         chosen.drop(files, len(files))
         return {}
     return spent_rows(rows)
-
-
-def _columns(rows: Sequence[tuple[str, int, int | str]]) -> list[list[object]]:
-    return [[row[index] for row in rows] for index in range(3)]
 
 
 Columns = Mapping[str, type[str] | type[int] | type[float] | type[bool]]
@@ -177,14 +169,11 @@ def connected(root: Path, spill: Path) -> Iterator["DuckDBPyConnection"]:
         "autoload_known_extensions": False,
         "allow_community_extensions": False,
     }
-    connection = duckdb.connect(":memory:", config=config)
-    try:
+    with duckdb.connect(":memory:", config=config) as connection:
         connection.execute(f"SET allowed_directories = [{literal(root)}]")
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
         yield connection
-    finally:
-        connection.close()
 
 
 def literal(path: Path) -> str:
