@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from uuid import UUID
 
+import msgspec
+
 from aggregates.judging.answers import GapAnswer, answered_boundary
 from aggregates.judging.boundary import PAUSE_US, OpenArc, cannot_shift, confidence_of, contributions, topic_shift
 from aggregates.reading.verdicts import BoundaryVerdict, Evidence
@@ -11,8 +13,15 @@ from aggregates.sub_sessions.arcs import MERGE_GAP_US, Arc, committed
 from aggregates.times import US_PER_SECOND, iso
 from aggregates.turns.turn import Observation, Turn
 from projections.derive.sessions import arc_before, prompt_id, turns_of
-from projections.explain.evidence import SubSessionEvidence, ascending, counted, one_line, unquoted
-from projections.explain.shapes import BoundaryExplained, EvidencePiece, KeptExplained, MergedArc, SignalExplained
+from projections.explain.evidence import (
+    EvidencePiece,
+    ExplainedPart,
+    SubSessionEvidence,
+    ascending,
+    counted,
+    one_line,
+    unquoted,
+)
 from projections.facts.answers import gap_answers
 from projections.reader import unpack
 
@@ -42,6 +51,60 @@ _NO_FOLDER = "the working directory: not observed, so nothing could be merged ac
 
 _Signals = Sequence[tuple[str, int]]
 """What the embedded judge weighed, in thousandths of a logit; above 0 it speaks for another topic."""
+
+
+class MergedArc(msgspec.Struct, frozen=True, kw_only=True):
+    """A later part that was joined to the sub-session, across a boundary."""
+
+    agent_session_id: str
+    opened_by: str
+    started_at: str
+    gap_seconds: float | None
+    """From the close of the part before; None where it was not closed."""
+    shared_files: int
+    """How many files it touched that were touched before it, too."""
+    position: int
+
+
+class SignalExplained(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that the embedded boundary judge weighed."""
+
+    what: str
+    weight: float
+    """In logits; above 0 it speaks for another topic. The sum decides."""
+
+
+class KeptExplained(msgspec.Struct, frozen=True, kw_only=True):
+    """A later prompt at which a judge saw no boundary."""
+
+    prompt_id: str
+    submitted_at: str
+    judge: str
+    confidence: float
+    position: int
+    """Of the prompt; of the answer where a text model was asked."""
+    text: str
+    signals: list[SignalExplained]
+    """The heaviest first; empty where the prompt cannot open another topic, and where a text model was asked."""
+
+
+class BoundaryExplained(ExplainedPart, frozen=True, kw_only=True):
+    """Where it begins and ends."""
+
+    kind: str
+    """Why it opened: `start`, `clear`, `end`, `topic`, `commit` or `person`."""
+    closed_by: str | None
+    """None while nothing but silence ends it."""
+    judge: str | None
+    """Who judged that it opens here; None where that was said and not judged, and where a session begins with it."""
+    confidence: float | None
+    evidence: list[EvidencePiece]
+    signals: list[SignalExplained]
+    """What the embedded judge weighed where it opens; empty where it was not asked, or a text model was."""
+    merged: list[MergedArc]
+    kept: list[KeptExplained]
+    """The first of the prompts within it that might have opened another one, in the order of its parts."""
+    kept_not_shown: int
 
 
 def boundary(facts: SubSessionEvidence) -> BoundaryExplained:

@@ -11,12 +11,27 @@ from aggregates.turns.turn import Observation, Turn
 from aggregates.turns.turns import PlacedObservation
 from projections.derive.sessions import arcs_of, response_ref
 from projections.derive.sub_session_rows import PromptBody
-from projections.explain.shapes import EvidencePiece
 from projections.reader import Reader, TextRef, unpack
 from projections.sub_sessions.rows import SubSessionRow
 
 QUOTE_CHARS_MAX = 240
 FORGOTTEN = "observed, and forgotten since"
+
+
+class EvidencePiece(msgspec.Struct, frozen=True, kw_only=True):
+    what: str
+    position: int | None
+    """The fact in which it stands; None where it is something that is not there."""
+    quote: str | None
+    """Its words: a prompt's, an answer's, a command's, a path. None where there are none, or none are left."""
+
+
+class ExplainedPart(msgspec.Struct, frozen=True, kw_only=True):
+    text: list[str]
+    """What was decided, and why, in sentences."""
+    not_observed: list[str]
+    """What could not be looked at; a rule over it did not fire."""
+    positions: list[int]
 
 
 class PromptEvidence(msgspec.Struct, frozen=True):

@@ -2,15 +2,16 @@
 
 from uuid import UUID
 
+import msgspec
+
 from aggregates.event import Scope
 from aggregates.judging.outcome import CHANGED_LINES_MIN, COUNTABLE_TURNS_MIN, MUTATING_CALLS_MIN
 from aggregates.sub_sessions.arcs import REWORK_WINDOW_US, ReworkReason, ReworkView, jaccard, why_rework
 from aggregates.times import US_PER_DAY
-from projections.explain.boundary import boundary
-from projections.explain.evidence import SubSessionEvidence, ascending, counted
-from projections.explain.outcome import outcome, overrides
-from projections.explain.rubric import rubric
-from projections.explain.shapes import Explanation, FloorExplained, ReworkExplained
+from projections.explain.boundary import BoundaryExplained, boundary
+from projections.explain.evidence import ExplainedPart, SubSessionEvidence, ascending, counted
+from projections.explain.outcome import OutcomeExplained, OverrideShown, outcome, overrides
+from projections.explain.rubric import RubricExplained, rubric
 from projections.reader import Reader, unpack
 from projections.sub_sessions.rows import find, turns_in
 
@@ -30,6 +31,49 @@ _REWORKS: dict[ReworkReason, str] = {
     "corrects": "it changes at least half of the same files and says that the earlier work is wrong",
     "repeats": "it changes at least half of the same files and asks for the same again",
 }
+
+
+class FloorExplained(ExplainedPart, frozen=True, kw_only=True):
+    """Whether it is work or trivia."""
+
+    passed: bool
+    reason: str | None
+    rule: str
+    turns: int
+    turns_min: int
+    lines: int
+    lines_min: int
+    mutating_calls: int
+    mutating_calls_min: int
+
+
+class ReworkExplained(ExplainedPart, frozen=True, kw_only=True):
+    """Whether it takes back or repeats earlier work. The first is None while the sub-session is open."""
+
+    rework: bool | None
+    rework_of: str | None
+    reason: ReworkReason | None
+    shared_files: int | None
+    """How many of the earlier one's changed files this one changed, too."""
+    likeness: float | None
+    """Of the two goals' words, 0-1."""
+
+
+class Explanation(msgspec.Struct, frozen=True, kw_only=True):
+    score_v3_sub_session_id: str
+    agent_session_ids: list[str]
+    is_preview: bool
+    boundary: BoundaryExplained
+    floor: FloorExplained
+    rubric: RubricExplained
+    outcome: OutcomeExplained
+    rework: ReworkExplained
+    overrides: list[OverrideShown]
+    """Those that stand, in the order they were said."""
+    rules_version: int
+    judges: list[str]
+    positions: list[int]
+    """All of the parts' together."""
 
 
 def explanation(reader: Reader, scope: Scope, sub_session_id: UUID, rules_version: int) -> Explanation | None:

@@ -5,12 +5,11 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from aggregates.judging import outcome as rules
-from aggregates.reading.verdicts import Evidence
+from aggregates.reading.verdicts import Evidence, Intent
 from aggregates.sub_sessions.overrides import YES, OverrideField, OverrideTopic
 from aggregates.turns.turn import Observation, ToolUse
 from projections.derive.sessions import prompt_id
-from projections.explain.evidence import SubSessionEvidence, ascending, counted, unquoted
-from projections.explain.shapes import EvidencePiece, OutcomeExplained, OverrideShown
+from projections.explain.evidence import EvidencePiece, ExplainedPart, SubSessionEvidence, ascending, counted, unquoted
 
 _Shows = Callable[[Observation], bool]
 
@@ -44,6 +43,30 @@ _ACTIONS: dict[OverrideTopic, tuple[OverrideField, str, str]] = {
     "intent": ("label", "set_intent", "set_intent"),
 }
 """Topic → the field, and the action for yes and for no."""
+
+
+class OutcomeExplained(ExplainedPart, frozen=True, kw_only=True):
+    """Whether the goal was reached. The first three are None while the sub-session is open."""
+
+    goal_complete: bool | None
+    confidence: float | None
+    completion_floor: float | None
+    """From how likely on completion holds."""
+    judge: str
+    goal: EvidencePiece
+    """The prompt whose goal it is about."""
+    evidence_for: list[EvidencePiece]
+    evidence_against: list[EvidencePiece]
+
+
+class OverrideShown(msgspec.Struct, frozen=True, kw_only=True):
+    """What a person said, and where: the prompt it was said about, None for a title."""
+
+    field: OverrideField
+    action: str
+    prompt_id: str | None = None
+    intent_class: Intent | None = None
+    position: int
 
 
 def outcome(facts: SubSessionEvidence) -> OutcomeExplained:

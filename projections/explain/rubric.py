@@ -10,8 +10,16 @@ from aggregates.scores.grades import rubric_letter, score_of
 from aggregates.times import iso
 from aggregates.turns.turn import Turn
 from projections.derive.sessions import prompt_id
-from projections.explain.evidence import FORGOTTEN, PromptEvidence, SubSessionEvidence, ascending, counted, one_line
-from projections.explain.shapes import BooleanExplained, HabitExplained, PromptExplained, RubricExplained
+from projections.explain.evidence import (
+    FORGOTTEN,
+    EvidencePiece,
+    ExplainedPart,
+    PromptEvidence,
+    SubSessionEvidence,
+    ascending,
+    counted,
+    one_line,
+)
 from projections.sub_sessions.rows import UNCLASSIFIED
 
 PROMPTS_MAX = 200
@@ -24,6 +32,54 @@ _NAVIGATES = {
     "acknowledgement": "it only acknowledges",
 }
 _ASKED_OF_NONE = "asked of none of its prompts: it does not apply to what each was judged as"
+
+
+class BooleanExplained(EvidencePiece, frozen=True, kw_only=True):
+    """One boolean: the words that earned it, or what was missed."""
+
+    earned: bool
+    prompt_id: str | None
+    """Which prompt earned it; None where none did."""
+
+
+class HabitExplained(BooleanExplained, frozen=True, kw_only=True):
+    """One boolean of the sub-session; one that was missed points at a prompt of which it was asked."""
+
+    asked_of: list[int]
+    """The positions of the prompts of which it was asked: it applies to what each was judged as. The first 200."""
+
+
+class PromptExplained(msgspec.Struct, frozen=True, kw_only=True):
+    """How one prompt was judged by itself; `booleans` holds those that apply to its own intent."""
+
+    prompt_id: str
+    submitted_at: str
+    position: int
+    quote: str | None
+    judge: str
+    judge_status: str
+    text: str
+    intent_class: str
+    confidence: float | None
+    standing_score: float | None
+    booleans: dict[BooleanName, BooleanExplained]
+    not_asked: list[BooleanName]
+    """Habits of the sub-session that do not apply to its own intent."""
+
+
+class RubricExplained(ExplainedPart, frozen=True, kw_only=True):
+    """The grade: `booleans` holds those that apply to the sub-session's intent."""
+
+    judge: str
+    judge_status: str
+    intent_class: str
+    intent_prompt_id: str | None
+    """The prompt that gave the intent."""
+    letter_grade: str | None
+    score: float | None
+    booleans: dict[BooleanName, HabitExplained]
+    prompts: list[PromptExplained]
+    prompts_not_shown: int
 
 
 def rubric(facts: SubSessionEvidence) -> RubricExplained:

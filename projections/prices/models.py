@@ -4,6 +4,8 @@ Only answered requests count: one that failed used nothing. An average is over t
 """
 
 from collections import defaultdict
+from operator import add
+from typing import TypeVar
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -12,8 +14,10 @@ from aggregates.event import Scope
 from aggregates.times import Window
 from projections.reader import Reader, owner
 from projections.scores.activity import SLOT_US, local_time
+from projections.sub_sessions.rows import NANO
 
-_NANO = 1_000_000_000
+_S = TypeVar("_S", bound=msgspec.Struct)
+_TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_creation_tokens")
 
 
 class ModelUsage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -57,35 +61,47 @@ class Rightsizing(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     monthly_usage: list[MonthlyUsage]
 
 
-class Usage(msgspec.Struct):
+class Usage(msgspec.Struct, frozen=True):
     """Sums over answered requests."""
 
     requests: int = 0
-    unmeasured: int = 0
-    unpriced: int = 0
+    unmeasured_requests: int = 0
+    unpriced_requests: int = 0
     cost_usd_nano: int = 0
-    input: int = 0
-    output: int = 0
-    cache_read: int = 0
-    cache_write: int = 0
-    told_input: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_creation_tokens: int = 0
+    told_input_tokens: int = 0
     """How many requests told their input tokens; the same for the other kinds."""
-    told_output: int = 0
-    told_cache_read: int = 0
-    told_cache_write: int = 0
+    told_output_tokens: int = 0
+    told_cache_read_tokens: int = 0
+    told_cache_creation_tokens: int = 0
 
-    def add(self, other: "Usage") -> None:
-        for name in self.__struct_fields__:
-            setattr(self, name, getattr(self, name) + getattr(other, name))
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(*map(add, msgspec.structs.astuple(self), msgspec.structs.astuple(other)))
 
     @property
-    def total(self) -> int:
-        return self.input + self.output + self.cache_read + self.cache_write
+    def measured(self) -> bool:
+        """Whether a request told tokens."""
+        return self.unmeasured_requests < self.requests
 
     @property
     def cost_usd(self) -> float | None:
         """None where a request has no price."""
-        return None if self.unpriced else self.cost_usd_nano / _NANO
+        return None if self.unpriced_requests else self.cost_usd_nano / NANO
+
+    def shown_as(self, kind: type[_S], **more: object) -> _S:
+        """The figures that a shape declares, with others that it needs."""
+        own: dict[str, int] = msgspec.structs.asdict(self)
+        own["total_tokens"] = sum(own[name] for name in _TOKENS)
+        told = {"total_tokens": self.requests - self.unmeasured_requests} | {
+            name: own[f"told_{name}"] for name in _TOKENS
+        }
+        averages = {f"avg_{name}": own[name] / count if count else None for name, count in told.items()}
+        costs = {"cost_usd": self.cost_usd, "total_cost_usd": self.cost_usd}
+        figures = {**own, **averages, **costs, "request_count": self.requests, **more}
+        return kind(**{name: figures[name] for name in kind.__struct_fields__})
 
 
 USAGE_COLUMNS = (
@@ -110,14 +126,16 @@ def rightsizing(reader: Reader, scope: Scope, window: Window, zone: ZoneInfo) ->
     for slot, model, usage in usage_per_slot(reader, scope, window):
         local = local_time(slot, zone)
         month = f"{local:%Y-%m}"
-        models[model].add(usage)
-        months[month].add(usage)
+        models[model] += usage
+        months[month] += usage
         days[month].add(local.day)
     by_use = sorted(models, key=lambda model: (-models[model].requests, model or ""))
     return Rightsizing(
         recommendations=[],
-        model_usage=[_model_usage(model, models[model]) for model in by_use],
-        monthly_usage=[_monthly_usage(month, months[month], len(days[month])) for month in sorted(months)],
+        model_usage=[models[model].shown_as(ModelUsage, model=model) for model in by_use],
+        monthly_usage=[
+            months[month].shown_as(MonthlyUsage, month=month, active_days=len(days[month])) for month in sorted(months)
+        ],
     )
 
 
@@ -125,38 +143,3 @@ def usage_per_slot(reader: Reader, scope: Scope, window: Window) -> list[tuple[i
     """Sums for every quarter of an hour and model of the range."""
     bound = (*owner(scope), window.start_us, window.end_us)
     return [(slot, model, Usage(*sums)) for slot, model, *sums in reader.db.execute(_SUMS, bound)]
-
-
-def _mean(tokens: int, requests: int) -> float | None:
-    return tokens / requests if requests else None
-
-
-def _model_usage(model: str | None, usage: Usage) -> ModelUsage:
-    return ModelUsage(
-        model=model,
-        request_count=usage.requests,
-        avg_input_tokens=_mean(usage.input, usage.told_input),
-        avg_output_tokens=_mean(usage.output, usage.told_output),
-        avg_cache_read_tokens=_mean(usage.cache_read, usage.told_cache_read),
-        avg_cache_creation_tokens=_mean(usage.cache_write, usage.told_cache_write),
-        avg_total_tokens=_mean(usage.total, usage.requests - usage.unmeasured),
-        total_cost_usd=usage.cost_usd,
-        unpriced_requests=usage.unpriced,
-        unmeasured_requests=usage.unmeasured,
-    )
-
-
-def _monthly_usage(month: str, usage: Usage, active_days: int) -> MonthlyUsage:
-    return MonthlyUsage(
-        month=month,
-        input_tokens=usage.input,
-        output_tokens=usage.output,
-        cache_read_tokens=usage.cache_read,
-        cache_creation_tokens=usage.cache_write,
-        total_tokens=usage.total,
-        total_cost_usd=usage.cost_usd,
-        request_count=usage.requests,
-        active_days=active_days,
-        unpriced_requests=usage.unpriced,
-        unmeasured_requests=usage.unmeasured,
-    )

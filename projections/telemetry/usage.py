@@ -132,13 +132,13 @@ def analytics(reader: Reader, scope: Scope, window: Window, zone: ZoneInfo) -> A
     models: defaultdict[str | None, Usage] = defaultdict(Usage)
     hours = [0] * HOURS
     for slot, model, usage in usage_per_slot(reader, scope, window):
-        models[model].add(usage)
+        models[model] += usage
         hours[local_time(slot, zone).hour] += usage.requests
     ranked = sorted(models.items(), key=lambda item: (-item[1].requests, item[0] or ""))
     return Analytics(
         tools=_tools(reader.db.execute(_TOOLS, own)),
         errors=[ErrorCount(*row) for row in reader.db.execute(_FAILED, own)],
-        models=[_model_sums(model, usage) for model, usage in ranked],
+        models=[usage.shown_as(ModelSums, model=model) for model, usage in ranked],
         active_hours=[HourCount(hour, requests) for hour, requests in enumerate(hours)],
     )
 
@@ -153,20 +153,6 @@ def _tools(calls: Iterable[tuple[str | None, int | None, int | None]]) -> list[T
         errors, median_ms = sum(ok == 0 for ok, _ in results), float(median(timed)) if timed else None
         tools.append(ToolStats(name=name, calls=len(results), errors=errors, median_ms=median_ms))
     return sorted(tools, key=lambda tool: (-tool.calls, tool.name or ""))
-
-
-def _model_sums(model: str | None, usage: Usage) -> ModelSums:
-    return ModelSums(
-        model=model,
-        requests=usage.requests,
-        input_tokens=usage.input,
-        output_tokens=usage.output,
-        cache_read_tokens=usage.cache_read,
-        cache_creation_tokens=usage.cache_write,
-        cost_usd=usage.cost_usd,
-        unpriced_requests=usage.unpriced,
-        unmeasured_requests=usage.unmeasured,
-    )
 
 
 _TURN_REQUESTS = (
@@ -200,17 +186,19 @@ def per_turn(reader: Reader, scope: Scope, session_id: str, prompt_ids: Sequence
 
 def _turn_use(prompt_id: str, usage: Usage, calls: Sequence[bool | None], errors: int) -> TurnUse:
     tokens = TurnTokens(
-        input=usage.input, output=usage.output, cache_read=usage.cache_read, cache_write=usage.cache_write
+        input=usage.input_tokens,
+        output=usage.output_tokens,
+        cache_read=usage.cache_read_tokens,
+        cache_write=usage.cache_creation_tokens,
     )
-    return TurnUse(
+    return usage.shown_as(
+        TurnUse,
         prompt_id=prompt_id,
-        requests=usage.requests,
         tools=len(calls),
-        tokens=tokens if usage.unmeasured < usage.requests else None,
+        tokens=tokens if usage.measured else None,
         cost_usd=usage.cost_usd if usage.requests else None,
         errors=errors,
         tool_errors=sum(ok is False for ok in calls),
-        unpriced_requests=usage.unpriced,
     )
 
 
@@ -258,47 +246,13 @@ def stats(
     for key, count in rows(_POINTS if signal == "metrics" else _RECORDS):
         records[key] += count
     counts = sorted(records.items(), key=lambda item: (item[0] is None, item[0] or ""))
-    if signal == "metrics":
-        return _of_counters(counts, rows(_COUNTED))
-    return _of_requests(counts, rows(_REQUESTS))
-
-
-def _key(value: Any, group_by: GroupBy, zone: ZoneInfo) -> str | None:
-    match group_by:
-        case "hour":
-            return hour_start(value, zone)
-        case "day":
-            return f"{local_time(value, zone):%Y-%m-%d}"
-        case "session_id":
-            session: str | None = value
-            return session
-
-
-def _of_requests(counts: Iterable[tuple[str | None, int]], requests: Iterable[tuple[Any, ...]]) -> list[Group]:
-    by_key: defaultdict[str | None, Usage] = defaultdict(Usage)
-    for key, *sums in requests:
-        by_key[key].add(Usage(*sums))
-    groups = []
-    for key, count in counts:
-        usage = by_key[key]
-        measured = usage.unmeasured < usage.requests
-        groups.append(
-            Group(
-                key=key,
-                records=count,
-                input_tokens=usage.input if measured else None,
-                output_tokens=usage.output if measured else None,
-                cost_usd=usage.cost_usd if usage.requests else None,
-                unpriced_requests=usage.unpriced,
-                unmeasured_requests=usage.unmeasured,
-            )
-        )
-    return groups
-
-
-def _of_counters(counts: Iterable[tuple[str | None, int]], counted: Iterable[tuple[Any, ...]]) -> list[Group]:
+    if signal != "metrics":
+        usage: defaultdict[str | None, Usage] = defaultdict(Usage)
+        for key, *sums in rows(_REQUESTS):
+            usage[key] += Usage(*sums)
+        return [_of_requests(key, count, usage[key]) for key, count in counts]
     gained: defaultdict[tuple[str | None, str], float] = defaultdict(float)
-    for key, meaning, value in counted:
+    for key, meaning, value in rows(_COUNTED):
         gained[key, meaning] += value
     return [
         Group(
@@ -312,6 +266,23 @@ def _of_counters(counts: Iterable[tuple[str | None, int]], counted: Iterable[tup
         )
         for key, count in counts
     ]
+
+
+def _key(value: Any, group_by: GroupBy, zone: ZoneInfo) -> str | None:
+    match group_by:
+        case "hour":
+            return hour_start(value, zone)
+        case "day":
+            return f"{local_time(value, zone):%Y-%m-%d}"
+        case "session_id":
+            session: str | None = value
+            return session
+
+
+def _of_requests(key: str | None, records: int, usage: Usage) -> Group:
+    untold: dict[str, None] = {} if usage.measured else {"input_tokens": None, "output_tokens": None}
+    cost_usd = usage.cost_usd if usage.requests else None
+    return usage.shown_as(Group, key=key, records=records, cost_usd=cost_usd, **untold)
 
 
 def _whole(tokens: float | None) -> int | None:
