@@ -1,6 +1,6 @@
 """Why a sub-session begins and ends where it does, and why later prompts stayed in it."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from uuid import UUID
 
@@ -14,6 +14,7 @@ from aggregates.times import US_PER_SECOND, iso
 from aggregates.turns.turn import Observation, Turn
 from projections.derive.sessions import arc_before, prompt_id, turns_of
 from projections.explain.evidence import (
+    SENTENCES,
     EvidencePiece,
     ExplainedPart,
     SubSessionEvidence,
@@ -30,23 +31,6 @@ KEPT_MAX = 50
 _NAMED_MAX = 4
 """A sentence names so many signals on either side."""
 _US_PER_MINUTE = 60 * US_PER_SECOND
-_OPENED = {
-    "start": "It opens with the first prompt of its agent session.",
-    "clear": "It opens here because the session was cleared before this prompt.",
-    "end": "It opens here because the session had ended; what comes after an end is a new sub-session.",
-    "topic": "It opens here because the boundary judge sees another topic in this prompt.",
-    "commit": "It opens here because the work before was committed, and this prompt does not go on with it.",
-    "person": "It opens here because a person said so.",
-}
-_CLOSED = {
-    "clear": "It ends because the session was cleared.",
-    "end": "It ends because the session ended.",
-    "topic": "It ends because the next prompt opens another topic.",
-    "commit": "It ends because its work was committed, and the next prompt does not go on with it.",
-    "person": "It ends because a person said so.",
-}
-_QUIET = "It settled after 30 minutes without any activity; a later prompt may still go on with it."
-_OPEN = "Nothing has ended it yet; it settles after 30 minutes without any activity."
 _NO_FOLDER = "the working directory: not observed, so nothing could be merged across a clear or an end"
 
 _Signals = Sequence[tuple[str, int]]
@@ -131,11 +115,11 @@ def boundary(facts: SubSessionEvidence) -> BoundaryExplained:
         kept=kept,
         kept_not_shown=kept_in_all - len(kept),
         text=[
-            _OPENED.get(first.opened_by, f"It opens here: {first.opened_by}."),
-            *_judge_sentences(shift, signals),
+            SENTENCES["opened"].get(first.opened_by, f"It opens here: {first.opened_by}."),
+            *([] if shift is None else [_judge_sentence(shift, signals)]),
             *map(_merge_sentence, merged, arcs[1:]),
             *_kept_sentences(kept, kept_in_all),
-            _CLOSED.get(closing or "", _QUIET if facts.row.settled else _OPEN),
+            SENTENCES["closed"].get(closing or "") or SENTENCES["closed"]["settled" if facts.row.settled else "open"],
         ],
         not_observed=[
             *unquoted(opening, facts.turns[0]),
@@ -170,8 +154,7 @@ def _opening_evidence(
     shown = judged if any(each.position == opening.position for each in judged) else [*judged, opening]
     if first.opened_by not in ("commit", "clear", "end") or facts.before is None:
         return shown
-    shows = _commits if first.opened_by == "commit" else _closes
-    return [_reported(facts, facts.before, f"the {first.opened_by} before it", shows), *shown]
+    return [_reported(facts, facts.before, first.opened_by), *shown]
 
 
 def _judged(evidence: Evidence, opening: EvidencePiece) -> EvidencePiece:
@@ -181,36 +164,26 @@ def _judged(evidence: Evidence, opening: EvidencePiece) -> EvidencePiece:
     return EvidencePiece(what=evidence.what, position=evidence.position, quote=None)
 
 
-def _reported(
-    facts: SubSessionEvidence, before: Turn, what: str, shows: Callable[[Observation], bool]
-) -> EvidencePiece:
-    """The last report that shows it, between the start of the turn before and the first turn; else the first prompt."""
+def _reported(facts: SubSessionEvidence, before: Turn, opened_by: str) -> EvidencePiece:
+    """The last report of a commit or an end from the turn before to the first turn; else the first prompt."""
     query = (
         "SELECT position, record_id, body FROM observations WHERE agent_session_id = ? AND at_us BETWEEN ? AND ? "
         "ORDER BY at_us DESC, record_id DESC"
     )
-    span = (before.agent_session_id, before.started_us, facts.turns[0].started_us)
+    what, span = f"the {opened_by} before it", (before.agent_session_id, before.started_us, facts.turns[0].started_us)
     for position, record_id, body in facts.reader.db.execute(query, span):
-        if shows(unpack(body, Observation)):
-            return EvidencePiece(
-                what=what, position=position, quote=one_line(facts.reader.command(position, record_id))
-            )
+        seen = unpack(body, Observation)
+        commits = seen.tool is not None and seen.tool.commit
+        closes = seen.kind == "session_end" or (seen.kind == "session_start" and seen.source == "clear")
+        if commits if opened_by == "commit" else closes:
+            quote = one_line(facts.reader.command(position, record_id))
+            return EvidencePiece(what=what, position=position, quote=quote)
     return facts.prompt_piece(what, facts.turns[0])
 
 
-def _commits(seen: Observation) -> bool:
-    return seen.tool is not None and seen.tool.commit
-
-
-def _closes(seen: Observation) -> bool:
-    return seen.kind == "session_end" or (seen.kind == "session_start" and seen.source == "clear")
-
-
-def _judge_sentences(shift: BoundaryVerdict | None, signals: _Signals) -> list[str]:
-    if shift is None:
-        return []
+def _judge_sentence(shift: BoundaryVerdict, signals: _Signals) -> str:
     reasons = _sums(signals) if signals else "; ".join(each.what for each in shift.evidence) + "."
-    return [f"The judge, {shift.judge}, is {shift.confidence:.0%} sure. {reasons}"]
+    return f"The judge, {shift.judge}, is {shift.confidence:.0%} sure. {reasons}"
 
 
 def _merged(facts: SubSessionEvidence, earlier: Sequence[Arc], arc: Arc) -> MergedArc:
@@ -237,7 +210,6 @@ def _merge_sentence(merged: MergedArc, arc: Arc) -> str:
 
 
 def _kept_within(facts: SubSessionEvidence, arc: Arc, turns: Mapping[UUID, Turn]) -> Iterator[KeptExplained]:
-    """The later prompts of a part, at which a judge saw no boundary."""
     first, *later = (turns[turn_id] for turn_id in arc.turn_ids)
     answers = gap_answers(facts.reader.db, arc.agent_session_id) if later else {}
     so_far = OpenArc([first])
@@ -281,7 +253,6 @@ def _silence(passed_us: int, signals: _Signals) -> str:
 
 
 def _kept_sentences(kept: Sequence[KeptExplained], in_all: int) -> list[str]:
-    """How many stayed, and the one that came nearest to opening another topic."""
     if not kept:
         return []
     text = [f"{counted(in_all, 'later prompt', 'later prompts')} stayed in it; `kept` tells by whom and why."]
@@ -306,15 +277,12 @@ def _total(signals: _Signals) -> int:
 
 
 def _sums(signals: _Signals) -> str:
-    """What speaks for another topic and what against it, and what comes of both."""
-    speak = [_named([each for each in signals if each[1] * sign > 0]) for sign in (1, -1)]
+    speak = []
+    for sign in (1, -1):
+        named = [f"{name} ({weight / 1000:+.2f})" for name, weight in signals if weight * sign > 0]
+        more = [f"{len(named) - _NAMED_MAX} more"] if len(named) > _NAMED_MAX else []
+        speak.append("; ".join([*named[:_NAMED_MAX], *more]) or "nothing")
     return (
         f"For another topic: {speak[0]}. Against: {speak[1]}. "
         f"Together {_total(signals) / 1000:+.2f}; above 0 it opens another sub-session."
     )
-
-
-def _named(signals: _Signals) -> str:
-    more = len(signals) - _NAMED_MAX
-    named = [f"{name} ({weight / 1000:+.2f})" for name, weight in signals[:_NAMED_MAX]]
-    return "; ".join([*named, *([f"{more} more"] if more > 0 else [])]) or "nothing"

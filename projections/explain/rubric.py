@@ -12,6 +12,7 @@ from aggregates.turns.turn import Turn
 from projections.derive.sessions import prompt_id
 from projections.explain.evidence import (
     FORGOTTEN,
+    SENTENCES,
     EvidencePiece,
     ExplainedPart,
     PromptEvidence,
@@ -25,12 +26,6 @@ from projections.sub_sessions.rows import UNCLASSIFIED
 PROMPTS_MAX = 200
 """A sub-session of more prompts is explained by its first ones."""
 
-_NAVIGATES = {
-    "short": "it is under 10 characters long",
-    "command": "it is a command of the agent's own",
-    "shell": "it is a shell command typed through",
-    "acknowledgement": "it only acknowledges",
-}
 _ASKED_OF_NONE = "asked of none of its prompts: it does not apply to what each was judged as"
 
 
@@ -83,7 +78,6 @@ class RubricExplained(ExplainedPart, frozen=True, kw_only=True):
 
 
 def rubric(facts: SubSessionEvidence) -> RubricExplained:
-    """Each prompt by itself, and what the sub-session has of them."""
     row, intent = facts.row, facts.row.intent
     shown = [_prompt(facts, each) for each in facts.prompts[:PROMPTS_MAX]]
     score = None if intent is None else score_of(len(row.earned), len(applicable(intent)))
@@ -157,26 +151,19 @@ def _habit(facts: SubSessionEvidence, shown: Sequence[PromptExplained], name: Bo
     if earning is None:
         missed = [own(place) for place in asked if place < len(shown) or place == asked[0]]
         nearest = next((each for each in missed if each.quote is not None), missed[0])
-        more = _of_how_many(facts, name, len(asked))
+        more = f"; asked of {len(asked)} prompts, and none of them earned it" if len(asked) > 1 else ""
+        intents = [each.rubric.intent for each in facts.prompts if not _applies(name, each.rubric)]
+        apart = [kind_of(each) for each in intents if each is not None]
+        if apart:
+            kinds = ", ".join(dict.fromkeys(apart))
+            more += f"; not asked of {counted(len(apart), 'prompt', 'prompts')}: it does not apply to {kinds}"
     else:
         nearest, more = own(earning), ""
     return HabitExplained(**msgspec.structs.asdict(nearest) | {"what": nearest.what + more, "asked_of": asked_of})
 
 
 def _applies(name: BooleanName, rubric: Rubric) -> bool:
-    """Whether a habit applies to what a prompt was judged as by itself."""
     return rubric.intent is not None and name in applicable(rubric.intent)
-
-
-def _of_how_many(facts: SubSessionEvidence, name: BooleanName, asked: int) -> str:
-    """What else to know of a missed habit: of the other prompts than the one that is pointed at."""
-    more = f"; asked of {asked} prompts, and none of them earned it" if asked > 1 else ""
-    intents = [each.rubric.intent for each in facts.prompts if not _applies(name, each.rubric)]
-    apart = [intent for intent in intents if intent is not None]
-    if not apart:
-        return more
-    kinds = ", ".join(dict.fromkeys(map(kind_of, apart)))
-    return f"{more}; not asked of {counted(len(apart), 'prompt', 'prompts')}: it does not apply to {kinds}"
 
 
 def _prompt(facts: SubSessionEvidence, prompt: PromptEvidence) -> PromptExplained:
@@ -206,12 +193,8 @@ def _why(turn: Turn, own: Rubric, not_asked: Sequence[BooleanName]) -> str:
         without = f" Not asked of it, since it does not apply to {kind}: {', '.join(not_asked)}." if not_asked else ""
         return f"Judged as {kind}, {own.confidence:.0%} sure; it shows {shows}.{without}"
     if own.status == "skipped" and turn.prompt is not None:
-        return f"Not judged: {_NAVIGATES.get(turn.prompt.navigational or '', 'it only navigates')}."
-    return {
-        "skipped": "Not judged: its text was not observed.",
-        "unclassified": "Not classified: the judge cannot tell from its own words what is wanted.",
-        "pending": "Not judged yet.",
-    }.get(own.status, "Could not be judged.")
+        return f"Not judged: {SENTENCES['navigates'].get(turn.prompt.navigational or '', 'it only navigates')}."
+    return SENTENCES["not_judged"].get(own.status, "Could not be judged.")
 
 
 def _booleans(prompt: PromptEvidence, text: str | None) -> dict[BooleanName, BooleanExplained]:

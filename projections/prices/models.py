@@ -83,12 +83,10 @@ class Usage(msgspec.Struct, frozen=True):
 
     @property
     def measured(self) -> bool:
-        """Whether a request told tokens."""
         return self.unmeasured_requests < self.requests
 
     @property
     def cost_usd(self) -> float | None:
-        """None where a request has no price."""
         return None if self.unpriced_requests else self.cost_usd_nano / NANO
 
     def shown_as(self, kind: type[_S], **more: object) -> _S:
@@ -140,6 +138,5 @@ def rightsizing(reader: Reader, scope: Scope, window: Window, zone: ZoneInfo) ->
 
 
 def usage_per_slot(reader: Reader, scope: Scope, window: Window) -> list[tuple[int, str | None, Usage]]:
-    """Sums for every quarter of an hour and model of the range."""
     bound = (*owner(scope), window.start_us, window.end_us)
     return [(slot, model, Usage(*sums)) for slot, model, *sums in reader.db.execute(_SUMS, bound)]

@@ -15,9 +15,9 @@ import msgspec
 from aggregates.event import Scope
 from aggregates.people.directory import Stay
 from aggregates.times import Window
-from aggregates.turns.turn import ModelUsage
 from projections.derive.sub_session_rows import PromptBody
 from projections.reader import Reader, bodies, json_array, sum_in_halves, whole_sums
+from projections.sub_sessions.rows import NANO
 
 CoverageReason = Literal["complete", "file_budget", "byte_budget"]
 
@@ -42,7 +42,6 @@ class Spent(msgspec.Struct, frozen=True):
 
     @property
     def total_tokens(self) -> int:
-        """All four kinds."""
         return self.input_tokens + self.output_tokens + self.cache_read_tokens + self.cache_write_tokens
 
 
@@ -92,8 +91,6 @@ class LivePart(msgspec.Struct, frozen=True):
 
 
 class Reading(msgspec.Struct, frozen=True):
-    """What was found of a window."""
-
     spent: ByDeveloper
     coverage: Coverage
 
@@ -136,7 +133,6 @@ def spending_in_views(reader: Reader, scope: Scope, asked: Sequence[Asked]) -> l
 
 
 def add_spent(spent: ByDeveloper, more: ByDeveloper) -> None:
-    """Add one part to another, developer by developer."""
     for developer_id, sums in more.items():
         spent[developer_id] = spent.get(developer_id, Spent()) + sums
 
@@ -149,17 +145,13 @@ def spent_rows(rows: Iterable[Sequence[Any]]) -> ByDeveloper:
 def _told_by_responses(db: sqlite3.Connection, organization_id: UUID, stay: Stay) -> Spent:
     bound = (str(organization_id), str(stay.developer_id), stay.start_us, stay.end_us)
     prompts = bodies(db, PromptBody, _PROMPTS, bound)
-    return sum((_of_usage(each) for prompt in prompts for each in prompt.usage if each.response_requests), Spent())
-
-
-def _of_usage(usage: ModelUsage) -> Spent:
-    tokens = (usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens)
-    unmeasured = 0 if any(tokens) else usage.requests
-    counts = (usage.requests, usage.unpriced_requests, usage.lower_bound_requests, unmeasured)
-    return Spent(*counts, *tokens, usage.cost_usd_nano)
-
-
-NANO = 1_000_000_000
+    spent = Spent()
+    for usage in (each for prompt in prompts for each in prompt.usage if each.response_requests):
+        tokens = (usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens)
+        unmeasured = 0 if any(tokens) else usage.requests
+        counts = (usage.requests, usage.unpriced_requests, usage.lower_bound_requests, unmeasured)
+        spent += Spent(*counts, *tokens, usage.cost_usd_nano)
+    return spent
 
 
 class Rollup(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

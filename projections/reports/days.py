@@ -40,8 +40,6 @@ class ByIntent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TeamDay(msgspec.Struct, frozen=True):
-    """What is counted, and what a narrative may be written from."""
-
     members_active: int
     sub_sessions: int
     crushed: int
@@ -94,7 +92,6 @@ def team_day(reader: Reader, scope: Scope, stays: Sequence[Stay], *, labels: boo
 
 
 def own_work(reader: Reader, scope: Scope, day: Window) -> WorkLabels:
-    """The labels of a developer's own day."""
     return _labelled(reader, _sub_sessions(reader.db, scope, day))
 
 
@@ -133,7 +130,6 @@ def team_summary(
 
 
 def _labelled(reader: Reader, found: Sequence[_SubSession]) -> WorkLabels:
-    """The labels of what qualifies, by member."""
     named = [each for each in found if each.settled and each.floor_passed and each.intent in INTENTS]
     wanted = named[:LABELLED_MAX]
     goals = [_goal(reader.db, each.name) for each in wanted]
@@ -155,13 +151,12 @@ def _goal(db: sqlite3.Connection, name: str) -> TextRef | None:
         return None
     bodies = db.execute("SELECT body FROM prompts WHERE sub_session_id = ? ORDER BY at_us, turn_id", (name,))
     prompts = (unpack(body, PromptBody).prompt for (body,) in bodies)
-    return next((each for each in prompts if each is not None and _holds(each, title)), title)
-
-
-def _holds(whole: TextRef, part: TextRef) -> bool:
-    if (whole.position, whole.field) != (part.position, part.field):
-        return False
-    return whole.span is None or part.span is None or whole.span.start <= part.span.start < whole.span.end
+    for whole in prompts:
+        if whole is None or (whole.position, whole.field) != (title.position, title.field):
+            continue
+        if whole.span is None or title.span is None or whole.span.start <= title.span.start < whole.span.end:
+            return whole
+    return title
 
 
 class TodaySummary(Counts, frozen=True, kw_only=True):

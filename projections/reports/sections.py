@@ -74,8 +74,6 @@ class Coaching(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class ReportInput(msgspec.Struct, frozen=True, dict=True):
-    """One report's look at one developer's data."""
-
     reader: Reader
     scope: Scope
     period: ReportPeriod
@@ -123,8 +121,7 @@ def _throttle(look: ReportInput) -> object:
 def _model_usage(look: ReportInput) -> object:
     found = rightsizing(look.reader, look.scope, look.window, ZoneInfo(look.period.timezone))
     cost = team_cost({}, look.spending, look.spending)
-    spending = Spending(**{name: getattr(cost, name) for name in Spending.__struct_fields__})
-    return {**msgspec.to_builtins(found), "spending": spending}
+    return {**msgspec.to_builtins(found), "spending": msgspec.convert(cost, Spending, from_attributes=True)}
 
 
 SECTIONS: dict[str, Callable[[ReportInput], object]] = {
@@ -175,19 +172,11 @@ def coaching(look: ReportInput) -> Coaching:
 
 
 def _example(look: ReportInput, name: BooleanName) -> MissedPrompt | None:
-    """The newest one whose text is there."""
     found = graded_prompts(
         look.reader,
         "p.at_us DESC, p.turn_id DESC",
         bound(look.scope, look.window, habit=mask((name,)), limit=_EXAMPLES_READ, offset=0),
         "AND p.applicable & :habit AND NOT p.standing_earned & :habit",
     )
-    for each in found:
-        if each.preview is not None:
-            return MissedPrompt(
-                prompt_id=each.prompt_id,
-                sub_session_id=each.sub_session_id,
-                submitted_at=each.submitted_at,
-                preview=each.preview,
-            )
-    return None
+    newest = next((each for each in found if each.preview is not None), None)
+    return None if newest is None else msgspec.convert(newest, MissedPrompt, from_attributes=True)

@@ -10,10 +10,11 @@ import hashlib
 import re
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 import structlog
@@ -23,10 +24,15 @@ from projections.schema import SCHEMA_VERSION
 from svc.limits import (
     ARCHIVE_COMPACT_FILES_MAX,
     ARCHIVE_COMPACT_FILES_MIN,
+    ARCHIVE_MEMORY_BYTES_MAX,
     ARCHIVE_SMALL_ROWS_MAX,
+    ARCHIVE_SPILL_BYTES_MAX,
     STORE_BUSY_TIMEOUT_MS,
 )
 from svc.log.vault import sync
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 log = structlog.get_logger()
 FOLDER = "archive"
@@ -272,7 +278,6 @@ def _opened(path: Path) -> sqlite3.Connection:
 
 
 def flaw_of(path: Path, byte_count: int, digest: bytes) -> str | None:
-    """What is wrong with a file of the archive, if anything."""
     try:
         if path.stat().st_size != byte_count:
             return "its size is not what it was when it was written"
@@ -282,9 +287,52 @@ def flaw_of(path: Path, byte_count: int, digest: bytes) -> str | None:
 
 
 def digest_of(path: Path) -> bytes:
-    """SHA-256."""
     with path.open("rb") as handle:
         return hashlib.file_digest(handle, "sha256").digest()
+
+
+Columns = Mapping[str, type[str] | type[int] | type[float] | type[bool]]
+_TYPES = {str: "VARCHAR", int: "BIGINT", float: "DOUBLE", bool: "BOOLEAN"}
+_PARQUET = "FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 20480"
+
+
+@contextmanager
+def connected(root: Path, spill: Path) -> Iterator["DuckDBPyConnection"]:
+    """A connection that sees only files below `root`, and spills to `spill`."""
+    import duckdb  # late: it takes a tenth of a second and 13 MB
+
+    config: dict[str, str | bool | int | float | list[str]] = {
+        "threads": 1,
+        "memory_limit": f"{ARCHIVE_MEMORY_BYTES_MAX}B",
+        "temp_directory": str(spill),
+        "max_temp_directory_size": f"{ARCHIVE_SPILL_BYTES_MAX}B",
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        "allow_community_extensions": False,
+    }
+    with duckdb.connect(":memory:", config=config) as connection:
+        connection.execute(f"SET allowed_directories = [{_literal(root)}]")
+        connection.execute("SET enable_external_access = false")
+        connection.execute("SET lock_configuration = true")
+        yield connection
+
+
+def copy_rows(duck: "DuckDBPyConnection", rows: str, target: Path, bound: Sequence[object] = ()) -> int:
+    """Write the rows of a query into a Parquet file; how many."""
+    copied = duck.execute(f"COPY {rows} TO {_literal(target)} ({_PARQUET})", bound).fetchone()
+    assert copied is not None, "COPY answers how many rows it wrote"
+    count: int = copied[0]
+    return count
+
+
+def _literal(path: Path) -> str:
+    return "'" + str(path).replace("'", "''") + "'"
+
+
+def rows_in(lines: Path, columns: Columns, row_bytes_max: int) -> str:
+    types = ", ".join(f"{name}: '{_TYPES[kind]}'" for name, kind in columns.items())
+    options = f"format = 'newline_delimited', columns = {{{types}}}, maximum_object_size = {row_bytes_max}"
+    return f"(SELECT * FROM read_json({_literal(lines)}, {options}))"
 
 
 _FIRST_DAY = date(1970, 1, 1).toordinal()

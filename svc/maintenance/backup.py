@@ -102,10 +102,7 @@ def _copied(var: Path, draft: Path, heard: OnProgress) -> Manifest:
 
 
 def copy_database(source: Path, target: Path, heard: OnProgress) -> None:
-    """Copy a database as of one moment while others write it.
-
-    One read transaction is held on the source: no writer waits for it, and it sees no later write.
-    """
+    """Copy a database as of one moment: one read transaction, for which no writer waits."""
     with closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)) as db:
         db.execute("BEGIN")
         db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
@@ -190,10 +187,7 @@ _PARTS = (KEYS_FOLDER, ARCHIVE, ARCHIVE_MANIFEST, SECRET_FILE, EVENTS_FILE)
 
 
 def restore(source: Path, var: Path, heard: OnProgress) -> Manifest:
-    """Put a backup into an empty folder that this process holds. Raises `MaintenanceError`.
-
-    A restore that was broken off can simply be run again.
-    """
+    """Put a backup into an empty folder that is held; may be begun again. Raises `MaintenanceError`."""
     _check_empty(var)
     work = var / WORK
     work.mkdir(mode=0o700)

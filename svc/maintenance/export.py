@@ -20,7 +20,7 @@ from projections.facts.prices import COLUMNS as REQUEST_COLUMNS
 from projections.reader import Reader
 from projections.sub_sessions.detail import prompt_rows
 from projections.sub_sessions.rows import NEWEST_FIRST, select
-from svc.archive.reading import PARQUET, Columns, connected, literal, rows_in
+from svc.archive.folder import Columns, connected, copy_rows, rows_in
 from svc.limits import EXPORT_PAGE, EXPORT_ROW_BYTES_MIN
 from svc.log.store import EventStore
 from svc.maintenance.backup import DRAFT, MaintenanceError
@@ -142,11 +142,11 @@ def _write(path: Path, rows: _Rows) -> tuple[int, int]:
 
 
 def _write_table(folder: Path, name: str, columns: Columns, rows: _Rows) -> int:
-    lines, parquet = folder / f"{name}.jsonl", folder / f"{name}.parquet"
+    lines = folder / f"{name}.jsonl"
     count, longest = _write(lines, ({column: _plain(row.get(column)) for column in columns} for row in rows))
     table = rows_in(lines, columns, max(longest, EXPORT_ROW_BYTES_MIN))
     with connected(folder, folder / "spill") as duck:
-        duck.execute(f"COPY {table} TO {literal(parquet)} ({PARQUET})")
+        copy_rows(duck, table, folder / f"{name}.parquet")
     shutil.rmtree(folder / "spill", ignore_errors=True)
     return count
 

@@ -64,10 +64,7 @@ READ_FROM = (PromptCaptured, PromptAnswered, RecordsCaptured)
 
 
 class TextDeleter:
-    """Deletes texts from the log of a running service, after the numbers read from them are kept as a fact.
-
-    Each step may be broken off and begun again.
-    """
+    """Deletes texts of a running service, once what was read from them is kept. Each step may be begun again."""
 
     def __init__(self, store: EventStore, vault: Vault, journal: Journal, projector: Projector, clock: Clock) -> None:
         self.store = store
@@ -91,11 +88,9 @@ class TextDeleter:
             await self.journal.append([event])
 
     async def delete(self, positions: Iterable[int], keep: Collection[str] = ()) -> int:
-        """Delete all texts at these positions but those of the named fields; how many events had any.
-
-        Between commits, so that the one connection that writes is never waited for with an open transaction.
-        """
+        """Delete all texts at these positions but those of the named fields; how many events had any."""
         wanted = dict.fromkeys(positions, keep)
+        # Between commits: the one connection that writes is never waited for with an open transaction.
         return await self.journal.between_commits(partial(self.store.take_words, wanted)) if wanted else 0
 
     async def sweep(self) -> None:
@@ -112,12 +107,10 @@ class TextDeleter:
         await self.journal.append([NewEvent(stream_id, 1 if newest is None else newest.version + 1, event)])
 
     async def next_piece(self, position: int, up_to: float = inf) -> Piece | None:
-        """See `piece_after`."""
         return await aside(partial(piece_after, self.store, position, up_to))
 
 
 async def aside(work: Callable[[], T]) -> T:
-    """Do something in a thread, and leave others some time."""
     done = await trio.to_thread.run_sync(work)
     await trio.sleep(KEEP_PAUSE_SECONDS)
     return done
@@ -141,7 +134,18 @@ def _sealing_events(
     for scope, rows in by_scope.items():
         sizes = accumulate(len(packed_readings([row])) for row in rows)
         for _, part in groupby(zip(sizes, rows, strict=True), key=lambda each: each[0] // STANDING_BYTES):
-            events.append(_sealing_event(scope, [row for _, row in part], now_us))
+            fitting = [row for _, row in part]
+            retained = ReadingsRetained(
+                received_at_us=now_us,
+                organization_id=scope.organization_id,
+                developer_id=scope.developer_id,
+                first=fitting[0].position,
+                last=fitting[-1].position,
+                form=FORM,
+                rows=packed_readings(fitting),
+            )
+            stream_id = retained_stream(scope.organization_id, scope.developer_id, retained.first)
+            events.append(NewEvent(stream_id, 1, retained))
     return events
 
 
@@ -169,19 +173,6 @@ def _alike(views: sqlite3.Connection, facts: Iterable[RecordedEvent]) -> Alike:
     return found
 
 
-def _sealing_event(scope: Scope, rows: Sequence[RetainedReading], now_us: int) -> NewEvent:
-    sealed = ReadingsRetained(
-        received_at_us=now_us,
-        organization_id=scope.organization_id,
-        developer_id=scope.developer_id,
-        first=rows[0].position,
-        last=rows[-1].position,
-        form=FORM,
-        rows=packed_readings(rows),
-    )
-    return NewEvent(retained_stream(scope.organization_id, scope.developer_id, rows[0].position), 1, sealed)
-
-
 def open_orders(store: EventStore) -> list[ForgetOrdered]:
     """Orders that are not carried out yet."""
     newest: dict[UUID, RecordedEvent] = {}
@@ -192,8 +183,6 @@ def open_orders(store: EventStore) -> list[ForgetOrdered]:
 
 
 class Forgetting:
-    """Carries out orders to forget."""
-
     def __init__(self, texts: TextDeleter, administration: Administration, rebuilding: Rebuilding) -> None:
         self._texts = texts
         self._administration = administration

@@ -62,7 +62,6 @@ def settle(var: Path, store: EventStore) -> None:
 
 
 def tell(lost: Iterable[LostKey]) -> None:
-    """Log at a start whose keys are gone."""
     lost = list(lost)
     for each in lost[:LOST_KEYS_NAMED_MAX]:
         log.error("a developer's key file is missing", developer=each.who, file=str(each.path), do=ADVICE)
@@ -118,7 +117,6 @@ def piece_after(store: EventStore, position: int, up_to: float, *, open_words: b
 
 
 def pieces(store: EventStore, after: int, up_to: int, *, open_words: bool = False) -> Iterator[Piece]:
-    """The log between two positions, piece by piece."""
     while (piece := piece_after(store, after, up_to, open_words=open_words)) is not None:
         yield piece
         after = piece[2]

@@ -42,8 +42,6 @@ class _Young(NamedTuple):
 
 
 class _Progress:
-    """How far one term was applied to the log."""
-
     def __init__(self, up_to: int) -> None:
         self.up_to = up_to
         self.noted = up_to
@@ -80,10 +78,7 @@ class Retention:
             await trio.sleep(RETENTION_SECONDS)
 
     async def apply(self, young_max: float = inf) -> int:
-        """Delete all that is too old by now; how many facts lost a text. May be broken off anywhere.
-
-        `young_max`: stop after about so many young facts in a row, until the next time.
-        """
+        """Delete all that is too old, until about so many young facts in a row; how many facts lost a text."""
         terms = [
             Term(each.id, kind, days)
             for each in self._directory.all(Organization)
@@ -124,7 +119,6 @@ class Retention:
     async def _sift(
         self, term: Term, progress: _Progress, place: tuple[int, int], events: Sequence[RecordedEvent], end_us: int
     ) -> int:
-        """Delete old texts between two positions, and remember the young ones."""
         theirs = [
             each
             for each in events

@@ -9,7 +9,7 @@ import re
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from heapq import merge
 from itertools import groupby, islice
@@ -97,7 +97,12 @@ def _log(var: Path, store: EventStore, heard: OnProgress) -> tuple[list[Finding]
         for some, corrupt, reached in pieces(store, 0, head, open_words=True):
             findings += [Finding("log", f"position {each.position}", each.what, _RESTORE) for each in corrupt]
             events += len(some) + len(corrupt)
-            findings += _missing([*(each.position for each in some), *(each.position or 0 for each in corrupt)], before)
+            for position in sorted([*(each.position for each in some), *(each.position or 0 for each in corrupt)]):
+                if position != before + 1:  # SQLite numbers events without a gap
+                    first, last = before + 1, position - 1
+                    gap = f"position {first}" if first == last else f"positions {first} to {last}"
+                    findings.append(Finding("log", gap, "an event was deleted", _RESTORE))
+                before = position
             before = reached
             heard(reached, head)
     except StoreUnavailable as error:
@@ -107,15 +112,6 @@ def _log(var: Path, store: EventStore, heard: OnProgress) -> tuple[list[Finding]
 
 def _integrity_flaws(db: sqlite3.Connection) -> list[str]:
     return [str(row[0]) for row in db.execute("PRAGMA integrity_check(20)") if row[0] != "ok"]
-
-
-def _missing(positions: Iterable[int], before: int) -> Iterator[Finding]:
-    """SQLite numbers events without a gap, so a gap means that an event was deleted."""
-    for position in sorted(positions):
-        if position != before + 1:
-            gap = f"position {before + 1}" if position == before + 2 else f"positions {before + 1} to {position - 1}"
-            yield Finding("log", gap, "an event was deleted", _RESTORE)
-        before = position
 
 
 def _file_flaws(path: Path) -> list[str]:
@@ -139,18 +135,14 @@ def _keys(var: Path, store: EventStore, vault: Vault) -> list[Finding]:
     others = sorted(closed - {each.developer_id for each in lost})
     names = names_of(store) if others else {}
     keys = FileKeys(var / KEYS_FOLDER)
-    lost += [LostKey(each, names.get(each, ""), keys.path_of(each)) for each in others]
-    return [
-        _key_finding(each, vault.unopened[each.developer_id] if each.developer_id in closed else 0) for each in lost
-    ]
-
-
-def _key_finding(key: LostKey, closed_texts: int) -> Finding:
-    there = key.path.exists()
-    flaw = "not the one that sealed their texts" if there else "missing"
-    texts = f"{closed_texts} {'text' if closed_texts == 1 else 'texts'} in the log cannot be read"
-    place = f"{KEYS_FOLDER}/{key.path.name}"
-    return Finding("keys", place, f"the key of {key.who} is {flaw}; {texts}", _OTHER_KEY if there else ADVICE)
+    findings = []
+    for key in (*lost, *(LostKey(each, names.get(each, ""), keys.path_of(each)) for each in others)):
+        there, count = key.path.exists(), vault.unopened[key.developer_id] if key.developer_id in closed else 0
+        flaw = "not the one that sealed their texts" if there else "missing"
+        what = f"the key of {key.who} is {flaw}; {count} {'text' if count == 1 else 'texts'} in the log cannot be read"
+        where = f"{KEYS_FOLDER}/{key.path.name}"
+        findings.append(Finding("keys", where, what, _OTHER_KEY if there else ADVICE))
+    return findings
 
 
 async def _views(var: Path, store: EventStore, heard: OnProgress) -> tuple[list[Finding], int]:

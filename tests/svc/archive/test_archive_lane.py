@@ -19,8 +19,7 @@ from aggregates.times import Window
 from projections.prices.spending import Asked, Reading
 from svc.app import open_service
 from svc.archive.folder import Archive
-from svc.archive.lane import ArchiveLane
-from svc.archive.reading import Budget
+from svc.archive.lane import ArchiveLane, Budget
 from svc.log.folder import FixedClock
 from svc.service import RunningService
 from svc.serving import initialize

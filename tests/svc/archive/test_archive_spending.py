@@ -17,10 +17,9 @@ from structlog.testing import capture_logs
 from aggregates.people.directory import Stay
 from aggregates.times import Window
 from projections.prices.spending import Asked, Reading, live_part
-from svc.archive import reading
+from svc.archive import lane
 from svc.archive.folder import Archive
-from svc.archive.lane import compact_one_day
-from svc.archive.reading import Budget, spending
+from svc.archive.lane import Budget, compact_one_day, spending
 from tests.support.archives import archive_all, fingerprint
 from tests.support.facts import ANA, BEN, DAY, HOUR, MONDAY, empty_views
 from tests.support.requests import ACME, put, request_row
@@ -97,8 +96,7 @@ def test_wherever_a_row_lies_it_counts_once(
     """Rows come and change, are archived or not yet, in small files or merged ones: the sums are the views' own."""
     with pytest.MonkeyPatch.context() as patch, duckdb.connect() as shared:
         patch.setattr("svc.archive.folder.ARCHIVE_COMPACT_FILES_MIN", 2)
-        for module in ("lane", "reading"):
-            patch.setattr(f"svc.archive.{module}.connected", lambda root, spill: nullcontext(shared))
+        patch.setattr(lane, "connected", lambda root, spill: nullcontext(shared))
         views, archive = empty_views(), Archive(tmp_path_factory.mktemp("var"), fingerprint)
         developers = (ANA.developer_id, BEN.developer_id, UUID(int=1))
         for position, (number, fields, then) in enumerate(changes, 1):
@@ -157,7 +155,7 @@ def test_a_large_window_is_read_in_batches(
 ) -> None:
     """Of whole days; between them a read can be given up."""
     four_days(archive, views)
-    monkeypatch.setattr(reading, "ARCHIVE_READ_ROWS_MAX", 4)
+    monkeypatch.setattr(lane, "ARCHIVE_READ_ROWS_MAX", 4)
     found = read(archive, views)
     assert (found.coverage.read_batches, requests(found)) == (2, 4)
 

@@ -6,8 +6,7 @@ from aggregates.people.directory import Stay
 from aggregates.times import Window
 from projections.prices.spending import Asked, Spent, live_part
 from svc.archive.folder import Archive
-from svc.archive.lane import compact_one_day
-from svc.archive.reading import Budget, spending
+from svc.archive.lane import Budget, compact_one_day, spending
 from tests.support.archives import archive_all, fingerprint, newest, shown, stored
 from tests.support.facts import ANA, project
 from tests.support.real_data import LONG_AFTER_US, NEEDS_REAL_DATA, imported_transcripts
