@@ -29,7 +29,6 @@ from projections.reader import unpack
 KEPT_MAX = 50
 """So many prompts that stayed are shown; a count tells of the others."""
 _NAMED_MAX = 4
-"""A sentence names so many signals on either side."""
 _US_PER_MINUTE = 60 * US_PER_SECOND
 _NO_FOLDER = "the working directory: not observed, so nothing could be merged across a clear or an end"
 
@@ -46,7 +45,6 @@ class MergedArc(msgspec.Struct, frozen=True, kw_only=True):
     gap_seconds: float | None
     """From the close of the part before; None where it was not closed."""
     shared_files: int
-    """How many files it touched that were touched before it, too."""
     position: int
 
 
@@ -96,14 +94,15 @@ def boundary(facts: SubSessionEvidence) -> BoundaryExplained:
     arcs, closing = facts.arcs, facts.arcs[-1].closed_by
     first = arcs[0]
     opening = facts.prompt_piece("its first prompt", facts.turns[0])
-    signals = _opening_signals(facts, first)
-    shift = _opening_verdict(first, signals)
+    signals, shift = _opening(facts, first)
     evidence = _opening_evidence(facts, first, first.shift if shift is not None else None, opening)
     merged = [_merged(facts, arcs[:place], arc) for place, arc in enumerate(arcs) if place]
     turns = {turn.turn_id: turn for turn in facts.turns}
     kept = list(islice((each for arc in arcs for each in _kept_within(facts, arc, turns)), KEPT_MAX))
     kept_in_all = sum(len(arc.turn_ids) - 1 for arc in arcs)
     pieces = [each.position for part in (evidence, merged, kept) for each in part]
+    told = () if shift is None else shift.evidence
+    reasons = _sums(signals) if signals else "; ".join(each.what for each in told) + "."
     return BoundaryExplained(
         kind=first.opened_by,
         closed_by=closing,
@@ -116,7 +115,7 @@ def boundary(facts: SubSessionEvidence) -> BoundaryExplained:
         kept_not_shown=kept_in_all - len(kept),
         text=[
             SENTENCES["opened"].get(first.opened_by, f"It opens here: {first.opened_by}."),
-            *([] if shift is None else [_judge_sentence(shift, signals)]),
+            *([] if shift is None else [f"The judge, {shift.judge}, is {shift.confidence:.0%} sure. {reasons}"]),
             *map(_merge_sentence, merged, arcs[1:]),
             *_kept_sentences(kept, kept_in_all),
             SENTENCES["closed"].get(closing or "") or SENTENCES["closed"]["settled" if facts.row.settled else "open"],
@@ -129,21 +128,20 @@ def boundary(facts: SubSessionEvidence) -> BoundaryExplained:
     )
 
 
-def _opening_signals(facts: SubSessionEvidence, first: Arc) -> _Signals:
-    """What was weighed where the embedded judge opened an arc, after a commit or not; nothing where it did not."""
+def _opening(facts: SubSessionEvidence, first: Arc) -> tuple[_Signals, BoundaryVerdict | None]:
+    """What the embedded judge weighed where it opened an arc, and what was judged."""
+    if first.opened_by not in ("topic", "commit"):
+        return [], None
     asked_model = first.shift is not None and first.shift.judge.startswith("model:")
-    before = None if asked_model or first.opened_by not in ("topic", "commit") else arc_before(facts.reader.db, first)
+    before = None if asked_model else arc_before(facts.reader.db, first)
     if before is None:
-        return []
+        return [], first.shift
+    after_commit = first.opened_by == "commit"
     arc = OpenArc(turns_of(facts.reader.db, [before]))
-    return contributions(arc, facts.turns[0], committed=first.opened_by == "commit")
-
-
-def _opening_verdict(first: Arc, signals: _Signals) -> BoundaryVerdict | None:
-    """What was judged where it opens; that it opens after a commit is judged as well, and not kept."""
-    if first.opened_by == "commit" and first.shift is None and signals:
-        return BoundaryVerdict(True, confidence_of(_total(signals)), ())
-    return first.shift if first.opened_by in ("topic", "commit") else None
+    signals = contributions(arc, facts.turns[0], committed=after_commit)
+    if after_commit and first.shift is None and signals:  # it is judged as well, and not kept
+        return signals, BoundaryVerdict(True, confidence_of(_total(signals)), ())
+    return signals, first.shift
 
 
 def _opening_evidence(
@@ -179,11 +177,6 @@ def _reported(facts: SubSessionEvidence, before: Turn, opened_by: str) -> Eviden
             quote = one_line(facts.reader.command(position, record_id))
             return EvidencePiece(what=what, position=position, quote=quote)
     return facts.prompt_piece(what, facts.turns[0])
-
-
-def _judge_sentence(shift: BoundaryVerdict, signals: _Signals) -> str:
-    reasons = _sums(signals) if signals else "; ".join(each.what for each in shift.evidence) + "."
-    return f"The judge, {shift.judge}, is {shift.confidence:.0%} sure. {reasons}"
 
 
 def _merged(facts: SubSessionEvidence, earlier: Sequence[Arc], arc: Arc) -> MergedArc:

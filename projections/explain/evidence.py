@@ -21,7 +21,6 @@ FORGOTTEN = "observed, and forgotten since"
 SENTENCES = msgspec.convert(
     tomllib.loads((get_data(__name__, "sentences.toml") or b"").decode()), dict[str, dict[str, str]]
 )
-"""What is said in fixed words, by what it is about."""
 
 
 class EvidencePiece(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,7 +33,6 @@ class EvidencePiece(msgspec.Struct, frozen=True, kw_only=True):
 
 class ExplainedPart(msgspec.Struct, frozen=True, kw_only=True):
     text: list[str]
-    """What was decided, and why, in sentences."""
     not_observed: list[str]
     """What could not be looked at; a rule over it did not fire."""
     positions: list[int]

@@ -56,7 +56,6 @@ _BY_WORK: dict[str, _Shows] = {
     rules.INTERRUPTED_LAST: _kind("interruption"),
     rules.REFUSED: _kind("rejection"),
 }
-"""What the agent did: the last report within the sub-session that shows it."""
 _BY_ANSWER = {rules.UNCHALLENGED, rules.REPORTED, rules.OPEN_FAILURE}
 _BY_PROMPT = {rules.MOVED_ON, rules.CORRECTED, rules.NOT_WORKING, rules.ACCEPTED}
 _ACTIONS: dict[OverrideTopic, tuple[OverrideField, str, str]] = {
@@ -89,7 +88,6 @@ class ReworkExplained(ExplainedPart, frozen=True, kw_only=True):
     rework_of: str | None
     reason: ReworkReason | None
     shared_files: int | None
-    """How many of the earlier one's changed files this one changed, too."""
     likeness: float | None
     """Of the two goals' words, 0-1."""
 
@@ -100,10 +98,8 @@ class OutcomeExplained(ExplainedPart, frozen=True, kw_only=True):
     goal_complete: bool | None
     confidence: float | None
     completion_floor: float | None
-    """From how likely on completion holds."""
     judge: str
     goal: EvidencePiece
-    """The prompt whose goal it is about."""
     evidence_for: list[EvidencePiece]
     evidence_against: list[EvidencePiece]
 
@@ -132,7 +128,6 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     rules_version: int
     judges: list[str]
     positions: list[int]
-    """All of the parts' together."""
 
 
 def explanation(reader: Reader, scope: Scope, sub_session_id: UUID, rules_version: int) -> Explanation | None:

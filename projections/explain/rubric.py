@@ -69,7 +69,6 @@ class RubricExplained(ExplainedPart, frozen=True, kw_only=True):
     judge_status: str
     intent_class: str
     intent_prompt_id: str | None
-    """The prompt that gave the intent."""
     letter_grade: str | None
     score: float | None
     booleans: dict[BooleanName, HabitExplained]

@@ -31,10 +31,8 @@ class ModelUsage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     avg_cache_creation_tokens: float | None
     avg_total_tokens: float | None
     total_cost_usd: float | None
-    """None where a request has no price."""
     unpriced_requests: int
     unmeasured_requests: int
-    """Requests that told no tokens."""
 
 
 class MonthlyUsage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

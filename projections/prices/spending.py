@@ -12,11 +12,11 @@ from uuid import UUID
 
 import msgspec
 
-from aggregates.event import Scope
 from aggregates.people.directory import Stay
 from aggregates.times import Window
+from aggregates.turns.turn import ModelUsage
 from projections.derive.sub_session_rows import PromptBody
-from projections.reader import Reader, bodies, json_array, sum_in_halves, whole_sums
+from projections.reader import bodies, json_array, sum_in_halves, whole_sums
 from projections.sub_sessions.rows import NANO
 
 CoverageReason = Literal["complete", "file_budget", "byte_budget"]
@@ -30,7 +30,6 @@ class Spent(msgspec.Struct, frozen=True):
     lower_bound: int = 0
     """Priced, but some of their cache writes may have cost more."""
     unmeasured: int = 0
-    """Requests whose tokens nobody told."""
     input_tokens: int = 0
     output_tokens: int = 0
     cache_read_tokens: int = 0
@@ -75,7 +74,6 @@ class Coverage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Whether a read of the archive saw all there is."""
 
     reason: CoverageReason = "complete"
-    """`file_budget` also where files could not be read."""
     read_batches: int = 0
     dropped_files: int = 0
     """Files that were left out, whether for a budget or with a file of their day that could not be read."""
@@ -120,16 +118,12 @@ def live_part(db: sqlite3.Connection, organization_id: UUID, asked: Asked, after
     stays = json_array([(stay.developer_id, stay.start_us, stay.end_us) for stay in asked.stays])
     spent = spent_rows(db.execute(_LIVE, bound | {"stays": stays}))
     for stay in asked.stays:
-        told = _told_by_responses(db, organization_id, stay)
-        if told.requests:
-            add_spent(spent, {stay.developer_id: told})
+        own = (str(organization_id), str(stay.developer_id), stay.start_us, stay.end_us)
+        for usage in (each for prompt in bodies(db, PromptBody, _PROMPTS, own) for each in prompt.usage):
+            if usage.response_requests:
+                add_spent(spent, {stay.developer_id: _told_by_responses(usage)})
     window = {"start": asked.window.start_us, "end": asked.window.end_us}
     return LivePart(spent, db.execute(_KEYS, bound | window).fetchall())
-
-
-def spending_in_views(reader: Reader, scope: Scope, asked: Sequence[Asked]) -> list[Reading]:
-    """Every request of the windows from the views alone, as if nothing were archived."""
-    return [Reading(live_part(reader.db, scope.organization_id, each, 0).spent, Coverage()) for each in asked]
 
 
 def add_spent(spent: ByDeveloper, more: ByDeveloper) -> None:
@@ -142,16 +136,11 @@ def spent_rows(rows: Iterable[Sequence[Any]]) -> ByDeveloper:
     return {UUID(row[0]): Spent(*row[1 : 1 + _COUNTS], *whole_sums(row[1 + _COUNTS :])) for row in rows}
 
 
-def _told_by_responses(db: sqlite3.Connection, organization_id: UUID, stay: Stay) -> Spent:
-    bound = (str(organization_id), str(stay.developer_id), stay.start_us, stay.end_us)
-    prompts = bodies(db, PromptBody, _PROMPTS, bound)
-    spent = Spent()
-    for usage in (each for prompt in prompts for each in prompt.usage if each.response_requests):
-        tokens = (usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens)
-        unmeasured = 0 if any(tokens) else usage.requests
-        counts = (usage.requests, usage.unpriced_requests, usage.lower_bound_requests, unmeasured)
-        spent += Spent(*counts, *tokens, usage.cost_usd_nano)
-    return spent
+def _told_by_responses(usage: ModelUsage) -> Spent:
+    tokens = (usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens)
+    unmeasured = 0 if any(tokens) else usage.requests
+    counts = (usage.requests, usage.unpriced_requests, usage.lower_bound_requests, unmeasured)
+    return Spent(*counts, *tokens, usage.cost_usd_nano)
 
 
 class Rollup(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

@@ -56,9 +56,7 @@ class TeamSummary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     timezone: str
     language: str
     members_active: int
-    """Members with a sub-session that started on the day."""
     sub_sessions: int
-    """Every one that started, settled or not."""
     crushed: int
     trivia: int
     by_intent: ByIntent
@@ -67,7 +65,6 @@ class TeamSummary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     structured_narrative: None = None
     """Kept for the wire: nothing but null is supported."""
     narrative_source: str | None
-    """`llm` where there is a narrative."""
     generated_at: str | None
     narrative_input_clipped: bool
     """Whether the narrative covers only the busiest members or tasks."""
@@ -168,9 +165,7 @@ class TodaySummary(Counts, frozen=True, kw_only=True):
     trivia_count: int
     apg: float | None
     sample_count: int
-    """How many prompts the average is over."""
     prompts: int
-    """Every prompt that was captured, commands and acknowledgements too."""
     tokens: int | None
     """Of all kinds, over the sub-sessions that started."""
     unreported_sub_sessions: int

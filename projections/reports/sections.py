@@ -28,7 +28,6 @@ from projections.sub_sessions import listing as sub_sessions
 from projections.sub_sessions.rows import bound
 
 ROWS_MAX = 200
-"""Of each list in a report; the figures are over all there is."""
 HABITS_SHOWN = 3
 _EXAMPLES_READ = 5
 """So many prompts are looked at for one whose text is still there."""
@@ -61,9 +60,7 @@ class CoachedHabit(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     share: float
     """Of the prompts that called for it, 0-1."""
     prompt_count: int
-    """How many called for it."""
     example: MissedPrompt | None
-    """None where no text of one is left."""
 
 
 class Coaching(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

@@ -25,7 +25,6 @@ _LEVELS = (
     ("resourceMetrics", "scopeMetrics", "metrics"),
 )
 _CONTAINERS = ("gauge", "sum", "histogram", "exponentialHistogram", "summary")
-"""A metric holds its points in one of these."""
 _INTEGER_MIN, _INTEGER_MAX = -(2**63), 2**64 - 1
 
 Signal = Literal["logs", "traces", "metrics"]
@@ -47,7 +46,6 @@ class PointDistribution(msgspec.Struct, frozen=True, kw_only=True):
     negative: "Buckets | None" = None
     """Of an exponential histogram."""
     quantiles: "list[Quantile] | None" = None
-    """Of a summary."""
 
 
 class Buckets(msgspec.Struct, frozen=True):
@@ -67,7 +65,6 @@ class Quantile(msgspec.Struct, frozen=True):
 class RecordsQuery(msgspec.Struct, frozen=True, kw_only=True):
     window: Window
     session_id: str | None = None
-    """Those of one agent session; None for all."""
     limit: int
     offset: int = 0
 
@@ -164,14 +161,13 @@ def _page(reader: Reader, scope: Scope, asked: RecordsQuery, signal: Signal, kin
     names = [column[0] for column in found.description]
     rows = [dict(zip(names, row, strict=True)) for row in found]
     whole = _with_details(reader, rows[: asked.limit])
-    return Page([_record(kind, row) for row in whole], has_more=len(whole) < len(rows))
-
-
-def _record(kind: type[_R], row: dict[str, Any]) -> _R:
-    nano = row.get("cost_usd_nano")
-    row |= {"timestamp": iso(row["at_us"]), "cost_usd": None if nano is None else nano / NANO}
-    values: dict[str, Any] = {name: row.get(name) for name in kind.__struct_fields__}
-    return kind(**values)
+    shown = []
+    for row in whole:
+        nano = row.get("cost_usd_nano")
+        row |= {"timestamp": iso(row["at_us"]), "cost_usd": None if nano is None else nano / NANO}
+        values: dict[str, Any] = {name: row.get(name) for name in kind.__struct_fields__}
+        shown.append(kind(**values))
+    return Page(shown, has_more=len(whole) < len(rows))
 
 
 def _with_details(reader: Reader, rows: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
@@ -244,8 +240,12 @@ def _plain(value: object) -> Any:
 
 
 def distribution(point: Mapping[str, Any]) -> PointDistribution:
-    quantiles = point.get("quantileValues")
-    counts, bounds = point.get("bucketCounts"), point.get("explicitBounds")
+    counts, bounds, quantiles = (point.get(name) for name in ("bucketCounts", "explicitBounds", "quantileValues"))
+    # A default may be left out on the wire: the lowest quantile is 0.
+    shown = [
+        Quantile(_number(each.get("quantile")) or 0.0, _number(each.get("value")) or 0.0)
+        for each in map(_object, _list(quantiles))
+    ]
     return PointDistribution(
         count=_integer(point.get("count")),
         sum=_number(point.get("sum")),
@@ -257,13 +257,7 @@ def distribution(point: Mapping[str, Any]) -> PointDistribution:
         zero_count=_integer(point.get("zeroCount")),
         positive=_buckets(point.get("positive")),
         negative=_buckets(point.get("negative")),
-        # A default may be left out on the wire: the lowest quantile is 0.
-        quantiles=None
-        if quantiles is None
-        else [
-            Quantile(_number(each.get("quantile")) or 0.0, _number(each.get("value")) or 0.0)
-            for each in map(_object, _list(quantiles))
-        ],
+        quantiles=None if quantiles is None else shown,
     )
 
 

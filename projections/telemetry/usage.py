@@ -1,7 +1,7 @@
 """What telemetry says about how agents were used: tools, failures, models and hours of a range, and single turns."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
@@ -12,7 +12,7 @@ from aggregates.scores.grades import median
 from aggregates.times import Window
 from aggregates.turns.turn import Observation
 from projections.prices.models import USAGE_COLUMNS, Usage, usage_per_slot
-from projections.reader import Reader, unpack
+from projections.reader import Reader, json_array, unpack
 from projections.scores.activity import SLOT_US, hour_start, local_time
 from projections.sub_sessions.rows import bound
 from projections.telemetry.records import Signal
@@ -70,7 +70,7 @@ class Analytics(msgspec.Struct, frozen=True, kw_only=True):
     active_hours: list[HourCount]
 
 
-class TurnTokens(msgspec.Struct, frozen=True, kw_only=True):
+class TurnTokens(msgspec.Struct, frozen=True):
     """Sums over a turn's answered requests."""
 
     input: int
@@ -84,14 +84,12 @@ class TurnUse(msgspec.Struct, frozen=True, kw_only=True):
 
     prompt_id: str
     requests: int
-    """Answered ones."""
     tools: int
     tokens: TurnTokens | None
     """None where no request told any."""
     cost_usd: float | None
     """None where there was no request, or one has no price."""
     errors: int
-    """Requests that failed."""
     tool_errors: int
     unpriced_requests: int
 
@@ -108,15 +106,16 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     """Also None where a request has no price."""
     unpriced_requests: int
     unmeasured_requests: int
-    """Requests that told no tokens."""
 
 
 _OWN = "t.developer_id = :developer AND t.organization_id = :organization AND t.at_us >= :start AND t.at_us < :end"
 _TOOLS = (
-    "SELECT t.tool, min(t.ok), max(t.duration_ms) FROM telemetry_records t LEFT JOIN observations o "
+    "SELECT tool, count(*), count(*) FILTER (WHERE ok = 0), json_group_array(ms) FILTER (WHERE ms IS NOT NULL) FROM "
+    "(SELECT t.tool, min(t.ok) AS ok, max(t.duration_ms) AS ms FROM telemetry_records t LEFT JOIN observations o "
     "ON o.agent_session_id = t.agent_session_id AND o.at_us = t.at_us AND o.record_id = t.record_id "
     f"WHERE {_OWN} AND t.kind = 'tool' "
-    "GROUP BY t.agent_session_id, iif(o.twin LIKE '~%', t.record_id, coalesce(o.twin, t.record_id)), t.tool"
+    "GROUP BY t.agent_session_id, iif(o.twin LIKE '~%', t.record_id, coalesce(o.twin, t.record_id)), t.tool) "
+    "GROUP BY tool ORDER BY 2 DESC, coalesce(tool, '')"
 )
 """A call that a log record and a span tell of is one, where both name it."""
 _FAILED = (
@@ -135,24 +134,17 @@ def analytics(reader: Reader, scope: Scope, window: Window, zone: ZoneInfo) -> A
         models[model] += usage
         hours[local_time(slot, zone).hour] += usage.requests
     ranked = sorted(models.items(), key=lambda item: (-item[1].requests, item[0] or ""))
+    tools = []
+    for name, calls, errors, timed in reader.db.execute(_TOOLS, own):
+        durations_ms = msgspec.json.decode(timed, type=list[int])
+        median_ms = float(median(durations_ms)) if durations_ms else None
+        tools.append(ToolStats(name=name, calls=calls, errors=errors, median_ms=median_ms))
     return Analytics(
-        tools=_tools(reader.db.execute(_TOOLS, own)),
+        tools=tools,
         errors=[ErrorCount(*row) for row in reader.db.execute(_FAILED, own)],
         models=[usage.shown_as(ModelSums, model=model) for model, usage in ranked],
         active_hours=[HourCount(hour, requests) for hour, requests in enumerate(hours)],
     )
-
-
-def _tools(calls: Iterable[tuple[str | None, int | None, int | None]]) -> list[ToolStats]:
-    by_name: defaultdict[str | None, list[tuple[int | None, int | None]]] = defaultdict(list)
-    for name, ok, duration_ms in calls:
-        by_name[name].append((ok, duration_ms))
-    tools = []
-    for name, results in by_name.items():
-        timed = [duration_ms for _, duration_ms in results if duration_ms is not None]
-        errors, median_ms = sum(ok == 0 for ok, _ in results), float(median(timed)) if timed else None
-        tools.append(ToolStats(name=name, calls=len(results), errors=errors, median_ms=median_ms))
-    return sorted(tools, key=lambda tool: (-tool.calls, tool.name or ""))
 
 
 _TURN_REQUESTS = (
@@ -169,37 +161,31 @@ _TURN_TOOLS = (
 
 def per_turn(reader: Reader, scope: Scope, session_id: str, prompt_ids: Sequence[str]) -> list[TurnUse]:
     """One row for each prompt id, as the agent names it, in the order in which they were asked for."""
-    own = bound(scope, session=session_id, prompts=msgspec.json.encode(prompt_ids).decode())
+    asked = bound(scope, session=session_id, prompts=json_array(prompt_ids))
     usage: defaultdict[tuple[str, int], Usage] = defaultdict(Usage)
-    for prompt_id, failed, *sums in reader.db.execute(_TURN_REQUESTS, own):
+    for prompt_id, failed, *sums in reader.db.execute(_TURN_REQUESTS, asked):
         usage[prompt_id, failed] = Usage(*sums)
     calls: defaultdict[str, list[bool | None]] = defaultdict(list)
-    for prompt_id, body in reader.db.execute(_TURN_TOOLS, own):
+    for prompt_id, body in reader.db.execute(_TURN_TOOLS, asked):
         seen = unpack(body, Observation)
         if seen.kind == "tool":
             calls[prompt_id].append(None if seen.tool is None else seen.tool.ok)
-    return [
-        _turn_use(prompt_id, usage[prompt_id, 0], calls[prompt_id], usage[prompt_id, 1].requests)
-        for prompt_id in dict.fromkeys(prompt_ids)
-    ]
-
-
-def _turn_use(prompt_id: str, usage: Usage, calls: Sequence[bool | None], errors: int) -> TurnUse:
-    tokens = TurnTokens(
-        input=usage.input_tokens,
-        output=usage.output_tokens,
-        cache_read=usage.cache_read_tokens,
-        cache_write=usage.cache_creation_tokens,
-    )
-    return usage.shown_as(
-        TurnUse,
-        prompt_id=prompt_id,
-        tools=len(calls),
-        tokens=tokens if usage.measured else None,
-        cost_usd=usage.cost_usd if usage.requests else None,
-        errors=errors,
-        tool_errors=sum(ok is False for ok in calls),
-    )
+    turns = []
+    for prompt_id in dict.fromkeys(prompt_ids):
+        own, results = usage[prompt_id, 0], calls[prompt_id]
+        tokens = (own.input_tokens, own.output_tokens, own.cache_read_tokens, own.cache_creation_tokens)
+        turns.append(
+            own.shown_as(
+                TurnUse,
+                prompt_id=prompt_id,
+                tools=len(results),
+                tokens=TurnTokens(*tokens) if own.measured else None,
+                cost_usd=own.cost_usd if own.requests else None,
+                errors=usage[prompt_id, 1].requests,
+                tool_errors=sum(ok is False for ok in results),
+            )
+        )
+    return turns
 
 
 # Log records and spans bring the tokens and cost of the model requests that they reported, each request once. Metrics

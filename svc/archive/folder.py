@@ -101,7 +101,6 @@ class ArchiveFile(msgspec.Struct, frozen=True):
     day: str
     """YYYY-MM-DD, UTC."""
     number: int
-    """Later files have higher ones."""
     row_count: int
     byte_count: int
     digest: bytes

@@ -5,11 +5,11 @@ somebody reads it.
 """
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate, groupby, islice
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -149,7 +149,6 @@ _SPENT = (
 class _Chosen(msgspec.Struct):
     batches: list[list[ArchiveFile]] = []
     rows: int = 0
-    """Of the last batch."""
     files: int = 0
     size_bytes: int = 0
     dropped: int = 0
@@ -227,10 +226,8 @@ def _columns(rows: Sequence[tuple[str, int, int | str]]) -> list[list[object]]:
     return [[row[index] for row in rows] for index in range(3)]
 
 
-_Row = tuple[Any, ...]
 _ENCODER = msgspec.json.Encoder()
-_NAMES = tuple(COLUMNS)
-_ORGANIZATION, _AT = _NAMES.index("organization_id"), _NAMES.index("at_us")
+_ORGANIZATION, _AT = (list(COLUMNS).index(name) for name in ("organization_id", "at_us"))
 
 
 def archive_changes(archive: Archive, views: sqlite3.Connection, rows_max: int = ARCHIVE_BATCH_ROWS_MAX) -> int:
@@ -239,22 +236,17 @@ def archive_changes(archive: Archive, views: sqlite3.Connection, rows_max: int =
     up_to = stretch_end(views, after, rows_max)
     if up_to == after:
         return 0
-    files = []
+    files: list[ArchiveFile] = []
     with archive.working() as work, connected(archive.root, work) as duck:
-        lines = work / "rows.json"
-        parts = _parts(changed_rows(views, after, up_to), rows_max)
-        for number, rows in enumerate(parts, archive.next_number):
-            lines.write_bytes(_ENCODER.encode_lines([dict(zip(_NAMES, row, strict=True)) for row in rows]))
-            place = rows[0][_ORGANIZATION], day_of(rows[0][_AT]), number
-            files.append(_written(archive, duck, place, rows_in(lines, COLUMNS, ARCHIVE_ROW_BYTES_MAX)))
+        lines, first = work / "rows.json", archive.next_number
+        rows = changed_rows(views, after, up_to)
+        for of_day, same in groupby(rows, key=lambda row: (row[_ORGANIZATION], day_of(row[_AT]))):
+            while part := list(islice(same, rows_max)):
+                lines.write_bytes(_ENCODER.encode_lines([dict(zip(COLUMNS, row, strict=True)) for row in part]))
+                place = *of_day, first + len(files)
+                files.append(_written(archive, duck, place, rows_in(lines, COLUMNS, ARCHIVE_ROW_BYTES_MAX)))
     archive.exchange(files, (), Mark(up_to, archive.fingerprint(up_to)))
     return len(files)
-
-
-def _parts(rows: Iterable[_Row], rows_max: int) -> Iterator[list[_Row]]:
-    for _, same in groupby(rows, key=lambda row: (row[_ORGANIZATION], day_of(row[_AT]))):
-        while part := list(islice(same, rows_max)):
-            yield part
 
 
 def _written(

@@ -45,10 +45,8 @@ class KeptFile(msgspec.Struct, frozen=True):
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     format: int
     program: str
-    """The version of svc that made it."""
     made_at: str
     head: int
-    """The last position of the log."""
     head_checksum: str
     """The checksum of the event at that position, in hex; blank in an empty log."""
     files: list[KeptFile]

@@ -60,7 +60,6 @@ T = TypeVar("T")
 Alike = Mapping[int, Sequence[tuple[int, int, int]]]
 """Position -> where a text begins in that fact, and the position and beginning of a text like it."""
 READ_FROM = (PromptCaptured, PromptAnswered, RecordsCaptured)
-"""Facts whose words are read."""
 
 
 class TextDeleter:

@@ -9,6 +9,7 @@ from math import inf
 from typing import NamedTuple
 from uuid import UUID
 
+import msgspec
 import structlog
 import trio
 
@@ -41,13 +42,12 @@ class _Young(NamedTuple):
     earliest_us: int
 
 
-class _Progress:
-    def __init__(self, up_to: int) -> None:
-        self.up_to = up_to
-        self.noted = up_to
-        self.young: list[_Young] = []
-        self.unnoted = 0
-        """Events that lost a text since the last note."""
+class _Progress(msgspec.Struct):
+    up_to: int
+    noted: int
+    young: list[_Young] = []
+    unnoted: int = 0
+    """Events that lost a text since the last note."""
 
     @property
     def done(self) -> int:
@@ -94,7 +94,9 @@ class Retention:
         end_us = self._texts.clock.now_us() - term.days * _DAY_US
         key = term.organization_id, term.kind
         # Popped while it changes: where this is broken off, the next time begins where the log says.
-        progress = self._progress.pop(key, None) or _Progress(await aside(lambda: self._mark(term)))
+        progress = self._progress.pop(key, None)
+        if progress is None:
+            progress = await aside(lambda: self._noted(term))
         due = [stretch for stretch in progress.young if stretch.earliest_us <= end_us]
         progress.young = [stretch for stretch in progress.young if stretch.earliest_us > end_us]
         deleted = young = 0
@@ -151,9 +153,10 @@ class Retention:
         told = {"kind": term.kind, "events": expired.events, "up_to": expired.up_to}
         log.info("texts that outlived their retention were taken away", **told)
 
-    def _mark(self, term: Term) -> int:
+    def _noted(self, term: Term) -> _Progress:
         newest = self._texts.store.read_newest(retention_stream(term.organization_id, term.kind))
-        return newest.event.up_to if newest is not None and isinstance(newest.event, WordsExpired) else 0
+        up_to = newest.event.up_to if newest is not None and isinstance(newest.event, WordsExpired) else 0
+        return _Progress(up_to, noted=up_to)
 
 
 def _is_old(recorded: RecordedEvent, end_us: int) -> bool:

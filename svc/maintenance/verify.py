@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from heapq import merge
 from itertools import groupby, islice
+from operator import itemgetter
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import msgspec
 import structlog
@@ -58,7 +59,6 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True):
 
     clean: bool
     events: int
-    """In the log."""
     position: int
     """The tables were compared with a replay up to here; 0 where they could not be."""
     archive_files: int
@@ -177,24 +177,21 @@ async def _compared(
 def _differences(name: str, live: sqlite3.Connection, replayed: sqlite3.Connection) -> list[Finding]:
     of_live, of_replay = digests(live), digests(replayed)
     return [
-        Finding("views", f"{name}, table {table}, {where}", "differs from what the log gives", _REBUILD)
+        Finding("views", f"{name}, table {table}, row {row}", "differs from what the log gives", _REBUILD)
         for table in of_live
         if of_live[table] != of_replay[table]
-        for where in islice(_rows_that_differ(table, live, replayed), 5)
+        for row in islice(_rows_that_differ(table, live, replayed), 5)
     ]
 
 
 def _rows_that_differ(table: str, live: sqlite3.Connection, replayed: sqlite3.Connection) -> Iterator[str]:
     key = key_of(live, table)
-
-    def key_in(row: tuple[Any, ...]) -> tuple[Any, ...]:
-        return row[: len(key)]
-
+    key_in = itemgetter(slice(len(key)))
     query = f"SELECT {', '.join(key)}, * FROM {table} ORDER BY {', '.join(key)}"
     for place, same in groupby(merge(live.execute(query), replayed.execute(query), key=key_in), key_in):
         one, *other = same
         if other != [one]:
-            yield "row " + ", ".join(f"{name} {value}" for name, value in zip(key, place, strict=True))
+            yield ", ".join(f"{name} {value}" for name, value in zip(key, place, strict=True))
 
 
 def _archive(var: Path, store: EventStore, heard: OnProgress) -> tuple[list[Finding], int]:
@@ -238,7 +235,8 @@ def scratch(var: Path, name: str) -> Iterator[Path]:
     try:
         yield folder
     finally:
-        _remove(folder, lock)
+        lock.close()  # a network file system keeps an open file until it is closed
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def remove_left_over(var: Path) -> None:
@@ -257,7 +255,8 @@ def remove_left_over(var: Path) -> None:
         for folder in folders:
             with suppress(OSError), _opened(folder) as lock:
                 if _lock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB):
-                    _remove(folder, lock)
+                    lock.close()
+                    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _opened(folder: Path) -> IO[bytes]:
@@ -272,9 +271,3 @@ def _lock(file: IO[bytes], how: int) -> bool:
     except OSError:  # somebody holds it, or the file system cannot
         return False
     return True
-
-
-def _remove(folder: Path, lock: IO[bytes]) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
-    lock.close()
-    shutil.rmtree(folder, ignore_errors=True)  # a network file system keeps an open file until it is closed
