@@ -198,7 +198,7 @@ def _merge_sentence(merged: MergedArc, arc: Arc) -> str:
         return f"What began at {merged.started_at} was joined to it because a person said so."
     return (
         f"What began at {merged.started_at} was joined to it: within {MERGE_GAP_US // _US_PER_MINUTE} minutes of the "
-        f"close, in the same working directory, with {counted(merged.shared_files, 'file', 'files')} in common."
+        f"close, in the same working directory, with {counted(merged.shared_files, 'file')} in common."
     )
 
 
@@ -248,7 +248,7 @@ def _silence(passed_us: int, signals: _Signals) -> str:
 def _kept_sentences(kept: Sequence[KeptExplained], in_all: int) -> list[str]:
     if not kept:
         return []
-    text = [f"{counted(in_all, 'later prompt', 'later prompts')} stayed in it; `kept` tells by whom and why."]
+    text = [f"{counted(in_all, 'later prompt')} stayed in it; `kept` tells by whom and why."]
     text += [
         f"{each.judge} was asked whether a later prompt opens another topic, and says no."
         for each in kept

@@ -49,7 +49,14 @@ class SubSessionEvidence:
     def __init__(self, reader: Reader, row: SubSessionRow) -> None:
         self.reader = reader
         self.row = row
-        self.prompts = _prompts(reader.db, row.sub_session_id)
+        self.prompts: list[PromptEvidence] = []
+        query = (
+            "SELECT t.body, p.body, p.standing_score FROM prompts p JOIN turns t ON t.turn_id = p.turn_id "
+            "WHERE p.sub_session_id = ? ORDER BY p.at_us, p.turn_id"
+        )
+        for turn, packed, score in reader.db.execute(query, (row.sub_session_id,)):
+            body = unpack(packed, PromptBody)
+            self.prompts.append(PromptEvidence(unpack(turn, Turn), body.rubric, body.prompt, score))
         self.turns = [each.turn for each in self.prompts]
         self.arcs = arcs_of(reader.db, row.sub_session_id)
 
@@ -116,7 +123,7 @@ class SubSessionEvidence:
 
     def not_observed(self) -> list[str]:
         """What the agent did that nobody reported, as far as it can be known."""
-        turns = counted(len(self.turns), "turn", "turns")
+        turns = counted(len(self.turns), "turn")
         dark = sum(not turn.work.observed for turn in self.turns)
         tools = [each.observation.tool for each in self.seen if each.observation.tool is not None]
         edits = [tool for tool in tools if tool.effect == "edit"]
@@ -129,9 +136,9 @@ class SubSessionEvidence:
             f"{sentence}: not observed"
             for count, sentence in (
                 (dark, f"what the agent did in {dark} of {turns}"),
-                (blind, f"the commands of {counted(blind, 'shell call', 'shell calls')}"),
-                (pathless, f"the files of {counted(pathless, 'edit', 'edits')}"),
-                (lineless, f"the changed lines of {counted(lineless, 'edit', 'edits')}"),
+                (blind, f"the commands of {counted(blind, 'shell call')}"),
+                (pathless, f"the files of {counted(pathless, 'edit')}"),
+                (lineless, f"the changed lines of {counted(lineless, 'edit')}"),
             )
             if count
         ]
@@ -149,25 +156,13 @@ def unquoted(piece: EvidencePiece, turn: Turn) -> list[str]:
     return [f"the text of {piece.what}: {'not observed' if turn.prompt is None else FORGOTTEN}"]
 
 
-def counted(number: int, one: str, many: str) -> str:
-    return f"{number} {one if number == 1 else many}"
+def counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def ascending(positions: Iterable[int | None]) -> list[int]:
     """Each once, without those that are none."""
     return sorted({position for position in positions if position is not None})
-
-
-def _prompts(db: sqlite3.Connection, sub_session_id: str) -> list[PromptEvidence]:
-    query = (
-        "SELECT t.body, p.body, p.standing_score FROM prompts p JOIN turns t ON t.turn_id = p.turn_id "
-        "WHERE p.sub_session_id = ? ORDER BY p.at_us, p.turn_id"
-    )
-    prompts = []
-    for turn, packed, score in db.execute(query, (sub_session_id,)):
-        body = unpack(packed, PromptBody)
-        prompts.append(PromptEvidence(unpack(turn, Turn), body.rubric, body.prompt, score))
-    return prompts
 
 
 def _neighbour(db: sqlite3.Connection, turn: Turn, side: str, order: str) -> Turn | None:

@@ -162,13 +162,12 @@ def explanation(reader: Reader, scope: Scope, sub_session_id: UUID, rules_versio
 def _floor(facts: SubSessionEvidence) -> FloorExplained:
     floor = facts.row.detail.floor
     has = (
-        f"It has {counted(floor.countable_turns, 'such turn', 'such turns')}, "
-        f"{counted(floor.changed_lines, 'changed line', 'changed lines')} and "
-        f"{counted(floor.mutating_calls, 'call', 'calls')} that changed something."
+        f"It has {counted(floor.countable_turns, 'such turn')}, "
+        f"{counted(floor.changed_lines, 'changed line')} and "
+        f"{counted(floor.mutating_calls, 'call')} that changed something."
     )
-    end = (
-        "So it is work." if floor.passed else f"So it is trivia. {SENTENCES['trivia'][floor.reason or 'too_few_turns']}"
-    )
+    why = SENTENCES["trivia"][floor.reason or "too_few_turns"]
+    end = "So it is work." if floor.passed else f"So it is trivia. {why}"
     work = [each.position for each in facts.seen if each.observation.tool is not None]
     return FloorExplained(
         passed=floor.passed,
@@ -236,7 +235,7 @@ def outcome(facts: SubSessionEvidence) -> OutcomeExplained:
     goal = facts.prompt_piece("the prompt that says what is wanted", facts.goal)
     read = [at for turn in facts.turns for at in (turn.position, turn.response_position)]
     silent = sum(turn.answered and turn.response is None for turn in facts.turns)
-    unread = [f"the text of {counted(silent, 'answer', 'answers')}: not observed"] if silent else []
+    unread = [f"the text of {counted(silent, 'answer')}: not observed"] if silent else []
     return OutcomeExplained(
         goal_complete=row.goal_complete,
         confidence=verdict.confidence if row.settled else None,

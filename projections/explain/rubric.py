@@ -25,8 +25,7 @@ from projections.sub_sessions.rows import UNCLASSIFIED
 
 PROMPTS_MAX = 200
 """A sub-session of more prompts is explained by its first ones."""
-
-_ASKED_OF_NONE = "asked of none of its prompts: it does not apply to what each was judged as"
+_NEVER = "asked of none of its prompts: it does not apply to what each was judged as"
 
 
 class BooleanExplained(EvidencePiece, frozen=True, kw_only=True):
@@ -103,7 +102,7 @@ def _unread(facts: SubSessionEvidence, shown: Sequence[PromptExplained]) -> list
     missing = sum(turn.prompt is None for turn in facts.turns)
     silent = [each.quote is None and turn.prompt is not None for each, turn in zip(shown, facts.turns, strict=False)]
     return [
-        f"the text of {counted(count, 'prompt', 'prompts')}: {why}"
+        f"the text of {counted(count, 'prompt')}: {why}"
         for count, why in ((missing, "not observed"), (sum(silent), FORGOTTEN))
         if count
     ]
@@ -137,9 +136,7 @@ def _habit(facts: SubSessionEvidence, shown: Sequence[PromptExplained], name: Bo
     asked = [place for place, each in enumerate(facts.prompts) if _applies(name, each.rubric)]
     asked_of = [facts.turns[place].position for place in asked[:PROMPTS_MAX]]
     if not asked:
-        return HabitExplained(
-            earned=False, prompt_id=None, what=_ASKED_OF_NONE, position=None, quote=None, asked_of=asked_of
-        )
+        return HabitExplained(earned=False, prompt_id=None, what=_NEVER, position=None, quote=None, asked_of=asked_of)
 
     def own(place: int) -> BooleanExplained:
         """Of a prompt that is not shown the text is read here."""
@@ -155,7 +152,7 @@ def _habit(facts: SubSessionEvidence, shown: Sequence[PromptExplained], name: Bo
         apart = [kind_of(each) for each in intents if each is not None]
         if apart:
             kinds = ", ".join(dict.fromkeys(apart))
-            more += f"; not asked of {counted(len(apart), 'prompt', 'prompts')}: it does not apply to {kinds}"
+            more += f"; not asked of {counted(len(apart), 'prompt')}: it does not apply to {kinds}"
     else:
         nearest, more = own(earning), ""
     return HabitExplained(**msgspec.structs.asdict(nearest) | {"what": nearest.what + more, "asked_of": asked_of})

@@ -14,7 +14,7 @@ from aggregates.reports.prose import Narrative
 from aggregates.scores.insights import NO_WORK, WorkLabels, label, work_labels
 from aggregates.times import US_PER_SECOND, Window, iso
 from projections.derive.sub_session_rows import Detail, PromptBody
-from projections.reader import Reader, TextRef, unpack
+from projections.reader import Reader, TextRef, bodies, unpack
 from projections.scores.activity import active_times
 from projections.scores.score import Counts, score
 from projections.scores.skill import insight_summary
@@ -142,13 +142,11 @@ def _labelled(reader: Reader, found: Sequence[_SubSession]) -> WorkLabels:
 
 def _goal(db: sqlite3.Connection, name: str) -> TextRef | None:
     """The prompt whose title the sub-session bears; None where its text was not captured."""
-    (detail,) = db.execute("SELECT detail FROM sub_sessions WHERE sub_session_id = ?", (name,)).fetchone()
-    title = unpack(detail, Detail).goal_title
+    (detail,) = bodies(db, Detail, "SELECT detail FROM sub_sessions WHERE sub_session_id = ?", (name,))
+    title, query = detail.goal_title, "SELECT body FROM prompts WHERE sub_session_id = ? ORDER BY at_us, turn_id"
     if title is None:
         return None
-    bodies = db.execute("SELECT body FROM prompts WHERE sub_session_id = ? ORDER BY at_us, turn_id", (name,))
-    prompts = (unpack(body, PromptBody).prompt for (body,) in bodies)
-    for whole in prompts:
+    for whole in (each.prompt for each in bodies(db, PromptBody, query, (name,))):
         if whole is None or (whole.position, whole.field) != (title.position, title.field):
             continue
         if whole.span is None or title.span is None or whole.span.start <= title.span.start < whole.span.end:
