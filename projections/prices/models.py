@@ -4,7 +4,6 @@ Only answered requests count: one that failed used nothing. An average is over t
 """
 
 from collections import defaultdict
-from operator import add
 from typing import TypeVar
 from zoneinfo import ZoneInfo
 
@@ -12,12 +11,11 @@ import msgspec
 
 from aggregates.event import Scope
 from aggregates.times import Window
+from projections.prices.spending import SUMS, TOKENS, Spent
 from projections.reader import Reader, owner
 from projections.scores.activity import SLOT_US, local_time
-from projections.sub_sessions.rows import NANO
 
 _S = TypeVar("_S", bound=msgspec.Struct)
-_TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_creation_tokens")
 
 
 class ModelUsage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -59,56 +57,39 @@ class Rightsizing(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     monthly_usage: list[MonthlyUsage]
 
 
-class Usage(msgspec.Struct, frozen=True):
-    """Sums over answered requests."""
+class Usage(Spent, frozen=True):
+    """The same sums, and how many requests told each kind of token."""
 
-    requests: int = 0
-    unmeasured_requests: int = 0
-    unpriced_requests: int = 0
-    cost_usd_nano: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cache_read_tokens: int = 0
-    cache_creation_tokens: int = 0
     told_input_tokens: int = 0
-    """How many requests told their input tokens; the same for the other kinds."""
     told_output_tokens: int = 0
     told_cache_read_tokens: int = 0
-    told_cache_creation_tokens: int = 0
-
-    def __add__(self, other: "Usage") -> "Usage":
-        return Usage(*map(add, msgspec.structs.astuple(self), msgspec.structs.astuple(other)))
+    told_cache_write_tokens: int = 0
 
     @property
     def measured(self) -> bool:
-        return self.unmeasured_requests < self.requests
-
-    @property
-    def cost_usd(self) -> float | None:
-        return None if self.unpriced_requests else self.cost_usd_nano / NANO
+        return self.unmeasured < self.requests
 
     def shown_as(self, kind: type[_S], **more: object) -> _S:
         """The figures that a shape declares, with others that it needs."""
-        own: dict[str, int] = msgspec.structs.asdict(self)
-        own["total_tokens"] = sum(own[name] for name in _TOKENS)
-        told = {"total_tokens": self.requests - self.unmeasured_requests} | {
-            name: own[f"told_{name}"] for name in _TOKENS
+        tokens = {name: (getattr(self, name), getattr(self, f"told_{name}")) for name in TOKENS}
+        tokens["cache_creation_tokens"] = tokens["cache_write_tokens"]
+        tokens["total_tokens"] = self.total_tokens, self.requests - self.unmeasured
+        figures: dict[str, object] = {
+            **dict.fromkeys(("requests", "request_count"), self.requests),
+            **dict.fromkeys(("cost_usd", "total_cost_usd"), self.cost_usd),
+            **{name: in_all for name, (in_all, _) in tokens.items()},
+            **{f"avg_{name}": in_all / told if told else None for name, (in_all, told) in tokens.items()},
+            "unpriced_requests": self.unpriced,
+            "unmeasured_requests": self.unmeasured,
+            **more,
         }
-        averages = {f"avg_{name}": own[name] / count if count else None for name, count in told.items()}
-        costs = {"cost_usd": self.cost_usd, "total_cost_usd": self.cost_usd}
-        figures = {**own, **averages, **costs, "request_count": self.requests, **more}
         return kind(**{name: figures[name] for name in kind.__struct_fields__})
 
 
-USAGE_COLUMNS = (
-    "count(*), sum(coalesce(input_tokens, output_tokens, cache_read_tokens, cache_write_tokens) IS NULL), "
-    "sum(cost_usd_nano IS NULL), sum(coalesce(cost_usd_nano, 0)), sum(coalesce(input_tokens, 0)), "
-    "sum(coalesce(output_tokens, 0)), sum(coalesce(cache_read_tokens, 0)), sum(coalesce(cache_write_tokens, 0)), "
-    "count(input_tokens), count(output_tokens), count(cache_read_tokens), count(cache_write_tokens) "
-)
-"""The fields of `Usage`, in their order, over rows of `requests`."""
+USAGE = f"{SUMS}, {', '.join(f'count({name})' for name in TOKENS)}"
+"""What makes a `Usage` of rows of `requests`."""
 _SUMS = (
-    f"SELECT at_us / {SLOT_US} AS slot, model, {USAGE_COLUMNS} FROM requests "
+    f"SELECT at_us / {SLOT_US} AS slot, model, {USAGE} FROM requests "
     "WHERE +organization_id = ? AND developer_id = ? AND at_us >= ? AND at_us < ? "
     "AND superseded = 0 AND failed = 0 GROUP BY slot, model"
 )
@@ -137,4 +118,4 @@ def rightsizing(reader: Reader, scope: Scope, window: Window, zone: ZoneInfo) ->
 
 def usage_per_slot(reader: Reader, scope: Scope, window: Window) -> list[tuple[int, str | None, Usage]]:
     bound = (*owner(scope), window.start_us, window.end_us)
-    return [(slot, model, Usage(*sums)) for slot, model, *sums in reader.db.execute(_SUMS, bound)]
+    return [(slot, model, Usage.of(sums)) for slot, model, *sums in reader.db.execute(_SUMS, bound)]

@@ -7,7 +7,7 @@ request; it counts at the time of its prompt.
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from operator import add
-from typing import Any, Literal
+from typing import Any, Literal, Self
 from uuid import UUID
 
 import msgspec
@@ -36,23 +36,33 @@ class Spent(msgspec.Struct, frozen=True):
     cache_write_tokens: int = 0
     cost_usd_nano: int = 0
 
-    def __add__(self, other: "Spent") -> "Spent":
-        return Spent(*map(add, msgspec.structs.astuple(self), msgspec.structs.astuple(other)))
+    def __add__(self, other: Self) -> Self:
+        return type(self)(*map(add, msgspec.structs.astuple(self), msgspec.structs.astuple(other)))
+
+    @classmethod
+    def of(cls, row: Sequence[int]) -> Self:
+        """From `SUMS`, and what else a kind of this counts."""
+        return cls(*row[:_COUNTS], *whole_sums(row[_COUNTS:_COLUMNS]), *row[_COLUMNS:])
 
     @property
     def total_tokens(self) -> int:
         return self.input_tokens + self.output_tokens + self.cache_read_tokens + self.cache_write_tokens
 
+    @property
+    def cost_usd(self) -> float | None:
+        """None where a request has no price."""
+        return None if self.unpriced else self.cost_usd_nano / NANO
 
-_COUNTS = 4
-_TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+
+TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+_COUNTS, _COLUMNS = 4, 4 + 2 * (len(TOKENS) + 1)
 SUMS = ", ".join(
     (
         "count(*)",
         "count(*) FILTER (WHERE cost_usd_nano IS NULL)",
         "count(*) FILTER (WHERE cost_kind = 'catalog_lower_bound')",
-        f"count(*) FILTER (WHERE coalesce({', '.join(_TOKENS)}) IS NULL)",
-        *(sum_in_halves(name) for name in (*_TOKENS, "cost_usd_nano")),
+        f"count(*) FILTER (WHERE coalesce({', '.join(TOKENS)}) IS NULL)",
+        *(sum_in_halves(name) for name in (*TOKENS, "cost_usd_nano")),
     )
 )
 """What makes a `Spent` of rows of `requests`, in the SQL that SQLite and DuckDB share."""
@@ -133,7 +143,7 @@ def add_spent(spent: ByDeveloper, more: ByDeveloper) -> None:
 
 def spent_rows(rows: Iterable[Sequence[Any]]) -> ByDeveloper:
     """Rows of a developer's id and `SUMS`, as they come from either store."""
-    return {UUID(row[0]): Spent(*row[1 : 1 + _COUNTS], *whole_sums(row[1 + _COUNTS :])) for row in rows}
+    return {UUID(row[0]): Spent.of(row[1:]) for row in rows}
 
 
 def _told_by_responses(usage: ModelUsage) -> Spent:
@@ -221,7 +231,7 @@ def team_cost(names: Mapping[UUID, str], current: Reading, previous: Reading) ->
 def _cost_usd(spent: Spent, partial: bool) -> float | None:
     """None where it is not known whole. Requests that all cost nothing are no exact zero: only no request is."""
     nought_is_doubtful = spent.requests > 0 and spent.cost_usd_nano == 0
-    return None if partial or spent.unpriced or nought_is_doubtful else spent.cost_usd_nano / NANO
+    return None if partial or nought_is_doubtful else spent.cost_usd
 
 
 def _rollup(total: Spent, partial: bool) -> Rollup:

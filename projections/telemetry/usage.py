@@ -11,7 +11,7 @@ from aggregates.event import Scope
 from aggregates.scores.grades import median
 from aggregates.times import Window
 from aggregates.turns.turn import Observation
-from projections.prices.models import USAGE_COLUMNS, Usage, usage_per_slot
+from projections.prices.models import USAGE, Usage, usage_per_slot
 from projections.reader import Reader, json_array, unpack
 from projections.scores.activity import SLOT_US, hour_start, local_time
 from projections.sub_sessions.rows import bound
@@ -148,7 +148,7 @@ def analytics(reader: Reader, scope: Scope, window: Window, zone: ZoneInfo) -> A
 
 
 _TURN_REQUESTS = (
-    f"SELECT prompt_id, failed, {USAGE_COLUMNS} FROM requests WHERE agent_session_id = :session "
+    f"SELECT prompt_id, failed, {USAGE} FROM requests WHERE agent_session_id = :session "
     "AND +developer_id = :developer AND +organization_id = :organization AND superseded = 0 "
     "AND prompt_id IN (SELECT value FROM json_each(:prompts)) GROUP BY prompt_id, failed"
 )
@@ -164,7 +164,7 @@ def per_turn(reader: Reader, scope: Scope, session_id: str, prompt_ids: Sequence
     asked = bound(scope, session=session_id, prompts=json_array(prompt_ids))
     usage: defaultdict[tuple[str, int], Usage] = defaultdict(Usage)
     for prompt_id, failed, *sums in reader.db.execute(_TURN_REQUESTS, asked):
-        usage[prompt_id, failed] = Usage(*sums)
+        usage[prompt_id, failed] = Usage.of(sums)
     calls: defaultdict[str, list[bool | None]] = defaultdict(list)
     for prompt_id, body in reader.db.execute(_TURN_TOOLS, asked):
         seen = unpack(body, Observation)
@@ -173,7 +173,7 @@ def per_turn(reader: Reader, scope: Scope, session_id: str, prompt_ids: Sequence
     turns = []
     for prompt_id in dict.fromkeys(prompt_ids):
         own, results = usage[prompt_id, 0], calls[prompt_id]
-        tokens = (own.input_tokens, own.output_tokens, own.cache_read_tokens, own.cache_creation_tokens)
+        tokens = (own.input_tokens, own.output_tokens, own.cache_read_tokens, own.cache_write_tokens)
         turns.append(
             own.shown_as(
                 TurnUse,
@@ -192,7 +192,7 @@ def per_turn(reader: Reader, scope: Scope, session_id: str, prompt_ids: Sequence
 # bring those of the agents' counters: they repeat what the requests tell, so the two are never added.
 _RECORDS = f"SELECT {{key}} AS key, count(*) FROM telemetry_records t WHERE {_OWN} AND t.signal = :signal GROUP BY key"
 _REQUESTS = (
-    f"SELECT {{key}} AS key, {USAGE_COLUMNS} FROM telemetry_records t JOIN requests r "
+    f"SELECT {{key}} AS key, {USAGE} FROM telemetry_records t JOIN requests r "
     "ON r.developer_id = t.developer_id AND r.at_us = t.at_us AND r.record_id = t.record_id "
     f"WHERE {_OWN} AND t.signal = :signal AND r.superseded = 0 AND r.failed = 0 GROUP BY key"
 )
@@ -235,7 +235,7 @@ def stats(
     if signal != "metrics":
         usage: defaultdict[str | None, Usage] = defaultdict(Usage)
         for key, *sums in rows(_REQUESTS):
-            usage[key] += Usage(*sums)
+            usage[key] += Usage.of(sums)
         return [_of_requests(key, count, usage[key]) for key, count in counts]
     gained: defaultdict[tuple[str | None, str], float] = defaultdict(float)
     for key, meaning, value in rows(_COUNTED):
