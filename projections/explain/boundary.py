@@ -8,7 +8,7 @@ import msgspec
 
 from aggregates.judging.answers import GapAnswer, answered_boundary
 from aggregates.judging.boundary import PAUSE_US, OpenArc, cannot_shift, confidence_of, contributions, topic_shift
-from aggregates.reading.verdicts import BoundaryVerdict, Evidence
+from aggregates.reading.verdicts import BoundaryVerdict
 from aggregates.sub_sessions.arcs import MERGE_GAP_US, Arc, committed
 from aggregates.times import US_PER_SECOND, iso
 from aggregates.turns.turn import Observation, Turn
@@ -148,18 +148,17 @@ def _opening_evidence(
     facts: SubSessionEvidence, first: Arc, shift: BoundaryVerdict | None, opening: EvidencePiece
 ) -> list[EvidencePiece]:
     """What the judge went by; else where the boundary was said, and the prompt that it lies before."""
-    judged = [] if shift is None else [_judged(each, opening) for each in shift.evidence]
+    # A signal of the prompt's own quotes it; an answer of a text model stands elsewhere, and holds no words.
+    judged = [
+        msgspec.structs.replace(opening, what=each.what)
+        if each.position in (None, opening.position)
+        else EvidencePiece(what=each.what, position=each.position, quote=None)
+        for each in (() if shift is None else shift.evidence)
+    ]
     shown = judged if any(each.position == opening.position for each in judged) else [*judged, opening]
     if first.opened_by not in ("commit", "clear", "end") or facts.before is None:
         return shown
     return [_reported(facts, facts.before, first.opened_by), *shown]
-
-
-def _judged(evidence: Evidence, opening: EvidencePiece) -> EvidencePiece:
-    """A signal of the prompt's own quotes it; an answer of a text model stands elsewhere, and holds no words."""
-    if evidence.position in (None, opening.position):
-        return EvidencePiece(what=evidence.what, position=opening.position, quote=opening.quote)
-    return EvidencePiece(what=evidence.what, position=evidence.position, quote=None)
 
 
 def _reported(facts: SubSessionEvidence, before: Turn, opened_by: str) -> EvidencePiece:
@@ -194,12 +193,9 @@ def _merged(facts: SubSessionEvidence, earlier: Sequence[Arc], arc: Arc) -> Merg
 
 
 def _merge_sentence(merged: MergedArc, arc: Arc) -> str:
-    if arc.said is not None:
-        return f"What began at {merged.started_at} was joined to it because a person said so."
-    return (
-        f"What began at {merged.started_at} was joined to it: within {MERGE_GAP_US // _US_PER_MINUTE} minutes of the "
-        f"close, in the same working directory, with {counted(merged.shared_files, 'file')} in common."
-    )
+    minutes, files = MERGE_GAP_US // _US_PER_MINUTE, counted(merged.shared_files, "file")
+    sentence = SENTENCES["merged"]["rule" if arc.said is None else "person"]
+    return sentence.format(started_at=merged.started_at, minutes=minutes, files=files)
 
 
 def _kept_within(facts: SubSessionEvidence, arc: Arc, turns: Mapping[UUID, Turn]) -> Iterator[KeptExplained]:
@@ -239,10 +235,7 @@ def _silence(passed_us: int, signals: _Signals) -> str:
     """Why a long pause was not weighed, where somebody may look for it."""
     if passed_us <= PAUSE_US or any(name.startswith("stands apart") for name, _ in signals):
         return ""
-    return (
-        f" That {passed_us // _US_PER_MINUTE} minutes had passed is not weighed: time counts only where a prompt "
-        "stands apart, by three new words or more and by nothing that ties it to what came before."
-    )
+    return SENTENCES["weighed"]["silence"].format(minutes=passed_us // _US_PER_MINUTE)
 
 
 def _kept_sentences(kept: Sequence[KeptExplained], in_all: int) -> list[str]:
@@ -275,7 +268,5 @@ def _sums(signals: _Signals) -> str:
         named = [f"{name} ({weight / 1000:+.2f})" for name, weight in signals if weight * sign > 0]
         more = [f"{len(named) - _NAMED_MAX} more"] if len(named) > _NAMED_MAX else []
         speak.append("; ".join([*named[:_NAMED_MAX], *more]) or "nothing")
-    return (
-        f"For another topic: {speak[0]}. Against: {speak[1]}. "
-        f"Together {_total(signals) / 1000:+.2f}; above 0 it opens another sub-session."
-    )
+    total = _total(signals) / 1000
+    return SENTENCES["weighed"]["sums"].format(for_it=speak[0], against=speak[1], total=total)

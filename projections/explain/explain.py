@@ -7,7 +7,6 @@ import msgspec
 
 from aggregates.event import Scope
 from aggregates.judging import outcome as rules
-from aggregates.judging.outcome import CHANGED_LINES_MIN, COUNTABLE_TURNS_MIN, MUTATING_CALLS_MIN
 from aggregates.reading.verdicts import Evidence, Intent
 from aggregates.sub_sessions.arcs import REWORK_WINDOW_US, ReworkReason, ReworkView, jaccard, why_rework
 from aggregates.sub_sessions.overrides import YES, OverrideField, OverrideTopic
@@ -28,12 +27,9 @@ from projections.explain.rubric import RubricExplained, rubric
 from projections.reader import Reader, unpack
 from projections.sub_sessions.rows import find, turns_in
 
-FLOOR_RULE = (
-    f"Work has {COUNTABLE_TURNS_MIN} turns or more that do more than navigate, or {CHANGED_LINES_MIN} changed lines or "
-    f"more, or {MUTATING_CALLS_MIN} tool call or more that changes something."
+_FLOOR_RULE = SENTENCES["floor"]["rule"].format(
+    turns=rules.COUNTABLE_TURNS_MIN, lines=rules.CHANGED_LINES_MIN, calls=rules.MUTATING_CALLS_MIN
 )
-
-
 _Shows = Callable[[Observation], bool]
 
 
@@ -161,25 +157,22 @@ def explanation(reader: Reader, scope: Scope, sub_session_id: UUID, rules_versio
 
 def _floor(facts: SubSessionEvidence) -> FloorExplained:
     floor = facts.row.detail.floor
-    has = (
-        f"It has {counted(floor.countable_turns, 'such turn')}, "
-        f"{counted(floor.changed_lines, 'changed line')} and "
-        f"{counted(floor.mutating_calls, 'call')} that changed something."
-    )
+    turns, lines = counted(floor.countable_turns, "such turn"), counted(floor.changed_lines, "changed line")
+    has = SENTENCES["floor"]["has"].format(turns=turns, lines=lines, calls=counted(floor.mutating_calls, "call"))
     why = SENTENCES["trivia"][floor.reason or "too_few_turns"]
     end = "So it is work." if floor.passed else f"So it is trivia. {why}"
     work = [each.position for each in facts.seen if each.observation.tool is not None]
     return FloorExplained(
         passed=floor.passed,
         reason=floor.reason,
-        rule=FLOOR_RULE,
+        rule=_FLOOR_RULE,
         turns=floor.countable_turns,
-        turns_min=COUNTABLE_TURNS_MIN,
+        turns_min=rules.COUNTABLE_TURNS_MIN,
         lines=floor.changed_lines,
-        lines_min=CHANGED_LINES_MIN,
+        lines_min=rules.CHANGED_LINES_MIN,
         mutating_calls=floor.mutating_calls,
-        mutating_calls_min=MUTATING_CALLS_MIN,
-        text=[FLOOR_RULE, has, end],
+        mutating_calls_min=rules.MUTATING_CALLS_MIN,
+        text=[_FLOOR_RULE, has, end],
         not_observed=facts.not_observed(),
         positions=ascending([*(turn.position for turn in facts.turns), *work]),
     )
@@ -283,13 +276,11 @@ def _outcome_sentences(
     done = "complete" if verdict.goal_complete else "not complete"
     likely = verdict.confidence if verdict.goal_complete else 1 - verdict.confidence
     listed = ("; ".join(piece.what for piece in pieces) or "nothing" for pieces in (speaks_for, against))
-    needed = (
-        f"since nothing follows in its session, {_completion_floor(facts):.0%} is needed."
-        if facts.following is None
-        else f"since the developer went on in its session, {_completion_floor(facts):.0%} is enough."
-    )
-    text = ["The judge says: {}. For: {}. Against: {}.".format(done, *listed)]
-    text.append(f"By that, completion is {likely:.0%} likely; {needed}")
+    needed = SENTENCES["needed"]["last" if facts.following is None else "followed"]
+    text = [
+        "The judge says: {}. For: {}. Against: {}.".format(done, *listed),
+        f"By that, completion is {likely:.0%} likely; {needed.format(floor=_completion_floor(facts))}",
+    ]
     if any(piece.what in (rules.ENDED_ON_ERROR, rules.CANCELLED_LOOPING) for piece in against):
         text.append("What ends on an unrecovered error, or is cancelled in a loop, is never complete.")
     if row.goal_complete != verdict.goal_complete:

@@ -7,7 +7,7 @@ request; it counts at the time of its prompt.
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from operator import add
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -19,6 +19,7 @@ from projections.derive.sub_session_rows import PromptBody
 from projections.reader import bodies, json_array, sum_in_halves, whole_sums
 from projections.sub_sessions.rows import NANO
 
+_S = TypeVar("_S", bound=msgspec.Struct)
 CoverageReason = Literal["complete", "file_budget", "byte_budget"]
 
 
@@ -54,18 +55,51 @@ class Spent(msgspec.Struct, frozen=True):
         return None if self.unpriced else self.cost_usd_nano / NANO
 
 
-TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
-_COUNTS, _COLUMNS = 4, 4 + 2 * (len(TOKENS) + 1)
+_TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+_COUNTS, _COLUMNS = 4, 4 + 2 * (len(_TOKENS) + 1)
 SUMS = ", ".join(
     (
         "count(*)",
         "count(*) FILTER (WHERE cost_usd_nano IS NULL)",
         "count(*) FILTER (WHERE cost_kind = 'catalog_lower_bound')",
-        f"count(*) FILTER (WHERE coalesce({', '.join(TOKENS)}) IS NULL)",
-        *(sum_in_halves(name) for name in (*TOKENS, "cost_usd_nano")),
+        f"count(*) FILTER (WHERE coalesce({', '.join(_TOKENS)}) IS NULL)",
+        *(sum_in_halves(name) for name in (*_TOKENS, "cost_usd_nano")),
     )
 )
 """What makes a `Spent` of rows of `requests`, in the SQL that SQLite and DuckDB share."""
+
+
+class Usage(Spent, frozen=True):
+    """The same sums, and how many requests told each kind of token."""
+
+    told_input_tokens: int = 0
+    told_output_tokens: int = 0
+    told_cache_read_tokens: int = 0
+    told_cache_write_tokens: int = 0
+
+    @property
+    def measured(self) -> bool:
+        return self.unmeasured < self.requests
+
+    def shown_as(self, kind: type[_S], **more: object) -> _S:
+        """The figures that a shape declares, with others that it needs."""
+        tokens = {name: (getattr(self, name), getattr(self, f"told_{name}")) for name in _TOKENS}
+        tokens["cache_creation_tokens"] = tokens["cache_write_tokens"]
+        tokens["total_tokens"] = self.total_tokens, self.requests - self.unmeasured
+        figures: dict[str, object] = {
+            **dict.fromkeys(("requests", "request_count"), self.requests),
+            **dict.fromkeys(("cost_usd", "total_cost_usd"), self.cost_usd),
+            **{name: in_all for name, (in_all, _) in tokens.items()},
+            **{f"avg_{name}": in_all / told if told else None for name, (in_all, told) in tokens.items()},
+            "unpriced_requests": self.unpriced,
+            "unmeasured_requests": self.unmeasured,
+            **more,
+        }
+        return kind(**{name: figures[name] for name in kind.__struct_fields__})
+
+
+USAGE = f"{SUMS}, {', '.join(f'count({name})' for name in _TOKENS)}"
+"""What makes a `Usage` of rows of `requests`."""
 COUNTS = "NOT failed AND NOT superseded"
 """Which requests count: answered ones, and each once however many captures told of it."""
 ByDeveloper = dict[UUID, Spent]

@@ -16,7 +16,6 @@ from aggregates.reading.verdicts import BooleanName
 from aggregates.reports.commands import ReportPeriod
 from aggregates.times import Window
 from projections.derive.sub_session_rows import mask
-from projections.prices.models import rightsizing
 from projections.prices.spending import Coverage, PricingCoverage, Reading, Rollup, team_cost
 from projections.reader import Reader
 from projections.scores import activity, score
@@ -26,6 +25,7 @@ from projections.scores.skill import Skill, graded_prompts, skill, top_prompts
 from projections.scores.throttle import personal_throttle
 from projections.sub_sessions import listing as sub_sessions
 from projections.sub_sessions.rows import bound
+from projections.telemetry.usage import rightsizing
 
 ROWS_MAX = 200
 HABITS_SHOWN = 3

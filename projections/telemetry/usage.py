@@ -1,4 +1,7 @@
-"""What telemetry says about how agents were used: tools, failures, models and hours of a range, and single turns."""
+"""What telemetry says about how agents were used: tools, failures, models, months and hours of a range, single turns.
+
+Only answered requests count: one that failed used nothing. An average is over the requests that told the number.
+"""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -11,8 +14,8 @@ from aggregates.event import Scope
 from aggregates.scores.grades import median
 from aggregates.times import Window
 from aggregates.turns.turn import Observation
-from projections.prices.models import USAGE, Usage, usage_per_slot
-from projections.reader import Reader, json_array, unpack
+from projections.prices.spending import USAGE, Usage
+from projections.reader import Reader, json_array, owner, unpack
 from projections.scores.activity import SLOT_US, hour_start, local_time
 from projections.sub_sessions.rows import bound
 from projections.telemetry.records import Signal
@@ -68,6 +71,45 @@ class Analytics(msgspec.Struct, frozen=True, kw_only=True):
     errors: list[ErrorCount]
     models: list[ModelSums]
     active_hours: list[HourCount]
+
+
+class ModelUsage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One model; None names requests whose model was not reported. An average that no request told is None."""
+
+    model: str | None
+    request_count: int
+    avg_input_tokens: float | None
+    avg_output_tokens: float | None
+    avg_cache_read_tokens: float | None
+    avg_cache_creation_tokens: float | None
+    avg_total_tokens: float | None
+    total_cost_usd: float | None
+    unpriced_requests: int
+    unmeasured_requests: int
+
+
+class MonthlyUsage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One month of the caller's zone in which there was a request."""
+
+    month: str
+    input_tokens: int
+    output_tokens: int
+    cache_read_tokens: int
+    cache_creation_tokens: int
+    total_tokens: int
+    total_cost_usd: float | None
+    request_count: int
+    active_days: int
+    unpriced_requests: int
+    unmeasured_requests: int
+
+
+class Rightsizing(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """`recommendations` is there for its type, and stays empty."""
+
+    recommendations: list[str]
+    model_usage: list[ModelUsage]
+    monthly_usage: list[MonthlyUsage]
 
 
 class TurnTokens(msgspec.Struct, frozen=True):
@@ -130,7 +172,7 @@ def analytics(reader: Reader, scope: Scope, window: Window, zone: ZoneInfo) -> A
     own = bound(scope, window)
     models: defaultdict[str | None, Usage] = defaultdict(Usage)
     hours = [0] * HOURS
-    for slot, model, usage in usage_per_slot(reader, scope, window):
+    for slot, model, usage in _usage_per_slot(reader, scope, window):
         models[model] += usage
         hours[local_time(slot, zone).hour] += usage.requests
     ranked = sorted(models.items(), key=lambda item: (-item[1].requests, item[0] or ""))
@@ -145,6 +187,39 @@ def analytics(reader: Reader, scope: Scope, window: Window, zone: ZoneInfo) -> A
         models=[usage.shown_as(ModelSums, model=model) for model, usage in ranked],
         active_hours=[HourCount(hour, requests) for hour, requests in enumerate(hours)],
     )
+
+
+_PER_SLOT = (
+    f"SELECT at_us / {SLOT_US} AS slot, model, {USAGE} FROM requests "
+    "WHERE +organization_id = ? AND developer_id = ? AND at_us >= ? AND at_us < ? "
+    "AND superseded = 0 AND failed = 0 GROUP BY slot, model"
+)
+
+
+def rightsizing(reader: Reader, scope: Scope, window: Window, zone: ZoneInfo) -> Rightsizing:
+    """The models of the range, the most used first, and its months, oldest first."""
+    models: defaultdict[str | None, Usage] = defaultdict(Usage)
+    months: defaultdict[str, Usage] = defaultdict(Usage)
+    days: defaultdict[str, set[int]] = defaultdict(set)
+    for slot, model, usage in _usage_per_slot(reader, scope, window):
+        local = local_time(slot, zone)
+        month = f"{local:%Y-%m}"
+        models[model] += usage
+        months[month] += usage
+        days[month].add(local.day)
+    by_use = sorted(models, key=lambda model: (-models[model].requests, model or ""))
+    return Rightsizing(
+        recommendations=[],
+        model_usage=[models[model].shown_as(ModelUsage, model=model) for model in by_use],
+        monthly_usage=[
+            months[month].shown_as(MonthlyUsage, month=month, active_days=len(days[month])) for month in sorted(months)
+        ],
+    )
+
+
+def _usage_per_slot(reader: Reader, scope: Scope, window: Window) -> list[tuple[int, str | None, Usage]]:
+    bound = (*owner(scope), window.start_us, window.end_us)
+    return [(slot, model, Usage.of(sums)) for slot, model, *sums in reader.db.execute(_PER_SLOT, bound)]
 
 
 _TURN_REQUESTS = (

@@ -186,8 +186,15 @@ _PARTS = (KEYS_FOLDER, ARCHIVE, ARCHIVE_MANIFEST, SECRET_FILE, EVENTS_FILE)
 
 def restore(source: Path, var: Path, heard: OnProgress) -> Manifest:
     """Put a backup into an empty folder that is held; may be begun again. Raises `MaintenanceError`."""
-    _check_empty(var)
     work = var / WORK
+    if work.exists() and not (var / EVENTS_FILE).exists():  # a restore was broken off
+        _remove(*(var / name for name in (*_PARTS, WORK)))
+    held = sorted(path.name for path in var.iterdir() if path.name != LOCK)
+    if held:
+        shown = ", ".join(held[:3])
+        raise MaintenanceError(
+            f"{var} is not empty ({shown}); restore into a new folder, then start svc with --var on that one"
+        )
     work.mkdir(mode=0o700)
     try:
         manifest = _unpacked(source, work)
@@ -202,23 +209,11 @@ def restore(source: Path, var: Path, heard: OnProgress) -> Manifest:
     return manifest
 
 
-def _check_empty(var: Path) -> None:
-    """Remove what a broken-off restore left; refuse a folder that holds anything else."""
-    if (var / WORK).exists() and not (var / EVENTS_FILE).exists():
-        _remove(*(var / name for name in (*_PARTS, WORK)))
-    held = sorted(path.name for path in var.iterdir() if path.name != LOCK)
-    if held:
-        shown = ", ".join(held[:3])
-        raise MaintenanceError(
-            f"{var} is not empty ({shown}); restore into a new folder, then start svc with --var on that one"
-        )
-
-
 def _unpacked(source: Path, work: Path) -> Manifest:
     if source.is_dir():
         manifest = _manifest(source / MANIFEST, source)
         for file in manifest.files:
-            if (source / _safe(file.name)).is_file():
+            if (source / file.name).is_file():
                 _copy(source / file.name, work / file.name)
         return manifest
     try:
@@ -246,19 +241,18 @@ def _manifest(path: Path, source: Path) -> Manifest:
         raise MaintenanceError(
             f"{source} was made by svc {manifest.program}, which is newer; restore it with that version"
         )
+    for file in manifest.files:
+        parts = PurePosixPath(file.name).parts
+        if not parts or parts[0] not in _PARTS or ".." in parts:
+            raise MaintenanceError(
+                f"the backup names {file.name!r}, which is no part of a folder of svc; use another backup"
+            )
     return manifest
-
-
-def _safe(name: str) -> str:
-    parts = PurePosixPath(name).parts
-    if not parts or parts[0] not in _PARTS or ".." in parts:
-        raise MaintenanceError(f"the backup names {name!r}, which is no part of a folder of svc; use another backup")
-    return name
 
 
 def _check(work: Path, manifest: Manifest, heard: OnProgress) -> None:
     for number, file in enumerate(manifest.files):
-        path = work / _safe(file.name)
+        path = work / file.name
         heard(number, len(manifest.files))
         if not path.is_file():
             raise MaintenanceError(f"{file.name} is missing in the backup; use another one")

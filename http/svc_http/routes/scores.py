@@ -10,11 +10,11 @@ from aggregates.event import Scope
 from aggregates.people.directory import Principal, stays_in
 from aggregates.scores.peers import cohort_of
 from aggregates.times import RANGE_DEFAULT_DAYS, US_PER_DAY, Window, WindowName
-from projections.prices.models import rightsizing as usage_of_models
 from projections.reader import Reader
 from projections.scores import integrity, score, skill
 from projections.scores.score import peer_comparison
 from projections.scores.throttle import personal_throttle, team_throttle
+from projections.telemetry.usage import rightsizing as usage_of_models
 from svc_http.errors import HttpError, bad_request, json_reply
 from svc_http.listener import ByKey
 from svc_http.params import (
