@@ -12,8 +12,7 @@ from svc import __version__
 from svc.actors.actors import ActorContext, Actors, Clock, SystemClock
 from svc.actors.administration import Administration
 from svc.actors.ticker import Ticker
-from svc.archive.lane import ArchiveLane
-from svc.archive.reading import Budget
+from svc.archive.lane import ArchiveLane, Budget
 from svc.jobs.catalog import Catalog, CatalogSource
 from svc.jobs.llm_judge import LlmJudge
 from svc.jobs.narratives import Narratives

@@ -12,10 +12,11 @@ from aggregates.decide import AnyCommand
 from aggregates.event import Scope
 from aggregates.reports.events import CancelReport, RequestReport
 from projections.facts.reports import open_reports
-from projections.prices.spending import Asked, Coverage, Reading, spending_in_views
+from projections.prices.spending import Asked, Coverage, Reading
 from projections.reader import Reader
 from svc.jobs.reports import ReportJobs, Write, unwritten
 from svc_http.ports import Unavailable
+from tests.support.requests import spending_in_views
 from tests.svc_http.house import House
 
 T = TypeVar("T")

@@ -25,12 +25,12 @@ from aggregates.times import (
     local_date,
     local_day_bounds,
 )
-from projections.prices.models import Rightsizing
-from projections.prices.models import rightsizing as usage_of_models
 from projections.prices.spending import Asked, TeamCost, team_cost
 from projections.reader import Reader
 from projections.reports.days import TeamSummary, team_day, team_summary
 from projections.scores import integrity, score, skill, throttle
+from projections.telemetry.usage import Rightsizing
+from projections.telemetry.usage import rightsizing as usage_of_models
 from svc_http.bodies import HttpError, bad_request, not_found
 from svc_http.params import (
     DATE,

@@ -12,8 +12,7 @@ from aggregates.event import Scope
 from aggregates.reading.verdicts import Intent
 from aggregates.sub_sessions.sub_session import EditTitle, OverrideGap, OverrideGoal, OverrideIntent, OverrideRework
 from aggregates.times import US_PER_DAY, Window
-from projections.explain.explain import explanation
-from projections.explain.shapes import Explanation
+from projections.explain.explain import Explanation, explanation
 from projections.reader import Reader
 from projections.sub_sessions import listing
 from projections.sub_sessions.detail import PromptRow, SubSessionDetail, prompt_rows, sub_session_detail

@@ -19,8 +19,7 @@ from aggregates.times import Window
 from projections.prices.spending import Asked, Reading
 from svc.app import open_service
 from svc.archive.folder import Archive
-from svc.archive.lane import ArchiveLane
-from svc.archive.reading import Budget
+from svc.archive.lane import ArchiveLane, Budget
 from svc.service import RunningService
 from svc.serving import initialize
 from svc.settings import Settings
@@ -85,7 +84,7 @@ class Running:
         await self.service.archive.look()
         archive = Archive(self.folder, self.service.store.fingerprint)
         try:
-            return sum(file.row_count for file in archive.manifest.files())
+            return sum(file.row_count for file in archive.files())
         finally:
             archive.close()
 

@@ -11,8 +11,7 @@ from svc import cli
 from svc.cli import main
 from svc.log.sqlite import EVENTS_FILE
 from svc.maintenance.backup import back_up
-from svc.maintenance.keys import no_progress
-from tests.support.household import household
+from tests.support.household import household, no_progress
 
 COMMANDS = (
     "backup B.tar,forget Owner --yes,export Owner E,verify,status,serve,replay,replay --check,retention,"
