@@ -5,7 +5,6 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
-from uuid import uuid4
 
 import trio
 
@@ -139,10 +138,10 @@ def build(
     tasks.append(service.narratives.run)
     lanes = [Ticker(journal, projector, clock).run, archive.run, service.forgetting.run, service.backfilling.run]
     prose = ReportProse(gateway, tallies.asked)
-    reports = ReportJobs(service, archive.spending, RULES_VERSION, write=prose.write)
+    reports = ReportJobs(service, archive.spending, RULES_VERSION, prose.write)
     service.carried_out = reports.note
     if lasting or reporting:
-        lanes += [reports.run, ReportSchedules(administration.directory, service.send, clock, uuid4).run]
+        lanes += [reports.run, ReportSchedules(administration.directory, service.send, clock).run]
     if lasting:
         lanes += [service.retention.run, LlmJudge(service, gateway, tallies.asked).run]
     if lasting and settings.catalog_refresh:

@@ -77,17 +77,13 @@ class Narratives:
         try:
             organization_id = wanted.scope.organization_id
             answer = await self._gateway.ask(organization_id, wanted.kind, VERSION, NarrativeAnswer, payload)
-            self._keep(wanted, normalized(answer.value.narrative))
+            if text := normalized(answer.value.narrative):
+                self._kept[wanted.name] = Narrative(text, self._now_us(), wanted.work.clipped, wanted.work)
+                self._kept.move_to_end(wanted.name)
+            while len(self._kept) > NARRATIVES_KEPT_MAX:
+                self._kept.popitem(last=False)
         except NoAnswer:
             pass  # counted by the gateway; nothing is kept
         finally:
             del self._under_way[wanted.name]
             written.set()
-
-    def _keep(self, wanted: NarrativeRequest, text: str) -> None:
-        if not text:
-            return
-        self._kept[wanted.name] = Narrative(text, self._now_us(), wanted.work.clipped, wanted.work)
-        self._kept.move_to_end(wanted.name)
-        while len(self._kept) > NARRATIVES_KEPT_MAX:
-            self._kept.popitem(last=False)

@@ -7,9 +7,8 @@ meanwhile has worked for nothing, and its result is refused.
 
 import sqlite3
 from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
 from typing import Any, Protocol, TypeVar
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import msgspec
 import structlog
@@ -50,12 +49,10 @@ from svc_http.ports import Unavailable
 
 log = structlog.get_logger()
 T = TypeVar("T")
-SOURCE_ERRORS = (sqlite3.Error, OSError, StoreUnavailable, CorruptEvent, VaultError)
-"""What a report is made from cannot be read: the views, the log, the keys."""
 
 
 class SourceUnavailable(Exception):
-    """What a report is made from cannot be read at present."""
+    """What a report is made from cannot be read at present: the views, the log, the keys."""
 
 
 class Desk(Protocol):
@@ -67,15 +64,10 @@ class Desk(Protocol):
 
 
 Send = Callable[[AnyCommand], Awaitable[Reply]]
-"""Carries a command out; raises `Unavailable` where that is not possible now."""
 Spend = Callable[[UUID, Sequence[Asked]], Awaitable[Sequence[Reading]]]
 """What developers of an organization spent, from the archive and the views. Raises `Unavailable`, `ViewsDamaged`."""
 Write = Callable[[OpenReport, str], Awaitable[Prose | None]]
 """The prose of a report, from its sections; None where there is none."""
-
-
-async def unwritten(_wanted: OpenReport, _sections: str) -> None:
-    pass
 
 
 class ReportJobs:
@@ -84,8 +76,8 @@ class ReportJobs:
         desk: Desk,
         spend: Spend,
         rules_version: int,
+        write: Write,
         breathe: Callable[[], None] = trio.from_thread.check_cancelled,
-        write: Write = unwritten,
     ) -> None:
         """`breathe`: called between two sections in the reading thread; raises if the job was cancelled."""
         self._desk = desk
@@ -191,7 +183,7 @@ class ReportJobs:
                 return report_sections(look, self._breathe)
 
             return await self._patiently(lambda: self._desk.read(wanted.scope, make))
-        except (*SOURCE_ERRORS, Unavailable) as error:
+        except (sqlite3.Error, OSError, StoreUnavailable, CorruptEvent, VaultError, Unavailable) as error:
             raise SourceUnavailable(f"{type(error).__name__}: {error}") from error
 
     async def _prose(self, wanted: OpenReport, sections: str) -> Prose | None:
@@ -205,8 +197,9 @@ class ReportJobs:
         window = wanted.period.window
         whole = Stay(wanted.scope.developer_id, window.start_us, window.end_us)
         try:
-            asked = partial(self._spend, wanted.scope.organization_id, [Asked(window, (whole,))])
-            (found,) = await self._patiently(asked, passing=ViewsDamaged)
+            (found,) = await self._patiently(
+                lambda: self._spend(wanted.scope.organization_id, [Asked(window, (whole,))]), passing=ViewsDamaged
+            )
         except Unavailable as error:
             raise SourceUnavailable(str(error)) from error
         if found.coverage.unreadable_files:
@@ -217,11 +210,11 @@ class ReportJobs:
 class ReportSchedules:
     """Asks for the report of the last whole period, once: the slot of a period remembers it."""
 
-    def __init__(self, directory: Directory, send: Send, clock: Clock, new_id: Callable[[], UUID]) -> None:
+    def __init__(self, directory: Directory, send: Send, clock: Clock) -> None:
+        """`send` raises `Unavailable` where a command cannot be carried out now."""
         self._directory = directory
         self._send = send
         self._clock = clock
-        self._new_id = new_id
         self._asked: dict[tuple[Scope, Schedule], int] = {}
         """The start of the last period asked for, so that each is asked for once a process."""
 
@@ -253,7 +246,7 @@ class ReportSchedules:
         request = RequestReport(
             organization_id=scope.organization_id,
             developer_id=scope.developer_id,
-            report_id=self._new_id(),
+            report_id=uuid4(),
             period=period,
             language=language_of(developer.language),
             scheduled=True,
@@ -277,7 +270,7 @@ class ReportProse:
         self._count = count
 
     async def write(self, wanted: OpenReport, sections: str) -> Prose | None:
-        organization_id: UUID = wanted.scope.organization_id
+        organization_id = wanted.scope.organization_id
         told = report_figures(sections) if self._gateway.may_ask(organization_id) else None
         if told is None:
             return None
