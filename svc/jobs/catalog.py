@@ -49,21 +49,15 @@ class CatalogUnusable(Exception):
 
 
 class CatalogSource:
-    """One setting: `genai-prices`, which may be asked for its newest edition, an address, or the path of a file."""
-
     def __init__(self, setting: str, *, network: bool) -> None:
+        """`setting`: `genai-prices`, whose newest edition is asked for with `network`; an address; a file's path."""
         self.setting = setting
         self._network = network
-        """An address is always asked."""
-
-    @property
-    def is_local(self) -> bool:
-        """Whether its prices can be had without the network."""
-        return not self.setting.startswith(("http://", "https://"))
+        self._is_address = setting.startswith(("http://", "https://"))
 
     async def at_start(self, held: str | None, now_us: int) -> PublishCatalog | None:
         """What a start publishes; `held` is the source of the newest valid revision. Raises `CatalogUnusable`."""
-        if not self.is_local:
+        if self._is_address:
             return None
         if self.setting != PACKAGE:
             return await read_file(Path(self.setting))
@@ -73,7 +67,7 @@ class CatalogSource:
     async def newest(self, now_us: int) -> PublishCatalog:
         """What a refresh publishes. Raises `CatalogUnusable`."""
         if self.setting != PACKAGE:
-            return await (read_file(Path(self.setting)) if self.is_local else fetch(self.setting))
+            return await (fetch(self.setting) if self._is_address else read_file(Path(self.setting)))
         if not self._network:
             return await _packaged(now_us)
         return await fetch(await _in_thread(PACKAGE, _package_url))
@@ -177,8 +171,6 @@ _FAILURES = (CatalogUnusable, Busy, Saturated, StoreUnavailable)
 
 
 class Catalog:
-    """Publishes one catalog after the other and knows which is served."""
-
     def __init__(
         self,
         store: EventStore,

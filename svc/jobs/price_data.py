@@ -66,12 +66,11 @@ def _with_prices(value: object) -> object:
         case list():
             return [_with_prices(each) for each in value]
         case dict():
-            return {name: _prices(each) if name == "prices" else _with_prices(each) for name, each in value.items()}
+            priced = {name: _with_prices(each) for name, each in value.items()}
+            if isinstance(value.get("prices"), dict):
+                priced["prices"] = upstream.ModelPrice(**_PRICES.validate_python(value["prices"]))
+            return priced
     return value
-
-
-def _prices(value: object) -> object:
-    return upstream.ModelPrice(**_PRICES.validate_python(value)) if isinstance(value, dict) else _with_prices(value)
 
 
 _PRICES = TypeAdapter(dict[str, Decimal | upstream.TieredPrices | None])

@@ -91,7 +91,6 @@ class ReportJobs:
         self._wanted = trio.Event()
 
     def note(self, command: AnyCommand) -> None:
-        """Take notice of a command that was carried out."""
         match command:
             case RequestReport():
                 self._news.add(Scope(command.organization_id, command.developer_id))
