@@ -15,9 +15,8 @@ from svc.actors.ticker import Ticker
 from svc.archive.lane import ArchiveLane
 from svc.archive.reading import Budget
 from svc.jobs.catalog import Catalog, CatalogSource
-from svc.jobs.llm_judge import LlmJudge
-from svc.jobs.narratives import Narratives
-from svc.jobs.reports import ReportJobs, ReportProse, ReportSchedules
+from svc.jobs.questions import LlmJudge, Narratives, ReportProse
+from svc.jobs.reports import ReportJobs, ReportSchedules
 from svc.llm.budget import FILE as SPENT_FILE
 from svc.llm.budget import Budget as TokenBudget
 from svc.llm.client import Gateway

@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol, TypeVar
 from uuid import UUID, uuid4
 
-import msgspec
 import structlog
 import trio
 
@@ -30,16 +29,13 @@ from aggregates.reports.commands import (
     last_whole_period,
 )
 from aggregates.reports.decide import SOURCE_UNAVAILABLE
-from aggregates.reports.prose import Prose, believed_prose, report_figures
+from aggregates.reports.prose import Prose
 from aggregates.times import US_PER_SECOND, parse_instant, zone_named
 from projections.facts.reports import OpenReport, open_reports
 from projections.prices.spending import Asked, Reading
 from projections.reader import Reader
 from projections.reports.sections import ReportInput, report_sections
 from svc import limits
-from svc.jobs.narratives import LANGUAGES
-from svc.llm.answers import Json, NoAnswer
-from svc.llm.client import Count, Gateway
 from svc.log.codec import CorruptEvent
 from svc.log.folder import Clock
 from svc.log.store import StoreUnavailable
@@ -252,40 +248,3 @@ class ReportSchedules:
         )
         await self._send(request)
         self._asked[scope, name] = period.start_us
-
-
-VERSION = 1
-"""Of the prompt text `report`."""
-_PERIODS = {"daily": "day", "weekly": "week", "monthly": "month"}
-
-
-class ProseAnswer(msgspec.Struct, forbid_unknown_fields=True):
-    narrative: str
-
-
-class ReportProse:
-    def __init__(self, gateway: Gateway, count: Count) -> None:
-        self._gateway = gateway
-        self._count = count
-
-    async def write(self, wanted: OpenReport, sections: str) -> Prose | None:
-        organization_id = wanted.scope.organization_id
-        told = report_figures(sections) if self._gateway.may_ask(organization_id) else None
-        if told is None:
-            return None
-        payload: dict[str, Json] = {
-            "language": LANGUAGES[language_of(wanted.language)],
-            "period": _PERIODS[wanted.period.name],
-            "figures": dict(told.figures),
-            "weakest_habits": list(told.weakest_habits),
-        }
-        try:
-            answer = await self._gateway.ask(organization_id, "report", VERSION, ProseAnswer, payload)
-        except NoAnswer:
-            return None  # counted by the gateway
-        text = believed_prose(answer.value.narrative, told.figures)
-        if text is None:
-            log.warning("a report's prose is not shown: it says more than the figures", report_id=str(wanted.report_id))
-            self._count("report", "disbelieved", 0)
-            return None
-        return Prose(text, answer.model, answer.version, answer.input_tokens, answer.output_tokens)
