@@ -14,17 +14,8 @@ from projections.scores import activity, skill
 from projections.scores.insight_shapes import Insights
 from projections.scores.insights import InsightsQuery
 from projections.scores.insights import insights as insights_of
-from svc_http.bodies import bad_request
-from svc_http.params import (
-    DATE,
-    FROM_TO,
-    PAGE,
-    RANGE,
-    TIMEZONE,
-    ByKey,
-    RangeEcho,
-    text_parameter,
-)
+from svc_http.bodies import HttpError
+from svc_http.params import DATE, FROM_TO, PAGE, RANGE, TIMEZONE, ByKey, RangeEcho, text_parameter
 from svc_http.routing import Routes
 
 DAYS_DEFAULT = 30
@@ -99,6 +90,6 @@ async def insights(call: ByKey) -> Insights:
     zone = call.own_zone
     window = call.from_and_to(zone, DAYS_DEFAULT)
     if window.end_us - window.start_us > DAYS_MAX * US_PER_DAY:
-        raise bad_request(f"the range is longer than {DAYS_MAX} days; ask for a shorter one")
+        raise HttpError(400, f"the range is longer than {DAYS_MAX} days; ask for a shorter one")
     asked = InsightsQuery(window, zone, call.language())
     return await call.read(insights_of, asked)

@@ -31,7 +31,7 @@ from projections.prices.spending import Asked, TeamCost, team_cost
 from projections.reader import Reader
 from projections.reports.days import TeamSummary, team_day, team_summary
 from projections.scores import integrity, score, skill, throttle
-from svc_http.bodies import HttpError, bad_request, not_found
+from svc_http.bodies import HttpError
 from svc_http.params import (
     DATE,
     FROM_TO,
@@ -118,8 +118,8 @@ def _trend(
         window = call.from_and_to(zone)
         periods = list(islice(buckets(window, period, zone), POINTS_MAX + 1))
         if len(periods) > POINTS_MAX:
-            raise bad_request(
-                f"the range has more than {POINTS_MAX} {period}s; ask for a shorter range, or for longer periods"
+            raise HttpError(
+                400, f"the range has more than {POINTS_MAX} {period}s; ask for a shorter range, or for longer periods"
             )
         points = await call.read(query, window, periods)
         return Trend(iso(window.start_us), iso(window.end_us), period, points)
@@ -153,7 +153,6 @@ async def peers(call: ByKey) -> Comparison:
 
 @routes("GET /v1/intelligence/throttle", "What throttling cost the caller.", (*FROM_TO, _TZ_OFFSET))
 async def throttle_of_caller(call: ByKey) -> throttle.ThrottleImpact:
-    """The caller's own; whole, or 503."""
     found = await call.read(throttle.personal_throttle, call.from_and_to(_offset_zone(call.query)))
     if found is None:
         # Trying again would not help, so there is no Retry-After.
@@ -177,7 +176,7 @@ def _offset_zone(query: Query) -> timezone:
     minutes = integer(query, "tz_offset") or 0
     least, most = OFFSET_MINUTES
     if not least <= minutes <= most:
-        raise bad_request(f"tz_offset must be minutes east of UTC, from {least} to {most}")
+        raise HttpError(400, f"tz_offset must be minutes east of UTC, from {least} to {most}")
     return timezone(timedelta(minutes=minutes))
 
 
@@ -203,7 +202,6 @@ async def cost(call: ByKey) -> TeamCost:
 
 @routes("GET /v1/team/daily-summary", _SUMMARY, (TEAM_ID, DATE, _LANG, TZ), refuses=NO_TEAM)
 async def daily_summary(call: ByKey) -> TeamSummary:
-    """One day of the team: counts always, a narrative where a text model wrote one."""
     service, query = call.service, call.query
     wanted, zone = team_id(query), call.tz(UTC)
     team, day = team_of(call, wanted), call.day() or local_date(service.now_us(), zone)
@@ -219,11 +217,11 @@ async def daily_summary(call: ByKey) -> TeamSummary:
 def team_id(query: Query) -> UUID:
     text = query.get("team_id")
     if text is None:
-        raise bad_request("team_id is missing; send the id of one of your teams")
+        raise HttpError(400, "team_id is missing; send the id of one of your teams")
     try:
         return UUID(text)
     except ValueError as error:
-        raise bad_request(f"team_id must be a UUID, not {text[:SHOWN_CHARACTERS]!r}") from error
+        raise HttpError(400, f"team_id must be a UUID, not {text[:SHOWN_CHARACTERS]!r}") from error
 
 
 def team_of(call: ByKey, wanted: UUID) -> Team:
@@ -231,7 +229,7 @@ def team_of(call: ByKey, wanted: UUID) -> Team:
     for team in call.service.directory.teams_of(call.scope):
         if team.team_id == wanted:
             return team
-    raise not_found(f"no team {wanted} of yours")
+    raise HttpError(404, f"no team {wanted} of yours")
 
 
 def _names(directory: Directory, stays: tuple[Stay, ...]) -> dict[UUID, str]:

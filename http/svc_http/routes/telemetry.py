@@ -11,7 +11,7 @@ from projections.reader import Reader
 from projections.telemetry import records, usage
 from projections.telemetry.records import Page, RecordsQuery, Signal, TelemetryRow
 from projections.telemetry.usage import GroupBy
-from svc_http.bodies import bad_request
+from svc_http.bodies import HttpError
 from svc_http.params import (
     FROM_TO,
     OFFSET,
@@ -69,11 +69,7 @@ def _of_records(signal: Signal, query: Callable[[Reader, Scope, RecordsQuery], P
     parameters = (*_LAST_DAY, _SESSION, _LIMIT, OFFSET)
 
     @routes(
-        f"GET /v1/telemetry/{signal}",
-        about,
-        parameters,
-        answers=query,
-        listeners="both" if signal == "logs" else "api",
+        f"GET /v1/telemetry/{signal}", about, parameters, answers=query, listeners="both" if signal == "logs" else "api"
     )
     async def handler(call: ByKey) -> Page[_R]:
         asked = RecordsQuery(
@@ -110,7 +106,9 @@ def _analytics_range(call: ByKey) -> AskedRange:
     if "from" not in call.query and "to" not in call.query:
         return call.range()
     if call.query.keys() & {"from_us", "to_us", "date", "from_date", "to_date"}:
-        raise bad_request("send one of from and to, from_us and to_us, from_date and to_date, or date; not two of them")
+        raise HttpError(
+            400, "send one of from and to, from_us and to_us, from_date and to_date, or date; not two of them"
+        )
     zone = call.zone()
     return AskedRange(call.from_and_to(zone), zone)
 
