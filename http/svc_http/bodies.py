@@ -97,12 +97,6 @@ def unavailable(message: str) -> HttpError:
     return HttpError(503, message, {"Retry-After": str(RETRY_AFTER_SECONDS)})
 
 
-def error_response(error: HttpError) -> TrioResponse:
-    response = json_reply(ErrorBody(error.status, error.message), error.status)
-    response.headers.update(error.headers)
-    return response
-
-
 def json_reply(value: object, status: int = 200) -> TrioResponse:
     """A msgspec struct, whose fields are the wire's, as JSON."""
     return TrioResponse(_ENCODER.encode(value), status, content_type="application/json")
@@ -125,7 +119,8 @@ async def json_body(request: Request, kind: type[T], absent: bytes = b"") -> T:
     """
     check_content_type(request, "application/json")
     of_kind: msgspec.json.Decoder[T] = decoder(kind)  # type: ignore[arg-type]  # mypy takes a type for unhashable
-    return decoded(of_kind, await read_body(request, FRAME_BYTES_MAX) or absent)
+    sent = await read_sent(request, FRAME_BYTES_MAX)
+    return decoded(of_kind, sent.unpacked(FRAME_BYTES_MAX) or absent)
 
 
 @cache
@@ -136,7 +131,7 @@ def decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
 async def read_msgpack(request: Request, decoder: msgspec.msgpack.Decoder[T]) -> T:
     """The same for msgpack, which only the command line sends."""
     check_content_type(request, "application/msgpack")
-    data = await read_body(request, CONTROL_BYTES_MAX)
+    data = (await read_sent(request, CONTROL_BYTES_MAX)).unpacked(CONTROL_BYTES_MAX)
     try:
         value = decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -159,11 +154,6 @@ def check_content_type(request: Request, expected: str) -> None:
         return
     if request.mimetype != expected or request.mimetype_params.get("charset", "utf-8").lower() != "utf-8":
         raise HttpError(415, f"the content type must be {expected} in UTF-8, not {sent!r}")
-
-
-async def read_body(request: Request, bytes_max: int) -> bytes:
-    """The body, unpacked; never more than the bound, as sent or unpacked."""
-    return (await read_sent(request, bytes_max)).unpacked(bytes_max)
 
 
 class Sent(NamedTuple):

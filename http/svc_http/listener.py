@@ -15,7 +15,7 @@ from quart_trio import QuartTrio
 from trio import CancelScope, Event, current_time, move_on_after, sleep_forever
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 
-from svc_http.bodies import BODY_SECONDS_MAX, HttpError, error_response, unavailable
+from svc_http.bodies import BODY_SECONDS_MAX, ErrorBody, HttpError, json_reply, unavailable
 from svc_http.ports import Service, Unavailable
 from svc_http.routing import KEY_PATTERN
 
@@ -97,7 +97,9 @@ async def _name_answer(response: Response) -> Response:
 
 
 async def _failed(error: Exception) -> Response:
-    response = error_response(_http_error(error))
+    shown = _http_error(error)
+    response = json_reply(ErrorBody(shown.status, shown.message), shown.status)
+    response.headers.update(shown.headers)
     if has_websocket_context():  # `after_request` is for HTTP alone
         response.headers["X-Request-Id"] = new_request_id()
     return response

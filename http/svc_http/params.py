@@ -86,10 +86,10 @@ class Call(msgspec.Struct, frozen=True):
         text = self.query.get(name)
         return None if text is None else _LOST_PLUS.sub(r"\1+\2", text)
 
-    def day(self) -> date | None:
+    def asked_day(self) -> date | None:
         return day_sent("date", self.query["date"]) if "date" in self.query else None
 
-    def tz(self, default: ZoneInfo) -> ZoneInfo:
+    def asked_tz(self, default: ZoneInfo) -> ZoneInfo:
         """The zone of `tz`; the default where it is missing or blank."""
         name = self.query.get("tz", "").strip()
         return zone_sent("tz", name) if name else default
@@ -140,7 +140,7 @@ class ByKey(Call, frozen=True):
         developer = self.service.directory.get(Developer, self.scope.developer_id)
         return language_of(asked or (None if developer is None else developer.language))
 
-    def zone(self) -> ZoneInfo:
+    def asked_zone(self) -> ZoneInfo:
         """The zone of `timezone`, else that of the caller's profile."""
         name = self.query.get("timezone")
         return self.own_zone if name is None else zone_sent("timezone", name)
@@ -152,9 +152,9 @@ class ByKey(Call, frozen=True):
     def current_window(self) -> Window:
         return self.windows(WINDOW.read(self.query), 1)[0]
 
-    def range(self) -> "AskedRange":
+    def asked_range(self) -> "AskedRange":
         """The range of from_us and to_us, of date, or of from_date and to_date; today by default."""
-        zone, query = self.zone(), self.query
+        zone, query = self.asked_zone(), self.query
         hint = "; send microseconds since 1970 in UTC"
         wanted = DayRange(
             from_us=integer(query, "from_us", hint),

@@ -50,7 +50,7 @@ def _ranged(
 
     @routes(f"GET /v1/score_v3/{path}", about, (*RANGE, *PAGE), answers=Listed[row])
     async def handler(call: ByKey) -> Listed[object]:
-        asked = call.range()
+        asked = call.asked_range()
         return Listed(asked.echo, await call.read(query, asked.window, *call.page()))
 
 
@@ -61,7 +61,7 @@ _ranged("model-task", activity.model_task, "Models per kind of task.", activity.
 
 @routes("GET /v1/score_v3/task-time", "Active time per sub-session.", (*RANGE, *PAGE))
 async def task_time(call: ByKey) -> TaskTimesShown:
-    asked = call.range()
+    asked = call.asked_range()
     found = await call.read(activity.task_time, asked.window, *call.page())
     return TaskTimesShown(asked.echo, found.items, found.total_active_seconds)
 
@@ -69,8 +69,8 @@ async def task_time(call: ByKey) -> TaskTimesShown:
 @routes("GET /v1/score_v3/today-summary", "One day.", (DATE, TIMEZONE), listeners="both")
 async def today(call: ByKey) -> TodaySummary:
     """Today, or the day asked for, from midnight to midnight in the zone asked for, else that of the profile."""
-    service, zone = call.service, call.zone()
-    day = call.day() or local_date(service.now_us(), zone)
+    service, zone = call.service, call.asked_zone()
+    day = call.asked_day() or local_date(service.now_us(), zone)
     bounds, date = local_day_bounds(day, zone), day.isoformat()
     shown = await call.read(today_summary, date, zone.key, bounds)
     if not service.narrates(call.scope.organization_id):

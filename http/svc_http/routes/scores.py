@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from aggregates.event import Scope
-from aggregates.people.directory import Developer, Directory, Stay, Team, stays_in
+from aggregates.people.directory import Developer, Team, stays_in
 from aggregates.reports.prose import NarrativeRequest
 from aggregates.scores.peers import Comparison, cohort_of
 from aggregates.times import (
@@ -146,7 +146,7 @@ async def recent_flags(call: ByKey) -> list[integrity.FlagRow]:
 @routes("GET /v1/score_v3/peer-comparison", "The caller's completion rate beside the team's.", (*FROM_TO, TZ))
 async def peers(call: ByKey) -> Comparison:
     """The cohort is that of the caller's active teams; nobody chooses it."""
-    zone = call.tz(call.own_zone)
+    zone = call.asked_tz(call.own_zone)
     window = call.from_and_to(zone)
     return await call.read(score.peer_comparison, cohort_of(call.service.directory, call.scope), window, zone)
 
@@ -192,19 +192,21 @@ async def rightsizing(call: ByKey) -> Rightsizing:
 @routes("GET /v1/team/cost", "What a team spent.", (TEAM_ID, WINDOW, TZ), refuses=NO_TEAM)
 async def cost(call: ByKey) -> TeamCost:
     """What the team spent in the current window, and in the one before, by those who were members on each day."""
-    wanted, name, zone = team_id(call.query), WINDOW.read(call.query), call.tz(UTC)
+    wanted, name, zone = team_id(call.query), WINDOW.read(call.query), call.asked_tz(UTC)
     team, directory = team_of(call, wanted), call.service.directory
     windows = calendar_windows(name, zone, call.service.now_us(), 2)
     previous, current = (Asked(each, stays_in(directory, team, each, zone)) for each in windows)
     before, now = await call.service.team_spending(call.scope, (previous, current))
-    return team_cost(_names(directory, current.stays), now, before)
+    developers = (directory.get(Developer, each.developer_id) for each in current.stays)
+    names = {each.developer_id: each.display_name for each in developers if each is not None}
+    return team_cost(names, now, before)
 
 
 @routes("GET /v1/team/daily-summary", _SUMMARY, (TEAM_ID, DATE, _LANG, TZ), refuses=NO_TEAM)
 async def daily_summary(call: ByKey) -> TeamSummary:
     service, query = call.service, call.query
-    wanted, zone = team_id(query), call.tz(UTC)
-    team, day = team_of(call, wanted), call.day() or local_date(service.now_us(), zone)
+    wanted, zone = team_id(query), call.asked_tz(UTC)
+    team, day = team_of(call, wanted), call.asked_day() or local_date(service.now_us(), zone)
     language, date = call.language(query.get("lang")), day.isoformat()
     stays = stays_in(service.directory, team, local_day_bounds(day, zone), zone)
     found = await call.read(team_day, stays, labels=service.narrates(call.scope.organization_id))
@@ -230,8 +232,3 @@ def team_of(call: ByKey, wanted: UUID) -> Team:
         if team.team_id == wanted:
             return team
     raise HttpError(404, f"no team {wanted} of yours")
-
-
-def _names(directory: Directory, stays: tuple[Stay, ...]) -> dict[UUID, str]:
-    known = {stay.developer_id: directory.get(Developer, stay.developer_id) for stay in stays}
-    return {developer_id: developer.display_name for developer_id, developer in known.items() if developer is not None}
