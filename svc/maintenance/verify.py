@@ -131,10 +131,10 @@ def _file_flaws(path: Path) -> list[str]:
 
 def _keys(var: Path, store: EventStore, vault: Vault) -> list[Finding]:
     lost = lost_keys(var, store)
-    closed = vault.unopened.keys() - forgotten(store)
+    closed = {name: vault.unopened[name] for name in vault.unopened.keys() - forgotten(store)}
     findings = []
-    for key in (*lost, *keys_of(var, store, closed - {each.developer_id for each in lost})):
-        there, count = key.path.exists(), vault.unopened[key.developer_id] if key.developer_id in closed else 0
+    for key in (*lost, *keys_of(var, store, closed.keys() - {each.developer_id for each in lost})):
+        there, count = key.path.exists(), closed.get(key.developer_id, 0)
         flaw = "not the one that sealed their texts" if there else "missing"
         what = f"the key of {key.who} is {flaw}; {count} {'text' if count == 1 else 'texts'} in the log cannot be read"
         where = f"{KEYS_FOLDER}/{key.path.name}"
