@@ -217,8 +217,10 @@ def _kept(so_far: OpenArc, turn: Turn, answer: GapAnswer | None) -> KeptExplaine
     else:
         signals = contributions(so_far, turn, committed=committed(so_far))
         verdict = BoundaryVerdict(False, confidence_of(_total(signals)), ())
-        silence = _silence(turn.started_us - so_far.last.started_us, signals)
-        text = f"The judge sees no other topic. {_sums(signals)}{silence}"
+        text, passed_us = f"The judge sees no other topic. {_sums(signals)}", turn.started_us - so_far.last.started_us
+        # Why a long pause was not weighed, where somebody may look for it.
+        if passed_us > PAUSE_US and not any(name.startswith("stands apart") for name, _ in signals):
+            text += SENTENCES["weighed"]["silence"].format(minutes=passed_us // _US_PER_MINUTE)
     return KeptExplained(
         prompt_id=prompt_id(turn),
         submitted_at=iso(turn.started_us),
@@ -228,13 +230,6 @@ def _kept(so_far: OpenArc, turn: Turn, answer: GapAnswer | None) -> KeptExplaine
         text=text,
         signals=_shown(signals),
     )
-
-
-def _silence(passed_us: int, signals: _Signals) -> str:
-    """Why a long pause was not weighed, where somebody may look for it."""
-    if passed_us <= PAUSE_US or any(name.startswith("stands apart") for name, _ in signals):
-        return ""
-    return SENTENCES["weighed"]["silence"].format(minutes=passed_us // _US_PER_MINUTE)
 
 
 def _kept_sentences(kept: Sequence[KeptExplained], in_all: int) -> list[str]:

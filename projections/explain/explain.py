@@ -24,7 +24,7 @@ from projections.explain.evidence import (
     unquoted,
 )
 from projections.explain.rubric import RubricExplained, rubric
-from projections.reader import Reader, unpack
+from projections.reader import Reader, bodies
 from projections.sub_sessions.rows import find, turns_in
 
 _FLOOR_RULE = SENTENCES["floor"]["rule"].format(
@@ -37,20 +37,16 @@ def _tool(shows: Callable[[ToolUse], bool]) -> _Shows:
     return lambda seen: seen.tool is not None and shows(seen.tool)
 
 
-def _kind(kind: str) -> _Shows:
-    return lambda seen: seen.kind == kind
-
-
 _BY_WORK: dict[str, _Shows] = {
     rules.CHECKED: _tool(lambda tool: tool.check and tool.ok is True),
     rules.COMMITTED: _tool(lambda tool: tool.ok is True and (tool.commit or tool.pull_request)),
     rules.CHANGED: _tool(lambda tool: tool.effect == "edit" and tool.ok is not False),
     rules.CHECK_FAILS: _tool(lambda tool: tool.check and tool.ok is False),
     rules.REVERTED: _tool(lambda tool: tool.revert),
-    rules.ENDED_ON_ERROR: _kind("error"),
-    rules.CANCELLED_LOOPING: _kind("interruption"),
-    rules.INTERRUPTED_LAST: _kind("interruption"),
-    rules.REFUSED: _kind("rejection"),
+    rules.ENDED_ON_ERROR: lambda seen: seen.kind == "error",
+    rules.CANCELLED_LOOPING: lambda seen: seen.kind == "interruption",
+    rules.INTERRUPTED_LAST: lambda seen: seen.kind == "interruption",
+    rules.REFUSED: lambda seen: seen.kind == "rejection",
 }
 _BY_ANSWER = {rules.UNCHALLENGED, rules.REPORTED, rules.OPEN_FAILURE}
 _BY_PROMPT = {rules.MOVED_ON, rules.CORRECTED, rules.NOT_WORKING, rules.ACCEPTED}
@@ -217,8 +213,7 @@ def _rework_sentence(
 
 def _view(reader: Reader, sub_session_id: str | None) -> ReworkView | None:
     query = "SELECT rework_view FROM sub_sessions WHERE sub_session_id = ?"
-    row = reader.db.execute(query, (sub_session_id,)).fetchone()
-    return None if row is None else unpack(row[0], ReworkView)
+    return next(iter(bodies(reader.db, ReworkView, query, (sub_session_id,))), None)
 
 
 def outcome(facts: SubSessionEvidence) -> OutcomeExplained:

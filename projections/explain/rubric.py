@@ -158,8 +158,8 @@ def _habit(facts: SubSessionEvidence, shown: Sequence[PromptExplained], name: Bo
     return HabitExplained(**msgspec.structs.asdict(nearest) | {"what": nearest.what + more, "asked_of": asked_of})
 
 
-def _applies(name: BooleanName, rubric: Rubric) -> bool:
-    return rubric.intent is not None and name in applicable(rubric.intent)
+def _applies(name: BooleanName, own: Rubric) -> bool:
+    return own.intent is not None and name in applicable(own.intent)
 
 
 def _prompt(facts: SubSessionEvidence, prompt: PromptEvidence) -> PromptExplained:

@@ -3,8 +3,10 @@
 Only answered requests count: one that failed used nothing. An average is over the requests that told the number.
 """
 
+import tomllib
 from collections import defaultdict
 from collections.abc import Sequence
+from pkgutil import get_data
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
@@ -15,7 +17,7 @@ from aggregates.scores.grades import median
 from aggregates.times import Window
 from aggregates.turns.turn import Observation
 from projections.prices.spending import USAGE, Usage
-from projections.reader import Reader, bound, json_array, owner, unpack
+from projections.reader import Reader, bound, json_array, unpack
 from projections.scores.activity import SLOT_US, hour_start, local_time
 from projections.telemetry.records import Signal
 
@@ -24,6 +26,12 @@ _USD_DIGITS = 9
 """Nano-dollars: what lies below comes of adding fractions up."""
 
 GroupBy = Literal["hour", "day", "session_id"]
+_OWN = "t.developer_id = :developer AND t.organization_id = :organization AND t.at_us >= :start AND t.at_us < :end"
+_QUERIES: dict[str, str] = tomllib.loads((get_data(__name__, "usage.toml") or b"").decode())
+
+
+def _query(name: str, key: str = "") -> str:
+    return _QUERIES[name].format(own=_OWN, usage=USAGE, slot_us=SLOT_US, key=key)
 
 
 class ToolStats(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -149,23 +157,6 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     unmeasured_requests: int
 
 
-_OWN = "t.developer_id = :developer AND t.organization_id = :organization AND t.at_us >= :start AND t.at_us < :end"
-_TOOLS = (
-    "SELECT tool, count(*), count(*) FILTER (WHERE ok = 0), json_group_array(ms) FILTER (WHERE ms IS NOT NULL) FROM "
-    "(SELECT t.tool, min(t.ok) AS ok, max(t.duration_ms) AS ms FROM telemetry_records t LEFT JOIN observations o "
-    "ON o.agent_session_id = t.agent_session_id AND o.at_us = t.at_us AND o.record_id = t.record_id "
-    f"WHERE {_OWN} AND t.kind = 'tool' "
-    "GROUP BY t.agent_session_id, iif(o.twin LIKE '~%', t.record_id, coalesce(o.twin, t.record_id)), t.tool) "
-    "GROUP BY tool ORDER BY 2 DESC, coalesce(tool, '')"
-)
-"""A call that a log record and a span tell of is one, where both name it."""
-_FAILED = (
-    "SELECT status_code, model, count(*) FROM requests WHERE developer_id = :developer "
-    "AND +organization_id = :organization AND at_us >= :start AND at_us < :end AND superseded = 0 AND failed = 1 "
-    "GROUP BY status_code, model ORDER BY 3 DESC, 1, 2"
-)
-
-
 def analytics(reader: Reader, scope: Scope, window: Window, zone: ZoneInfo) -> Analytics:
     """Tools, failures and models, the most frequent first, and the hours of the zone's day."""
     own = bound(scope, window)
@@ -176,23 +167,16 @@ def analytics(reader: Reader, scope: Scope, window: Window, zone: ZoneInfo) -> A
         hours[local_time(slot, zone).hour] += usage.requests
     ranked = sorted(models.items(), key=lambda item: (-item[1].requests, item[0] or ""))
     tools = []
-    for name, calls, errors, timed in reader.db.execute(_TOOLS, own):
+    for name, calls, errors, timed in reader.db.execute(_query("tools"), own):
         durations_ms = msgspec.json.decode(timed, type=list[int])
         median_ms = float(median(durations_ms)) if durations_ms else None
         tools.append(ToolStats(name=name, calls=calls, errors=errors, median_ms=median_ms))
     return Analytics(
         tools=tools,
-        errors=[ErrorCount(*row) for row in reader.db.execute(_FAILED, own)],
+        errors=[ErrorCount(*row) for row in reader.db.execute(_query("failed"), own)],
         models=[usage.shown_as(ModelSums, model=model) for model, usage in ranked],
         active_hours=[HourCount(hour, requests) for hour, requests in enumerate(hours)],
     )
-
-
-_PER_SLOT = (
-    f"SELECT at_us / {SLOT_US} AS slot, model, {USAGE} FROM requests "
-    "WHERE +organization_id = ? AND developer_id = ? AND at_us >= ? AND at_us < ? "
-    "AND superseded = 0 AND failed = 0 GROUP BY slot, model"
-)
 
 
 def rightsizing(reader: Reader, scope: Scope, window: Window, zone: ZoneInfo) -> Rightsizing:
@@ -217,30 +201,18 @@ def rightsizing(reader: Reader, scope: Scope, window: Window, zone: ZoneInfo) ->
 
 
 def _usage_per_slot(reader: Reader, scope: Scope, window: Window) -> list[tuple[int, str | None, Usage]]:
-    bound = (*owner(scope), window.start_us, window.end_us)
-    return [(slot, model, Usage.of(sums)) for slot, model, *sums in reader.db.execute(_PER_SLOT, bound)]
-
-
-_TURN_REQUESTS = (
-    f"SELECT prompt_id, failed, {USAGE} FROM requests WHERE agent_session_id = :session "
-    "AND +developer_id = :developer AND +organization_id = :organization AND superseded = 0 "
-    "AND prompt_id IN (SELECT value FROM json_each(:prompts)) GROUP BY prompt_id, failed"
-)
-_TURN_TOOLS = (
-    "SELECT o.prompt_id, o.body FROM sessions s JOIN observations o ON o.agent_session_id = s.agent_session_id "
-    "WHERE s.agent_session_id = :session AND s.developer_id = :developer AND s.organization_id = :organization "
-    "AND o.superseded = 0 AND o.prompt_id IN (SELECT value FROM json_each(:prompts))"
-)
+    found = reader.db.execute(_query("per_slot"), bound(scope, window))
+    return [(slot, model, Usage.of(sums)) for slot, model, *sums in found]
 
 
 def per_turn(reader: Reader, scope: Scope, session_id: str, prompt_ids: Sequence[str]) -> list[TurnUse]:
     """One row for each prompt id, as the agent names it, in the order in which they were asked for."""
     asked = bound(scope, session=session_id, prompts=json_array(prompt_ids))
     usage: defaultdict[tuple[str, int], Usage] = defaultdict(Usage)
-    for prompt_id, failed, *sums in reader.db.execute(_TURN_REQUESTS, asked):
+    for prompt_id, failed, *sums in reader.db.execute(_query("turn_requests"), asked):
         usage[prompt_id, failed] = Usage.of(sums)
     calls: defaultdict[str, list[bool | None]] = defaultdict(list)
-    for prompt_id, body in reader.db.execute(_TURN_TOOLS, asked):
+    for prompt_id, body in reader.db.execute(_query("turn_tools"), asked):
         seen = unpack(body, Observation)
         if seen.kind == "tool":
             calls[prompt_id].append(None if seen.tool is None else seen.tool.ok)
@@ -262,57 +234,28 @@ def per_turn(reader: Reader, scope: Scope, session_id: str, prompt_ids: Sequence
     return turns
 
 
-# Log records and spans bring the tokens and cost of the model requests that they reported, each request once. Metrics
-# bring those of the agents' counters: they repeat what the requests tell, so the two are never added.
-_RECORDS = f"SELECT {{key}} AS key, count(*) FROM telemetry_records t WHERE {_OWN} AND t.signal = :signal GROUP BY key"
-_REQUESTS = (
-    f"SELECT {{key}} AS key, {USAGE} FROM telemetry_records t JOIN requests r "
-    "ON r.developer_id = t.developer_id AND r.at_us = t.at_us AND r.record_id = t.record_id "
-    f"WHERE {_OWN} AND t.signal = :signal AND r.superseded = 0 AND r.failed = 0 GROUP BY key"
-)
-_POINTS = f"SELECT {{key}} AS key, count(*) FROM metric_points t WHERE {_OWN} GROUP BY key"
-_COUNTED = f"""
-WITH counted AS MATERIALIZED (
-    SELECT {{key}} AS key, t.meaning, t.value, CASE WHEN t.temporality = 'cumulative' THEN (
-        SELECT p.value FROM metric_points p INDEXED BY idx_metric_points_developer_id_series_at_us
-        WHERE p.developer_id = t.developer_id AND p.series = t.series AND p.organization_id = t.organization_id
-        AND p.at_us <= t.at_us AND (p.at_us < t.at_us OR p.record_id < t.record_id)
-        AND p.start_us IS t.start_us AND p.value IS NOT NULL
-        ORDER BY p.at_us DESC, p.record_id DESC LIMIT 1
-    ) END AS before
-    FROM metric_points t
-    WHERE {_OWN} AND t.value IS NOT NULL AND t.meaning IN ('input_tokens', 'output_tokens', 'cost_usd')
-)
-SELECT key, meaning, sum(CASE WHEN before IS NULL OR before > value THEN value ELSE value - before END)
-FROM counted GROUP BY key, meaning
-"""
-"""What the counters gained. A cumulative series counts from the point before, also one before the range; one that
-starts anew, or falls, counts from nothing. The index is named, since SQLite would take the order by time for the better
-way and walk over everything else that was measured."""
-
-
 def stats(
     reader: Reader, scope: Scope, window: Window, signal: Signal, group_by: GroupBy, zone: ZoneInfo
 ) -> list[Group]:
     """The groups in the order of their keys; records that name no session come last."""
     column = "t.agent_session_id" if group_by == "session_id" else f"t.at_us / {SLOT_US}"
 
-    def rows(query: str) -> list[tuple[Any, ...]]:
+    def rows(name: str) -> list[tuple[Any, ...]]:
         """With the keys as they are shown."""
-        found = reader.db.execute(query.format(key=column), bound(scope, window, signal=signal))
+        found = reader.db.execute(_query(name, column), bound(scope, window, signal=signal))
         return [(_key(key, group_by, zone), *values) for key, *values in found]
 
     records: defaultdict[str | None, int] = defaultdict(int)
-    for key, count in rows(_POINTS if signal == "metrics" else _RECORDS):
+    for key, count in rows("points" if signal == "metrics" else "records"):
         records[key] += count
     counts = sorted(records.items(), key=lambda item: (item[0] is None, item[0] or ""))
     if signal != "metrics":
         usage: defaultdict[str | None, Usage] = defaultdict(Usage)
-        for key, *sums in rows(_REQUESTS):
+        for key, *sums in rows("requests"):
             usage[key] += Usage.of(sums)
         return [_of_requests(key, count, usage[key]) for key, count in counts]
     gained: defaultdict[tuple[str | None, str], float] = defaultdict(float)
-    for key, meaning, value in rows(_COUNTED):
+    for key, meaning, value in rows("counted"):
         gained[key, meaning] += value
     return [
         Group(
@@ -340,7 +283,7 @@ def _key(value: Any, group_by: GroupBy, zone: ZoneInfo) -> str | None:
 
 
 def _of_requests(key: str | None, records: int, usage: Usage) -> Group:
-    untold: dict[str, None] = {} if usage.measured else {"input_tokens": None, "output_tokens": None}
+    untold = dict.fromkeys(() if usage.measured else ("input_tokens", "output_tokens"))
     cost_usd = usage.cost_usd if usage.requests else None
     return usage.shown_as(Group, key=key, records=records, cost_usd=cost_usd, **untold)
 

@@ -151,8 +151,7 @@ class Archive:
 
     @property
     def next_number(self) -> int:
-        number: int = self._db.execute("SELECT next_number FROM state").fetchone()[0]
-        return number
+        return int(self._db.execute("SELECT next_number FROM state").fetchone()[0])
 
     def files(self) -> list[ArchiveFile]:
         return self._select(f"SELECT {_FIELDS} FROM files ORDER BY number")
@@ -320,8 +319,7 @@ def copy_rows(duck: "DuckDBPyConnection", rows: str, target: Path, bound: Sequen
     """Write the rows of a query into a Parquet file; how many."""
     copied = duck.execute(f"COPY {rows} TO {_literal(target)} ({_PARQUET})", bound).fetchone()
     assert copied is not None, "COPY answers how many rows it wrote"
-    count: int = copied[0]
-    return count
+    return int(copied[0])
 
 
 def _literal(path: Path) -> str:

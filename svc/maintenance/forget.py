@@ -110,6 +110,7 @@ class TextDeleter:
 
 
 async def aside(work: Callable[[], T]) -> T:
+    """Do something in a thread, and leave others some time."""
     done = await trio.to_thread.run_sync(work)
     await trio.sleep(KEEP_PAUSE_SECONDS)
     return done

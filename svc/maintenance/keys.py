@@ -4,7 +4,7 @@ Whose key was made is listed beside the keys (`svc/log/vault.py`). A folder with
 restored one, one whose keys all went) gets it from the log: who claimed a session had a key, unless forgotten since.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 from uuid import UUID
@@ -47,8 +47,18 @@ def lost_keys(var: Path, store: EventStore) -> list[LostKey]:
     missing = (_made_by(store) if made is None else made) - keys.there()
     if missing:  # that of somebody who is being forgotten goes rightly, before the list says so
         missing -= forgotten(store)
-    names = names_of(store) if missing else {}
-    return [LostKey(each, names.get(each, ""), keys.path_of(each)) for each in sorted(missing)]
+    return keys_of(var, store, missing)
+
+
+def keys_of(var: Path, store: EventStore, developer_ids: Collection[UUID]) -> list[LostKey]:
+    """Where keys belong, with the names of their developers; blank where the log is damaged there."""
+    try:
+        developers = load_directory(store).all(Developer) if developer_ids else ()
+    except CorruptEvent:
+        developers = ()
+    names = {each.id: each.display_name for each in developers}
+    keys = FileKeys(var / KEYS_FOLDER)
+    return [LostKey(each, names.get(each, ""), keys.path_of(each)) for each in sorted(developer_ids)]
 
 
 def settle(var: Path, store: EventStore) -> None:
@@ -72,14 +82,6 @@ def tell(lost: Iterable[LostKey]) -> None:
 def forgotten(store: EventStore) -> frozenset[UUID]:
     """Developers who were forgotten, or are to be."""
     return _developers(store, ForgetOrdered, DeveloperForgotten)
-
-
-def names_of(store: EventStore) -> dict[UUID, str]:
-    """Shown names of developers; empty where the log is damaged there."""
-    try:
-        return {each.id: each.display_name for each in load_directory(store).all(Developer)}
-    except CorruptEvent:
-        return {}
 
 
 def _made_by(store: EventStore) -> frozenset[UUID]:

@@ -26,14 +26,6 @@ _DAY_US = 86_400_000_000
 TEXTS = ("prompt", "cwd", "metadata", "response", "words", "title", "summary", "sections", "narrative")
 
 
-class Term(NamedTuple):
-    """How long an organization keeps texts of a kind, `telemetry` or `text`."""
-
-    organization_id: UUID
-    kind: str
-    days: int
-
-
 class _Young(NamedTuple):
     """A stretch of the log whose texts were too young, and when the oldest of them was received."""
 
@@ -42,7 +34,11 @@ class _Young(NamedTuple):
     earliest_us: int
 
 
-class _Progress(msgspec.Struct):
+class _Term(msgspec.Struct):
+    """How far an organization's retention of texts of a kind, `telemetry` or `text`, was applied to the log."""
+
+    organization_id: UUID
+    kind: str
     up_to: int
     noted: int
     young: list[_Young] = []
@@ -66,7 +62,7 @@ class Retention:
     def __init__(self, texts: TextDeleter, directory: Directory) -> None:
         self._texts = texts
         self._directory = directory
-        self._progress: dict[tuple[UUID, str], _Progress] = {}
+        self._terms: dict[tuple[UUID, str], _Term] = {}
 
     async def run(self) -> None:
         """Delete what is too old at once, and then every hour."""
@@ -80,47 +76,44 @@ class Retention:
     async def apply(self, young_max: float = inf) -> int:
         """Delete all that is too old, until about so many young facts in a row; how many facts lost a text."""
         terms = [
-            Term(each.id, kind, days)
+            (each.id, kind, days)
             for each in self._directory.all(Organization)
             for kind, days in (("telemetry", each.retention_days_telemetry), ("text", each.retention_days_text))
             if days
         ]
-        deleted = [await self._apply(term, young_max) for term in terms]
+        deleted = [await self._apply(*term, young_max) for term in terms]
         if deleted:
             await self._texts.sweep()
         return sum(deleted)
 
-    async def _apply(self, term: Term, young_max: float) -> int:
-        end_us = self._texts.clock.now_us() - term.days * _DAY_US
-        key = term.organization_id, term.kind
+    async def _apply(self, organization_id: UUID, kind: str, days: int, young_max: float) -> int:
+        end_us = self._texts.clock.now_us() - days * _DAY_US
         # Popped while it changes: where this is broken off, the next time begins where the log says.
-        progress = self._progress.pop(key, None)
-        if progress is None:
-            progress = await aside(lambda: self._noted(term))
-        due = [stretch for stretch in progress.young if stretch.earliest_us <= end_us]
-        progress.young = [stretch for stretch in progress.young if stretch.earliest_us > end_us]
+        term = self._terms.pop((organization_id, kind), None)
+        if term is None:
+            term = await aside(lambda: self._begun(organization_id, kind))
+        due = [stretch for stretch in term.young if stretch.earliest_us <= end_us]
+        term.young = [stretch for stretch in term.young if stretch.earliest_us > end_us]
         deleted = young = 0
         for stretch in due:
             position = stretch.after
             while (piece := await self._texts.next_piece(position, stretch.up_to)) is not None:
                 events, _, reached = piece
-                deleted += await self._sift(term, progress, (position, reached), events, end_us)
+                deleted += await self._sift(term, (position, reached), events, end_us)
                 position = reached
-        await self._note(term, progress)
-        while young < young_max and (piece := await self._texts.next_piece(progress.up_to)) is not None:
+        await self._note(term)
+        while young < young_max and (piece := await self._texts.next_piece(term.up_to)) is not None:
             events, _, reached = piece
             young = 0 if any(_is_old(each, end_us) for each in events) else young + len(events)
-            deleted += await self._sift(term, progress, (progress.up_to, reached), events, end_us)
-            progress.up_to = reached
-            if progress.done - progress.noted >= RETENTION_MARK_EVENTS:
-                await self._note(term, progress, always=True)
-        await self._note(term, progress)
-        self._progress[key] = progress
+            deleted += await self._sift(term, (term.up_to, reached), events, end_us)
+            term.up_to = reached
+            if term.done - term.noted >= RETENTION_MARK_EVENTS:
+                await self._note(term, always=True)
+        await self._note(term)
+        self._terms[organization_id, kind] = term
         return deleted
 
-    async def _sift(
-        self, term: Term, progress: _Progress, place: tuple[int, int], events: Sequence[RecordedEvent], end_us: int
-    ) -> int:
+    async def _sift(self, term: _Term, place: tuple[int, int], events: Sequence[RecordedEvent], end_us: int) -> int:
         theirs = [
             each
             for each in events
@@ -134,29 +127,29 @@ class Retention:
         deleted = await self._texts.delete(old, keep=TEXTS if term.kind == "telemetry" else ())
         times_us = [each.event.received_at_us for each in theirs if not _is_old(each, end_us)]
         if times_us:
-            progress.young.append(_Young(*place, min(times_us)))
-        progress.unnoted += deleted
+            term.young.append(_Young(*place, min(times_us)))
+        term.unnoted += deleted
         return deleted
 
-    async def _note(self, term: Term, progress: _Progress, *, always: bool = False) -> None:
-        if not (progress.unnoted or always):
+    async def _note(self, term: _Term, *, always: bool = False) -> None:
+        if not (term.unnoted or always):
             return
         expired = WordsExpired(
             received_at_us=self._texts.clock.now_us(),
             organization_id=term.organization_id,
             kind=term.kind,
-            up_to=progress.done,
-            events=progress.unnoted,
+            up_to=term.done,
+            events=term.unnoted,
         )
         await self._texts.append(retention_stream(term.organization_id, term.kind), expired)
-        progress.noted, progress.unnoted = expired.up_to, 0
+        term.noted, term.unnoted = expired.up_to, 0
         told = {"kind": term.kind, "events": expired.events, "up_to": expired.up_to}
         log.info("texts that outlived their retention were taken away", **told)
 
-    def _noted(self, term: Term) -> _Progress:
-        newest = self._texts.store.read_newest(retention_stream(term.organization_id, term.kind))
+    def _begun(self, organization_id: UUID, kind: str) -> _Term:
+        newest = self._texts.store.read_newest(retention_stream(organization_id, kind))
         up_to = newest.event.up_to if newest is not None and isinstance(newest.event, WordsExpired) else 0
-        return _Progress(up_to, noted=up_to)
+        return _Term(organization_id, kind, up_to, noted=up_to)
 
 
 def _is_old(recorded: RecordedEvent, end_us: int) -> bool:

@@ -30,8 +30,8 @@ from svc.archive.folder import flaw_of
 from svc.limits import FINDINGS_MAX
 from svc.log.sqlite import EVENTS_FILE, KEYS_FOLDER, open_log
 from svc.log.store import EventStore, StoreUnavailable
-from svc.log.vault import FileKeys, Vault
-from svc.maintenance.keys import ADVICE, LostKey, OnProgress, forgotten, lost_keys, names_of, pieces
+from svc.log.vault import Vault
+from svc.maintenance.keys import ADVICE, OnProgress, forgotten, keys_of, lost_keys, pieces
 from svc.views.projecting import belongs_to_log
 from svc.views.replay import build_in_thread, copy_of, digests
 from svc.views.views import RULES_VERSION, current_file
@@ -131,13 +131,10 @@ def _file_flaws(path: Path) -> list[str]:
 
 def _keys(var: Path, store: EventStore, vault: Vault) -> list[Finding]:
     lost = lost_keys(var, store)
-    closed = vault.unopened.keys() - forgotten(store)
-    others = sorted(closed - {each.developer_id for each in lost})
-    names = names_of(store) if others else {}
-    keys = FileKeys(var / KEYS_FOLDER)
+    closed = {name: vault.unopened[name] for name in vault.unopened.keys() - forgotten(store)}
     findings = []
-    for key in (*lost, *(LostKey(each, names.get(each, ""), keys.path_of(each)) for each in others)):
-        there, count = key.path.exists(), vault.unopened[key.developer_id] if key.developer_id in closed else 0
+    for key in (*lost, *keys_of(var, store, closed.keys() - {each.developer_id for each in lost})):
+        there, count = key.path.exists(), closed.get(key.developer_id, 0)
         flaw = "not the one that sealed their texts" if there else "missing"
         what = f"the key of {key.who} is {flaw}; {count} {'text' if count == 1 else 'texts'} in the log cannot be read"
         where = f"{KEYS_FOLDER}/{key.path.name}"
