@@ -32,7 +32,7 @@ from aggregates.reports.events import (
     StartReport,
     last_whole_period,
 )
-from aggregates.reports.prose import Prose, believed_prose, report_figures
+from aggregates.reports.prose import Narrator, Prose, believed_prose, report_figures
 from aggregates.times import parse_instant, zone_named
 from projections.facts.reports import OpenReport, open_reports
 from projections.prices.spending import Asked, Reading
@@ -321,4 +321,4 @@ class ReportProse:
             log.warning("a report's prose is not shown: it says more than the figures", report_id=str(wanted.report_id))
             self._count("report", "disbelieved", 0)
             return None
-        return Prose(text, answer.model, answer.version, answer.input_tokens, answer.output_tokens)
+        return Prose(text, Narrator(answer.model, answer.version, answer.input_tokens, answer.output_tokens))
