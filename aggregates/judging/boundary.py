@@ -25,7 +25,6 @@ _ANSWER_MIN = 5
 """Of so few words of an answer, what they share is chance."""
 REPEATED_SHARE = 0.7
 """From which share of common words on a prompt repeats another."""
-
 SAID: dict[str, str] = {
     "asks for a review": "phrase:review_asked",
     "says what is wrong": "has report",
@@ -46,9 +45,7 @@ OPENS = (
     "adds to what is there",
 )
 """Openings that are signals; the others only tie a prompt to what came before."""
-
 _SHOWN = SAID | {name: name for name in OPENS}
-
 _BINDS = (
     *("picks from a list", "goes back", "links back at once", "adds to what is there"),
     *("pastes a failure", "no own words", "bare paste"),
@@ -70,11 +67,13 @@ class OpenArc:
         self.changed: set[int] = set()
         self.latest: deque[frozenset[int]] = deque(maxlen=_EARLIER_TURNS_MAX)
         """The uncommon words of the latest turns."""
+        self.turns: list[Turn] = []
         for turn in turns:
             self.add(turn)
 
     def add(self, turn: Turn) -> None:
         self.last = turn
+        self.turns.append(turn)
         self.latest.append(_topic(turn))
         prompt = turn.prompt
         if prompt is not None and prompt.navigational is None:
@@ -88,7 +87,6 @@ class OpenArc:
 
 
 def _topic(turn: Turn) -> frozenset[int]:
-    """The uncommon words of a prompt and of its answer."""
     said = b"" if turn.prompt is None else turn.prompt.topic_digests
     return frozenset(unpacked(said if turn.response is None else said + turn.response.topic_digests))
 
@@ -209,7 +207,12 @@ def topic_shift(arc: OpenArc, turn: Turn, model: BoundaryModel = SHIPPED_BOUNDAR
         return BoundaryVerdict(False, 0.95, (Evidence(why_not, turn.position),))
     signals = boundary_signals(arc, turn)
     logit = model.logit(signals)
-    return BoundaryVerdict(logit > 0, confidence_of(logit), _evidence(signals, logit > 0, turn, model))
+    sign = 1 if logit > 0 else -1
+    telling = [name for name in signals if sign * model.weights.get(name, 0) > 0]
+    telling.sort(key=lambda name: (-abs(model.weights[name]), name))
+    span = turn.prompt.summary if turn.prompt is not None else None
+    evidence = tuple(Evidence(name, turn.position, span) for name in telling[:_EVIDENCE_MAX])
+    return BoundaryVerdict(logit > 0, confidence_of(logit), evidence)
 
 
 def confidence_of(logit: int) -> float:
@@ -228,21 +231,10 @@ def continues(arc: OpenArc, turn: Turn, model: BoundaryModel = SHIPPED_BOUNDARY)
 def contributions(
     arc: OpenArc, turn: Turn, *, committed: bool, model: BoundaryModel = SHIPPED_BOUNDARY
 ) -> list[tuple[str, int]]:
-    """The weights of a turn that can shift, the heaviest first; above 0 in sum, `turn` opens another sub-session.
-
-    `committed`: the changes of `arc` were just committed.
-    """
+    """The weights of a turn that can shift, the heaviest first; `committed`: the changes of `arc` just were."""
     found = [(name, model.weights.get(name, 0)) for name in boundary_signals(arc, turn)]
     found += [(BEFORE_ANY, model.bias)] + ([(COMMITTED, AFTER_COMMIT)] if committed else [])
     return sorted((each for each in found if each[1]), key=lambda each: (-abs(each[1]), each[0]))
-
-
-def _evidence(signals: Sequence[str], shift: bool, turn: Turn, model: BoundaryModel) -> tuple[Evidence, ...]:
-    sign = 1 if shift else -1
-    telling = [name for name in signals if sign * model.weights.get(name, 0) > 0]
-    telling.sort(key=lambda name: (-abs(model.weights[name]), name))
-    span = turn.prompt.summary if turn.prompt is not None else None
-    return tuple(Evidence(name, turn.position, span) for name in telling[:_EVIDENCE_MAX])
 
 
 def cannot_shift(arc: OpenArc, turn: Turn) -> str | None:

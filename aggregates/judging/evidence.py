@@ -42,7 +42,7 @@ def rubric_evidence(text: str | None, rubric: Rubric, position: int) -> dict[Boo
         return {name: Evidence(f"{said}, {gone}", position) for name, said in told.items()}
     looked = split_pasted(text)
     shown = extract(looked)
-    spans = dict(zip(BOOLEANS, evidence_spans(looked, shown.phrases, shown.reference), strict=True))
+    spans = evidence_spans(looked, shown.phrases, shown.reference)
     _, summary = title_and_summary(looked)
     return {
         name: _earned(name, position, spans[name], summary)
@@ -78,15 +78,11 @@ NO_SIGN = "nothing shows that the goal was reached"
 
 
 class Habit(msgspec.Struct, frozen=True):
-    """A habit by its short name, and as advice."""
-
     label: str
     advice: str
 
 
 class Trouble(msgspec.Struct, frozen=True):
-    """What went wrong, in few words, and what helps."""
-
     label: str
     mitigation: str
 

@@ -36,55 +36,34 @@ SILENCE_FLOORS: dict[Intent, float] = {
     "refactor": 0.70,
 }
 """When nothing follows, completion holds only from this confidence on."""
-
 UNCLASSIFIED_FLOOR = 0.70
 FOLLOWED_FLOOR = 0.50
 LOOP_CALLS_MIN = 3
 ASKING_INTENTS = frozenset({"question", "investigation", "review", "plan"})
 START = 0.50
-ACCEPTED = "the user accepts or thanks"
-CHECKED = "a check succeeded after the last change"
-COMMITTED = "a commit or pull request followed the change"
-MOVED_ON = "the next turn opens a new goal without a correction"
-UNCHALLENGED = "an answer stands unchallenged"
-CHANGED = "a change was made and answered for"
-REPORTED = "the answer says that the work is done"
-ENDED_ON_ERROR = "ends on an API error that was not recovered"
-CANCELLED_LOOPING = "cancelled while the same call was repeated"
-INTERRUPTED_LAST = "the last state is an interruption"
-CHECK_FAILS = "the last check failed"
-CORRECTED = "the user corrects or repeats"
-NOT_WORKING = "the user says that it does not work"
-REVERTED = "the work was reverted within the sub-session"
-REFUSED = "the last proposal was refused"
-UNANSWERED = "nothing was answered"
-NO_CHANGE = "a change was asked for and none was seen"
-OPEN_FAILURE = "the answer says that something is still open"
-
 _FOR: dict[str, float] = {
-    ACCEPTED: 0.25,
-    CHECKED: 0.25,
-    COMMITTED: 0.35,
-    MOVED_ON: 0.20,
-    UNCHALLENGED: 0.15,
-    CHANGED: 0.15,
-    REPORTED: 0.10,
+    (ACCEPTED := "the user accepts or thanks"): 0.25,
+    (CHECKED := "a check succeeded after the last change"): 0.25,
+    (COMMITTED := "a commit or pull request followed the change"): 0.35,
+    (MOVED_ON := "the next turn opens a new goal without a correction"): 0.20,
+    (UNCHALLENGED := "an answer stands unchallenged"): 0.15,
+    (CHANGED := "a change was made and answered for"): 0.15,
+    (REPORTED := "the answer says that the work is done"): 0.10,
 }
-
+"""Each piece of evidence, and how much likelier it makes completion."""
 _AGAINST: dict[str, float] = {
-    ENDED_ON_ERROR: 0.60,
-    CANCELLED_LOOPING: 0.60,
-    INTERRUPTED_LAST: 0.30,
-    CHECK_FAILS: 0.35,
-    CORRECTED: 0.35,
-    NOT_WORKING: 0.40,
-    REVERTED: 0.40,
-    REFUSED: 0.30,
-    UNANSWERED: 0.45,
-    NO_CHANGE: 0.15,
-    OPEN_FAILURE: 0.15,
+    (ENDED_ON_ERROR := "ends on an API error that was not recovered"): 0.60,
+    (CANCELLED_LOOPING := "cancelled while the same call was repeated"): 0.60,
+    (INTERRUPTED_LAST := "the last state is an interruption"): 0.30,
+    (CHECK_FAILS := "the last check failed"): 0.35,
+    (CORRECTED := "the user corrects or repeats"): 0.35,
+    (NOT_WORKING := "the user says that it does not work"): 0.40,
+    (REVERTED := "the work was reverted within the sub-session"): 0.40,
+    (REFUSED := "the last proposal was refused"): 0.30,
+    (UNANSWERED := "nothing was answered"): 0.45,
+    (NO_CHANGE := "a change was asked for and none was seen"): 0.15,
+    (OPEN_FAILURE := "the answer says that something is still open"): 0.15,
 }
-
 _NEVER = frozenset({ENDED_ON_ERROR, CANCELLED_LOOPING})
 
 
@@ -201,9 +180,8 @@ def _complaint(turn: Turn, earlier: Sequence[Turn]) -> str | None:
         return NOT_WORKING
     if prompt.corrects:
         return CORRECTED
-    again = prompt.navigational is None and any(
-        each.answered and each.prompt is not None and asks_the_same(each.prompt, prompt) for each in earlier
-    )
+    asked = (each.prompt for each in earlier if each.answered and each.prompt is not None)
+    again = prompt.navigational is None and any(asks_the_same(each, prompt) for each in asked)
     return CORRECTED if again else None
 
 
@@ -219,13 +197,11 @@ def _taken_back(marks: str) -> bool:
 
 
 def _undone(turns: Sequence[Turn]) -> bool:
-    """A short last prompt that asks to take the work back; a longer one may ask for a part of it only.
-
-    Where something else was changed after it was taken back, it was not for nothing.
-    """
+    """A short last prompt that asks to take the work back; a longer one may ask for a part of it only."""
     prompt, marks = turns[-1].prompt, turns[-1].work.marks
     if len(turns) < 2 or prompt is None or not prompt.asks_to_revert or prompt.shows("words over 10"):
         return False
+    # Where something else was changed after it was taken back, it was not for nothing.
     return not 0 <= marks.find(REVERT) < marks.rfind(CHANGE)
 
 

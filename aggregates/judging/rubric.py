@@ -34,10 +34,7 @@ from aggregates.turns.turn import Turn
 
 
 def judge_prompt(prompt: PromptReading | None, earlier: Sequence[Turn], model: RubricModel = SHIPPED) -> Rubric:
-    """Judge one prompt by itself. `earlier` are the turns before it in the same sub-session, in order.
-
-    All of them were read for this `model`.
-    """
+    """Judge one prompt by itself. `earlier`: the turns before it in its sub-session; all were read for this `model`."""
     if prompt is None or prompt.navigational:
         return Rubric("skipped")
     # An image or a lone mark holds no word, and nothing pasted to judge by.
@@ -88,10 +85,7 @@ def sub_session_intent(rubrics: Sequence[Rubric]) -> Intent | None:
 
 
 def standings(rubrics: Sequence[Rubric], intent: Intent | None) -> list[tuple[float | None, tuple[BooleanName, ...]]]:
-    """For each prompt what was earned so far of what applies to `intent`, in rubric order, and its score, 0-100.
-
-    The score is None where the prompt is not `ok`.
-    """
+    """For each prompt its score, 0-100, None unless it is `ok`; and what of `intent` was earned so far."""
     applies = () if intent is None else applicable(intent)
     so_far: set[BooleanName] = set()
     found: list[tuple[float | None, tuple[BooleanName, ...]]] = []
@@ -102,6 +96,8 @@ def standings(rubrics: Sequence[Rubric], intent: Intent | None) -> list[tuple[fl
         found.append((100.0 * len(earned) / len(applies) if judged and applies else None, earned))
     return found
 
+
+# What text models answered.
 
 JudgeKind = Literal["rubric", "outcome", "boundary"]
 """What was asked: how a prompt is to be graded, whether a goal was reached, whether a prompt opens another topic."""
@@ -158,9 +154,8 @@ def answered_outcome(embedded: OutcomeVerdict, answer: JudgeAnswered | None) -> 
     """The outcome of a sub-session; the evidence stays what was observed."""
     if answer is None or answer.complete is None or never_complete(embedded):
         return embedded
-    return msgspec.structs.replace(
-        embedded, goal_complete=answer.complete, confidence=answer.confidence, judge=f"model:{answer.model}"
-    )
+    judge, complete = f"model:{answer.model}", answer.complete
+    return msgspec.structs.replace(embedded, goal_complete=complete, confidence=answer.confidence, judge=judge)
 
 
 # Such an answer counts in place of the embedded boundary judge's, after a commit too, while the two turns are

@@ -10,21 +10,9 @@ from collections.abc import Container, Iterator, Sequence, Set
 from itertools import chain, pairwise
 from typing import NamedTuple
 
+from aggregates.reading import sentences as lexicon
 from aggregates.reading.pasted import OPENINGS, PromptText
-from aggregates.reading.sentences import (
-    FILLERS,
-    FINDINGS,
-    FOREIGN_ONLY,
-    PAIRS,
-    PHRASE_CUES,
-    VOCABULARY,
-    WORD_CUES,
-    WORDS,
-    Phrase,
-    RawSentence,
-    opening,
-    traits,
-)
+from aggregates.reading.sentences import Phrase, RawSentence, opening, traits
 
 _OWN_HEAD_CHARS = 1600
 _OWN_TAIL_CHARS = 600
@@ -33,8 +21,6 @@ _SENTENCES_MAX = 40
 
 
 class Features(NamedTuple):
-    """What a text shows."""
-
     words: list[str]
     """The own words, lower-cased, in order."""
     distinct: dict[str, None]
@@ -66,7 +52,7 @@ def extract(looked: PromptText) -> Features:
     if len(sentences) > _SENTENCES_MAX:
         sentences = sentences[: _SENTENCES_MAX - 10] + sentences[-10:]
     names |= _openings(sentences)
-    findings = {about: counts[f"prose:{about}"] for about in FINDINGS}
+    findings = {about: counts[f"prose:{about}"] for about in lexicon.FINDINGS}
     names |= traits(sentences, words, _heading(own), findings, pasted=looked.pasted_chars > 0)
     reference = find_references(near, own, names)
     names |= _layout(looked, words)
@@ -80,9 +66,9 @@ def pairs_of(sentences: Sequence[RawSentence]) -> Iterator[tuple[str, str]]:
     return pairwise(chain.from_iterable([("^", *tokens, "$") for tokens, _, _ in sentences]))
 
 
-_PAIRS = frozenset(PAIRS)
-_PAIR_NAMES = {pair: f"pair:{' '.join(pair)}" for pair in PAIRS}
-WORD_NAMES = {word: f"word:{word}" for word in VOCABULARY | WORDS}
+_PAIRS = frozenset(lexicon.PAIRS)
+_PAIR_NAMES = {pair: f"pair:{' '.join(pair)}" for pair in lexicon.PAIRS}
+WORD_NAMES = {word: f"word:{word}" for word in lexicon.VOCABULARY | lexicon.WORDS}
 """Names are looked up, not formed: Python remembers the hash of a string that it has hashed before."""
 _MARK = "\x1f"
 """Stands before every sentence and line while a text is cut up. White space, so that no word can hold it."""
@@ -116,9 +102,9 @@ _SEVERAL = {
 
 def _lists_of_words() -> dict[str, tuple[str, ...]]:
     """Word → the names of all lists that hold it."""
-    lists = {f"cue:{cue}": words for cue, words in WORD_CUES.items()}
-    lists |= {f"prose:{about}": words for about, words in FINDINGS.items()}
-    lists["foreign"] = FOREIGN_ONLY
+    lists = {f"cue:{cue}": words for cue, words in lexicon.WORD_CUES.items()}
+    lists |= {f"prose:{about}": words for about, words in lexicon.FINDINGS.items()}
+    lists["foreign"] = lexicon.FOREIGN_ONLY
     return {
         word: tuple(name for name, words in lists.items() if word in words)
         for word in frozenset().union(*lists.values())
@@ -137,7 +123,7 @@ def _openings(sentences: Sequence[RawSentence]) -> set[str]:
     if not count:
         return names
     opened = [opening(tokens) for tokens, _, _ in sentences]
-    if opened[0][2] in VOCABULARY:
+    if opened[0][2] in lexicon.VOCABULARY:
         names.add(f"start:{opened[0][2]}")
     for place, some in (("first", opened[:1]), ("last", opened[-1:]), ("any", opened)):
         names.update([f"open {place}:{opener}" for opener, _, _ in some])
@@ -178,7 +164,7 @@ def _layout(looked: PromptText, words: Sequence[str]) -> set[str]:
         "colon first line": bare.partition("\n")[0].rstrip().endswith(":"),
         "numbered": bare.startswith(("1.", "2.", "3.")),
         "no own words": not words,
-        "filler first": bool(words) and words[0] in FILLERS,
+        "filler first": bool(words) and words[0] in lexicon.FILLERS,
         "pasted": pasted > 0,
         "pasted over own": pasted > len(own),
         "pasted reference": pasted > 60,
@@ -194,21 +180,19 @@ def is_foreign(own: str, words: Sequence[str]) -> bool:
     if len(words) < 3:
         return bool(words) and not own.isascii() and not any(word.isascii() for word in words)
     sample = words[:200]
-    other = sum(map(FOREIGN_ONLY.__contains__, sample))
+    other = sum(map(lexicon.FOREIGN_ONLY.__contains__, sample))
     strange = len(sample) - sum(map(str.isascii, sample))
     if (other + strange) * 5 < len(sample):
         return False
-    return other + strange > sum(map(WORD_CUES["english"].__contains__, sample))
+    return other + strange > sum(map(lexicon.WORD_CUES["english"].__contains__, sample))
 
 
 LENGTHS = (3, 6, 10, 16, 25, 40, 70, 130, 260)
-
 CROSSED = (
     *("phrase:goal_given", "phrase:check_asked", "phrase:cause_asked", "phrase:symptom_only", "phrase:scope_limit"),
     *("reference", "references 2", "begins:request", "ends:request", "only question", "has report", "prose", "bare"),
     *("pasted", "words over 10", "words over 25", "words over 70"),
 )
-
 NAMED: tuple[str, ...] = (
     *CROSSED,
     *("phrase:accepting", "phrase:correcting", "phrase:failing", "phrase:undoing"),
@@ -220,7 +204,6 @@ NAMED: tuple[str, ...] = (
 )
 """Features and openings that rules ask for by name. A reading keeps their places here, and sealed readings stand in
 logs: new ones go to the end."""
-
 NUMBER: dict[str, int] = {name: place for place, name in enumerate(NAMED)}
 _REFERENCES_MAX = 12
 _FIRST_CHARS = 60
@@ -234,14 +217,12 @@ _REFERENCE = re.compile(
     | [0-9a-f]{7} | \d+-\d""",
     re.VERBOSE,
 )
-
 _NOT_REFERENCES = frozenset(
     {
         *("e.g", "i.e", "and/or", "etc.", "w/", "w/o", "URL", "API", "CLI", "JSON"),
         *("OK", "AND", "NOT", "THE", "FOR", "BUT", "ALL", "ANY", "YES", "NOW"),
     }
 )
-
 _AROUND = ".,;:!?()[]{}\"'*<>“”‘’…"
 """What may stand around a chunk without being part of it."""
 
@@ -285,7 +266,7 @@ def _kind(bare: str) -> str:
 
 def _by_opening() -> dict[Phrase, list[tuple[str, Phrase]]]:
     table: dict[Phrase, list[tuple[str, Phrase]]] = {}
-    for cue, phrases in PHRASE_CUES.items():
+    for cue, phrases in lexicon.PHRASE_CUES.items():
         for phrase in phrases:
             table.setdefault(phrase[:2], []).append((cue, phrase))
     return table
@@ -299,10 +280,7 @@ _PHRASE_PAIRS = frozenset(opening for opening in _BY_OPENING if len(opening) == 
 def phrase_cues(
     sentences: Sequence[Sequence[str]], words: Container[str], pairs: Set[tuple[str, str]]
 ) -> dict[str, str]:
-    """The phrase cues that the sentences show, each with the phrase that shows it.
-
-    Where several phrases show a cue, a single word goes before a longer phrase, and then the alphabet decides.
-    """
+    """The phrase cues that the sentences show, each with its phrase: single words go first, then the alphabet."""
     found: dict[str, str] = {}
     said = "\n".join([f" {' '.join(sentence)} " for sentence in sentences])
     # Two sets are compared inside the interpreter: a loop over the tokens takes three times as long.

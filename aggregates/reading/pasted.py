@@ -12,7 +12,6 @@ from aggregates.event import Span
 
 HEAD_CHARS = 24_576
 TAIL_CHARS = 8_192
-
 _FENCES = ("```", "~~~", '"""')
 _LINE_OF_MACHINE = re.compile(
     r"""\s*(?:
@@ -107,7 +106,7 @@ def _own_lines(text: str, gap: int) -> tuple[list[str], list[tuple[int, int]], i
     return own, starts, pasted
 
 
-# The boundary judge asks for it. Only the head of a person's own words is looked at.
+# How a prompt opens, which the boundary judge asks for. Only the head of a person's own words is looked at.
 
 _LOOKED_CHARS = 400
 _NEAR_CHARS = 220
@@ -135,9 +134,7 @@ _GOES_BACK = re.compile(
     r"\b(?:(?:go|going|get|getting)? ?back to|ignore (?:this|that)|the (?:findings|changes|ones?) (?:before|above|from)"
     r"|(?:as|like) (?:i|we) said|again|still|same)\b"
 )
-
 _LEADS = r"(?:let'?s |now |also |then |please |can you |yes,? |ok,? |and )*"
-
 _PICKS = re.compile(
     rf"\W*(?:{_LEADS}"
     r"(?:add?ress|fix|do|handle|implement|apply|start with|start w/|take|go with|update|knock out|tell me about"
@@ -145,16 +142,13 @@ _PICKS = re.compile(
     r"(?:(?:#|top|number|items?|option|step|point|phase|issue|improvements?|these|both|the first|the second)\W+)*\d+\b"
     rf"|\d+\b|{_LEADS}add?ress\b|let'?s (?:do|look at|start with) th(?:is|ese)\b)"
 )
-
 _GOES_ON_AFTER_YES = re.compile(rf"\W*{_ACCEPTS}\W+")
 _NOW = re.compile(r"\W*(?:(?:ok|okay|alright|great|perfect|good|and|so)\W+)?(?:now|next)\b")
-
 _ASKS_FIRST = re.compile(
     rf"{_FIRST}(?:i(?:'d| would) like|i want|i need|we need|we want|we should|let'?s|lets|please|can you|could you"
     r"|can we|could we|add|create|implement|write|make|build|change|update|remove|refactor|take a look|look at|review"
     r"|investigate|your task|when|while|given|in |for |if |there|the |i(?:'ve| have| just)|my )"
 )
-
 _LINKS_BACK = re.compile(
     r"\W*(?:and|but|also|so|then|yes|yeah|yep|yup|no|nope|hmm+|ah|oh|still|why|right|wait|sorry|that|this|it|these|those"
     r"|they|i meant|i mean|actually|maybe|uhh?|well|continue|keep going|carry on|what about|how about"
@@ -162,25 +156,20 @@ _LINKS_BACK = re.compile(
     r"|does that|did you|are you|are we|wouldn'?t|isn'?t|shouldn'?t|didn'?t|go|proceed|do it|let'?s do|let'?s go"
     r"|let'?s try|same|instead|again|looks|perfect|great|good|nice|cool|thanks?|k|mm+k?|ok|okay|alright)\b"
 )
-
 _POINTS = re.compile(r"\b(?:it|this|that|these|those|they|them|there)\b")
 _PERSON = re.compile(r"\b(?:i|i'm|i've|i'd|you|your|my|me)\b")
 _FAILURE = re.compile(r"--- FAIL|=== (?:RUN|NAME)|Traceback|panic:")
 _ADDS = re.compile(r"\b(?:too|as well|instead|either|then|now|again|there|here)\W*$")
-
 _COMMENT = re.compile(
     r"\b(?:reviewers?|review(?:er'?s)? comments?|pr comment|got this (?:comment|feedback|review)"
     r"|(?:this|got|some) feedback|copilot|bugbot|coderabbit|the bot)\b"
 )
-
 _REMARKS = re.compile(
     r"\b(?:consider|should|instead of|could|would|may|might|can (?:lead|cause|panic|fail|result)|means|causes?"
     r"|leads? to|risks?|potential\w*|unused|unnecessar\w+|inconsisten\w+|duplicat\w+|lacks?|missing|omits?|never"
     r"|silently|incorrect\w*|inaccurate|outdated|misleading|brittle|ensure|without|prevents?)\b"
 )
-
 _SEVERITY = re.compile(r"^(?:low|medium|high|critical) severity", re.MULTILINE)
-
 OPENINGS: tuple[str, ...] = (
     *("names a new task", "goes back", "picks from a list", "goes on after a yes", "begins with now"),
     *("asks like a first prompt", "links back at once", "points back at once", "speaks of nobody"),

@@ -10,17 +10,10 @@ from functools import lru_cache
 import msgspec
 
 from aggregates.event import Digester, Span, packed, unpacked
+from aggregates.reading import sentences as lexicon
 from aggregates.reading.features import NUMBER, Features, extract
 from aggregates.reading.pasted import PromptText, prompt_opening, split_pasted
-from aggregates.reading.sentences import (
-    ACKNOWLEDGEMENT_WORDS_MAX,
-    ACKNOWLEDGEMENTS,
-    ACKNOWLEDGING_STARTS,
-    PHRASE_CUES,
-    VOCABULARY,
-    WORD_CUES,
-)
-from aggregates.reading.verdicts import SHIPPED, RubricModel
+from aggregates.reading.verdicts import SHIPPED, BooleanName, RubricModel
 
 TOKENS_MAX = 512
 TOPIC_MAX = 48
@@ -34,7 +27,6 @@ _CJK = re.compile(
 _COMMAND = re.compile(r"/[A-Za-z][\w:-]*(?:\s|$)")
 _UNSAID = re.compile(r"[?`/\\_]")
 _CLEARS = re.compile(r"\s*(?:/clear(?: |\n|\s*$)|<command-name>/clear<)")
-
 _NOT_TYPED = (
     "<command-name>",
     "<command-message>",
@@ -43,14 +35,11 @@ _NOT_TYPED = (
     "Base directory for this skill:",
 )
 """How texts begin that an agent puts in the user's place."""
-
 _IMAGE = re.compile(r"\s*(?:\[Image[^\]]{0,300}\]\s*)+$")
-_COMMON = VOCABULARY.union(*WORD_CUES.values())
+_COMMON = lexicon.VOCABULARY.union(*lexicon.WORD_CUES.values())
 
 
 class PromptReading(msgspec.Struct, frozen=True, array_like=True):
-    """What one prompt's text shows, by itself."""
-
     weight: int
     """Characters, a CJK character counting as three; pasted text left out."""
     navigational: str | None
@@ -98,7 +87,6 @@ class PromptReading(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def reports_failure(self) -> bool:
-        """Says that what was done does not work."""
         return self.shows("phrase:failing")
 
     @property
@@ -107,8 +95,6 @@ class PromptReading(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ResponseReading(msgspec.Struct, frozen=True, array_like=True):
-    """What one response's text shows."""
-
     topic_digests: bytes = b""
     """Keyed digests of the words at its end that are not everyday words, sorted, `packed`; at most `TOPIC_MAX`."""
     characters: int = 0
@@ -187,8 +173,9 @@ def _navigational(text: str, shown: Features) -> str | None:
         return "command"
     if start.startswith(("!", "<bash-input>", "<bash-stdout>", "<bash-stderr>")):
         return "shell"
-    acknowledges = 0 < len(shown.words) <= ACKNOWLEDGEMENT_WORDS_MAX and shown.words[0] in ACKNOWLEDGING_STARTS
-    if acknowledges and ACKNOWLEDGEMENTS.issuperset(shown.words) and len(text) < 100 and not _UNSAID.search(text):
+    words = shown.words[: lexicon.ACKNOWLEDGEMENT_WORDS_MAX + 1]
+    acknowledges = 0 < len(words) <= lexicon.ACKNOWLEDGEMENT_WORDS_MAX and words[0] in lexicon.ACKNOWLEDGING_STARTS
+    if acknowledges and lexicon.ACKNOWLEDGEMENTS.issuperset(words) and len(text) < 100 and not _UNSAID.search(text):
         return "acknowledgement"
     if len(text) < 2 * SHORT_WEIGHT + 60 and _weight(text) < SHORT_WEIGHT:
         return "short"
@@ -240,55 +227,50 @@ def _placed(looked: PromptText, source: str, start: int, end: int) -> Span:
 # The words of a prompt that speak for each boolean of the rubric, as spans.
 
 EVIDENCE_CHARS_MAX = 160
-
-_CUES: tuple[tuple[str, ...], ...] = (
-    ("goal_given", "feature_asked", "small_asked", "refactor_asked"),
-    ("scope_limit",),
-    (),
-    ("cause_asked", "goal_given"),
-    ("check_asked",),
-    ("cause_asked",),
-    ("plan_given", "plan_asked"),
-)
-"""For each boolean in rubric order, the phrases whose place is kept as its evidence."""
-
-_SCOPE, _REFERENCES = 1, 2
-"""The booleans for which a reference speaks: for the second alone, for the first where no phrase does."""
-
+_CUES: dict[BooleanName, tuple[str, ...]] = {
+    "goal_explicit": ("goal_given", "feature_asked", "small_asked", "refactor_asked"),
+    "scope_bounded": ("scope_limit",),
+    "references_concrete": (),
+    "context_sufficient": ("cause_asked", "goal_given"),
+    "verification_requested": ("check_asked",),
+    "root_cause_oriented": ("cause_asked",),
+    "plan_first": ("plan_given", "plan_asked"),
+}
+"""The phrases whose place is kept as evidence."""
 _SENTENCE_END = re.compile(r"[.?!] |\n")
 
-assert {cue for cues in _CUES for cue in cues} <= PHRASE_CUES.keys()
+assert {cue for cues in _CUES.values() for cue in cues} <= lexicon.PHRASE_CUES.keys()
 
 
 def _any_of(*lists: str) -> re.Pattern[str]:
-    words = frozenset[str]().union(*(WORD_CUES[name] for name in lists))
+    words = frozenset[str]().union(*(lexicon.WORD_CUES[name] for name in lists))
     return re.compile(rf"\b(?:{'|'.join(sorted(words))})\b", re.IGNORECASE)
 
 
-_ELSE = {
-    0: _any_of("want"),
-    _SCOPE: _any_of("scope", "where"),
-    _REFERENCES: re.compile(r"\b(?:lines?|ticket|issue|pr|commit) #?\d", re.IGNORECASE),
-    4: _any_of("test", "check", "accept"),
-    5: _any_of("cause"),
-    6: _any_of("plan"),
+_ELSE: dict[BooleanName, re.Pattern[str]] = {
+    "goal_explicit": _any_of("want"),
+    "scope_bounded": _any_of("scope", "where"),
+    "references_concrete": re.compile(r"\b(?:lines?|ticket|issue|pr|commit) #?\d", re.IGNORECASE),
+    "verification_requested": _any_of("test", "check", "accept"),
+    "root_cause_oriented": _any_of("cause"),
+    "plan_first": _any_of("plan"),
 }
 """What is looked for where neither a phrase nor a reference speaks for a boolean."""
 
 
 def evidence_spans(
     looked: PromptText, phrases: Mapping[str, str], reference: tuple[int, int] | None
-) -> tuple[Span | None, ...]:
+) -> dict[BooleanName, Span | None]:
     """For each boolean the clause that holds its first cue, else its first word; None where there is neither."""
-    found = [next((phrases[cue] for cue in cues if cue in phrases), None) for cues in _CUES]
-    spans = [None if phrase is None else _clause(looked, _pattern(phrase)) for phrase in found]
+    found = {name: next((phrases[cue] for cue in cues if cue in phrases), None) for name, cues in _CUES.items()}
+    spans = {name: None if phrase is None else _clause(looked, _pattern(phrase)) for name, phrase in found.items()}
     if reference is not None:
-        spans[_REFERENCES] = looked.span(*reference)
-        spans[_SCOPE] = spans[_SCOPE] or spans[_REFERENCES]
-    for boolean, words in _ELSE.items():
-        if spans[boolean] is None:
-            spans[boolean] = _clause(looked, words)
-    return tuple(spans)
+        spans["references_concrete"] = looked.span(*reference)
+        spans["scope_bounded"] = spans["scope_bounded"] or spans["references_concrete"]
+    for name, words in _ELSE.items():
+        if spans[name] is None:
+            spans[name] = _clause(looked, words)
+    return spans
 
 
 @lru_cache(maxsize=512)

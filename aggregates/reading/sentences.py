@@ -44,13 +44,11 @@ OPENERS: dict[Phrase, str] = {
     tuple(start.split()): opener for opener, starts in _LEXICON["openers"].items() for start in starts
 }
 ASKING = frozenset({"ask_you", "ask_we", "lets", "want", "ask_i"})
-
 _LINES = [tuple(line.split()) for line in _text("words.txt").splitlines()]
 WORDS = frozenset(line[0] for line in _LINES if len(line) == 1)
 """Words of the prompts that were written for training."""
 PAIRS = tuple((line[0], line[1]) for line in _LINES if len(line) == 2)
 """Pairs of neighbours in those; ^ is a sentence's beginning and $ its end."""
-
 
 _QUESTION_OF = {word: asked for asked, words in QUESTION_HEADS.items() for word in words}
 _VERB_OF = {word: name for name, words in reversed(VERBS.items()) for word in words}
@@ -82,8 +80,6 @@ question mark."""
 
 
 class Sentence(NamedTuple):
-    """What one sentence does."""
-
     kind: str
     """request, question, report or statement."""
     how: str
@@ -206,8 +202,6 @@ def _gerund(word: str) -> str | None:
 # Traits of a prompt: named features for what single words cannot say. That nothing but a question is asked, that a fix
 # is asked for and the thing is a test, that a long text only describes what is wrong.
 
-
-# What a request is about, per verb, in the order in which the first that holds is named.
 ABOUT: dict[str, tuple[str, ...]] = {
     "look": ("review", "defect", "tests"),
     "fix": ("tests", "text", "review", "structure"),
@@ -217,9 +211,9 @@ ABOUT: dict[str, tuple[str, ...]] = {
     "write": ("tests", "plan", "text"),
     "do": ("tests", "plan", "review"),
 }
+"""What a request is about, per verb, in the order in which the first that holds is named."""
 _PROSE_WORDS_MIN = 18
 _REMARKS = ("suggest", "should")
-
 _PLAN_OPENINGS = frozenset({"plan", "plans", "spec", "design"})
 
 

@@ -24,11 +24,9 @@ BooleanName = Literal[
 ]
 BOOLEANS: tuple[BooleanName, ...] = get_args(BooleanName)
 """The seven habits, in rubric order: ties are broken by it."""
-
 Intent = Literal["question", "investigation", "review", "plan", "small_change", "bug_fix", "feature", "refactor"]
 INTENTS: tuple[Intent, ...] = get_args(Intent)
 CHANGE_INTENTS: frozenset[Intent] = frozenset({"small_change", "bug_fix", "feature", "refactor"})
-
 _ALL = frozenset(INTENTS)
 APPLIES_TO: dict[BooleanName, frozenset[Intent]] = {
     "goal_explicit": _ALL,
@@ -39,7 +37,6 @@ APPLIES_TO: dict[BooleanName, frozenset[Intent]] = {
     "root_cause_oriented": frozenset({"bug_fix", "investigation"}),
     "plan_first": frozenset({"feature", "refactor", "plan"}),
 }
-
 JudgeStatus = Literal["ok", "unclassified", "skipped", "pending", "failed"]
 
 
@@ -64,8 +61,6 @@ class Evidence(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Rubric(msgspec.Struct, frozen=True, array_like=True):
-    """The own rubric of one prompt."""
-
     status: JudgeStatus
     intent: Intent | None = None
     confidence: float = 0.0
@@ -84,8 +79,6 @@ class BoundaryVerdict(msgspec.Struct, frozen=True, array_like=True):
 
 
 class OutcomeVerdict(msgspec.Struct, frozen=True, array_like=True):
-    """Whether a sub-session reached its goal."""
-
     goal_complete: bool
     confidence: float
     evidence_for: tuple[Evidence, ...]
@@ -93,13 +86,13 @@ class OutcomeVerdict(msgspec.Struct, frozen=True, array_like=True):
     judge: str = "embedded/1"
 
 
+# The linear model behind the rubric judge: features in, logits of classes and booleans out.
+
 MAY_REST_ON_PASTED: tuple[BooleanName, ...] = ("references_concrete", "context_sufficient")
 Logits = tuple[int, ...]
 """Thousandths of a logit: one for each intent, one for each boolean, then what pasted text adds to those that may rest
 on it."""
-
 _ADDED_AT = len(INTENTS) + len(BOOLEANS)
-
 _JUDGED = {
     intent: tuple((place, name) for place, name in enumerate(BOOLEANS, len(INTENTS)) if intent in APPLIES_TO[name])
     for intent in INTENTS

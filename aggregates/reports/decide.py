@@ -12,27 +12,8 @@ import msgspec
 from aggregates.command import Done, Origin, Reason, Refused, Reply, Streams, origin
 from aggregates.event import Words
 from aggregates.ids import report_slot_stream
-from aggregates.reports.events import (
-    BackfillRequested,
-    CancelReport,
-    CompleteReport,
-    DeleteReport,
-    FailReport,
-    Narrator,
-    ReportCancelled,
-    ReportCommand,
-    ReportCompleted,
-    ReportDeleted,
-    ReportEvent,
-    ReportFailed,
-    ReportPeriod,
-    ReportRequested,
-    ReportSlotFreed,
-    ReportSlotTaken,
-    ReportStarted,
-    RequestReport,
-    StartReport,
-)
+from aggregates.reports import events as report
+from aggregates.reports.events import BackfillRequested, ReportCommand, ReportEvent
 from aggregates.times import INSTANT_MAX_US, INSTANT_MIN_US, US_PER_DAY, iso
 
 ReportStatus = Literal["queued", "running", "completed", "failed", "cancelled"]
@@ -40,11 +21,9 @@ UNFINISHED: frozenset[ReportStatus] = frozenset({"queued", "running"})
 
 
 class ReportState(msgspec.Struct, frozen=True, kw_only=True):
-    """A report as far as it has come."""
-
     organization_id: UUID
     developer_id: UUID
-    period: ReportPeriod
+    period: report.ReportPeriod
     status: ReportStatus = "queued"
     attempts: int = 0
     deleted: bool = False
@@ -60,25 +39,25 @@ class SlotState(msgspec.Struct, frozen=True):
 
 
 _ENDS: dict[type[ReportEvent], ReportStatus] = {
-    ReportCompleted: "completed",
-    ReportFailed: "failed",
-    ReportCancelled: "cancelled",
+    report.ReportCompleted: "completed",
+    report.ReportFailed: "failed",
+    report.ReportCancelled: "cancelled",
 }
 
 
 def evolve_report(state: ReportState | None, event: ReportEvent) -> ReportState | SlotState | None:
     match event:
-        case ReportSlotTaken() | ReportSlotFreed():
-            return SlotState(event.report_id, isinstance(event, ReportSlotTaken))
-        case ReportRequested():
+        case report.ReportSlotTaken() | report.ReportSlotFreed():
+            return SlotState(event.report_id, isinstance(event, report.ReportSlotTaken))
+        case report.ReportRequested():
             return ReportState(
                 organization_id=event.organization_id, developer_id=event.developer_id, period=event.period
             )
         case _ if state is None:
             return None
-        case ReportStarted():
+        case report.ReportStarted():
             return msgspec.structs.replace(state, status="running", attempts=event.attempt)
-        case ReportDeleted():
+        case report.ReportDeleted():
             return msgspec.structs.replace(state, deleted=True)
         case _:
             return msgspec.structs.replace(state, status=_ENDS.get(type(event), state.status))
@@ -101,7 +80,7 @@ def slot_of(command: ReportCommand) -> UUID:
 
 
 def decide_report(command: ReportCommand, streams: Streams, now_us: int) -> ReportDecision:
-    if isinstance(command, RequestReport):
+    if isinstance(command, report.RequestReport):
         return _request(command, streams, now_us)
     known = streams.get(command.report_id)
     scope = (command.organization_id, command.developer_id)
@@ -110,62 +89,65 @@ def decide_report(command: ReportCommand, streams: Streams, now_us: int) -> Repo
         return (), Refused(Reason.NOT_FOUND, f"no report {command.report_id} of yours")
     report_id, unfinished, about = command.report_id, known.status in UNFINISHED, _about(command, now_us)
     match command:
-        case DeleteReport() if unfinished:
+        case report.DeleteReport() if unfinished:
             message = f"report {report_id} is {known.status}; cancel it first, or wait until it is made"
             return (), Refused(Reason.CONFLICT, message)
-        case DeleteReport():
-            return ((report_id, ReportDeleted(**about)),), Done(True, report_id)
-        case CancelReport() if not unfinished:
+        case report.DeleteReport():
+            return ((report_id, report.ReportDeleted(**about)),), Done(True, report_id)
+        case report.CancelReport() if not unfinished:
             return (), Done(False, report_id)
-        case CancelReport():
-            return _ended(command, ReportCancelled(**about), now_us), Done(True, report_id)
+        case report.CancelReport():
+            return _ended(command, report.ReportCancelled(**about), now_us), Done(True, report_id)
         case _:
             return _progress(command, known, now_us)
 
 
 def _progress(command: ReportCommand, known: ReportState, now_us: int) -> ReportDecision:
     """Only of a running one is it told that it is made: after a cancel the work was for nothing."""
-    if known.status not in UNFINISHED or (known.status == "queued" and isinstance(command, CompleteReport)):
+    if known.status not in UNFINISHED or (known.status == "queued" and isinstance(command, report.CompleteReport)):
         return (), Refused(Reason.CONFLICT, f"the report is {known.status}")
     match command:
-        case StartReport() if known.attempts < ATTEMPTS_MAX:
-            started = ReportStarted(**_about(command, now_us), attempt=known.attempts + 1)
+        case report.StartReport() if known.attempts < ATTEMPTS_MAX:
+            started = report.ReportStarted(**_about(command, now_us), attempt=known.attempts + 1)
             return ((command.report_id, started),), Done(True, command.report_id)
-        case StartReport():
+        case report.StartReport():
             message = f"the report was begun {known.attempts} times and never ended; it is given up"
-            return _ended(command, ReportFailed(**_about(command, now_us)), now_us), Refused(Reason.CONFLICT, message)
-        case CompleteReport():
+            failed = report.ReportFailed(**_about(command, now_us))
+            return _ended(command, failed, now_us), Refused(Reason.CONFLICT, message)
+        case report.CompleteReport():
             return _ended(command, _completed(command, now_us), now_us), Done(True, command.report_id)
-        case FailReport():
-            failed = ReportFailed(**_about(command, now_us), error_code=command.error_code)
+        case report.FailReport():
+            failed = report.ReportFailed(**_about(command, now_us), error_code=command.error_code)
             return _ended(command, failed, now_us), Done(True, command.report_id)
         case _:
             raise AssertionError(f"{type(command).__name__} is decided nowhere")
 
 
-def _request(command: RequestReport, streams: Streams, now_us: int) -> ReportDecision:
+def _request(command: report.RequestReport, streams: Streams, now_us: int) -> ReportDecision:
     """The same period while one is made of it: that one. A schedule asks only where nobody has asked yet."""
     slot = streams.get(slot_of(command))
     if isinstance(slot, SlotState) and (slot.held or command.scheduled):
         return (), Done(False, slot.report_id)
-    requested = ReportRequested(
+    requested = report.ReportRequested(
         **_about(command, now_us), period=command.period, language=command.language, scheduled=command.scheduled
     )
-    taken = ReportSlotTaken(**_about(command, now_us))
+    taken = report.ReportSlotTaken(**_about(command, now_us))
     return ((command.report_id, requested), (slot_of(command), taken)), Done(True, command.report_id)
 
 
-def _completed(command: CompleteReport, now_us: int) -> ReportCompleted:
-    prose, told = command.prose, _about(command, now_us)
-    made = ReportCompleted(**told, rules_version=command.rules_version, sections=Words(command.sections))
-    if prose is None:
-        return made
-    narrator = Narrator(prose.model, prose.prompt_version, prose.input_tokens, prose.output_tokens)
-    return msgspec.structs.replace(made, narrative=Words(prose.text), narrated_by=narrator)
+def _completed(command: report.CompleteReport, now_us: int) -> report.ReportCompleted:
+    prose = command.prose
+    return report.ReportCompleted(
+        **_about(command, now_us),
+        rules_version=command.rules_version,
+        sections=Words(command.sections),
+        narrative=None if prose is None else Words(prose.text),
+        narrated_by=None if prose is None else prose.narrator,
+    )
 
 
 def _ended(command: ReportCommand, event: ReportEvent, now_us: int) -> tuple[tuple[UUID, ReportEvent], ...]:
-    return (command.report_id, event), (slot_of(command), ReportSlotFreed(**_about(command, now_us)))
+    return (command.report_id, event), (slot_of(command), report.ReportSlotFreed(**_about(command, now_us)))
 
 
 class _About(Origin):

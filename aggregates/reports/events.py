@@ -9,7 +9,7 @@ import msgspec
 
 from aggregates.command import Command
 from aggregates.event import DeveloperEvent, Event, Words
-from aggregates.reports.prose import Prose
+from aggregates.reports.prose import Narrator, Prose
 from aggregates.times import Window, WindowName, calendar_windows, midnight_us
 
 
@@ -102,15 +102,6 @@ class ReportStarted(ReportEvent, frozen=True, kw_only=True, omit_defaults=True):
 
     TOPIC: ClassVar[str] = "report.started"
     attempt: int
-
-
-class Narrator(msgspec.Struct, frozen=True):
-    """Which text model wrote it, to which prompt text, and what that took."""
-
-    model: str
-    prompt_version: int
-    input_tokens: int
-    output_tokens: int
 
 
 class ReportCompleted(ReportEvent, frozen=True, kw_only=True, omit_defaults=True):

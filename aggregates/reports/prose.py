@@ -20,15 +20,19 @@ from aggregates.scores.insights import WorkLabels
 PROSE_CHARACTERS_MAX = 700
 
 
-class Prose(msgspec.Struct, frozen=True):
-    """What a model wrote about a report."""
+class Narrator(msgspec.Struct, frozen=True):
+    """Which text model wrote it, to which prompt text, and what that took."""
 
-    text: str
     model: str
     prompt_version: int
     input_tokens: int
     """As the endpoint counted; 0 where it did not."""
     output_tokens: int
+
+
+class Prose(msgspec.Struct, frozen=True):
+    text: str
+    narrator: Narrator
 
 
 class ReportFigures(msgspec.Struct, frozen=True):
@@ -82,7 +86,6 @@ def _rounded(value: float) -> float | int:
 _NUMBER = re.compile(r"\d[\d.,]*")
 _TENS = "twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
 _TEENS = "ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen"
-
 _WORDS = re.compile(
     rf"\b(?:two|three|four|five|six|seven|eight|nine|{_TEENS}|{_TENS}|hundreds?|thousands?|millions?|billions?|dozens?"
     r"|half|halves|halved|thirds?|quarters?|twice|thrice|doubled?|doubling|tripled?|tripling|couple)\b"
@@ -124,8 +127,6 @@ _ENDS = (". ", "! ", "? ", "。", "다. ", "요. ")
 
 
 class NarrativeRequest(msgspec.Struct, frozen=True):
-    """A narrative that somebody wants to see."""
-
     kind: Literal["team", "today"]
     scope: Scope
     about: str
@@ -141,8 +142,6 @@ class NarrativeRequest(msgspec.Struct, frozen=True):
 
 
 class Narrative(msgspec.Struct, frozen=True):
-    """One that a model wrote."""
-
     text: str
     generated_at_us: int
     clipped: bool

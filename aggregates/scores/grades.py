@@ -107,8 +107,6 @@ _ONE_KEY = Digester(b"grade")
 
 
 class Habit(msgspec.Struct, frozen=True):
-    """One boolean of the rubric on one prompt."""
-
     boolean: BooleanName
     applies: bool
     earned: bool
@@ -140,9 +138,8 @@ def grade_text(text: str) -> PromptGrade:
     score = score_of(len(rubric.earned), len(applies))
     evidence = rubric_evidence(text, rubric, 0)
     habits = tuple(_habit(name, name in rubric.earned, evidence.get(name), rubric.intent, text) for name in BOOLEANS)
-    return PromptGrade(
-        "ok", rubric.intent, rubric.confidence, score, None if score is None else rubric_letter(score), habits
-    )
+    letter = None if score is None else rubric_letter(score)
+    return PromptGrade("ok", rubric.intent, rubric.confidence, score, letter, habits)
 
 
 def _habit(name: BooleanName, earned: bool, evidence: Evidence | None, intent: Intent, text: str) -> Habit:

@@ -9,6 +9,7 @@ from rapidfuzz.distance import Levenshtein
 
 from aggregates.reading.pasted import HEAD_CHARS, TAIL_CHARS
 from aggregates.reading.reading import SHORT_WEIGHT
+from aggregates.scores.throttle import bursts
 from aggregates.sub_sessions.arcs import shares_half
 from aggregates.times import US_PER_DAY, US_PER_SECOND, iso
 from aggregates.turns.turn import Turn
@@ -17,25 +18,19 @@ Kind = Literal[
     "auto_retry_storm", "tiny_prompt_burst", "session_splitting", "pasted_inflation", "clock_skew", "foreign_session"
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-
 STORM_PROMPTS_MIN = 3
 STORM_GAP_US = 60 * US_PER_SECOND
 UNLIKE_SHARE = 5
 """Two texts are alike while no more than one in five characters of the longer differs: 80 %."""
-
 BURST_PROMPTS_MIN = 5
 BURST_US = 5 * 60 * US_PER_SECOND
-
 CLEARS_MIN = 5
 CLEARS_US = 30 * 60 * US_PER_SECOND
-
 PASTED_CHARS_OVER = 2_000
 PASTED_TENTHS_OVER = 9
 
 
 class TurnEvidence(msgspec.Struct, frozen=True, array_like=True):
-    """What one turn shows that a flag may rest on."""
-
     turn_id: UUID
     at_us: int
     characters: int | None
@@ -128,11 +123,11 @@ def _bounded(text: str) -> str:
 def flags_of_session(agent_session_id: str, signs: Sequence[TurnEvidence]) -> list[IntegrityFinding]:
     """Storms, bursts and pasted prompts of one session, whose signs are given in time order."""
     storms = (run for run in _runs_alike(signs) if len(run) >= STORM_PROMPTS_MIN)
-    bursts = _crowds([sign for sign in signs if sign.tiny], BURST_PROMPTS_MIN, BURST_US)
+    tiny = _crowds([sign for sign in signs if sign.tiny], BURST_PROMPTS_MIN, BURST_US)
     return [
-        *(_of_prompts("auto_retry_storm", agent_session_id, run, STORM_PROMPTS_MIN) for run in storms),
-        *(_of_prompts("tiny_prompt_burst", agent_session_id, crowd, BURST_PROMPTS_MIN) for crowd in bursts),
-        *(_pasted(agent_session_id, sign) for sign in signs if _is_inflated(sign)),
+        *(_counted("auto_retry_storm", agent_session_id, run, STORM_PROMPTS_MIN) for run in storms),
+        *(_counted("tiny_prompt_burst", agent_session_id, crowd, BURST_PROMPTS_MIN) for crowd in tiny),
+        *(found for sign in signs for found in _pasted(agent_session_id, sign)),
     ]
 
 
@@ -145,23 +140,13 @@ def _runs_alike(signs: Sequence[TurnEvidence]) -> list[list[TurnEvidence]]:
     return runs
 
 
-def _crowds(things: Sequence[_T], least: int, within_us: int) -> list[list[_T]]:
-    """Whatever lies in a window with enough others, in time order; windows that overlap are one crowd."""
-    spans: list[tuple[int, int]] = []
-    for last in range(least - 1, len(things)):
-        first = last - least + 1
-        if things[last].at_us - things[first].at_us > within_us:
-            continue
-        if spans and first <= spans[-1][1]:
-            spans[-1] = (spans[-1][0], last)
-        else:
-            spans.append((first, last))
-    return [list(things[first : last + 1]) for first, last in spans]
+def _crowds(things: Sequence[_T], least: int, within_us: int) -> list[Sequence[_T]]:
+    return [things[each.start : each.stop] for each in bursts([thing.at_us for thing in things], least, within_us)]
 
 
 def _finding(
     kind: Kind,
-    agent_session_id: str | None,
+    session_id: str | None,
     times_us: Iterable[int],
     fired: int = 0,
     turn_id: UUID | None = None,
@@ -172,7 +157,7 @@ def _finding(
     return IntegrityFinding(
         kind=kind,
         detected_us=times[fired],
-        agent_session_id=agent_session_id,
+        agent_session_id=session_id,
         turn_id=turn_id,
         count=len(times),
         first_us=times[0],
@@ -181,20 +166,19 @@ def _finding(
     )
 
 
-def _of_prompts(kind: Kind, agent_session_id: str, prompts: Sequence[TurnEvidence], least: int) -> IntegrityFinding:
-    fired = prompts[least - 1]
-    return _finding(kind, agent_session_id, (prompt.at_us for prompt in prompts), least - 1, fired.turn_id)
+def _counted(
+    kind: Kind, agent_session_id: str, counted: Sequence[TurnEvidence | Clear], least: int, **more: int
+) -> IntegrityFinding:
+    times = [each.at_us for each in counted]
+    return _finding(kind, agent_session_id, times, least - 1, counted[least - 1].turn_id, **more)
 
 
-def _is_inflated(sign: TurnEvidence) -> bool:
-    if sign.characters is None or sign.characters <= PASTED_CHARS_OVER:
-        return False
-    return 10 * sign.pasted_characters > PASTED_TENTHS_OVER * sign.characters
-
-
-def _pasted(agent_session_id: str, sign: TurnEvidence) -> IntegrityFinding:
-    found = {"characters": sign.characters or 0, "pasted_characters": sign.pasted_characters}
-    return _finding("pasted_inflation", agent_session_id, [sign.at_us], 0, sign.turn_id, **found)
+def _pasted(agent_session_id: str, sign: TurnEvidence) -> list[IntegrityFinding]:
+    characters, pasted = sign.characters or 0, sign.pasted_characters
+    if characters <= PASTED_CHARS_OVER or 10 * pasted <= PASTED_TENTHS_OVER * characters:
+        return []
+    more = {"characters": characters, "pasted_characters": pasted}
+    return [_counted("pasted_inflation", agent_session_id, [sign], 1, **more)]
 
 
 def clears_of(agent_session_id: str, signs: Sequence[TurnEvidence]) -> list[Clear]:
@@ -210,10 +194,7 @@ def clears_of(agent_session_id: str, signs: Sequence[TurnEvidence]) -> list[Clea
 
 
 def session_splitting(clears: Iterable[Clear]) -> list[IntegrityFinding]:
-    """Five clears within half an hour over the same files.
-
-    An agent may go on under a new session id after a clear, so they are a developer's, not a session's.
-    """
+    """Five clears of a developer within half an hour over the same files; a clear may give a new session id."""
     chains: list[list[Clear]] = []
     for clear in sorted(clears, key=lambda each: (each.at_us, each.agent_session_id, each.turn_id)):
         chain = next((chain for chain in reversed(chains) if _goes_on(chain[-1], clear)), None)
@@ -224,16 +205,13 @@ def session_splitting(clears: Iterable[Clear]) -> list[IntegrityFinding]:
 
 
 def _goes_on(earlier: Clear, later: Clear) -> bool:
-    near = later.at_us - earlier.at_us <= CLEARS_US
-    return near and shares_half(frozenset(earlier.files), frozenset(later.files))
+    return later.at_us - earlier.at_us <= CLEARS_US and shares_half(frozenset(earlier.files), frozenset(later.files))
 
 
 def _split(clears: Sequence[Clear]) -> IntegrityFinding:
-    fired, times = clears[CLEARS_MIN - 1], [clear.at_us for clear in clears]
     sessions = len({clear.agent_session_id for clear in clears})
-    return _finding(
-        "session_splitting", fired.agent_session_id, times, CLEARS_MIN - 1, fired.turn_id, agent_sessions=sessions
-    )
+    fired_in = clears[CLEARS_MIN - 1].agent_session_id
+    return _counted("session_splitting", fired_in, clears, CLEARS_MIN, agent_sessions=sessions)
 
 
 def skew_day(received_us: int) -> int:

@@ -117,7 +117,7 @@ class ApiRequest(msgspec.Struct, frozen=True):
 
     @property
     def is_server_error(self) -> bool:
-        return self.failed and self.status_code is not None and is_server_error(self.status_code)
+        return self.failed and SERVER_ERRORS[0] <= (self.status_code or 0) <= SERVER_ERRORS[1]
 
     @property
     def asked(self) -> str:
@@ -125,16 +125,12 @@ class ApiRequest(msgspec.Struct, frozen=True):
 
 
 class Timing(msgspec.Struct, frozen=True):
-    """How long an earlier request took that was answered."""
-
     at_us: int
     model: str
     duration_ms: int
 
 
-class ThrottleEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that held a developer up."""
-
+class ThrottleEvent(msgspec.Struct, frozen=True):
     detector: Detector
     at_us: int
     session_id: str | None
@@ -148,12 +144,7 @@ class ThrottleEvent(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def delay_us(self) -> int:
-        """How long it held the developer up."""
         return sum(end - start for start, end in self.waits)
-
-
-def is_server_error(status_code: int) -> bool:
-    return SERVER_ERRORS[0] <= status_code <= SERVER_ERRORS[1]
 
 
 def throttle_events(
@@ -195,28 +186,25 @@ class _Seen:
         return wait_after(request.at_us, self._times[name, False], self._times[name, True])
 
 
-def _chains(times: Sequence[int]) -> Iterator[range]:
-    """Which of these times, in order, form bursts: enough of them within two minutes; bursts that share one are one."""
-    chain: range | None = None
-    for index in range(len(times) - BURST_FAILURES_MIN + 1):
-        end = index + BURST_FAILURES_MIN
-        if times[end - 1] - times[index] > BURST_US:
+def bursts(times: Sequence[int], least: int, within_us: int) -> list[range]:
+    """Which of these times, in order, lie in a window with enough others; windows that share one are one burst."""
+    found: list[range] = []
+    for start in range(len(times) - least + 1):
+        stop = start + least
+        if times[stop - 1] - times[start] > within_us:
             continue
-        if chain is not None and index < chain.stop:
-            chain = range(chain.start, end)
-            continue
-        if chain is not None:
-            yield chain
-        chain = range(index, end)
-    if chain is not None:
-        yield chain
+        if found and start < found[-1].stop:
+            found[-1] = range(found[-1].start, stop)
+        else:
+            found.append(range(start, stop))
+    return found
 
 
 def _outages(seen: _Seen, elsewhere_us: Sequence[int]) -> Iterator[tuple[ThrottleEvent, list[ApiRequest]]]:
     """Bursts of the provider's failures that others saw, too, or that lasted; with the developer's part in each."""
     own = [(request.at_us, 0, request) for request in seen.failed if request.is_server_error]
     everybodys = sorted([*own, *((at_us, 1, None) for at_us in elsewhere_us)], key=lambda each: each[:2])
-    for chain in _chains([at_us for at_us, _, _ in everybodys]):
+    for chain in bursts([at_us for at_us, _, _ in everybodys], BURST_FAILURES_MIN, BURST_US):
         members = [request for _, _, request in everybodys[chain.start : chain.stop] if request is not None]
         shared = len(members) < len(chain)
         if members and (shared or members[-1].at_us - members[0].at_us > OUTAGE_ALONE_US):
@@ -229,25 +217,17 @@ def _outages(seen: _Seen, elsewhere_us: Sequence[int]) -> Iterator[tuple[Throttl
 
 def _error_bursts(seen: _Seen, in_outage: set[tuple[int, str]]) -> Iterator[ThrottleEvent]:
     failed = [request for request in seen.failed if request.key not in in_outage]
-    for chain in _chains([request.at_us for request in failed]):
+    for chain in bursts([request.at_us for request in failed], BURST_FAILURES_MIN, BURST_US):
         yield _burst(seen, "error_burst", failed[chain.start : chain.stop])
 
 
 def _burst(seen: _Seen, detector: Detector, members: Sequence[ApiRequest], more: str = "") -> ThrottleEvent:
-    return ThrottleEvent(
-        detector=detector,
-        at_us=members[0].at_us,
-        session_id=members[0].session_id,
-        details=f"{_failures(members)}{more}.",
-        waits=tuple(seen.wait(request) for request in members),
-    )
-
-
-def _failures(members: Sequence[ApiRequest]) -> str:
     codes = Counter("no status" if each.status_code is None else str(each.status_code) for each in members)
     listed = ", ".join(f"{code} x {count}" for code, count in sorted(codes.items()))
     requests = "1 request" if len(members) == 1 else f"{len(members)} requests"
-    return f"{requests} failed within {_seconds(members[-1].at_us - members[0].at_us)} ({listed})"
+    first, took = members[0], _seconds(members[-1].at_us - members[0].at_us)
+    details = f"{requests} failed within {took} ({listed}){more}."
+    return ThrottleEvent(detector, first.at_us, first.session_id, details, tuple(map(seen.wait, members)))
 
 
 def _refusals(seen: _Seen) -> Iterator[ThrottleEvent]:
@@ -275,9 +255,7 @@ def _of_request(seen: _Seen, detector: Detector, request: ApiRequest, details: s
     wait = seen.wait(request)
     if wait[0] == wait[1]:
         details += f" No other request of the session followed within {WAIT_MAX_US // _MINUTE_US} minutes."
-    return ThrottleEvent(
-        detector=detector, at_us=request.at_us, session_id=request.session_id, details=details, waits=(wait,)
-    )
+    return ThrottleEvent(detector, request.at_us, request.session_id, details, (wait,))
 
 
 def _spikes(seen: _Seen, earlier: Iterable[Timing]) -> Iterator[ThrottleEvent]:
@@ -299,13 +277,9 @@ def _spike(request: ApiRequest, duration_ms: int, recent: Iterable[Timing]) -> I
     if len(usual) < BASELINE_REQUESTS_MIN or duration_ms <= SPIKE_FACTOR * median_ms:
         return
     took, usually = _seconds(duration_ms * _US_PER_MS), _seconds(int(median_ms * _US_PER_MS))
-    yield ThrottleEvent(
-        detector="latency_spike",
-        at_us=request.at_us,
-        session_id=request.session_id,
-        details=f"A request to {request.asked} took {took}; the median of the last {len(usual)} was {usually}.",
-        waits=((request.at_us - int((duration_ms - median_ms) * _US_PER_MS), request.at_us),),
-    )
+    details = f"A request to {request.asked} took {took}; the median of the last {len(usual)} was {usually}."
+    excess = (request.at_us - int((duration_ms - median_ms) * _US_PER_MS), request.at_us)
+    yield ThrottleEvent("latency_spike", request.at_us, request.session_id, details, (excess,))
 
 
 def _seconds(us: int) -> str:
@@ -349,11 +323,9 @@ _ACTIONS: tuple[tuple[tuple[Detector, ...], str], ...] = (
 def recommendations(hours: Mapping[Detector, float]) -> list[Recommendation]:
     """For every cause that cost time, the most costly first. `hours`: what each detector's events cost."""
     costs = [(sum(hours.get(detector, 0.0) for detector in detectors), action) for detectors, action in _ACTIONS]
-    worth = [
-        Recommendation(
-            "high" if cost >= HIGH_FROM_HOURS else "medium" if cost >= MEDIUM_FROM_HOURS else "low", action, cost
-        )
-        for cost, action in costs
-        if cost > 0
-    ]
-    return sorted(worth, key=lambda each: -each.estimated_savings_hours)
+    worth = sorted(((cost, action) for cost, action in costs if cost > 0), key=lambda each: -each[0])
+    return [Recommendation(_priority(cost), action, cost) for cost, action in worth]
+
+
+def _priority(cost_hours: float) -> Priority:
+    return "high" if cost_hours >= HIGH_FROM_HOURS else "medium" if cost_hours >= MEDIUM_FROM_HOURS else "low"

@@ -54,18 +54,10 @@ class Arc(msgspec.Struct, frozen=True, array_like=True):
 
 
 class _Open(OpenArc):
-    """The arc that turns are being added to."""
-
     def __init__(self, first: Turn, opened_by: BoundaryKind, shift: BoundaryVerdict | None) -> None:
-        self.turns: list[Turn] = []
-        self.opened_by = opened_by
-        self.shift = shift
-        self.continuations: list[BoundaryVerdict] = []
         super().__init__([first])
-
-    def add(self, turn: Turn) -> None:
-        self.turns.append(turn)
-        super().add(turn)
+        self.opened_by, self.shift = opened_by, shift
+        self.continuations: list[BoundaryVerdict] = []
 
 
 def cut_arcs(
@@ -90,10 +82,9 @@ def cut_arcs(
         if boundary is not None:
             arcs.append(_close(current, boundary, turn, said))
             current = _Open(turn, boundary, verdict)
-            continue
-        current.add(turn)
-        if verdict is not None:
-            current.continuations.append(verdict)
+        else:
+            current.add(turn)
+            current.continuations += [] if verdict is None else [verdict]
     arcs.append(_close(current, None, None, said))
     return arcs
 
@@ -161,21 +152,21 @@ def unsure_gaps(before: Sequence[Turn], turns: Sequence[Turn], spoken: Container
 
     `before`: the turns of the arc before it, where a judge parted the two. `spoken`: turns that a person spoke about.
     """
-    found = _unsure(OpenArc(before), before, turns[0]) if before else []
+    found = _unsure(OpenArc(before), turns[0]) if before else []
     so_far = OpenArc(turns[:1])
-    for nth, turn in enumerate(turns[1:], 1):
-        found += _unsure(so_far, turns[:nth], turn)
+    for turn in turns[1:]:
+        found += _unsure(so_far, turn)
         so_far.add(turn)
     return [gap for gap in found if gap.turn.turn_id not in spoken]
 
 
-def _unsure(arc: OpenArc, turns: Sequence[Turn], turn: Turn) -> list[Gap]:
+def _unsure(arc: OpenArc, turn: Turn) -> list[Gap]:
     if cannot_shift(arc, turn) is not None:
         return []
     verdict = topic_shift(arc, turn)
     odds = verdict.confidence / (1 - verdict.confidence) if verdict.confidence < 1 else math.inf
     logit = math.log(odds) * (1 if verdict.shift else -1) + (AFTER_COMMIT / 1000 if committed(arc) else 0)
-    return [Gap(tuple(turns), turn, logit)] if abs(logit) <= UNSURE_LOGIT else []
+    return [Gap(tuple(arc.turns), turn, logit)] if abs(logit) <= UNSURE_LOGIT else []
 
 
 # Merging neighbouring arcs of a developer into one sub-session (scoring.md, section 1, Merge).
@@ -210,8 +201,6 @@ ReworkReason = Literal["reverts", "corrects", "repeats"]
 
 
 class ReworkView(msgspec.Struct, frozen=True, array_like=True):
-    """What the rework rule needs to know of a sub-session."""
-
     sub_session_id: UUID
     agent_session_id: str
     """Of its last arc."""

@@ -170,7 +170,7 @@ def gap_overrides(words: Iterable[OverrideWord]) -> dict[UUID, bool]:
 
 
 def overrides_of(words: Iterable[OverrideWord]) -> Overrides:
-    """What stands, of all that was said about the turns of one sub-session."""
+    """The last word in each respect about the turns of one sub-session."""
     latest = {word.topic: word.said for word in sorted(words, key=lambda word: word.position)}
     return Overrides(
         boundary="gap" in latest,
@@ -178,6 +178,9 @@ def overrides_of(words: Iterable[OverrideWord]) -> Overrides:
         rework=latest["rework"] == YES if "rework" in latest else None,
         intent=next((intent for intent in INTENTS if intent == latest.get("intent")), None),
     )
+
+
+# The conclusion.
 
 
 class JudgedPrompt(msgspec.Struct, frozen=True, array_like=True):
@@ -206,8 +209,6 @@ class Totals(msgspec.Struct, frozen=True, array_like=True):
 
 
 class SubSession(msgspec.Struct, frozen=True):
-    """One goal arc of a developer, judged."""
-
     sub_session_id: UUID
     agent_session_ids: tuple[str, ...]
     started_us: int
@@ -233,7 +234,6 @@ class SubSession(msgspec.Struct, frozen=True):
 
     @property
     def goal_complete(self) -> bool:
-        """As a person said, else as judged."""
         return self.outcome.goal_complete if self.said.complete is None else self.said.complete
 
     @property

@@ -62,8 +62,6 @@ class FileWork(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Work(msgspec.Struct, frozen=True, array_like=True):
-    """What the agent did within one turn."""
-
     marks: str = ""
     tool_calls: int = 0
     tool_errors: int = 0
@@ -88,8 +86,6 @@ class Work(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Turn(msgspec.Struct, frozen=True, array_like=True):
-    """One prompt, its response and its work."""
-
     turn_id: UUID
     agent_session_id: str
     started_us: int
@@ -226,7 +222,6 @@ Placed = tuple[int, Observation]
 
 
 def sum_work(placed: Sequence[Placed]) -> Work:
-    """The work of a turn from its observations, which come in time order."""
     seen = [(position, each) for position, each in placed if each.kind != "prompt"]
     if not seen:
         return Work()
@@ -312,8 +307,6 @@ def _files(placed: Iterable[Placed]) -> tuple[FileWork, ...]:
 
 
 class FileTotals(msgspec.Struct):
-    """What happened to one file."""
-
     digest: int
     position: int
     path: Span
@@ -335,8 +328,6 @@ class FileTotals(msgspec.Struct):
 
 
 class ModelTotals(msgspec.Struct, array_like=True):
-    """What was asked of one model."""
-
     model: str | None
     """None where nobody said which model, or whether any, was asked."""
     requests: int = 0

@@ -17,13 +17,11 @@ from aggregates.turns.turn import ANSWERED, UNKNOWN_MODEL, ModelUsage, Observati
 
 SKEW_US = 10 * 60 * 1_000_000
 """A time further ahead of the server's than this is replaced by the time of receipt."""
-
 JOIN_WINDOW_US = 2 * 60 * 1_000_000
 """A plugin's capture and an agent's log of the same text within this time are one prompt."""
 NO_ACTIVITY = ("session_start", "session_end", "lines")
 """That a session is opened, cleared or left is nothing that the agent did for the prompt before it; and a counter tells
 what was done by then, whenever it comes around."""
-
 CaptureKind = Literal["plugin", "transcript", "log"]
 _LEADING: tuple[CaptureKind, ...] = ("plugin", "transcript", "log")
 """Whose text is read where a prompt was captured more than once: a plugin's and a transcript's are whole."""
@@ -165,20 +163,16 @@ def build_turns(
     named = _named(agent_session_id, join_captures(captures, taken_names), taken_names)
     assigned = _assign([group for _, group in named], seen)
     turns = [
-        _build(agent_session_id, turn_id, group, answers, own)
+        _build(agent_session_id, turn_id, group, _answer(group, answers), own)
         for (turn_id, group), own in zip(named, assigned, strict=True)
     ]
-    aliases = [_aliases(agent_session_id, turn_id, group) for turn_id, group in named]
-    return _with_openings(turns, seen, openings), aliases
+    return _with_openings(turns, seen, openings), [_aliases(agent_session_id, *each) for each in named]
 
 
 def _named(
     agent_session_id: str, groups: Sequence[CaptureGroup], taken_names: Set[str]
 ) -> list[tuple[UUID, CaptureGroup]]:
-    """The groups with the ids of their turns, in the order of these: time and then id.
-
-    The host's name for the prompt gives the id; a name that is used twice counts for the first turn only.
-    """
+    """The groups with the ids of their turns, in time order. The host's name gives the id of the first that uses it."""
     used = {turn_id_from_host(agent_session_id, name) for name in taken_names}
     named: list[tuple[UUID, CaptureGroup]] = []
     for group in groups:
@@ -195,9 +189,8 @@ def _aliases(agent_session_id: str, turn_id: UUID, group: CaptureGroup) -> Alias
     captured = [capture.capture_id for capture in group.captures]
     name = group.host_prompt_id
     own_name = name is not None and turn_id_from_host(agent_session_id, name) == turn_id
-    return Aliases(
-        turn_id, tuple(sorted({turn_id, *captured, *map(turn_id_from_capture, captured)})), name if own_name else None
-    )
+    ids = {turn_id, *captured, *map(turn_id_from_capture, captured)}
+    return Aliases(turn_id, tuple(sorted(ids)), name if own_name else None)
 
 
 def _assign(groups: Sequence[CaptureGroup], seen: Sequence[PlacedObservation]) -> list[list[PlacedObservation]]:
@@ -217,14 +210,9 @@ def _assign(groups: Sequence[CaptureGroup], seen: Sequence[PlacedObservation]) -
 
 
 def _build(
-    agent_session_id: str,
-    turn_id: UUID,
-    group: CaptureGroup,
-    answers: Mapping[UUID, Answer],
-    own: Sequence[PlacedObservation],
+    agent_session_id: str, turn_id: UUID, group: CaptureGroup, answer: Answer | None, own: Sequence[PlacedObservation]
 ) -> Turn:
     lead = group.lead
-    answer = _answer(group, answers)
     responses = [each for each in own if each.observation.kind == "response"]
     work = sum_work([(each.position, each.observation) for each in own])
     if answer is not None and not work.usage:

@@ -186,8 +186,6 @@ WORST_PROMPTS_MAX = 5
 
 
 class InsightsQuery(msgspec.Struct, frozen=True):
-    """What the payload is to be over."""
-
     window: Window
     zone: ZoneInfo
     language: Language

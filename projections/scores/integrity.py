@@ -63,7 +63,6 @@ _OWN = "f.organization_id = :organization AND f.developer_id = :developer AND f.
 
 
 def integrity(reader: Reader, scope: Scope, window: Window) -> Integrity:
-    """What was flagged in the window."""
     kinds = [kind for _, kind in _flagged(reader, scope, window)]
     return Integrity([KindCount(kind, kinds.count(kind)) for kind in KINDS if kind in kinds])
 
@@ -78,7 +77,6 @@ def integrity_trend(reader: Reader, scope: Scope, window: Window, periods: Seque
 
 
 def _flagged(reader: Reader, scope: Scope, window: Window) -> list[tuple[int, Kind]]:
-    """When something was flagged, and what."""
     query = f"SELECT f.detected_at_us, f.kind FROM flags f WHERE {_OWN} AND f.detected_at_us < :end"
     return reader.db.execute(query, bound(scope, window)).fetchall()
 

@@ -11,7 +11,7 @@ import msgspec
 from aggregates.event import Scope
 from aggregates.scores.grades import Comparison, compare, median, personal_tier, score_of, svc_letter, svc_score
 from aggregates.times import US_PER_SECOND, Window, WindowName, iso, local_date
-from projections.reader import Reader, bound, sum_in_halves, whole_sums
+from projections.reader import Reader, bound, json_array, sum_in_halves, whole_sums
 from projections.sub_sessions.rows import CRUSHED, IN_RANGE, NANO, QUALIFIES, SETTLED, TOKENS
 
 
@@ -143,16 +143,16 @@ _CRUSHED_ROWS = (
 def score(reader: Reader, scope: Scope, name: WindowName, windows: Sequence[Window]) -> Score:
     """The completion rate of the last window given; the sparkline over all of them."""
     per_window = [window_counts(reader, scope, window) for window in windows]
-    counts = per_window[-1]
-    rate, crushed = _rate(counts), _crushed(reader, scope, windows[-1])
+    counts, rates = per_window[-1], [svc_score(each.crushed_count, each.total_count) for each in per_window]
+    weights = _weights(_crushed(reader, scope, windows[-1]))
     return Score(
         window=name,
-        svc_score=rate,
-        letter_grade=svc_letter(rate, counts.total_count),
-        personal_tier=personal_tier(rate, counts.total_count),
-        crush_weight=_crush_weight(crushed),
-        crush_weight_count=_weighed(crushed),
-        sparkline=[_rate(each) for each in per_window],
+        svc_score=rates[-1],
+        letter_grade=svc_letter(rates[-1], counts.total_count),
+        personal_tier=personal_tier(rates[-1], counts.total_count),
+        crush_weight=float(median(weights)),
+        crush_weight_count=len(weights),
+        sparkline=rates,
         sparkline_counts=[each.total_count for each in per_window],
         **msgspec.structs.asdict(counts),
     )
@@ -177,12 +177,12 @@ def speed(reader: Reader, scope: Scope, name: WindowName, windows: Sequence[Wind
 def tokens(reader: Reader, scope: Scope, name: WindowName, windows: Sequence[Window]) -> TokenScore:
     """Token weight and cost of the last window given, against the one before."""
     crushed = [_crushed(reader, scope, window) for window in windows]
-    before = crushed[-2] if len(crushed) > 1 else []
+    weights = [_weights(rows) for rows in crushed]
     return TokenScore(
         window=name,
-        sparkline=[_crush_weight(rows) for rows in crushed],
-        sparkline_counts=[_weighed(rows) for rows in crushed],
-        **_token_figures(reader, scope, windows[-1], crushed[-1], before),
+        sparkline=[float(median(each)) for each in weights],
+        sparkline_counts=list(map(len, weights)),
+        **_token_figures(reader, scope, windows[-1], crushed[-1], crushed[-2] if len(crushed) > 1 else []),
     )
 
 
@@ -202,12 +202,13 @@ def _token_figures(
     """The fields of `TokenFigures` for a window; `earlier`: what was crushed in the one before it."""
     turns, requests, *halves = reader.db.execute(_SUMS, bound(scope, window)).fetchone()
     sums, prices = Breakdown(*whole_sums(halves)), Counter(row.price for row in crushed)
-    weight, before = _crush_weight(crushed), _crush_weight(earlier)
+    weights, weights_before = _weights(crushed), _weights(earlier)
+    weight, before = float(median(weights)), float(median(weights_before))
     return {
         "crush_weight": weight,
-        "crush_weight_count": _weighed(crushed),
+        "crush_weight_count": len(weights),
         "tet": weight / before if weight and before else 1.0,
-        "tet_count": min(_weighed(crushed), _weighed(earlier)) if weight and before else 0,
+        "tet_count": min(len(weights), len(weights_before)) if weight and before else 0,
         "tpt": (sums.input + sums.output) / turns if turns else 0.0,
         "request_count": requests,
         "cpcs_estimate": median(row.cost_usd_nano for row in crushed if row.price == "exact") / NANO,
@@ -229,39 +230,26 @@ def _crushed(reader: Reader, scope: Scope, window: Window) -> list[_CrushedRow]:
     return [_CrushedRow(*row) for row in reader.db.execute(_CRUSHED_ROWS, bound(scope, window))]
 
 
-def _rate(counts: Counts) -> float:
-    return svc_score(counts.crushed_count, counts.total_count)
+def _weights(crushed: Sequence[_CrushedRow]) -> list[int]:
+    return [row.tokens for row in crushed if row.tokens is not None]
 
 
-def _crush_weight(crushed: Sequence[_CrushedRow]) -> float:
-    return float(median(row.tokens for row in crushed if row.tokens is not None))
-
-
-def _weighed(crushed: Sequence[_CrushedRow]) -> int:
-    """How many of them that median is over."""
-    return sum(row.tokens is not None for row in crushed)
-
-
-# How the completion rates of a cohort compare. Only totals of each developer are read, and none of them is shown.
-
-# What the judges said, without anybody's override: nobody compares better by overriding their own sub-sessions.
-JUDGED_QUALIFIES = "s.settles_at_us <= b.log_time_us AND s.floor_passed AND s.judged_intent IS NOT NULL"
+# How the completion rates of a cohort compare. Only totals of each developer are read, and none of them is shown. What
+# the judges said counts, without anybody's override: nobody compares better by overriding their own sub-sessions.
+JUDGED_QUALIFIES = f"{SETTLED} AND s.floor_passed AND s.judged_intent IS NOT NULL"
 JUDGED_CRUSHED = f"{JUDGED_QUALIFIES} AND s.judged_goal_complete AND s.judged_rework_of IS NULL"
 _TOTALS = (
     f"SELECT d.value, coalesce(sum({JUDGED_CRUSHED}), 0), count(*) FROM bookmark b CROSS JOIN json_each(:developers) d "
     "CROSS JOIN sub_sessions s WHERE s.organization_id = :organization AND s.developer_id = d.value "
     f"{IN_RANGE} AND {JUDGED_QUALIFIES} GROUP BY d.value"
 )
-_OWN = (
-    f"SELECT s.started_us, {JUDGED_CRUSHED} FROM bookmark b CROSS JOIN sub_sessions s "
-    f"WHERE s.organization_id = :organization AND s.developer_id = :developer {IN_RANGE} AND {JUDGED_QUALIFIES}"
-)
+_OWN = f"SELECT s.started_us, {JUDGED_CRUSHED} {_IN_WINDOW} AND {JUDGED_QUALIFIES}"
 
 
 def peer_comparison(reader: Reader, scope: Scope, cohort: Sequence[UUID], window: Window, zone: tzinfo) -> Comparison:
     """The caller against the cohort, which does not hold the caller; days are those of the zone."""
-    developers = msgspec.json.encode(sorted((scope.developer_id, *cohort))).decode()
-    totals = reader.db.execute(_TOTALS, bound(scope, window, developers=developers))
+    developers = sorted((scope.developer_id, *cohort))
+    totals = reader.db.execute(_TOTALS, bound(scope, window, developers=json_array(developers)))
     rates = {name: rate for name, *counts in totals if (rate := score_of(*counts)) is not None}
     mine = rates.pop(str(scope.developer_id), None)
     days: defaultdict[date, list[int]] = defaultdict(list)

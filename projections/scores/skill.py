@@ -141,7 +141,7 @@ def top_prompts(reader: Reader, scope: Scope, window: Window, limit: int, offset
     return graded_prompts(reader, order, bound(scope, window, limit=limit, offset=offset))
 
 
-def graded_prompts(reader: Reader, order: str, bound: dict[str, object], narrowed: str = "") -> list[TopPrompt]:
+def graded_prompts(reader: Reader, order: str, page: dict[str, object], narrowed: str = "") -> list[TopPrompt]:
     """A page of the graded prompts of a range: a prompt belongs to it by its own time, as for the average grade."""
     theirs = (
         "JOIN sub_sessions s ON s.sub_session_id = p.sub_session_id "
@@ -156,7 +156,7 @@ def graded_prompts(reader: Reader, order: str, bound: dict[str, object], narrowe
         f"iif({SETTLED}, {CRUSHED}, NULL) FROM bookmark b CROSS JOIN page "
         f"CROSS JOIN prompts p ON p.rowid = page.prompt {theirs}JOIN turns t ON t.turn_id = p.turn_id ORDER BY {order}"
     )
-    rows = reader.db.execute(query, bound).fetchall()
+    rows = reader.db.execute(query, page).fetchall()
     refs = [unpack(row[1], PromptBody).prompt for row in rows]
     texts = reader.texts(refs)
     return [

@@ -13,21 +13,10 @@ from msgspec import UNSET, UnsetType
 
 from aggregates.event import Scope
 from aggregates.people.directory import Stay
-from aggregates.scores.throttle import (
-    BASELINE_REQUESTS_MAX,
-    BASELINE_US,
-    SERVER_ERRORS,
-    SPIKE_MIN_MS,
-    ApiRequest,
-    Detector,
-    Recommendation,
-    ThrottleEvent,
-    Timing,
-    recommendations,
-    throttle_events,
-)
+from aggregates.scores import throttle as rules
+from aggregates.scores.throttle import ApiRequest, Detector, ThrottleEvent, Timing
 from aggregates.times import US_PER_SECOND, Window, iso
-from projections.reader import Reader, bound
+from projections.reader import Reader, bound, json_array
 
 PERSONAL_REQUESTS_MAX = 200_000
 """A developer's own read is refused where the range holds more requests: about half a year of heavy work."""
@@ -35,7 +24,6 @@ TEAM_REQUESTS_MAX = 400_000
 """A team's read looks at the newest of each member; nobody is cut while somebody else may have more."""
 OUTSIDE_FAILURES_MAX = 50_000
 """How many failures of the provider, anywhere in the organization, are looked at for outages."""
-
 _US_PER_HOUR = 3600 * US_PER_SECOND
 
 
@@ -68,7 +56,7 @@ class ThrottleImpact(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     is_partial: bool
     events: list[ShownEvent]
     summary: ThrottleSummary
-    recommendations: list[Recommendation]
+    recommendations: list[rules.Recommendation]
 
 
 def personal_throttle(reader: Reader, scope: Scope, window: Window) -> ThrottleImpact | None:
@@ -82,18 +70,15 @@ def personal_throttle(reader: Reader, scope: Scope, window: Window) -> ThrottleI
 
 
 def team_throttle(reader: Reader, scope: Scope, stays: Sequence[Stay], window: Window) -> ThrottleImpact:
-    """Of the stays in a team of this organization within a window together; no event says whose it is.
-
-    An outage that several of them saw is one event with the delays of all.
-    """
+    """Of the stays in a team of this organization within a window together; no event says whose it is."""
     failures = _server_failures(reader.db, scope, window)
     members = [(Scope(scope.organization_id, stay.developer_id), Window(stay.start_us, stay.end_us)) for stay in stays]
-    counts = [_count(reader.db, *each) for each in members]
+    count = f"SELECT count(*) {_MINE}"
+    counts = [int(reader.db.execute(count, bound(*each)).fetchone()[0]) for each in members]
     most = _share(counts, TEAM_REQUESTS_MAX)
     events: list[ThrottleEvent] = []
     for member, days in members:
-        requests = _requests(reader.db, member, days, most)
-        events += _events(reader.db, member, requests, failures)
+        events += _events(reader.db, member, _requests(reader.db, member, days, most), failures)
     nameless = (msgspec.structs.replace(event, session_id=None) for event in _joined(events))
     is_partial = len(failures) > OUTSIDE_FAILURES_MAX or max(counts, default=0) > most
     return _impact(list(nameless), sum(counts), is_partial=is_partial)
@@ -111,7 +96,7 @@ def _share(counts: Sequence[int], budget: int) -> int:
 
 
 def _joined(events: Iterable[ThrottleEvent]) -> list[ThrottleEvent]:
-    """With one event for each outage, at the time at which the first of the team saw it."""
+    """With one event for each outage: at the time when the first of the team saw it, with the delays of all."""
     joined: list[ThrottleEvent] = []
     outages: dict[int, int] = {}
     for event in sorted(events, key=lambda event: event.at_us):
@@ -137,7 +122,7 @@ def _impact(events: Sequence[ThrottleEvent], requests: int, *, is_partial: bool)
             by_detector=[DetectorCount(detector, count) for detector, count in sorted(counts.items())],
             total_api_requests=requests,
         ),
-        recommendations=recommendations(hours),
+        recommendations=rules.recommendations(hours),
     )
 
 
@@ -186,11 +171,6 @@ def _requests(db: sqlite3.Connection, scope: Scope, window: Window, most: int) -
     return [ApiRequest(*row) for row in db.execute(_REQUESTS, bound(scope, window, most=most))]
 
 
-def _count(db: sqlite3.Connection, scope: Scope, window: Window) -> int:
-    count: int = db.execute(f"SELECT count(*) {_MINE}", bound(scope, window)).fetchone()[0]
-    return count
-
-
 def _server_failures(db: sqlite3.Connection, scope: Scope, window: Window) -> list[tuple[str, int]]:
     """(developer, time) of what failed by the provider's fault in the organization; one more than may be looked at."""
     query = (
@@ -198,7 +178,7 @@ def _server_failures(db: sqlite3.Connection, scope: Scope, window: Window) -> li
         "AND at_us >= :start AND at_us < :end AND superseded = 0 AND status_code BETWEEN :least AND :greatest "
         "ORDER BY at_us DESC LIMIT :most"
     )
-    least, greatest = SERVER_ERRORS
+    least, greatest = rules.SERVER_ERRORS
     codes = bound(scope, window, least=least, greatest=greatest, most=OUTSIDE_FAILURES_MAX + 1)
     return db.execute(query, codes).fetchall()
 
@@ -208,12 +188,12 @@ def _events(
 ) -> list[ThrottleEvent]:
     own_id = str(scope.developer_id)
     elsewhere = [at_us for developer_id, at_us in failures if developer_id != own_id]
-    return throttle_events(requests, _timings(db, scope, requests), elsewhere)
+    return rules.throttle_events(requests, _timings(db, scope, requests), elsewhere)
 
 
 def _timings(db: sqlite3.Connection, scope: Scope, requests: Sequence[ApiRequest]) -> list[Timing]:
     """The last durations before these requests of each model that might have been slow in them."""
-    slow = {each.model for each in requests if each.model is not None and (each.duration_ms or 0) > SPIKE_MIN_MS}
+    slow = {each.model for each in requests if each.model is not None and (each.duration_ms or 0) > rules.SPIKE_MIN_MS}
     if not slow:
         return []
     query = (
@@ -223,6 +203,8 @@ def _timings(db: sqlite3.Connection, scope: Scope, requests: Sequence[ApiRequest
         "WHERE place <= :most"
     )
     first_us = min(each.at_us for each in requests)
-    models = msgspec.json.encode(sorted(slow)).decode()
-    before = bound(scope, Window(first_us - BASELINE_US, first_us), models=models, most=BASELINE_REQUESTS_MAX)
+    models = json_array(sorted(slow))
+    before = bound(
+        scope, Window(first_us - rules.BASELINE_US, first_us), models=models, most=rules.BASELINE_REQUESTS_MAX
+    )
     return [Timing(*row) for row in db.execute(query, before)]

@@ -9,7 +9,6 @@ from aggregates.event import Scope
 from aggregates.sub_sessions.arcs import Arc
 from aggregates.sub_sessions.sub_session import OVERRIDE_FIELDS, OverrideField
 from aggregates.times import Window, iso
-from aggregates.turns.turn import Turn
 from projections.reader import Reader, bound, unpack
 from projections.sub_sessions.rows import (
     IN_RANGE,
@@ -106,10 +105,8 @@ class RealtimeRow(msgspec.Struct, frozen=True, kw_only=True):
     turns: int
     total_tokens: int | None
     cost_usd: float | None
-    """None where a request has no price."""
     unpriced_requests: int
     lower_bound_requests: int
-    """Of the requests in `cost_usd`, those that may have cost more."""
 
 
 _WORK = f"AND {SETTLED} AND s.floor_passed "
@@ -198,8 +195,13 @@ def overridable(reader: Reader, scope: Scope, sub_session_id: UUID) -> Overridab
         return None
     turns = turns_in(reader.db, str(current))
     part = _part_of(reader, sub_session_id)
-    if part == current and not _has_previous(reader, scope, turns[0]):
-        part = None
+    if part == current:
+        query = (
+            "SELECT 1 FROM arcs WHERE organization_id = :organization AND developer_id = :developer "
+            "AND (started_us, arc_id) < (:started, :turn) LIMIT 1"
+        )
+        opening = bound(scope, started=turns[0].started_us, turn=str(turns[0].turn_id))
+        part = current if reader.db.execute(query, opening).fetchone() is not None else None
     places = {turn.turn_id: Place(turn.agent_session_id, turn.capture_id) for turn in turns}
     return Overridable(current, tuple(places.values()), None if part is None else places.get(part))
 
@@ -212,15 +214,6 @@ def _part_of(reader: Reader, named: UUID) -> UUID | None:
     )
     arcs = ((UUID(turn_id), unpack(body, Arc)) for turn_id, body in reader.db.execute(query, (str(named),)))
     return next((arc.arc_id for turn_id, arc in arcs if turn_id in arc.turn_ids), None)
-
-
-def _has_previous(reader: Reader, scope: Scope, first: Turn) -> bool:
-    query = (
-        "SELECT 1 FROM arcs WHERE organization_id = :organization AND developer_id = :developer "
-        "AND (started_us, arc_id) < (:started, :turn) LIMIT 1"
-    )
-    earlier = bound(scope, started=first.started_us, turn=str(first.turn_id))
-    return reader.db.execute(query, earlier).fetchone() is not None
 
 
 class Agreement(msgspec.Struct, frozen=True, rename="camel"):

@@ -24,12 +24,10 @@ UNCLASSIFIED = "unclassified"
 SETTLED = "s.settles_at_us <= b.log_time_us"
 QUALIFIES = f"{SETTLED} AND s.floor_passed AND s.intent IS NOT NULL"
 CRUSHED = f"{QUALIFIES} AND s.goal_complete AND s.rework_of IS NULL"
-
 TURNS = "JOIN prompts p ON p.sub_session_id = s.sub_session_id JOIN turns t ON t.turn_id = p.turn_id "
 TOKENS = "s.input_tokens + s.output_tokens + s.cache_read_tokens + s.cache_write_tokens"
 IN_RANGE = "AND s.started_us >= :start AND s.started_us < :end "
 NEWEST_FIRST = "ORDER BY s.started_us DESC, s.sub_session_id LIMIT :limit OFFSET :offset"
-
 _S = TypeVar("_S", bound=msgspec.Struct)
 
 
@@ -113,7 +111,6 @@ class SubSessionRow(msgspec.Struct, kw_only=True):
         return kind(**{name: figures[name] for name in kind.__struct_fields__})
 
     def figures(self) -> dict[str, Any]:
-        """Every figure by its name on the wire."""
         own = {name: getattr(self, name) for name in self.__struct_fields__}
         detail, seconds = self.detail, (self.last_activity_us - self.started_us) / US_PER_SECOND
         return {
@@ -220,7 +217,6 @@ def resolve(reader: Reader, scope: Scope, sub_session_id: UUID) -> UUID | None:
 
 
 def turns_in(db: sqlite3.Connection, sub_session_id: str) -> list[Turn]:
-    """The turns of a sub-session, in time order."""
     query = (
         "SELECT t.body FROM prompts p JOIN turns t ON t.turn_id = p.turn_id WHERE p.sub_session_id = ? "
         "ORDER BY p.at_us, p.turn_id"

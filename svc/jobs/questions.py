@@ -24,7 +24,15 @@ import trio
 from aggregates.ids import answer_stream
 from aggregates.judging.evidence import language_of
 from aggregates.judging.rubric import JudgeAnswered
-from aggregates.reports.prose import Narrative, NarrativeRequest, Prose, believed_prose, normalized, report_figures
+from aggregates.reports.prose import (
+    Narrative,
+    NarrativeRequest,
+    Narrator,
+    Prose,
+    believed_prose,
+    normalized,
+    report_figures,
+)
 from projections.facts.reports import OpenReport
 from projections.judging.unjudged import Question, QuestionBounds, QuestionRound, unjudged
 from projections.reader import Reader
@@ -258,4 +266,4 @@ class ReportProse:
             log.warning("a report's prose is not shown: it says more than the figures", report_id=str(wanted.report_id))
             self._count("report", "disbelieved", 0)
             return None
-        return Prose(text, answer.model, answer.version, answer.input_tokens, answer.output_tokens)
+        return Prose(text, Narrator(answer.model, answer.version, answer.input_tokens, answer.output_tokens))

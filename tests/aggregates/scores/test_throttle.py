@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from aggregates.scores.throttle import ApiRequest, Detector, ThrottleEvent, Timing, is_server_error, throttle_events
+from aggregates.scores.throttle import ApiRequest, Detector, ThrottleEvent, Timing, throttle_events
 
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
@@ -120,7 +120,6 @@ def test_what_fires_and_what_it_costs(requests: list[ApiRequest], expected: list
 @pytest.mark.parametrize(("status", "expected"), [(499, False), (500, True), (529, True), (599, True), (600, False)])
 def test_which_status_says_that_the_provider_failed(status: int, expected: bool) -> None:
     """5xx or overloaded."""
-    assert is_server_error(status) is expected
     assert asked(0, status).is_server_error is expected
     assert not asked(0, status, failed=False).is_server_error
     assert not asked(0, None, failed=True).is_server_error
