@@ -34,8 +34,6 @@ def origin(command: Command, now_us: int) -> Origin:
 
 
 class Reason(Enum):
-    """Why a command was refused; a closed set."""
-
     NOT_FOUND = "not found"
     CONFLICT = "conflict"
     FOREIGN_SESSION = "foreign session"

@@ -32,8 +32,6 @@ from aggregates.redaction.redaction import Redacted, redact
 
 
 class AnswerState(msgspec.Struct, frozen=True):
-    """The one answer of a prompt."""
-
     content_digest: bytes
     cost_catalog_revision: int | None
     cost_kind: str | None

@@ -71,8 +71,6 @@ class _Segment(msgspec.Struct, frozen=True):
 
 
 class PriceBook:
-    """The prices of one valid snapshot."""
-
     def __init__(self, snapshot: Snapshot) -> None:
         self.catalog_revision = snapshot.catalog_revision
         self._lookups = {each.external_model_id: each for each in snapshot.exact_lookups}
@@ -81,7 +79,6 @@ class PriceBook:
         """What the catalog says of an id, decorated as agents do it; None where it is not listed."""
 
     def price(self, model: str, at_us: int, usage: Usage) -> Price | Unpriced:
-        """What these tokens of a model, as its agent named it, cost at that time."""
         lookup = self.lookup(model)
         if lookup is None:
             return Unpriced("unknown_model")

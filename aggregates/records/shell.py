@@ -56,7 +56,6 @@ def _matching(pattern: str, *, then: ShellReading, otherwise: ShellReading) -> R
 
 
 def _with(options: str, *, then: ShellReading, otherwise: ShellReading) -> Reader:
-    """Reads a program by whether any of these options is given."""
     wanted = frozenset(options.split())
     return lambda rest: otherwise if wanted.isdisjoint(rest) else then
 
@@ -160,7 +159,7 @@ def _rubocop(rest: Words) -> ShellReading:
 
 
 def _linter(rest: Words) -> ShellReading:
-    """A test, _linter or type check; one that is told to repair changes files too."""
+    """A test, linter or type check; one that is told to repair changes files too."""
     return BUILD if not _NAMES["repairs"].isdisjoint(rest) else CHECK
 
 

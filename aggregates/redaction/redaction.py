@@ -11,12 +11,13 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, chain
 from pkgutil import get_data
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
+_T = TypeVar("_T")
 _PASSES_MAX = 4
 """Taking one secret out can lay bare its neighbour, which now stands at a boundary; rarely a third one."""
 _APART = "\n\x03\n"
@@ -68,11 +69,15 @@ def find_secrets(text: str) -> list[Finding]:
     # U+0130 is the one character whose lower case is longer: it would shift every place after it.
     lowered = text.replace("\u0130", "i").lower()
     candidates = [
-        *_formed_secrets(text, lowered),
-        *_assigned_secrets(text, lowered),
+        *chain.from_iterable(_formed(form, lowered if form.lowered else text) for form in _hinted(_KNOWN.forms, text)),
+        *chain.from_iterable(_assigned(name, text, lowered) for name in _hinted(_KNOWN.names, lowered)),
         *_email_addresses(text),
     ]
     return _apart(candidates)
+
+
+def _hinted(groups: dict[str, list[_T]], text: str) -> Iterator[_T]:
+    return (each for part, group in groups.items() if part in text for each in group)
 
 
 def _apart(candidates: list[Finding]) -> list[Finding]:
@@ -137,14 +142,7 @@ _AWS_SECRET = re.compile(
 """The secret that goes with an AWS key and follows it, in a table, a file or a line of its own."""
 
 
-def _formed_secrets(text: str, lowered: str) -> Iterator[Finding]:
-    for part, forms in _KNOWN.forms.items():
-        if part in text:
-            for form in forms:
-                yield from _secrets_of_form(form, lowered if form.lowered else text)
-
-
-def _secrets_of_form(form: _Form, text: str) -> Iterator[Finding]:
+def _formed(form: _Form, text: str) -> Iterator[Finding]:
     place = text.find(form.start)
     while place >= 0:
         end = place + len(form.start)
@@ -226,14 +224,7 @@ _BARE = re.compile(r"""[ \t]{0,8}([^\s"'`,;&()\[\]{}<>|]{1,128})""")
 _BARE_REST = re.compile(r"""[^\s"'`,;&()\[\]{}<>|]*""")
 
 
-def _assigned_secrets(text: str, lowered: str) -> Iterator[Finding]:
-    for part, names in _KNOWN.names.items():
-        if part in lowered:
-            for name in names:
-                yield from _secrets_of_name(name, text, lowered)
-
-
-def _secrets_of_name(name: _Name, text: str, lowered: str) -> Iterator[Finding]:
+def _assigned(name: _Name, text: str, lowered: str) -> Iterator[Finding]:
     place = lowered.find(name.word)
     while place >= 0:
         end = place + len(name.word)

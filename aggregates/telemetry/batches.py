@@ -12,7 +12,7 @@ from aggregates.capture.commands import CaptureMetrics, CaptureRecords
 from aggregates.event import Digester, Scope
 from aggregates.records.record import Point, Record, TextPool
 from aggregates.telemetry.draft import RecordDraft
-from aggregates.telemetry.envelope import LEVELS, Agent, Context, RawRedactor, Signal, assembled
+from aggregates.telemetry.envelope import Agent, Context, RawRedactor, Signal, assembled
 
 DECODER_VERSION = 1
 PART_RECORDS_MAX = 1_000
@@ -117,6 +117,4 @@ def _record(draft: RecordDraft, words: TextPool, digester: Digester) -> Record:
 
 def _raw(raws: Iterable[tuple[Context, bytes]], signal: Signal, redactor: RawRedactor) -> str:
     contexts, records = zip(*raws, strict=True)
-    cleaned = redactor.clean(records)
-    branches = (context.branch for context in contexts)
-    return assembled(LEVELS[signal][0][0], zip(branches, cleaned, strict=True))
+    return assembled(signal, (context.branch for context in contexts), redactor.clean(records))

@@ -36,17 +36,15 @@ class SourceEvent(msgspec.Struct):
     attributes: Attributes
     trace_id: str | None = None
     prompt_id: str | None = None
-    """Set by the vocabulary before it drafts."""
+    """Set before the event is read."""
     end_us: int | None = None
-    """A span's end."""
+    """Of a span, as all that follow."""
     failed: bool = False
-    """A span's status is an error."""
     root: bool = False
-    """A span without a parent."""
     leaf: bool = True
     """Whether no other span of its kind in the export is a part of this one."""
     message: str | None = None
-    """A span's status message."""
+    """Of its status."""
 
     def record(self, kind: RecordKind, *, suffix: str = "", at_us: int | None = None, **fields: Any) -> Record:
         """A record of this; further ones of the same record or span have a suffix of their own."""

@@ -170,11 +170,11 @@ class Branch(msgspec.Struct, frozen=True):
         return sum(map(len, self.opens))
 
 
-def assembled(top: str, records: Iterable[tuple[Branch, bytes]]) -> str:
+def assembled(signal: Signal, branches: Iterable[Branch], records: Iterable[bytes]) -> str:
     """One export with these records in this order; neighbours under the same branch share it."""
     pieces: list[bytes] = []
     current = Branch((), ())
-    for branch, record in records:
+    for branch, record in zip(branches, records, strict=True):
         shared = len(branch.opens)
         if branch is not current:
             levels = zip(current.opens, branch.opens, strict=False)
@@ -185,7 +185,7 @@ def assembled(top: str, records: Iterable[tuple[Branch, bytes]]) -> str:
         pieces += (*branch.opens[shared:], record)
         current = branch
     pieces += reversed(current.closes)
-    return f'{{"{top}":[{b"".join(pieces).decode()}]}}'
+    return f'{{"{LEVELS[signal][0][0]}":[{b"".join(pieces).decode()}]}}'
 
 
 # What stands above a record: who sends, by which part, and all that is worked out once for every record below.

@@ -228,7 +228,10 @@ class Export:
             for index, data in enumerate(section.items):
                 place = f"{section.place}[{index}]"
                 try:
-                    yield _Raw(context, place, _bounded(bytes(data)))
+                    if len(record := bytes(data)) > RECORD_BYTES_MAX:
+                        long = f"it has {len(record)} bytes, and a single record may have {RECORD_BYTES_MAX}"
+                        raise Fault(f"{long}; send shorter texts")
+                    yield _Raw(context, place, canonical(record))
                 except Fault as fault:
                     self.faults.add(place, fault)
 
@@ -304,12 +307,6 @@ def _links(records: Iterable[_Raw]) -> Iterator[SpanLink]:
         with suppress(*_UNUSABLE):
             span = SPAN.decode(record.data)
             yield _link(span, attributes_of(span.attributes), record.context)
-
-
-def _bounded(data: bytes) -> bytes:
-    if len(data) > RECORD_BYTES_MAX:
-        raise Fault(f"it has {len(data)} bytes, and a single record may have {RECORD_BYTES_MAX}; send shorter texts")
-    return canonical(data)
 
 
 def _event_name(record: LogRecord, attributes: Attributes, body: Plain) -> str | None:
