@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 import rfc8785
 
-from aggregates.command import Command
+from aggregates.event import Command
 from aggregates.records.record import Point, Record
 
 

@@ -25,8 +25,7 @@ from aggregates.capture.events import (
     SessionClaimed,
     TracesCaptured,
 )
-from aggregates.command import Command, Context, Decision, Done, Reason, Refused, Streams, origin
-from aggregates.event import Event, Scope, Words
+from aggregates.event import Command, Context, Decision, Done, Event, Reason, Refused, Scope, Streams, Words, origin
 from aggregates.ids import attempt_stream, batch_stream, operation_stream, session_stream
 from aggregates.redaction.redaction import Redacted, redact
 

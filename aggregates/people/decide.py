@@ -4,8 +4,7 @@ from uuid import UUID
 
 import msgspec
 
-from aggregates.command import Reason, Refused
-from aggregates.event import Event, Scope
+from aggregates.event import Event, Reason, Refused, Scope
 from aggregates.ids import credential_stream, membership_stream
 from aggregates.people import commands, events
 from aggregates.people.directory import (

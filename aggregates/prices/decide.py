@@ -6,8 +6,7 @@ from uuid import UUID
 
 import msgspec
 
-from aggregates.command import Reason, Refused
-from aggregates.event import Event
+from aggregates.event import Event, Reason, Refused
 from aggregates.ids import CATALOG_STREAM, REPRICING_STREAM
 from aggregates.prices.catalog import (
     NO_FIT,

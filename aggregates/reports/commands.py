@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from aggregates.command import Command
+from aggregates.event import Command
 from aggregates.reports.prose import Prose
 from aggregates.times import Window, WindowName, calendar_windows, midnight_us
 

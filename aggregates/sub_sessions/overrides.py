@@ -10,8 +10,7 @@ from uuid import UUID
 
 import msgspec
 
-from aggregates.command import Command, origin
-from aggregates.event import DeveloperEvent, Words
+from aggregates.event import Command, DeveloperEvent, Words, origin
 from aggregates.reading.verdicts import INTENTS, Intent
 
 # Commands about a sub-session: its title, and overrides of what was judged.

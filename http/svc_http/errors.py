@@ -9,7 +9,7 @@ from typing import TypeVar
 import msgspec
 from quart_trio.wrappers import TrioResponse
 
-from aggregates.command import Reason, Refused
+from aggregates.event import Reason, Refused
 
 RETRY_AFTER_SECONDS = 5
 """What a full mailbox or an unwritable store asks a client to wait; the contract's figure."""

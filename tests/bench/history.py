@@ -14,9 +14,8 @@ from uuid import UUID, uuid5
 import msgspec
 
 from aggregates.capture.commands import CapturePrompt, CaptureResponse, ResponseContent
-from aggregates.command import Context
 from aggregates.decide import AnyCommand, decide, touched_streams
-from aggregates.event import Scope
+from aggregates.event import Context, Scope
 from aggregates.telemetry.envelope import split
 from aggregates.telemetry.export import Export, ExportContext
 from svc.actors.actors import Streams

@@ -6,9 +6,8 @@ import msgspec
 from quart import Request
 from quart_trio.wrappers import TrioResponse
 
-from aggregates.command import Reply
 from aggregates.decide import AnyCommand, ForgetDeveloper
-from aggregates.event import Scope
+from aggregates.event import Reply, Scope
 from aggregates.people.directory import principal
 from svc_http.bodies import json_body, read_msgpack
 from svc_http.errors import ErrorBody, HttpError, bad_request, json_reply, not_found

@@ -11,7 +11,7 @@ import trio
 from quart import Request
 from quart_trio.wrappers import TrioResponse
 
-from aggregates.command import Refused
+from aggregates.event import Refused
 from aggregates.people.directory import Principal
 from aggregates.telemetry.batches import PreparedCommand
 from aggregates.telemetry.envelope import NoOtlp, Signal, split

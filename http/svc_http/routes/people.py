@@ -11,7 +11,7 @@ import msgspec
 from quart import Request
 from quart_trio.wrappers import TrioResponse
 
-from aggregates.command import Refused
+from aggregates.event import Refused
 from aggregates.people import commands
 from aggregates.people.commands import KEPT_FOR_GOOD, RETENTION_DAYS_MAX, PeopleCommand
 from aggregates.people.decide import RULES

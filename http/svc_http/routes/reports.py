@@ -9,7 +9,7 @@ import msgspec
 from quart import Request
 from quart_trio.wrappers import TrioResponse
 
-from aggregates.command import Done
+from aggregates.event import Done
 from aggregates.people.directory import Membership, Organization, Principal
 from aggregates.reports.commands import (
     CancelReport,
