@@ -1,9 +1,10 @@
 """Decide about captures: prompts, responses, batches of records and of metric points."""
 
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 from uuid import UUID
 
 import msgspec
+import rfc8785
 from msgspec.structs import replace
 
 from aggregates.capture import events
@@ -13,7 +14,7 @@ from aggregates.capture.commands import (
     CapturePrompt,
     CaptureRecords,
     CaptureResponse,
-    canonical_bytes,
+    ResponseContent,
 )
 from aggregates.event import Command, Context, Decision, Done, Event, Reason, Refused, Scope, Streams, Words, origin
 from aggregates.ids import attempt_stream, batch_stream, operation_stream, session_stream
@@ -237,6 +238,16 @@ def _prompt_answered(command: CaptureResponse, prompt: PromptState, digest: byte
 
 def _refused(reason: Reason, message: str) -> Decision:
     return Decision((), Refused(reason, message))
+
+
+def canonical_bytes(content: ResponseContent) -> bytes:
+    """RFC 8785 JSON, absent fields null. `ValueError`: an integer beyond 2**53, a lone surrogate."""
+    return rfc8785.dumps(msgspec.structs.asdict(content))
+
+
+def content_hash(content: ResponseContent) -> str:
+    """SHA-256, lower-case hex: what `response_content_hash` must equal."""
+    return sha256(canonical_bytes(content)).hexdigest()
 
 
 def cleaned(text: str, context: Context) -> Redacted:

@@ -9,14 +9,8 @@ import msgspec
 from quart import Request
 from quart_trio.wrappers import TrioResponse
 
-from aggregates.capture.commands import (
-    CapturePrompt,
-    CaptureResponse,
-    CompleteSetup,
-    ResponseContent,
-    canonical_bytes,
-    content_hash,
-)
+from aggregates.capture.commands import CapturePrompt, CaptureResponse, CompleteSetup, ResponseContent
+from aggregates.capture.decide import canonical_bytes, content_hash
 from aggregates.ids import prompt_stream
 from aggregates.people.directory import Principal
 from aggregates.times import parse_instant
