@@ -87,7 +87,7 @@ smoke: dev
 binary: dev
 	$(BIN)/pyinstaller --noconfirm --clean --onefile --name svc-hook --exclude-module _decimal --exclude-module _pickle \
 	  --exclude-module lzma --exclude-module bz2 --exclude-module tracemalloc \
-	  --distpath build/hook --workpath build/hook-work --specpath build svc/hook/__main__.py
+	  --distpath build/hook --workpath build/hook-work --specpath build svc/hook/main.py
 	$(BIN)/pyinstaller --noconfirm --clean --onefile --name svc --add-data $(CURDIR)/build/hook/svc-hook:. \
 	  --paths http --collect-submodules svc.cli --hidden-import tzdata --collect-data tzdata --collect-data svc --collect-data svc_http --collect-data aggregates --collect-data projections --copy-metadata genai-prices \
 	  --exclude-module numpy \

@@ -11,11 +11,10 @@ from aggregates.capture.decide import CaptureState, capture_streams, cleaned, de
 from aggregates.capture.events import SetupCompleted
 from aggregates.event import Command, Context, Decision, Done, Event, Exists, Streams, Words, origin
 from aggregates.ids import forget_stream, overrides_stream
-from aggregates.reports.commands import AnyReportCommand, ReportCommand
 from aggregates.reports.decide import ReportState, SlotState, decide_report, evolve_report, report_streams
-from aggregates.reports.events import ReportEvent
+from aggregates.reports.events import AnyReportCommand, ReportCommand, ReportEvent
 from aggregates.retained import ForgetOrdered
-from aggregates.sub_sessions.overrides import AnyOverride, EditTitle, OverrideCommand, TitleEdited, overridden
+from aggregates.sub_sessions.sub_session import AnyOverride, EditTitle, OverrideCommand, TitleEdited, overridden
 
 
 class ForgetDeveloper(Command, frozen=True, kw_only=True, tag="forget-developer"):

@@ -85,7 +85,8 @@ class Digester:
         return int.from_bytes(self.digest(text)[:8], "big") >> 1
 
     def numbers(self, texts: Iterable[str]) -> list[int]:
-        return [self.number(text) for text in texts]
+        known, new = self._number_of_word, self._number
+        return [known(text) if len(text) <= _WORD_CHARS_MAX else new(text) for text in texts]
 
     def digest(self, text: str) -> bytes:
         """16 bytes; decides whether two texts as received are the same."""

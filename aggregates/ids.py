@@ -38,11 +38,13 @@ def attempt_stream(developer_id: UUID, agent_session_id: str) -> UUID:
     return stream_id("attempt", developer_id, agent_session_id)
 
 
+@lru_cache(maxsize=1_024)
 def credential_stream(key_digest: str) -> UUID:
     """A key is looked up by its digest only."""
     return stream_id("credential", key_digest)
 
 
+@lru_cache(maxsize=1_024)
 def membership_stream(organization_id: UUID, developer_id: UUID) -> UUID:
     return stream_id("membership", organization_id, developer_id)
 

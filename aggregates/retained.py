@@ -15,8 +15,8 @@ import msgspec
 
 from aggregates.event import DeveloperEvent, Digester, Event, Words
 from aggregates.reading.features import NAMED
+from aggregates.reading.pasted import OPENINGS
 from aggregates.reading.reading import PromptReading, ResponseReading, read_prompt, read_response
-from aggregates.reading.sentences import OPENINGS
 from aggregates.records.record import Record
 from aggregates.turns.turn import Observation, observe, text_digest
 

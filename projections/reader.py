@@ -10,7 +10,8 @@ from aggregates.capture.events import MetricsCaptured, PromptAnswered, PromptCap
 from aggregates.event import Event, Scope, Span, Words, cut
 from aggregates.reports.events import ReportCompleted
 from aggregates.retained import RetainedWords
-from aggregates.sub_sessions.overrides import TitleEdited
+from aggregates.sub_sessions.sub_session import TitleEdited
+from aggregates.times import Window
 
 FetchEvents = Callable[[Iterable[int]], Mapping[int, Event]]
 """Events by position; a position that cannot be read is missing from the answer."""
@@ -157,9 +158,9 @@ def unpack(data: bytes, kind: type[_T]) -> _T:
 _LOW_BITS = 30
 
 
-def bodies(db: sqlite3.Connection, kind: type[_T], query: str, bound: Sequence[Any] | Mapping[str, Any]) -> list[_T]:
+def bodies(db: sqlite3.Connection, kind: type[_T], query: str, values: Sequence[Any] | Mapping[str, Any]) -> list[_T]:
     """The values of a query's one body column."""
-    return [unpack(row[0], kind) for row in db.execute(query, bound)]
+    return [unpack(row[0], kind) for row in db.execute(query, values)]
 
 
 def json_array(values: object) -> str:
@@ -179,3 +180,9 @@ def sum_in_halves(name: str) -> str:
 
 def whole_sums(halves: Sequence[int]) -> list[int]:
     return [(high << _LOW_BITS) + low for high, low in zip(halves[::2], halves[1::2], strict=True)]
+
+
+def bound(scope: Scope, window: Window | None = None, **more: object) -> dict[str, object]:
+    """The parameters of a query over a scope and a range."""
+    ends = {} if window is None else {"start": window.start_us, "end": window.end_us}
+    return {"organization": str(scope.organization_id), "developer": str(scope.developer_id), **ends, **more}

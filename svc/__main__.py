@@ -13,7 +13,7 @@ def main() -> None:
         call(sys.argv[2:])
     else:
         try:
-            from svc.cli.group import main as commands
+            from svc.cli import main as commands
 
             commands()
         except KeyboardInterrupt:  # while modules are imported: a command that runs says so itself

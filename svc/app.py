@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -10,11 +9,10 @@ from uuid import uuid4
 import trio
 
 from svc import __version__
-from svc.actors.actors import ActorContext, Actors
+from svc.actors.actors import ActorContext, Actors, Clock, SystemClock
 from svc.actors.administration import Administration
 from svc.actors.ticker import Ticker
-from svc.archive.lane import ArchiveLane
-from svc.archive.reading import Budget
+from svc.archive.lane import ArchiveLane, Budget
 from svc.jobs.catalog import Catalog, CatalogSource
 from svc.jobs.llm_judge import LlmJudge
 from svc.jobs.narratives import Narratives
@@ -22,7 +20,7 @@ from svc.jobs.reports import ReportJobs, ReportProse, ReportSchedules
 from svc.llm.budget import FILE as SPENT_FILE
 from svc.llm.budget import Budget as TokenBudget
 from svc.llm.client import Gateway
-from svc.log.folder import Clock, SystemClock, internal_secret
+from svc.log.folder import internal_secret
 from svc.log.journal import Journal
 from svc.log.sqlite import open_log
 from svc.log.store import EventStore
@@ -30,14 +28,13 @@ from svc.log.vault import Vault
 from svc.maintenance.keys import lost_keys, settle, tell
 from svc.maintenance.verify import remove_left_over
 from svc.observe.logs import count_errors
-from svc.observe.metrics import Counters, Instruments, Parts
+from svc.observe.metrics import Instruments, Metrics
 from svc.service import Acknowledged, RunningService
 from svc.settings import Settings
 from svc.views.projecting import serving_file
-from svc.views.projector import Projector
+from svc.views.projector import ChildWorker, Pace, Projector, ThreadWorker, Worker
 from svc.views.replay import Rebuilding
 from svc.views.views import RULES_VERSION
-from svc.views.worker import ChildWorker, Pace, ThreadWorker, Worker
 from svc_http.ports import PublicSettings
 
 Task = Callable[..., Awaitable[Any]]
@@ -47,8 +44,6 @@ Lane = Callable[[], Awaitable[None]]
 
 class Built(NamedTuple):
     service: RunningService
-    projector: Projector
-    archive: ArchiveLane
     gateway: Gateway
     tasks: Sequence[Task]
     """Run until cancelled, and say when they have begun; each needs those before it."""
@@ -58,12 +53,7 @@ class Built(NamedTuple):
 
 @asynccontextmanager
 async def open_service(
-    settings: Settings,
-    *,
-    ingest_url: str = "",
-    clock: Clock | None = None,
-    lasting: bool = False,
-    reporting: bool = False,
+    settings: Settings, *, clock: Clock | None = None, lasting: bool = False, reporting: bool = False
 ) -> AsyncIterator[RunningService]:
     """The running service over a var folder that this process holds, without any listener.
 
@@ -77,7 +67,7 @@ async def open_service(
         settle(settings.var_path, store)
         if lasting:
             tell(lost_keys(settings.var_path, store))
-        built = build(settings, store, vault, clock or SystemClock(), ingest_url, lasting=lasting, reporting=reporting)
+        built = build(settings, store, vault, clock or SystemClock(), lasting=lasting, reporting=reporting)
         async with trio.open_nursery() as nursery:
             for task in built.tasks:
                 await nursery.start(task)
@@ -86,26 +76,19 @@ async def open_service(
             yield built.service
             nursery.cancel_scope.cancel()
         await built.gateway.close()
-        built.archive.close()
-        await built.projector.close()
+        built.service.archive.close()
+        await built.service.projector.close()
     finally:
         store.close()
 
 
 def build(
-    settings: Settings,
-    store: EventStore,
-    vault: Vault,
-    clock: Clock,
-    ingest_url: str,
-    *,
-    lasting: bool,
-    reporting: bool,
+    settings: Settings, store: EventStore, vault: Vault, clock: Clock, *, lasting: bool, reporting: bool
 ) -> Built:
     """Every part of the service, from the store up, and what of them has to run."""
     var = settings.var_path
-    tallies = Counters()
-    count_errors(tallies.errors)
+    metrics = Metrics()
+    count_errors(metrics.errors)
     journal = Journal(store)
     administration = Administration(store, journal, clock)
     context = ActorContext(store, journal, vault, clock, administration.directory.redaction_of)
@@ -113,7 +96,13 @@ def build(
     actors = Actors(context, acknowledged.note)
     path = serving_file(var, RULES_VERSION, store)
     beside = lasting and settings.projector == "process"
-    projector = Projector(path, journal, partial(worker, var, store, vault, beside=beside))
+
+    def worker(views: Path, captures_first: Callable[[], bool]) -> Worker:
+        if beside:
+            return ChildWorker(var, views)
+        return ThreadWorker(views, store, vault.known_digester, Pace(captures_first))
+
+    projector = Projector(path, journal, worker)
     rebuilding = Rebuilding(var, projector, journal, beside=beside)
     projector.damaged = rebuilding.mend
     read_budget = Budget(settings.archive_read_files_max, settings.archive_read_bytes_max)
@@ -121,9 +110,9 @@ def build(
     source = CatalogSource(settings.catalog, network=settings.catalog_refresh)
     catalog = Catalog(store, journal, clock, administration.organization_ids, source)
     tokens = TokenBudget(var / SPENT_FILE, settings.llm_daily_tokens, clock.now_us)
-    gateway = Gateway(settings.model_endpoint, tokens, administration.directory.text_leaves, tallies.asked)
+    gateway = Gateway(settings.model_endpoint, tokens, administration.directory.text_leaves, metrics.asked)
     service = RunningService(
-        public_settings(settings, internal_secret(var), ingest_url),
+        public_settings(settings, internal_secret(var)),
         context,
         actors,
         administration,
@@ -132,37 +121,28 @@ def build(
         rebuilding,
         archive,
         catalog,
-        Instruments(Parts(var, journal, actors, projector, rebuilding, catalog, clock), tallies),
+        Instruments(var, journal, actors, projector, rebuilding, catalog, clock, metrics),
         Narratives(gateway, clock.now_us),
     )
     tasks = [projector.run, journal.run, administration.run, catalog.run, actors.run, rebuilding.run]
     tasks.append(service.narratives.run)
     lanes = [Ticker(journal, projector, clock).run, archive.run, service.forgetting.run, service.backfilling.run]
-    prose = ReportProse(gateway, tallies.asked)
+    prose = ReportProse(gateway, metrics.asked)
     reports = ReportJobs(service, archive.spending, RULES_VERSION, write=prose.write)
-    service.carried_out = reports.note
+    service.ordered_report = reports.note
     if lasting or reporting:
         lanes += [reports.run, ReportSchedules(administration.directory, service.send, clock, uuid4).run]
     if lasting:
-        lanes += [service.retention.run, LlmJudge(service, gateway, tallies.asked).run]
+        lanes += [service.retention.run, LlmJudge(service, gateway, metrics.asked).run]
     if lasting and settings.catalog_refresh:
         lanes.append(catalog.keep_fresh)
-    return Built(service, projector, archive, gateway, tasks, lanes)
+    return Built(service, gateway, tasks, lanes)
 
 
-def worker(
-    var: Path, store: EventStore, vault: Vault, views: Path, captures_first: Callable[[], bool], *, beside: bool
-) -> Worker:
-    """Who writes a views file. `beside`: a child process."""
-    if beside:
-        return ChildWorker(var, views)
-    return ThreadWorker(views, store, vault.known_digester, Pace(captures_first))
-
-
-def public_settings(settings: Settings, secret: str, ingest_url: str) -> PublicSettings:
+def public_settings(settings: Settings, secret: str) -> PublicSettings:
     return PublicSettings(
         internal_secret=secret,
-        ingest_url=settings.ingest_url or ingest_url,
+        ingest_url=settings.ingest_url or "",
         gateway_url=settings.gateway_url,
         anthropic_base_url=settings.anthropic_base_url,
         dashboard_url=settings.dashboard_url,

@@ -4,6 +4,7 @@ import sqlite3
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import Concatenate, ParamSpec, TypeVar
 from uuid import UUID
@@ -17,12 +18,10 @@ from aggregates.event import Digester, Event, Reply, Scope
 from aggregates.ids import operation_stream
 from aggregates.people.commands import PeopleCommand
 from aggregates.people.decide import PeopleReply
-from aggregates.people.directory import Directory
-from aggregates.prices.catalog import RevisionRecord, Served
+from aggregates.prices.catalog import Served
 from aggregates.prices.decide import CatalogCommand, CatalogReply, Published
-from aggregates.reports.decide import BackfillRecord, BackfillReply
-from aggregates.reports.events import BackfillRequested
-from aggregates.reports.prose import Narrative, NarrativeRequest
+from aggregates.reports.decide import BackfillReply
+from aggregates.reports.events import BackfillRequested, CancelReport, RequestReport
 from projections.facts.facts import Activation, activation
 from projections.prices.spending import Asked, Reading
 from projections.reader import Reader, is_passing
@@ -35,10 +34,8 @@ from svc.jobs.catalog import Catalog, CatalogUnusable
 from svc.jobs.narratives import Narratives
 from svc.limits import ACKNOWLEDGED_MAX, HEALTH_SECONDS, READ_WAIT_SECONDS, READERS_MAX
 from svc.log.codec import CorruptEvent
-from svc.log.folder import Clock
-from svc.log.journal import Journal, Saturated
-from svc.log.store import EventStore, KeyUnusable, StoreUnavailable
-from svc.log.vault import Vault
+from svc.log.journal import Saturated
+from svc.log.store import KeyUnusable, StoreUnavailable
 from svc.maintenance.forget import Forgetting, TextDeleter
 from svc.maintenance.retention import Retention
 from svc.observe.metrics import Instruments
@@ -70,52 +67,41 @@ class Acknowledged:
         return self._positions.get(developer_id, 0)
 
 
+@dataclass(eq=False)
 class RunningService:
-    """Implements the port of the HTTP layer over the actors, the projector and the store."""
+    """Implements the port of the HTTP layer, which says what each method does."""
 
-    def __init__(
-        self,
-        settings: PublicSettings,
-        context: ActorContext,
-        actors: Actors,
-        administration: Administration,
-        projector: Projector,
-        acknowledged: Acknowledged,
-        rebuilding: Rebuilding,
-        archive: ArchiveLane,
-        prices: Catalog,
-        instruments: Instruments,
-        narratives: Narratives,
-    ) -> None:
-        self.settings = settings
-        self.projector = projector
-        self.store: EventStore = context.store
-        self.vault: Vault = context.vault
-        self.journal: Journal = context.journal
-        self._clock: Clock = context.clock
-        self._actors = actors
-        self._administration = administration
-        self._acknowledged = acknowledged
-        self._rebuilding = rebuilding
-        self.archive = archive
-        self.prices = prices
-        self._instruments = instruments
-        self.narratives = narratives
-        texts = TextDeleter(context.store, context.vault, context.journal, projector, context.clock)
-        self.forgetting = Forgetting(texts, administration, rebuilding)
-        self.retention = Retention(texts, administration.directory)
+    settings: PublicSettings
+    _context: ActorContext
+    _actors: Actors
+    _administration: Administration
+    projector: Projector
+    _acknowledged: Acknowledged
+    _rebuilding: Rebuilding
+    archive: ArchiveLane
+    prices: Catalog
+    _instruments: Instruments
+    narratives: Narratives
+    ordered_report: Callable[[RequestReport | CancelReport], None] = lambda _command: None
+    """Called when a report was requested or cancelled; it must not fail, nor take long."""
+
+    def __post_init__(self) -> None:
+        context, metrics = self._context, self._instruments.metrics
+        self.store, self.vault, self.journal, self._clock = context.store, context.vault, context.journal, context.clock
+        self.directory = self._administration.directory
+        texts = TextDeleter(self.store, self.vault, self.journal, self.projector, self._clock)
+        self.forgetting = Forgetting(texts, self._administration, self._rebuilding)
+        self.retention = Retention(texts, self.directory)
+        self.backfilling = Backfills(self.store, self.journal, self._rebuilding)
         self._read_limit = trio.CapacityLimiter(READERS_MAX)
         self._followers = Waits()
-        self.backfilling = Backfills(context.store, context.journal, rebuilding)
-        self.carried_out: Callable[[AnyCommand], None] = lambda _command: None
-        """Called with every command of a developer that was carried out; it must not fail, nor take long."""
-
-    @property
-    def directory(self) -> Directory:
-        return self._administration.directory
-
-    def now_us(self) -> int:
-        return self._clock.now_us()
+        # What a part does just as a route asks for it.
+        self.now_us = self._clock.now_us
+        self.stop_following = self._followers.end
+        self.backfills = self.backfilling.newest_first
+        self.narrates, self.narrate = self.narratives.may_narrate, self.narratives.narrate
+        self.catalog_revisions = self.prices.revisions
+        self.metrics, self.observe = metrics.text, metrics.observe
 
     def digester(self, scope: Scope) -> Digester:
         try:
@@ -125,8 +111,9 @@ class RunningService:
 
     async def send(self, command: AnyCommand) -> Reply:
         reply = await _taken(self._actors.send, command)
-        self._instruments.tallies.carried_out(command, reply)
-        self.carried_out(command)
+        self._instruments.metrics.carried_out(command, reply)
+        if isinstance(command, RequestReport | CancelReport):
+            self.ordered_report(command)
         return reply
 
     async def administer(self, command: PeopleCommand) -> PeopleReply:
@@ -135,36 +122,22 @@ class RunningService:
     async def read(
         self, scope: Scope, query: Callable[Concatenate[Reader, Scope, P], T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Run a query in a thread, on views that hold this developer's acknowledged writes."""
-        await self._caught_up(scope.developer_id)
-        return await self._read(query, scope, *args, **kwargs)
+        await self._caught_up(self._acknowledged.position(scope.developer_id))
+        return await self._queried(lambda reader: query(reader, scope, *args, **kwargs))
 
     async def look(
         self, scope: Scope, query: Callable[Concatenate[Reader, Scope, P], T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Run a query in a thread, on the views as they are."""
-        with trio.move_on_after(READ_WAIT_SECONDS):
-            await self._level()
-        self._check_level()
-        return await self._read(query, scope, *args, **kwargs)
+        await self._caught_up()
+        return await self._queried(lambda reader: query(reader, scope, *args, **kwargs))
 
     async def moved(self, position: int) -> bool:
-        """Wait until the views pass this position. False once the server stops."""
         return await self._followers.wait(partial(self.projector.wait_beyond, position))
 
-    def stop_following(self) -> None:
-        self._followers.end()
-
-    async def _read(
-        self, query: Callable[Concatenate[Reader, Scope, P], T], scope: Scope, *args: P.args, **kwargs: P.kwargs
-    ) -> T:
-        return await self._queried(lambda db: query(Reader(db, self._fetch), scope, *args, **kwargs))
-
-    async def _queried(self, query: Callable[[sqlite3.Connection], T]) -> T:
-
+    async def _queried(self, query: Callable[[Reader], T]) -> T:
         def run() -> T:
             with self.projector.readers.reading() as db:
-                return query(db)
+                return query(Reader(db, self._fetch))
 
         with self._unreadable_is_unavailable():
             return await trio.to_thread.run_sync(run, limiter=self._read_limit)
@@ -184,29 +157,16 @@ class RunningService:
             raise
 
     async def read_all(self, query: Callable[[Reader], T]) -> T:
-        """Run a query over everybody's rows, on level views."""
-        with trio.move_on_after(READ_WAIT_SECONDS):
-            await self._level()
-        self._check_level()
-
-        return await self._queried(lambda db: query(Reader(db, self._fetch)))
+        await self._caught_up()
+        return await self._queried(query)
 
     async def start_backfill(self, asked: BackfillRequested) -> BackfillReply:
         return await _taken(self.backfilling.send, asked)
 
-    async def backfills(self) -> Sequence[BackfillRecord]:
-        return await self.backfilling.newest_first()
-
     async def team_spending(self, scope: Scope, asked: Sequence[Asked]) -> Sequence[Reading]:
-        await self._caught_up(scope.developer_id)
+        await self._caught_up(self._acknowledged.position(scope.developer_id))
         with self._unreadable_is_unavailable():
             return await self.archive.spending(scope.organization_id, asked)
-
-    def narrates(self, organization_id: UUID) -> bool:
-        return self.narratives.may_narrate(organization_id)
-
-    async def narrate(self, wanted: NarrativeRequest) -> Narrative | None:
-        return await self.narratives.narrate(wanted)
 
     async def operation_prompt(self, scope: Scope, response_operation_id: str) -> UUID | None:
         stream_id = operation_stream(scope.developer_id, response_operation_id)
@@ -221,8 +181,7 @@ class RunningService:
         """How far each developer has come, with the caller's own changes unless the views are far behind."""
         with trio.move_on_after(READ_WAIT_SECONDS):
             await self.projector.wait_for(self.journal.head)
-
-        return await self._queried(activation)
+        return await self._queried(lambda reader: activation(reader.db))
 
     async def store_is_writable(self) -> bool:
         with trio.move_on_after(HEALTH_SECONDS):
@@ -243,20 +202,11 @@ class RunningService:
         except (Busy, Saturated, StoreUnavailable) as error:
             raise Unavailable(f"the catalog cannot be stored at present: {error}") from error
 
-    async def catalog_revisions(self, limit: int) -> Sequence[RevisionRecord]:
-        return await self.prices.revisions(limit)
-
     async def status(self) -> Status:
         writable = await self.store_is_writable()
         activated = await self.activation()
         with self._unreadable_is_unavailable():
             return await self._instruments.status(self.directory, activated, writable=writable)
-
-    def metrics(self, accept: str) -> tuple[bytes, str]:
-        return self._instruments.metrics.text(accept)
-
-    def observe(self, listener: str, method: str, route: str, status: int, seconds: float) -> None:
-        self._instruments.metrics.observe(listener, method, route, status, seconds)
 
     async def start_replay(self, rules_version: int | None) -> ReplayStatus:
         return self._rebuilding.start(rules_version)
@@ -264,21 +214,17 @@ class RunningService:
     def replay_status(self) -> ReplayStatus:
         return self._rebuilding.status
 
-    async def _level(self) -> None:
-        while not self.projector.is_level:
-            await self.projector.wait_beyond(self.projector.position)
-
-    def _check_level(self) -> None:
+    async def _caught_up(self, position: int | None = None) -> None:
+        """Wait a moment for level views, and for this position where one is given. Raises `Unavailable`."""
+        with trio.move_on_after(READ_WAIT_SECONDS) as waited:
+            while not self.projector.is_level:
+                await self.projector.wait_beyond(self.projector.position)
+            if position is not None:
+                await self.projector.wait_for(position)
         if not self.projector.is_level:
             done, of = self.projector.position, self.journal.head
             raise Unavailable(f"the views are being built from the log: {done} of {of} events; try again soon")
-
-    async def _caught_up(self, developer_id: UUID) -> None:
-        with trio.move_on_after(READ_WAIT_SECONDS) as waited:
-            await self._level()
-            await self.projector.wait_for(self._acknowledged.position(developer_id))
-        self._check_level()
-        if waited.cancelled_caught:
+        if position is not None and waited.cancelled_caught:
             raise Unavailable("your latest captures are stored but not counted yet; try again in a few seconds")
 
     def _fetch(self, positions: Iterable[int]) -> Mapping[int, Event]:

@@ -20,7 +20,7 @@ import trio
 from hypercorn.config import Config
 from hypercorn.trio import serve as hypercorn_serve
 
-from aggregates.event import Refused, Scope
+from aggregates.event import Refused
 from aggregates.people.commands import CreateDeveloper, CreateOrganization, IssueKey, PeopleCommand, StartMembership
 from aggregates.people.directory import Key, Membership
 from svc.app import open_service
@@ -41,8 +41,9 @@ from svc.process import look_seldom, single
 from svc.service import RunningService
 from svc.settings import Settings, SettingsError, listening_address
 from svc_http.app import build_api, build_intake
+from svc_http.routes.people import KEY_START_CHARACTERS
 
-KEY_START_CHARACTERS = 12
+log = structlog.get_logger()
 
 
 class Initialized(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,28 +65,25 @@ async def initialize(
     await service.prices.start()
     if service.directory.all(Key):
         return None
-    scope = await _owner(service, organization, owner)
+    wanted: list[PeopleCommand] = []
+    member: Membership | StartMembership | None = next(iter(service.directory.all(Membership)), None)
+    if member is None:
+        member = StartMembership(organization_id=uuid.uuid4(), developer_id=uuid.uuid4(), role="owner")
+        wanted += [
+            CreateOrganization(organization_id=member.organization_id, name=organization),
+            CreateDeveloper(developer_id=member.developer_id, display_name=owner),
+            member,
+        ]
     key = new_key("svc")
-    await _administer(service, issue_key(scope.organization_id, scope.developer_id, key, "first key"))
+    for command in [*wanted, issue_key(member.organization_id, member.developer_id, key, "first key")]:
+        reply = await service.administer(command)
+        assert not isinstance(reply, Refused), f"a new folder refuses nothing: {reply}"
     return Initialized(
-        organization_id=scope.organization_id,
-        developer_id=scope.developer_id,
+        organization_id=member.organization_id,
+        developer_id=member.developer_id,
         key=key,
         internal_secret_file=str(var / SECRET_NAME),
     )
-
-
-async def _owner(service: RunningService, organization: str, owner: str) -> Scope:
-    for membership in service.directory.all(Membership):
-        return Scope(membership.organization_id, membership.developer_id)
-    scope = Scope(uuid.uuid4(), uuid.uuid4())
-    await _administer(service, CreateOrganization(organization_id=scope.organization_id, name=organization))
-    await _administer(service, CreateDeveloper(developer_id=scope.developer_id, display_name=owner))
-    membership_of_owner = StartMembership(
-        organization_id=scope.organization_id, developer_id=scope.developer_id, role="owner"
-    )
-    await _administer(service, membership_of_owner)
-    return scope
 
 
 def issue_key(organization_id: uuid.UUID, developer_id: uuid.UUID, key: str, name: str | None) -> IssueKey:
@@ -97,14 +95,6 @@ def issue_key(organization_id: uuid.UUID, developer_id: uuid.UUID, key: str, nam
         key_start=key[:KEY_START_CHARACTERS],
         name=name,
     )
-
-
-async def _administer(service: RunningService, command: PeopleCommand) -> None:
-    reply = await service.administer(command)
-    assert not isinstance(reply, Refused), f"a new folder refuses nothing: {reply}"
-
-
-log = structlog.get_logger()
 
 
 class Listening(NamedTuple):
@@ -164,20 +154,16 @@ async def _start(nursery: trio.Nursery, app: Any, settings: Settings, address: s
         port = listening.getsockname()[1]
         await nursery.start(_run, app, config, listening, stop)
     except (OSError, BaseExceptionGroup) as error:
-        raise _not_listening(address, single(error)) from error
+        cause = single(error)
+        if isinstance(cause, ssl.SSLError):
+            why = f"tls_certificate and tls_key cannot be used together: {cause.reason or cause}"
+            raise SettingsError(why) from error
+        if isinstance(cause, OSError):
+            raise SettingsError(f"cannot listen on {address}: {cause.strerror}; choose another HOST:PORT") from error
+        raise cause from error
     scheme = "https" if settings.tls_certificate else "http"
     name = f"[{host}]" if ":" in host else host
     return f"{scheme}://{name}:{port}"
-
-
-def _not_listening(address: str, cause: BaseException) -> BaseException:
-    match cause:
-        case ssl.SSLError():
-            return SettingsError(f"tls_certificate and tls_key cannot be used together: {cause.reason or cause}")
-        case OSError():
-            return SettingsError(f"cannot listen on {address}: {cause.strerror}; choose another HOST:PORT")
-        case _:
-            return cause
 
 
 async def _run(
@@ -231,10 +217,13 @@ def raise_file_limit() -> None:
 
 
 def _config(settings: Settings) -> Config:
+    for name, path in (("tls_certificate", settings.tls_certificate), ("tls_key", settings.tls_key)):
+        if path is not None and not Path(path).is_file():
+            raise SettingsError(f"{name}: there is no file {path}")
     config = Config()
     config.backlog = BACKLOG_CONNECTIONS
-    config.certfile = _readable("tls_certificate", settings.tls_certificate)
-    config.keyfile = _readable("tls_key", settings.tls_key)
+    config.certfile = settings.tls_certificate
+    config.keyfile = settings.tls_key
     config.accesslog = None
     config.loglevel = "WARNING"
     config.graceful_timeout = STOP_SECONDS
@@ -243,9 +232,3 @@ def _config(settings: Settings) -> Config:
     config.h11_max_incomplete_size = HEADER_BYTES_MAX
     config.include_server_header = False
     return config
-
-
-def _readable(name: str, path: str | None) -> str | None:
-    if path is not None and not Path(path).is_file():
-        raise SettingsError(f"{name}: there is no file {path}")
-    return path

@@ -5,7 +5,7 @@ import tomllib
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -18,6 +18,7 @@ OTHER_VARIABLES = frozenset(
     f"{ENVIRONMENT_PREFIX}{name}" for name in ("URL", "KEY", "HOST", "REAL_DATA", "FUZZ_TIMES", "WRITE_PAGES")
 )
 """That are no settings: of `svc connect`, of deployments and of tests."""
+Amount = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class SettingsError(Exception):
@@ -44,9 +45,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     environment: str = "production"
     capture_prompts: bool = True
     capture_responses: bool = True
-    archive_read_files_max: int = 2_000
+    archive_read_files_max: Amount = 2_000
     """How many files of the archive one read may open; beyond it the read says that it is partial."""
-    archive_read_bytes_max: int = 512 * 1024 * 1024
+    archive_read_bytes_max: Amount = 512 * 1024 * 1024
     """How many bytes of the archive one read may look at."""
     catalog: str = "genai-prices"
     """Where list prices come from: the maintained data that are installed, the path of a file, or a URL."""
@@ -57,7 +58,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     llm_model: str | None = None
     llm_key: str | None = None
     """Shown nowhere; give it by the environment."""
-    llm_daily_tokens: int = DAILY_TOKENS
+    llm_daily_tokens: Amount = DAILY_TOKENS
     """What the text model may be asked for in a day of UTC, both ways counted."""
     projector: Literal["thread", "process"] = "thread"
     """Who keeps the server's views: a thread, or for heavy load a child process on a second core."""
@@ -81,23 +82,31 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return Path(self.var).expanduser()
 
 
-def load_settings(
-    flags: Mapping[str, Any], environment: Mapping[str, str] | None = None, config: Path | None = None
-) -> Settings:
+VARIABLES = {ENVIRONMENT_PREFIX + field.upper(): field for field in Settings.__struct_fields__}
+
+
+def load_settings(flags: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> Settings:
     """Read every source; a later one wins. `flags`: only those that were given. Raises `SettingsError`."""
-    environ = os.environ if environment is None else environment
-    path = config or Path(CONFIG_FILE)
-    of_file = _of_types(_from_file(path, wanted=config is not None), f"{path}: ")
-    of_environment = _of_types(_from_environment(environ), ENVIRONMENT_PREFIX)
-    of_flags = _of_types({name: value for name, value in flags.items() if value is not None}, "")
-    return _checked(msgspec.convert(of_file | of_environment | of_flags, Settings, strict=False))
+    of_file: dict[str, Any] = {}
+    # A folder we may not look into holds no settings: `sudo -u svc` keeps people's own folder.
+    if os.path.exists(CONFIG_FILE):
+        try:
+            of_file = tomllib.loads(Path(CONFIG_FILE).read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise SettingsError(f"{CONFIG_FILE} cannot be used: {error}") from error
+    of_environment = {field: environment[name] for name, field in VARIABLES.items() if name in environment}
+    of_flags = {name: value for name, value in flags.items() if value is not None}
+    for values, source in ((of_file, f"{CONFIG_FILE}: "), (of_environment, ENVIRONMENT_PREFIX), (of_flags, "")):
+        _check_types(values, source)
+    settings = msgspec.convert(of_file | of_environment | of_flags, Settings, strict=False)
+    _check(settings)
+    return settings
 
 
-def unknown_variables(environment: Mapping[str, str] | None = None) -> list[str]:
+def unknown_variables(environment: Mapping[str, str] = os.environ) -> list[str]:
     """Variables that look like misspelt settings."""
-    environ = os.environ if environment is None else environment
-    known = {ENVIRONMENT_PREFIX + field.upper() for field in Settings.__struct_fields__} | OTHER_VARIABLES
-    return sorted(name for name in environ if name.startswith(ENVIRONMENT_PREFIX) and name not in known)
+    named = {name for name in environment if name.startswith(ENVIRONMENT_PREFIX)}
+    return sorted(named - VARIABLES.keys() - OTHER_VARIABLES)
 
 
 def listening_address(text: str) -> tuple[str, int]:
@@ -107,9 +116,9 @@ def listening_address(text: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-def _of_types(values: dict[str, Any], source: str) -> dict[str, Any]:
+def _check_types(values: dict[str, Any], source: str) -> None:
+    known = Settings.__struct_fields__
     for name in values:
-        known = Settings.__struct_fields__
         if name not in known:
             near = get_close_matches(name, known, 1)
             hint = f"did you mean {near[0]}?" if near else "see docs/operating.md for the settings there are"
@@ -120,32 +129,9 @@ def _of_types(values: dict[str, Any], source: str) -> dict[str, Any]:
             shown = name.upper() if source == ENVIRONMENT_PREFIX else name
             why = str(error).partition(" - at ")[0]
             raise SettingsError(f"{source}{shown} cannot be used: {why[:1].lower()}{why[1:]}") from error
-    return values
 
 
-def _from_file(path: Path, *, wanted: bool) -> dict[str, Any]:
-    if not wanted and not _is_there(path):
-        return {}
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise SettingsError(f"{path} cannot be used: {error}") from error
-
-
-def _is_there(path: Path) -> bool:
-    """A folder we may not look into holds no settings: `sudo -u svc` keeps people's own folder."""
-    try:
-        return path.exists()
-    except PermissionError:
-        return False
-
-
-def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    names = {ENVIRONMENT_PREFIX + field.upper(): field for field in Settings.__struct_fields__}
-    return {field: environment[name] for name, field in names.items() if name in environment}
-
-
-def _checked(settings: Settings) -> Settings:
+def _check(settings: Settings) -> None:
     listening_address(settings.intake)
     listening_address(settings.api)
     if (settings.tls_certificate is None) != (settings.tls_key is None):
@@ -154,9 +140,5 @@ def _checked(settings: Settings) -> Settings:
         raise SettingsError("llm_url and llm_model belong together: set both or neither")
     if settings.llm_url is not None and not settings.llm_url.startswith(("http://", "https://")):
         raise SettingsError("llm_url is no address: write something like https://api.example/v1")
-    for name in ("archive_read_files_max", "archive_read_bytes_max", "llm_daily_tokens"):
-        if getattr(settings, name) < 0:
-            raise SettingsError(f"{name} is {getattr(settings, name)}: use a whole number from 0")
     if settings.log_level not in ("debug", "info", "warning", "error"):
         raise SettingsError(f"log_level is {settings.log_level!r}: use debug, info, warning or error")
-    return settings

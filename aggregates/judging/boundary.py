@@ -26,7 +26,7 @@ _ANSWER_MIN = 5
 REPEATED_SHARE = 0.7
 """From which share of common words on a prompt repeats another."""
 
-_SAID: dict[str, str] = {
+SAID: dict[str, str] = {
     "asks for a review": "phrase:review_asked",
     "says what is wrong": "has report",
     "names a file": "path",
@@ -35,7 +35,7 @@ _SAID: dict[str, str] = {
     "over 25 words": "words over 25",
 }
 
-_OPENS = (
+OPENS = (
     "names a new task",
     "goes back",
     "goes on after a yes",
@@ -47,31 +47,7 @@ _OPENS = (
 )
 """Openings that are signals; the others only tie a prompt to what came before."""
 
-SIGNALS: tuple[str, ...] = (
-    *_SAID,
-    *_OPENS,
-    "a word is new",
-    "12 words or more are new",
-    "hardly a word is known",
-    "shares 4 words",
-    "is answered in words of the sub-session",
-    "is answered in words of the last answer",
-    "changes the same files",
-    "uses no tool",
-    "the answer before was an offer",
-    "the work before was committed",
-    "the work before was interrupted",
-    "the turn before only navigated",
-    "the turn before was a command",
-    "the last prompt described a finding",
-    "a short order after a review",
-    "turns to something new",
-    "stands apart, 10 minutes later",
-    "stands apart, 20 minutes later",
-    "stands apart, an hour later",
-)
-
-_SHOWN = _SAID | {name: name for name in _OPENS}
+_SHOWN = SAID | {name: name for name in OPENS}
 
 _BINDS = (
     *("picks from a list", "goes back", "links back at once", "adds to what is there"),
@@ -135,55 +111,25 @@ def asks_the_same(earlier: PromptReading, prompt: PromptReading) -> bool:
 
 
 def boundary_signals(arc: OpenArc, turn: Turn) -> list[str]:
-    """The names of the signals between the open sub-session and a turn, in the order of `SIGNALS`."""
+    """The names of the signals between the open sub-session and a turn."""
     prompt = turn.prompt
     if prompt is None:
         return []
-    found = [signal for signal, name in _SHOWN.items() if prompt.shows(name)]
-    shared, new = _shared_words(arc, turn, prompt)
-    return found + shared + _shared_work(arc, turn) + _before(arc, prompt) + _taken_together(arc, turn, prompt, new)
-
-
-def _shared_words(arc: OpenArc, turn: Turn, prompt: PromptReading) -> tuple[list[str], int]:
     topic = frozenset(prompt.topic)
     new = len(topic.difference(*arc.latest))
     shared = len(topic) - new
-    found = {
+    known_words, last_words = _answered_alike(arc, turn)
+    before, answer, marks = arc.last.prompt, arc.last.response, arc.last.work.marks
+    short = prompt.shows("picks from a list") or not prompt.shows("words over 10")
+    found = {signal: prompt.shows(name) for signal, name in _SHOWN.items()} | {
         "a word is new": new >= 1,
         "12 words or more are new": new >= 12,
         "hardly a word is known": len(topic) >= 3 and shared * 5 < len(topic),
         "shares 4 words": shared >= 4,
-    }
-    return [name for name, holds in found.items() if holds] + _answered_alike(arc, turn), new
-
-
-def _answered_alike(arc: OpenArc, turn: Turn) -> list[str]:
-    """Whether three uncommon words of the answer stand in the sub-session before it, and a tenth in the last answer."""
-    if turn.response is None:
-        return []
-    said = frozenset(turn.response.topic)
-    fresh = said.difference(*arc.latest)
-    found = ["is answered in words of the sub-session"] if len(said) - len(fresh) >= 3 else []
-    # What stands in the last answer is a part of what is not fresh.
-    if len(said) >= _ANSWER_MIN and len(said) > len(fresh) and arc.last.response is not None:
-        again = said.intersection(arc.last.response.topic)
-        found += ["is answered in words of the last answer"] if len(again) * 10 >= len(said) else []
-    return found
-
-
-def _shared_work(arc: OpenArc, turn: Turn) -> list[str]:
-    found = {
+        "is answered in words of the sub-session": known_words,
+        "is answered in words of the last answer": last_words,
         "changes the same files": not arc.changed.isdisjoint(turn.work.changed_files),
         "uses no tool": turn.work.observed and not turn.work.tool_calls,
-    }
-    return [name for name, holds in found.items() if holds]
-
-
-def _before(arc: OpenArc, prompt: PromptReading) -> list[str]:
-    answer, marks = arc.last.response, arc.last.work.marks
-    before = arc.last.prompt
-    short = prompt.shows("picks from a list") or not prompt.shows("words over 10")
-    found = {
         "the answer before was an offer": answer is not None and answer.asks,
         "the work before was committed": COMMIT in marks,
         "the work before was interrupted": INTERRUPTED in marks,
@@ -191,23 +137,35 @@ def _before(arc: OpenArc, prompt: PromptReading) -> list[str]:
         "the turn before was a command": before is not None and before.navigational == "command",
         "the last prompt described a finding": bool(arc.prompts) and is_finding(arc.prompts[-1]),
         "a short order after a review": short and arc.reviews,
+        **_taken_together(arc, turn, prompt, new),
     }
     return [name for name, holds in found.items() if holds]
 
 
-def _taken_together(arc: OpenArc, turn: Turn, prompt: PromptReading, new: int) -> list[str]:
+def _answered_alike(arc: OpenArc, turn: Turn) -> tuple[bool, bool]:
+    """Whether three uncommon words of the answer stand in the sub-session before it, and a tenth in the last answer."""
+    if turn.response is None:
+        return False, False
+    said = frozenset(turn.response.topic)
+    known = len(said) - len(said.difference(*arc.latest))
+    # What stands in the last answer is a part of what is known.
+    if len(said) < _ANSWER_MIN or not known or arc.last.response is None:
+        return known >= 3, False
+    return known >= 3, len(said.intersection(arc.last.response.topic)) * 10 >= len(said)
+
+
+def _taken_together(arc: OpenArc, turn: Turn, prompt: PromptReading, new: int) -> dict[str, bool]:
     """What only says something in company, the time that passed above all."""
     if new < _NOVEL_MIN or prompt.shows("goes back"):
-        return []
+        return {}
     passed_us = turn.started_us - arc.last.started_us
     apart = passed_us > PAUSE_US and _stands_apart(arc, prompt)
-    found = {
+    return {
         "turns to something new": prompt.shows("names a new task", "goes on after a yes", "begins with now"),
         "stands apart, 10 minutes later": apart,
         "stands apart, 20 minutes later": apart and passed_us > 20 * _MINUTE_US,
         "stands apart, an hour later": apart and passed_us > 60 * _MINUTE_US,
     }
-    return [name for name, holds in found.items() if holds]
 
 
 def _stands_apart(arc: OpenArc, prompt: PromptReading) -> bool:

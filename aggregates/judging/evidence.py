@@ -1,6 +1,5 @@
 """Why a prompt earned or missed each boolean, in its own words: made from the text itself, only where somebody asks."""
 
-import tomllib
 from collections.abc import Mapping
 from pkgutil import get_data
 from typing import Literal
@@ -13,43 +12,20 @@ from aggregates.reading.pasted import split_pasted
 from aggregates.reading.reading import evidence_spans, title_and_summary
 from aggregates.reading.verdicts import BOOLEANS, BooleanName, Evidence, Intent, Rubric, applicable
 
-_EARNED: dict[BooleanName, str] = {
-    "goal_explicit": "says what should hold afterwards",
-    "scope_bounded": "says where, or what to leave alone",
-    "references_concrete": "points at something findable",
-    "context_sufficient": "enough to start without asking back",
-    "verification_requested": "asks for a check",
-    "root_cause_oriented": "asks for the cause",
-    "plan_first": "asks for, gives or follows a plan",
-}
 
+class HabitWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Why a boolean was earned or missed, and how it is earned."""
+
+    earned: str
+    missed: str
+    how: str
+    nearest: str | None = None
+    """What a missed one was looked for; whether the context is enough is weighed, and no words stand for it."""
+
+
+HABIT_WORDS = msgspec.toml.decode(get_data(__name__, "habits.toml") or b"", type=dict[BooleanName, HabitWords])
 _AS_A_WHOLE = "counted by the judge from the prompt as a whole; no words were found that show it by themselves"
-
-_MISSED: dict[BooleanName, str] = {
-    "goal_explicit": "no words of its own were found by which a reader could tell that it is reached",
-    "scope_bounded": "no words of its own were found for a file, function or surface, or for what to leave alone",
-    "references_concrete": "no path, URL, symbol, line number or ticket was found in its own words",
-    "context_sufficient": "the agent would have to ask back or guess",
-    "verification_requested": "no words of its own were found for a test, expected output or check",
-    "root_cause_oriented": "no words of its own were found that ask for the cause",
-    "plan_first": "no words of its own were found for a plan, steps or exploration before the change",
-}
-
-_NEAREST: dict[BooleanName, str] = {
-    "goal_explicit": "an outcome",
-    "scope_bounded": "a place or a limit",
-    "references_concrete": "something findable",
-    "verification_requested": "a test or a check",
-    "root_cause_oriented": "the cause",
-    "plan_first": "a plan or steps",
-}
-"""What a missed boolean was looked for; whether the context is enough is weighed, and no words stand for it."""
-
 _UNSEARCHED = "missed, as it was judged; words are searched in English only"
-_GONE = {
-    True: "earned, as it was judged while its words were there",
-    False: "missed, as it was judged while its words were there",
-}
 
 
 def rubric_evidence(text: str | None, rubric: Rubric, position: int) -> dict[BooleanName, Evidence]:
@@ -61,7 +37,9 @@ def rubric_evidence(text: str | None, rubric: Rubric, position: int) -> dict[Boo
     if rubric.intent is None:
         return {}
     if text is None:
-        return {name: Evidence(_GONE[name in rubric.earned], position) for name in applicable(rubric.intent)}
+        told = {name: "earned" if name in rubric.earned else "missed" for name in applicable(rubric.intent)}
+        gone = "as it was judged while its words were there"
+        return {name: Evidence(f"{said}, {gone}", position) for name, said in told.items()}
     looked = split_pasted(text)
     shown = extract(looked)
     spans = dict(zip(BOOLEANS, evidence_spans(looked, shown.phrases, shown.reference), strict=True))
@@ -75,15 +53,18 @@ def rubric_evidence(text: str | None, rubric: Rubric, position: int) -> dict[Boo
 
 
 def _earned(name: BooleanName, position: int, span: Span | None, summary: Span) -> Evidence:
-    return Evidence(_AS_A_WHOLE, position, summary) if span is None else Evidence(_EARNED[name], position, span)
+    if span is None:
+        return Evidence(_AS_A_WHOLE, position, summary)
+    return Evidence(HABIT_WORDS[name].earned, position, span)
 
 
 def _missed(name: BooleanName, position: int, span: Span | None, *, searched: bool) -> Evidence:
-    if span is not None and name in _NEAREST:
-        return Evidence(
-            f"it has words for {_NEAREST[name]}, but the judge finds them not enough to count", position, span
-        )
-    return Evidence(_MISSED[name] if searched or name not in _NEAREST else _UNSEARCHED)
+    words = HABIT_WORDS[name]
+    if words.nearest is None or (span is None and searched):
+        return Evidence(words.missed)
+    if span is None:
+        return Evidence(_UNSEARCHED)
+    return Evidence(f"it has words for {words.nearest}, but the judge finds them not enough to count", position, span)
 
 
 # What a developer could do differently, in plain sentences: `advice.toml`, in two languages.
@@ -118,7 +99,7 @@ class _Advice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reached: dict[Intent, str]
 
 
-_ADVICE = msgspec.convert(tomllib.loads((get_data(__name__, "advice.toml") or b"").decode()), dict[Language, _Advice])
+_ADVICE = msgspec.toml.decode(get_data(__name__, "advice.toml") or b"", type=dict[Language, _Advice])
 HABITS = {language: advice.habits for language, advice in _ADVICE.items()}
 NOT_ENOUGH = {language: advice.not_enough.format(least=GRADED_MIN) for language, advice in _ADVICE.items()}
 NOTHING_MISSED = {language: advice.nothing_missed for language, advice in _ADVICE.items()}

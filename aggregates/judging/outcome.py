@@ -5,7 +5,7 @@ them. What was not observed gives no evidence.
 """
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -88,9 +88,12 @@ _AGAINST: dict[str, float] = {
 _NEVER = frozenset({ENDED_ON_ERROR, CANCELLED_LOOPING})
 
 
-class _Course(msgspec.Struct, frozen=True):
-    """The turns of a sub-session as one course of marks."""
+class _Course(NamedTuple):
+    """A sub-session as one course of marks, with what was wanted and the turn that follows."""
 
+    turns: Sequence[Turn]
+    intent: Intent | None
+    following: Turn | None
     marks: str
     last: Turn
     observed: bool
@@ -100,9 +103,12 @@ def judge_outcome(
     turns: Sequence[Turn], rubrics: Sequence[Rubric], intent: Intent | None, following: Turn | None
 ) -> OutcomeVerdict:
     """Judge a sub-session by its turns and the turn that follows it in the same agent session, if any."""
-    course = _course(turns)
-    evidence_for = _speaks_for(course, turns, intent, following)
-    evidence_against = _speaks_against(course, turns, intent, following)
+    real = [turn for turn in turns if turn.prompt is None or turn.prompt.navigational != "command"] or turns
+    marks = "".join(turn.work.marks for turn in turns)
+    if turns[0].prompt is not None and turns[0].prompt.asks_to_revert:
+        marks = marks.replace(REVERT, CHANGE)  # here taking back is the work that was asked for
+    course = _Course(turns, intent, following, marks, real[-1], any(turn.work.observed for turn in turns))
+    evidence_for, evidence_against = _speaks_for(course), _speaks_against(course)
     confidence = START + sum(_FOR[e.what] for e in evidence_for) - sum(_AGAINST[e.what] for e in evidence_against)
     confidence = round(min(max(confidence, 0.02), 0.98), 3)
     silence_floor = UNCLASSIFIED_FLOOR if intent is None else SILENCE_FLOORS[intent]
@@ -123,22 +129,15 @@ def leading_against(verdict: OutcomeVerdict) -> str | None:
     return max(pieces, key=_AGAINST.__getitem__, default=None)
 
 
-def _course(turns: Sequence[Turn]) -> _Course:
-    real = [turn for turn in turns if turn.prompt is None or turn.prompt.navigational != "command"] or list(turns)
-    marks = "".join(turn.work.marks for turn in turns)
-    if turns[0].prompt is not None and turns[0].prompt.asks_to_revert:
-        marks = marks.replace(REVERT, CHANGE)  # here taking back is the work that was asked for
-    return _Course(marks, real[-1], any(turn.work.observed for turn in turns))
-
-
-def _speaks_for(
-    course: _Course, turns: Sequence[Turn], intent: Intent | None, following: Turn | None
-) -> tuple[Evidence, ...]:
+def _speaks_for(course: _Course) -> tuple[Evidence, ...]:
+    turns, following = course.turns, course.following
     last, last_change = course.last, course.marks.rfind(CHANGE)
     changed, after = last_change >= 0, course.marks[last_change + 1 :]
     checked = CHECK_OK in after and after.rfind(CHECK_OK) > after.rfind(CHECK_FAILED)
-    accepting, response = _acceptance(turns, following), last.response
-    unchallenged = intent in ASKING_INTENTS and last.answered and INTERRUPTED not in last.work.marks[-2:]
+    # An opening prompt accepts nothing.
+    later = [*turns[1:][-1:], *([following] if following is not None else [])]
+    accepting, response = next((turn for turn in later if _accepts(turn)), None), last.response
+    unchallenged = course.intent in ASKING_INTENTS and last.answered and INTERRUPTED not in last.work.marks[-2:]
     done = response is not None and response.reports_done and not response.asks
     moved_on = following is not None and _complaint(following, turns) is None
     pieces = (
@@ -153,11 +152,11 @@ def _speaks_for(
     return tuple(Evidence(what, position) for what, holds, position in pieces if holds)
 
 
-def _speaks_against(
-    course: _Course, turns: Sequence[Turn], intent: Intent | None, following: Turn | None
-) -> tuple[Evidence, ...]:
-    last, marks = course.last, course.marks
-    cancelled = _ends_cancelled(last)
+def _speaks_against(course: _Course) -> tuple[Evidence, ...]:
+    turns, last, marks = course.turns, course.last, course.marks
+    # An interruption after which nothing was answered.
+    cancelled = last.work.marks.rfind(INTERRUPTED) > last.work.marks.rfind(ANSWERED)
+    change_asked = course.intent is not None and course.intent not in ASKING_INTENTS
     unsettled = last.response is not None and last.response.reports_failure and not last.response.reports_done
     pieces = (
         (ENDED_ON_ERROR, marks.rfind(API_ERROR) > marks.rfind(ANSWERED), last.position),
@@ -167,23 +166,22 @@ def _speaks_against(
         (REVERTED, _taken_back(marks) or _undone(turns), last.position),
         (REFUSED, last.work.marks.rstrip(ANSWERED).endswith(REJECTED), last.position),
         (UNANSWERED, not any(turn.answered for turn in turns), None),
-        (NO_CHANGE, _lacks_change(course, intent), None),
+        (NO_CHANGE, course.observed and change_asked and CHANGE not in marks and COMMIT not in marks, None),
         (OPEN_FAILURE, unsettled, last.response_position),
     )
     found = [Evidence(what, position) for what, holds, position in pieces if holds]
-    complaint = _standing_complaint(course, turns, intent, following)
+    complaint = _standing_complaint(course)
     return (*found, complaint) if complaint is not None else tuple(found)
 
 
-def _standing_complaint(
-    course: _Course, turns: Sequence[Turn], intent: Intent | None, following: Turn | None
-) -> Evidence | None:
+def _standing_complaint(course: _Course) -> Evidence | None:
     """A correction, a repetition or a report that it does not work, after which nothing more was done about it."""
+    turns, following = course.turns, course.following
     if following is not None:
         what = _complaint(following, turns)
         if what is not None:
             return Evidence(what, following.position)
-    if intent in ASKING_INTENTS or not course.observed:
+    if course.intent in ASKING_INTENTS or not course.observed:
         return None  # an answer may be all that was wanted, and unseen work may have been done
     for place in range(len(turns) - 1, 0, -1):
         turn = turns[place]
@@ -211,23 +209,6 @@ def _complaint(turn: Turn, earlier: Sequence[Turn]) -> str | None:
 
 def _accepts(turn: Turn) -> bool:
     return turn.prompt is not None and turn.prompt.accepts
-
-
-def _lacks_change(course: _Course, intent: Intent | None) -> bool:
-    asked = intent is not None and intent not in ASKING_INTENTS
-    return course.observed and asked and CHANGE not in course.marks and COMMIT not in course.marks
-
-
-def _acceptance(turns: Sequence[Turn], following: Turn | None) -> Turn | None:
-    """The last turn, or the one that follows, where it accepts what was done; an opening prompt accepts nothing."""
-    later = [*turns[1:][-1:], *([following] if following is not None else [])]
-    return next((turn for turn in later if _accepts(turn)), None)
-
-
-def _ends_cancelled(last: Turn) -> bool:
-    """An interruption after which nothing was answered."""
-    marks = last.work.marks
-    return marks.rfind(INTERRUPTED) > marks.rfind(ANSWERED)
 
 
 def _taken_back(marks: str) -> bool:

@@ -1,14 +1,35 @@
 """The rubric judge: what kind of thing a prompt asks for, and which habits it shows (scoring.md, section 3).
 
-The arithmetic of sub-sessions below is exact and knows nothing of how a prompt was judged.
+Then what text models answered about prompts, outcomes and boundaries: their verdict counts where there is one. Two
+things it cannot change: a prompt that navigates, or was not captured, is judged by nobody; and a sub-session with an
+ending that is never complete stays incomplete.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from types import MappingProxyType
+from typing import ClassVar, Literal
+from uuid import UUID
 
+import msgspec
+
+from aggregates.event import DeveloperEvent
+from aggregates.judging.boundary import OpenArc, cannot_shift
+from aggregates.judging.outcome import never_complete
 from aggregates.reading.reading import SHORT_WEIGHT, PromptReading
-from aggregates.reading.rubric_model import SHIPPED, Logits, RubricModel
-from aggregates.reading.verdicts import CHANGE_INTENTS, BooleanName, Intent, Rubric, applicable
+from aggregates.reading.verdicts import (
+    CHANGE_INTENTS,
+    SHIPPED,
+    BooleanName,
+    BoundaryVerdict,
+    Evidence,
+    Intent,
+    Logits,
+    OutcomeVerdict,
+    Rubric,
+    RubricModel,
+    applicable,
+)
 from aggregates.turns.turn import Turn
 
 
@@ -19,7 +40,8 @@ def judge_prompt(prompt: PromptReading | None, earlier: Sequence[Turn], model: R
     """
     if prompt is None or prompt.navigational:
         return Rubric("skipped")
-    if prompt.foreign or prompt.wordless:
+    # An image or a lone mark holds no word, and nothing pasted to judge by.
+    if prompt.foreign or (prompt.shows("no own words") and not prompt.pasted_characters):
         return Rubric("unclassified")
     own_words = prompt.weight >= SHORT_WEIGHT and not prompt.shows("bare paste")
     return _rubric(model, prompt.logits, context_names(prompt, earlier), prompt.shown, own_words)
@@ -35,33 +57,24 @@ def _rubric(
 
 def context_names(prompt: PromptReading, earlier: Sequence[Turn]) -> tuple[str, ...]:
     """What the sub-session held before a prompt, as names of features."""
+    first, before = not earlier, earlier[-1] if earlier else None
     short, named = not prompt.shows("words over 16"), prompt.shows("reference")
-    vague = ["short and nothing named"] if short and not named else []
-    if not earlier:
-        return (*_opening_names(prompt, short=short, named=named), *vague)
-    names = vague
-    before = earlier[-1]
-    if before.response is not None and before.response.asks:
-        names.append("context:after an offer")
-    if before.response is None or not before.response.characters:
-        names.append("context:after silence")
-    if before.prompt is not None and before.prompt.navigational == "command":
-        names.append("context:after a command")
-        if before.prompt.shows("cue:review", "word:review"):
-            names.append("context:after a review command")
-    return tuple(names)
-
-
-def _opening_names(prompt: PromptReading, *, short: bool, named: bool) -> list[str]:
+    answer, asked = (None, None) if before is None else (before.response, before.prompt)
+    command = asked is not None and asked.navigational == "command"
     found = {
-        "context:first": True,
-        "context:first and short": short,
-        "context:first and of few words": not prompt.shows("words over 6"),
-        "context:first and nothing named": not named,
-        "context:first and plain": short and not named,
-        "context:first and pasted": prompt.pasted_characters > 0,
+        "context:first": first,
+        "context:first and short": first and short,
+        "context:first and of few words": first and not prompt.shows("words over 6"),
+        "context:first and nothing named": first and not named,
+        "context:first and plain": first and short and not named,
+        "context:first and pasted": first and prompt.pasted_characters > 0,
+        "short and nothing named": short and not named,
+        "context:after an offer": answer is not None and answer.asks,
+        "context:after silence": not first and (answer is None or not answer.characters),
+        "context:after a command": command,
+        "context:after a review command": command and asked is not None and asked.shows("cue:review", "word:review"),
     }
-    return [name for name, holds in found.items() if holds]
+    return tuple(name for name, holds in found.items() if holds)
 
 
 def sub_session_intent(rubrics: Sequence[Rubric]) -> Intent | None:
@@ -74,23 +87,101 @@ def sub_session_intent(rubrics: Sequence[Rubric]) -> Intent | None:
     return intents[0]
 
 
-def earned_by_sub_session(rubrics: Sequence[Rubric], intent: Intent | None) -> tuple[BooleanName, ...]:
-    """The booleans applying to the sub-session's intent that any of its prompts earned, in rubric order."""
-    if intent is None:
-        return ()
-    earned = {name for rubric in rubrics if rubric.status == "ok" for name in rubric.earned}
-    return tuple(name for name in applicable(intent) if name in earned)
+def standings(rubrics: Sequence[Rubric], intent: Intent | None) -> list[tuple[float | None, tuple[BooleanName, ...]]]:
+    """For each prompt what was earned so far of what applies to `intent`, in rubric order, and its score, 0-100.
 
-
-def standing_scores(rubrics: Sequence[Rubric], intent: Intent | None) -> list[float | None]:
-    """For each prompt 100 x (booleans applying to `intent` earned so far) / (applying); None where it is not `ok`."""
-    scores: list[float | None] = []
-    applies = applicable(intent) if intent is not None else ()
-    earned: set[BooleanName] = set()
+    The score is None where the prompt is not `ok`.
+    """
+    applies = () if intent is None else applicable(intent)
+    so_far: set[BooleanName] = set()
+    found: list[tuple[float | None, tuple[BooleanName, ...]]] = []
     for rubric in rubrics:
-        if rubric.status != "ok" or not applies:
-            scores.append(None)
-            continue
-        earned.update(rubric.earned)
-        scores.append(100.0 * sum(name in earned for name in applies) / len(applies))
-    return scores
+        judged = rubric.status == "ok"
+        so_far.update(rubric.earned if judged else ())
+        earned = tuple(name for name in applies if name in so_far)
+        found.append((100.0 * len(earned) / len(applies) if judged and applies else None, earned))
+    return found
+
+
+JudgeKind = Literal["rubric", "outcome", "boundary"]
+"""What was asked: how a prompt is to be graded, whether a goal was reached, whether a prompt opens another topic."""
+
+
+class JudgeAnswered(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
+    """One answer that fitted its schema and its data."""
+
+    TOPIC: ClassVar[str] = "judge.answered"
+    kind: JudgeKind
+    agent_session_id: str
+    capture_id: UUID
+    """The prompt that was judged; of an outcome the last one of the sub-session, of a boundary the one after it."""
+    captures: tuple[UUID, ...] = ()
+    """Of an outcome every prompt of the sub-session, as it was when judged; of a boundary the prompt before it."""
+    model: str
+    prompt_version: int
+    input_digest: bytes
+    input_tokens: int = 0
+    """As the endpoint counted; 0 where it did not."""
+    output_tokens: int = 0
+    confidence: float
+    """0-1, rounded to 3 digits: of the intent, of the outcome, or of the boundary."""
+    intent: Intent | None = None
+    """Of a rubric; None: it cannot be said what is wanted."""
+    earned: tuple[BooleanName, ...] = ()
+    complete: bool | None = None
+    boundary: bool | None = None
+    """Of a boundary: whether the prompt opens another topic than those before it."""
+
+
+class Answers(msgspec.Struct, frozen=True):
+    """What was answered about one sub-session as it is now."""
+
+    rubrics: Mapping[UUID, JudgeAnswered] = {}
+    outcome: JudgeAnswered | None = None
+    """About just these turns; an answer about fewer or more of them does not count."""
+
+
+NO_ANSWERS = Answers()
+
+
+def answered_rubric(embedded: Rubric, answer: JudgeAnswered | None) -> Rubric:
+    if answer is None or embedded.status not in ("ok", "unclassified"):
+        return embedded
+    judge = f"model:{answer.model}"
+    if answer.intent is None:
+        return Rubric("unclassified", judge=judge)
+    earned = tuple(name for name in applicable(answer.intent) if name in answer.earned)
+    return Rubric("ok", answer.intent, answer.confidence, earned, judge)
+
+
+def answered_outcome(embedded: OutcomeVerdict, answer: JudgeAnswered | None) -> OutcomeVerdict:
+    """The outcome of a sub-session; the evidence stays what was observed."""
+    if answer is None or answer.complete is None or never_complete(embedded):
+        return embedded
+    return msgspec.structs.replace(
+        embedded, goal_complete=answer.complete, confidence=answer.confidence, judge=f"model:{answer.model}"
+    )
+
+
+# Such an answer counts in place of the embedded boundary judge's, after a commit too, while the two turns are
+# neighbours. A clear, a session's end and a person's word go before it; a turn that cannot shift stays.
+
+
+class GapAnswer(msgspec.Struct, frozen=True):
+    """One answer about the gap between two turns, and its place in the log."""
+
+    before: UUID
+    answer: JudgeAnswered
+    position: int
+
+
+NO_GAP_ANSWERS: Mapping[UUID, GapAnswer] = MappingProxyType({})
+
+
+def answered_boundary(arc: OpenArc, turn: Turn, found: GapAnswer | None) -> BoundaryVerdict | None:
+    """The model's verdict before `turn`, which follows the open `arc`; None where the embedded judge speaks."""
+    if found is None or found.before != arc.last.turn_id or found.answer.boundary is None or cannot_shift(arc, turn):
+        return None
+    shift, answer = found.answer.boundary, found.answer
+    what = f"a text model was asked, and sees {'another' if shift else 'the same'} topic"
+    return BoundaryVerdict(shift, answer.confidence, (Evidence(what, found.position),), f"model:{answer.model}")

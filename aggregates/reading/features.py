@@ -6,26 +6,25 @@ not. Every captured prompt is read once, so the loops over words are left to the
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Sequence, Set
+from collections.abc import Container, Iterator, Sequence, Set
 from itertools import chain, pairwise
 from typing import NamedTuple
 
-from aggregates.reading.lexicon import (
+from aggregates.reading.pasted import OPENINGS, PromptText
+from aggregates.reading.sentences import (
     FILLERS,
     FINDINGS,
     FOREIGN_ONLY,
-    OPENERS,
     PAIRS,
     PHRASE_CUES,
-    VERBS,
     VOCABULARY,
     WORD_CUES,
     WORDS,
     Phrase,
+    RawSentence,
+    opening,
+    traits,
 )
-from aggregates.reading.pasted import PromptText, split_pasted
-from aggregates.reading.sentences import OPENINGS, RawSentence, opening
-from aggregates.reading.traits import TRAITS, traits
 
 _OWN_HEAD_CHARS = 1600
 _OWN_TAIL_CHARS = 600
@@ -41,15 +40,11 @@ class Features(NamedTuple):
     distinct: dict[str, None]
     names: set[str]
     phrases: dict[str, str]
-    """For each phrase cue shown, the phrase that shows it."""
+    """Cue → the phrase that shows it."""
     reference: tuple[int, int] | None
-    """Where the first own reference stands in `Looked.own`."""
+    """Where the first own reference stands in `PromptText.own`."""
     foreign: bool
-    """Whether the text is in another language than the lexicons."""
-
-
-def features_of(text: str) -> set[str]:
-    return extract(split_pasted(text)).names
+    """Whether the text is in another language than the lexicon."""
 
 
 def extract(looked: PromptText) -> Features:
@@ -61,20 +56,20 @@ def extract(looked: PromptText) -> Features:
     words = list(chain.from_iterable([words for _, words, _ in sentences]))
     distinct = dict.fromkeys(words)
     counts = Counter(chain.from_iterable([_LISTS_OF[word] for word in words if word in _LISTS_OF]))
-    names = _word_features(distinct, counts)
+    names = {name for name in counts if name.startswith("cue:")}
+    names.update([f"cues:{cue}" for cue in _SEVERAL if counts[f"cue:{cue}"] >= 3])
+    names.update([WORD_NAMES[word] for word in distinct if word in WORD_NAMES])
     pairs = frozenset(pairs_of(sentences))
     phrases = phrase_cues([tokens for tokens, _, _ in sentences], distinct, pairs)
     names.update([f"phrase:{cue}" for cue in phrases])
-    names.update([f"pair:{first} {second}" for first, second in _PAIRS & pairs])
+    names.update([_PAIR_NAMES[pair] for pair in _PAIRS & pairs])
     if len(sentences) > _SENTENCES_MAX:
         sentences = sentences[: _SENTENCES_MAX - 10] + sentences[-10:]
     names |= _openings(sentences)
     findings = {about: counts[f"prose:{about}"] for about in FINDINGS}
     names |= traits(sentences, words, _heading(own), findings, pasted=looked.pasted_chars > 0)
     reference = find_references(near, own, names)
-    names |= _layout(own) | _length(words)
-    if looked.pasted_chars:
-        names |= _pasted(looked)
+    names |= _layout(looked, words)
     # Mostly a text holds no sign of another language, and then there is nothing to weigh.
     foreign = (counts["foreign"] > 0 or not own.isascii()) and is_foreign(own, words)
     return Features(words, distinct, names, phrases, reference, foreign)
@@ -86,6 +81,9 @@ def pairs_of(sentences: Sequence[RawSentence]) -> Iterator[tuple[str, str]]:
 
 
 _PAIRS = frozenset(PAIRS)
+_PAIR_NAMES = {pair: f"pair:{' '.join(pair)}" for pair in PAIRS}
+WORD_NAMES = {word: f"word:{word}" for word in VOCABULARY | WORDS}
+"""Names are looked up, not formed: Python remembers the hash of a string that it has hashed before."""
 _MARK = "\x1f"
 """Stands before every sentence and line while a text is cut up. White space, so that no word can hold it."""
 _OTHER_SPACE = "\x1e"
@@ -95,16 +93,12 @@ _NO_WORDS = frozenset({",", "?"})
 
 
 def sentences_of(own: str) -> list[RawSentence]:
-    """The sentences and lines that hold a word, a comma or a question mark."""
-    return [_sentence(tokens) for piece in _marked(own).split(_MARK) if (tokens := _TOKEN.findall(piece))]
-
-
-def _marked(own: str) -> str:
-    """Lower-cased, without apostrophes, a mark at every beginning, commas apart."""
+    """The sentences and lines that hold a word, a comma or a question mark, lower-cased and without apostrophes."""
     text = own.replace(_MARK, _OTHER_SPACE).lower()
     text = text.replace("? ", f" ?{_MARK}").replace("?\n", f" ?{_MARK}").replace("\n", _MARK)
     text = text.replace(". ", _MARK).replace("! ", _MARK).replace(": ", _MARK)
-    return text.replace(",", " , ").replace("'", "").replace("’", "").replace("´", "")
+    text = text.replace(",", " , ").replace("'", "").replace("’", "").replace("´", "")
+    return [_sentence(tokens) for piece in text.split(_MARK) if (tokens := _TOKEN.findall(piece))]
 
 
 def _sentence(tokens: list[str]) -> RawSentence:
@@ -129,14 +123,6 @@ def _lists_of_words() -> dict[str, tuple[str, ...]]:
 
 
 _LISTS_OF = _lists_of_words()
-
-
-def _word_features(distinct: Iterable[str], counts: Counter[str]) -> set[str]:
-    """Known words, cues that a word of their list is there, and for some lists that three are."""
-    names = {name for name in counts if name.startswith("cue:")}
-    names.update([f"cues:{cue}" for cue in _SEVERAL if counts[f"cue:{cue}"] >= 3])
-    names.update([f"word:{word}" for word in KNOWN_WORDS.intersection(distinct)])
-    return names
 
 
 def _openings(sentences: Sequence[RawSentence]) -> set[str]:
@@ -168,55 +154,35 @@ def _heading(own: str) -> list[str]:
 
 
 _SIGNS = {
-    "?": "asks ?",
-    "!": "exclaims",
-    "`": "code name",
-    '"': "quotes",
-    "“": "quotes",
-    "line ": "lines named",
-    "lines ": "lines named",
-    "Lines ": "lines named",
-    "\n#": "heading",
-    "\n- ": "bullets",
-    "\n* ": "bullets",
-    "\n  - ": "bullets",
-    "\n1.": "numbered",
-    "\n 1.": "numbered",
-    "\n2.": "numbered",
+    "asks ?": ("?",),
+    "exclaims": ("!",),
+    "code name": ("`",),
+    "quotes": ('"', "“"),
+    "lines named": ("line ", "lines ", "Lines "),
+    "heading": ("\n#",),
+    "bullets": ("\n- ", "\n* ", "\n  - "),
+    "numbered": ("\n1.", "\n 1.", "\n2."),
 }
 
 
-def _layout(own: str) -> set[str]:
-    names = {name for sign, name in _SIGNS.items() if sign in own}
-    bare = own.strip()
-    if bare.endswith(("?", ":")):
-        names.add(f"ends in {bare[-1]}")
-    if own.startswith("#"):
-        names.add("heading")
-    if own.count("?") >= 2:
-        names.add("asks ? twice")
-    if bare.partition("\n")[0].rstrip().endswith(":"):
-        names.add("colon first line")
-    if bare.startswith(("1.", "2.", "3.")):
-        names.add("numbered")
-    return names
-
-
-def _length(words: Sequence[str]) -> set[str]:
-    if not words:
-        return {"no own words"}
-    names = {f"words over {bound}" for bound in LENGTHS if len(words) > bound}
-    if words[0] in FILLERS:
-        names.add("filler first")
-    return names
-
-
-def _pasted(looked: PromptText) -> set[str]:
-    names = {"pasted"}
-    if looked.pasted_chars > len(looked.own):
-        names.add("pasted over own")
-    if looked.pasted_chars > 60:
-        names.add("pasted reference")
+def _layout(looked: PromptText, words: Sequence[str]) -> set[str]:
+    own, bare, pasted = looked.own, looked.own.strip(), looked.pasted_chars
+    found = {
+        "ends in ?": bare.endswith("?"),
+        "ends in :": bare.endswith(":"),
+        "heading": own.startswith("#"),
+        "asks ? twice": own.count("?") >= 2,
+        "colon first line": bare.partition("\n")[0].rstrip().endswith(":"),
+        "numbered": bare.startswith(("1.", "2.", "3.")),
+        "no own words": not words,
+        "filler first": bool(words) and words[0] in FILLERS,
+        "pasted": pasted > 0,
+        "pasted over own": pasted > len(own),
+        "pasted reference": pasted > 60,
+    }
+    names = {name for name, signs in _SIGNS.items() for sign in signs if sign in own}
+    names.update([name for name, holds in found.items() if holds])
+    names.update([f"words over {bound}" for bound in LENGTHS if len(words) > bound])
     return names
 
 
@@ -232,53 +198,12 @@ def is_foreign(own: str, words: Sequence[str]) -> bool:
     return other + strange > sum(map(WORD_CUES["english"].__contains__, sample))
 
 
-# The names of all features of a text. A feature is known by its name; a reading keeps the numbers of a few.
-
 LENGTHS = (3, 6, 10, 16, 25, 40, 70, 130, 260)
-KNOWN_WORDS = VOCABULARY | WORDS
-_OPENERS = sorted(set(OPENERS.values()) | {"other", "empty"} | {f"do_{verb}" for verb in VERBS})
-_PLACES = ("first", "last", "any")
-
-_SHAPES = (
-    *("ends in ?", "asks ?", "asks ? twice", "ends in :", "exclaims", "quotes", "colon first line", "filler first"),
-    *("one sentence", "over 3 sentences", "over 8 sentences", "heading", "bullets", "numbered", "number"),
-    *("reference", "references 2", "references 4", "references 8", "reference first", "lines named"),
-    *("path", "symbol", "code name", "mention", "url", "flagged"),
-    *("no own words", "pasted", "pasted over own", "pasted reference"),
-)
-
-FEATURES: tuple[str, ...] = (
-    *(f"word:{word}" for word in sorted(KNOWN_WORDS)),
-    *(f"cue:{cue}" for cue in WORD_CUES),
-    *(f"cues:{cue}" for cue in WORD_CUES),
-    *(f"phrase:{cue}" for cue in PHRASE_CUES),
-    *(f"open {place}:{opener}" for place in _PLACES for opener in _OPENERS),
-    *(f"ask {place}:{verb}" for place in _PLACES for verb in VERBS),
-    *(f"start:{word}" for word in sorted(VOCABULARY)),
-    *(f"words over {bound}" for bound in LENGTHS),
-    *_SHAPES,
-    *TRAITS,
-    *(f"pair:{first} {second}" for first, second in PAIRS),
-)
 
 CROSSED = (
-    "phrase:goal_given",
-    "phrase:check_asked",
-    "phrase:cause_asked",
-    "phrase:symptom_only",
-    "phrase:scope_limit",
-    "reference",
-    "references 2",
-    "begins:request",
-    "ends:request",
-    "only question",
-    "has report",
-    "prose",
-    "bare",
-    "pasted",
-    "words over 10",
-    "words over 25",
-    "words over 70",
+    *("phrase:goal_given", "phrase:check_asked", "phrase:cause_asked", "phrase:symptom_only", "phrase:scope_limit"),
+    *("reference", "references 2", "begins:request", "ends:request", "only question", "has report", "prose", "bare"),
+    *("pasted", "words over 10", "words over 25", "words over 70"),
 )
 
 NAMED: tuple[str, ...] = (

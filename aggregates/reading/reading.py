@@ -4,14 +4,15 @@ Readings are made when the fact is projected; everything later is decided on the
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 import msgspec
 
 from aggregates.event import Digester, Span, packed, unpacked
-from aggregates.reading.features import NAMED, NUMBER, Features, extract
-from aggregates.reading.lexicon import (
+from aggregates.reading.features import NUMBER, Features, extract
+from aggregates.reading.pasted import PromptText, prompt_opening, split_pasted
+from aggregates.reading.sentences import (
     ACKNOWLEDGEMENT_WORDS_MAX,
     ACKNOWLEDGEMENTS,
     ACKNOWLEDGING_STARTS,
@@ -19,9 +20,7 @@ from aggregates.reading.lexicon import (
     VOCABULARY,
     WORD_CUES,
 )
-from aggregates.reading.pasted import PromptText, split_pasted
-from aggregates.reading.rubric_model import SHIPPED, RubricModel
-from aggregates.reading.sentences import prompt_opening
+from aggregates.reading.verdicts import SHIPPED, RubricModel
 
 TOKENS_MAX = 512
 TOPIC_MAX = 48
@@ -33,6 +32,8 @@ _CJK = re.compile(
     "[\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
 )
 _COMMAND = re.compile(r"/[A-Za-z][\w:-]*(?:\s|$)")
+_UNSAID = re.compile(r"[?`/\\_]")
+_CLEARS = re.compile(r"\s*(?:/clear(?: |\n|\s*$)|<command-name>/clear<)")
 
 _NOT_TYPED = (
     "<command-name>",
@@ -84,11 +85,6 @@ class PromptReading(msgspec.Struct, frozen=True, array_like=True):
         return unpacked(self.topic_digests)
 
     @property
-    def wordless(self) -> bool:
-        """Holds no word of its own and nothing pasted to judge by: an image, a lone mark."""
-        return self.shows("no own words") and not self.pasted_characters
-
-    @property
     def accepts(self) -> bool:
         """Thanks, praise or a bare acknowledgement, without a complaint."""
         if self.corrects or self.reports_failure:
@@ -133,17 +129,18 @@ def read_prompt(text: str, digester: Digester, model: RubricModel = SHIPPED) -> 
     looked = split_pasted(text)
     shown = extract(looked)
     title, summary = title_and_summary(looked)
+    tokens = list(dict.fromkeys(_WORD.findall(looked.text.lower())))
     said = shown.names | prompt_opening(text, looked.own, len(shown.words))
     return PromptReading(
         weight=_weight(looked.own),
         navigational=_navigational(text, shown),
-        clears=_is_clear(text),
-        token_digests=_digests(looked.text, digester),
+        clears=_CLEARS.match(text[:80].lower()) is not None,
+        token_digests=packed(sorted(digester.numbers(tokens[:TOKENS_MAX]))),
         title=title,
         summary=summary,
         characters=len(text),
         pasted_characters=looked.pasted_chars,
-        shown=tuple([place for place, name in enumerate(NAMED) if name in said]),
+        shown=tuple(sorted([NUMBER[name] for name in NUMBER.keys() & said])),
         logits=model.logits(shown.names),
         topic_digests=_topic(shown.distinct, digester),
         foreign=shown.foreign or _IMAGE.match(text[:2000]) is not None,
@@ -180,14 +177,8 @@ def read_response(text: str, digester: Digester) -> ResponseReading:
 
 
 def _weight(own: str) -> int:
-    """Characters that are no white space around, a CJK character counting as three."""
     stripped = own.strip()
     return len(stripped) if stripped.isascii() else len(stripped) + 2 * len(_CJK.findall(stripped))
-
-
-def _is_clear(text: str) -> bool:
-    start = text[:80].strip().lower()
-    return start == "/clear" or start.startswith(("/clear ", "/clear\n", "<command-name>/clear<"))
 
 
 def _navigational(text: str, shown: Features) -> str | None:
@@ -196,24 +187,12 @@ def _navigational(text: str, shown: Features) -> str | None:
         return "command"
     if start.startswith(("!", "<bash-input>", "<bash-stdout>", "<bash-stderr>")):
         return "shell"
-    if _acknowledges(shown.words) and len(text) < 100 and not any(c in text for c in "?`/\\_"):
+    acknowledges = 0 < len(shown.words) <= ACKNOWLEDGEMENT_WORDS_MAX and shown.words[0] in ACKNOWLEDGING_STARTS
+    if acknowledges and ACKNOWLEDGEMENTS.issuperset(shown.words) and len(text) < 100 and not _UNSAID.search(text):
         return "acknowledgement"
     if len(text) < 2 * SHORT_WEIGHT + 60 and _weight(text) < SHORT_WEIGHT:
         return "short"
     return None
-
-
-def _acknowledges(words: Sequence[str]) -> bool:
-    return (
-        0 < len(words) <= ACKNOWLEDGEMENT_WORDS_MAX
-        and words[0] in ACKNOWLEDGING_STARTS
-        and all(word in ACKNOWLEDGEMENTS for word in words)
-    )
-
-
-def _digests(text: str, digester: Digester) -> bytes:
-    distinct = list(dict.fromkeys(_WORD.findall(text.lower())))
-    return packed(sorted(digester.numbers(distinct[:TOKENS_MAX])))
 
 
 def _topic(distinct: Iterable[str], digester: Digester) -> bytes:
@@ -255,9 +234,7 @@ def _heading_after(source: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _placed(looked: PromptText, source: str, start: int, end: int) -> Span:
-    if source is looked.own:
-        return looked.span(start, end)
-    return Span(start, end)
+    return looked.span(start, end) if source is looked.own else Span(start, end)
 
 
 # The words of a prompt that speak for each boolean of the rubric, as spans.
@@ -278,29 +255,23 @@ _CUES: tuple[tuple[str, ...], ...] = (
 _SCOPE, _REFERENCES = 1, 2
 """The booleans for which a reference speaks: for the second alone, for the first where no phrase does."""
 
-_WORD_LISTS: dict[int, tuple[str, ...]] = {
-    0: ("want",),
-    _SCOPE: ("scope", "where"),
-    4: ("test", "check", "accept"),
-    5: ("cause",),
-    6: ("plan",),
-}
-"""The lists of words that speak for a boolean where no phrase does."""
-
 _SENTENCE_END = re.compile(r"[.?!] |\n")
-
 
 assert {cue for cues in _CUES for cue in cues} <= PHRASE_CUES.keys()
 
 
-def _any_of(lists: tuple[str, ...]) -> re.Pattern[str]:
+def _any_of(*lists: str) -> re.Pattern[str]:
     words = frozenset[str]().union(*(WORD_CUES[name] for name in lists))
     return re.compile(rf"\b(?:{'|'.join(sorted(words))})\b", re.IGNORECASE)
 
 
 _ELSE = {
-    **{boolean: _any_of(lists) for boolean, lists in _WORD_LISTS.items()},
+    0: _any_of("want"),
+    _SCOPE: _any_of("scope", "where"),
     _REFERENCES: re.compile(r"\b(?:lines?|ticket|issue|pr|commit) #?\d", re.IGNORECASE),
+    4: _any_of("test", "check", "accept"),
+    5: _any_of("cause"),
+    6: _any_of("plan"),
 }
 """What is looked for where neither a phrase nor a reference speaks for a boolean."""
 

@@ -1,10 +1,56 @@
-"""What a sentence does (it requests, asks, reports a symptom or states), and how a prompt opens."""
+"""The words that the embedded judges know, and what sentences do: by themselves, how they open, and taken together.
 
-import re
-from collections.abc import Iterable, Sequence
+The words stand in `lexicon.toml`, and in `words.txt`, which training writes.
+"""
+
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from pkgutil import get_data
 from typing import NamedTuple
 
-from aggregates.reading.lexicon import ASKING, FILLERS, OBJECTS, OPENERS, QUESTION_HEADS, SENTENCE_WORDS, VERBS
+Words = frozenset[str]
+Phrase = tuple[str, ...]
+
+
+def _words(text: str) -> Words:
+    return frozenset(text.split())
+
+
+def _table(texts: Mapping[str, str]) -> dict[str, Words]:
+    return {name: _words(text) for name, text in texts.items()}
+
+
+def _text(name: str) -> str:
+    return (get_data(__name__, name) or b"").decode()
+
+
+_LEXICON = tomllib.loads(_text("lexicon.toml"))
+FILLERS = _words(_LEXICON["fillers"])
+ACKNOWLEDGEMENTS = _words(_LEXICON["acknowledgements"])
+ACKNOWLEDGING_STARTS = _words(_LEXICON["acknowledging_starts"])
+ACKNOWLEDGEMENT_WORDS_MAX = 8
+FOREIGN_ONLY = _words(_LEXICON["foreign"])
+VOCABULARY = _words(_LEXICON["vocabulary"])
+VERBS = _table(_LEXICON["verbs"])
+OBJECTS = _table(_LEXICON["objects"])
+FINDINGS = _table(_LEXICON["findings"])
+QUESTION_HEADS = _table(_LEXICON["question_heads"])
+SENTENCE_WORDS = _table(_LEXICON["sentence"])
+WORD_CUES = _table(_LEXICON["word_cues"])
+PHRASE_CUES: dict[str, tuple[Phrase, ...]] = {
+    cue: tuple(tuple(phrase.split()) for phrase in phrases) for cue, phrases in _LEXICON["phrase_cues"].items()
+}
+OPENERS: dict[Phrase, str] = {
+    tuple(start.split()): opener for opener, starts in _LEXICON["openers"].items() for start in starts
+}
+ASKING = frozenset({"ask_you", "ask_we", "lets", "want", "ask_i"})
+
+_LINES = [tuple(line.split()) for line in _text("words.txt").splitlines()]
+WORDS = frozenset(line[0] for line in _LINES if len(line) == 1)
+"""Words of the prompts that were written for training."""
+PAIRS = tuple((line[0], line[1]) for line in _LINES if len(line) == 2)
+"""Pairs of neighbours in those; ^ is a sentence's beginning and $ its end."""
+
 
 _QUESTION_OF = {word: asked for asked, words in QUESTION_HEADS.items() for word in words}
 _VERB_OF = {word: name for name, words in reversed(VERBS.items()) for word in words}
@@ -50,10 +96,6 @@ class Sentence(NamedTuple):
 
 _REPORTS_STRONG, _REPORTS_WEAK = Sentence("report", "strong"), Sentence("report", "weak")
 _STATES_SUBJECT, _STATES_OTHER = Sentence("statement", "subject"), Sentence("statement", "other")
-
-
-def things(sentence: Sentence) -> set[str]:
-    return {_OBJECT_OF[word] for word in _OBJECT_WORDS.intersection(sentence.words[:_NEAR_WORDS])}
 
 
 def opening(tokens: Sequence[str]) -> tuple[str, str | None, str]:
@@ -103,11 +145,9 @@ def _question(rest: Sequence[str], words: Sequence[str]) -> str:
         return "why"
     if head is not None:
         return head
-    inner = next(
-        (_QUESTION_OF[word] for word in rest[1:12] if word in ("what", "where", "which", "who", "how", "when")), None
-    )
+    inner = [word for word in rest[1:12] if word in ("what", "where", "which", "who", "how", "when")]
     if inner:
-        return inner
+        return _QUESTION_OF[inner[0]]
     return "tag" if words[-1] in _TAGS else "other"
 
 
@@ -163,128 +203,90 @@ def _gerund(word: str) -> str | None:
     return _VERB_OF.get(stem) or _VERB_OF.get(stem + "e") or _VERB_OF.get(stem[:-1])
 
 
-# The boundary judge asks for it. Only the head of a person's own words is looked at.
-
-HEAD_CHARS = 400
-_NEAR_CHARS = 220
-_OWN_WORDS_MIN = 18
-_LONG_WORDS_MIN = 12
-_ASK_WORDS_MIN = 8
-_ADDS_WORDS_MAX = 25
-_END_CHARS = 24
-_ACCEPTS = r"(?:ok|okay|alright|great|perfect|nice|cool|good|awesome|excellent|k|m+k|thanks|thank you|works)\b"
-_FIRST = r"\W*(?:(?:ok|okay|alright|great|perfect|good|now|so|also|next)\W+)*"
-
-_NEW_TASK = re.compile(
-    r"\b(?:unrelated|new (?:change|task|topic|feature request)"
-    r"|(?:next|2nd|second|third|another|one more|different|separate) (?:problem|issue|bug|task|topic|subject)"
-    r"|something (?:odd|weird|strange|else|different)|let'?s (?:now )?(?:talk about|move on|switch|return to)|as for"
-    r"|(?:with|in|given) (?:all )?(?:this|that) (?:context|knowledge|in mind)|start(?:ing)? (?:from scratch|over)"
-    r"|there'?s an? (?:issue|problem|bug)|moving on|on (?:to )?another|now (?:to|for) the"
-    r"|while (?:we'?re|you'?re|i'?m) (?:at it|there|here)|we(?:'?re| are) missing|also want to"
-    r"|i(?:'d|'ve)? also (?!meant|mean|got|get|see|saw|tried|tested|think)|next (?:thing|step|up|one)|on another note"
-    r"|by the way|btw|separately|change of (?:topic|plan)|in the same spirit)\b"
-    r"|\b(?:next|(?:other|different) (?:thing|topic|question)) ?:"
-)
-
-_GOES_BACK = re.compile(
-    r"\b(?:(?:go|going|get|getting)? ?back to|ignore (?:this|that)|the (?:findings|changes|ones?) (?:before|above|from)"
-    r"|(?:as|like) (?:i|we) said|again|still|same)\b"
-)
-
-_LEADS = r"(?:let'?s |now |also |then |please |can you |yes,? |ok,? |and )*"
-
-_PICKS = re.compile(
-    rf"\W*(?:{_LEADS}"
-    r"(?:add?ress|fix|do|handle|implement|apply|start with|start w/|take|go with|update|knock out|tell me about"
-    r"|finish|complete|look at)\W+"
-    r"(?:(?:#|top|number|items?|option|step|point|phase|issue|improvements?|these|both|the first|the second)\W+)*\d+\b"
-    rf"|\d+\b|{_LEADS}add?ress\b|let'?s (?:do|look at|start with) th(?:is|ese)\b)"
-)
-
-_GOES_ON_AFTER_YES = re.compile(rf"\W*{_ACCEPTS}\W+")
-_NOW = re.compile(r"\W*(?:(?:ok|okay|alright|great|perfect|good|and|so)\W+)?(?:now|next)\b")
-
-_ASKS_FIRST = re.compile(
-    rf"{_FIRST}(?:i(?:'d| would) like|i want|i need|we need|we want|we should|let'?s|lets|please|can you|could you"
-    r"|can we|could we|add|create|implement|write|make|build|change|update|remove|refactor|take a look|look at|review"
-    r"|investigate|your task|when|while|given|in |for |if |there|the |i(?:'ve| have| just)|my )"
-)
-
-_LINKS_BACK = re.compile(
-    r"\W*(?:and|but|also|so|then|yes|yeah|yep|yup|no|nope|hmm+|ah|oh|still|why|right|wait|sorry|that|this|it|these|those"
-    r"|they|i meant|i mean|actually|maybe|uhh?|well|continue|keep going|carry on|what about|how about"
-    r"|should we|do we|is it|is that|is this|does it"
-    r"|does that|did you|are you|are we|wouldn'?t|isn'?t|shouldn'?t|didn'?t|go|proceed|do it|let'?s do|let'?s go"
-    r"|let'?s try|same|instead|again|looks|perfect|great|good|nice|cool|thanks?|k|mm+k?|ok|okay|alright)\b"
-)
-
-_POINTS = re.compile(r"\b(?:it|this|that|these|those|they|them|there)\b")
-_PERSON = re.compile(r"\b(?:i|i'm|i've|i'd|you|your|my|me)\b")
-_FAILURE = re.compile(r"--- FAIL|=== (?:RUN|NAME)|Traceback|panic:")
-_ADDS = re.compile(r"\b(?:too|as well|instead|either|then|now|again|there|here)\W*$")
-
-_COMMENT = re.compile(
-    r"\b(?:reviewers?|review(?:er'?s)? comments?|pr comment|got this (?:comment|feedback|review)"
-    r"|(?:this|got|some) feedback|copilot|bugbot|coderabbit|the bot)\b"
-)
-
-_REMARKS = re.compile(
-    r"\b(?:consider|should|instead of|could|would|may|might|can (?:lead|cause|panic|fail|result)|means|causes?"
-    r"|leads? to|risks?|potential\w*|unused|unnecessar\w+|inconsisten\w+|duplicat\w+|lacks?|missing|omits?|never"
-    r"|silently|incorrect\w*|inaccurate|outdated|misleading|brittle|ensure|without|prevents?)\b"
-)
-
-_SEVERITY = re.compile(r"^(?:low|medium|high|critical) severity", re.MULTILINE)
-
-OPENINGS: tuple[str, ...] = (
-    "names a new task",
-    "goes back",
-    "picks from a list",
-    "goes on after a yes",
-    "begins with now",
-    "asks like a first prompt",
-    "links back at once",
-    "points back at once",
-    "speaks of nobody",
-    "rates a severity",
-    "pastes a failure",
-    "adds to what is there",
-    "passes on a comment",
-    "remarks like a reviewer",
-)
+# Traits of a prompt: named features for what single words cannot say. That nothing but a question is asked, that a fix
+# is asked for and the thing is a test, that a long text only describes what is wrong.
 
 
-def prompt_opening(text: str, own: str, words: int) -> set[str]:
-    """The ways in which a prompt opens; `own` is what the person wrote of `text`, `words` how many."""
-    said = own.strip()
-    head = said[:HEAD_CHARS].lower()
-    near = head[:_NEAR_CHARS]
-    nobody = words > _OWN_WORDS_MIN and not _PERSON.search(head)
-    found = (
-        _NEW_TASK.search(near),
-        _GOES_BACK.search(_first_words(near, 14)),
-        _PICKS.match(head),
-        words > _LONG_WORDS_MIN and _goes_on_after_yes(head),
-        _NOW.match(head),
-        words > _ASK_WORDS_MIN and _ASKS_FIRST.match(head),
-        _LINKS_BACK.match(head),
-        _POINTS.search(_first_words(near, 5)),
-        nobody,
-        "severity" in head and _SEVERITY.search(head),
-        len(text) > len(own) and _FAILURE.search(text[:HEAD_CHARS]),
-        words <= _ADDS_WORDS_MAX and _ADDS.search(said[-_END_CHARS:].lower()),
-        words > _LONG_WORDS_MIN and _COMMENT.search(near),
-        nobody and len(_REMARKS.findall(head)) > 1,
-    )
-    return {name for name, holds in zip(OPENINGS, found, strict=True) if holds}
+# What a request is about, per verb, in the order in which the first that holds is named.
+ABOUT: dict[str, tuple[str, ...]] = {
+    "look": ("review", "defect", "tests"),
+    "fix": ("tests", "text", "review", "structure"),
+    "add": ("tests", "text", "feature", "git", "plan"),
+    "change": ("text", "structure", "tests"),
+    "remove": ("text", "structure", "tests"),
+    "write": ("tests", "plan", "text"),
+    "do": ("tests", "plan", "review"),
+}
+_PROSE_WORDS_MIN = 18
+_REMARKS = ("suggest", "should")
+
+_PLAN_OPENINGS = frozenset({"plan", "plans", "spec", "design"})
 
 
-def _goes_on_after_yes(head: str) -> bool:
-    """Whether it says yes to what was done, and then turns from it."""
-    yes = _GOES_ON_AFTER_YES.match(head)
-    return yes is not None and not _LINKS_BACK.match(head, yes.end())
+def traits(
+    sentences: Sequence[RawSentence],
+    plain: Sequence[str],
+    heading: Sequence[str],
+    findings: Mapping[str, int],
+    *,
+    pasted: bool,
+) -> set[str]:
+    """The traits that hold. `plain`: the words of all sentences; `findings`: how many of them are in each list."""
+    if len(plain) <= 2:
+        return {"bare paste" if pasted else "bare"}
+    if heading and not _PLAN_OPENINGS.isdisjoint(plain[:8]):
+        return _handed_plan(heading)
+    said = [sentence for raw in sentences if (sentence := analyse(raw)) is not None]
+    if not said:
+        return {"bare"}
+    requests = [each for each in said if each.kind == "request"]
+    questions = [each.how for each in said if each.kind == "question"]
+    reports = [each.how for each in said if each.kind == "report"]
+    found = {f"begins:{said[0].kind}", f"ends:{said[-1].kind}"}
+    if requests:
+        found |= _requested(requests)
+    elif questions:
+        found |= {"only question", f"only question:{questions[-1]}"}
+    elif reports:
+        found.add("only strong report" if "strong" in reports else "only weak report")
+    else:
+        found.add("only statement")
+    found.update([f"question:{how}" for how in questions])
+    if reports:
+        found.add("has report")
+    if "strong" in reports:
+        found.add("has strong report")
+    if len(plain) >= _PROSE_WORDS_MIN and not questions and all(each.how in _REMARKS for each in requests):
+        found.update(_prose(findings))
+    return found
 
 
-def _first_words(text: str, count: int) -> str:
-    return " ".join(text.split(None, count)[:count])
+def _handed_plan(heading: Sequence[str]) -> set[str]:
+    from_title = {f"plan title:{kind}" for kind, words in VERBS.items() if not words.isdisjoint(heading)}
+    if not OBJECTS["tests"].isdisjoint(heading):
+        from_title.add("plan title:tests")
+    return from_title | {"plan handed over"}
+
+
+def _requested(requests: Sequence[Sentence]) -> set[str]:
+    first, last = requests[0], requests[-1]
+    found = {f"first does:{first.verb or 'none'}", f"last does:{last.verb or 'none'}", f"last how:{last.how}"}
+    found.update([f"how:{how}" for how in {each.how for each in requests}])
+    found.update([_done(each) for each in requests if each.how not in ("forbid", "unwanted")])
+    return found
+
+
+def _done(request: Sentence) -> str:
+    verb = request.verb or "none"
+    abouts = ABOUT.get(verb)
+    if abouts is not None:
+        named = {_OBJECT_OF[word] for word in _OBJECT_WORDS.intersection(request.words[:_NEAR_WORDS])}
+        return next((f"does:{verb} {about}" for about in abouts if about in named), f"does:{verb}")
+    return f"does:{verb}"
+
+
+def _prose(findings: Mapping[str, int]) -> set[str]:
+    found = {"prose"}
+    found.update([f"prose:{about}" for about, count in findings.items() if count])
+    found.update([f"prose twice:{about}" for about, count in findings.items() if count >= 2])
+    return found

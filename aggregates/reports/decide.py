@@ -11,28 +11,26 @@ import msgspec
 
 from aggregates.event import Done, Origin, Reason, Refused, Reply, Streams, Words, origin
 from aggregates.ids import report_slot_stream
-from aggregates.reports.commands import (
+from aggregates.reports.events import (
+    BackfillRequested,
     CancelReport,
     CompleteReport,
     DeleteReport,
     FailReport,
-    ReportCommand,
-    ReportPeriod,
-    RequestReport,
-    StartReport,
-)
-from aggregates.reports.events import (
-    BackfillRequested,
     Narrator,
     ReportCancelled,
+    ReportCommand,
     ReportCompleted,
     ReportDeleted,
     ReportEvent,
     ReportFailed,
+    ReportPeriod,
     ReportRequested,
     ReportSlotFreed,
     ReportSlotTaken,
     ReportStarted,
+    RequestReport,
+    StartReport,
 )
 from aggregates.times import INSTANT_MAX_US, INSTANT_MIN_US, US_PER_DAY, iso
 
@@ -129,10 +127,14 @@ def _progress(command: ReportCommand, known: ReportState, now_us: int) -> Report
     if known.status not in UNFINISHED or (known.status == "queued" and isinstance(command, CompleteReport)):
         return (), Refused(Reason.CONFLICT, f"the report is {known.status}")
     match command:
+        case StartReport() if known.attempts < ATTEMPTS_MAX:
+            started = ReportStarted(**_about(command, now_us), attempt=known.attempts + 1)
+            return ((command.report_id, started),), Done(True, command.report_id)
         case StartReport():
-            return _start(command, known, now_us)
+            message = f"the report was begun {known.attempts} times and never ended; it is given up"
+            return _ended(command, ReportFailed(**_about(command, now_us)), now_us), Refused(Reason.CONFLICT, message)
         case CompleteReport():
-            return _complete(command, now_us)
+            return _ended(command, _completed(command, now_us), now_us), Done(True, command.report_id)
         case FailReport():
             failed = ReportFailed(**_about(command, now_us), error_code=command.error_code)
             return _ended(command, failed, now_us), Done(True, command.report_id)
@@ -152,34 +154,17 @@ def _request(command: RequestReport, streams: Streams, now_us: int) -> ReportDec
     return ((command.report_id, requested), (slot_of(command), taken)), Done(True, command.report_id)
 
 
-def _start(command: StartReport, known: ReportState, now_us: int) -> ReportDecision:
-    if known.attempts >= ATTEMPTS_MAX:
-        message = f"the report was begun {known.attempts} times and never ended; it is given up"
-        return _ended(command, ReportFailed(**_about(command, now_us)), now_us), Refused(Reason.CONFLICT, message)
-    started = ReportStarted(**_about(command, now_us), attempt=known.attempts + 1)
-    return ((command.report_id, started),), Done(True, command.report_id)
+def _completed(command: CompleteReport, now_us: int) -> ReportCompleted:
+    prose, told = command.prose, _about(command, now_us)
+    made = ReportCompleted(**told, rules_version=command.rules_version, sections=Words(command.sections))
+    if prose is None:
+        return made
+    narrator = Narrator(prose.model, prose.prompt_version, prose.input_tokens, prose.output_tokens)
+    return msgspec.structs.replace(made, narrative=Words(prose.text), narrated_by=narrator)
 
 
-def _complete(command: CompleteReport, now_us: int) -> ReportDecision:
-    prose = command.prose
-    narrator = None
-    if prose is not None:
-        narrator = Narrator(prose.model, prose.prompt_version, prose.input_tokens, prose.output_tokens)
-    completed = ReportCompleted(
-        **_about(command, now_us),
-        rules_version=command.rules_version,
-        sections=Words(command.sections),
-        narrative=None if prose is None else Words(prose.text),
-        narrated_by=narrator,
-    )
-    return _ended(command, completed, now_us), Done(True, command.report_id)
-
-
-def _ended(
-    command: ReportCommand, event: ReportEvent, now_us: int
-) -> tuple[tuple[UUID, ReportEvent], tuple[UUID, ReportEvent]]:
-    freed = ReportSlotFreed(**_about(command, now_us))
-    return (command.report_id, event), (slot_of(command), freed)
+def _ended(command: ReportCommand, event: ReportEvent, now_us: int) -> tuple[tuple[UUID, ReportEvent], ...]:
+    return (command.report_id, event), (slot_of(command), ReportSlotFreed(**_about(command, now_us)))
 
 
 class _About(Origin):

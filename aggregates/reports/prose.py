@@ -18,8 +18,6 @@ from aggregates.reading.verdicts import BooleanName
 from aggregates.scores.insights import WorkLabels
 
 PROSE_CHARACTERS_MAX = 700
-Figures = dict[str, float | int]
-"""By names that say what they are and in which unit."""
 
 
 class Prose(msgspec.Struct, frozen=True):
@@ -36,7 +34,8 @@ class Prose(msgspec.Struct, frozen=True):
 class ReportFigures(msgspec.Struct, frozen=True):
     """All that a model is told of a report: numbers, and names of habits."""
 
-    figures: Figures
+    figures: dict[str, float | int]
+    """By names that say what they are and in which unit."""
     weakest_habits: tuple[BooleanName, ...]
 
 
@@ -45,14 +44,15 @@ def report_figures(sections: str) -> ReportFigures | None:
     said: dict[str, Any] = msgspec.json.decode(sections)
     if not said["score"]["total_count"]:
         return None
-    found = {**_work(said), **_use(said)}
-    figures = {name: _rounded(value) for name, value in found.items() if value is not None}
+    figures = {name: _rounded(value) for name, value in _found(said).items() if value is not None}
     return ReportFigures(figures, tuple(habit["boolean"] for habit in said["coaching"]["items"]))
 
 
-def _work(said: Mapping[str, Any]) -> Mapping[str, float | None]:
+def _found(said: Mapping[str, Any]) -> Mapping[str, float | None]:
     """A median of nothing is shown as 0, and is no figure to tell."""
     score, speed = said["score"], said["speed"]
+    tokens, rollup = said["tokens"], said["modelUsage"]["spending"]["rollup"]
+    throttled = said["throttle"]["summary"] if said["throttle"] is not None else {}
     return {
         "pieces_of_work_that_count": score["total_count"],
         "pieces_of_work_that_reached_their_goal": score["crushed_count"],
@@ -63,13 +63,6 @@ def _work(said: Mapping[str, Any]) -> Mapping[str, float | None]:
         "habit_index_of_100": said["skill"]["skill_index"],
         "prompts_graded": said["skill"]["sample_count"] or None,
         "active_hours": said["taskTime"]["totalActiveSeconds"] / 3_600,
-    }
-
-
-def _use(said: Mapping[str, Any]) -> Mapping[str, float | None]:
-    tokens, rollup = said["tokens"], said["modelUsage"]["spending"]["rollup"]
-    throttled = said["throttle"]["summary"] if said["throttle"] is not None else {}
-    return {
         "median_tokens_to_reach_a_goal": tokens["crush_weight"] if tokens.get("crush_weight_count") else None,
         "median_cost_of_a_goal_usd": tokens["cpcs_estimate"] if tokens.get("cpcs_count") else None,
         "cost_usd": rollup["costUsd"],
@@ -164,10 +157,8 @@ class Narrative(msgspec.Struct, frozen=True):
 def normalized(text: str) -> str:
     """One plain paragraph within the cap; empty where nothing is left to show."""
     plain = unicodedata.normalize("NFC", text).translate(_MARKUP)
-    shown = "".join(
-        char if unicodedata.category(char)[0] not in "CZ" else " " if char.isspace() else "" for char in plain
-    )
-    shown = " ".join(shown.split())
+    kept = (char for char in plain if char.isspace() or unicodedata.category(char)[0] not in "CZ")
+    shown = " ".join("".join(kept).split())
     if len(shown) <= NARRATIVE_CHARACTERS_MAX:
         return shown
     cut = shown[:NARRATIVE_CHARACTERS_MAX]

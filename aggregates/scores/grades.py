@@ -1,12 +1,16 @@
-"""Letters, tiers and the arithmetic of scores (scoring.md, sections 3 and 5). A score is never rounded here."""
+"""Letters, tiers and the arithmetic of scores (scoring.md, 3, 5 and 8). A score is never rounded here."""
 
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+from uuid import UUID
 
 import msgspec
 
-from aggregates.event import Digester, Words, cut
-from aggregates.judging.evidence import rubric_evidence
+from aggregates.event import Digester, Scope, Words, cut
+from aggregates.judging.evidence import HABIT_WORDS, rubric_evidence
 from aggregates.judging.rubric import judge_prompt
+from aggregates.people.directory import Directory, TeamMembership
 from aggregates.reading.reading import read_prompt
 from aggregates.reading.verdicts import BOOLEANS, BooleanName, Evidence, Intent, JudgeStatus, applicable, kind_of
 
@@ -55,21 +59,25 @@ def svc_score(crushed: int, qualifying: int) -> float:
     return 100.0 * crushed / qualifying if qualifying else 0.0
 
 
+def _shares(hits: Mapping[BooleanName, int], applied: Mapping[BooleanName, int]) -> dict[BooleanName, float]:
+    return {name: hits.get(name, 0) / applied[name] for name in BOOLEANS if applied.get(name, 0)}
+
+
 def per_boolean(hits: Mapping[BooleanName, int], applied: Mapping[BooleanName, int]) -> dict[BooleanName, float]:
     """The share of standing hits of each boolean, 0-1, in rubric order; 0 where it never applied."""
-    return {name: hits.get(name, 0) / applied[name] if applied.get(name, 0) else 0.0 for name in BOOLEANS}
+    return dict.fromkeys(BOOLEANS, 0.0) | _shares(hits, applied)
 
 
 def skill_index(hits: Mapping[BooleanName, int], applied: Mapping[BooleanName, int]) -> float | None:
     """100 x the mean of the shares of the booleans that applied; None with none."""
-    shares = [hits.get(name, 0) / applied[name] for name in BOOLEANS if applied.get(name, 0)]
-    return 100.0 * sum(shares) / len(shares) if shares else None
+    shares = _shares(hits, applied)
+    return 100.0 * sum(shares.values()) / len(shares) if shares else None
 
 
 def worst_pillar(hits: Mapping[BooleanName, int], applied: Mapping[BooleanName, int]) -> str:
     """The applicable boolean with the lowest share; rubric order breaks ties; empty with no data."""
-    shares = [(hits.get(name, 0) / applied[name], name) for name in BOOLEANS if applied.get(name, 0)]
-    return min(shares, key=lambda pair: pair[0])[1] if shares else ""
+    shares = _shares(hits, applied)
+    return min(shares, key=shares.__getitem__, default="")
 
 
 def apg(total: float, prompts: int) -> float | None:
@@ -79,13 +87,8 @@ def apg(total: float, prompts: int) -> float | None:
 
 def median(values: Iterable[float]) -> float:
     """The middle value, or the mean of the two middle ones; 0 of nothing."""
-    ordered = sorted(values)
-    if not ordered:
-        return 0.0
-    middle = len(ordered) // 2
-    if len(ordered) % 2:
-        return ordered[middle]
-    return (ordered[middle - 1] + ordered[middle]) / 2
+    found = list(values)
+    return statistics.median(found) if found else 0.0
 
 
 def percentile(ordered: Sequence[float], share: float) -> float:
@@ -99,16 +102,6 @@ def percentile(ordered: Sequence[float], share: float) -> float:
 
 
 # Grading one prompt by itself, with words: what `svc grade` prints.
-
-_HOW: dict[BooleanName, str] = {
-    "goal_explicit": "Say what should hold when it is done: \"so that …\", \"it should …\".",
-    "scope_bounded": "Name the file, function or screen to touch, or say what to leave alone.",
-    "references_concrete": "Point at something findable: a path, a symbol, a line, a ticket, a command.",
-    "context_sufficient": "Add what the agent would ask for: the error text, an example, a constraint, the reason.",
-    "verification_requested": "Name a check: a test to add or to pass, an expected output, a command.",
-    "root_cause_oriented": "Ask why it happens, or for the cause to be removed.",
-    "plan_first": "Ask for a plan or steps before the change, or give yours.",
-}  # fmt: skip
 
 _ONE_KEY = Digester(b"grade")
 
@@ -154,6 +147,76 @@ def grade_text(text: str) -> PromptGrade:
 
 def _habit(name: BooleanName, earned: bool, evidence: Evidence | None, intent: Intent, text: str) -> Habit:
     if evidence is None:
-        return Habit(name, False, False, None, f"does not apply to {kind_of(intent)}", _HOW[name])
+        return Habit(name, False, False, None, f"does not apply to {kind_of(intent)}", HABIT_WORDS[name].how)
     quoted = cut(Words(text), evidence.span)
-    return Habit(name, True, earned, quoted or None, evidence.what, _HOW[name])
+    return Habit(name, True, earned, quoted or None, evidence.what, HABIT_WORDS[name].how)
+
+
+# A completion rate beside those of the same teams, or one's own past. What leaves names nobody, and no peer's number.
+
+PEERS_MIN = 4
+REQUIRED_DAYS = 7
+Basis = Literal["peers", "selfHistory", "insufficient"]
+
+
+class Distribution(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The completion rates, 0-100, of everybody in the cohort who has one, the caller among them."""
+
+    peer_count: int
+    cohort_mean: float
+    p25: float
+    p50: float
+    p75: float
+
+
+class Baseline(msgspec.Struct, frozen=True, kw_only=True):
+    """The caller's own daily completion rates, 0-100."""
+
+    days: int
+    typical: float
+    latest: float
+    delta: float
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What a caller is shown; of distribution, percentile and baseline the unused are None."""
+
+    my_score: float | None
+    """None without any scored sub-session."""
+    basis: Basis
+    distribution: Distribution | None = None
+    my_percentile: float | None = None
+    """The share of scored peers, 0-100, whose rate is at or below the caller's."""
+    required_days: int = REQUIRED_DAYS
+    baseline: Baseline | None = None
+    metric: str = "completionRate"
+    unit: str = "percent"
+    definition: str = "crushed_substantive_sessions / substantive_sessions"
+
+
+def cohort_of(directory: Directory, scope: Scope) -> list[UUID]:
+    """Who shares an active team with the developer now and belongs to the organization now; without the developer."""
+    teams = {team.team_id for team in directory.teams_of(scope)}
+    stays = (stay for stay in directory.all(TeamMembership) if stay.active and stay.team_id in teams)
+    found = {stay.developer_id for stay in stays} - {scope.developer_id}
+    return sorted(each for each in found if directory.membership(Scope(scope.organization_id, each)) is not None)
+
+
+def compare(mine: float | None, peers: Sequence[float], daily: Sequence[float]) -> Comparison:
+    """The caller's rate against those of the scored peers, else against the own days, oldest first."""
+    if len(peers) >= PEERS_MIN:
+        rates = sorted(peers if mine is None else (*peers, mine))
+        distribution = Distribution(
+            peer_count=len(peers),
+            cohort_mean=sum(rates) / len(rates),
+            p25=percentile(rates, 0.25),
+            p50=percentile(rates, 0.50),
+            p75=percentile(rates, 0.75),
+        )
+        below = None if mine is None else 100.0 * sum(rate <= mine for rate in peers) / len(peers)
+        return Comparison(my_score=mine, basis="peers", distribution=distribution, my_percentile=below)
+    if len(daily) >= REQUIRED_DAYS:
+        typical = median(daily)
+        baseline = Baseline(days=len(daily), typical=typical, latest=daily[-1], delta=daily[-1] - typical)
+        return Comparison(my_score=mine, basis="selfHistory", baseline=baseline)
+    return Comparison(my_score=mine, basis="insufficient")

@@ -1,16 +1,18 @@
-"""Abstract labels of work: which kind, what it was about, how it was gone about; every word of them stands here.
+"""Abstract labels of work: which kind, what it was about, how it was gone about.
 
-A text model that writes about a day gets nothing but these, so whatever a prompt held, no word of it can leave.
+Every word of them stands here or in `labels.toml`. A text model that writes about a day gets nothing but these, so
+whatever a prompt held, no word of it can leave.
 """
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from pkgutil import get_data
 
 import msgspec
 
 from aggregates.reading.verdicts import Intent
-from aggregates.turns.turn import API_ERROR, CHECK_FAILED, CHECK_OK, INTERRUPTED, Turn
+from aggregates.turns.turn import API_ERROR, CHECK_FAILED, CHECK_OK, COMMIT, INTERRUPTED, Turn
 
 TEXT_CHARACTERS_MAX = 4_000
 """Of one prompt: what it is about is said early."""
@@ -18,40 +20,15 @@ TOPICS_MAX = 2
 LABELS_MAX = 8
 MEMBERS_MAX = 20
 
-KINDS: dict[Intent, str] = {
-    "question": "getting a question answered",
-    "investigation": "finding out a cause",
-    "review": "reviewing work",
-    "plan": "planning",
-    "small_change": "making a small change",
-    "bug_fix": "fixing a bug",
-    "feature": "building something new",
-    "refactor": "restructuring code",
-}
 
-TOPICS: dict[str, frozenset[str]] = {
-    topic: frozenset(words.split())
-    for topic, words in {
-        "tests": "test tests testing pytest jest vitest junit coverage fixture flaky 테스트",
-        "documentation": "readme docs documentation docstring changelog 문서",
-        "the user interface": "ui button css layout page screen component "
-        "modal form frontend react vue 화면 버튼 디자인",
-        "an interface between programs": "api endpoint route rest graphql grpc webhook http 엔드포인트",
-        "data storage": "database db sql sqlite postgres mysql migration "
-        "schema query table index 데이터베이스 쿼리 테이블",
-        "signing in and permissions": "auth login logout oauth session password permission role sso 로그인 인증 권한",
-        "security": "security vulnerability csrf xss injection encryption 보안 취약점",
-        "payments": "payment invoice billing checkout subscription refund 결제 청구",
-        "performance": "performance slow latency cache memory profile optimize 성능 캐시 최적화",
-        "builds and deployment": "deploy deployment docker kubernetes ci pipeline build release terraform 배포 빌드",
-        "configuration": "config configuration settings environment flag yaml toml 설정",
-        "dependencies": "dependency dependencies upgrade package npm pip lockfile 의존성 패키지",
-        "logs and monitoring": "log logs logging metrics monitoring alert telemetry tracing 로그 모니터링",
-        "dates and times": "date dates timezone calendar timestamp 날짜 시간대",
-        "data processing": "parser parse csv json import export etl batch 파싱 변환",
-        "machine learning": "model training inference embedding prompt llm dataset 모델 학습",
-    }.items()
-}
+class _Labels(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    kinds: dict[Intent, str]
+    topics: dict[str, str]
+
+
+_LABELS = msgspec.toml.decode(get_data(__name__, "labels.toml") or b"", type=_Labels)
+KINDS = _LABELS.kinds
+TOPICS = {topic: frozenset(words.split()) for topic, words in _LABELS.topics.items()}
 CHECKED, COMMITTED = "with checks run", "with a commit"
 _WORD = re.compile(r"[a-z]+|[가-힣]+")
 
@@ -69,12 +46,9 @@ NO_WORK = WorkLabels((), clipped=False)
 
 def label(intent: Intent, text: str | None, marks: str) -> str:
     """What one sub-session was: of its intent, of the prompt that says what is wanted, of the marks of its work."""
-    parts = [KINDS[intent]]
     about = topics(text or "")
-    if about:
-        parts.append("in " + " and ".join(about))
-    how = [said for mark, said in (("K", CHECKED), ("M", COMMITTED)) if mark in marks]
-    return " ".join([*parts, *how])
+    how = [said for mark, said in ((CHECK_OK, CHECKED), (COMMIT, COMMITTED)) if mark in marks]
+    return " ".join([KINDS[intent], *(["in", " and ".join(about)] if about else []), *how])
 
 
 def topics(text: str) -> list[str]:
@@ -111,12 +85,8 @@ def had_friction(turns: Sequence[Turn]) -> bool:
 
 def times_at_once(spans: Iterable[tuple[str, int, int]]) -> int:
     """How often a second agent session became active while one was: (session, start, end) of each turn."""
-    edges = sorted(
-        edge
-        for session, start_us, end_us in spans
-        if start_us < end_us
-        for edge in ((start_us, 1, session), (end_us, 0, session))
-    )
+    lasting = [span for span in spans if span[1] < span[2]]
+    edges = sorted([(start, 1, name) for name, start, _ in lasting] + [(end, 0, name) for name, _, end in lasting])
     active: Counter[str] = Counter()
     times = 0
     for _, begins, session in edges:

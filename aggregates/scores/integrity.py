@@ -1,6 +1,6 @@
 """The six kinds of integrity flags (scoring.md, section 6). A flag lowers nothing by itself."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal, TypeVar, get_args
 from uuid import UUID
 
@@ -32,8 +32,6 @@ CLEARS_US = 30 * 60 * US_PER_SECOND
 PASTED_CHARS_OVER = 2_000
 PASTED_TENTHS_OVER = 9
 
-_T = TypeVar("_T")
-
 
 class TurnEvidence(msgspec.Struct, frozen=True, array_like=True):
     """What one turn shows that a flag may rest on."""
@@ -58,6 +56,9 @@ class Clear(msgspec.Struct, frozen=True, array_like=True):
     agent_session_id: str
     turn_id: UUID
     files: tuple[int, ...]
+
+
+_T = TypeVar("_T", TurnEvidence, Clear)
 
 
 class Skew(msgspec.Struct, frozen=True):
@@ -127,8 +128,7 @@ def _bounded(text: str) -> str:
 def flags_of_session(agent_session_id: str, signs: Sequence[TurnEvidence]) -> list[IntegrityFinding]:
     """Storms, bursts and pasted prompts of one session, whose signs are given in time order."""
     storms = (run for run in _runs_alike(signs) if len(run) >= STORM_PROMPTS_MIN)
-    tiny = [sign for sign in signs if sign.tiny]
-    bursts = _crowds(tiny, lambda sign: sign.at_us, BURST_PROMPTS_MIN, BURST_US)
+    bursts = _crowds([sign for sign in signs if sign.tiny], BURST_PROMPTS_MIN, BURST_US)
     return [
         *(_of_prompts("auto_retry_storm", agent_session_id, run, STORM_PROMPTS_MIN) for run in storms),
         *(_of_prompts("tiny_prompt_burst", agent_session_id, crowd, BURST_PROMPTS_MIN) for crowd in bursts),
@@ -145,12 +145,12 @@ def _runs_alike(signs: Sequence[TurnEvidence]) -> list[list[TurnEvidence]]:
     return runs
 
 
-def _crowds(things: Sequence[_T], at_us: Callable[[_T], int], least: int, within_us: int) -> list[list[_T]]:
+def _crowds(things: Sequence[_T], least: int, within_us: int) -> list[list[_T]]:
     """Whatever lies in a window with enough others, in time order; windows that overlap are one crowd."""
     spans: list[tuple[int, int]] = []
     for last in range(least - 1, len(things)):
         first = last - least + 1
-        if at_us(things[last]) - at_us(things[first]) > within_us:
+        if things[last].at_us - things[first].at_us > within_us:
             continue
         if spans and first <= spans[-1][1]:
             spans[-1] = (spans[-1][0], last)
@@ -159,17 +159,31 @@ def _crowds(things: Sequence[_T], at_us: Callable[[_T], int], least: int, within
     return [list(things[first : last + 1]) for first, last in spans]
 
 
-def _of_prompts(kind: Kind, agent_session_id: str, prompts: Sequence[TurnEvidence], least: int) -> IntegrityFinding:
-    fired = prompts[least - 1]
+def _finding(
+    kind: Kind,
+    agent_session_id: str | None,
+    times_us: Iterable[int],
+    fired: int = 0,
+    turn_id: UUID | None = None,
+    **more: int,
+) -> IntegrityFinding:
+    """What was counted at these times; `fired`: which of them made it enough."""
+    times = sorted(times_us)
     return IntegrityFinding(
         kind=kind,
-        detected_us=fired.at_us,
+        detected_us=times[fired],
         agent_session_id=agent_session_id,
-        turn_id=fired.turn_id,
-        count=len(prompts),
-        first_us=prompts[0].at_us,
-        last_us=prompts[-1].at_us,
+        turn_id=turn_id,
+        count=len(times),
+        first_us=times[0],
+        last_us=times[-1],
+        more=more,
     )
+
+
+def _of_prompts(kind: Kind, agent_session_id: str, prompts: Sequence[TurnEvidence], least: int) -> IntegrityFinding:
+    fired = prompts[least - 1]
+    return _finding(kind, agent_session_id, (prompt.at_us for prompt in prompts), least - 1, fired.turn_id)
 
 
 def _is_inflated(sign: TurnEvidence) -> bool:
@@ -179,9 +193,8 @@ def _is_inflated(sign: TurnEvidence) -> bool:
 
 
 def _pasted(agent_session_id: str, sign: TurnEvidence) -> IntegrityFinding:
-    found = _of_prompts("pasted_inflation", agent_session_id, [sign], 1)
-    more = {"characters": sign.characters or 0, "pasted_characters": sign.pasted_characters}
-    return msgspec.structs.replace(found, more=more)
+    found = {"characters": sign.characters or 0, "pasted_characters": sign.pasted_characters}
+    return _finding("pasted_inflation", agent_session_id, [sign.at_us], 0, sign.turn_id, **found)
 
 
 def clears_of(agent_session_id: str, signs: Sequence[TurnEvidence]) -> list[Clear]:
@@ -207,8 +220,7 @@ def session_splitting(clears: Iterable[Clear]) -> list[IntegrityFinding]:
         if chain is None:
             chains.append(chain := [])
         chain.append(clear)
-    crowds = (_crowds(chain, lambda clear: clear.at_us, CLEARS_MIN, CLEARS_US) for chain in chains)
-    return [_split(crowd) for found in crowds for crowd in found]
+    return [_split(crowd) for chain in chains for crowd in _crowds(chain, CLEARS_MIN, CLEARS_US)]
 
 
 def _goes_on(earlier: Clear, later: Clear) -> bool:
@@ -217,16 +229,10 @@ def _goes_on(earlier: Clear, later: Clear) -> bool:
 
 
 def _split(clears: Sequence[Clear]) -> IntegrityFinding:
-    fired = clears[CLEARS_MIN - 1]
-    return IntegrityFinding(
-        kind="session_splitting",
-        detected_us=fired.at_us,
-        agent_session_id=fired.agent_session_id,
-        turn_id=fired.turn_id,
-        count=len(clears),
-        first_us=clears[0].at_us,
-        last_us=clears[-1].at_us,
-        more={"agent_sessions": len({clear.agent_session_id for clear in clears})},
+    fired, times = clears[CLEARS_MIN - 1], [clear.at_us for clear in clears]
+    sessions = len({clear.agent_session_id for clear in clears})
+    return _finding(
+        "session_splitting", fired.agent_session_id, times, CLEARS_MIN - 1, fired.turn_id, agent_sessions=sessions
     )
 
 
@@ -237,23 +243,9 @@ def skew_day(received_us: int) -> int:
 
 def clock_skew(agent_session_id: str | None, skews: Sequence[Skew]) -> IntegrityFinding:
     """Facts of one session and day, or of none, that told a time more than ten minutes ahead; there is at least one."""
-    received = [skew.received_us for skew in skews]
-    found = _without_turn("clock_skew", agent_session_id, received)
-    return msgspec.structs.replace(found, more={"ahead_seconds": max(skew.ahead_us for skew in skews) // US_PER_SECOND})
+    ahead = max(skew.ahead_us for skew in skews) // US_PER_SECOND
+    return _finding("clock_skew", agent_session_id, (skew.received_us for skew in skews), ahead_seconds=ahead)
 
 
 def foreign_session(agent_session_id: str, attempted_us: int) -> IntegrityFinding:
-    return _without_turn("foreign_session", agent_session_id, [attempted_us])
-
-
-def _without_turn(kind: Kind, agent_session_id: str | None, times_us: Sequence[int]) -> IntegrityFinding:
-    first_us = min(times_us)
-    return IntegrityFinding(
-        kind=kind,
-        detected_us=first_us,
-        agent_session_id=agent_session_id,
-        turn_id=None,
-        count=len(times_us),
-        first_us=first_us,
-        last_us=max(times_us),
-    )
+    return _finding("foreign_session", agent_session_id, [attempted_us])

@@ -16,7 +16,7 @@ import msgspec
 from aggregates.scores.grades import median
 from aggregates.times import US_PER_SECOND
 
-WAIT_MAX_US = 30 * 60 * 1_000_000
+WAIT_MAX_US = 30 * 60 * US_PER_SECOND
 """Where nothing follows for longer, nobody was waiting any more."""
 Interval = tuple[int, int]
 """From the first microsecond up to, but without, the second."""
@@ -54,19 +54,12 @@ class Claims:
         return tuple(piece for interval in merged(wanted) for piece in self._take(interval))
 
     def _take(self, interval: Interval) -> list[Interval]:
-        first, last = self._meeting(interval)
-        met = self._taken[first:last]
-        free = list(_delay_gaps(interval, met))
-        self._taken[first:last] = merged([*met, interval])
-        return free
-
-    def _meeting(self, interval: Interval) -> tuple[int, int]:
-        """Which of the taken intervals this one meets: from the first index up to, but without, the second."""
         start, end = interval
-        first = bisect_right(self._taken, (start, start))
-        if first > 0 and self._taken[first - 1][1] >= start:
-            first -= 1
-        return first, max(first, bisect_right(self._taken, (end, end)))
+        first = bisect_left(self._taken, start, key=lambda taken: taken[1])
+        after = bisect_right(self._taken, end, key=lambda taken: taken[0])
+        met = self._taken[first:after]
+        self._taken[first:after] = merged([*met, interval])
+        return list(_delay_gaps(interval, met))
 
 
 def _delay_gaps(interval: Interval, taken: Iterable[Interval]) -> Iterator[Interval]:
@@ -125,6 +118,10 @@ class ApiRequest(msgspec.Struct, frozen=True):
     @property
     def is_server_error(self) -> bool:
         return self.failed and self.status_code is not None and is_server_error(self.status_code)
+
+    @property
+    def asked(self) -> str:
+        return self.model or "an unnamed model"
 
 
 class Timing(msgspec.Struct, frozen=True):
@@ -185,21 +182,17 @@ class _Seen:
         self.requests = requests
         self.times = [request.at_us for request in requests]
         self.failed = [request for request in requests if request.failed]
-        self._successes: defaultdict[str | None, list[int]] = defaultdict(list)
-        self._failures: defaultdict[str | None, list[int]] = defaultdict(list)
+        self.sessions: defaultdict[str | None, list[ApiRequest]] = defaultdict(list)
+        """Requests that name no session are one, too."""
+        self._times: defaultdict[tuple[str | None, bool], list[int]] = defaultdict(list)
         for request in requests:
-            (self._failures if request.failed else self._successes)[request.session_id].append(request.at_us)
+            self.sessions[request.session_id].append(request)
+            self._times[request.session_id, request.failed].append(request.at_us)
 
     def wait(self, request: ApiRequest) -> Interval:
         """How long its agent session stood still after it."""
-        return wait_after(request.at_us, self._successes[request.session_id], self._failures[request.session_id])
-
-    def sessions(self) -> Iterable[list[ApiRequest]]:
-        """The requests of each agent session; those that name none are a session, too."""
-        by_session: defaultdict[str | None, list[ApiRequest]] = defaultdict(list)
-        for request in self.requests:
-            by_session[request.session_id].append(request)
-        return by_session.values()
+        name = request.session_id
+        return wait_after(request.at_us, self._times[name, False], self._times[name, True])
 
 
 def _chains(times: Sequence[int]) -> Iterator[range]:
@@ -227,35 +220,27 @@ def _outages(seen: _Seen, elsewhere_us: Sequence[int]) -> Iterator[tuple[Throttl
         members = [request for _, _, request in everybodys[chain.start : chain.stop] if request is not None]
         shared = len(members) < len(chain)
         if members and (shared or members[-1].at_us - members[0].at_us > OUTAGE_ALONE_US):
-            yield _outage(seen, members, shared, everybodys[chain.start][0]), members
-
-
-def _outage(seen: _Seen, members: Sequence[ApiRequest], shared: bool, outage_us: int) -> ThrottleEvent:
-    first, last = members[0], members[-1]
-    meanwhile = bisect_right(seen.times, last.at_us) - bisect_left(seen.times, first.at_us)
-    witnesses = "others in the organization saw it, too" if shared else "it lasted over 5 minutes"
-    return ThrottleEvent(
-        detector="service_outage",
-        at_us=first.at_us,
-        session_id=first.session_id,
-        details=f"{_failures(members)}; {witnesses}.",
-        waits=tuple(seen.wait(request) for request in members),
-        confidence=len(members) / meanwhile,
-        outage_us=outage_us,
-    )
+            witnesses = "others in the organization saw it, too" if shared else "it lasted over 5 minutes"
+            burst = _burst(seen, "service_outage", members, f"; {witnesses}")
+            meanwhile = bisect_right(seen.times, members[-1].at_us) - bisect_left(seen.times, members[0].at_us)
+            confidence, outage_us = len(members) / meanwhile, everybodys[chain.start][0]
+            yield msgspec.structs.replace(burst, confidence=confidence, outage_us=outage_us), members
 
 
 def _error_bursts(seen: _Seen, in_outage: set[tuple[int, str]]) -> Iterator[ThrottleEvent]:
     failed = [request for request in seen.failed if request.key not in in_outage]
     for chain in _chains([request.at_us for request in failed]):
-        members = failed[chain.start : chain.stop]
-        yield ThrottleEvent(
-            detector="error_burst",
-            at_us=members[0].at_us,
-            session_id=members[0].session_id,
-            details=f"{_failures(members)}.",
-            waits=tuple(seen.wait(request) for request in members),
-        )
+        yield _burst(seen, "error_burst", failed[chain.start : chain.stop])
+
+
+def _burst(seen: _Seen, detector: Detector, members: Sequence[ApiRequest], more: str = "") -> ThrottleEvent:
+    return ThrottleEvent(
+        detector=detector,
+        at_us=members[0].at_us,
+        session_id=members[0].session_id,
+        details=f"{_failures(members)}{more}.",
+        waits=tuple(seen.wait(request) for request in members),
+    )
 
 
 def _failures(members: Sequence[ApiRequest]) -> str:
@@ -268,15 +253,15 @@ def _failures(members: Sequence[ApiRequest]) -> str:
 def _refusals(seen: _Seen) -> Iterator[ThrottleEvent]:
     for request in seen.requests:
         if request.status_code == RATE_LIMITED:
-            yield _of_request(seen, "rate_limit", request, f"A request to {_model(request)} was answered 429.")
+            yield _of_request(seen, "rate_limit", request, f"A request to {request.asked} was answered 429.")
         if request.retry_after_ms is not None:
             asked = _seconds(request.retry_after_ms * _US_PER_MS)
-            details = f"The provider asked to wait {asked} before the next request to {_model(request)}."
+            details = f"The provider asked to wait {asked} before the next request to {request.asked}."
             yield _of_request(seen, "retry_after", request, details)
 
 
 def _gaps(seen: _Seen) -> Iterator[ThrottleEvent]:
-    for requests in seen.sessions():
+    for requests in seen.sessions.values():
         for request, following in pairwise(requests):
             if not request.failed or request.turn is None or request.turn != following.turn:
                 continue
@@ -313,19 +298,14 @@ def _spike(request: ApiRequest, duration_ms: int, recent: Iterable[Timing]) -> I
     median_ms = median(usual)
     if len(usual) < BASELINE_REQUESTS_MIN or duration_ms <= SPIKE_FACTOR * median_ms:
         return
-    excess_us = int((duration_ms - median_ms) * _US_PER_MS)
     took, usually = _seconds(duration_ms * _US_PER_MS), _seconds(int(median_ms * _US_PER_MS))
     yield ThrottleEvent(
         detector="latency_spike",
         at_us=request.at_us,
         session_id=request.session_id,
-        details=f"A request to {_model(request)} took {took}; the median of the last {len(usual)} was {usually}.",
-        waits=((request.at_us - excess_us, request.at_us),),
+        details=f"A request to {request.asked} took {took}; the median of the last {len(usual)} was {usually}.",
+        waits=((request.at_us - int((duration_ms - median_ms) * _US_PER_MS), request.at_us),),
     )
-
-
-def _model(request: ApiRequest) -> str:
-    return request.model or "an unnamed model"
 
 
 def _seconds(us: int) -> str:
@@ -369,11 +349,11 @@ _ACTIONS: tuple[tuple[tuple[Detector, ...], str], ...] = (
 def recommendations(hours: Mapping[Detector, float]) -> list[Recommendation]:
     """For every cause that cost time, the most costly first. `hours`: what each detector's events cost."""
     costs = [(sum(hours.get(detector, 0.0) for detector in detectors), action) for detectors, action in _ACTIONS]
-    worth = [Recommendation(_priority(cost), action, cost) for cost, action in costs if cost > 0]
+    worth = [
+        Recommendation(
+            "high" if cost >= HIGH_FROM_HOURS else "medium" if cost >= MEDIUM_FROM_HOURS else "low", action, cost
+        )
+        for cost, action in costs
+        if cost > 0
+    ]
     return sorted(worth, key=lambda each: -each.estimated_savings_hours)
-
-
-def _priority(cost_hours: float) -> Priority:
-    if cost_hours >= HIGH_FROM_HOURS:
-        return "high"
-    return "medium" if cost_hours >= MEDIUM_FROM_HOURS else "low"

@@ -11,8 +11,8 @@ from uuid import UUID
 
 import msgspec
 
-from aggregates.judging.answers import NO_GAP_ANSWERS, GapAnswer, answered_boundary
 from aggregates.judging.boundary import AFTER_COMMIT, OpenArc, cannot_shift, continues, topic_shift
+from aggregates.judging.rubric import NO_GAP_ANSWERS, GapAnswer, answered_boundary
 from aggregates.reading.verdicts import BoundaryVerdict
 from aggregates.turns.turn import COMMIT, Turn
 
@@ -238,7 +238,12 @@ def rework_of(later: ReworkView, earlier: Iterable[ReworkView]) -> UUID | None:
 
 
 def why_rework(later: ReworkView, each: ReworkView) -> ReworkReason | None:
-    if later.reverts and _same_ground(later, each):
+    # A revert concerns what it touches; where no file was observed, the work just before it in its session.
+    if later.reverts and (
+        shares_half(frozenset(later.touched_files), frozenset(each.changed_files))
+        if later.touched_files
+        else later.agent_session_id == each.agent_session_id
+    ):
         return "reverts"
     changed_again = len(frozenset(each.changed_files).intersection(later.changed_files))
     if not each.changed_files or 2 * changed_again < len(each.changed_files):
@@ -247,13 +252,6 @@ def why_rework(later: ReworkView, each: ReworkView) -> ReworkReason | None:
         return "corrects"
     alike = jaccard(frozenset(later.goal_tokens), frozenset(each.goal_tokens))
     return "repeats" if alike >= SAME_GOAL_JACCARD else None
-
-
-def _same_ground(later: ReworkView, each: ReworkView) -> bool:
-    """A revert concerns what it touches; where no file was observed, the work just before it in its session."""
-    if later.touched_files:
-        return shares_half(frozenset(later.touched_files), frozenset(each.changed_files))
-    return later.agent_session_id == each.agent_session_id
 
 
 def jaccard(one: frozenset[int], other: frozenset[int]) -> float:

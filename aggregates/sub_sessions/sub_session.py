@@ -1,20 +1,182 @@
-"""A sub-session: what its turns amount to, as a conclusion (scoring.md, sections 1 to 5).
+"""A sub-session: what its turns amount to, as a conclusion (scoring.md, 1 to 5), and what people say against it.
 
-The value holds no clock. It says from when it is settled; whether it is, is decided by whoever asks.
+The value holds no clock. It says from when it is settled; whether it is, is decided by whoever asks. An override
+(wire.md, Overrides) names a capture, never a turn or a sub-session: those may be drawn anew. The later one wins.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import ClassVar, Literal
 from uuid import UUID
 
 import msgspec
 
-from aggregates.judging.answers import NO_ANSWERS, Answers, answered_outcome, answered_rubric
+from aggregates.event import Command, DeveloperEvent, Words, origin
 from aggregates.judging.outcome import Floor, countable, judge_outcome, substance
-from aggregates.judging.rubric import earned_by_sub_session, judge_prompt, standing_scores, sub_session_intent
-from aggregates.reading.verdicts import BooleanName, Intent, OutcomeVerdict, Rubric, applicable
+from aggregates.judging.rubric import (
+    NO_ANSWERS,
+    Answers,
+    answered_outcome,
+    answered_rubric,
+    judge_prompt,
+    standings,
+    sub_session_intent,
+)
+from aggregates.reading.verdicts import INTENTS, BooleanName, Intent, OutcomeVerdict, Rubric
 from aggregates.sub_sessions.arcs import Arc
-from aggregates.sub_sessions.overrides import Overrides
 from aggregates.turns.turn import CHANGE, REVERT, Turn
+
+# Commands about a sub-session: its title, and overrides of what was judged.
+
+
+class EditTitle(Command, frozen=True, kw_only=True, tag="edit-title"):
+    """Name the sub-session that holds this turn; no automatic title replaces it again."""
+
+    turn_id: UUID
+    title: str
+    summary: str | None = None
+
+
+class OverrideCommand(Command, frozen=True, kw_only=True):
+    """A person says how it was, against what was judged, of the sub-session that holds the turn of this capture."""
+
+    agent_session_id: str
+    capture_id: UUID
+
+
+class OverrideGap(OverrideCommand, frozen=True, kw_only=True, tag="correct-gap"):
+    boundary: bool
+    """Whether there is a boundary before this capture's turn."""
+
+
+class OverrideGoal(OverrideCommand, frozen=True, kw_only=True, tag="correct-goal"):
+    complete: bool
+
+
+class OverrideRework(OverrideCommand, frozen=True, kw_only=True, tag="correct-rework"):
+    rework: bool
+
+
+class OverrideIntent(OverrideCommand, frozen=True, kw_only=True, tag="correct-intent"):
+    intent_class: Intent
+
+
+AnyOverride = OverrideGap | OverrideGoal | OverrideRework | OverrideIntent
+
+
+# Events about a sub-session: its title, and overrides of what was judged.
+
+
+class TitleEdited(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
+    """A person named the sub-session that holds this turn. None leaves a text as it was."""
+
+    TOPIC: ClassVar[str] = "title.edited"
+    turn_id: UUID
+    title: Words
+    summary: Words | None = None
+
+
+class GapOverridden(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
+    """A person said that the turn of this capture opens a sub-session, or that it goes on with the one before."""
+
+    TOPIC: ClassVar[str] = "gap.corrected"
+    agent_session_id: str
+    before_capture: UUID
+    boundary: bool
+
+
+class GoalOverridden(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
+    TOPIC: ClassVar[str] = "goal.corrected"
+    agent_session_id: str
+    capture_id: UUID
+    complete: bool
+
+
+class ReworkOverridden(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
+    TOPIC: ClassVar[str] = "rework.corrected"
+    agent_session_id: str
+    capture_id: UUID
+    rework: bool
+
+
+class IntentOverridden(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
+    TOPIC: ClassVar[str] = "intent.corrected"
+    agent_session_id: str
+    capture_id: UUID
+    intent_class: Intent
+
+
+OverrideField = Literal["boundary", "completion", "rollback", "label"]
+OVERRIDE_FIELDS: tuple[OverrideField, ...] = ("boundary", "completion", "rollback", "label")
+OverrideTopic = Literal["gap", "goal", "rework", "intent"]
+"""What a correction is about. A title is none: it is kept as an edit."""
+YES, NO = "yes", "no"
+"""What was said of a gap, a goal or a rework: there is a boundary, it was reached, it is one; or not."""
+OverrideEvent = GapOverridden | GoalOverridden | ReworkOverridden | IntentOverridden
+
+
+class OverrideWord(msgspec.Struct, frozen=True):
+    """One thing that somebody said, about the turn that a capture is part of now."""
+
+    turn_id: UUID
+    topic: OverrideTopic
+    said: str
+    """`YES` or `NO`; of an intent, the class."""
+    position: int
+
+
+class Overrides(msgspec.Struct, frozen=True):
+    """What people said of one sub-session; None where nobody did."""
+
+    boundary: bool = False
+    """Whether anybody said that there is a boundary, or none, before one of its turns."""
+    complete: bool | None = None
+    rework: bool | None = None
+    intent: Intent | None = None
+
+
+def overridden(command: AnyOverride, now_us: int) -> OverrideEvent:
+    """The fact that a correction becomes. Saying the same again is a fact again, and changes nothing."""
+    by, session, capture = origin(command, now_us), command.agent_session_id, command.capture_id
+    match command:
+        case OverrideGap():
+            return GapOverridden(**by, agent_session_id=session, before_capture=capture, boundary=command.boundary)
+        case OverrideGoal():
+            return GoalOverridden(**by, agent_session_id=session, capture_id=capture, complete=command.complete)
+        case OverrideRework():
+            return ReworkOverridden(**by, agent_session_id=session, capture_id=capture, rework=command.rework)
+        case OverrideIntent():
+            intent = command.intent_class
+            return IntentOverridden(**by, agent_session_id=session, capture_id=capture, intent_class=intent)
+
+
+def override_word_of(event: OverrideEvent) -> tuple[UUID, OverrideTopic, str]:
+    """Which capture a correction is about, in which respect, and what it says."""
+    match event:
+        case GapOverridden():
+            return event.before_capture, "gap", YES if event.boundary else NO
+        case GoalOverridden():
+            return event.capture_id, "goal", YES if event.complete else NO
+        case ReworkOverridden():
+            return event.capture_id, "rework", YES if event.rework else NO
+        case IntentOverridden():
+            return event.capture_id, "intent", event.intent_class
+
+
+def gap_overrides(words: Iterable[OverrideWord]) -> dict[UUID, bool]:
+    """Turn → whether there is a boundary before it, as the last person to speak of it said."""
+    latest = sorted((word for word in words if word.topic == "gap"), key=lambda word: word.position)
+    return {word.turn_id: word.said == YES for word in latest}
+
+
+def overrides_of(words: Iterable[OverrideWord]) -> Overrides:
+    """What stands, of all that was said about the turns of one sub-session."""
+    latest = {word.topic: word.said for word in sorted(words, key=lambda word: word.position)}
+    return Overrides(
+        boundary="gap" in latest,
+        complete=latest["goal"] == YES if "goal" in latest else None,
+        rework=latest["rework"] == YES if "rework" in latest else None,
+        intent=next((intent for intent in INTENTS if intent == latest.get("intent")), None),
+    )
 
 
 class JudgedPrompt(msgspec.Struct, frozen=True, array_like=True):
@@ -90,12 +252,15 @@ def conclude(
     answers: Answers = NO_ANSWERS,
 ) -> SubSession:
     """Judge the turns of one sub-session, in time order. `following` is the next turn of the last one's session."""
-    rubrics = _rubrics(turns, answers)
+    own = (judge_prompt(turn.prompt, turns[:index]) for index, turn in enumerate(turns))
+    rubrics = [answered_rubric(each, answers.rubrics.get(turn.turn_id)) for turn, each in zip(turns, own, strict=True)]
     judged_intent = sub_session_intent(rubrics)
     intent = said.intent or judged_intent
+    standing = standings(rubrics, intent)
     goal = _goal(turns, rubrics, judged_intent)
     judged = answered_outcome(judge_outcome(turns, rubrics, judged_intent, following), answers.outcome)
     meant = judged if intent == judged_intent else judge_outcome(turns, rubrics, intent, following)
+    usage = [row for turn in turns for row in turn.work.usage]
     last = max(reversed(arcs), key=lambda arc: arc.settles_at_us)
     return SubSession(
         sub_session_id=arcs[0].arc_id,
@@ -106,34 +271,20 @@ def conclude(
         opened_by=arcs[0].opened_by,
         closed_by=last.closed_by,
         floor=substance(turns),
-        prompts=_judged(turns, rubrics, intent),
+        prompts=tuple(
+            JudgedPrompt(turn, rubric, *stands) for turn, rubric, stands in zip(turns, rubrics, standing, strict=True)
+        ),
         intent=intent,
         judged_intent=judged_intent,
-        earned=() if intent is None else tuple(earned_by_sub_session(rubrics, intent)),
+        earned=standing[-1][1],
         outcome=answered_outcome(meant, answers.outcome),
         judged_complete=judged.goal_complete,
         said=said,
-        totals=_totals(turns),
+        totals=Totals(*(sum(getattr(row, field) for row in usage) for field in Totals.__struct_fields__)),
         changed_files=frozenset().union(*(turn.work.changed_files for turn in turns)),
         goal=goal,
         reverts=_reverts(turns, goal),
     )
-
-
-def _rubrics(turns: Sequence[Turn], answers: Answers) -> list[Rubric]:
-    own = (judge_prompt(turn.prompt, turns[:index]) for index, turn in enumerate(turns))
-    return [answered_rubric(rubric, answers.rubrics.get(turn.turn_id)) for turn, rubric in zip(turns, own, strict=True)]
-
-
-def _judged(turns: Sequence[Turn], rubrics: Sequence[Rubric], intent: Intent | None) -> tuple[JudgedPrompt, ...]:
-    scores = [None] * len(turns) if intent is None else standing_scores(rubrics, intent)
-    judged = []
-    so_far: set[BooleanName] = set()
-    for turn, rubric, score in zip(turns, rubrics, scores, strict=True):
-        so_far.update(rubric.earned)
-        standing = () if intent is None else tuple(name for name in applicable(intent) if name in so_far)
-        judged.append(JudgedPrompt(turn, rubric, score, standing))
-    return tuple(judged)
 
 
 def _goal(turns: Sequence[Turn], rubrics: Sequence[Rubric], intent: Intent | None) -> Turn | None:
@@ -144,15 +295,9 @@ def _goal(turns: Sequence[Turn], rubrics: Sequence[Rubric], intent: Intent | Non
     return next(asking, None) or next((turn for turn in turns if turn.prompt is not None and countable(turn)), None)
 
 
-def _totals(turns: Sequence[Turn]) -> Totals:
-    usage = [row for turn in turns for row in turn.work.usage]
-    return Totals(*(sum(getattr(row, field) for row in usage) for field in Totals.__struct_fields__))
-
-
 def _reverts(turns: Sequence[Turn], goal: Turn | None) -> bool:
     """A person who asks to undo, or an agent whose first lasting act is a git revert."""
     if goal is not None and goal.prompt is not None and goal.prompt.asks_to_revert:
         return True
     marks = "".join(turn.work.marks for turn in turns)
-    lasting = [mark for mark in marks if mark in (REVERT, CHANGE)]
-    return bool(lasting) and lasting[0] == REVERT
+    return next((mark for mark in marks if mark in (REVERT, CHANGE)), None) == REVERT

@@ -3,7 +3,7 @@
 A part is cut where it is full, at the same places every time, so that a retry finds its batches taken.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -72,8 +72,7 @@ def records_command(
     part: Part[RecordDraft], scope: Scope, signal: Signal, digester: Digester, *, redaction: bool
 ) -> PreparedCommand:
     words = TextPool(redaction=redaction)
-    words.add_all(text for draft in part.values for text in (draft.text, draft.path, draft.command))
-    records = tuple(_record(draft, words, digester) for draft in part.values)
+    records = pooled(part.values, words, digester)
     command = CaptureRecords(
         organization_id=scope.organization_id,
         developer_id=scope.developer_id,
@@ -105,13 +104,18 @@ def metrics_command(part: Part[Point], scope: Scope, *, redaction: bool) -> Prep
     return PreparedCommand(command, part.origins)
 
 
-def _record(draft: RecordDraft, words: TextPool, digester: Digester) -> Record:
-    return msgspec.structs.replace(
-        draft.record,
-        text=words.add(draft.text),
-        path=words.add(draft.path),
-        command=words.add(draft.command),
-        input_digest=None if draft.input_key is None else digester.number(draft.input_key),
+def pooled(drafts: Sequence[RecordDraft], words: TextPool, digester: Digester) -> tuple[Record, ...]:
+    """The records, with their texts put into the pool."""
+    words.add_all(text for draft in drafts for text in (draft.text, draft.path, draft.command))
+    return tuple(
+        msgspec.structs.replace(
+            draft.record,
+            text=words.add(draft.text),
+            path=words.add(draft.path),
+            command=words.add(draft.command),
+            input_digest=None if draft.input_key is None else digester.number(draft.input_key),
+        )
+        for draft in drafts
     )
 
 

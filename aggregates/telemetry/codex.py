@@ -8,7 +8,7 @@ from typing import Any
 
 from aggregates.records.tools import tool_input
 from aggregates.telemetry.draft import Reader, RecordDraft, SourceEvent
-from aggregates.telemetry.otlp import Attributes, count, flag, identifier, json_object, name, text
+from aggregates.telemetry.otlp import Attributes, Plain, count, flag, identifier, json_object, name, text
 
 _FAILED_FROM = 400
 
@@ -67,18 +67,17 @@ def _tool(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]:
     return event.tool(
         tool,
         flag(attributes, "success"),
-        tool_input(tool, _arguments(attributes)),
+        tool_input(tool, call_arguments(attributes.get("arguments"))),
         call_id=identifier(attributes, "call_id"),
         duration_ms=count(attributes, "duration_ms"),
     )
 
 
-def _arguments(attributes: Attributes) -> dict[str, object]:
+def call_arguments(told: Plain) -> dict[str, Any]:
     """As JSON, but for a patch, which comes as it is."""
-    arguments = attributes.get("arguments")
-    if isinstance(arguments, str) and arguments.lstrip().startswith("*** "):
-        return {"patch": arguments}
-    return json_object(arguments)
+    if isinstance(told, str) and told.lstrip().startswith("*** "):
+        return {"patch": told}
+    return json_object(told)
 
 
 READERS: dict[str, Reader] = {

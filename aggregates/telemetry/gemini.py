@@ -5,7 +5,9 @@ is the sum of prompt, candidates, thoughts and tool use) and bills both as outpu
 are part of the prompt's. `gen_ai.client.inference.operation.details` tells the same request again.
 """
 
-from aggregates.records.tools import NOT_OBSERVED, tool_input
+from typing import Any
+
+from aggregates.records.tools import NOT_OBSERVED, Changed, tool_input
 from aggregates.telemetry.codex import uncached
 from aggregates.telemetry.draft import Reader, RecordDraft, SourceEvent
 from aggregates.telemetry.otlp import Attributes, count, flag, json_object, name, text
@@ -53,24 +55,27 @@ def _error(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]:
 
 
 def _tool(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]:
-    """The changed lines are the tool's own count, of what the model proposed and what the user made of it."""
     tool = name(attributes, "function_name") or ""
     if text(attributes, "decision") == "reject":
         return event.only("rejection", tool=tool or None)
-    metadata = json_object(attributes.get("metadata"))
-    added = _sum(metadata, "model_added_lines", "user_added_lines")
-    lines = added, _sum(metadata, "model_removed_lines", "user_removed_lines")
     return event.tool(
         tool,
         flag(attributes, "success"),
         tool_input(tool, json_object(attributes.get("function_args"))),
-        lines=None if lines == NOT_OBSERVED else lines,
+        lines=counted_lines(json_object(attributes.get("metadata"))),
         duration_ms=count(attributes, "duration_ms"),
     )
 
 
-def _sum(metadata: dict[str, object], *keys: str) -> int | None:
-    known = [value for key in keys if isinstance(value := metadata.get(key), int) and 0 <= value < 2**31]
+def counted_lines(stat: dict[str, Any]) -> Changed | None:
+    """A tool's own count of changed lines: what the model proposed and what the user made of it."""
+    added = _sum(stat, "model_added_lines", "user_added_lines")
+    lines = added, _sum(stat, "model_removed_lines", "user_removed_lines")
+    return None if lines == NOT_OBSERVED else lines
+
+
+def _sum(stat: dict[str, Any], *keys: str) -> int | None:
+    known = [value for key in keys if isinstance(value := stat.get(key), int) and 0 <= value < 2**31]
     return sum(known) if known else None
 
 

@@ -13,8 +13,7 @@ import msgspec
 
 from aggregates.ids import turn_id_from_capture, turn_id_from_host
 from aggregates.reading.reading import PromptReading, ResponseReading
-from aggregates.turns.turn import ANSWERED, ModelUsage, Observation, Opening, Turn
-from aggregates.turns.work import UNKNOWN_MODEL, sum_work
+from aggregates.turns.turn import ANSWERED, UNKNOWN_MODEL, ModelUsage, Observation, Opening, Turn, sum_work
 
 SKEW_US = 10 * 60 * 1_000_000
 """A time further ahead of the server's than this is replaced by the time of receipt."""
@@ -88,7 +87,7 @@ class Aliases(msgspec.Struct, frozen=True):
     """The host's name for the prompt, where it is this turn's to use."""
 
 
-class _Group(msgspec.Struct):
+class CaptureGroup(msgspec.Struct):
     """Captures that are one prompt: at most one of each kind."""
 
     captures: list[Capture]
@@ -109,33 +108,32 @@ class _Group(msgspec.Struct):
         return all(capture.kind != kind for capture in self.captures)
 
 
-def join_captures(captures: Sequence[Capture], taken_names: Set[str] = frozenset()) -> list[list[Capture]]:
+def join_captures(captures: Sequence[Capture], taken_names: Set[str] = frozenset()) -> list[CaptureGroup]:
     """Group captures of the same prompt: by the prompt id they name, else by the same text within two minutes.
 
     `taken_names`: prompt ids of earlier turns, by which nothing is joined any more.
     """
     ordered = sorted(captures, key=lambda capture: (capture.at_us, capture.kind, capture.capture_id))
-    groups: list[_Group] = []
-    by_host: dict[str, _Group] = {}
-    by_text: dict[int, list[_Group]] = {}
+    groups: list[CaptureGroup] = []
+    by_host: dict[str, CaptureGroup] = {}
+    by_text: dict[int, list[CaptureGroup]] = {}
     for capture in ordered:
         name = None if capture.host_prompt_id in taken_names else capture.host_prompt_id
         group = _same_prompt(capture, name, by_host, by_text)
         if group is None:
-            group = _Group([])
+            group = CaptureGroup([])
             groups.append(group)
             if capture.text_digest is not None:
                 by_text.setdefault(capture.text_digest, []).append(group)
         group.captures.append(capture)
         if name is not None:
             by_host.setdefault(name, group)
-    groups.sort(key=lambda group: (group.started_us, group.lead.capture_id))
-    return [group.captures for group in groups]
+    return sorted(groups, key=lambda group: (group.started_us, group.lead.capture_id))
 
 
 def _same_prompt(
-    capture: Capture, name: str | None, by_host: Mapping[str, _Group], by_text: Mapping[int, list[_Group]]
-) -> _Group | None:
+    capture: Capture, name: str | None, by_host: Mapping[str, CaptureGroup], by_text: Mapping[int, list[CaptureGroup]]
+) -> CaptureGroup | None:
     named = None if name is None else by_host.get(name)
     if named is not None and named.lacks(capture.kind):
         return named
@@ -164,8 +162,7 @@ def build_turns(
     `openings`: how the first turns of the tail opened, by their ids; empty where the tail is the whole session.
     `taken_names`: prompt ids that name an earlier turn.
     """
-    joined = [_Group(members) for members in join_captures(captures, taken_names)]
-    named = _named(agent_session_id, joined, taken_names)
+    named = _named(agent_session_id, join_captures(captures, taken_names), taken_names)
     assigned = _assign([group for _, group in named], seen)
     turns = [
         _build(agent_session_id, turn_id, group, answers, own)
@@ -175,13 +172,15 @@ def build_turns(
     return _with_openings(turns, seen, openings), aliases
 
 
-def _named(agent_session_id: str, groups: Sequence[_Group], taken_names: Set[str]) -> list[tuple[UUID, _Group]]:
+def _named(
+    agent_session_id: str, groups: Sequence[CaptureGroup], taken_names: Set[str]
+) -> list[tuple[UUID, CaptureGroup]]:
     """The groups with the ids of their turns, in the order of these: time and then id.
 
     The host's name for the prompt gives the id; a name that is used twice counts for the first turn only.
     """
     used = {turn_id_from_host(agent_session_id, name) for name in taken_names}
-    named: list[tuple[UUID, _Group]] = []
+    named: list[tuple[UUID, CaptureGroup]] = []
     for group in groups:
         turn_id = turn_id_from_capture(group.lead.capture_id)
         if group.host_prompt_id is not None:
@@ -192,7 +191,7 @@ def _named(agent_session_id: str, groups: Sequence[_Group], taken_names: Set[str
     return sorted(named, key=lambda pair: (pair[1].started_us, pair[0]))
 
 
-def _aliases(agent_session_id: str, turn_id: UUID, group: _Group) -> Aliases:
+def _aliases(agent_session_id: str, turn_id: UUID, group: CaptureGroup) -> Aliases:
     captured = [capture.capture_id for capture in group.captures]
     name = group.host_prompt_id
     own_name = name is not None and turn_id_from_host(agent_session_id, name) == turn_id
@@ -201,7 +200,7 @@ def _aliases(agent_session_id: str, turn_id: UUID, group: _Group) -> Aliases:
     )
 
 
-def _assign(groups: Sequence[_Group], seen: Sequence[PlacedObservation]) -> list[list[PlacedObservation]]:
+def _assign(groups: Sequence[CaptureGroup], seen: Sequence[PlacedObservation]) -> list[list[PlacedObservation]]:
     """Each observation belongs to the prompt it names, else to the last prompt before it."""
     starts = [group.started_us for group in groups]
     by_host: dict[str, int] = {}
@@ -210,9 +209,7 @@ def _assign(groups: Sequence[_Group], seen: Sequence[PlacedObservation]) -> list
             if capture.host_prompt_id is not None:
                 by_host.setdefault(capture.host_prompt_id, index)
     assigned: list[list[PlacedObservation]] = [[] for _ in groups]
-    if not groups:
-        return assigned
-    for each in seen:
+    for each in seen if groups else ():
         named = by_host.get(each.observation.prompt_id or "")
         index = named if named is not None else max(0, bisect_right(starts, each.at_us) - 1)
         assigned[index].append(each)
@@ -222,7 +219,7 @@ def _assign(groups: Sequence[_Group], seen: Sequence[PlacedObservation]) -> list
 def _build(
     agent_session_id: str,
     turn_id: UUID,
-    group: _Group,
+    group: CaptureGroup,
     answers: Mapping[UUID, Answer],
     own: Sequence[PlacedObservation],
 ) -> Turn:
@@ -233,18 +230,16 @@ def _build(
     if answer is not None and not work.usage:
         work = msgspec.structs.replace(work, usage=_answer_usage(answer))
     last_seen_us = max((each.at_us for each in own if each.observation.kind not in NO_ACTIVITY), default=0)
-    response, response_position = None, None
+    answered_us, response, response_position = 0, None, None
     if answer is not None:
-        response, response_position = answer.reading, answer.position
+        answered_us, response, response_position = answer.answered_us(lead.at_us), answer.reading, answer.position
     elif responses:
         response, response_position = responses[-1].observation.response, responses[-1].position
     return Turn(
         turn_id=turn_id,
         agent_session_id=agent_session_id,
         started_us=group.started_us,
-        last_activity_us=max(
-            group.started_us, last_seen_us, answer.answered_us(lead.at_us) if answer is not None else 0
-        ),
+        last_activity_us=max(group.started_us, last_seen_us, answered_us),
         capture_id=lead.capture_id,
         position=lead.position,
         prompt=lead.reading,
@@ -262,30 +257,20 @@ def _build(
     )
 
 
-def _answer(group: _Group, answers: Mapping[UUID, Answer]) -> Answer | None:
+def _answer(group: CaptureGroup, answers: Mapping[UUID, Answer]) -> Answer | None:
     """The plugin's answer first, else that of the transcript."""
-    by_kind = sorted(group.captures, key=lambda capture: _LEADING.index(capture.kind))
-    return next((answers[c.capture_id] for c in by_kind if c.capture_id in answers), None)
+    answered = [capture for capture in group.captures if capture.capture_id in answers]
+    return answers[min(answered, key=lambda each: _LEADING.index(each.kind)).capture_id] if answered else None
 
 
 def _answer_usage(answer: Answer) -> tuple[ModelUsage, ...]:
     """A response capture's numbers stand in where no request log covers the turn."""
-    counts = (answer.input_tokens, answer.output_tokens, answer.cache_read_tokens, answer.cache_write_tokens)
-    if all(count is None for count in counts) and answer.cost_usd_nano is None:
+    tokens = (answer.input_tokens, answer.output_tokens, answer.cache_read_tokens, answer.cache_write_tokens)
+    cost = answer.cost_usd_nano
+    if cost is None and all(count is None for count in tokens):
         return ()
-    usage = ModelUsage(
-        model=answer.model or UNKNOWN_MODEL,
-        requests=1,
-        input_tokens=answer.input_tokens or 0,
-        output_tokens=answer.output_tokens or 0,
-        cache_read_tokens=answer.cache_read_tokens or 0,
-        cache_write_tokens=answer.cache_write_tokens or 0,
-        cost_usd_nano=answer.cost_usd_nano or 0,
-        unpriced_requests=int(answer.cost_usd_nano is None),
-        lower_bound_requests=int(answer.lower_bound),
-        response_requests=1,
-    )
-    return (usage,)
+    counts = (1, *(count or 0 for count in tokens), cost or 0, int(cost is None), int(answer.lower_bound), 1)
+    return (ModelUsage(answer.model or UNKNOWN_MODEL, *counts),)
 
 
 def _with_openings(
@@ -322,8 +307,6 @@ def _clears(turn: Turn) -> bool:
 
 
 def _closing(observation: Observation) -> Literal["clear", "end"] | None:
-    if observation.kind == "session_end":
-        return "clear" if observation.source == "clear" else "end"
-    if observation.kind == "session_start" and observation.source == "clear":
+    if observation.source == "clear" and observation.kind in ("session_start", "session_end"):
         return "clear"
-    return None
+    return "end" if observation.kind == "session_end" else None

@@ -1,16 +1,19 @@
 """The two listeners and everything they serve; `tests/routes.txt` is the contract's list."""
 
-from quart_trio import QuartTrio
+from collections.abc import Iterable
 
-from svc_http.auth import caller_of_api, caller_of_intake
+import msgspec
+import trio
+from quart_trio import QuartTrio
+from quart_trio.wrappers import TrioResponse
+
 from svc_http.bodies import CONTROL_BYTES_MAX, EXPORT_BYTES_MAX
-from svc_http.listener import Route, attach, new_listener
-from svc_http.openapi.page import description_routes
+from svc_http.listener import new_listener
+from svc_http.params import Call
 from svc_http.ports import Service
 from svc_http.routes import (
     activity,
     capture,
-    catalog,
     events,
     operations,
     otlp,
@@ -18,32 +21,26 @@ from svc_http.routes import (
     reports,
     scores,
     sub_sessions,
-    team,
     telemetry,
 )
+from svc_http.routing import Plain, Route, Routes, attach, caller_of_api, caller_of_intake
 
-_ROUTES: tuple[Route, ...] = (
-    *operations.ROUTES,
-    *capture.ROUTES,
-    *scores.ROUTES,
-    *sub_sessions.ROUTES,
-    *activity.ROUTES,
-    *telemetry.ROUTES,
-    *team.ROUTES,
-    *catalog.ROUTES,
-    *reports.ROUTES,
-    *people.ROUTES,
-)
+_FAMILIES = (operations, capture, scores, sub_sessions, activity, telemetry, reports, people)
+_ROUTES = [route for family in _FAMILIES for route in family.routes]
+_PAGE_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",
+    "X-Content-Type-Options": "nosniff",
+}
 
 
 def intake_routes() -> tuple[Route, ...]:
-    return (*(each for each in _ROUTES if each.listeners != "api"), *otlp.routes())
+    return (*(each for each in _ROUTES if each.listeners != "api"), *otlp.new_routes())
 
 
 def api_routes() -> tuple[Route, ...]:
     """The private listener's, the description of both among them."""
-    routes = (*(each for each in _ROUTES if each.listeners != "intake"), *events.routes())
-    return (*routes, *description_routes(intake_routes(), routes))
+    routes = (*(each for each in _ROUTES if each.listeners != "intake"), *events.new_routes())
+    return (*routes, *_description_routes(intake_routes(), routes))
 
 
 def build_intake(service: Service) -> QuartTrio:
@@ -58,3 +55,35 @@ def build_api(service: Service) -> QuartTrio:
     app = new_listener("api", service, CONTROL_BYTES_MAX)
     attach(app, service, caller_of_api, api_routes())
     return app
+
+
+def _description_routes(intake: Iterable[Route], api: Iterable[Route]) -> Routes:
+    """The routes of both listeners, for programs and for people; these describe themselves, too."""
+    routes = Routes()
+    made: dict[str, tuple[bytes, bytes]] = {}
+
+    def make(version: str, url: str) -> tuple[bytes, bytes]:
+        # Every type of every route is looked at when these are imported: no start and no command waits for that.
+        from svc_http.openapi.document import document, page
+
+        found = document({"intake": intake, "api": (*api, *routes)}, version, url)
+        return msgspec.json.encode(found), page(found).encode()
+
+    async def texts(service: Service) -> tuple[bytes, bytes]:
+        url = service.settings.ingest_url
+        if url not in made:
+            # It takes a tenth of a second, the first time.
+            made[url] = await trio.to_thread.run_sync(make, service.settings.version, url)
+        return made[url]
+
+    @routes("GET /openapi.json", "This document.", answers=Plain("application/json", {"type": "object"}))
+    async def openapi(call: Call) -> TrioResponse:
+        text, _ = await texts(call.service)
+        return TrioResponse(text, 200, content_type="application/json")
+
+    @routes("GET /docs", "This document, for people.", answers=Plain("text/html", {"type": "string"}))
+    async def docs(call: Call) -> TrioResponse:
+        _, text = await texts(call.service)
+        return TrioResponse(text, 200, _PAGE_HEADERS, content_type="text/html; charset=utf-8")
+
+    return routes

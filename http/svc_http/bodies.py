@@ -1,19 +1,26 @@
-"""Request bodies: bounded, unpacked, and decoded into typed values; every fault is a 4xx that names its place."""
+"""Bodies: those of requests bounded, unpacked and decoded, those of answers encoded, errors as `{code, message}`.
+
+A message says what was wrong, where, and what to do; it never carries internals.
+"""
 
 import json
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import NamedTuple, TypeVar
 
 import msgspec
 from quart import Request
+from quart_trio.wrappers import TrioResponse
 from werkzeug.exceptions import RequestEntityTooLarge, RequestTimeout
 
-from svc_http.errors import HttpError, bad_request, too_large
+from aggregates.event import Reason, Refused
 
 T = TypeVar("T")
+
+RETRY_AFTER_SECONDS = 5
+"""What a full mailbox or an unwritable store asks a client to wait; the contract's figure."""
 
 FRAME_BYTES_MAX = 4 * 1024 * 1024
 """A body as sent, and again as unpacked; the contract's figure for the prompt routes."""
@@ -36,11 +43,106 @@ BODY_SECONDS_MAX = 60.0
 _GZIP_WINDOW_BITS = 16 + zlib.MAX_WBITS
 
 
-async def json_body(request: Request, kind: type[T]) -> T:
-    """The body as a value of the type. Raises `HttpError`: 415, 413 or 400, in this order."""
+# --- answers and errors ---------------------------------------------------------------------------------------
+
+
+class HttpError(Exception):
+    """An answer that is not what was asked for."""
+
+    def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.headers = headers or {}
+
+
+class ErrorBody(msgspec.Struct):
+    code: int
+    message: str
+
+
+_ENCODER = msgspec.json.Encoder()
+_STATUS_OF = {Reason.NOT_FOUND: 404, Reason.CONFLICT: 409, Reason.FOREIGN_SESSION: 409, Reason.INVALID: 400}
+
+
+def refusal(reason: Reason, message: str) -> HttpError:
+    """The error for a command that was refused."""
+    return HttpError(_STATUS_OF[reason], message)
+
+
+def accepted(reply: T | Refused) -> T:
+    """The reply to a command that was not refused."""
+    if isinstance(reply, Refused):
+        raise refusal(reply.reason, reply.message)
+    return reply
+
+
+def found(value: T | None, missing: str) -> T:
+    """What is there. Raises `HttpError` 404 where nothing is, with the message."""
+    if value is None:
+        raise not_found(missing)
+    return value
+
+
+def bad_request(message: str) -> HttpError:
+    """400: the request cannot be understood or breaks a rule."""
+    return HttpError(400, message)
+
+
+def unauthorized(message: str) -> HttpError:
+    """401: nobody was identified."""
+    return HttpError(401, message, {"WWW-Authenticate": "Bearer"})
+
+
+def forbidden(message: str) -> HttpError:
+    """403: somebody was identified who may not do this."""
+    return HttpError(403, message)
+
+
+def not_found(message: str) -> HttpError:
+    """404: nothing there in the caller's scope."""
+    return HttpError(404, message)
+
+
+def too_large(bytes_max: int) -> HttpError:
+    """413: for good, so without Retry-After."""
+    return HttpError(413, f"the request body is larger than {bytes_max} bytes, as sent or unpacked; send less")
+
+
+def unavailable(message: str) -> HttpError:
+    """503: the same request may succeed soon."""
+    return HttpError(503, message, {"Retry-After": str(RETRY_AFTER_SECONDS)})
+
+
+def error_response(error: HttpError) -> TrioResponse:
+    response = json_reply(ErrorBody(error.status, error.message), error.status)
+    response.headers.update(error.headers)
+    return response
+
+
+def json_reply(value: object, status: int = 200) -> TrioResponse:
+    """A msgspec struct, whose fields are the wire's, as JSON."""
+    return TrioResponse(_ENCODER.encode(value), status, content_type="application/json")
+
+
+def no_content() -> TrioResponse:
+    """204: done, and nothing to say."""
+    response = TrioResponse(b"", 204)
+    response.headers.clear()
+    return response
+
+
+# --- request bodies -------------------------------------------------------------------------------------------
+
+
+async def json_body(request: Request, kind: type[T], absent: bytes = b"") -> T:
+    """The body as a value of the type. Raises `HttpError`: 415, 413 or 400, in this order.
+
+    absent: what no body at all stands for.
+    """
     check_content_type(request, "application/json")
     of_kind: msgspec.json.Decoder[T] = decoder(kind)  # type: ignore[arg-type]  # mypy takes a type for unhashable
-    return decoded(of_kind, await read_body(request, FRAME_BYTES_MAX))
+    return decoded(of_kind, await read_body(request, FRAME_BYTES_MAX) or absent)
 
 
 @cache
@@ -56,29 +158,15 @@ async def read_msgpack(request: Request, decoder: msgspec.msgpack.Decoder[T]) ->
         value = decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise bad_request(f"the request body is not the msgpack that was expected: {error}") from error
-    if _LARGE.search(data) and _largest(msgspec.msgpack.decode(data)) >= 2**63:
-        raise bad_request("the request body holds an integer of 2^63 or more; no table takes that")
+    if _LARGE.search(data):
+        for _, leaf in _leaves(msgspec.msgpack.decode(data)):
+            if isinstance(leaf, int) and leaf >= 2**63:
+                raise bad_request("the request body holds an integer of 2^63 or more; no table takes that")
     return value
 
 
 _LARGE = re.compile(rb"\xcf[\x80-\xff]")
 """How msgpack begins an integer from 2^63 on; Greek letters begin so as well."""
-
-
-def _largest(value: object) -> int:
-    """The largest integer in a value; 0 where there is none."""
-    largest, waiting = 0, [value]
-    while waiting:
-        match waiting.pop():
-            case int() as number:
-                largest = max(largest, number)
-            case list() as items:
-                waiting.extend(items)
-            case dict() as members:
-                waiting.extend(members.values())
-            case _:
-                pass
-    return largest
 
 
 def check_content_type(request: Request, expected: str) -> None:
@@ -92,8 +180,7 @@ def check_content_type(request: Request, expected: str) -> None:
 
 async def read_body(request: Request, bytes_max: int) -> bytes:
     """The body, unpacked; never more than the bound, as sent or unpacked."""
-    sent = await read_sent(request, bytes_max)
-    return gunzip(sent.data, bytes_max) if sent.is_gzip else sent.data
+    return (await read_sent(request, bytes_max)).unpacked(bytes_max)
 
 
 class Sent(NamedTuple):
@@ -102,16 +189,15 @@ class Sent(NamedTuple):
     data: bytes
     is_gzip: bool
 
+    def unpacked(self, bytes_max: int) -> bytes:
+        return gunzip(self.data, bytes_max) if self.is_gzip else self.data
+
 
 async def read_sent(request: Request, bytes_max: int) -> Sent:
     """The body as it was sent, and no more than the bound of it."""
     coding = request.headers.get("Content-Encoding", "identity").lower()
     if coding not in ("gzip", "identity"):
         raise HttpError(415, f"the content encoding must be gzip or identity, not {coding!r}")
-    return Sent(await _arrived(request, bytes_max), coding == "gzip")
-
-
-async def _arrived(request: Request, bytes_max: int) -> bytes:
     if (request.content_length or 0) > bytes_max:
         raise too_large(bytes_max)
     try:
@@ -122,12 +208,11 @@ async def _arrived(request: Request, bytes_max: int) -> bytes:
         raise HttpError(408, f"the request body did not arrive within {BODY_SECONDS_MAX} s") from error
     if len(data) > bytes_max:
         raise too_large(bytes_max)
-    return data
+    return Sent(data, coding == "gzip")
 
 
 def gunzip(data: bytes, bytes_max: int) -> bytes:
-    """Unpack one gzip stream, or a few in a row. What would unpack to more than the bound is never held: it is measured
-    first, piece by piece."""
+    """Unpack gzip streams. What would unpack to more than the bound is never held: it is measured first, in pieces."""
     size = 0
     for piece in _unpacked(data):
         size += len(piece)
@@ -156,7 +241,9 @@ def _unpacked(data: bytes) -> Iterator[bytes]:
 
 
 def gunzip_small(data: bytes, bytes_max: int) -> bytes | None:
-    """One whole gzip stream that unpacks to no more than the bound; None for anything else."""
+    """One whole gzip stream within the bound, as sent and as unpacked; None for anything else."""
+    if len(data) > bytes_max:
+        return None
     stream = zlib.decompressobj(_GZIP_WINDOW_BITS)
     try:
         unpacked = stream.decompress(data, bytes_max + 1)
@@ -166,9 +253,17 @@ def gunzip_small(data: bytes, bytes_max: int) -> bytes | None:
 
 
 def decoded(decoder: msgspec.json.Decoder[T], data: bytes) -> T:
-    """The value that JSON text holds, without NUL in any text of a known field. Raises `HttpError` 400."""
+    """The value that JSON text holds, without NUL in any text of a known field. Raises `HttpError` 400.
+
+    3.0 is an integer as 3 is: JSON knows no difference.
+    """
     try:
-        value = _typed(decoder, data)
+        try:
+            value = decoder.decode(data)
+        except msgspec.ValidationError as error:
+            if "`float`" not in str(error):
+                raise
+            value = decoder.decode(_FLOAT_OR_TEXT.sub(_as_integer, data))
     except msgspec.ValidationError as error:
         raise bad_request(f"the request body does not fit: {error}") from error
     except RecursionError as error:
@@ -176,18 +271,11 @@ def decoded(decoder: msgspec.json.Decoder[T], data: bytes) -> T:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise bad_request(_unreadable(data, error)) from error
     if b"\\u0000" in data:
-        _refuse_nul(value)
+        # What is not known is not kept, so nothing in it does harm; what is kept raw is looked at where it is read.
+        for place, leaf in _leaves(msgspec.to_builtins(value, enc_hook=lambda _raw: None)):
+            if isinstance(leaf, str) and "\0" in leaf:
+                raise bad_request(f"{place} holds a NUL character; send the text without it")
     return value
-
-
-def _typed(decoder: msgspec.json.Decoder[T], data: bytes) -> T:
-    """The value, where 3.0 is an integer as 3 is: JSON knows no difference. Raises what msgspec raises."""
-    try:
-        return decoder.decode(data)
-    except msgspec.ValidationError as error:
-        if "`float`" not in str(error):
-            raise
-    return decoder.decode(_FLOAT_OR_TEXT.sub(_as_integer, data))
 
 
 _FLOAT_OR_TEXT = re.compile(
@@ -210,34 +298,25 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 def _unreadable(data: bytes, error: Exception) -> str:
     """What keeps the text from being read; a lone surrogate by the name of its field."""
     try:
-        texts = list(_texts(json.loads(data)))
+        leaves = list(_leaves(json.loads(data)))
     except (ValueError, RecursionError):
         return f"the request body is not JSON in UTF-8: {error}"
-    for place, text in texts:
-        if _SURROGATE.search(text):
+    for place, leaf in leaves:
+        if isinstance(leaf, str) and _SURROGATE.search(leaf):
             return f"{place} holds a lone surrogate, half of a character; send whole characters"
     return f"the request body is not JSON: {error}"
 
 
-def _refuse_nul(value: object) -> None:
-    """What is not known is not kept, so nothing in it does harm; what is kept raw is looked at where it is read."""
-    for place, text in _texts(msgspec.to_builtins(value, enc_hook=lambda _raw: None)):
-        if "\0" in text:
-            raise bad_request(f"{place} holds a NUL character; send the text without it")
-
-
-def _texts(value: object) -> Iterator[tuple[str, str]]:
-    """Every text in a JSON value, keys too, with its place; without recursion, since depth comes from outside."""
+def _leaves(value: object) -> Iterator[tuple[str, object]]:
+    """Every text and number in a JSON value, keys too, with its place; without recursion: depth comes from outside."""
     waiting: list[tuple[str, object]] = [("$", value)]
     while waiting:
         place, value = waiting.pop()
         match value:
-            case str():
-                yield place, value
             case list():
                 waiting.extend((f"{place}[{index}]", each) for index, each in enumerate(value))
             case dict():
                 yield from ((f"a key of {place}", key) for key in value)
                 waiting.extend((f"{place}.{key}", each) for key, each in value.items())
             case _:
-                pass
+                yield place, value

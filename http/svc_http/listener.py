@@ -2,36 +2,28 @@
 
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextvars import ContextVar
 from itertools import count
 from math import inf
-from typing import Any, Concatenate, Generic, Literal, TypeVar
 from uuid import uuid4
 
-import msgspec
 import structlog
 from hypercorn.typing import (
-    ASGIFramework,
     ASGIReceiveCallable,
     ASGIReceiveEvent,
     ASGISendCallable,
     ASGISendEvent,
     Scope,
 )
-from quart import Request, Response, g, has_websocket_context, request, websocket
+from quart import Response, g, has_websocket_context, request, websocket
+from quart.globals import request_ctx
 from quart_trio import QuartTrio
-from quart_trio.wrappers import TrioResponse
 from trio import CancelScope, Event, current_time, move_on_after, sleep_forever
-from werkzeug.datastructures import Headers
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 
-from aggregates.people.directory import Principal
-from svc_http.auth import KEY_PATTERN, administrator
-from svc_http.bodies import BODY_SECONDS_MAX
-from svc_http.errors import HttpError, error_response, not_found, unavailable
-from svc_http.params import Parameter, Schema
+from svc_http.bodies import BODY_SECONDS_MAX, HttpError, error_response, not_found, unavailable
 from svc_http.ports import Service, Unavailable
+from svc_http.routing import KEY_PATTERN
 
 CLIENT_GONE = 499
 """The status that the log shows where the client hung up before it was answered."""
@@ -56,7 +48,7 @@ log = structlog.get_logger()
 
 def new_listener(name: str, service: Service, body_bytes_max: int) -> QuartTrio:
     """An application without routes."""
-    app = QuartTrio("svc_http", static_folder=None)
+    app = Listener("svc_http", static_folder=None)
     app.url_map.merge_slashes = False  # a path that is slightly wrong is a 404, not a redirect
     app.config["MAX_CONTENT_LENGTH"] = body_bytes_max
     app.config["BODY_TIMEOUT"] = BODY_SECONDS_MAX
@@ -64,11 +56,24 @@ def new_listener(name: str, service: Service, body_bytes_max: int) -> QuartTrio:
     app.after_request(_name_answer)
     app.register_error_handler(Exception, _failed)
 
+    @app.teardown_request
     async def note(_error: BaseException | None) -> None:
-        _note(name, service)
+        """Count the request; it is a line in the log only where the operator wants that."""
+        asked = request_ctx.request
+        route = asked.url_rule.rule if asked.url_rule else NO_ROUTE
+        status, seconds = g.get("status", CLIENT_GONE), time.perf_counter() - g.began
+        service.observe(name, asked.method, route, status, seconds)
+        if service.settings.access_log:
+            log.info(
+                "request",
+                listener=name,
+                method=asked.method,
+                route=route,
+                status=status,
+                duration_ms=round(seconds * 1_000, 3),
+                request_id=REQUEST_ID.get(),
+            )
 
-    app.teardown_request(note)
-    app.asgi_app = Patience(app.asgi_app)  # type: ignore[method-assign]  # Quart's own way to wrap an application
     return app
 
 
@@ -78,42 +83,21 @@ def new_listener(name: str, service: Service, body_bytes_max: int) -> QuartTrio:
 async def _begin() -> None:
     """Name the request, and refuse what two programs might read differently. Raises `HttpError`, `NotFound`."""
     g.began = time.perf_counter()
-    REQUEST_ID.set(_request_id())
-    if "Content-Length" in request.headers and "Transfer-Encoding" in request.headers:
+    asked = request_ctx.request
+    headers, path = asked.headers, asked.scope["path"]
+    # The caller's own id where it is short and plain and no key that strayed into it.
+    sent = headers.get("X-Request-Id", "")
+    REQUEST_ID.set(sent if _REQUEST_ID.fullmatch(sent) and not KEY_PATTERN.search(sent) else new_request_id())
+    if "Content-Length" in headers and "Transfer-Encoding" in headers:
         raise HttpError(400, "send Content-Length or Transfer-Encoding, not both", {"Connection": "close"})
-    path = request.scope["path"]
     if not path.startswith("/") or path.startswith("//"):
         raise NotFound  # werkzeug drops all but one slash: what a proxy keeps away as /v1/admin would get by
-
-
-def _request_id() -> str:
-    """The caller's own id where it is short and plain and no key that strayed into it, else a new one."""
-    sent = request.headers.get("X-Request-Id")
-    plain = sent is not None and _REQUEST_ID.fullmatch(sent) and not KEY_PATTERN.search(sent)
-    return sent if sent is not None and plain else new_request_id()
 
 
 async def _name_answer(response: Response) -> Response:
     g.status = response.status_code
     response.headers["X-Request-Id"] = REQUEST_ID.get()
     return response
-
-
-def _note(listener: str, service: Service) -> None:
-    """Count the request; it is a line in the log only where the operator wants that."""
-    route = request.url_rule.rule if request.url_rule else NO_ROUTE
-    status, seconds = g.get("status", CLIENT_GONE), time.perf_counter() - g.began
-    service.observe(listener, request.method, route, status, seconds)
-    if service.settings.access_log:
-        log.info(
-            "request",
-            listener=listener,
-            method=request.method,
-            route=route,
-            status=status,
-            duration_ms=round(seconds * 1_000, 3),
-            request_id=REQUEST_ID.get(),
-        )
 
 
 # --- errors ---------------------------------------------------------------------------------------------
@@ -151,21 +135,17 @@ def _http_error(error: Exception) -> HttpError:
 # --- slow clients ---------------------------------------------------------------------------------------
 
 
-class Patience:
-    """ASGI middleware: waits for slow clients, within bounds."""
+class Listener(QuartTrio):
+    """A Quart application that waits for slow clients, within bounds."""
 
-    def __init__(self, app: ASGIFramework) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+    async def asgi_app(self, scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
         if scope["type"] != "http":
-            return await self._app(scope, receive, send)
+            return await super().asgi_app(scope, receive, send)
         with CancelScope() as whole:
             exchange = Exchange(receive, send, whole)
-            headers = dict(scope["headers"])
-            if int(headers.get(b"content-length", 0)) > UNREAD_BYTES_MAX:
+            if int(dict(scope["headers"]).get(b"content-length", 0)) > UNREAD_BYTES_MAX:
                 exchange.arrived.set()
-            await self._app(scope, exchange.receive, exchange.send)
+            await super().asgi_app(scope, exchange.receive, exchange.send)
 
 
 class Exchange:
@@ -212,97 +192,8 @@ class Exchange:
         self._ending = message["type"] == "http.response.body" and not message.get("more_body", False)
         self._whole.deadline = current_time() + WRITE_SECONDS_MAX
         await self._send(message)
-        self._whole.deadline = inf
-
-
-# --- routes -------------------------------------------------------------------------------------------------
-
-Open = Callable[Concatenate[Service, Request, ...], Awaitable[TrioResponse]]
-"""A handler that needs no caller; ids of the path follow as keyword arguments."""
-
-Personal = Callable[Concatenate[Service, Request, Principal, ...], Awaitable[TrioResponse]]
-"""A handler of one developer's own data."""
-
-Endpoint = Callable[..., Awaitable[TrioResponse]]
-Identify = Callable[[Service, Headers], Principal]
-H = TypeVar("H", Open, Personal)
-
-
-class Plain(msgspec.Struct, frozen=True):
-    """A body that is no JSON of a known type: its media type and schema."""
-
-    media: str
-    schema: Schema
-
-
-class OneOf(msgspec.Struct, frozen=True):
-    """An answer of one of several types."""
-
-    types: tuple[Any, ...]
-
-
-class _Route(msgspec.Struct, Generic[H], frozen=True):
-    """A route and what the description says of it; errors that follow from its kind are added there."""
-
-    method: Literal["GET", "POST", "PATCH", "DELETE"]
-    path: str
-    handler: H
-    about: str
-    answers: Any = None
-    """What 200 carries: a type, `Plain`, or the query whose result it is; else a mapping from status to that."""
-    query: tuple[Parameter, ...] = ()
-    body: Any = None
-    """The type that the handler decodes, or a `Plain` one."""
-    refuses: Mapping[int, str] = {}
-    """Further statuses in the shape of every error, and when they come."""
-    body_required: bool = True
-    listeners: Literal["api", "intake", "both"] = "api"
-
-
-class Public(_Route[Open], frozen=True):
-    """Anybody may call it."""
-
-
-class ByKey(_Route[Personal], frozen=True):
-    """A developer's key, or what the listener takes in its place."""
-
-
-class BySecret(_Route[Open], frozen=True):
-    """The internal secret."""
-
-
-Route = Public | ByKey | BySecret
-
-
-def attach(app: QuartTrio, service: Service, identify: Identify, routes: Iterable[Route]) -> None:
-    """Let a listener serve the routes; nobody reaches a handler without what its route demands."""
-    for route in routes:
-        name = f"{route.method} {route.path}".replace(".", " ")
-        endpoint = _endpoint(service, identify, route)
-        app.add_url_rule(route.path, name, endpoint, methods=[route.method], provide_automatic_options=False)
-
-
-def _endpoint(service: Service, identify: Identify, route: Route) -> Endpoint:
-    match route:
-        case Public(handler=handler):
-
-            async def public(**ids: str) -> TrioResponse:
-                return await handler(service, request, **ids)
-
-            return public
-        case ByKey(handler=personal_handler):
-
-            async def by_key(**ids: str) -> TrioResponse:
-                return await personal_handler(service, request, identify(service, request.headers), **ids)
-
-            return by_key
-        case BySecret(handler=admin_handler):
-
-            async def by_secret(**ids: str) -> TrioResponse:
-                administrator(service, request.headers)
-                return await admin_handler(service, request, **ids)
-
-            return by_secret
+        if not self._ending:  # what follows the end takes no time, and moving a deadline takes some
+            self._whole.deadline = inf
 
 
 # --- request ids --------------------------------------------------------------------------------------------

@@ -146,10 +146,7 @@ class Service(Protocol):
     def now_us(self) -> int: ...
 
     async def send(self, command: AnyCommand) -> Reply:
-        """Hand a capture or decision to its developer's actor; returns once it is on disk.
-
-        Raises `Unavailable` where the mailbox is full or the store cannot be written.
-        """
+        """Returns once it is on disk. Raises `Unavailable`: the actor's mailbox is full, or the log takes no events."""
 
     async def administer(self, command: PeopleCommand) -> PeopleReply:
         """Hand a decision about people or keys to the one administration actor."""
@@ -157,14 +154,12 @@ class Service(Protocol):
     async def read(
         self, scope: Scope, query: Callable[Concatenate[Reader, Scope, P], T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Run a query of `projections` for a scope, off the loop, on views that hold the scope's own acknowledged
-        writes. Raises `Unavailable` where that takes too long or the views are being built."""
+        """Run a query off the loop, on views that hold the scope's own writes. Raises `Unavailable` while they lag."""
 
     async def look(
         self, scope: Scope, query: Callable[Concatenate[Reader, Scope, P], T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """The same, on the views as they stand, for who will be told of the rest. Raises `Unavailable` where they are
-        being built."""
+        """The same, on the views as they stand. Raises `Unavailable` where they are being built."""
 
     async def moved(self, position: int) -> bool:
         """Wait until the views hold more than this position of the log. False once the server is asked to stop."""
@@ -179,8 +174,7 @@ class Service(Protocol):
         """Every backfill, the newest first."""
 
     async def team_spending(self, scope: Scope, asked: Sequence[Asked]) -> Sequence[Reading]:
-        """What was spent in each window by those who stayed in a team of the scope's organization, from the archive
-        and from what is not archived yet. Raises `Unavailable`."""
+        """What was spent in each window by those who stayed in a team, archived or not. Raises `Unavailable`."""
 
     def narrates(self, organization_id: UUID) -> bool:
         """Whether there is a text model, and this organization lets text leave."""
@@ -198,10 +192,7 @@ class Service(Protocol):
         """How far each developer has come; one who is missing is still waiting."""
 
     async def start_replay(self, rules_version: int | None) -> ReplayStatus:
-        """Begin a replay under these rules, the newest by default, or join the one that runs.
-
-        Raises `UnknownRules`.
-        """
+        """Begin a replay under these rules, the newest by default, or join the one that runs. Raises `UnknownRules`."""
 
     def replay_status(self) -> ReplayStatus: ...
 
@@ -221,8 +212,7 @@ class Service(Protocol):
         """A picture of the running server."""
 
     def metrics(self, accept: str) -> tuple[bytes, str]:
-        """What was counted and measured since the start, for Prometheus, in a form that the Accept header allows: the
-        text and its media type."""
+        """What was counted since the start, for Prometheus, as Accept allows it: the text and its media type."""
 
     def observe(self, listener: str, method: str, route: str, status: int, seconds: float) -> None:
         """Count an answered request; `route` is the path as the table of routes has it, never with an id in it."""

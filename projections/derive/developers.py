@@ -15,9 +15,8 @@ from aggregates.event import Scope
 from aggregates.sub_sessions.arcs import REWORK_WINDOW_US, Arc, ReworkView, belongs_to, rework_of
 from aggregates.sub_sessions.sub_session import SubSession, conclude
 from aggregates.turns.turn import Turn
-from projections.derive.sessions import RebuiltSession, arcs_of, turns_of
+from projections.derive.sessions import RebuiltSession, answers_of, arcs_of, said_of, turns_of
 from projections.derive.sub_session_rows import delete_sub_session, insert_sub_session
-from projections.facts.answers import answers_of, said_of
 from projections.reader import bodies, json_array, owner, pack, unpack
 
 _DELETE_ARC = "DELETE FROM arcs WHERE arc_id = ? RETURNING sub_session_id"

@@ -24,8 +24,7 @@ from aggregates.scores.integrity import (
 )
 from aggregates.turns.turn import Turn
 from projections.derive.sessions import RebuiltSession, session_turns
-from projections.facts.flags import flag_row, insert_flags
-from projections.facts.rows import BEGINNING_US, END_US
+from projections.facts.rows import BEGINNING_US, END_US, flag_row, insert_flags
 from projections.reader import Reader, TextRef, bodies, owner, pack
 
 TEXTS_AT_ONCE = 32

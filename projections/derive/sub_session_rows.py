@@ -11,10 +11,8 @@ from aggregates.event import Scope, Span
 from aggregates.judging.outcome import Floor
 from aggregates.reading.verdicts import BOOLEANS, BooleanName, JudgeStatus, OutcomeVerdict, Rubric, applicable
 from aggregates.sub_sessions.arcs import ReworkView
-from aggregates.sub_sessions.overrides import OVERRIDE_FIELDS, OverrideField, Overrides
-from aggregates.sub_sessions.sub_session import SubSession
-from aggregates.turns.turn import ModelUsage, Turn
-from aggregates.turns.work import active_by_turns_us, file_totals, model_totals
+from aggregates.sub_sessions.sub_session import OVERRIDE_FIELDS, OverrideField, Overrides, SubSession
+from aggregates.turns.turn import ModelUsage, Turn, active_by_turns_us, file_totals, model_totals
 from projections.reader import TextRef, json_array, owner, pack
 
 

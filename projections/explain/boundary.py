@@ -1,47 +1,91 @@
 """Why a sub-session begins and ends where it does, and why later prompts stayed in it."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from uuid import UUID
 
-from aggregates.judging.answers import GapAnswer, answered_boundary
+import msgspec
+
 from aggregates.judging.boundary import PAUSE_US, OpenArc, cannot_shift, confidence_of, contributions, topic_shift
-from aggregates.reading.verdicts import BoundaryVerdict, Evidence
+from aggregates.judging.rubric import GapAnswer, answered_boundary
+from aggregates.reading.verdicts import BoundaryVerdict
 from aggregates.sub_sessions.arcs import MERGE_GAP_US, Arc, committed
 from aggregates.times import US_PER_SECOND, iso
 from aggregates.turns.turn import Observation, Turn
-from projections.derive.sessions import arc_before, prompt_id, turns_of
-from projections.explain.evidence import SubSessionEvidence, ascending, counted, one_line, unquoted
-from projections.explain.shapes import BoundaryExplained, EvidencePiece, KeptExplained, MergedArc, SignalExplained
-from projections.facts.answers import gap_answers
+from projections.derive.sessions import arc_before, gap_answers, prompt_id, turns_of
+from projections.explain.evidence import (
+    SENTENCES,
+    EvidencePiece,
+    ExplainedPart,
+    SubSessionEvidence,
+    ascending,
+    counted,
+    one_line,
+    unquoted,
+)
 from projections.reader import unpack
 
 KEPT_MAX = 50
 """So many prompts that stayed are shown; a count tells of the others."""
 _NAMED_MAX = 4
-"""A sentence names so many signals on either side."""
 _US_PER_MINUTE = 60 * US_PER_SECOND
-_OPENED = {
-    "start": "It opens with the first prompt of its agent session.",
-    "clear": "It opens here because the session was cleared before this prompt.",
-    "end": "It opens here because the session had ended; what comes after an end is a new sub-session.",
-    "topic": "It opens here because the boundary judge sees another topic in this prompt.",
-    "commit": "It opens here because the work before was committed, and this prompt does not go on with it.",
-    "person": "It opens here because a person said so.",
-}
-_CLOSED = {
-    "clear": "It ends because the session was cleared.",
-    "end": "It ends because the session ended.",
-    "topic": "It ends because the next prompt opens another topic.",
-    "commit": "It ends because its work was committed, and the next prompt does not go on with it.",
-    "person": "It ends because a person said so.",
-}
-_QUIET = "It settled after 30 minutes without any activity; a later prompt may still go on with it."
-_OPEN = "Nothing has ended it yet; it settles after 30 minutes without any activity."
 _NO_FOLDER = "the working directory: not observed, so nothing could be merged across a clear or an end"
 
 _Signals = Sequence[tuple[str, int]]
 """What the embedded judge weighed, in thousandths of a logit; above 0 it speaks for another topic."""
+
+
+class MergedArc(msgspec.Struct, frozen=True, kw_only=True):
+    """A later part that was joined to the sub-session, across a boundary."""
+
+    agent_session_id: str
+    opened_by: str
+    started_at: str
+    gap_seconds: float | None
+    """From the close of the part before; None where it was not closed."""
+    shared_files: int
+    position: int
+
+
+class SignalExplained(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that the embedded boundary judge weighed."""
+
+    what: str
+    weight: float
+    """In logits; above 0 it speaks for another topic. The sum decides."""
+
+
+class KeptExplained(msgspec.Struct, frozen=True, kw_only=True):
+    """A later prompt at which a judge saw no boundary."""
+
+    prompt_id: str
+    submitted_at: str
+    judge: str
+    confidence: float
+    position: int
+    """Of the prompt; of the answer where a text model was asked."""
+    text: str
+    signals: list[SignalExplained]
+    """The heaviest first; empty where the prompt cannot open another topic, and where a text model was asked."""
+
+
+class BoundaryExplained(ExplainedPart, frozen=True, kw_only=True):
+    """Where it begins and ends."""
+
+    kind: str
+    """Why it opened: `start`, `clear`, `end`, `topic`, `commit` or `person`."""
+    closed_by: str | None
+    """None while nothing but silence ends it."""
+    judge: str | None
+    """Who judged that it opens here; None where that was said and not judged, and where a session begins with it."""
+    confidence: float | None
+    evidence: list[EvidencePiece]
+    signals: list[SignalExplained]
+    """What the embedded judge weighed where it opens; empty where it was not asked, or a text model was."""
+    merged: list[MergedArc]
+    kept: list[KeptExplained]
+    """The first of the prompts within it that might have opened another one, in the order of its parts."""
+    kept_not_shown: int
 
 
 def boundary(facts: SubSessionEvidence) -> BoundaryExplained:
@@ -49,14 +93,15 @@ def boundary(facts: SubSessionEvidence) -> BoundaryExplained:
     arcs, closing = facts.arcs, facts.arcs[-1].closed_by
     first = arcs[0]
     opening = facts.prompt_piece("its first prompt", facts.turns[0])
-    signals = _opening_signals(facts, first)
-    shift = _opening_verdict(first, signals)
+    signals, shift = _opening(facts, first)
     evidence = _opening_evidence(facts, first, first.shift if shift is not None else None, opening)
     merged = [_merged(facts, arcs[:place], arc) for place, arc in enumerate(arcs) if place]
     turns = {turn.turn_id: turn for turn in facts.turns}
     kept = list(islice((each for arc in arcs for each in _kept_within(facts, arc, turns)), KEPT_MAX))
     kept_in_all = sum(len(arc.turn_ids) - 1 for arc in arcs)
     pieces = [each.position for part in (evidence, merged, kept) for each in part]
+    told = () if shift is None else shift.evidence
+    reasons = _sums(signals) if signals else "; ".join(each.what for each in told) + "."
     return BoundaryExplained(
         kind=first.opened_by,
         closed_by=closing,
@@ -68,11 +113,11 @@ def boundary(facts: SubSessionEvidence) -> BoundaryExplained:
         kept=kept,
         kept_not_shown=kept_in_all - len(kept),
         text=[
-            _OPENED.get(first.opened_by, f"It opens here: {first.opened_by}."),
-            *_judge_sentences(shift, signals),
+            SENTENCES["opened"].get(first.opened_by, f"It opens here: {first.opened_by}."),
+            *([] if shift is None else [f"The judge, {shift.judge}, is {shift.confidence:.0%} sure. {reasons}"]),
             *map(_merge_sentence, merged, arcs[1:]),
             *_kept_sentences(kept, kept_in_all),
-            _CLOSED.get(closing or "", _QUIET if facts.row.settled else _OPEN),
+            SENTENCES["closed"].get(closing or "") or SENTENCES["closed"]["settled" if facts.row.settled else "open"],
         ],
         not_observed=[
             *unquoted(opening, facts.turns[0]),
@@ -82,72 +127,54 @@ def boundary(facts: SubSessionEvidence) -> BoundaryExplained:
     )
 
 
-def _opening_signals(facts: SubSessionEvidence, first: Arc) -> _Signals:
-    """What was weighed where the embedded judge opened an arc, after a commit or not; nothing where it did not."""
+def _opening(facts: SubSessionEvidence, first: Arc) -> tuple[_Signals, BoundaryVerdict | None]:
+    """What the embedded judge weighed where it opened an arc, and what was judged."""
+    if first.opened_by not in ("topic", "commit"):
+        return [], None
     asked_model = first.shift is not None and first.shift.judge.startswith("model:")
-    before = None if asked_model or first.opened_by not in ("topic", "commit") else arc_before(facts.reader.db, first)
+    before = None if asked_model else arc_before(facts.reader.db, first)
     if before is None:
-        return []
+        return [], first.shift
+    after_commit = first.opened_by == "commit"
     arc = OpenArc(turns_of(facts.reader.db, [before]))
-    return contributions(arc, facts.turns[0], committed=first.opened_by == "commit")
-
-
-def _opening_verdict(first: Arc, signals: _Signals) -> BoundaryVerdict | None:
-    """What was judged where it opens; that it opens after a commit is judged as well, and not kept."""
-    if first.opened_by == "commit" and first.shift is None and signals:
-        return BoundaryVerdict(True, confidence_of(_total(signals)), ())
-    return first.shift if first.opened_by in ("topic", "commit") else None
+    signals = contributions(arc, facts.turns[0], committed=after_commit)
+    if after_commit and first.shift is None and signals:  # it is judged as well, and not kept
+        return signals, BoundaryVerdict(True, confidence_of(_total(signals)), ())
+    return signals, first.shift
 
 
 def _opening_evidence(
     facts: SubSessionEvidence, first: Arc, shift: BoundaryVerdict | None, opening: EvidencePiece
 ) -> list[EvidencePiece]:
     """What the judge went by; else where the boundary was said, and the prompt that it lies before."""
-    judged = [] if shift is None else [_judged(each, opening) for each in shift.evidence]
+    # A signal of the prompt's own quotes it; an answer of a text model stands elsewhere, and holds no words.
+    judged = [
+        msgspec.structs.replace(opening, what=each.what)
+        if each.position in (None, opening.position)
+        else EvidencePiece(what=each.what, position=each.position, quote=None)
+        for each in (() if shift is None else shift.evidence)
+    ]
     shown = judged if any(each.position == opening.position for each in judged) else [*judged, opening]
     if first.opened_by not in ("commit", "clear", "end") or facts.before is None:
         return shown
-    shows = _commits if first.opened_by == "commit" else _closes
-    return [_reported(facts, facts.before, f"the {first.opened_by} before it", shows), *shown]
+    return [_reported(facts, facts.before, first.opened_by), *shown]
 
 
-def _judged(evidence: Evidence, opening: EvidencePiece) -> EvidencePiece:
-    """A signal of the prompt's own quotes it; an answer of a text model stands elsewhere, and holds no words."""
-    if evidence.position in (None, opening.position):
-        return EvidencePiece(what=evidence.what, position=opening.position, quote=opening.quote)
-    return EvidencePiece(what=evidence.what, position=evidence.position, quote=None)
-
-
-def _reported(
-    facts: SubSessionEvidence, before: Turn, what: str, shows: Callable[[Observation], bool]
-) -> EvidencePiece:
-    """The last report that shows it, between the start of the turn before and the first turn; else the first prompt."""
+def _reported(facts: SubSessionEvidence, before: Turn, opened_by: str) -> EvidencePiece:
+    """The last report of a commit or an end from the turn before to the first turn; else the first prompt."""
     query = (
         "SELECT position, record_id, body FROM observations WHERE agent_session_id = ? AND at_us BETWEEN ? AND ? "
         "ORDER BY at_us DESC, record_id DESC"
     )
-    span = (before.agent_session_id, before.started_us, facts.turns[0].started_us)
+    what, span = f"the {opened_by} before it", (before.agent_session_id, before.started_us, facts.turns[0].started_us)
     for position, record_id, body in facts.reader.db.execute(query, span):
-        if shows(unpack(body, Observation)):
-            return EvidencePiece(
-                what=what, position=position, quote=one_line(facts.reader.command(position, record_id))
-            )
+        seen = unpack(body, Observation)
+        commits = seen.tool is not None and seen.tool.commit
+        closes = seen.kind == "session_end" or (seen.kind == "session_start" and seen.source == "clear")
+        if commits if opened_by == "commit" else closes:
+            quote = one_line(facts.reader.command(position, record_id))
+            return EvidencePiece(what=what, position=position, quote=quote)
     return facts.prompt_piece(what, facts.turns[0])
-
-
-def _commits(seen: Observation) -> bool:
-    return seen.tool is not None and seen.tool.commit
-
-
-def _closes(seen: Observation) -> bool:
-    return seen.kind == "session_end" or (seen.kind == "session_start" and seen.source == "clear")
-
-
-def _judge_sentences(shift: BoundaryVerdict | None, signals: _Signals) -> list[str]:
-    if shift is None:
-        return []
-    reasons = _sums(signals) if signals else "; ".join(each.what for each in shift.evidence) + "."
-    return [f"The judge, {shift.judge}, is {shift.confidence:.0%} sure. {reasons}"]
 
 
 def _merged(facts: SubSessionEvidence, earlier: Sequence[Arc], arc: Arc) -> MergedArc:
@@ -165,16 +192,12 @@ def _merged(facts: SubSessionEvidence, earlier: Sequence[Arc], arc: Arc) -> Merg
 
 
 def _merge_sentence(merged: MergedArc, arc: Arc) -> str:
-    if arc.said is not None:
-        return f"What began at {merged.started_at} was joined to it because a person said so."
-    return (
-        f"What began at {merged.started_at} was joined to it: within {MERGE_GAP_US // _US_PER_MINUTE} minutes of the "
-        f"close, in the same working directory, with {counted(merged.shared_files, 'file', 'files')} in common."
-    )
+    minutes, files = MERGE_GAP_US // _US_PER_MINUTE, counted(merged.shared_files, "file")
+    sentence = SENTENCES["merged"]["rule" if arc.said is None else "person"]
+    return sentence.format(started_at=merged.started_at, minutes=minutes, files=files)
 
 
 def _kept_within(facts: SubSessionEvidence, arc: Arc, turns: Mapping[UUID, Turn]) -> Iterator[KeptExplained]:
-    """The later prompts of a part, at which a judge saw no boundary."""
     first, *later = (turns[turn_id] for turn_id in arc.turn_ids)
     answers = gap_answers(facts.reader.db, arc.agent_session_id) if later else {}
     so_far = OpenArc([first])
@@ -211,17 +234,13 @@ def _silence(passed_us: int, signals: _Signals) -> str:
     """Why a long pause was not weighed, where somebody may look for it."""
     if passed_us <= PAUSE_US or any(name.startswith("stands apart") for name, _ in signals):
         return ""
-    return (
-        f" That {passed_us // _US_PER_MINUTE} minutes had passed is not weighed: time counts only where a prompt "
-        "stands apart, by three new words or more and by nothing that ties it to what came before."
-    )
+    return SENTENCES["weighed"]["silence"].format(minutes=passed_us // _US_PER_MINUTE)
 
 
 def _kept_sentences(kept: Sequence[KeptExplained], in_all: int) -> list[str]:
-    """How many stayed, and the one that came nearest to opening another topic."""
     if not kept:
         return []
-    text = [f"{counted(in_all, 'later prompt', 'later prompts')} stayed in it; `kept` tells by whom and why."]
+    text = [f"{counted(in_all, 'later prompt')} stayed in it; `kept` tells by whom and why."]
     text += [
         f"{each.judge} was asked whether a later prompt opens another topic, and says no."
         for each in kept
@@ -243,15 +262,10 @@ def _total(signals: _Signals) -> int:
 
 
 def _sums(signals: _Signals) -> str:
-    """What speaks for another topic and what against it, and what comes of both."""
-    speak = [_named([each for each in signals if each[1] * sign > 0]) for sign in (1, -1)]
-    return (
-        f"For another topic: {speak[0]}. Against: {speak[1]}. "
-        f"Together {_total(signals) / 1000:+.2f}; above 0 it opens another sub-session."
-    )
-
-
-def _named(signals: _Signals) -> str:
-    more = len(signals) - _NAMED_MAX
-    named = [f"{name} ({weight / 1000:+.2f})" for name, weight in signals[:_NAMED_MAX]]
-    return "; ".join([*named, *([f"{more} more"] if more > 0 else [])]) or "nothing"
+    speak = []
+    for sign in (1, -1):
+        named = [f"{name} ({weight / 1000:+.2f})" for name, weight in signals if weight * sign > 0]
+        more = [f"{len(named) - _NAMED_MAX} more"] if len(named) > _NAMED_MAX else []
+        speak.append("; ".join([*named[:_NAMED_MAX], *more]) or "nothing")
+    total = _total(signals) / 1000
+    return SENTENCES["weighed"]["sums"].format(for_it=speak[0], against=speak[1], total=total)

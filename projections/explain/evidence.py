@@ -1,8 +1,10 @@
 """What an explanation is made from: the sub-session's rows, and the facts that its work was seen in."""
 
 import sqlite3
+import tomllib
 from collections.abc import Callable, Iterable
 from functools import cached_property
+from pkgutil import get_data
 
 import msgspec
 
@@ -11,17 +13,32 @@ from aggregates.turns.turn import Observation, Turn
 from aggregates.turns.turns import PlacedObservation
 from projections.derive.sessions import arcs_of, response_ref
 from projections.derive.sub_session_rows import PromptBody
-from projections.explain.shapes import EvidencePiece
-from projections.reader import Reader, TextRef, unpack
+from projections.reader import Reader, TextRef, bodies, unpack
 from projections.sub_sessions.rows import SubSessionRow
 
 QUOTE_CHARS_MAX = 240
 FORGOTTEN = "observed, and forgotten since"
+SENTENCES = msgspec.convert(
+    tomllib.loads((get_data(__name__, "sentences.toml") or b"").decode()), dict[str, dict[str, str]]
+)
+
+
+class EvidencePiece(msgspec.Struct, frozen=True, kw_only=True):
+    what: str
+    position: int | None
+    """The fact in which it stands; None where it is something that is not there."""
+    quote: str | None
+    """Its words: a prompt's, an answer's, a command's, a path. None where there are none, or none are left."""
+
+
+class ExplainedPart(msgspec.Struct, frozen=True, kw_only=True):
+    text: list[str]
+    not_observed: list[str]
+    """What could not be looked at; a rule over it did not fire."""
+    positions: list[int]
 
 
 class PromptEvidence(msgspec.Struct, frozen=True):
-    """One prompt as it was judged by itself."""
-
     turn: Turn
     rubric: Rubric
     text: TextRef | None
@@ -29,19 +46,35 @@ class PromptEvidence(msgspec.Struct, frozen=True):
 
 
 class SubSessionEvidence:
-    """One sub-session with everything that was reported about it."""
-
     def __init__(self, reader: Reader, row: SubSessionRow) -> None:
         self.reader = reader
         self.row = row
-        self.prompts = _prompts(reader.db, row.sub_session_id)
+        self.prompts: list[PromptEvidence] = []
+        query = (
+            "SELECT t.body, p.body, p.standing_score FROM prompts p JOIN turns t ON t.turn_id = p.turn_id "
+            "WHERE p.sub_session_id = ? ORDER BY p.at_us, p.turn_id"
+        )
+        for turn, packed, score in reader.db.execute(query, (row.sub_session_id,)):
+            body = unpack(packed, PromptBody)
+            self.prompts.append(PromptEvidence(unpack(turn, Turn), body.rubric, body.prompt, score))
         self.turns = [each.turn for each in self.prompts]
         self.arcs = arcs_of(reader.db, row.sub_session_id)
 
     @cached_property
     def seen(self) -> list[PlacedObservation]:
-        """What the agent reported within the turns, in time order."""
-        return [each for turn in self.turns for each in _observed(self.reader.db, turn)]
+        # Less what names another turn.
+        query = (
+            "SELECT o.at_us, o.record_id, o.position, o.body FROM observations o LEFT JOIN turns t "
+            "ON t.agent_session_id = o.agent_session_id AND t.host_prompt_id = o.prompt_id "
+            "WHERE o.agent_session_id = ? AND o.at_us BETWEEN ? AND ? AND o.superseded = 0 "
+            "AND (t.turn_id IS NULL OR t.turn_id = ?) ORDER BY o.at_us, o.record_id"
+        )
+        spans = ((t.agent_session_id, t.started_us, t.last_activity_us, str(t.turn_id)) for t in self.turns)
+        return [
+            PlacedObservation(at_us, name, at, unpack(body, Observation))
+            for span in spans
+            for at_us, name, at, body in self.reader.db.execute(query, span)
+        ]
 
     @cached_property
     def goal(self) -> Turn:
@@ -75,13 +108,11 @@ class SubSessionEvidence:
 
     def prompt_piece(self, what: str, turn: Turn) -> EvidencePiece:
         """Evidence that is a prompt, of any turn of the developer's."""
-        query = "SELECT body FROM prompts WHERE turn_id = ?"
-        row = self.reader.db.execute(query, (str(turn.turn_id),)).fetchone()
-        ref = None if row is None else unpack(row[0], PromptBody).prompt
-        return EvidencePiece(what=what, position=turn.position, quote=one_line(self.text(ref)))
+        found = bodies(self.reader.db, PromptBody, "SELECT body FROM prompts WHERE turn_id = ?", (str(turn.turn_id),))
+        quote = one_line(self.text(found[0].prompt if found else None))
+        return EvidencePiece(what=what, position=turn.position, quote=quote)
 
     def answer_piece(self, what: str, turn: Turn) -> EvidencePiece:
-        """Evidence that is the end of an answer."""
         text = self.text(response_ref(self.reader.db, turn))
         quote = None if text is None else one_line(text[-QUOTE_CHARS_MAX:])
         return EvidencePiece(what=what, position=turn.response_position or turn.position, quote=quote)
@@ -92,7 +123,7 @@ class SubSessionEvidence:
 
     def not_observed(self) -> list[str]:
         """What the agent did that nobody reported, as far as it can be known."""
-        turns = counted(len(self.turns), "turn", "turns")
+        turns = counted(len(self.turns), "turn")
         dark = sum(not turn.work.observed for turn in self.turns)
         tools = [each.observation.tool for each in self.seen if each.observation.tool is not None]
         edits = [tool for tool in tools if tool.effect == "edit"]
@@ -105,9 +136,9 @@ class SubSessionEvidence:
             f"{sentence}: not observed"
             for count, sentence in (
                 (dark, f"what the agent did in {dark} of {turns}"),
-                (blind, f"the commands of {counted(blind, 'shell call', 'shell calls')}"),
-                (pathless, f"the files of {counted(pathless, 'edit', 'edits')}"),
-                (lineless, f"the changed lines of {counted(lineless, 'edit', 'edits')}"),
+                (blind, f"the commands of {counted(blind, 'shell call')}"),
+                (pathless, f"the files of {counted(pathless, 'edit')}"),
+                (lineless, f"the changed lines of {counted(lineless, 'edit')}"),
             )
             if count
         ]
@@ -125,9 +156,8 @@ def unquoted(piece: EvidencePiece, turn: Turn) -> list[str]:
     return [f"the text of {piece.what}: {'not observed' if turn.prompt is None else FORGOTTEN}"]
 
 
-def counted(number: int, one: str, many: str) -> str:
-    """A number with its noun."""
-    return f"{number} {one if number == 1 else many}"
+def counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def ascending(positions: Iterable[int | None]) -> list[int]:
@@ -135,37 +165,9 @@ def ascending(positions: Iterable[int | None]) -> list[int]:
     return sorted({position for position in positions if position is not None})
 
 
-def _prompts(db: sqlite3.Connection, sub_session_id: str) -> list[PromptEvidence]:
-    query = (
-        "SELECT t.body, p.body, p.standing_score FROM prompts p JOIN turns t ON t.turn_id = p.turn_id "
-        "WHERE p.sub_session_id = ? ORDER BY p.at_us, p.turn_id"
-    )
-    rows = (
-        (unpack(turn, Turn), unpack(body, PromptBody), score)
-        for turn, body, score in db.execute(query, (sub_session_id,))
-    )
-    return [PromptEvidence(turn, body.rubric, body.prompt, score) for turn, body, score in rows]
-
-
-def _observed(db: sqlite3.Connection, turn: Turn) -> list[PlacedObservation]:
-    """What was reported while a turn lasted, less what names another turn."""
-    query = (
-        "SELECT o.at_us, o.record_id, o.position, o.body FROM observations o LEFT JOIN turns t "
-        "ON t.agent_session_id = o.agent_session_id AND t.host_prompt_id = o.prompt_id "
-        "WHERE o.agent_session_id = ? AND o.at_us BETWEEN ? AND ? AND o.superseded = 0 "
-        "AND (t.turn_id IS NULL OR t.turn_id = ?) ORDER BY o.at_us, o.record_id"
-    )
-    own = (turn.agent_session_id, turn.started_us, turn.last_activity_us, str(turn.turn_id))
-    return [
-        PlacedObservation(at_us, name, at, unpack(body, Observation))
-        for at_us, name, at, body in db.execute(query, own)
-    ]
-
-
 def _neighbour(db: sqlite3.Connection, turn: Turn, side: str, order: str) -> Turn | None:
     query = (
         f"SELECT body FROM turns WHERE agent_session_id = ? AND (started_us, turn_id) {side} (?, ?) "
         f"ORDER BY started_us {order}, turn_id {order} LIMIT 1"
     )
-    row = db.execute(query, (turn.agent_session_id, turn.started_us, str(turn.turn_id))).fetchone()
-    return None if row is None else unpack(row[0], Turn)
+    return next(iter(bodies(db, Turn, query, (turn.agent_session_id, turn.started_us, str(turn.turn_id)))), None)

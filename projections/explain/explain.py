@@ -1,42 +1,133 @@
 """Why a sub-session is what it is: each part of the conclusion with its rule, its evidence and its facts."""
 
+from collections.abc import Callable, Sequence
 from uuid import UUID
 
+import msgspec
+
 from aggregates.event import Scope
-from aggregates.judging.outcome import CHANGED_LINES_MIN, COUNTABLE_TURNS_MIN, MUTATING_CALLS_MIN
+from aggregates.judging import outcome as rules
+from aggregates.reading.verdicts import Evidence, Intent
 from aggregates.sub_sessions.arcs import REWORK_WINDOW_US, ReworkReason, ReworkView, jaccard, why_rework
+from aggregates.sub_sessions.sub_session import YES, OverrideField, OverrideTopic
 from aggregates.times import US_PER_DAY
-from projections.explain.boundary import boundary
-from projections.explain.evidence import SubSessionEvidence, ascending, counted
-from projections.explain.outcome import outcome, overrides
-from projections.explain.rubric import rubric
-from projections.explain.shapes import Explanation, FloorExplained, ReworkExplained
+from aggregates.turns.turn import Observation, ToolUse
+from projections.derive.sessions import prompt_id
+from projections.explain.boundary import BoundaryExplained, boundary
+from projections.explain.evidence import (
+    SENTENCES,
+    EvidencePiece,
+    ExplainedPart,
+    SubSessionEvidence,
+    ascending,
+    counted,
+    unquoted,
+)
+from projections.explain.rubric import RubricExplained, rubric
 from projections.reader import Reader, unpack
 from projections.sub_sessions.rows import find, turns_in
 
-FLOOR_RULE = (
-    f"Work has {COUNTABLE_TURNS_MIN} turns or more that do more than navigate, or {CHANGED_LINES_MIN} changed lines or "
-    f"more, or {MUTATING_CALLS_MIN} tool call or more that changes something."
+_FLOOR_RULE = SENTENCES["floor"]["rule"].format(
+    turns=rules.COUNTABLE_TURNS_MIN, lines=rules.CHANGED_LINES_MIN, calls=rules.MUTATING_CALLS_MIN
 )
-_REASONS = {
-    "interrupted": "It was interrupted before any answer.",
-    "no_real_work": "No turn of it does more than navigate.",
-    "too_few_lines": "Fewer lines were changed than the floor asks for, by no call that changes something.",
-    "no_mutating_calls": "Tools ran, and none of them changed anything.",
-    "too_few_turns": "There were too few turns, and no tool ran.",
+_Shows = Callable[[Observation], bool]
+
+
+def _tool(shows: Callable[[ToolUse], bool]) -> _Shows:
+    return lambda seen: seen.tool is not None and shows(seen.tool)
+
+
+def _kind(kind: str) -> _Shows:
+    return lambda seen: seen.kind == kind
+
+
+_BY_WORK: dict[str, _Shows] = {
+    rules.CHECKED: _tool(lambda tool: tool.check and tool.ok is True),
+    rules.COMMITTED: _tool(lambda tool: tool.ok is True and (tool.commit or tool.pull_request)),
+    rules.CHANGED: _tool(lambda tool: tool.effect == "edit" and tool.ok is not False),
+    rules.CHECK_FAILS: _tool(lambda tool: tool.check and tool.ok is False),
+    rules.REVERTED: _tool(lambda tool: tool.revert),
+    rules.ENDED_ON_ERROR: _kind("error"),
+    rules.CANCELLED_LOOPING: _kind("interruption"),
+    rules.INTERRUPTED_LAST: _kind("interruption"),
+    rules.REFUSED: _kind("rejection"),
 }
-_REWORKS: dict[ReworkReason, str] = {
-    "reverts": "it takes that work back",
-    "corrects": "it changes at least half of the same files and says that the earlier work is wrong",
-    "repeats": "it changes at least half of the same files and asks for the same again",
+_BY_ANSWER = {rules.UNCHALLENGED, rules.REPORTED, rules.OPEN_FAILURE}
+_BY_PROMPT = {rules.MOVED_ON, rules.CORRECTED, rules.NOT_WORKING, rules.ACCEPTED}
+_ACTIONS: dict[OverrideTopic, tuple[OverrideField, str, str]] = {
+    "gap": ("boundary", "split_at_turn", "merge_with_previous"),
+    "goal": ("completion", "mark_complete", "mark_incomplete"),
+    "rework": ("rollback", "mark_rework", "mark_not_rework"),
+    "intent": ("label", "set_intent", "set_intent"),
 }
+"""Topic → the field, and the action for yes and for no."""
+
+
+class FloorExplained(ExplainedPart, frozen=True, kw_only=True):
+    """Whether it is work or trivia."""
+
+    passed: bool
+    reason: str | None
+    rule: str
+    turns: int
+    turns_min: int
+    lines: int
+    lines_min: int
+    mutating_calls: int
+    mutating_calls_min: int
+
+
+class ReworkExplained(ExplainedPart, frozen=True, kw_only=True):
+    """Whether it takes back or repeats earlier work. The first is None while the sub-session is open."""
+
+    rework: bool | None
+    rework_of: str | None
+    reason: ReworkReason | None
+    shared_files: int | None
+    likeness: float | None
+    """Of the two goals' words, 0-1."""
+
+
+class OutcomeExplained(ExplainedPart, frozen=True, kw_only=True):
+    """Whether the goal was reached. The first three are None while the sub-session is open."""
+
+    goal_complete: bool | None
+    confidence: float | None
+    completion_floor: float | None
+    judge: str
+    goal: EvidencePiece
+    evidence_for: list[EvidencePiece]
+    evidence_against: list[EvidencePiece]
+
+
+class OverrideShown(msgspec.Struct, frozen=True, kw_only=True):
+    """What a person said, and where: the prompt it was said about, None for a title."""
+
+    field: OverrideField
+    action: str
+    prompt_id: str | None = None
+    intent_class: Intent | None = None
+    position: int
+
+
+class Explanation(msgspec.Struct, frozen=True, kw_only=True):
+    score_v3_sub_session_id: str
+    agent_session_ids: list[str]
+    is_preview: bool
+    boundary: BoundaryExplained
+    floor: FloorExplained
+    rubric: RubricExplained
+    outcome: OutcomeExplained
+    rework: ReworkExplained
+    overrides: list[OverrideShown]
+    """Those that stand, in the order they were said."""
+    rules_version: int
+    judges: list[str]
+    positions: list[int]
 
 
 def explanation(reader: Reader, scope: Scope, sub_session_id: UUID, rules_version: int) -> Explanation | None:
-    """Of one sub-session, under its present or any former id; None where the developer has none of it.
-
-    `rules_version`: the rule set that made the conclusions.
-    """
+    """None where the developer has no such sub-session, under its present or any former id."""
     row = find(reader, scope, sub_session_id)
     if row is None:
         return None
@@ -66,24 +157,22 @@ def explanation(reader: Reader, scope: Scope, sub_session_id: UUID, rules_versio
 
 def _floor(facts: SubSessionEvidence) -> FloorExplained:
     floor = facts.row.detail.floor
-    has = (
-        f"It has {counted(floor.countable_turns, 'such turn', 'such turns')}, "
-        f"{counted(floor.changed_lines, 'changed line', 'changed lines')} and "
-        f"{counted(floor.mutating_calls, 'call', 'calls')} that changed something."
-    )
-    end = "So it is work." if floor.passed else f"So it is trivia. {_REASONS[floor.reason or 'too_few_turns']}"
+    turns, lines = counted(floor.countable_turns, "such turn"), counted(floor.changed_lines, "changed line")
+    has = SENTENCES["floor"]["has"].format(turns=turns, lines=lines, calls=counted(floor.mutating_calls, "call"))
+    why = SENTENCES["trivia"][floor.reason or "too_few_turns"]
+    end = "So it is work." if floor.passed else f"So it is trivia. {why}"
     work = [each.position for each in facts.seen if each.observation.tool is not None]
     return FloorExplained(
         passed=floor.passed,
         reason=floor.reason,
-        rule=FLOOR_RULE,
+        rule=_FLOOR_RULE,
         turns=floor.countable_turns,
-        turns_min=COUNTABLE_TURNS_MIN,
+        turns_min=rules.COUNTABLE_TURNS_MIN,
         lines=floor.changed_lines,
-        lines_min=CHANGED_LINES_MIN,
+        lines_min=rules.CHANGED_LINES_MIN,
         mutating_calls=floor.mutating_calls,
-        mutating_calls_min=MUTATING_CALLS_MIN,
-        text=[FLOOR_RULE, has, end],
+        mutating_calls_min=rules.MUTATING_CALLS_MIN,
+        text=[_FLOOR_RULE, has, end],
         not_observed=facts.not_observed(),
         positions=ascending([*(turn.position for turn in facts.turns), *work]),
     )
@@ -101,15 +190,11 @@ def _rework(facts: SubSessionEvidence) -> ReworkExplained:
         rework_of=row.rework_of,
         reason=reason,
         shared_files=None if both is None else len({*both[0].changed_files} & {*both[1].changed_files}),
-        likeness=None if both is None else _likeness(*both),
+        likeness=None if both is None else round(jaccard(*(frozenset(each.goal_tokens) for each in both)), 3),
         text=[_rework_sentence(facts, both, reason)],
         not_observed=["which files it touched: not observed"] if pathless else [],
         positions=ascending(turn.position for turn in (*facts.turns[:1], *before[:1])),
     )
-
-
-def _likeness(mine: ReworkView, earlier: ReworkView) -> float:
-    return round(jaccard(frozenset(mine.goal_tokens), frozenset(earlier.goal_tokens)), 3)
 
 
 def _rework_sentence(
@@ -126,11 +211,105 @@ def _rework_sentence(
     if both is None or reason is None:
         return "It is rework because a person said so; no rule finds of what."
     mine, earlier = both
-    ago = (mine.started_us - earlier.ended_us) / US_PER_DAY
-    return f"It is rework of {earlier.sub_session_id}, which ended {ago:.1f} days before it: {_REWORKS[reason]}."
+    ago, why = (mine.started_us - earlier.ended_us) / US_PER_DAY, SENTENCES["rework"][reason]
+    return f"It is rework of {earlier.sub_session_id}, which ended {ago:.1f} days before it: {why}."
 
 
 def _view(reader: Reader, sub_session_id: str | None) -> ReworkView | None:
     query = "SELECT rework_view FROM sub_sessions WHERE sub_session_id = ?"
     row = reader.db.execute(query, (sub_session_id,)).fetchone()
     return None if row is None else unpack(row[0], ReworkView)
+
+
+def outcome(facts: SubSessionEvidence) -> OutcomeExplained:
+    row, verdict = facts.row, facts.row.detail.outcome
+    speaks_for = [_piece(facts, each) for each in verdict.evidence_for]
+    against = [_piece(facts, each) for each in verdict.evidence_against]
+    goal = facts.prompt_piece("the prompt that says what is wanted", facts.goal)
+    read = [at for turn in facts.turns for at in (turn.position, turn.response_position)]
+    silent = sum(turn.answered and turn.response is None for turn in facts.turns)
+    unread = [f"the text of {counted(silent, 'answer')}: not observed"] if silent else []
+    return OutcomeExplained(
+        goal_complete=row.goal_complete,
+        confidence=verdict.confidence if row.settled else None,
+        completion_floor=_completion_floor(facts) if row.settled else None,
+        judge=verdict.judge,
+        goal=goal,
+        evidence_for=speaks_for,
+        evidence_against=against,
+        text=_outcome_sentences(facts, speaks_for, against),
+        not_observed=[*unquoted(goal, facts.goal), *facts.not_observed(), *unread],
+        positions=ascending([*read, *(each.position for each in (*speaks_for, *against))]),
+    )
+
+
+def _piece(facts: SubSessionEvidence, evidence: Evidence) -> EvidencePiece:
+    what, position = evidence.what, evidence.position
+    if what in _BY_WORK:
+        return facts.work_piece(what, _BY_WORK[what], position)
+    if what in _BY_PROMPT:
+        turns = facts.turns[-1:] if what == rules.ACCEPTED else facts.turns  # turns of one batch share a position
+        following = [] if facts.following is None else [facts.following]
+        prompts = [turn for turn in (*turns, *following) if turn.position == position]
+        if prompts or what == rules.ACCEPTED:
+            return facts.prompt_piece(what, [*prompts, facts.turns[-1]][0])
+    if what in _BY_ANSWER:
+        answered = [turn for turn in facts.turns if turn.response_position == position]
+        return facts.answer_piece(what, [*facts.turns, *answered][-1])
+    return EvidencePiece(what=what, position=position, quote=None)
+
+
+def _completion_floor(facts: SubSessionEvidence) -> float:
+    """From how likely on completion holds: lower where the developer went on, since silence proves little."""
+    if facts.following is not None:
+        return rules.FOLLOWED_FLOOR
+    intent = facts.row.intent
+    return rules.UNCLASSIFIED_FLOOR if intent is None else rules.SILENCE_FLOORS[intent]
+
+
+def _outcome_sentences(
+    facts: SubSessionEvidence, speaks_for: Sequence[EvidencePiece], against: Sequence[EvidencePiece]
+) -> list[str]:
+    row, verdict = facts.row, facts.row.detail.outcome
+    if not row.settled:
+        return ["It is still open; the outcome is judged when it settles."]
+    done = "complete" if verdict.goal_complete else "not complete"
+    likely = verdict.confidence if verdict.goal_complete else 1 - verdict.confidence
+    listed = ("; ".join(piece.what for piece in pieces) or "nothing" for pieces in (speaks_for, against))
+    needed = SENTENCES["needed"]["last" if facts.following is None else "followed"]
+    text = [
+        "The judge says: {}. For: {}. Against: {}.".format(done, *listed),
+        f"By that, completion is {likely:.0%} likely; {needed.format(floor=_completion_floor(facts))}",
+    ]
+    if any(piece.what in (rules.ENDED_ON_ERROR, rules.CANCELLED_LOOPING) for piece in against):
+        text.append("What ends on an unrecovered error, or is cancelled in a loop, is never complete.")
+    if row.goal_complete != verdict.goal_complete:
+        text.append(f"A person marked it as {'complete' if row.goal_complete else 'not complete'}; that counts.")
+    return text
+
+
+def overrides(facts: SubSessionEvidence) -> list[OverrideShown]:
+    """What people said against the judges, in that order: the latest of each kind, for boundaries of each place."""
+    query = (
+        "SELECT c.topic, c.said, c.position, a.turn_id FROM json_each(?) i "
+        "JOIN corrections c ON c.agent_session_id = i.value JOIN turn_alias a ON a.alias_id = c.capture_id "
+        "ORDER BY c.position"
+    )
+    turns = {str(turn.turn_id): turn for turn in facts.turns}
+    sessions = msgspec.json.encode(sorted({turn.agent_session_id for turn in facts.turns})).decode()
+    latest: dict[tuple[str, str], OverrideShown] = {}
+    for topic, value, position, turn_id in facts.reader.db.execute(query, (sessions,)):
+        if turn_id in turns:
+            field, yes, no = _ACTIONS[topic]
+            latest[topic, turn_id if topic == "gap" else ""] = OverrideShown(
+                field=field,
+                action=yes if value == YES else no,
+                prompt_id=prompt_id(turns[turn_id]),
+                intent_class=value if topic == "intent" else None,
+                position=position,
+            )
+    shown = list(latest.values())
+    title = facts.row.detail.edited_title
+    if title is not None:
+        shown.append(OverrideShown(field="label", action="rename", position=title.position))
+    return sorted(shown, key=lambda each: each.position)

@@ -10,24 +10,72 @@ from aggregates.scores.grades import rubric_letter, score_of
 from aggregates.times import iso
 from aggregates.turns.turn import Turn
 from projections.derive.sessions import prompt_id
-from projections.explain.evidence import FORGOTTEN, PromptEvidence, SubSessionEvidence, ascending, counted, one_line
-from projections.explain.shapes import BooleanExplained, HabitExplained, PromptExplained, RubricExplained
+from projections.explain.evidence import (
+    FORGOTTEN,
+    SENTENCES,
+    EvidencePiece,
+    ExplainedPart,
+    PromptEvidence,
+    SubSessionEvidence,
+    ascending,
+    counted,
+    one_line,
+)
 from projections.sub_sessions.rows import UNCLASSIFIED
 
 PROMPTS_MAX = 200
 """A sub-session of more prompts is explained by its first ones."""
+_NEVER = "asked of none of its prompts: it does not apply to what each was judged as"
 
-_NAVIGATES = {
-    "short": "it is under 10 characters long",
-    "command": "it is a command of the agent's own",
-    "shell": "it is a shell command typed through",
-    "acknowledgement": "it only acknowledges",
-}
-_ASKED_OF_NONE = "asked of none of its prompts: it does not apply to what each was judged as"
+
+class BooleanExplained(EvidencePiece, frozen=True, kw_only=True):
+    """One boolean: the words that earned it, or what was missed."""
+
+    earned: bool
+    prompt_id: str | None
+    """Which prompt earned it; None where none did."""
+
+
+class HabitExplained(BooleanExplained, frozen=True, kw_only=True):
+    """One boolean of the sub-session; one that was missed points at a prompt of which it was asked."""
+
+    asked_of: list[int]
+    """The positions of the prompts of which it was asked: it applies to what each was judged as. The first 200."""
+
+
+class PromptExplained(msgspec.Struct, frozen=True, kw_only=True):
+    """How one prompt was judged by itself; `booleans` holds those that apply to its own intent."""
+
+    prompt_id: str
+    submitted_at: str
+    position: int
+    quote: str | None
+    judge: str
+    judge_status: str
+    text: str
+    intent_class: str
+    confidence: float | None
+    standing_score: float | None
+    booleans: dict[BooleanName, BooleanExplained]
+    not_asked: list[BooleanName]
+    """Habits of the sub-session that do not apply to its own intent."""
+
+
+class RubricExplained(ExplainedPart, frozen=True, kw_only=True):
+    """The grade: `booleans` holds those that apply to the sub-session's intent."""
+
+    judge: str
+    judge_status: str
+    intent_class: str
+    intent_prompt_id: str | None
+    letter_grade: str | None
+    score: float | None
+    booleans: dict[BooleanName, HabitExplained]
+    prompts: list[PromptExplained]
+    prompts_not_shown: int
 
 
 def rubric(facts: SubSessionEvidence) -> RubricExplained:
-    """Each prompt by itself, and what the sub-session has of them."""
     row, intent = facts.row, facts.row.intent
     shown = [_prompt(facts, each) for each in facts.prompts[:PROMPTS_MAX]]
     score = None if intent is None else score_of(len(row.earned), len(applicable(intent)))
@@ -54,7 +102,7 @@ def _unread(facts: SubSessionEvidence, shown: Sequence[PromptExplained]) -> list
     missing = sum(turn.prompt is None for turn in facts.turns)
     silent = [each.quote is None and turn.prompt is not None for each, turn in zip(shown, facts.turns, strict=False)]
     return [
-        f"the text of {counted(count, 'prompt', 'prompts')}: {why}"
+        f"the text of {counted(count, 'prompt')}: {why}"
         for count, why in ((missing, "not observed"), (sum(silent), FORGOTTEN))
         if count
     ]
@@ -88,9 +136,7 @@ def _habit(facts: SubSessionEvidence, shown: Sequence[PromptExplained], name: Bo
     asked = [place for place, each in enumerate(facts.prompts) if _applies(name, each.rubric)]
     asked_of = [facts.turns[place].position for place in asked[:PROMPTS_MAX]]
     if not asked:
-        return HabitExplained(
-            earned=False, prompt_id=None, what=_ASKED_OF_NONE, position=None, quote=None, asked_of=asked_of
-        )
+        return HabitExplained(earned=False, prompt_id=None, what=_NEVER, position=None, quote=None, asked_of=asked_of)
 
     def own(place: int) -> BooleanExplained:
         """Of a prompt that is not shown the text is read here."""
@@ -101,26 +147,19 @@ def _habit(facts: SubSessionEvidence, shown: Sequence[PromptExplained], name: Bo
     if earning is None:
         missed = [own(place) for place in asked if place < len(shown) or place == asked[0]]
         nearest = next((each for each in missed if each.quote is not None), missed[0])
-        more = _of_how_many(facts, name, len(asked))
+        more = f"; asked of {len(asked)} prompts, and none of them earned it" if len(asked) > 1 else ""
+        intents = [each.rubric.intent for each in facts.prompts if not _applies(name, each.rubric)]
+        apart = [kind_of(each) for each in intents if each is not None]
+        if apart:
+            kinds = ", ".join(dict.fromkeys(apart))
+            more += f"; not asked of {counted(len(apart), 'prompt')}: it does not apply to {kinds}"
     else:
         nearest, more = own(earning), ""
     return HabitExplained(**msgspec.structs.asdict(nearest) | {"what": nearest.what + more, "asked_of": asked_of})
 
 
 def _applies(name: BooleanName, rubric: Rubric) -> bool:
-    """Whether a habit applies to what a prompt was judged as by itself."""
     return rubric.intent is not None and name in applicable(rubric.intent)
-
-
-def _of_how_many(facts: SubSessionEvidence, name: BooleanName, asked: int) -> str:
-    """What else to know of a missed habit: of the other prompts than the one that is pointed at."""
-    more = f"; asked of {asked} prompts, and none of them earned it" if asked > 1 else ""
-    intents = [each.rubric.intent for each in facts.prompts if not _applies(name, each.rubric)]
-    apart = [intent for intent in intents if intent is not None]
-    if not apart:
-        return more
-    kinds = ", ".join(dict.fromkeys(map(kind_of, apart)))
-    return f"{more}; not asked of {counted(len(apart), 'prompt', 'prompts')}: it does not apply to {kinds}"
 
 
 def _prompt(facts: SubSessionEvidence, prompt: PromptEvidence) -> PromptExplained:
@@ -150,12 +189,8 @@ def _why(turn: Turn, own: Rubric, not_asked: Sequence[BooleanName]) -> str:
         without = f" Not asked of it, since it does not apply to {kind}: {', '.join(not_asked)}." if not_asked else ""
         return f"Judged as {kind}, {own.confidence:.0%} sure; it shows {shows}.{without}"
     if own.status == "skipped" and turn.prompt is not None:
-        return f"Not judged: {_NAVIGATES.get(turn.prompt.navigational or '', 'it only navigates')}."
-    return {
-        "skipped": "Not judged: its text was not observed.",
-        "unclassified": "Not classified: the judge cannot tell from its own words what is wanted.",
-        "pending": "Not judged yet.",
-    }.get(own.status, "Could not be judged.")
+        return f"Not judged: {SENTENCES['navigates'].get(turn.prompt.navigational or '', 'it only navigates')}."
+    return SENTENCES["not_judged"].get(own.status, "Could not be judged.")
 
 
 def _booleans(prompt: PromptEvidence, text: str | None) -> dict[BooleanName, BooleanExplained]:

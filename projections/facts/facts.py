@@ -18,24 +18,24 @@ from aggregates.capture.events import (
     SetupCompleted,
 )
 from aggregates.event import Digester, Event, Scope
-from aggregates.judging.answers import JudgeAnswered
+from aggregates.judging.rubric import JudgeAnswered
 from aggregates.prices.catalog import CatalogPublished, RequestsRepriced
 from aggregates.prices.prices import PriceBook, price_book
 from aggregates.reports.events import ReportEvent
 from aggregates.retained import RetainedReading, retain_prompt, retain_response
-from aggregates.sub_sessions.overrides import (
+from aggregates.sub_sessions.sub_session import (
     GapOverridden,
     GoalOverridden,
     IntentOverridden,
+    OverrideEvent,
     ReworkOverridden,
     TitleEdited,
+    override_word_of,
 )
 from aggregates.turns.turns import Answer, Capture
-from projections.facts.answers import add_answer, add_correction
-from projections.facts.flags import add_flags
 from projections.facts.prices import answer_price
 from projections.facts.reports import add_report
-from projections.facts.rows import BEGINNING_US, Digesters, Reprice, Rows, add_capture, host_name, trusted
+from projections.facts.rows import BEGINNING_US, Digesters, Reprice, Rows, add_capture, add_flags, host_name, trusted
 from projections.facts.telemetry import add_points, add_records
 from projections.reader import Reader, owner, pack
 
@@ -79,9 +79,9 @@ def _add_said(rows: Rows, position: int, event: Event) -> None:
             rows.titles.append((str(event.turn_id), position, int(event.summary is not None)))
             rows.touched_turns.append(str(event.turn_id))
         case JudgeAnswered():
-            add_answer(rows, position, event)
+            _add_judge_answer(rows, position, event)
         case GapOverridden() | GoalOverridden() | ReworkOverridden() | IntentOverridden():
-            add_correction(rows, position, event)
+            _add_override(rows, position, event)
 
 
 def _add_prompt(rows: Rows, position: int, event: PromptCaptured, digester: Digester) -> None:
@@ -129,6 +129,19 @@ def _add_answer(rows: Rows, position: int, event: PromptAnswered, digester: Dige
         )
     )
     rows.touched_captures.append(capture_id)
+
+
+def _add_judge_answer(rows: Rows, position: int, event: JudgeAnswered) -> None:
+    """The row of an answer; the session of its capture is derived again from that capture's turn on."""
+    rows.judge_answers.append((event.agent_session_id, str(event.capture_id), event.kind, position, pack(event)))
+    rows.touched_captures.append(str(event.capture_id))
+
+
+def _add_override(rows: Rows, position: int, event: OverrideEvent) -> None:
+    """The row of a correction; the session of its capture is derived again from that capture's turn on."""
+    capture_id, topic, word = override_word_of(event)
+    rows.corrections.append((event.agent_session_id, str(capture_id), topic, position, word))
+    rows.touched_captures.append(str(capture_id))
 
 
 class Fact(Protocol):

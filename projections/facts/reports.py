@@ -10,7 +10,6 @@ from uuid import UUID
 import msgspec
 
 from aggregates.event import Scope
-from aggregates.reports.commands import ReportPeriod
 from aggregates.reports.decide import ReportStatus
 from aggregates.reports.events import (
     ReportCancelled,
@@ -18,6 +17,7 @@ from aggregates.reports.events import (
     ReportDeleted,
     ReportEvent,
     ReportFailed,
+    ReportPeriod,
     ReportRequested,
     ReportStarted,
 )

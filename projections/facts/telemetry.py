@@ -29,11 +29,23 @@ _NAMES = {"request": "request_id", "error": "request_id", "tool": "call_id", "re
 _LINES = ("lines_added", "lines_removed")
 
 
+class _Batch(NamedTuple):
+    """What the records of one event share, as columns hold it."""
+
+    developer_id: str
+    organization_id: str
+    signal: str
+    agent_session_id: str | None
+    position: int
+
+
 def add_records(
     rows: Rows, position: int, event: RecordsCaptured, digester: Digester, prices: PriceBook | None
 ) -> None:
     """The rows of a batch of log records, spans or transcript lines."""
     session, stood = event.agent_session_id, retained_observations(event.words)
+    signal = "traces" if isinstance(event, TracesCaptured) else "logs"
+    batch = _Batch(str(event.developer_id), str(event.organization_id), signal, session, position)
     last_origin = None
     touched: list[tuple[int, str | None]] = []
     for place, record in enumerate(event.records):
@@ -41,12 +53,12 @@ def add_records(
         # Records of one origin stand together, and the first of them is shown.
         if record.origin is not None and record.origin != last_origin:
             last_origin = record.origin
-            rows.telemetry_records.append(_shown(record, at_us, position, event))
+            rows.telemetry_records.append(_shown(record, at_us, batch))
         if record.kind == "other":
             continue
         price = _price(record, at_us, prices)
         if record.kind in ("request", "error"):
-            rows.requests.append(_request(record, at_us, position, event, price))
+            rows.requests.append(_request(record, at_us, batch, price))
         if session is not None:
             seen = stood.get(place) or observe(record, event.words, digester)
             prompt_id = host_name(seen.prompt_id, session)
@@ -57,14 +69,14 @@ def add_records(
         rows.touched_hosts += [(session, host) for host in sorted({host for _, host in touched if host is not None})]
 
 
-def _shown(record: Record, at_us: int, position: int, event: RecordsCaptured) -> Row:
+def _shown(record: Record, at_us: int, batch: _Batch) -> Row:
     return (
-        str(event.developer_id),
+        batch.developer_id,
         at_us,
         record.record_id,
-        str(event.organization_id),
-        "traces" if isinstance(event, TracesCaptured) else "logs",
-        event.agent_session_id,
+        batch.organization_id,
+        batch.signal,
+        batch.agent_session_id,
         record.name,
         record.kind,
         record.model,
@@ -72,19 +84,19 @@ def _shown(record: Record, at_us: int, position: int, event: RecordsCaptured) ->
         None if record.ok is None else int(record.ok),
         record.status_code,
         record.duration_ms,
-        position,
+        batch.position,
         record.origin,
     )
 
 
-def _request(record: Record, at_us: int, position: int, event: RecordsCaptured, price: Price | None) -> Row:
+def _request(record: Record, at_us: int, batch: _Batch, price: Price | None) -> Row:
     reported = REPORTED if record.cost_usd_nano is not None else None
     return (
-        str(event.developer_id),
+        batch.developer_id,
         at_us,
         record.record_id,
-        str(event.organization_id),
-        event.agent_session_id,
+        batch.organization_id,
+        batch.agent_session_id,
         record.prompt_id,
         record.request_id,
         int(record.kind == "error"),
@@ -102,8 +114,8 @@ def _request(record: Record, at_us: int, position: int, event: RecordsCaptured, 
         reported if price is None else price.kind,
         None if price is None else price.catalog_revision,
         0,
-        position,
-        position,
+        batch.position,
+        batch.position,
     )
 
 

@@ -12,7 +12,7 @@ from uuid import UUID
 import msgspec
 
 from aggregates.event import Scope
-from aggregates.judging.answers import JudgeAnswered, JudgeKind
+from aggregates.judging.rubric import JudgeAnswered, JudgeKind
 from aggregates.reading.pasted import split_pasted
 from aggregates.sub_sessions.arcs import Arc, Gap, unsure_gaps
 from aggregates.times import US_PER_DAY
@@ -28,9 +28,8 @@ from aggregates.turns.turn import (
     REVERT,
     Turn,
 )
-from projections.derive.sessions import arc_before, arcs_of, response_ref, turns_of
+from projections.derive.sessions import arc_before, arcs_of, response_ref, session_gaps, turns_of
 from projections.derive.sub_session_rows import PromptBody
-from projections.facts.answers import session_gaps
 from projections.reader import Reader, TextRef, unpack
 from projections.sub_sessions.rows import turns_in
 

@@ -1,1 +1,1 @@
-"""Read costs: team cost and model usage."""
+"""Read costs: sums of requests, team cost."""

@@ -7,18 +7,19 @@ request; it counts at the time of its prompt.
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from operator import add
-from typing import Any, Literal
+from typing import Any, Literal, Self, TypeVar
 from uuid import UUID
 
 import msgspec
 
-from aggregates.event import Scope
 from aggregates.people.directory import Stay
 from aggregates.times import Window
 from aggregates.turns.turn import ModelUsage
 from projections.derive.sub_session_rows import PromptBody
-from projections.reader import Reader, bodies, json_array, sum_in_halves, whole_sums
+from projections.reader import bodies, json_array, sum_in_halves, whole_sums
+from projections.sub_sessions.rows import NANO
 
+_S = TypeVar("_S", bound=msgspec.Struct)
 CoverageReason = Literal["complete", "file_budget", "byte_budget"]
 
 
@@ -30,24 +31,32 @@ class Spent(msgspec.Struct, frozen=True):
     lower_bound: int = 0
     """Priced, but some of their cache writes may have cost more."""
     unmeasured: int = 0
-    """Requests whose tokens nobody told."""
     input_tokens: int = 0
     output_tokens: int = 0
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
     cost_usd_nano: int = 0
 
-    def __add__(self, other: "Spent") -> "Spent":
-        return Spent(*map(add, msgspec.structs.astuple(self), msgspec.structs.astuple(other)))
+    def __add__(self, other: Self) -> Self:
+        return type(self)(*map(add, msgspec.structs.astuple(self), msgspec.structs.astuple(other)))
+
+    @classmethod
+    def of(cls, row: Sequence[int]) -> Self:
+        """From `SUMS`, and what else a kind of this counts."""
+        return cls(*row[:_COUNTS], *whole_sums(row[_COUNTS:_COLUMNS]), *row[_COLUMNS:])
 
     @property
     def total_tokens(self) -> int:
-        """All four kinds."""
         return self.input_tokens + self.output_tokens + self.cache_read_tokens + self.cache_write_tokens
 
+    @property
+    def cost_usd(self) -> float | None:
+        """None where a request has no price."""
+        return None if self.unpriced else self.cost_usd_nano / NANO
 
-_COUNTS = 4
+
 _TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+_COUNTS, _COLUMNS = 4, 4 + 2 * (len(_TOKENS) + 1)
 SUMS = ", ".join(
     (
         "count(*)",
@@ -58,6 +67,39 @@ SUMS = ", ".join(
     )
 )
 """What makes a `Spent` of rows of `requests`, in the SQL that SQLite and DuckDB share."""
+
+
+class Usage(Spent, frozen=True):
+    """The same sums, and how many requests told each kind of token."""
+
+    told_input_tokens: int = 0
+    told_output_tokens: int = 0
+    told_cache_read_tokens: int = 0
+    told_cache_write_tokens: int = 0
+
+    @property
+    def measured(self) -> bool:
+        return self.unmeasured < self.requests
+
+    def shown_as(self, kind: type[_S], **more: object) -> _S:
+        """The figures that a shape declares, with others that it needs."""
+        tokens = {name: (getattr(self, name), getattr(self, f"told_{name}")) for name in _TOKENS}
+        tokens["cache_creation_tokens"] = tokens["cache_write_tokens"]
+        tokens["total_tokens"] = self.total_tokens, self.requests - self.unmeasured
+        figures: dict[str, object] = {
+            **dict.fromkeys(("requests", "request_count"), self.requests),
+            **dict.fromkeys(("cost_usd", "total_cost_usd"), self.cost_usd),
+            **{name: in_all for name, (in_all, _) in tokens.items()},
+            **{f"avg_{name}": in_all / told if told else None for name, (in_all, told) in tokens.items()},
+            "unpriced_requests": self.unpriced,
+            "unmeasured_requests": self.unmeasured,
+            **more,
+        }
+        return kind(**{name: figures[name] for name in kind.__struct_fields__})
+
+
+USAGE = f"{SUMS}, {', '.join(f'count({name})' for name in _TOKENS)}"
+"""What makes a `Usage` of rows of `requests`."""
 COUNTS = "NOT failed AND NOT superseded"
 """Which requests count: answered ones, and each once however many captures told of it."""
 ByDeveloper = dict[UUID, Spent]
@@ -76,7 +118,6 @@ class Coverage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Whether a read of the archive saw all there is."""
 
     reason: CoverageReason = "complete"
-    """`file_budget` also where files could not be read."""
     read_batches: int = 0
     dropped_files: int = 0
     """Files that were left out, whether for a budget or with a file of their day that could not be read."""
@@ -92,8 +133,6 @@ class LivePart(msgspec.Struct, frozen=True):
 
 
 class Reading(msgspec.Struct, frozen=True):
-    """What was found of a window."""
-
     spent: ByDeveloper
     coverage: Coverage
 
@@ -123,43 +162,29 @@ def live_part(db: sqlite3.Connection, organization_id: UUID, asked: Asked, after
     stays = json_array([(stay.developer_id, stay.start_us, stay.end_us) for stay in asked.stays])
     spent = spent_rows(db.execute(_LIVE, bound | {"stays": stays}))
     for stay in asked.stays:
-        told = _told_by_responses(db, organization_id, stay)
-        if told.requests:
-            add_spent(spent, {stay.developer_id: told})
+        own = (str(organization_id), str(stay.developer_id), stay.start_us, stay.end_us)
+        for usage in (each for prompt in bodies(db, PromptBody, _PROMPTS, own) for each in prompt.usage):
+            if usage.response_requests:
+                add_spent(spent, {stay.developer_id: _told_by_responses(usage)})
     window = {"start": asked.window.start_us, "end": asked.window.end_us}
     return LivePart(spent, db.execute(_KEYS, bound | window).fetchall())
 
 
-def spending_in_views(reader: Reader, scope: Scope, asked: Sequence[Asked]) -> list[Reading]:
-    """Every request of the windows from the views alone, as if nothing were archived."""
-    return [Reading(live_part(reader.db, scope.organization_id, each, 0).spent, Coverage()) for each in asked]
-
-
 def add_spent(spent: ByDeveloper, more: ByDeveloper) -> None:
-    """Add one part to another, developer by developer."""
     for developer_id, sums in more.items():
         spent[developer_id] = spent.get(developer_id, Spent()) + sums
 
 
 def spent_rows(rows: Iterable[Sequence[Any]]) -> ByDeveloper:
     """Rows of a developer's id and `SUMS`, as they come from either store."""
-    return {UUID(row[0]): Spent(*row[1 : 1 + _COUNTS], *whole_sums(row[1 + _COUNTS :])) for row in rows}
+    return {UUID(row[0]): Spent.of(row[1:]) for row in rows}
 
 
-def _told_by_responses(db: sqlite3.Connection, organization_id: UUID, stay: Stay) -> Spent:
-    bound = (str(organization_id), str(stay.developer_id), stay.start_us, stay.end_us)
-    prompts = bodies(db, PromptBody, _PROMPTS, bound)
-    return sum((_of_usage(each) for prompt in prompts for each in prompt.usage if each.response_requests), Spent())
-
-
-def _of_usage(usage: ModelUsage) -> Spent:
+def _told_by_responses(usage: ModelUsage) -> Spent:
     tokens = (usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens)
     unmeasured = 0 if any(tokens) else usage.requests
     counts = (usage.requests, usage.unpriced_requests, usage.lower_bound_requests, unmeasured)
     return Spent(*counts, *tokens, usage.cost_usd_nano)
-
-
-NANO = 1_000_000_000
 
 
 class Rollup(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -240,7 +265,7 @@ def team_cost(names: Mapping[UUID, str], current: Reading, previous: Reading) ->
 def _cost_usd(spent: Spent, partial: bool) -> float | None:
     """None where it is not known whole. Requests that all cost nothing are no exact zero: only no request is."""
     nought_is_doubtful = spent.requests > 0 and spent.cost_usd_nano == 0
-    return None if partial or spent.unpriced or nought_is_doubtful else spent.cost_usd_nano / NANO
+    return None if partial or nought_is_doubtful else spent.cost_usd
 
 
 def _rollup(total: Spent, partial: bool) -> Rollup:

@@ -14,12 +14,12 @@ from aggregates.reports.prose import Narrative
 from aggregates.scores.insights import NO_WORK, WorkLabels, label, work_labels
 from aggregates.times import US_PER_SECOND, Window, iso
 from projections.derive.sub_session_rows import Detail, PromptBody
-from projections.reader import Reader, TextRef, unpack
+from projections.reader import Reader, TextRef, bodies, bound, unpack
 from projections.scores.activity import active_times
 from projections.scores.score import Counts, score
 from projections.scores.skill import insight_summary
 from projections.scores.throttle import personal_throttle
-from projections.sub_sessions.rows import CRUSHED, NANO, SETTLED, TOKENS, UNCLASSIFIED, bound, started_in, turns_in
+from projections.sub_sessions.rows import CRUSHED, NANO, SETTLED, TOKENS, UNCLASSIFIED, started_in, turns_in
 
 LABELLED_MAX = 500
 """Sub-sessions of a day that are labelled, the newest first: each takes a look at its prompts."""
@@ -40,8 +40,6 @@ class ByIntent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TeamDay(msgspec.Struct, frozen=True):
-    """What is counted, and what a narrative may be written from."""
-
     members_active: int
     sub_sessions: int
     crushed: int
@@ -58,9 +56,7 @@ class TeamSummary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     timezone: str
     language: str
     members_active: int
-    """Members with a sub-session that started on the day."""
     sub_sessions: int
-    """Every one that started, settled or not."""
     crushed: int
     trivia: int
     by_intent: ByIntent
@@ -69,7 +65,6 @@ class TeamSummary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     structured_narrative: None = None
     """Kept for the wire: nothing but null is supported."""
     narrative_source: str | None
-    """`llm` where there is a narrative."""
     generated_at: str | None
     narrative_input_clipped: bool
     """Whether the narrative covers only the busiest members or tasks."""
@@ -94,7 +89,6 @@ def team_day(reader: Reader, scope: Scope, stays: Sequence[Stay], *, labels: boo
 
 
 def own_work(reader: Reader, scope: Scope, day: Window) -> WorkLabels:
-    """The labels of a developer's own day."""
     return _labelled(reader, _sub_sessions(reader.db, scope, day))
 
 
@@ -133,7 +127,6 @@ def team_summary(
 
 
 def _labelled(reader: Reader, found: Sequence[_SubSession]) -> WorkLabels:
-    """The labels of what qualifies, by member."""
     named = [each for each in found if each.settled and each.floor_passed and each.intent in INTENTS]
     wanted = named[:LABELLED_MAX]
     goals = [_goal(reader.db, each.name) for each in wanted]
@@ -149,19 +142,16 @@ def _labelled(reader: Reader, found: Sequence[_SubSession]) -> WorkLabels:
 
 def _goal(db: sqlite3.Connection, name: str) -> TextRef | None:
     """The prompt whose title the sub-session bears; None where its text was not captured."""
-    (detail,) = db.execute("SELECT detail FROM sub_sessions WHERE sub_session_id = ?", (name,)).fetchone()
-    title = unpack(detail, Detail).goal_title
+    (detail,) = bodies(db, Detail, "SELECT detail FROM sub_sessions WHERE sub_session_id = ?", (name,))
+    title, query = detail.goal_title, "SELECT body FROM prompts WHERE sub_session_id = ? ORDER BY at_us, turn_id"
     if title is None:
         return None
-    bodies = db.execute("SELECT body FROM prompts WHERE sub_session_id = ? ORDER BY at_us, turn_id", (name,))
-    prompts = (unpack(body, PromptBody).prompt for (body,) in bodies)
-    return next((each for each in prompts if each is not None and _holds(each, title)), title)
-
-
-def _holds(whole: TextRef, part: TextRef) -> bool:
-    if (whole.position, whole.field) != (part.position, part.field):
-        return False
-    return whole.span is None or part.span is None or whole.span.start <= part.span.start < whole.span.end
+    for whole in (each.prompt for each in bodies(db, PromptBody, query, (name,))):
+        if whole is None or (whole.position, whole.field) != (title.position, title.field):
+            continue
+        if whole.span is None or title.span is None or whole.span.start <= title.span.start < whole.span.end:
+            return whole
+    return title
 
 
 class TodaySummary(Counts, frozen=True, kw_only=True):
@@ -173,9 +163,7 @@ class TodaySummary(Counts, frozen=True, kw_only=True):
     trivia_count: int
     apg: float | None
     sample_count: int
-    """How many prompts the average is over."""
     prompts: int
-    """Every prompt that was captured, commands and acknowledgements too."""
     tokens: int | None
     """Of all kinds, over the sub-sessions that started."""
     unreported_sub_sessions: int

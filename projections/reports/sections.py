@@ -13,22 +13,20 @@ import msgspec
 from aggregates.event import Scope
 from aggregates.judging.evidence import GRADED_MIN, HABITS, NOT_ENOUGH, NOTHING_MISSED, Language, weakest
 from aggregates.reading.verdicts import BooleanName
-from aggregates.reports.commands import ReportPeriod
+from aggregates.reports.events import ReportPeriod
 from aggregates.times import Window
 from projections.derive.sub_session_rows import mask
-from projections.prices.models import rightsizing
 from projections.prices.spending import Coverage, PricingCoverage, Reading, Rollup, team_cost
-from projections.reader import Reader
+from projections.reader import Reader, bound
 from projections.scores import activity, score
 from projections.scores.activity import model_task
 from projections.scores.integrity import integrity
 from projections.scores.skill import Skill, graded_prompts, skill, top_prompts
 from projections.scores.throttle import personal_throttle
 from projections.sub_sessions import listing as sub_sessions
-from projections.sub_sessions.rows import bound
+from projections.telemetry.usage import rightsizing
 
 ROWS_MAX = 200
-"""Of each list in a report; the figures are over all there is."""
 HABITS_SHOWN = 3
 _EXAMPLES_READ = 5
 """So many prompts are looked at for one whose text is still there."""
@@ -61,9 +59,7 @@ class CoachedHabit(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     share: float
     """Of the prompts that called for it, 0-1."""
     prompt_count: int
-    """How many called for it."""
     example: MissedPrompt | None
-    """None where no text of one is left."""
 
 
 class Coaching(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -74,8 +70,6 @@ class Coaching(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class ReportInput(msgspec.Struct, frozen=True, dict=True):
-    """One report's look at one developer's data."""
-
     reader: Reader
     scope: Scope
     period: ReportPeriod
@@ -123,8 +117,7 @@ def _throttle(look: ReportInput) -> object:
 def _model_usage(look: ReportInput) -> object:
     found = rightsizing(look.reader, look.scope, look.window, ZoneInfo(look.period.timezone))
     cost = team_cost({}, look.spending, look.spending)
-    spending = Spending(**{name: getattr(cost, name) for name in Spending.__struct_fields__})
-    return {**msgspec.to_builtins(found), "spending": spending}
+    return {**msgspec.to_builtins(found), "spending": msgspec.convert(cost, Spending, from_attributes=True)}
 
 
 SECTIONS: dict[str, Callable[[ReportInput], object]] = {
@@ -175,19 +168,11 @@ def coaching(look: ReportInput) -> Coaching:
 
 
 def _example(look: ReportInput, name: BooleanName) -> MissedPrompt | None:
-    """The newest one whose text is there."""
     found = graded_prompts(
         look.reader,
         "p.at_us DESC, p.turn_id DESC",
         bound(look.scope, look.window, habit=mask((name,)), limit=_EXAMPLES_READ, offset=0),
         "AND p.applicable & :habit AND NOT p.standing_earned & :habit",
     )
-    for each in found:
-        if each.preview is not None:
-            return MissedPrompt(
-                prompt_id=each.prompt_id,
-                sub_session_id=each.sub_session_id,
-                submitted_at=each.submitted_at,
-                preview=each.preview,
-            )
-    return None
+    newest = next((each for each in found if each.preview is not None), None)
+    return None if newest is None else msgspec.convert(newest, MissedPrompt, from_attributes=True)

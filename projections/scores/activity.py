@@ -12,10 +12,9 @@ import msgspec
 from aggregates.event import Scope, Span
 from aggregates.scores.grades import svc_score
 from aggregates.times import US_PER_SECOND, Window, iso
-from aggregates.turns.turn import Observation, Turn
+from aggregates.turns.turn import IDLE_US, ModelTotals, Observation, Turn, active_us
 from aggregates.turns.turns import NO_ACTIVITY
-from aggregates.turns.work import IDLE_US, ModelTotals, active_us
-from projections.reader import Reader, TextRef, sum_in_halves, unpack, whole_sums
+from projections.reader import Reader, TextRef, bound, sum_in_halves, unpack, whole_sums
 from projections.sub_sessions.rows import (
     CRUSHED,
     IN_RANGE,
@@ -23,7 +22,6 @@ from projections.sub_sessions.rows import (
     NEWEST_FIRST,
     QUALIFIES,
     UNCLASSIFIED,
-    bound,
     select,
     started_in,
     turns_in,

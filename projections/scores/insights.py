@@ -1,6 +1,9 @@
-"""The insights of a range: what went well, what did not and why, and what it cost (scoring.md, section 10)."""
+"""The insights of a range: what went well, what did not and why, and what it cost (scoring.md, section 10).
 
-from collections import Counter
+A session of the payload is a sub-session; what has no observation is null.
+"""
+
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any
@@ -9,24 +12,177 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from aggregates.event import Scope
-from aggregates.judging.evidence import HABITS, NO_SIGN, REACHED, REWORKED, TROUBLES, Language, weakest
+from aggregates.judging.evidence import HABITS, NO_SIGN, REACHED, REWORKED, TROUBLES, Language, Trouble, weakest
 from aggregates.judging.outcome import leading_against
-from aggregates.reading.verdicts import Intent
+from aggregates.reading.verdicts import BooleanName, Intent
 from aggregates.scores.grades import median
 from aggregates.scores.insights import corrected, had_friction, times_at_once
 from aggregates.times import US_PER_SECOND, Period, Window, buckets, iso, local_date, sorted_into
 from aggregates.turns.turn import Turn
 from projections.derive.sub_session_rows import Detail
-from projections.reader import Reader, unpack
-from projections.scores import insight_shapes as i
+from projections.reader import Reader, bound, unpack
 from projections.scores.activity import active_times
-from projections.scores.skill import Skill, graded_prompts, skill
-from projections.sub_sessions.rows import CRUSHED, NANO, QUALIFIES, SETTLED, TOKENS, TURNS, bound, started_in
+from projections.scores.skill import graded_prompts, skill
+from projections.sub_sessions.rows import CRUSHED, NANO, QUALIFIES, SETTLED, TOKENS, TURNS, started_in
+
+
+class Camel(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Names as the dashboard reads them."""
+
+
+class InsightsMeta(Camel, frozen=True, kw_only=True):
+    period_start: str
+    period_end: str
+    """Exclusive."""
+    timezone: str
+    language: str
+    total_sessions: int
+    total_messages: int
+    """Prompts of these sessions."""
+    active_days: int
+    """Days of the zone with a prompt."""
+
+
+class SkillSnapshot(Camel, frozen=True, kw_only=True):
+    skill_index: float | None
+    tier: str
+    per_boolean: dict[BooleanName, float]
+    per_boolean_counts: dict[BooleanName, int]
+    worst_pillar: str
+    sample_count: int
+
+
+class SkillPoint(Camel, frozen=True, kw_only=True):
+    period_start: str
+    skill_index: float | None
+    sample_count: int
+
+
+class QuickWin(Camel, frozen=True, kw_only=True):
+    label: str
+
+
+class AtAGlance(Camel, frozen=True, kw_only=True):
+    """The two weakest habits; none where too few prompts were graded."""
+
+    quick_wins: list[QuickWin]
+
+
+class ActivityDay(Camel, frozen=True, kw_only=True):
+    date: str
+    sessions: int
+    messages: int
+
+
+class Activity(Camel, frozen=True, kw_only=True):
+    """Every day of the range, those without work too."""
+
+    points: list[ActivityDay]
+    total_active_seconds: float
+
+
+class Stats(Camel, frozen=True, kw_only=True):
+    avg_turns_per_session: float | None
+    median_response_time_secs: float | None
+    """Over the prompts whose answer was timed."""
+    sessions: int
+    first_try_rate: float | None
+    multi_clauding_events: int
+
+
+class HowYouUse(Camel, frozen=True, kw_only=True):
+    stats: Stats
+
+
+class Highlight(Camel, frozen=True, kw_only=True):
+    """A kind of task whose goals were reached."""
+
+    label: str
+    session_count: int
+
+
+class ImpressiveThings(Camel, frozen=True, kw_only=True):
+    win_rate: float | None
+    total_win_sessions: int
+    highlights: list[Highlight]
+
+
+class Category(Camel, frozen=True, kw_only=True):
+    """One reason for which goals were not reached."""
+
+    label: str
+    count: int
+    mitigation: str
+
+
+class WhereThingsGoWrong(Camel, frozen=True, kw_only=True):
+    categories: list[Category]
+
+
+class WasteAction(Camel, frozen=True, kw_only=True):
+    """What to do, and what the sub-sessions it is about have cost."""
+
+    action: str
+    savings_usd: float | None
+
+
+class CostOptimization(Camel, frozen=True, kw_only=True):
+    """What was spent, and on what did not come to its goal. None where a part of it has no price."""
+
+    total_cost_usd: float | None
+    wasted_cost_usd: float | None
+    waste_ratio: float | None
+    potential_savings_usd: float | None
+    model_rightsizing: list[str]
+    """There for its type; always empty."""
+    waste_actions: list[WasteAction]
+    unpriced_requests: int
+
+
+class WorstPrompt(Camel, frozen=True, kw_only=True):
+    """A graded prompt that stands low."""
+
+    score: float
+    session_id: str
+    """The agent session."""
+    sub_session_id: str
+    prompt_id: str
+    turn_index: int
+    """Of the sub-session, from 0."""
+    prompt_preview: str | None
+    """None once it has been forgotten."""
+
+
+class TrendPoint(Camel, frozen=True, kw_only=True):
+    period_start: str
+    first_try_rate: float | None
+    friction_rate: float | None
+    cost_usd: float | None
+
+
+class Trends(Camel, frozen=True, kw_only=True):
+    points: list[TrendPoint]
+
+
+class Insights(Camel, frozen=True, kw_only=True):
+    meta: InsightsMeta
+    skill_snapshot: SkillSnapshot
+    skill_trend: list[SkillPoint]
+    at_a_glance: AtAGlance
+    activity: Activity
+    how_you_use_cc: HowYouUse
+    impressive_things: ImpressiveThings
+    where_things_go_wrong: WhereThingsGoWrong
+    cost_optimization: CostOptimization
+    worst_prompts: list[WorstPrompt]
+    trends: Trends
+    total_input_tokens: int | None
+    total_output_tokens: int | None
+
 
 QUICK_WINS = 2
 HIGHLIGHTS_MAX = 5
 WORST_PROMPTS_MAX = 5
-_MS_PER_SECOND = 1000
 
 
 class InsightsQuery(msgspec.Struct, frozen=True):
@@ -38,9 +194,9 @@ class InsightsQuery(msgspec.Struct, frozen=True):
 
     def periods(self, period: Period) -> list[Window]:
         """The calendar periods of the range, cut to it."""
-        start_us, end_us = self.window.start_us, self.window.end_us
-        found = buckets(self.window, period, self.zone)
-        return [Window(max(each.start_us, start_us), min(each.end_us, end_us)) for each in found]
+        cut = self.window
+        found = buckets(cut, period, self.zone)
+        return [Window(max(each.start_us, cut.start_us), min(each.end_us, cut.end_us)) for each in found]
 
 
 class SubSessionWork(msgspec.Struct, frozen=True):
@@ -50,7 +206,6 @@ class SubSessionWork(msgspec.Struct, frozen=True):
     qualifies: int
     crushed: int
     rework: int
-    """Settled, and found to be rework."""
     intent: Intent | None
     input_tokens: int
     output_tokens: int
@@ -62,16 +217,13 @@ class SubSessionWork(msgspec.Struct, frozen=True):
     """Whether anything need have been asked of a model: commands and acknowledgements alone ask nothing."""
     turns: tuple[tuple[str, int, int], ...]
     """The agent session, the first and the last moment of each."""
-    elapsed_ms: tuple[int, ...]
-    """Of the turns whose answer was timed."""
+    timed_ms: tuple[int, ...]
     corrected: bool
-    """A later prompt of it corrects what was done."""
     friction: bool
-    """An error, a failed last check, a correction or an interruption."""
-    leading: str
-    """The weightiest evidence against its goal."""
+    weightiest_against: str
 
 
+_Missed = list[tuple[Trouble, list[SubSessionWork]]]
 _WORK = (
     f"SELECT s.sub_session_id, s.detail, s.started_us, {QUALIFIES}, {CRUSHED}, {SETTLED} AND s.rework_of IS NOT NULL, "
     f"s.intent, s.input_tokens, s.output_tokens, {TOKENS}, s.cost_usd_nano, s.requests, s.unpriced_requests, t.body "
@@ -79,24 +231,46 @@ _WORK = (
 )
 
 
-def insights(reader: Reader, scope: Scope, asked: InsightsQuery) -> i.Insights:
+def insights(reader: Reader, scope: Scope, asked: InsightsQuery) -> Insights:
     """Of one developer, over the sub-sessions that started in the range."""
     rows = reader.db.execute(_WORK, bound(scope, asked.window))
     found = [_work(values, (row[-1] for row in turns)) for values, turns in groupby(rows, key=lambda row: row[:-1])]
     graded = skill(reader, scope, "monthly", (asked.window,))
     quick_wins = weakest(graded.per_boolean, graded.per_boolean_counts, QUICK_WINS)
-    return i.Insights(
-        meta=_meta(asked, found),
-        skill_snapshot=i.SkillSnapshot(**{name: getattr(graded, name) for name in i.SkillSnapshot.__struct_fields__}),
-        skill_trend=[_skill_point(reader, scope, week) for week in asked.periods("week")],
-        at_a_glance=i.AtAGlance(
-            quick_wins=[i.QuickWin(label=HABITS[asked.language][name].advice) for name in quick_wins]
+    weekly = [(week, skill(reader, scope, "weekly", (week,))) for week in asked.periods("week")]
+    turns, timed = [turn for work in found for turn in work.turns], [ms for work in found for ms in work.timed_ms]
+    missed = _missed(found, asked.language)
+    return Insights(
+        meta=InsightsMeta(
+            period_start=iso(asked.window.start_us),
+            period_end=iso(asked.window.end_us),
+            timezone=asked.zone.key,
+            language=asked.language,
+            total_sessions=len(found),
+            total_messages=len(turns),
+            active_days=len({local_date(started_us, asked.zone) for _, started_us, _ in turns}),
         ),
+        skill_snapshot=SkillSnapshot(**{name: getattr(graded, name) for name in SkillSnapshot.__struct_fields__}),
+        skill_trend=[
+            SkillPoint(period_start=iso(week.start_us), skill_index=each.skill_index, sample_count=each.sample_count)
+            for week, each in weekly
+        ],
+        at_a_glance=AtAGlance(quick_wins=[QuickWin(label=HABITS[asked.language][name].advice) for name in quick_wins]),
         activity=_activity(reader, scope, asked, found),
-        how_you_use_cc=i.HowYouUse(stats=_stats(found)),
+        how_you_use_cc=HowYouUse(
+            stats=Stats(
+                avg_turns_per_session=_rate(len(turns), len(found)),
+                median_response_time_secs=median(timed) / 1000 if timed else None,
+                sessions=len(found),
+                first_try_rate=_first_try_rate(found),
+                multi_clauding_events=times_at_once(turns),
+            )
+        ),
         impressive_things=_impressive(found, asked.language),
-        where_things_go_wrong=_wrong(found, asked.language),
-        cost_optimization=_costs(found, asked.language),
+        where_things_go_wrong=WhereThingsGoWrong(
+            categories=[Category(label=each.label, count=len(w), mitigation=each.mitigation) for each, w in missed]
+        ),
+        cost_optimization=_costs(found, missed),
         worst_prompts=_worst_prompts(reader, scope, asked.window),
         trends=_trends(asked, found),
         total_input_tokens=_tokens(found, "input_tokens"),
@@ -110,32 +284,14 @@ def _work(values: Sequence[Any], bodies: Iterable[bytes]) -> SubSessionWork:
         **dict(zip(SubSessionWork.__struct_fields__, values[2:], strict=False)),
         asked=judged.floor.countable_turns > 0,
         turns=tuple((turn.agent_session_id, turn.started_us, turn.last_activity_us) for turn in turns),
-        elapsed_ms=tuple(turn.elapsed_ms for turn in turns if turn.elapsed_ms is not None),
+        timed_ms=tuple(turn.elapsed_ms for turn in turns if turn.elapsed_ms is not None),
         corrected=corrected(turns),
         friction=had_friction(turns),
-        leading=leading_against(judged.outcome) or NO_SIGN,
+        weightiest_against=leading_against(judged.outcome) or NO_SIGN,
     )
 
 
-def _meta(asked: InsightsQuery, found: Sequence[SubSessionWork]) -> i.InsightsMeta:
-    written = [started_us for work in found for _, started_us, _ in work.turns]
-    return i.InsightsMeta(
-        period_start=iso(asked.window.start_us),
-        period_end=iso(asked.window.end_us),
-        timezone=asked.zone.key,
-        language=asked.language,
-        total_sessions=len(found),
-        total_messages=len(written),
-        active_days=len({local_date(at_us, asked.zone) for at_us in written}),
-    )
-
-
-def _skill_point(reader: Reader, scope: Scope, week: Window) -> i.SkillPoint:
-    found: Skill = skill(reader, scope, "weekly", (week,))
-    return i.SkillPoint(period_start=iso(week.start_us), skill_index=found.skill_index, sample_count=found.sample_count)
-
-
-def _worst_prompts(reader: Reader, scope: Scope, window: Window) -> list[i.WorstPrompt]:
+def _worst_prompts(reader: Reader, scope: Scope, window: Window) -> list[WorstPrompt]:
     """Of the average prompt grade's prompts, those that stand lowest; of equal ones the newest."""
     order, own = "p.standing_score, p.at_us DESC, p.turn_id", bound(scope, window, limit=WORST_PROMPTS_MAX, offset=0)
     before = (
@@ -144,7 +300,7 @@ def _worst_prompts(reader: Reader, scope: Scope, window: Window) -> list[i.Worst
         "AND (p.at_us, p.turn_id) < (mine.at_us, mine.turn_id) WHERE a.alias_id = ?"
     )
     return [
-        i.WorstPrompt(
+        WorstPrompt(
             score=each.score,
             session_id=each.agent_session_id,
             sub_session_id=each.sub_session_id,
@@ -156,31 +312,16 @@ def _worst_prompts(reader: Reader, scope: Scope, window: Window) -> list[i.Worst
     ]
 
 
-def _activity(reader: Reader, scope: Scope, asked: InsightsQuery, found: Sequence[SubSessionWork]) -> i.Activity:
+def _activity(reader: Reader, scope: Scope, asked: InsightsQuery, found: Sequence[SubSessionWork]) -> Activity:
     days = asked.periods("day")
     begun = sorted_into(days, ((work.started_us, work) for work in found))
-    inside = [at_us for work in found for _, at_us, _ in work.turns if at_us < asked.window.end_us]
-    written = sorted_into(days, ((at_us, at_us) for at_us in inside))
-    return i.Activity(
+    written = sorted_into(days, ((at, at) for work in found for _, at, _ in work.turns if at < asked.window.end_us))
+    return Activity(
         points=[
-            i.ActivityDay(
-                date=local_date(day.start_us, asked.zone).isoformat(), sessions=len(first), messages=len(second)
-            )
+            ActivityDay(date=str(local_date(day.start_us, asked.zone)), sessions=len(first), messages=len(second))
             for day, first, second in zip(days, begun, written, strict=True)
         ],
         total_active_seconds=sum(us for _, us in active_times(reader.db, scope, asked.window)) / US_PER_SECOND,
-    )
-
-
-def _stats(found: Sequence[SubSessionWork]) -> i.Stats:
-    turns = [turn for work in found for turn in work.turns]
-    timed = [elapsed_ms for work in found for elapsed_ms in work.elapsed_ms]
-    return i.Stats(
-        avg_turns_per_session=_rate(len(turns), len(found)),
-        median_response_time_secs=median(timed) / _MS_PER_SECOND if timed else None,
-        sessions=len(found),
-        first_try_rate=_first_try_rate(found),
-        multi_clauding_events=times_at_once(turns),
     )
 
 
@@ -189,41 +330,32 @@ def _first_try_rate(found: Sequence[SubSessionWork]) -> float | None:
     return _rate(sum(work.crushed and not work.corrected for work in found), sum(work.qualifies for work in found))
 
 
-def _impressive(found: Sequence[SubSessionWork], language: Language) -> i.ImpressiveThings:
+def _impressive(found: Sequence[SubSessionWork], language: Language) -> ImpressiveThings:
     won = [work for work in found if work.crushed]
     kinds = Counter(work.intent for work in won if work.intent is not None)
     ranked = sorted(kinds.items(), key=lambda pair: (-pair[1], pair[0]))[:HIGHLIGHTS_MAX]
-    return i.ImpressiveThings(
+    return ImpressiveThings(
         win_rate=_rate(len(won), sum(work.qualifies for work in found)),
         total_win_sessions=len(won),
-        highlights=[i.Highlight(label=REACHED[language][intent], session_count=count) for intent, count in ranked],
+        highlights=[Highlight(label=REACHED[language][intent], session_count=count) for intent, count in ranked],
     )
 
 
-def _not_reached(found: Sequence[SubSessionWork]) -> dict[str, list[SubSessionWork]]:
-    """By what speaks against each most, a key of `TROUBLES`; the most frequent first."""
-    kinds: dict[str, list[SubSessionWork]] = {}
+def _missed(found: Sequence[SubSessionWork], language: Language) -> _Missed:
+    """The sub-sessions that did not reach their goal, by what speaks against it most; the most frequent first."""
+    kinds: defaultdict[str, list[SubSessionWork]] = defaultdict(list)
     for work in found:
         if work.qualifies and not work.crushed:
-            kinds.setdefault(REWORKED if work.rework else work.leading, []).append(work)
-    return dict(sorted(kinds.items(), key=lambda pair: (-len(pair[1]), pair[0])))
+            kinds[REWORKED if work.rework else work.weightiest_against].append(work)
+    ranked = sorted(kinds.items(), key=lambda pair: (-len(pair[1]), pair[0]))
+    return [(TROUBLES[language][kind], works) for kind, works in ranked]
 
 
-def _wrong(found: Sequence[SubSessionWork], language: Language) -> i.WhereThingsGoWrong:
-    kinds = [(TROUBLES[language][kind], len(each)) for kind, each in _not_reached(found).items()]
-    return i.WhereThingsGoWrong(
-        categories=[i.Category(label=said.label, count=count, mitigation=said.mitigation) for said, count in kinds]
-    )
-
-
-def _costs(found: Sequence[SubSessionWork], language: Language) -> i.CostOptimization:
+def _costs(found: Sequence[SubSessionWork], missed: _Missed) -> CostOptimization:
     total = _cost_usd(found) if found else None
     wasted = _cost_usd([work for work in found if work.qualifies and not work.crushed]) if found else None
-    actions = [
-        i.WasteAction(action=TROUBLES[language][kind].mitigation, savings_usd=_cost_usd(each))
-        for kind, each in _not_reached(found).items()
-    ]
-    return i.CostOptimization(
+    actions = [WasteAction(action=each.mitigation, savings_usd=_cost_usd(works)) for each, works in missed]
+    return CostOptimization(
         total_cost_usd=total,
         wasted_cost_usd=wasted,
         waste_ratio=wasted / total if wasted is not None and total else None,
@@ -234,12 +366,12 @@ def _costs(found: Sequence[SubSessionWork], language: Language) -> i.CostOptimiz
     )
 
 
-def _trends(asked: InsightsQuery, found: Sequence[SubSessionWork]) -> i.Trends:
+def _trends(asked: InsightsQuery, found: Sequence[SubSessionWork]) -> Trends:
     weeks = asked.periods("week")
     begun = sorted_into(weeks, ((work.started_us, work) for work in found))
-    return i.Trends(
+    return Trends(
         points=[
-            i.TrendPoint(
+            TrendPoint(
                 period_start=iso(week.start_us),
                 first_try_rate=_first_try_rate(some),
                 friction_rate=_rate(sum(work.friction for work in some), len(some)),

@@ -9,8 +9,8 @@ from aggregates.event import Scope
 from aggregates.judging.outcome import TriviaReason
 from aggregates.scores.integrity import KINDS, Kind
 from aggregates.times import Window, iso, sorted_into
-from projections.reader import Reader, unpack
-from projections.sub_sessions.rows import SETTLED, bound, started_in
+from projections.reader import Reader, bound, unpack
+from projections.sub_sessions.rows import SETTLED, started_in
 
 REASONS: tuple[TriviaReason, ...] = get_args(TriviaReason)
 
@@ -34,7 +34,7 @@ class IntegrityPoint(msgspec.Struct, frozen=True):
     by_kind: list[KindCount]
 
 
-class FlagRow(msgspec.Struct, frozen=True, kw_only=True):
+class FlagRow(msgspec.Struct, frozen=True):
     flag_id: str
     kind: Kind
     detected_at: str
@@ -91,20 +91,10 @@ def recent_flags(reader: Reader, scope: Scope, from_us: int, limit: int, offset:
         f"AND p.organization_id = f.organization_id WHERE {_OWN} "
         "ORDER BY f.detected_at_us DESC, f.flag_id LIMIT :limit OFFSET :offset"
     )
+    rows = reader.db.execute(query, bound(scope, start=from_us, limit=limit, offset=offset))
     return [
-        FlagRow(
-            flag_id=flag_id,
-            kind=kind,
-            detected_at=iso(detected_us),
-            agent_session_id=session,
-            score_v3_sub_session_id=sub_session_id,
-            count=count,
-            window_seconds=seconds,
-            details=unpack(details, dict[str, int | str]),
-        )
-        for flag_id, kind, detected_us, session, sub_session_id, count, seconds, details in reader.db.execute(
-            query, bound(scope, start=from_us, limit=limit, offset=offset)
-        )
+        FlagRow(flag_id, kind, iso(at_us), session, sub_session, count, seconds, unpack(details, dict[str, int | str]))
+        for flag_id, kind, at_us, session, sub_session, count, seconds, details in rows
     ]
 
 

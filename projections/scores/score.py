@@ -9,11 +9,10 @@ from uuid import UUID
 import msgspec
 
 from aggregates.event import Scope
-from aggregates.scores.grades import median, personal_tier, score_of, svc_letter, svc_score
-from aggregates.scores.peers import Comparison, compare
+from aggregates.scores.grades import Comparison, compare, median, personal_tier, score_of, svc_letter, svc_score
 from aggregates.times import US_PER_SECOND, Window, WindowName, iso, local_date
-from projections.reader import Reader, sum_in_halves, whole_sums
-from projections.sub_sessions.rows import CRUSHED, IN_RANGE, NANO, QUALIFIES, SETTLED, TOKENS, bound
+from projections.reader import Reader, bound, sum_in_halves, whole_sums
+from projections.sub_sessions.rows import CRUSHED, IN_RANGE, NANO, QUALIFIES, SETTLED, TOKENS
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):

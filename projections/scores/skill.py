@@ -7,22 +7,14 @@ import msgspec
 
 from aggregates.event import Scope
 from aggregates.reading.verdicts import BOOLEANS, BooleanName
-from aggregates.scores.grades import (
-    RUBRIC_LADDER,
-    apg,
-    per_boolean,
-    rubric_letter,
-    skill_index,
-    skill_tier,
-    worst_pillar,
-)
+from aggregates.scores import grades
 from aggregates.times import Window, WindowName, iso
 from aggregates.turns.turn import Turn
 from projections.derive.sessions import prompt_id
 from projections.derive.sub_session_rows import PromptBody, unmask
-from projections.reader import Reader, unpack
+from projections.reader import Reader, bound, unpack
 from projections.scores.score import Counts, window_counts
-from projections.sub_sessions.rows import CRUSHED, SETTLED, bound
+from projections.sub_sessions.rows import CRUSHED, SETTLED, one_line
 
 PREVIEW_CHARS_MAX = 140
 _PREVIEW_READ_MAX = 4 * PREVIEW_CHARS_MAX
@@ -104,14 +96,14 @@ def skill(reader: Reader, scope: Scope, name: WindowName, windows: Sequence[Wind
             applied[boolean] += prompts
         for boolean in unmask(earned & applicable):
             hits[boolean] += prompts
-    index = skill_index(hits, applied)
+    index = grades.skill_index(hits, applied)
     return Skill(
         window=name,
         skill_index=index,
-        tier=skill_tier(index),
-        per_boolean=per_boolean(hits, applied),
+        tier=grades.skill_tier(index),
+        per_boolean=grades.per_boolean(hits, applied),
         per_boolean_counts=applied,
-        worst_pillar=worst_pillar(hits, applied),
+        worst_pillar=grades.worst_pillar(hits, applied),
         sample_count=sample_count,
         **msgspec.structs.asdict(window_counts(reader, scope, windows[-1])),
     )
@@ -119,25 +111,24 @@ def skill(reader: Reader, scope: Scope, name: WindowName, windows: Sequence[Wind
 
 def insight_summary(reader: Reader, scope: Scope, name: WindowName, windows: Sequence[Window]) -> InsightSummary:
     """The average prompt grade of the last window given, the one before, and a point for each."""
-    points = [_point(reader, scope, window) for window in windows]
+    totals = f"SELECT total(standing_score), count(*) {_COUNTED}"
+    sums = [reader.db.execute(totals, bound(scope, window)).fetchone() for window in windows]
+    points = [
+        ApgPoint(period_start=iso(window.start_us), apg=grades.apg(total, prompts), sample_count=prompts)
+        for window, (total, prompts) in zip(windows, sums, strict=True)
+    ]
     letters: Counter[str] = Counter()
     query = f"SELECT standing_score, count(*) {_COUNTED} GROUP BY standing_score"
     for score, prompts in reader.db.execute(query, bound(scope, windows[-1])):
-        letters[rubric_letter(score)] += prompts
+        letters[grades.rubric_letter(score)] += prompts
     return InsightSummary(
         window=name,
         apg_current=points[-1].apg,
         apg_previous=points[-2].apg if len(points) > 1 else None,
         sample_count=points[-1].sample_count,
-        grade_distribution=[GradeCount(grade, letters[grade]) for grade in RUBRIC_LADDER],
+        grade_distribution=[GradeCount(grade, letters[grade]) for grade in grades.RUBRIC_LADDER],
         points=points,
     )
-
-
-def _point(reader: Reader, scope: Scope, window: Window) -> ApgPoint:
-    query = f"SELECT total(standing_score), count(*) {_COUNTED}"
-    total, prompts = reader.db.execute(query, bound(scope, window)).fetchone()
-    return ApgPoint(period_start=iso(window.start_us), apg=apg(total, prompts), sample_count=prompts)
 
 
 def top_prompts(reader: Reader, scope: Scope, window: Window, limit: int, offset: int) -> list[TopPrompt]:
@@ -174,15 +165,11 @@ def graded_prompts(reader: Reader, order: str, bound: dict[str, object], narrowe
             sub_session_id=sub_session_id,
             agent_session_id=session,
             submitted_at=iso(at_us),
-            preview=_preview(None if ref is None else texts[ref]),
-            grade=rubric_letter(score),
+            preview=one_line(texts, ref, PREVIEW_CHARS_MAX, _PREVIEW_READ_MAX),
+            grade=grades.rubric_letter(score),
             score=score,
             intent_class=intent,
             crushed=None if crushed is None else bool(crushed),
         )
         for ref, (turn, _, sub_session_id, session, at_us, score, intent, crushed) in zip(refs, rows, strict=True)
     ]
-
-
-def _preview(text: str | None) -> str | None:
-    return None if text is None else " ".join(text[:_PREVIEW_READ_MAX].split())[:PREVIEW_CHARS_MAX]

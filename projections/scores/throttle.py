@@ -27,8 +27,7 @@ from aggregates.scores.throttle import (
     throttle_events,
 )
 from aggregates.times import US_PER_SECOND, Window, iso
-from projections.reader import Reader
-from projections.sub_sessions.rows import bound
+from projections.reader import Reader, bound
 
 PERSONAL_REQUESTS_MAX = 200_000
 """A developer's own read is refused where the range holds more requests: about half a year of heavy work."""

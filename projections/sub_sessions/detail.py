@@ -1,6 +1,5 @@
 """One sub-session in full: its figures, its floor, the files and models of its work; and its prompts one by one."""
 
-from collections.abc import Iterator
 from uuid import UUID
 
 import msgspec
@@ -9,8 +8,7 @@ from aggregates.event import Scope, Span
 from aggregates.reading.verdicts import Intent, Rubric, applicable
 from aggregates.scores.grades import score_of
 from aggregates.times import iso
-from aggregates.turns.turn import Turn
-from aggregates.turns.work import UNKNOWN_MODEL, ModelTotals
+from aggregates.turns.turn import UNKNOWN_MODEL, ModelTotals, Turn
 from projections.derive.sessions import prompt_id, response_ref
 from projections.derive.sub_session_rows import PromptBody
 from projections.reader import Reader, TextRef, unpack
@@ -166,22 +164,18 @@ def prompt_rows(reader: Reader, scope: Scope, sub_session_id: UUID, limit: int, 
         return None
     rows: list[PromptRow] = []
     characters = 0
-    for row in _prompts(reader, str(current), limit, offset):
+    query = (
+        "SELECT p.at_us, p.standing_score, p.body, t.body FROM prompts p JOIN turns t ON t.turn_id = p.turn_id "
+        "WHERE p.sub_session_id = ? ORDER BY p.at_us, p.turn_id LIMIT ? OFFSET ?"
+    )
+    # One at a time, so that no more texts are held than are shown.
+    for at_us, score, body, turn in reader.db.execute(query, (str(current), limit, offset)):
+        row = _prompt(reader, str(current), at_us, score, unpack(body, PromptBody), unpack(turn, Turn))
         rows.append(row)
         characters += len(row.prompt_text or "") + len(row.response_text or "")
         if characters > PAGE_CHARS_MAX:
             break
     return rows
-
-
-def _prompts(reader: Reader, sub_session_id: str, limit: int, offset: int) -> Iterator[PromptRow]:
-    """One at a time, so that no more texts are held than are shown."""
-    query = (
-        "SELECT p.at_us, p.standing_score, p.body, t.body FROM prompts p JOIN turns t ON t.turn_id = p.turn_id "
-        "WHERE p.sub_session_id = ? ORDER BY p.at_us, p.turn_id LIMIT ? OFFSET ?"
-    )
-    for at_us, score, body, turn in reader.db.execute(query, (sub_session_id, limit, offset)):
-        yield _prompt(reader, sub_session_id, at_us, score, unpack(body, PromptBody), unpack(turn, Turn))
 
 
 def _prompt(
@@ -190,7 +184,7 @@ def _prompt(
     usage, refs = body.usage, (body.prompt, response_ref(reader.db, turn))
     texts = reader.texts(refs)
     prompt, response = (None if ref is None else texts[ref] for ref in refs)
-    tokens = sum(u.input_tokens + u.output_tokens + u.cache_read_tokens + u.cache_write_tokens for u in usage)
+    tokens = sum(each.tokens for each in usage)
     unpriced = sum(each.unpriced_requests for each in usage)
     named = [each for each in usage if each.model != UNKNOWN_MODEL]
     return PromptRow(

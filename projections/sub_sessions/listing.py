@@ -7,16 +7,15 @@ import msgspec
 
 from aggregates.event import Scope
 from aggregates.sub_sessions.arcs import Arc
-from aggregates.sub_sessions.overrides import OVERRIDE_FIELDS, OverrideField
+from aggregates.sub_sessions.sub_session import OVERRIDE_FIELDS, OverrideField
 from aggregates.times import Window, iso
 from aggregates.turns.turn import Turn
-from projections.reader import Reader, unpack
+from projections.reader import Reader, bound, unpack
 from projections.sub_sessions.rows import (
     IN_RANGE,
     NEWEST_FIRST,
     SETTLED,
     Applicability,
-    bound,
     find,
     resolve,
     select,
@@ -118,8 +117,7 @@ _WORK = f"AND {SETTLED} AND s.floor_passed "
 
 def rubric_items(reader: Reader, scope: Scope, limit: int, offset: int) -> list[RubricItem]:
     """Settled sub-sessions above the floor, newest started first."""
-    rows = select(reader, scope, _WORK + NEWEST_FIRST, limit=limit, offset=offset)
-    return [row.shown_as(RubricItem) for row in rows]
+    return [row.shown_as(RubricItem) for row in select(reader, scope, _WORK + NEWEST_FIRST, limit=limit, offset=offset)]
 
 
 def rubric_items_in(reader: Reader, scope: Scope, window: Window, limit: int, offset: int) -> list[RubricItem]:
@@ -200,11 +198,10 @@ def overridable(reader: Reader, scope: Scope, sub_session_id: UUID) -> Overridab
         return None
     turns = turns_in(reader.db, str(current))
     part = _part_of(reader, sub_session_id)
-    if part != current:
-        joins_at = next((_place(turn) for turn in turns if turn.turn_id == part), None)
-    else:
-        joins_at = _place(turns[0]) if _has_previous(reader, scope, turns[0]) else None
-    return Overridable(current, tuple(map(_place, turns)), joins_at)
+    if part == current and not _has_previous(reader, scope, turns[0]):
+        part = None
+    places = {turn.turn_id: Place(turn.agent_session_id, turn.capture_id) for turn in turns}
+    return Overridable(current, tuple(places.values()), None if part is None else places.get(part))
 
 
 def _part_of(reader: Reader, named: UUID) -> UUID | None:
@@ -222,12 +219,8 @@ def _has_previous(reader: Reader, scope: Scope, first: Turn) -> bool:
         "SELECT 1 FROM arcs WHERE organization_id = :organization AND developer_id = :developer "
         "AND (started_us, arc_id) < (:started, :turn) LIMIT 1"
     )
-    found = reader.db.execute(query, bound(scope, started=first.started_us, turn=str(first.turn_id)))
-    return found.fetchone() is not None
-
-
-def _place(turn: Turn) -> Place:
-    return Place(turn.agent_session_id, turn.capture_id)
+    earlier = bound(scope, started=first.started_us, turn=str(first.turn_id))
+    return reader.db.execute(query, earlier).fetchone() is not None
 
 
 class Agreement(msgspec.Struct, frozen=True, rename="camel"):

@@ -12,7 +12,7 @@ from aggregates.scores.grades import rubric_letter, score_of
 from aggregates.times import US_PER_SECOND, Window, iso
 from aggregates.turns.turn import Turn
 from projections.derive.sub_session_rows import Detail, unmask
-from projections.reader import Reader, TextRef, unpack
+from projections.reader import Reader, TextRef, bodies, bound, unpack
 
 TITLE_CHARS_MAX = 60
 SUMMARY_CHARS_MAX = 240
@@ -49,12 +49,6 @@ def owned(joined: str = "") -> str:
 def started_in(joined: str = "") -> str:
     """The same over those that started in a range."""
     return owned(joined) + IN_RANGE
-
-
-def bound(scope: Scope, window: Window | None = None, **more: object) -> dict[str, object]:
-    """The parameters of a query over a scope and a range."""
-    ends = {} if window is None else {"start": window.start_us, "end": window.end_us}
-    return {"organization": str(scope.organization_id), "developer": str(scope.developer_id), **ends, **more}
 
 
 class Applicability(msgspec.Struct, frozen=True, kw_only=True):
@@ -201,10 +195,12 @@ def title_of(detail: Detail, *, settled: bool, classified: bool) -> tuple[TextRe
     return (detail.goal_title, "rubric") if settled and classified else (detail.first_title, "heuristic")
 
 
-def one_line(texts: dict[TextRef, str | None], ref: TextRef | None, characters: int) -> str | None:
-    """So much of a text on one line; None where it was not captured or has been forgotten."""
+def one_line(
+    texts: dict[TextRef, str | None], ref: TextRef | None, characters: int, read: int | None = None
+) -> str | None:
+    """So much of a text on one line, of its first `read` characters; None where there is none, or no more."""
     text = None if ref is None else texts[ref]
-    return None if text is None else " ".join(text.split())[:characters]
+    return None if text is None else " ".join(text[:read].split())[:characters]
 
 
 def find(reader: Reader, scope: Scope, sub_session_id: UUID) -> SubSessionRow | None:
@@ -229,4 +225,4 @@ def turns_in(db: sqlite3.Connection, sub_session_id: str) -> list[Turn]:
         "SELECT t.body FROM prompts p JOIN turns t ON t.turn_id = p.turn_id WHERE p.sub_session_id = ? "
         "ORDER BY p.at_us, p.turn_id"
     )
-    return [unpack(body, Turn) for (body,) in db.execute(query, (sub_session_id,))]
+    return bodies(db, Turn, query, (sub_session_id,))

@@ -14,8 +14,8 @@ import msgspec
 from aggregates.event import Scope
 from aggregates.records.record import PointKind
 from aggregates.times import Window, iso
-from projections.reader import Reader
-from projections.sub_sessions.rows import NANO, bound
+from projections.reader import Reader, bound
+from projections.sub_sessions.rows import NANO
 
 PAGE_CHARACTERS_MAX = 16 * 1024 * 1024
 """A page ends early once its attributes come to more than this."""
@@ -25,7 +25,6 @@ _LEVELS = (
     ("resourceMetrics", "scopeMetrics", "metrics"),
 )
 _CONTAINERS = ("gauge", "sum", "histogram", "exponentialHistogram", "summary")
-"""A metric holds its points in one of these."""
 _INTEGER_MIN, _INTEGER_MAX = -(2**63), 2**64 - 1
 
 Signal = Literal["logs", "traces", "metrics"]
@@ -47,7 +46,6 @@ class PointDistribution(msgspec.Struct, frozen=True, kw_only=True):
     negative: "Buckets | None" = None
     """Of an exponential histogram."""
     quantiles: "list[Quantile] | None" = None
-    """Of a summary."""
 
 
 class Buckets(msgspec.Struct, frozen=True):
@@ -65,11 +63,8 @@ class Quantile(msgspec.Struct, frozen=True):
 
 
 class RecordsQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Which records of a developer."""
-
     window: Window
     session_id: str | None = None
-    """Those of one agent session; None for all."""
     limit: int
     offset: int = 0
 
@@ -144,12 +139,10 @@ _NEWEST_FIRST = (
 
 
 def logs(reader: Reader, scope: Scope, asked: RecordsQuery) -> Page[LogRow]:
-    """Log records."""
     return _page(reader, scope, asked, "logs", LogRow)
 
 
 def traces(reader: Reader, scope: Scope, asked: RecordsQuery) -> Page[SpanRow]:
-    """Spans."""
     return _page(reader, scope, asked, "traces", SpanRow)
 
 
@@ -168,15 +161,13 @@ def _page(reader: Reader, scope: Scope, asked: RecordsQuery, signal: Signal, kin
     names = [column[0] for column in found.description]
     rows = [dict(zip(names, row, strict=True)) for row in found]
     whole = _with_details(reader, rows[: asked.limit])
-    return Page([_record(kind, row) for row in whole], has_more=len(whole) < len(rows))
-
-
-def _record(kind: type[_R], row: dict[str, Any]) -> _R:
-    """The values that a kind of record has; those that no row of it has are None."""
-    nano = row.get("cost_usd_nano")
-    row |= {"timestamp": iso(row["at_us"]), "cost_usd": None if nano is None else nano / NANO}
-    values: dict[str, Any] = {name: row.get(name) for name in kind.__struct_fields__}
-    return kind(**values)
+    shown = []
+    for row in whole:
+        nano = row.get("cost_usd_nano")
+        row |= {"timestamp": iso(row["at_us"]), "cost_usd": None if nano is None else nano / NANO}
+        values: dict[str, Any] = {name: row.get(name) for name in kind.__struct_fields__}
+        shown.append(kind(**values))
+    return Page(shown, has_more=len(whole) < len(rows))
 
 
 def _with_details(reader: Reader, rows: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
@@ -190,16 +181,12 @@ def _with_details(reader: Reader, rows: Sequence[dict[str, Any]]) -> Sequence[di
             break
         records = records_of(reader.export(position) or "null")
         for row in here:
-            _add_details(row, records)
+            record = records[row["origin"]] if 0 <= row["origin"] < len(records) else None
+            is_distribution = row.get("kind") not in (None, "gauge", "sum")
+            row["attributes_json"] = None if record is None else attributes_json(record)
+            row["distribution"] = distribution(record) if record is not None and is_distribution else None
             characters += len(row["attributes_json"] or "")
     return list(takewhile(lambda row: "attributes_json" in row, rows))
-
-
-def _add_details(row: dict[str, Any], records: Sequence[Mapping[str, Any]]) -> None:
-    record = records[row["origin"]] if 0 <= row["origin"] < len(records) else None
-    is_distribution = row.get("kind") not in (None, "gauge", "sum")
-    row["attributes_json"] = None if record is None else attributes_json(record)
-    row["distribution"] = distribution(record) if record is not None and is_distribution else None
 
 
 # What was stored had been accepted once, perhaps by an older decoder: whatever makes no sense here is shown as absent.
@@ -253,9 +240,12 @@ def _plain(value: object) -> Any:
 
 
 def distribution(point: Mapping[str, Any]) -> PointDistribution:
-    """The numbers of a histogram's, an exponential histogram's or a summary's point."""
-    quantiles = point.get("quantileValues")
-    counts, bounds = point.get("bucketCounts"), point.get("explicitBounds")
+    counts, bounds, quantiles = (point.get(name) for name in ("bucketCounts", "explicitBounds", "quantileValues"))
+    # A default may be left out on the wire: the lowest quantile is 0.
+    shown = [
+        Quantile(_number(each.get("quantile")) or 0.0, _number(each.get("value")) or 0.0)
+        for each in map(_object, _list(quantiles))
+    ]
     return PointDistribution(
         count=_integer(point.get("count")),
         sum=_number(point.get("sum")),
@@ -267,7 +257,7 @@ def distribution(point: Mapping[str, Any]) -> PointDistribution:
         zero_count=_integer(point.get("zeroCount")),
         positive=_buckets(point.get("positive")),
         negative=_buckets(point.get("negative")),
-        quantiles=None if quantiles is None else [_quantile(_object(each)) for each in _list(quantiles)],
+        quantiles=None if quantiles is None else shown,
     )
 
 
@@ -276,11 +266,6 @@ def _buckets(value: object) -> Buckets | None:
         return None
     buckets = _object(value)
     return Buckets(_integer(buckets.get("offset")) or 0, _integers(buckets.get("bucketCounts")))
-
-
-def _quantile(value: dict[str, Any]) -> Quantile:
-    """A default may be left out on the wire: the lowest quantile is 0."""
-    return Quantile(_number(value.get("quantile")) or 0.0, _number(value.get("value")) or 0.0)
 
 
 def _object(value: object) -> dict[str, Any]:

@@ -1,7 +1,10 @@
-"""What telemetry says about how agents were used: tools, failures, models and hours of a range, and single turns."""
+"""What telemetry says about how agents were used: tools, failures, models, months and hours of a range, single turns.
+
+Only answered requests count: one that failed used nothing. An average is over the requests that told the number.
+"""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
@@ -11,10 +14,9 @@ from aggregates.event import Scope
 from aggregates.scores.grades import median
 from aggregates.times import Window
 from aggregates.turns.turn import Observation
-from projections.prices.models import USAGE_COLUMNS, Usage, usage_per_slot
-from projections.reader import Reader, unpack
+from projections.prices.spending import USAGE, Usage
+from projections.reader import Reader, bound, json_array, owner, unpack
 from projections.scores.activity import SLOT_US, hour_start, local_time
-from projections.sub_sessions.rows import bound
 from projections.telemetry.records import Signal
 
 HOURS = 24
@@ -70,7 +72,46 @@ class Analytics(msgspec.Struct, frozen=True, kw_only=True):
     active_hours: list[HourCount]
 
 
-class TurnTokens(msgspec.Struct, frozen=True, kw_only=True):
+class ModelUsage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One model; None names requests whose model was not reported. An average that no request told is None."""
+
+    model: str | None
+    request_count: int
+    avg_input_tokens: float | None
+    avg_output_tokens: float | None
+    avg_cache_read_tokens: float | None
+    avg_cache_creation_tokens: float | None
+    avg_total_tokens: float | None
+    total_cost_usd: float | None
+    unpriced_requests: int
+    unmeasured_requests: int
+
+
+class MonthlyUsage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One month of the caller's zone in which there was a request."""
+
+    month: str
+    input_tokens: int
+    output_tokens: int
+    cache_read_tokens: int
+    cache_creation_tokens: int
+    total_tokens: int
+    total_cost_usd: float | None
+    request_count: int
+    active_days: int
+    unpriced_requests: int
+    unmeasured_requests: int
+
+
+class Rightsizing(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """`recommendations` is there for its type, and stays empty."""
+
+    recommendations: list[str]
+    model_usage: list[ModelUsage]
+    monthly_usage: list[MonthlyUsage]
+
+
+class TurnTokens(msgspec.Struct, frozen=True):
     """Sums over a turn's answered requests."""
 
     input: int
@@ -84,14 +125,12 @@ class TurnUse(msgspec.Struct, frozen=True, kw_only=True):
 
     prompt_id: str
     requests: int
-    """Answered ones."""
     tools: int
     tokens: TurnTokens | None
     """None where no request told any."""
     cost_usd: float | None
     """None where there was no request, or one has no price."""
     errors: int
-    """Requests that failed."""
     tool_errors: int
     unpriced_requests: int
 
@@ -108,15 +147,16 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     """Also None where a request has no price."""
     unpriced_requests: int
     unmeasured_requests: int
-    """Requests that told no tokens."""
 
 
 _OWN = "t.developer_id = :developer AND t.organization_id = :organization AND t.at_us >= :start AND t.at_us < :end"
 _TOOLS = (
-    "SELECT t.tool, min(t.ok), max(t.duration_ms) FROM telemetry_records t LEFT JOIN observations o "
+    "SELECT tool, count(*), count(*) FILTER (WHERE ok = 0), json_group_array(ms) FILTER (WHERE ms IS NOT NULL) FROM "
+    "(SELECT t.tool, min(t.ok) AS ok, max(t.duration_ms) AS ms FROM telemetry_records t LEFT JOIN observations o "
     "ON o.agent_session_id = t.agent_session_id AND o.at_us = t.at_us AND o.record_id = t.record_id "
     f"WHERE {_OWN} AND t.kind = 'tool' "
-    "GROUP BY t.agent_session_id, iif(o.twin LIKE '~%', t.record_id, coalesce(o.twin, t.record_id)), t.tool"
+    "GROUP BY t.agent_session_id, iif(o.twin LIKE '~%', t.record_id, coalesce(o.twin, t.record_id)), t.tool) "
+    "GROUP BY tool ORDER BY 2 DESC, coalesce(tool, '')"
 )
 """A call that a log record and a span tell of is one, where both name it."""
 _FAILED = (
@@ -131,46 +171,58 @@ def analytics(reader: Reader, scope: Scope, window: Window, zone: ZoneInfo) -> A
     own = bound(scope, window)
     models: defaultdict[str | None, Usage] = defaultdict(Usage)
     hours = [0] * HOURS
-    for slot, model, usage in usage_per_slot(reader, scope, window):
-        models[model].add(usage)
+    for slot, model, usage in _usage_per_slot(reader, scope, window):
+        models[model] += usage
         hours[local_time(slot, zone).hour] += usage.requests
     ranked = sorted(models.items(), key=lambda item: (-item[1].requests, item[0] or ""))
+    tools = []
+    for name, calls, errors, timed in reader.db.execute(_TOOLS, own):
+        durations_ms = msgspec.json.decode(timed, type=list[int])
+        median_ms = float(median(durations_ms)) if durations_ms else None
+        tools.append(ToolStats(name=name, calls=calls, errors=errors, median_ms=median_ms))
     return Analytics(
-        tools=_tools(reader.db.execute(_TOOLS, own)),
+        tools=tools,
         errors=[ErrorCount(*row) for row in reader.db.execute(_FAILED, own)],
-        models=[_model_sums(model, usage) for model, usage in ranked],
+        models=[usage.shown_as(ModelSums, model=model) for model, usage in ranked],
         active_hours=[HourCount(hour, requests) for hour, requests in enumerate(hours)],
     )
 
 
-def _tools(calls: Iterable[tuple[str | None, int | None, int | None]]) -> list[ToolStats]:
-    by_name: defaultdict[str | None, list[tuple[int | None, int | None]]] = defaultdict(list)
-    for name, ok, duration_ms in calls:
-        by_name[name].append((ok, duration_ms))
-    tools = []
-    for name, results in by_name.items():
-        timed = [duration_ms for _, duration_ms in results if duration_ms is not None]
-        errors, median_ms = sum(ok == 0 for ok, _ in results), float(median(timed)) if timed else None
-        tools.append(ToolStats(name=name, calls=len(results), errors=errors, median_ms=median_ms))
-    return sorted(tools, key=lambda tool: (-tool.calls, tool.name or ""))
+_PER_SLOT = (
+    f"SELECT at_us / {SLOT_US} AS slot, model, {USAGE} FROM requests "
+    "WHERE +organization_id = ? AND developer_id = ? AND at_us >= ? AND at_us < ? "
+    "AND superseded = 0 AND failed = 0 GROUP BY slot, model"
+)
 
 
-def _model_sums(model: str | None, usage: Usage) -> ModelSums:
-    return ModelSums(
-        model=model,
-        requests=usage.requests,
-        input_tokens=usage.input,
-        output_tokens=usage.output,
-        cache_read_tokens=usage.cache_read,
-        cache_creation_tokens=usage.cache_write,
-        cost_usd=usage.cost_usd,
-        unpriced_requests=usage.unpriced,
-        unmeasured_requests=usage.unmeasured,
+def rightsizing(reader: Reader, scope: Scope, window: Window, zone: ZoneInfo) -> Rightsizing:
+    """The models of the range, the most used first, and its months, oldest first."""
+    models: defaultdict[str | None, Usage] = defaultdict(Usage)
+    months: defaultdict[str, Usage] = defaultdict(Usage)
+    days: defaultdict[str, set[int]] = defaultdict(set)
+    for slot, model, usage in _usage_per_slot(reader, scope, window):
+        local = local_time(slot, zone)
+        month = f"{local:%Y-%m}"
+        models[model] += usage
+        months[month] += usage
+        days[month].add(local.day)
+    by_use = sorted(models, key=lambda model: (-models[model].requests, model or ""))
+    return Rightsizing(
+        recommendations=[],
+        model_usage=[models[model].shown_as(ModelUsage, model=model) for model in by_use],
+        monthly_usage=[
+            months[month].shown_as(MonthlyUsage, month=month, active_days=len(days[month])) for month in sorted(months)
+        ],
     )
 
 
+def _usage_per_slot(reader: Reader, scope: Scope, window: Window) -> list[tuple[int, str | None, Usage]]:
+    bound = (*owner(scope), window.start_us, window.end_us)
+    return [(slot, model, Usage.of(sums)) for slot, model, *sums in reader.db.execute(_PER_SLOT, bound)]
+
+
 _TURN_REQUESTS = (
-    f"SELECT prompt_id, failed, {USAGE_COLUMNS} FROM requests WHERE agent_session_id = :session "
+    f"SELECT prompt_id, failed, {USAGE} FROM requests WHERE agent_session_id = :session "
     "AND +developer_id = :developer AND +organization_id = :organization AND superseded = 0 "
     "AND prompt_id IN (SELECT value FROM json_each(:prompts)) GROUP BY prompt_id, failed"
 )
@@ -183,42 +235,38 @@ _TURN_TOOLS = (
 
 def per_turn(reader: Reader, scope: Scope, session_id: str, prompt_ids: Sequence[str]) -> list[TurnUse]:
     """One row for each prompt id, as the agent names it, in the order in which they were asked for."""
-    own = bound(scope, session=session_id, prompts=msgspec.json.encode(prompt_ids).decode())
+    asked = bound(scope, session=session_id, prompts=json_array(prompt_ids))
     usage: defaultdict[tuple[str, int], Usage] = defaultdict(Usage)
-    for prompt_id, failed, *sums in reader.db.execute(_TURN_REQUESTS, own):
-        usage[prompt_id, failed] = Usage(*sums)
+    for prompt_id, failed, *sums in reader.db.execute(_TURN_REQUESTS, asked):
+        usage[prompt_id, failed] = Usage.of(sums)
     calls: defaultdict[str, list[bool | None]] = defaultdict(list)
-    for prompt_id, body in reader.db.execute(_TURN_TOOLS, own):
+    for prompt_id, body in reader.db.execute(_TURN_TOOLS, asked):
         seen = unpack(body, Observation)
         if seen.kind == "tool":
             calls[prompt_id].append(None if seen.tool is None else seen.tool.ok)
-    return [
-        _turn_use(prompt_id, usage[prompt_id, 0], calls[prompt_id], usage[prompt_id, 1].requests)
-        for prompt_id in dict.fromkeys(prompt_ids)
-    ]
-
-
-def _turn_use(prompt_id: str, usage: Usage, calls: Sequence[bool | None], errors: int) -> TurnUse:
-    tokens = TurnTokens(
-        input=usage.input, output=usage.output, cache_read=usage.cache_read, cache_write=usage.cache_write
-    )
-    return TurnUse(
-        prompt_id=prompt_id,
-        requests=usage.requests,
-        tools=len(calls),
-        tokens=tokens if usage.unmeasured < usage.requests else None,
-        cost_usd=usage.cost_usd if usage.requests else None,
-        errors=errors,
-        tool_errors=sum(ok is False for ok in calls),
-        unpriced_requests=usage.unpriced,
-    )
+    turns = []
+    for prompt_id in dict.fromkeys(prompt_ids):
+        own, results = usage[prompt_id, 0], calls[prompt_id]
+        tokens = (own.input_tokens, own.output_tokens, own.cache_read_tokens, own.cache_write_tokens)
+        turns.append(
+            own.shown_as(
+                TurnUse,
+                prompt_id=prompt_id,
+                tools=len(results),
+                tokens=TurnTokens(*tokens) if own.measured else None,
+                cost_usd=own.cost_usd if own.requests else None,
+                errors=usage[prompt_id, 1].requests,
+                tool_errors=sum(ok is False for ok in results),
+            )
+        )
+    return turns
 
 
 # Log records and spans bring the tokens and cost of the model requests that they reported, each request once. Metrics
 # bring those of the agents' counters: they repeat what the requests tell, so the two are never added.
 _RECORDS = f"SELECT {{key}} AS key, count(*) FROM telemetry_records t WHERE {_OWN} AND t.signal = :signal GROUP BY key"
 _REQUESTS = (
-    f"SELECT {{key}} AS key, {USAGE_COLUMNS} FROM telemetry_records t JOIN requests r "
+    f"SELECT {{key}} AS key, {USAGE} FROM telemetry_records t JOIN requests r "
     "ON r.developer_id = t.developer_id AND r.at_us = t.at_us AND r.record_id = t.record_id "
     f"WHERE {_OWN} AND t.signal = :signal AND r.superseded = 0 AND r.failed = 0 GROUP BY key"
 )
@@ -258,47 +306,13 @@ def stats(
     for key, count in rows(_POINTS if signal == "metrics" else _RECORDS):
         records[key] += count
     counts = sorted(records.items(), key=lambda item: (item[0] is None, item[0] or ""))
-    if signal == "metrics":
-        return _of_counters(counts, rows(_COUNTED))
-    return _of_requests(counts, rows(_REQUESTS))
-
-
-def _key(value: Any, group_by: GroupBy, zone: ZoneInfo) -> str | None:
-    match group_by:
-        case "hour":
-            return hour_start(value, zone)
-        case "day":
-            return f"{local_time(value, zone):%Y-%m-%d}"
-        case "session_id":
-            session: str | None = value
-            return session
-
-
-def _of_requests(counts: Iterable[tuple[str | None, int]], requests: Iterable[tuple[Any, ...]]) -> list[Group]:
-    by_key: defaultdict[str | None, Usage] = defaultdict(Usage)
-    for key, *sums in requests:
-        by_key[key].add(Usage(*sums))
-    groups = []
-    for key, count in counts:
-        usage = by_key[key]
-        measured = usage.unmeasured < usage.requests
-        groups.append(
-            Group(
-                key=key,
-                records=count,
-                input_tokens=usage.input if measured else None,
-                output_tokens=usage.output if measured else None,
-                cost_usd=usage.cost_usd if usage.requests else None,
-                unpriced_requests=usage.unpriced,
-                unmeasured_requests=usage.unmeasured,
-            )
-        )
-    return groups
-
-
-def _of_counters(counts: Iterable[tuple[str | None, int]], counted: Iterable[tuple[Any, ...]]) -> list[Group]:
+    if signal != "metrics":
+        usage: defaultdict[str | None, Usage] = defaultdict(Usage)
+        for key, *sums in rows(_REQUESTS):
+            usage[key] += Usage.of(sums)
+        return [_of_requests(key, count, usage[key]) for key, count in counts]
     gained: defaultdict[tuple[str | None, str], float] = defaultdict(float)
-    for key, meaning, value in counted:
+    for key, meaning, value in rows(_COUNTED):
         gained[key, meaning] += value
     return [
         Group(
@@ -312,6 +326,23 @@ def _of_counters(counts: Iterable[tuple[str | None, int]], counted: Iterable[tup
         )
         for key, count in counts
     ]
+
+
+def _key(value: Any, group_by: GroupBy, zone: ZoneInfo) -> str | None:
+    match group_by:
+        case "hour":
+            return hour_start(value, zone)
+        case "day":
+            return f"{local_time(value, zone):%Y-%m-%d}"
+        case "session_id":
+            session: str | None = value
+            return session
+
+
+def _of_requests(key: str | None, records: int, usage: Usage) -> Group:
+    untold: dict[str, None] = {} if usage.measured else {"input_tokens": None, "output_tokens": None}
+    cost_usd = usage.cost_usd if usage.requests else None
+    return usage.shown_as(Group, key=key, records=records, cost_usd=cost_usd, **untold)
 
 
 def _whole(tokens: float | None) -> int | None:

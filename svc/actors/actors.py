@@ -5,9 +5,10 @@ nothing is adopted before the append has returned. After a refused or failed app
 reads them again. Ids are deterministic, so deciding twice never captures twice.
 """
 
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 from uuid import UUID
 
 import structlog
@@ -36,7 +37,6 @@ from svc.limits import (
     RESTART_SECONDS_MIN,
 )
 from svc.log.codec import NewEvent
-from svc.log.folder import Clock
 from svc.log.journal import Journal, Saturated, rough_bytes
 from svc.log.store import Conflict, EventStore, KeyUnusable, StoreUnavailable
 from svc.log.vault import Vault
@@ -102,6 +102,22 @@ class Streams:
         self._known.move_to_end(stream_id)
         while len(self._known) > ACTOR_STREAMS_MAX:
             self._known.popitem(last=False)
+
+
+_NS_PER_US = 1_000
+
+
+class Clock(Protocol):
+    def now_us(self) -> int:
+        """Microseconds since 1970, UTC."""
+        ...
+
+
+class SystemClock:
+    """The machine's clock. It may jump; what needs a duration asks trio instead."""
+
+    def now_us(self) -> int:
+        return time.time_ns() // _NS_PER_US
 
 
 class ActorContext(NamedTuple):

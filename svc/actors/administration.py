@@ -15,10 +15,10 @@ from aggregates.people import events as people_events
 from aggregates.people.commands import PeopleCommand
 from aggregates.people.decide import PeopleReply, decide_people
 from aggregates.people.directory import Directory, Organization
+from svc.actors.actors import Clock
 from svc.actors.mailbox import Mailbox
 from svc.limits import MAILBOX_COMMANDS_MAX
 from svc.log.codec import NewEvent, RecordedEvent
-from svc.log.folder import Clock
 from svc.log.journal import Journal
 from svc.log.store import EventStore, StoreUnavailable
 

@@ -7,9 +7,9 @@ import trio
 from aggregates.ids import clock_stream
 from aggregates.topics import TimePassed
 from projections.derive.changes import next_due_us
+from svc.actors.actors import Clock
 from svc.limits import CLOCK_POLL_SECONDS
 from svc.log.codec import NewEvent
-from svc.log.folder import Clock
 from svc.log.journal import Journal, Saturated
 from svc.log.store import Conflict, StoreUnavailable
 from svc.views.projector import Projector

@@ -1,23 +1,38 @@
-"""The archive's folder and its manifest: which files count, exchanged so that no crash loses or doubles a row.
+"""The archive's folder and the list of the files that count, exchanged so that no crash loses or doubles a row.
 
-New files are written as drafts beside their place and synced; then the manifest lists them, and no longer those they
-replace; then the drafts get their names, and what was replaced goes. Whoever opens the folder after a crash finishes
-that: a listed draft gets its name, everything that is not listed is removed.
+The list, a small SQLite file beside the folder, also says how far in the log the files go. New files are written as
+drafts beside their place and synced; then the list gets them, and loses those they replace, in one transaction; then
+the drafts get their names, and what was replaced goes. Whoever opens the folder after a crash finishes that: a listed
+draft gets its name, everything that is not listed is removed.
 """
 
 import hashlib
 import re
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import msgspec
 import structlog
 
-from aggregates.times import INSTANT_MAX_US, US_PER_DAY, Window
-from svc.archive.manifest import ArchiveFile, Disk, Manifest, Mark
+from aggregates.times import INSTANT_MAX_US, US_PER_DAY
+from projections.schema import SCHEMA_VERSION
+from svc.limits import (
+    ARCHIVE_COMPACT_FILES_MAX,
+    ARCHIVE_COMPACT_FILES_MIN,
+    ARCHIVE_MEMORY_BYTES_MAX,
+    ARCHIVE_SMALL_ROWS_MAX,
+    ARCHIVE_SPILL_BYTES_MAX,
+    STORE_BUSY_TIMEOUT_MS,
+)
+from svc.log.vault import sync
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 log = structlog.get_logger()
 FOLDER = "archive"
@@ -26,8 +41,81 @@ DRAFT = ".draft"
 WORK = "work"
 """What is put down while files are made; nothing in it outlives the work."""
 _OURS = re.compile(r"requests-\d+\.parquet(\.draft)?")
+ARCHIVE_VERSION = 1
+"""Counted up whenever a column changes its name, type or meaning; the archive is then written anew from the views."""
+_MADE_OF = 1_000 * ARCHIVE_VERSION + SCHEMA_VERSION
+"""Rows of other tables may say something else, and are archived anew as well."""
+_TABLES = f"""
+BEGIN;
+CREATE TABLE IF NOT EXISTS state (
+    id INTEGER PRIMARY KEY CHECK (id = 1), position INTEGER NOT NULL, checksum BLOB NOT NULL,
+    next_number INTEGER NOT NULL
+) STRICT;
+CREATE TABLE IF NOT EXISTS files (
+    name TEXT PRIMARY KEY, organization_id TEXT NOT NULL, day TEXT NOT NULL, number INTEGER NOT NULL,
+    row_count INTEGER NOT NULL, byte_count INTEGER NOT NULL, digest BLOB NOT NULL
+) STRICT;
+CREATE INDEX IF NOT EXISTS files_of_day ON files (organization_id, day, number);
+INSERT OR IGNORE INTO state VALUES (1, 0, x'', 1);
+PRAGMA user_version={_MADE_OF};
+COMMIT;
+"""
 Fingerprint = Callable[[int], bytes]
 """Tells the event at a position of the log from any other; empty where there is none."""
+
+
+class Disk:
+    """Every step that changes the disk for good; tests break off between any two. A step that returned lasts."""
+
+    def make_folder(self, folder: Path) -> None:
+        if not folder.is_dir():
+            self.make_folder(folder.parent)
+            folder.mkdir(mode=0o700, exist_ok=True)
+            sync(folder.parent)
+
+    def sync(self, path: Path) -> None:
+        sync(path)
+
+    def commit(self, db: sqlite3.Connection) -> None:
+        db.execute("COMMIT")
+
+    def rename(self, draft: Path, final: Path) -> None:
+        draft.replace(final)
+        sync(final.parent)
+
+    def remove(self, path: Path) -> None:
+        path.unlink(missing_ok=True)
+        sync(path.parent)
+
+
+class Mark(msgspec.Struct, frozen=True):
+    position: int
+    checksum: bytes
+    """Of the event at that position, to notice a log that was exchanged."""
+
+
+class ArchiveFile(msgspec.Struct, frozen=True):
+    name: str
+    """Its path within the archive's folder."""
+    organization_id: str
+    day: str
+    """YYYY-MM-DD, UTC."""
+    number: int
+    row_count: int
+    byte_count: int
+    digest: bytes
+    """SHA-256."""
+
+
+_FIELDS = ", ".join(ArchiveFile.__struct_fields__)
+_CROWDED = f"""
+WITH small AS (SELECT * FROM files WHERE row_count < ? AND name NOT IN (SELECT value FROM json_each(?))),
+crowded AS (
+    SELECT organization_id, day FROM small GROUP BY organization_id, day HAVING count(*) >= ?
+    ORDER BY count(*) DESC, organization_id, day LIMIT 1
+)
+SELECT {_FIELDS} FROM small JOIN crowded USING (organization_id, day) ORDER BY row_count, number LIMIT ?
+"""
 
 
 class Archive:
@@ -40,51 +128,61 @@ class Archive:
         self._unreadable: set[str] = set()
         deleted = not self.root.is_dir()
         self._disk.make_folder(self.root)
-        self.manifest = _trusted(var / MANIFEST, fingerprint, self._disk)
+        self._db = _opened_or_anew(var / MANIFEST, self._disk)
         try:
-            if deleted and self.manifest.mark.position:
+            mark = self.mark
+            if mark.position and fingerprint(mark.position) != mark.checksum:
+                log.warning("the archive was made from another log; it is written anew", position=mark.position)
+                self._forget()
+            elif mark.position and deleted:
                 log.warning("the archive's folder was deleted; the archive is written anew")
-                self.manifest.forget()
+                self._forget()
             self._recover()
         except BaseException:
-            self.manifest.close()
+            self.close()
             raise
 
     def close(self) -> None:
-        self.manifest.close()
+        self._db.close()
 
-    def check_folder(self) -> None:
-        """Raises `NotADirectoryError` where something else lies in its place."""
-        if self.root.exists() and not self.root.is_dir():
-            raise NotADirectoryError(f"{self.root.name} is no folder")
+    @property
+    def mark(self) -> Mark:
+        return Mark(*self._db.execute("SELECT position, checksum FROM state").fetchone())
+
+    @property
+    def next_number(self) -> int:
+        number: int = self._db.execute("SELECT next_number FROM state").fetchone()[0]
+        return number
+
+    def files(self) -> list[ArchiveFile]:
+        return self._select(f"SELECT {_FIELDS} FROM files ORDER BY number")
+
+    def files_of(self, organization_id: str, first_day: str, last_day: str) -> list[ArchiveFile]:
+        """Files of an organization between two days, newest day first."""
+        where = "organization_id = ? AND day BETWEEN ? AND ? ORDER BY day DESC, number"
+        return self._select(f"SELECT {_FIELDS} FROM files WHERE {where}", organization_id, first_day, last_day)
+
+    def crowded(self) -> list[ArchiveFile]:
+        """The smallest readable files of the day that has the most small files, where they are too many."""
+        left_out = msgspec.json.encode(sorted(self._unreadable)).decode()
+        bounds = (ARCHIVE_SMALL_ROWS_MAX, left_out, ARCHIVE_COMPACT_FILES_MIN, ARCHIVE_COMPACT_FILES_MAX)
+        return [file for file in self._select(_CROWDED, *bounds) if self.is_readable(file)]
+
+    def _select(self, query: str, *bound: str | int) -> list[ArchiveFile]:
+        return [ArchiveFile(*row) for row in self._db.execute(query, bound)]
 
     def path(self, file: ArchiveFile) -> Path:
         return self.root / file.name
 
     def is_readable(self, file: ArchiveFile) -> bool:
         """Whether a file is, byte for byte, what was written. A damaged one is logged once."""
-        flaw = self._flaw(file)
+        flaw = flaw_of(self.path(file), file.byte_count, file.digest)
         if flaw is None:
             self._unreadable.discard(file.name)
         elif file.name not in self._unreadable:
-            self.note_unreadable(file, flaw)
+            log.error("a file of the archive cannot be read and is left out", file=file.name, reason=flaw)
+            self._unreadable.add(file.name)
         return flaw is None
-
-    def note_unreadable(self, file: ArchiveFile, reason: str) -> None:
-        log.error("a file of the archive cannot be read and is left out", file=file.name, reason=reason)
-        self._unreadable.add(file.name)
-
-    def crowded(self) -> list[ArchiveFile]:
-        """Readable small files of the day that has too many of them."""
-        return [file for file in self.manifest.crowded(self._unreadable) if self.is_readable(file)]
-
-    def _flaw(self, file: ArchiveFile) -> str | None:
-        try:
-            if self.path(file).stat().st_size != file.byte_count:
-                return "its size is not what it was when it was written"
-            return None if _digest(self.path(file)) == file.digest else "its bytes are not what was written"
-        except OSError as error:
-            return error.strerror or type(error).__name__
 
     @contextmanager
     def working(self) -> Iterator[Path]:
@@ -97,34 +195,43 @@ class Archive:
             shutil.rmtree(folder)
 
     def draft(self, organization_id: str, day: str, number: int) -> Path:
-        """Where to write a new file. Numbers go on from the manifest's `next_number`."""
+        """Where to write a new file. Numbers go on from `next_number`."""
         folder = self.root / f"org={organization_id}" / f"day={day}"
         self._disk.make_folder(folder)
         return folder / f"requests-{number:09}.parquet{DRAFT}"
 
     def sealed(self, draft: Path, organization_id: str, day: str, number: int, row_count: int) -> ArchiveFile:
-        """Sync a complete draft; its entry for the manifest."""
+        """Sync a complete draft; its entry for the list."""
         self._disk.sync(draft)
-        return ArchiveFile(
-            name=str(draft.relative_to(self.root)).removesuffix(DRAFT),
-            organization_id=organization_id,
-            day=day,
-            number=number,
-            row_count=row_count,
-            byte_count=draft.stat().st_size,
-            digest=_digest(draft),
-        )
+        name = str(draft.relative_to(self.root)).removesuffix(DRAFT)
+        size = draft.stat().st_size
+        return ArchiveFile(name, organization_id, day, number, row_count, size, digest_of(draft))
 
     def exchange(self, added: Sequence[ArchiveFile], removed: Sequence[ArchiveFile], mark: Mark | None) -> None:
         """List new files and no longer others, then rename and delete."""
-        self.manifest.change(added, removed, mark)
+        self.relist(added, removed, mark)
         for file in added:
-            self._disk.rename(_draft_of(self.path(file)), self.path(file))
+            final = self.path(file)
+            self._disk.rename(final.with_name(final.name + DRAFT), final)
         for file in removed:
             self._disk.remove(self.path(file))
 
+    def relist(self, added: Sequence[ArchiveFile], removed: Sequence[ArchiveFile], mark: Mark | None) -> None:
+        """Add and remove files of the list and move the mark, all in one transaction."""
+        self._db.execute("BEGIN IMMEDIATE")
+        self._db.executemany("DELETE FROM files WHERE name = ?", [(file.name,) for file in removed])
+        self._db.executemany("INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?)", map(msgspec.structs.astuple, added))
+        highest = max((file.number for file in added), default=0)
+        self._db.execute("UPDATE state SET next_number = max(next_number, ?)", (highest + 1,))
+        if mark is not None:
+            self._db.execute("UPDATE state SET position = ?, checksum = ?", (mark.position, mark.checksum))
+        self._disk.commit(self._db)
+
+    def _forget(self) -> None:
+        self.relist((), self.files(), Mark(0, b""))
+
     def _recover(self) -> None:
-        listed = {self.path(file) for file in self.manifest.files()}
+        listed = {self.path(file) for file in self.files()}
         for path in sorted(self.root.glob("org=*/day=*/requests-*")):
             if _OURS.fullmatch(path.name) is None:
                 continue
@@ -136,31 +243,95 @@ class Archive:
         shutil.rmtree(self.root / WORK, ignore_errors=True)
 
 
-def _trusted(path: Path, fingerprint: Fingerprint, disk: Disk) -> Manifest:
-    """The manifest; an empty one where it is damaged, of another version, or of another log."""
+def _opened_or_anew(path: Path, disk: Disk) -> sqlite3.Connection:
+    """The list; an empty one where it is damaged or of another version."""
     try:
-        manifest = Manifest(path, disk)
+        return _opened(path)
     except sqlite3.OperationalError:
-        raise  # the disk is full, or not ours to write: nothing is wrong with the manifest itself
+        raise  # the disk is full, or not ours to write: nothing is wrong with the list itself
     except sqlite3.DatabaseError as error:
         log.warning("the archive's manifest cannot be used; the archive is written anew", reason=str(error))
         for suffix in ("", "-wal", "-shm"):
             disk.remove(path.with_name(path.name + suffix))
-        manifest = Manifest(path, disk)
-    mark = manifest.mark
-    if mark.position and fingerprint(mark.position) != mark.checksum:
-        log.warning("the archive was made from another log; it is written anew", position=mark.position)
-        manifest.forget()
-    return manifest
+        return _opened(path)
 
 
-def _draft_of(final: Path) -> Path:
-    return final.with_name(final.name + DRAFT)
+def _opened(path: Path) -> sqlite3.Connection:
+    timeout_seconds = STORE_BUSY_TIMEOUT_MS / 1_000
+    db = sqlite3.connect(path, timeout_seconds, isolation_level=None, check_same_thread=False)
+    try:
+        # Once files are replaced, going back to an older list would lose them: every commit must last.
+        db.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;")
+        version = db.execute("PRAGMA user_version").fetchone()[0]
+        if version not in (0, _MADE_OF):
+            raise sqlite3.DatabaseError(f"it is of version {version}, not {_MADE_OF}")
+        flaw = db.execute("PRAGMA quick_check").fetchone()[0]
+        if flaw != "ok":
+            raise sqlite3.DatabaseError(flaw)
+        if not version:
+            db.executescript(_TABLES)
+    except BaseException:
+        db.close()
+        raise
+    return db
 
 
-def _digest(path: Path) -> bytes:
+def flaw_of(path: Path, byte_count: int, digest: bytes) -> str | None:
+    try:
+        if path.stat().st_size != byte_count:
+            return "its size is not what it was when it was written"
+        return None if digest_of(path) == digest else "its bytes are not what was written"
+    except OSError as error:
+        return error.strerror or type(error).__name__
+
+
+def digest_of(path: Path) -> bytes:
     with path.open("rb") as handle:
         return hashlib.file_digest(handle, "sha256").digest()
+
+
+Columns = Mapping[str, type[str] | type[int] | type[float] | type[bool]]
+_TYPES = {str: "VARCHAR", int: "BIGINT", float: "DOUBLE", bool: "BOOLEAN"}
+_PARQUET = "FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 20480"
+
+
+@contextmanager
+def connected(root: Path, spill: Path) -> Iterator["DuckDBPyConnection"]:
+    """A connection that sees only files below `root`, and spills to `spill`."""
+    import duckdb  # late: it takes a tenth of a second and 13 MB
+
+    config: dict[str, str | bool | int | float | list[str]] = {
+        "threads": 1,
+        "memory_limit": f"{ARCHIVE_MEMORY_BYTES_MAX}B",
+        "temp_directory": str(spill),
+        "max_temp_directory_size": f"{ARCHIVE_SPILL_BYTES_MAX}B",
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        "allow_community_extensions": False,
+    }
+    with duckdb.connect(":memory:", config=config) as connection:
+        connection.execute(f"SET allowed_directories = [{_literal(root)}]")
+        connection.execute("SET enable_external_access = false")
+        connection.execute("SET lock_configuration = true")
+        yield connection
+
+
+def copy_rows(duck: "DuckDBPyConnection", rows: str, target: Path, bound: Sequence[object] = ()) -> int:
+    """Write the rows of a query into a Parquet file; how many."""
+    copied = duck.execute(f"COPY {rows} TO {_literal(target)} ({_PARQUET})", bound).fetchone()
+    assert copied is not None, "COPY answers how many rows it wrote"
+    count: int = copied[0]
+    return count
+
+
+def _literal(path: Path) -> str:
+    return "'" + str(path).replace("'", "''") + "'"
+
+
+def rows_in(lines: Path, columns: Columns, row_bytes_max: int) -> str:
+    types = ", ".join(f"{name}: '{_TYPES[kind]}'" for name, kind in columns.items())
+    options = f"format = 'newline_delimited', columns = {{{types}}}, maximum_object_size = {row_bytes_max}"
+    return f"(SELECT * FROM read_json({_literal(lines)}, {options}))"
 
 
 _FIRST_DAY = date(1970, 1, 1).toordinal()
@@ -169,8 +340,3 @@ _FIRST_DAY = date(1970, 1, 1).toordinal()
 def day_of(at_us: int) -> str:
     """YYYY-MM-DD in UTC. A time outside the calendar counts as the first or the last day."""
     return date.fromordinal(_FIRST_DAY + min(max(at_us, 0), INSTANT_MAX_US) // US_PER_DAY).isoformat()
-
-
-def days_of(window: Window) -> tuple[str, str]:
-    """The first and the last day of a window."""
-    return day_of(window.start_us), day_of(window.end_us - 1)

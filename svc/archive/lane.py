@@ -5,10 +5,11 @@ somebody reads it.
 """
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import groupby, islice
+from collections.abc import Callable, Sequence
+from itertools import accumulate, groupby, islice
+from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -16,21 +17,42 @@ import structlog
 import trio
 
 from projections.facts.prices import COLUMNS, changed_rows, stretch_end
-from projections.prices.spending import Asked, Reading, live_part
-from svc.archive.folder import Archive, Fingerprint, day_of
-from svc.archive.manifest import ArchiveFile, Mark
-from svc.archive.reading import PARQUET, Budget, connected, literal, rows_in, spending
+from projections.prices.spending import (
+    COUNTS,
+    SUMS,
+    Asked,
+    Coverage,
+    CoverageReason,
+    LivePart,
+    Reading,
+    add_spent,
+    live_part,
+    spent_rows,
+)
+from svc.archive.folder import Archive, ArchiveFile, Fingerprint, Mark, connected, copy_rows, day_of, rows_in
 from svc.limits import (
     ARCHIVE_BATCH_ROWS_MAX,
     ARCHIVE_COMPACT_ROWS_MAX,
     ARCHIVE_INTERVAL_SECONDS,
+    ARCHIVE_READ_ROWS_MAX,
     ARCHIVE_RETRY_SECONDS_MAX,
+    ARCHIVE_ROW_BYTES_MAX,
 )
 from svc.views.views import ReadPool, ViewsDamaged
 from svc_http.ports import Unavailable
 
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
 log = structlog.get_logger()
 T = TypeVar("T")
+
+
+class Budget(msgspec.Struct, frozen=True):
+    """How much of the archive one read may look at."""
+
+    files_max: int
+    bytes_max: int
 
 
 class ArchiveLane:
@@ -63,10 +85,7 @@ class ArchiveLane:
             pass
 
     async def spending(self, organization_id: UUID, asked: Sequence[Asked]) -> list[Reading]:
-        """The spending of each window, from the archive and the views.
-
-        Raises `Unavailable` where the archive cannot be opened, and `ViewsDamaged`. A damaged file is left out.
-        """
+        """Raises `Unavailable` where the archive cannot be opened, and `ViewsDamaged`."""
         try:
             return await self._in_turn(lambda archive: self._spending(archive, organization_id, asked))
         except ViewsDamaged:
@@ -98,8 +117,9 @@ class ArchiveLane:
             return archive_changes(archive, db)
 
     def _spending(self, archive: Archive, organization_id: UUID, asked: Sequence[Asked]) -> list[Reading]:
-        archive.check_folder()
-        after = archive.manifest.mark.position
+        if archive.root.exists() and not archive.root.is_dir():
+            raise NotADirectoryError(f"{archive.root.name} is no folder")
+        after = archive.mark.position
         with self._views().reading() as db:
             live = [live_part(db, organization_id, each, after) for each in asked]
         breathe = trio.from_thread.check_cancelled
@@ -109,53 +129,132 @@ class ArchiveLane:
         ]
 
 
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
+# What developers spent, from the archive's files: within a budget, and saying what was left out. A day is read whole or
+# not at all: its files hold newer versions of each other's rows, so a part of them could tell more than was spent.
+
+_SPENT = (
+    "WITH stays AS "
+    "(SELECT unnest(?::VARCHAR[]) developer_id, unnest(?::BIGINT[]) start_us, unnest(?::BIGINT[]) end_us), "
+    "changed AS "
+    "(SELECT unnest(?::VARCHAR[]) developer_id, unnest(?::BIGINT[]) at_us, unnest(?::VARCHAR[]) record_id), "
+    "newest AS (SELECT r.* FROM read_parquet(?, hive_partitioning = false) r "
+    "JOIN stays s ON r.developer_id = s.developer_id AND r.at_us >= s.start_us AND r.at_us < s.end_us "
+    "ANTI JOIN changed c ON r.developer_id = c.developer_id AND r.at_us = c.at_us AND r.record_id = c.record_id "
+    "QUALIFY row_number() OVER "
+    "(PARTITION BY r.developer_id, r.at_us, r.record_id ORDER BY r.changed_position DESC) = 1) "
+    f"SELECT developer_id, {SUMS} FROM newest WHERE {COUNTS} GROUP BY developer_id"
+)
 
 
-_Row = tuple[Any, ...]
+class _Chosen(msgspec.Struct):
+    batches: list[list[ArchiveFile]] = []
+    rows: int = 0
+    files: int = 0
+    size_bytes: int = 0
+    dropped: int = 0
+    unreadable: int = 0
+    over: CoverageReason | None = None
+    """Which budget was spent; older days are then left out, too."""
+
+    def take(self, archive: Archive, files: list[ArchiveFile], budget: Budget) -> None:
+        size_bytes = sum(file.byte_count for file in files)
+        if self.over is None and self.files + len(files) > budget.files_max:
+            self.over = "file_budget"
+        elif self.over is None and self.size_bytes + size_bytes > budget.bytes_max:
+            self.over = "byte_budget"
+        broken = 0 if self.over else sum(not archive.is_readable(file) for file in files)
+        if self.over or broken:
+            self.drop(files, broken)
+            return
+        self.files += len(files)
+        self.size_bytes += size_bytes
+        rows = sum(file.row_count for file in files)
+        if not self.batches or self.rows + rows > ARCHIVE_READ_ROWS_MAX:
+            self.batches.append([])
+            self.rows = 0
+        self.batches[-1] += files
+        self.rows += rows
+
+    def drop(self, files: Sequence[ArchiveFile], unreadable: int) -> None:
+        self.dropped += len(files)
+        self.unreadable += unreadable
+
+
+def spending(
+    archive: Archive,
+    organization_id: UUID,
+    asked: Asked,
+    live: LivePart,
+    budget: Budget,
+    breathe: Callable[[], None] = lambda: None,
+) -> Reading:
+    """Files from the newest day on, and what the views add. `breathe` may raise, to give up between queries."""
+    if not asked.stays:
+        return Reading({}, Coverage())
+    chosen = _Chosen()
+    first, last = min(stay.start_us for stay in asked.stays), max(stay.end_us for stay in asked.stays) - 1
+    listed = archive.files_of(str(organization_id), day_of(first), day_of(last))
+    for _, files in groupby(listed, attrgetter("day")):
+        chosen.take(archive, list(files), budget)
+        breathe()
+    spent = dict(live.spent)
+    if chosen.batches:
+        from duckdb import Error
+
+        stays = _columns([(str(stay.developer_id), stay.start_us, stay.end_us) for stay in asked.stays])
+        changed = _columns(live.changed)
+        with archive.working() as work, connected(archive.root, work) as duck:
+            for batch in chosen.batches:
+                paths = [str(archive.path(file)) for file in batch]
+                try:
+                    add_spent(spent, spent_rows(duck.execute(_SPENT, [*stays, *changed, paths]).fetchall()))
+                except Error as error:
+                    names = [file.name for file in batch]
+                    log.error("files of the archive could not be read", files=names, reason=str(error))
+                    chosen.drop(batch, len(batch))
+                breathe()
+    coverage = Coverage(
+        reason=chosen.over or ("file_budget" if chosen.dropped else "complete"),
+        read_batches=len(chosen.batches),
+        dropped_files=chosen.dropped,
+        unreadable_files=chosen.unreadable,
+    )
+    return Reading(spent, coverage)
+
+
+def _columns(rows: Sequence[tuple[str, int, int | str]]) -> list[list[object]]:
+    return [[row[index] for row in rows] for index in range(3)]
+
+
 _ENCODER = msgspec.json.Encoder()
-_NAMES = tuple(COLUMNS)
-_ORGANIZATION, _AT = _NAMES.index("organization_id"), _NAMES.index("at_us")
+_ORGANIZATION, _AT = (list(COLUMNS).index(name) for name in ("organization_id", "at_us"))
 
 
 def archive_changes(archive: Archive, views: sqlite3.Connection, rows_max: int = ARCHIVE_BATCH_ROWS_MAX) -> int:
-    """Archive the next changed rows; the number of files made, 0 when level.
-
-    A row that changes again is archived again under its newer position; readers take the newest.
-    """
-    after = archive.manifest.mark.position
+    """Archive the next rows that changed, some of them again; the number of files made, 0 when level."""
+    after = archive.mark.position
     up_to = stretch_end(views, after, rows_max)
     if up_to == after:
         return 0
-    files = _write_files(archive, changed_rows(views, after, up_to), rows_max)
+    files: list[ArchiveFile] = []
+    with archive.working() as work, connected(archive.root, work) as duck:
+        lines, first = work / "rows.json", archive.next_number
+        rows = changed_rows(views, after, up_to)
+        for of_day, same in groupby(rows, key=lambda row: (row[_ORGANIZATION], day_of(row[_AT]))):
+            while part := list(islice(same, rows_max)):
+                lines.write_bytes(_ENCODER.encode_lines([dict(zip(COLUMNS, row, strict=True)) for row in part]))
+                place = *of_day, first + len(files)
+                files.append(_written(archive, duck, place, rows_in(lines, COLUMNS, ARCHIVE_ROW_BYTES_MAX)))
     archive.exchange(files, (), Mark(up_to, archive.fingerprint(up_to)))
     return len(files)
 
 
-def _write_files(archive: Archive, rows: Iterator[_Row], rows_max: int) -> list[ArchiveFile]:
-    first = archive.manifest.next_number
-    with archive.working() as work, connected(archive.root, work) as duck:
-        return [
-            _write_file(archive, duck, work / "rows.json", first + index, part)
-            for index, part in enumerate(_parts(rows, rows_max))
-        ]
-
-
-def _parts(rows: Iterable[_Row], rows_max: int) -> Iterator[list[_Row]]:
-    for _, same in groupby(rows, key=lambda row: (row[_ORGANIZATION], day_of(row[_AT]))):
-        while part := list(islice(same, rows_max)):
-            yield part
-
-
-def _write_file(
-    archive: Archive, duck: "DuckDBPyConnection", lines: Path, number: int, rows: list[_Row]
+def _written(
+    archive: Archive, duck: "DuckDBPyConnection", place: tuple[str, str, int], rows: str, bound: Sequence[object] = ()
 ) -> ArchiveFile:
-    organization_id, day = rows[0][_ORGANIZATION], day_of(rows[0][_AT])
-    draft = archive.draft(organization_id, day, number)
-    lines.write_bytes(_ENCODER.encode_lines([dict(zip(_NAMES, row, strict=True)) for row in rows]))
-    duck.execute(f"COPY {rows_in(lines)} TO {literal(draft)} ({PARQUET})")
-    return archive.sealed(draft, organization_id, day, number, len(rows))
+    """The draft of a query's rows. `place`: organization, day and number."""
+    draft = archive.draft(*place)
+    return archive.sealed(draft, *place, copy_rows(duck, rows, draft, bound))
 
 
 _NEWEST = (
@@ -168,26 +267,14 @@ _NEWEST = (
 
 def compact_one_day(archive: Archive) -> int:
     """Merge small files of the day that has the most of them; how many, 0 where none has too many."""
-    small = _fitting(archive.crowded())
+    files = archive.crowded()
+    rows = accumulate(file.row_count for file in files)
+    small = [file for file, so_far in zip(files, rows, strict=True) if so_far <= ARCHIVE_COMPACT_ROWS_MAX]
     if len(small) < 2:
         return 0
-    number = archive.manifest.next_number
-    draft = archive.draft(small[0].organization_id, small[0].day, number)
     paths = [str(archive.path(file)) for file in small]
+    place = small[0].organization_id, small[0].day, archive.next_number
     with archive.working() as work, connected(archive.root, work) as duck:
-        copied = duck.execute(f"COPY {_NEWEST} TO {literal(draft)} ({PARQUET})", [paths]).fetchone()
-    assert copied is not None, "COPY answers how many rows it wrote"
-    merged = archive.sealed(draft, small[0].organization_id, small[0].day, number, copied[0])
+        merged = _written(archive, duck, place, _NEWEST, [paths])
     archive.exchange([merged], small, None)
     return len(small)
-
-
-def _fitting(files: list[ArchiveFile]) -> list[ArchiveFile]:
-    fitting: list[ArchiveFile] = []
-    rows = 0
-    for file in files:
-        rows += file.row_count
-        if rows > ARCHIVE_COMPACT_ROWS_MAX:
-            break
-        fitting.append(file)
-    return fitting

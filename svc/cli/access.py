@@ -1,8 +1,8 @@
 """How a command reaches the data: by the routes of administration, in this process or in the server that holds it."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
-from typing import Any, Protocol, TypeVar, cast
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from typing import Any, TypeVar, cast
 from uuid import UUID
 
 import httpx
@@ -17,21 +17,16 @@ from svc.limits import BUSY_TRIES, PAGE_RECORDS, POLL_SECONDS, REMOTE_TIMEOUT_SE
 from svc.log.folder import FolderInUse, held, internal_secret, running
 from svc.log.sqlite import EVENTS_FILE
 from svc.settings import Settings
-from svc.views.replay import Progress
 from svc_http.ports import ReplayStatus
-from svc_http.routes.people import KEY_START_CHARACTERS, DeveloperShown, KeyShown
+from svc_http.routes.people import DeveloperShown, KeyShown
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Record)
-
 Send = Callable[[AnyCommand], Awaitable[Reply]]
-
 SHOWN_CHARACTERS = 80
 """Of an unexpected answer."""
-
 NAMES_SHOWN = 10
 """So many names stand in one sentence."""
-
 PATHS: dict[type, str] = {
     Organization: "/v1/admin/organizations",
     Developer: "/v1/admin/developers",
@@ -52,7 +47,7 @@ class NotFound(Exception):
     """What was named is not there, or is not the only one; the message says what to type instead."""
 
 
-@asynccontextmanager
+@contextlib.asynccontextmanager
 async def reach(settings: Settings) -> AsyncIterator["Access"]:
     """Hold the folder, or talk to the server that does. Raises `NotReached`."""
     var = settings.var_path
@@ -100,12 +95,13 @@ class Access:
                 raise NotReached(f"the running server does not answer: {error or type(error).__name__}") from error
             if not left or answer.status_code != httpx.codes.SERVICE_UNAVAILABLE:
                 break
-            await trio.sleep(_pause_seconds(answer))
+            wanted = answer.headers.get("Retry-After", "")  # a proxy may say it in another way, or not at all
+            await trio.sleep(min(float(wanted), RETRY_AFTER_SECONDS_MAX) if wanted.isdecimal() else POLL_SECONDS)
         return checked_answer(answer)
 
-    async def ask(self, kind: type[T], method: str, path: str, **arguments: Any) -> T:
-        """The JSON that a route answers, as a type."""
-        answer = await self.admin(method, path, **arguments)
+    async def ask(self, kind: type[T], method: str, path: str, body: object = None, **query: object) -> T:
+        """The JSON that a route answers, as a type; a body is sent as JSON."""
+        answer = await self.admin(method, path, params=query, json=msgspec.to_builtins(body))
         return msgspec.json.decode(answer.content, type=kind)
 
     async def send(self, command: AnyCommand) -> Reply:
@@ -117,27 +113,17 @@ class Access:
         answer = await self.admin("POST", "/v1/admin/control/capture", content=body, headers=headers)
         return msgspec.msgpack.decode(answer.content, type=list[Reply])[0]
 
-    async def replay(self, rules_version: int | None, progress: Progress) -> None:
-        """Have the views built anew, and follow it to its end."""
-        wanted = {} if rules_version is None else {"rules": rules_version}
-        status = await self.ask(ReplayStatus, "POST", "/v1/admin/control/replay", json=wanted)
-        while status.state == "running":
-            await trio.sleep(POLL_SECONDS)
-            status = await self.replay_status()
-            progress(status.done, status.of)
-        if status.state == "failed":
-            raise NotReached(status.message or "the replay failed; see the server's log")
-
     async def replay_status(self) -> ReplayStatus:
         """How far the newest replay is."""
         return await self.ask(ReplayStatus, "GET", "/v1/admin/control/replay")
 
-    async def listed(self, kind: type[R], **filters: UUID) -> list[R]:
-        """Every record of a kind, page by page, narrowed by ids."""
+    async def listed(self, kind: type[R], **ids: UUID | None) -> list[R]:
+        """Every record of a kind, page by page, narrowed by the ids that are given."""
+        wanted = {name: str(each) for name, each in ids.items() if each is not None}
         found: list[R] = []
         while True:
-            query = {"limit": PAGE_RECORDS, "offset": len(found)} | {name: str(each) for name, each in filters.items()}
-            page = await self.ask(list[kind], "GET", PATHS[kind], params=query)  # type: ignore[valid-type]
+            query = {"limit": PAGE_RECORDS, "offset": len(found)} | wanted
+            page = await self.ask(list[kind], "GET", PATHS[kind], **query)  # type: ignore[valid-type]
             found += page
             if len(page) < PAGE_RECORDS:
                 return found
@@ -145,95 +131,50 @@ class Access:
     async def create(self, kind: type[R], **body: Any) -> R:
         """A new record; what is None is left out."""
         sent = {name: value for name, value in body.items() if value is not None}
-        return await self.ask(kind, "POST", PATHS[kind], **_json(sent))
+        return await self.ask(kind, "POST", PATHS[kind], sent)
 
-    async def change(self, known: Record, **body: Any) -> Record:
+    async def change(self, known: R, **body: Any) -> R:
         """The record after a change; here None is sent, as null."""
-        path = f"{PATHS[type(known)]}/{known.id}"
-        return await self.ask(Developer if isinstance(known, Developer) else type(known), "PATCH", path, **_json(body))
+        return await self.ask(type(known), "PATCH", f"{PATHS[type(known)]}/{known.id}", body)
 
     async def end(self, known: Record) -> None:
         """End a membership, a team, a period in a team or a key."""
         await self.admin("DELETE", f"{PATHS[type(known)]}/{known.id}")
 
-    async def organization(self, named: str | None) -> Organization:
+    async def find(self, kind: type[R], named: str | None) -> R:
         """The one that was named; the only one where none was. Raises `NotFound`."""
-        known = await self.listed(Organization)
-        return chosen("organization", known, [each.name for each in known], named)
+        known = {each.id: each for each in await self.listed(kind)}
+        return known[chosen(kind.__name__.lower(), {each: _name(record) for each, record in known.items()}, named)]
+
+    async def id_of(self, kind: type[Record], named: str | None) -> UUID | None:
+        """The id of the one that was named; None where none was. Raises `NotFound`."""
+        return None if named is None else (await self.find(kind, named)).id
 
     async def organizations(self, named: str | None) -> list[UUID]:
         """The one that was named, or every one. Raises `NotFound`."""
-        known = await self.listed(Organization) if named is None else [await self.organization(named)]
+        known = await self.listed(Organization) if named is None else [await self.find(Organization, named)]
         return [each.id for each in known]
-
-    async def developers(self) -> list[DeveloperShown]:
-        """Everybody, with how far each has come."""
-        return await self.listed(DeveloperShown)
-
-    async def developer(self, named: str | None) -> DeveloperShown:
-        """The one that was named; the only one where none was. Raises `NotFound`."""
-        known = await self.developers()
-        return chosen("developer", known, [each.display_name for each in known], named)
 
     async def names(self) -> dict[UUID, str]:
         """The name of every developer, by id."""
-        return {each.id: each.display_name for each in await self.developers()}
-
-    async def team(self, named: str) -> Team:
-        """The one that was named; by name, those that are active. Raises `NotFound`."""
-        known = await self.listed(Team)
-        return chosen("team", known, [each.name if each.active else "" for each in known], named)
+        return {each.id: each.display_name for each in await self.listed(Developer)}
 
     async def member(self, named: str | None, organization: str | None) -> Membership:
         """The current membership of the developer that was named; of the only member where none was."""
-        if named is not None:
-            return await self.membership(await self.developer(named), organization)
-        current = {each.developer_id for each in await self.listed(Membership) if each.active}
-        members = [each for each in await self.developers() if each.id in current]
-        only = chosen("developer", members, [each.display_name for each in members], None)
-        return await self.membership(only, organization)
-
-    async def membership(self, developer: Developer, organization: str | None) -> Membership:
-        """The current membership of a developer, in the only organization or the one that was named."""
-        known = await self.listed(Membership, developer_id=developer.id)
-        current = [each for each in known if each.active]
-        if organization is not None:
-            wanted = (await self.organization(organization)).id
-            current = [each for each in current if each.organization_id == wanted]
-        if len(current) != 1:
-            raise NotFound(
-                f"{developer.display_name} has {len(current)} memberships there; say which by --organization"
-                if current
-                else f"{developer.display_name} is no member there; `svc member list` shows who is"
-            )
-        return current[0]
-
-    async def team_membership(self, team: Team, developer: Developer) -> TeamMembership:
-        """The current period of a developer in a team. Raises `NotFound`."""
-        known = await self.listed(TeamMembership, team_id=team.id, developer_id=developer.id)
-        for each in known:
-            if each.active:
-                return each
-        raise NotFound(f"{developer.display_name} is not in team {team.name}; `svc team members` shows who is")
-
-    async def key(self, named: str) -> Key:
-        """The one with this id, or the only one that begins so. Raises `NotFound`."""
-        known = await self.listed(Key)
-        found = [each for each in known if str(each.id) == named.lower()] or [
-            each for each in known if each.key_start == named[: len(each.key_start)] and not each.revoked
-        ]
-        if len(found) != 1:
-            many = f"{len(found)} keys begin" if found else "no key has this id, and no active one begins"
-            raise NotFound(f"{many} with {named[:KEY_START_CHARACTERS]!r}; `svc key list` shows those there are")
-        return found[0]
-
-
-def _json(body: object) -> dict[str, Any]:
-    """JSON of ids too, which httpx cannot write."""
-    return {"content": msgspec.json.encode(body), "headers": {"Content-Type": "application/json"}}
-
-
-# --- answers ------------------------------------------------------------------------------------------------
+        if named is None:
+            current = {each.developer_id for each in await self.listed(Membership) if each.active}
+            names = {each: name for each, name in (await self.names()).items() if each in current}
+            named = str(chosen("developer", names, None))
+        developer, scope = await self.find(Developer, named), await self.id_of(Organization, organization)
+        known = await self.listed(Membership, developer_id=developer.id, organization_id=scope)
+        found = [each for each in known if each.active]
+        if len(found) == 1:
+            return found[0]
+        raise NotFound(
+            f"{developer.display_name} has {len(found)} memberships there; say which by --organization"
+            if found
+            else f"{developer.display_name} is no member there; `svc member list` shows who is"
+        )
 
 
 def checked_answer(answer: httpx.Response) -> httpx.Response:
@@ -242,13 +183,17 @@ def checked_answer(answer: httpx.Response) -> httpx.Response:
     by_svc = not kind.startswith("text/html")
     if answer.is_success and by_svc:
         return answer
-    reason = _reason(answer) if by_svc else None
-    if reason is not None:
+    said = _Refusal()
+    if by_svc:
+        with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):
+            said = msgspec.json.decode(answer.content, type=_Refusal)
+    if reason := said.message or said.reason:
         raise NotReached(f"refused: {reason.removeprefix('$: ').removeprefix('$.')}")
-    asked = answer.request
+    words = " ".join(answer.content[: 4 * SHOWN_CHARACTERS].decode(errors="replace").split())
+    beginning = words[:SHOWN_CHARACTERS] + ("…" if len(words) > SHOWN_CHARACTERS else "")
     raise NotReached(
-        f"{asked.method} {asked.url} was answered with {answer.status_code} and {_beginning(answer)!r} ({kind}), which "
-        "is not from svc: see whether a proxy or another program stands there"
+        f"{answer.request.method} {answer.request.url} was answered with {answer.status_code} and {beginning!r} "
+        f"({kind}), which is not from svc: see whether a proxy or another program stands there"
     )
 
 
@@ -257,66 +202,36 @@ class _Refusal(msgspec.Struct):
     reason: str | None = None
 
 
-def _reason(answer: httpx.Response) -> str | None:
-    """What a route of svc says of an error; None where the answer is of another program."""
-    try:
-        said = msgspec.json.decode(answer.content, type=_Refusal)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        return None
-    return said.message or said.reason
+def _name(record: Record) -> str:
+    """By which a record may be named; an inactive team only by its id."""
+    if isinstance(record, Developer):
+        return record.display_name
+    return record.name if isinstance(record, Organization) or (isinstance(record, Team) and record.active) else ""
 
 
-def _beginning(answer: httpx.Response) -> str:
-    """On one line."""
-    words = " ".join(answer.content[: 4 * SHOWN_CHARACTERS].decode(errors="replace").split())
-    return words[:SHOWN_CHARACTERS] + ("…" if len(words) > SHOWN_CHARACTERS else "")
-
-
-def _pause_seconds(answer: httpx.Response) -> float:
-    """How long a busy server asks to be left alone; a proxy may say it in another way, which counts as nothing said."""
-    wanted = answer.headers.get("Retry-After", "")
-    return min(float(wanted), RETRY_AFTER_SECONDS_MAX) if wanted.isdecimal() else POLL_SECONDS
-
-
-# --- names ------------------------------------------------------------------------------------------------
-
-
-class _Identified(Protocol):
-    @property
-    def id(self) -> object: ...
-
-
-_I = TypeVar("_I", bound=_Identified)
-_COMMANDS = {"organization": "org", "developer": "developer", "team": "team"}
-
-
-def chosen(what: str, known: Sequence[_I], names: Sequence[str], named: str | None) -> _I:
+def chosen(what: str, names: Mapping[UUID, str], named: str | None) -> UUID:
     """By id, else by name, else by name in any case; without either, the only one there is. Raises `NotFound`."""
     if named is None:
-        if len(known) == 1:
-            return known[0]
-        how = " (--developer)" if what == "developer" else ""
-        raise NotFound(f"there are {len(known)} {what}s; say which one{how}, by its name or id: {_some(names)}")
-
-    def matching(matches: Callable[[_I, str], bool]) -> list[_I]:
-        return [each for each, name in zip(known, names, strict=True) if matches(each, name)]
-
+        if len(names) == 1:
+            return next(iter(names))
+        which = "which one (--developer)" if what == "developer" else "which one"
+        raise NotFound(f"there are {len(names)} {what}s; say {which}, by its name or id: {_some(names.values())}")
     found = (
-        matching(lambda each, _: str(each.id) == named.lower())
-        or matching(lambda _, name: name == named)
-        or matching(lambda _, name: name.casefold() == named.casefold())
+        [each for each in names if str(each) == named.lower()]
+        or [each for each, name in names.items() if name == named]
+        or [each for each, name in names.items() if name.casefold() == named.casefold()]
     )
     if len(found) == 1:
         return found[0]
     if found:
-        ids = _some([str(each.id) for each in found])
-        raise NotFound(f"{len(found)} {what}s are called {named!r}; use the id: {ids}")
+        raise NotFound(f"{len(found)} {what}s are called {named!r}; use the id: {_some(map(str, found))}")
+    command = "org" if what == "organization" else what
     raise NotFound(
-        f"there is no {what} {named!r}; there is {_some(names)} (`svc {_COMMANDS[what]} list` shows their ids)"
+        f"there is no {what} {named!r}; there is {_some(names.values())} (`svc {command} list` shows their ids)"
     )
 
 
-def _some(names: Sequence[str]) -> str:
+def _some(names: Iterable[str]) -> str:
     """The first few, and how many more."""
     shown = [name for name in names if name]
     more = f" and {len(shown) - NAMES_SHOWN} more" if len(shown) > NAMES_SHOWN else ""

@@ -11,30 +11,29 @@ import click
 import msgspec
 
 from projections.reader import is_damage, is_passing
+from svc.cli import Command
 from svc.hook.captures import AGENTS
 from svc.hook.main import call
 from svc.limits import REPLAY_EVENTS_MAX
 from svc.log.store import StoreUnavailable
 from svc.observe.logs import set_up_logs
 from svc.process import look_seldom
+from svc.views.projector import DAMAGED, NOT_OPENED, work
 from svc.views.replay import BuildStep
 from svc.views.replay import build_views as build
-from svc.views.worker import DAMAGED, NOT_OPENED, work
 
 _folder = click.option("--var", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True)
 
 
-@click.command(hidden=True)
+@click.command(cls=Command, hidden=True, example="svc build-views --var var --build var/views-1-r1-2.db")
 @_folder
 @click.option("--build", "path", type=click.Path(path_type=Path), required=True, help="The file to be made.")
 @click.option("--batch-events", type=int, default=REPLAY_EVENTS_MAX)
 @click.option("--up-to", type=int, help="The last event to read. [default: the newest]")
 def build_views(var: Path, path: Path, batch_events: int, up_to: int | None) -> None:
-    """Build a views file anew from the log, with a line of progress for each step. A check starts it.
-
-    Example: svc build-views --var var --build var/views-1-r1-2.db
-    """
-    _begin()
+    """Build a views file anew from the log, with a line of progress for each step. A check starts it."""
+    set_up_logs("warning")
+    look_seldom()
     build(var, path, _tell, batch_events=batch_events, up_to=up_to)
 
 
@@ -43,17 +42,16 @@ def _tell(done: int, of: int) -> None:
     sys.stdout.flush()
 
 
-@click.command(hidden=True)
+@click.command(cls=Command, hidden=True, example="svc project --var var --views var/views-1-r1-1.db")
 @_folder
 @click.option("--views", type=click.Path(path_type=Path, exists=True, dir_okay=False), required=True)
 def project(var: Path, views: Path) -> None:
     """Keep a views file up to the log, one step for each line of standard input.
 
     The server starts it.
-
-    Example: svc project --var var --views var/views-1-r1-1.db
     """
-    _begin()
+    set_up_logs("warning")
+    look_seldom()
     try:
         work(var, views)
     except StoreUnavailable as error:
@@ -66,18 +64,15 @@ def project(var: Path, views: Path) -> None:
         raise
 
 
-def _begin() -> None:
-    set_up_logs("warning")
-    look_seldom()
-
-
 def _ended(sentence: str, code: int) -> SystemExit:
     """One sentence on standard error, and a code that the server understands."""
     click.echo(f"Error: {sentence}", err=True)
     return SystemExit(code)
 
 
-@click.command()
+@click.command(
+    cls=Command, example="""echo '{"hook_event_name": "SessionStart", "session_id": "s1"}' | svc hook claude-code"""
+)
 @click.argument("agent", type=click.Choice(AGENTS), default="claude-code")
 @click.option("--connection", metavar="NAME", help="Which connection sends it. [default: that of the AGENT]")
 def hook(agent: str, connection: str | None) -> None:
@@ -86,8 +81,6 @@ def hook(agent: str, connection: str | None) -> None:
     Sends what the hook's JSON on standard input tells. It prints nothing, always exits with 0, and takes no longer
     than 2 seconds: what the server does not take in time waits in an outbox for the next call. `svc connect` writes
     it into the agent's settings.
-
-    Example: echo '{"hook_event_name": "SessionStart", "session_id": "s1"}' | svc hook claude-code
     """
     # Agents go past this: see `svc.__main__`.
     call([agent] if connection is None else [agent, "--connection", connection])

@@ -15,124 +15,178 @@ import structlog
 import trio
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import Progress, ProgressColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from svc.cli import Command
 from svc.cli.access import NotFound, NotReached, reach
+from svc.connect.changes import Refused
+from svc.connect.connecting import KeyRefused, NotAnswered
 from svc.jobs.catalog import CatalogUnusable
 from svc.log.codec import CorruptEvent
 from svc.log.folder import FolderInUse, FolderUnusable
 from svc.log.store import StoreUnavailable
+from svc.maintenance.backup import MaintenanceError
 from svc.observe.logs import set_up_logs
 from svc.process import single
 from svc.settings import Settings, SettingsError, load_settings, unknown_variables
 from svc_http.ports import Unavailable
 
 T = TypeVar("T")
-
 EXPECTED = (
-    NotReached,
-    NotFound,
-    CatalogUnusable,
-    FolderInUse,
-    FolderUnusable,
-    SettingsError,
-    CorruptEvent,
-    StoreUnavailable,
-    Unavailable,
-    OSError,
+    *(NotReached, NotFound, Refused, KeyRefused, NotAnswered, CatalogUnusable, MaintenanceError, FolderInUse),
+    *(FolderUnusable, SettingsError, CorruptEvent, StoreUnavailable, Unavailable, OSError),
 )
 """Errors that a person can do something about: shown as one sentence, without a traceback."""
-
-var_option = click.option("--var", "var", metavar="DIR", help="The folder that holds the data. [default: var]")
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
+WIDE_COLUMNS = 10_000
+"""As wide as any table wants to be."""
+MINUTE_CHARACTERS = len("2026-01-05T09:30")
+_FONTS = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)
 
 
 def settings_from(**flags: Any) -> Settings:
     """Settings with these flags on top; None is a flag that was not given."""
     if ignored := unknown_variables():  # by name only: a value may be a secret
         click.echo(f"warning: {', '.join(ignored)} in the environment: no settings of svc, and ignored", err=True)
-    try:
+    with sentences():
         return load_settings(flags)
-    except SettingsError as error:
-        raise click.ClickException(str(error)) from error
 
 
-def run(main: Callable[..., Awaitable[T]], *args: Any) -> T:
-    """Run a command's async part; what a person can mend is shown as a sentence.
+VAR_HELP = "The folder that holds the data. [default: var]"
+settings_option = click.option(
+    "--var", "settings", metavar="DIR", help=VAR_HELP, callback=lambda _context, _option, var: settings_from(var=var)
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
+organization_option = click.option(
+    "--organization", metavar="ORG", help="Its name or id; may be left out while there is only one."
+)
+
+
+def data_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The settings of a folder, and whether JSON is wanted."""
+    return settings_option(json_option(command))
+
+
+@contextlib.contextmanager
+def sentences(what_holds: str | None = None) -> Iterator[None]:
+    """What a person can mend is shown as a sentence, and what holds now to whoever presses Ctrl-C.
 
     Warnings go to standard error, unless the command has set up its logs otherwise: before its JSON there is nothing.
     """
     if not structlog.is_configured():
         set_up_logs("warning")
     try:
-        return trio.run(functools.partial(main, *args), strict_exception_groups=True)
+        yield
     except BaseException as error:
         cause = single(error)
-        if isinstance(cause, KeyboardInterrupt):
-            raise click.Abort from None
+        if isinstance(cause, KeyboardInterrupt | click.Abort):
+            raise click.Abort if what_holds is None else click.ClickException(f"interrupted: {what_holds}") from None
         if isinstance(cause, SystemExit | BrokenPipeError):  # what is shown has no reader any more, as behind `| head`
             raise cause from None
-        sentence = _sentence(cause)
-        if sentence is None:
-            raise
-        raise click.ClickException(sentence) from error
+        if isinstance(cause, EXPECTED):
+            raise click.ClickException(_sentence(cause)) from error
+        raise
+
+
+def _sentence(error: Exception) -> str:
+    """What a person is told of an expected error."""
+    if not isinstance(error, OSError) or not error.strerror:
+        return str(error)
+    sentence = error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
+    if not isinstance(error, PermissionError) or not isinstance(error.filename, str):
+        return sentence
+    for path in (Path(error.filename), *Path(error.filename).parents):
+        with contextlib.suppress(OSError, KeyError):
+            return f"{sentence}; {path} belongs to {path.owner()}: run this as that user, or name another place"
+    return f"{sentence}; run this as the user that owns it, or name another place"
+
+
+def run(main: Callable[..., Awaitable[T]], *args: Any) -> T:
+    """Run a command's async part, with its errors as sentences."""
+    with sentences():
+        return trio.run(main, *args, strict_exception_groups=True)
+
+
+@contextlib.contextmanager
+def working(
+    doing: str, what_holds: str | None = None, *shown: ProgressColumn, **fields: Any
+) -> Iterator[Callable[..., None]]:
+    """`sentences`, with a bar on standard error until the work is done; none where nobody watches."""
+    console = Console(stderr=True)
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        *(shown or (TaskProgressColumn(), TimeRemainingColumn())),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+    with sentences(what_holds), bar:
+        task = bar.add_task(doing, total=None, **fields)
+
+        def heard(done: int, of: int, **fields: Any) -> None:
+            bar.update(task, completed=done, total=of, **fields)
+
+        yield heard
 
 
 Names = Mapping[UUID, str]
-Work = Callable[..., Awaitable[Any]]
+Row = Callable[[Any, Names], tuple[str, ...]]
+"""Of a record and the names of developers by id."""
 
 
 class Columns(NamedTuple):
     """How records of a kind are shown as a table."""
 
     head: tuple[str, ...]
-    row: Callable[[Any, Names], tuple[str, ...]]
-    """Of a record and the names of developers by id."""
-    named: bool = False
+    row: Row
+    named: bool
     """Whether the names are asked for."""
 
 
-def reaching(show: Columns | Callable[[Any], None] | None = None) -> Callable[[Work], Callable[..., None]]:
-    """Make a command's function of what is done with an `Access`.
+def columns(*head: str, named: bool = False) -> Callable[[Row], Columns]:
+    """Make the columns of a function that gives the row of a record."""
+    return lambda row: Columns(head, row, named)
 
-    What comes of it is shown as JSON, or in these columns, or by this function. Without either it is a sentence
-    about what was done.
+
+Work = Callable[..., Awaitable[Any]]
+Show = Columns | Callable[[Any], None] | None
+
+
+class Reaching(Command):
+    """A command that works with an `Access`.
+
+    What comes of it is shown as JSON, or in columns, or by a function. Without either it is a sentence about what was
+    done.
     """
 
-    def decorate(work: Work) -> Callable[..., None]:
-        @functools.wraps(work)
-        def typed(var: str | None, as_json: bool = False, **arguments: Any) -> None:
-            async def main(settings: Settings) -> tuple[Any, Names]:
-                async with reach(settings) as access:
-                    found = await work(access, **arguments)
-                    named = isinstance(show, Columns) and show.named and not as_json
-                    return found, await access.names() if named else {}
-
-            found, names = run(main, settings_from(var=var))
-            if as_json:
-                print_json(found)
-            elif show is None:
-                click.echo(found, err=True)
-            elif isinstance(show, Columns):
-                show_table(
-                    show.head, (show.row(each, names) for each in (found if isinstance(found, list) else [found]))
-                )
-            else:
-                show(found)
-
-        return var_option(typed if show is None else json_option(typed))
-
-    return decorate
+    def __init__(self, *, callback: Work, params: list[click.Parameter], show: Show = None, **kwargs: Any) -> None:
+        super().__init__(callback=functools.partial(_carry_out, callback, show), **kwargs)
+        settings_option(self)
+        if show is not None:
+            json_option(self)
+        self.params += params
 
 
-@contextlib.contextmanager
-def interruptible(what_holds: str) -> Iterator[None]:
-    """Whoever presses Ctrl-C within the block is told what holds now, and what to do."""
-    try:
-        yield
-    except (click.Abort, KeyboardInterrupt):
-        raise click.ClickException(f"interrupted: {what_holds}") from None
+def _carry_out(work: Work, show: Show, settings: Settings, as_json: bool = False, **arguments: Any) -> None:
+    async def main() -> tuple[Any, Names]:
+        async with reach(settings) as access:
+            found = await work(access, **arguments)
+            named = isinstance(show, Columns) and show.named and not as_json
+            return found, await access.names() if named else {}
+
+    found, names = run(main)
+    if isinstance(show, Columns) and not as_json:
+        records = found if isinstance(found, list) else [found]
+        show_table(show.head, (show.row(each, names) for each in records))
+    else:
+        tell(found, as_json, found if show is None or isinstance(show, Columns) else show)
+
+
+class Family(click.Group):
+    """Commands that work with an `Access`."""
+
+    command_class = Reaching
 
 
 def print_json(value: object) -> None:
@@ -141,31 +195,14 @@ def print_json(value: object) -> None:
     sys.stdout.flush()
 
 
-def _owned(error: OSError) -> str:
-    """As whom to do it, where this user may not."""
-    if not isinstance(error, PermissionError) or not isinstance(error.filename, str):
-        return ""
-    for path in (Path(error.filename), *Path(error.filename).parents):
-        with contextlib.suppress(OSError, KeyError):
-            return f"; {path} belongs to {path.owner()}: run this as that user, or name another place"
-    return "; run this as the user that owns it, or name another place"
-
-
-def _sentence(error: BaseException) -> str | None:
-    """What a person is told of an expected error; None for any other."""
-    if isinstance(error, OSError) and error.strerror:
-        place = "" if error.filename is None else f"{error.filename}: "
-        return f"{place}{error.strerror}{_owned(error)}"
-    return str(error) if isinstance(error, EXPECTED) else None
-
-
-# --- how results look -----------------------------------------------------------------------------------------
-
-WIDE_COLUMNS = 10_000
-"""As wide as any table wants to be."""
-
-MINUTE_CHARACTERS = len("2026-01-05T09:30")
-_FONTS = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)
+def tell(result: T, as_json: bool, told: str | Callable[[T], None]) -> None:
+    """What came of a command: as JSON, as a sentence on standard error, or by this function."""
+    if as_json:
+        print_json(result)
+    elif isinstance(told, str):
+        click.echo(told, err=True)
+    else:
+        told(result)
 
 
 def show_table(head: Sequence[str], rows: Iterable[Sequence[str]], title: str | None = None) -> None:
@@ -177,14 +214,19 @@ def show_table(head: Sequence[str], rows: Iterable[Sequence[str]], title: str | 
     table = Table(*head, title=title, title_justify="left")
     for line in lines:
         table.add_row(*line)
-    console, wide = Console(highlight=False), Console(width=WIDE_COLUMNS, highlight=False)
-    wanted = wide.measure(table).maximum
+    console = Console(highlight=False)
+    wanted = Console(width=WIDE_COLUMNS, highlight=False).measure(table).maximum
     if not console.is_terminal:
         Console(width=wanted, highlight=False).print(table)
     elif wanted <= console.width:
         console.print(table)
     else:
-        _list(console, head, lines, title)
+        if title is not None:
+            console.print(f"[italic]{title}[/italic]", soft_wrap=True)
+        for place, line in enumerate(lines):
+            if place:
+                console.print()
+            show_fields(zip(head, line, strict=False), console)
 
 
 def show_fields(fields: Iterable[tuple[str, str]], console: Console | None = None) -> None:
@@ -208,18 +250,3 @@ def counted(count: int, thing: str) -> str:
 def drawn(console: Console, title: str) -> str:
     """What a recording console showed as SVG, in whatever font its reader has: a picture fetches nothing."""
     return _FONTS.sub("", console.export_svg(title=title))
-
-
-def progress(*columns: str | ProgressColumn) -> Progress:
-    """A bar on standard error, gone when the work is done; none where nobody watches."""
-    console = Console(stderr=True)
-    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
-
-
-def _list(console: Console, head: Sequence[str], rows: Sequence[Sequence[str]], title: str | None) -> None:
-    if title is not None:
-        console.print(f"[italic]{title}[/italic]", soft_wrap=True)
-    for place, row in enumerate(rows):
-        if place:
-            console.print()
-        show_fields(zip(head, row, strict=False), console)

@@ -1,8 +1,7 @@
-"""`svc connect` and `svc disconnect`: an agent's own settings, with one command."""
+"""`svc connect`, `svc disconnect` and `svc doctor`: an agent's own settings, with one command."""
 
-import contextlib
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar, get_args
@@ -11,42 +10,41 @@ import click
 import msgspec
 from rich.console import Console
 
-from svc.cli.common import json_option, print_json
+from svc.cli import Command
+from svc.cli.common import json_option, print_json, sentences
 from svc.connect.agents import AgentName, Scope, Target, folder_of, plans, told
 from svc.connect.changes import Refused
 from svc.connect.connecting import (
+    Capture,
     KeyRefused,
     NotAnswered,
     Rewrite,
     Server,
-    checked_url,
-    connected,
-    disconnected,
-    give_back,
-    shown,
-    write,
-)
-from svc.connect.connections import (
-    Capture,
-    FileReceipt,
     StoredConnection,
     all_stored,
+    checked_url,
+    connected,
     connection_name,
+    disconnected,
     forget,
+    give_back,
     note_program,
+    shown,
     store,
     stored,
+    write,
 )
 from svc.connect.doctor import Finding, Level, examine
 from svc.hook.machine import connection_folder, draft_file, private_folder, state_folder
 from svc.hook.outbox import Outbox
 from svc.process import program
+from svc_http.routes.people import KEY_START_CHARACTERS
 
 T = TypeVar("T")
 DEFAULT_URL = "http://127.0.0.1:4318"
 HOOK_PROGRAM = "svc-hook"
-KEY_START_CHARACTERS = 12
-"""As much of a key as the server keeps."""
+_MARKS: dict[Level, str] = {"ok": "[green]✓[/green]", "warning": "[yellow]![/yellow]", "wrong": "[red]✗[/red]"}
+EXAMINED_AT_ONCE = 8
 agent_argument = click.argument("agent", type=click.Choice(get_args(AgentName)))
 scope_option = click.option(
     "--scope",
@@ -58,7 +56,7 @@ scope_option = click.option(
 yes_option = click.option("--yes", "-y", is_flag=True, help="Do not ask. Without a terminal nothing is asked either.")
 
 
-@click.command()
+@click.command(cls=Command, example="svc connect claude-code --url http://127.0.0.1:4318 --key svc_…")
 @agent_argument
 @click.option("--url", default=DEFAULT_URL, show_default=True, envvar="SVC_URL", help="The intake. [env: SVC_URL]")
 @click.option("--key", envvar="SVC_KEY", help="Your key; asked for where it is missing. [env: SVC_KEY]")
@@ -67,67 +65,44 @@ yes_option = click.option("--yes", "-y", is_flag=True, help="Do not ask. Without
 @click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
 @click.option("--offline", is_flag=True, help="Set it up although the server cannot be asked now.")
 @yes_option
+@sentences()
 def connect(
-    agent: AgentName,
-    url: str,
-    key: str | None,
-    scope: Scope,
-    no_hooks: bool,
-    dry_run: bool,
-    offline: bool,
-    yes: bool,
+    agent: AgentName, url: str, key: str | None, scope: Scope, no_hooks: bool, dry_run: bool, offline: bool, yes: bool
 ) -> None:
     """Have an agent send what it does.
 
     Writes the agent's own telemetry settings and hooks, after showing them. Prompt texts and tool details are
     switched on. A copy of each file is kept; running it again changes nothing.
-
-    Example: svc connect claude-code --url http://127.0.0.1:4318 --key svc_…
     """
-    with _said():
-        key = _checked_key(key)
-        name = connection_name(agent, scope, Path.cwd())
-        command = (*_program(), "hook", agent, *(() if name == agent else ("--connection", name)))
-        target = Target(agent, checked_url(url), key, command, hooks=not no_hooks)
-        folder = folder_of(agent, scope, Path.cwd())
-        _connect(name, target, scope, folder, dry_run=dry_run, offline=offline, yes=yes)
-
-
-@contextlib.contextmanager
-def _said() -> Iterator[None]:
-    """What goes wrong, as one sentence."""
-    try:
-        yield
-    except (Refused, KeyRefused, NotAnswered) as error:
-        raise click.ClickException(str(error)) from error
-    except BrokenPipeError:  # what is shown has no reader any more, as behind `| head`
-        raise
-    except OSError as error:
-        raise click.ClickException(f"{error.filename}: {error.strerror}") from error
-
-
-def _program() -> list[str]:
-    """What starts fast, and needs none of this process's environment: an agent that runs it has another one."""
-    if _carried() is not None:
-        return [str(state_folder() / "bin" / HOOK_PROGRAM)]
-    script = Path(sys.executable).with_name("svc")
-    return [str(script)] if script.exists() and not getattr(sys, "frozen", False) else program()
-
-
-def _carried() -> Path | None:
-    """The hook's own program, where the one-file binary carries one."""
-    path = Path(getattr(sys, "_MEIPASS", "")) / HOOK_PROGRAM
-    return path if getattr(sys, "frozen", False) and path.exists() else None
-
-
-def _lay_down() -> None:
-    """Raises `OSError`."""
-    if (carried := _carried()) is not None:
-        folder = state_folder() / "bin"
-        private_folder(folder)
-        draft = draft_file(folder, carried.read_bytes())
-        draft.chmod(0o700)
-        draft.replace(folder / HOOK_PROGRAM)
+    key = _checked_key(key)
+    name = connection_name(agent, scope, Path.cwd())
+    command = (*_program(), "hook", agent, *(() if name == agent else ("--connection", name)))
+    target = Target(agent, checked_url(url), key, command, hooks=not no_hooks)
+    folder = folder_of(agent, scope, Path.cwd())
+    old = stored(name)
+    receipts = {} if old is None else {receipt.path: receipt for receipt in old.files}
+    wanted = {str(plan.path): plan for plan in plans(target, scope, folder)}
+    rewrites = [connected(plan, receipts.get(path)) for path, plan in wanted.items()]
+    outdated = [disconnected(receipt) for path, receipt in receipts.items() if path not in wanted]
+    click.echo(f"{agent} will send to {target.url}:")
+    for sentence in told(target):
+        click.echo(click.wrap_text(sentence, 100, "  - ", "    "))
+    click.echo()
+    _show([*outdated, *rewrites], key)
+    if dry_run:
+        click.echo("nothing was changed")
+        return
+    capture = Capture() if offline else _asked(target, Server.capture)
+    if old is not None and old.url != target.url:
+        _tell_waiting(name, f"will be sent to {target.url}")
+    if any(each.changed for each in [*outdated, *rewrites]):
+        _confirm(yes)
+    connection = StoredConnection(name, agent, scope, str(folder), target.url, key, capture, tuple(receipts.values()))
+    _write(connection, outdated, rewrites)
+    if not offline:
+        _asked(target, lambda server: server.setup_complete(target.key[:KEY_START_CHARACTERS]))
+    undo = f"svc disconnect {agent}" + (" --scope project" if scope == "project" else "")
+    click.echo(f"{agent} is connected; start it anew. `svc doctor` tests it, `{undo}` undoes it.")
 
 
 def _checked_key(key: str | None) -> str:
@@ -140,31 +115,18 @@ def _checked_key(key: str | None) -> str:
     return key
 
 
-def _connect(name: str, target: Target, scope: Scope, folder: Path, *, dry_run: bool, offline: bool, yes: bool) -> None:
-    old = stored(name)
-    receipts = {} if old is None else {receipt.path: receipt for receipt in old.files}
-    wanted = plans(target, scope, folder)
-    rewrites = [connected(plan, receipts.get(str(plan.path))) for plan in wanted]
-    outdated = [disconnected(each) for each in receipts.values() if Path(each.path) not in [p.path for p in wanted]]
-    click.echo(f"{target.agent} will send to {target.url}:")
-    for sentence in told(target):
-        click.echo(click.wrap_text(sentence, 100, "  - ", "    "))
-    click.echo()
-    _show([*outdated, *rewrites], target.key)
-    if dry_run:
-        click.echo("nothing was changed")
-        return
-    capture = Capture() if offline else _asked(target, Server.capture)
-    if old is not None and old.url != target.url:
-        _tell_waiting(name, f"will be sent to {target.url}")
-    if any(each.changed for each in [*outdated, *rewrites]):
-        _confirm("Write this?", yes)
-    connection = StoredConnection(name, target.agent, scope, str(folder), target.url, target.key, capture)
-    _write(connection, receipts, outdated, rewrites)
-    if not offline:
-        _asked(target, lambda server: server.setup_complete(target.key[:KEY_START_CHARACTERS]))
-    undo = f"svc disconnect {target.agent}" + (" --scope project" if scope == "project" else "")
-    click.echo(f"{target.agent} is connected; start it anew. `svc doctor` tests it, `{undo}` undoes it.")
+def _carried() -> Path | None:
+    """The hook's own program, where the one-file binary carries one."""
+    path = Path(getattr(sys, "_MEIPASS", "")) / HOOK_PROGRAM
+    return path if getattr(sys, "frozen", False) and path.exists() else None
+
+
+def _program() -> list[str]:
+    """What starts fast, and needs none of this process's environment: an agent that runs it has another one."""
+    if _carried() is not None:
+        return [str(state_folder() / "bin" / HOOK_PROGRAM)]
+    script = Path(sys.executable).with_name("svc")
+    return [str(script)] if script.exists() and not getattr(sys, "frozen", False) else program()
 
 
 def _asked(target: Target, question: Callable[[Server], T]) -> T:
@@ -178,32 +140,27 @@ def _asked(target: Target, question: Callable[[Server], T]) -> T:
         raise KeyRefused(f"{target.url} does not take this key: {error}") from error
 
 
-def _write(
-    connection: StoredConnection,
-    receipts: dict[str, FileReceipt],
-    outdated: Sequence[Rewrite],
-    rewrites: Sequence[Rewrite],
-) -> None:
+def _write(connection: StoredConnection, outdated: Sequence[Rewrite], rewrites: Sequence[Rewrite]) -> None:
     """One file after the other, each remembered at once: broken off anywhere, what was done can be undone."""
-
-    def remember() -> None:
-        store(msgspec.structs.replace(connection, files=tuple(receipts.values())))
-
-    remember()
-    _lay_down()
+    receipts = {receipt.path: receipt for receipt in connection.files}
+    store(connection)
+    if (carried := _carried()) is not None:
+        folder = state_folder() / "bin"
+        private_folder(folder)
+        with draft_file(folder, carried.read_bytes()) as draft:
+            draft.chmod(0o700)
+            draft.replace(folder / HOOK_PROGRAM)
     note_program(_program())
     for each in outdated:
         give_back(each)
         del receipts[str(each.path)]
-        remember()
+        store(msgspec.structs.replace(connection, files=tuple(receipts.values())))
     for each in rewrites:
-        receipt = write(connection.name, each)
-        receipts[receipt.path] = receipt
-        remember()
-        if each.changed and receipt.backup is not None:
-            click.echo(f"{each.path}: written; as it was before: {receipt.backup}")
-        elif each.changed:
-            click.echo(f"{each.path}: written; it was not there before")
+        receipt = receipts[str(each.path)] = write(connection.name, each)
+        store(msgspec.structs.replace(connection, files=tuple(receipts.values())))
+        if each.changed:
+            before = "it was not there before" if receipt.backup is None else f"as it was before: {receipt.backup}"
+            click.echo(f"{each.path}: written; {before}")
 
 
 def _show(rewrites: Sequence[Rewrite], key: str) -> None:
@@ -227,93 +184,71 @@ def _somebody_there() -> bool:
     return sys.stdin is not None and sys.stdin.isatty()
 
 
-def _confirm(question: str, yes: bool) -> None:
+def _confirm(yes: bool) -> None:
     if not yes and _somebody_there():
-        click.confirm(question, default=True, abort=True)
+        click.confirm("Write this?", default=True, abort=True)
 
 
-# --- and back ---------------------------------------------------------------------------------------------
-
-
-@click.command()
+@click.command(cls=Command, example="svc disconnect claude-code")
 @agent_argument
 @scope_option
 @yes_option
+@sentences()
 def disconnect(agent: AgentName, scope: Scope, yes: bool) -> None:
     """Undo `svc connect`: every file as it was, byte for byte.
 
     A file that was edited since loses only what is svc's. What waits in the outbox stays there; the next connect has
     it sent.
-
-    Example: svc disconnect claude-code
     """
-    with _said():
-        name = connection_name(agent, scope, Path.cwd())
-        connection = stored(name)
-        if connection is None:
-            raise Refused(f"{agent} is not connected here; nothing was changed")
-        rewrites = [disconnected(receipt) for receipt in connection.files]
-        _show(rewrites, connection.key)
-        _confirm("Write this?", yes)
-        for rewrite in rewrites:
-            give_back(rewrite)
-        forget(name)
-        _tell_left(rewrites, connection)
-
-
-def _tell_left(rewrites: Sequence[Rewrite], connection: StoredConnection) -> None:
+    connection = stored(connection_name(agent, scope, Path.cwd()))
+    if connection is None:
+        raise Refused(f"{agent} is not connected here; nothing was changed")
+    rewrites = [disconnected(receipt) for receipt in connection.files]
+    _show(rewrites, connection.key)
+    _confirm(yes)
+    for rewrite in rewrites:
+        give_back(rewrite)
+    forget(connection.name)
     for rewrite in rewrites:
         for key in rewrite.left:
             click.echo(f"{rewrite.path}: {key} was changed since and stays as it is")
     _tell_waiting(connection.name, "are sent after the next svc connect")
     kept = next((receipt.backup for receipt in connection.files if receipt.backup is not None), None)
     copies = "there was no file before" if kept is None else f"copies of the files lie in {Path(kept).parent}"
-    click.echo(f"{connection.agent} is disconnected; {copies}")
-
-
-# --- svc doctor -------------------------------------------------------------------------------------------
-
-_MARKS: dict[Level, str] = {"ok": "[green]✓[/green]", "warning": "[yellow]![/yellow]", "wrong": "[red]✗[/red]"}
-EXAMINED_AT_ONCE = 8
+    click.echo(f"{agent} is disconnected; {copies}")
 
 
 class Examination(msgspec.Struct, frozen=True):
-    """One connection and what was found."""
-
     connection: str
     url: str
     findings: list[Finding]
 
 
-@click.command()
+@click.command(cls=Command, example="svc doctor")
 @json_option
 def doctor(as_json: bool) -> None:
     """Check every connected agent, and say what to do.
 
     Looks at its settings, the server, the key, the clock, a test record there and back, and what waits. The exit code
     is 1 where something is wrong.
-
-    Example: svc doctor
     """
     connections = all_stored()
     if not connections:
         raise click.ClickException("no agent is connected on this machine: svc connect claude-code")
+    console = Console(highlight=False, quiet=as_json)
+    examined = []
     # At once: one server that never answers holds no other connection up.
     with ThreadPoolExecutor(EXAMINED_AT_ONCE) as pool:
         found = pool.map(lambda each: list(examine(each)), connections)
-        examined = [_shown(each, findings, as_json) for each, findings in zip(connections, found, strict=True)]
+        for each, findings in zip(connections, found, strict=True):
+            console.print(f"[bold]{each.name}[/bold], {each.url}")
+            for finding in findings:
+                console.print(f"  {_MARKS[finding.level]} ", end="")
+                console.print(finding.text, markup=False, soft_wrap=True)
+                if finding.to_do is not None:
+                    console.print(f"    → {finding.to_do}", markup=False, soft_wrap=True)
+            examined.append(Examination(each.name, each.url, findings))
     if as_json:
         print_json(examined)
     if any(finding.level == "wrong" for each in examined for finding in each.findings):
         raise SystemExit(1)
-
-
-def _shown(connection: StoredConnection, findings: list[Finding], as_json: bool) -> Examination:
-    console = Console(highlight=False, quiet=as_json)
-    console.print(f"[bold]{connection.name}[/bold], {connection.url}")
-    for finding in findings:
-        console.print(f"  {_MARKS[finding.level]} ", end="")
-        console.print(finding.text, markup=False, soft_wrap=True)
-        if finding.to_do is not None:
-            console.print(f"    → {finding.to_do}", markup=False, soft_wrap=True)
-    return Examination(connection.name, connection.url, findings)

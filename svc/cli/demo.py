@@ -14,11 +14,14 @@ from rich.table import Table
 from aggregates.event import Refused, Scope
 from aggregates.judging.evidence import HABITS
 from aggregates.people.commands import CreateDeveloper, StartMembership
+from svc.actors.actors import SystemClock
 from svc.app import open_service
+from svc.cli import Command
 from svc.cli.common import drawn, minute, run, settings_from
-from svc.demo.demo import write_transcripts
-from svc.importing.importer import ImportReport, import_claude_code
-from svc.log.folder import SystemClock, held, new_key
+from svc.demo import write_transcripts
+from svc.importing.claude_code import CLAUDE_CODE
+from svc.importing.importer import ImportReport, import_transcripts
+from svc.log.folder import held, new_key
 from svc.service import RunningService
 from svc.serving import initialize, issue_key, listening, stop_signal
 from svc.settings import Settings
@@ -35,7 +38,7 @@ class Person(msgspec.Struct, frozen=True):
     key: str
 
 
-@click.command()
+@click.command(cls=Command, example="svc demo --var var/demo --keep")
 @click.option("--var", "var", metavar="DIR", help="Folder for the demo's data. [default: a temporary one]")
 @click.option("--keep", is_flag=True, help="Go on serving afterwards, until Ctrl-C.")
 @click.option("--picture", type=click.Path(path_type=Path), help="Save what is shown as an SVG file as well.")
@@ -43,8 +46,6 @@ def demo(var: str | None, keep: bool, picture: Path | None) -> None:
     """Show the scores of two imaginary developers.
 
     Imports their bundled sample sessions into a folder of its own.
-
-    Example: svc demo --var var/demo --keep
     """
     with tempfile.TemporaryDirectory(prefix="svc-demo-") as temporary:
         settings = settings_from(var=var or temporary, intake="127.0.0.1:0", api="127.0.0.1:0")
@@ -65,7 +66,12 @@ async def _demo(settings: Settings, console: Console, keep: bool) -> None:
                 async with httpx.AsyncClient(base_url=addresses.api_url, headers=headers) as client:
                     await _show(client, person, console)
             if keep:
-                _explain(people, addresses.api_url, console)
+                api = addresses.api_url
+                console.print(f"\nServing on {api} until Ctrl-C. Every figure stands on rows, for example:")
+                for person in people:
+                    console.print(f"# {person.name}", highlight=False)
+                    asked = f"curl -H 'Authorization: Bearer {person.key}' '{api}/v1/score_v3/insight/sessions'"
+                    console.print(asked, highlight=False, soft_wrap=True, markup=False)
                 await stop_signal()
 
 
@@ -89,8 +95,8 @@ async def _import_all(service: RunningService, people: list[Person], folder: Pat
     written = write_transcripts(folder, now_us=now_us)
     for person in people:
         digester, place = service.vault.digester(person.scope.developer_id), written[person.name]
-        report: ImportReport = await import_claude_code(
-            place, service.send, lambda _: None, scope=person.scope, digester=digester, now_us=now_us
+        report: ImportReport = await import_transcripts(
+            CLAUDE_CODE, place, service.send, lambda _: None, scope=person.scope, digester=digester, now_us=now_us
         )
         console.print(
             f"{person.name}: {report.files} transcripts, {report.prompts} prompts, "
@@ -99,22 +105,28 @@ async def _import_all(service: RunningService, people: list[Person], folder: Pat
         )
 
 
-# --- what a person reads --------------------------------------------------------------------------------------
-
-
 async def _show(client: httpx.AsyncClient, person: Person, console: Console) -> None:
+    """What a person reads."""
     names = ("score", "speed", "tokens", "skill", "insight/summary", "trivia")
-    figures = {name: await _get(client, f"/v1/score_v3/{name}?window={WINDOW}") for name in names}
-    rows = await _get(client, "/v1/score_v3/realtime/sub-sessions?limit=500")
+    figures = {name: await _get(client, f"{name}?window={WINDOW}") for name in names}
+    rows = await _get(client, "realtime/sub-sessions?limit=500")
     console.rule(f"[bold]{person.name}[/bold], this month")
     console.print(headline(figures))
     console.print(_habits(figures["skill"]))
-    console.print(_trivia(figures["trivia"]))
-    console.print(_newest(rows))
+    trivia = _foldable("Trivia", "when", "why it is not scored", "title")
+    for each in figures["trivia"][:8]:
+        trivia.add_row(minute(each["created_at"]), _words(each["reason"]), each["title"])
+    console.print(trivia)
+    newest = _foldable("Newest goals", "started", "goal", "kind", "grade", "reached")
+    for row in [row for row in rows if row["substance_floor_passed"]][:8]:
+        reached = "open" if row["is_preview"] else "rework" if row["rework"] else "yes" if row["crushed"] else "no"
+        kind = _words(row["intent_class"])
+        newest.add_row(minute(row["started_at"]), row["title"], kind, row["letter_grade"], reached)
+    console.print(newest)
 
 
 async def _get(client: httpx.AsyncClient, path: str) -> Any:
-    answer = await client.get(path)
+    answer = await client.get(f"/v1/score_v3/{path}")
     answer.raise_for_status()
     return answer.json()
 
@@ -122,18 +134,20 @@ async def _get(client: httpx.AsyncClient, path: str) -> Any:
 def headline(figures: dict[str, Any]) -> Table:
     """The figures by route; what is over nothing is shown as not known."""
     score, speed, tokens, summary = (figures[name] for name in ("score", "speed", "tokens", "insight/summary"))
-    table = Table(show_header=False, box=None, padding=(0, 2))
     apg, reached, counted = summary["apg_current"], score["crushed_count"], score["total_count"]
-    table.add_row("Average prompt grade", _number(apg), f"over {summary['sample_count']} prompts")
     rate = _known(f"{score['svc_score']:.0f} %", counted)
-    table.add_row("Completion rate", rate, f"{score['letter_grade']}, {reached} of {counted} goals reached")
-    months = _spark(score["sparkline"], score["sparkline_counts"])
-    table.add_row("Tier", score["personal_tier"], f"last four months {months}")
+    months = zip(score["sparkline"], score["sparkline_counts"], strict=True)
+    spark = " ".join(f"{value:.0f}" if count else "–" for value, count in months)  # a month without work has no rate
     minutes = _known(f"{speed['ttc_median_seconds'] / 60:.0f} min", reached)
-    table.add_row("Median time to goal", minutes, f"{speed['cspw']} this month")
+    weight = _known(f"{tokens['crush_weight']:,.0f}", tokens["crush_weight_count"])
     spoken = _known(f"{tokens['tpt']:,.0f} spoken per turn", tokens["request_count"])
-    table.add_row("Tokens per goal", _known(f"{tokens['crush_weight']:,.0f}", tokens["crush_weight_count"]), spoken)
     dollars = _known(f"$ {tokens['cpcs_estimate']:.2f}", tokens["cpcs_count"])
+    table = Table(show_header=False, box=None, padding=(0, 2))
+    table.add_row("Average prompt grade", _number(apg), f"over {summary['sample_count']} prompts")
+    table.add_row("Completion rate", rate, f"{score['letter_grade']}, {reached} of {counted} goals reached")
+    table.add_row("Tier", score["personal_tier"], f"last four months {spark}")
+    table.add_row("Median time to goal", minutes, f"{speed['cspw']} this month")
+    table.add_row("Tokens per goal", weight, spoken)
     table.add_row("Cost per goal", dollars, f"over {tokens['cpcs_count']} of {reached} goals")
     return table
 
@@ -145,24 +159,9 @@ def _habits(skill: dict[str, Any]) -> Table:
     table = Table("habit", "share", title=title, title_justify="left")
     for name, share in skill["per_boolean"].items():
         asked = skill["per_boolean_counts"][name] > 0
-        shown = f"{'█' * round(20 * share):<20} {100 * share:3.0f} %" if asked else "never called for"
-        table.add_row(_words(name), shown)
-    return table
-
-
-def _trivia(items: list[dict[str, Any]]) -> Table:
-    table = _foldable("Trivia", "when", "why it is not scored", "title")
-    for item in items[:8]:
-        table.add_row(minute(item["created_at"]), _words(item["reason"]), item["title"])
-    return table
-
-
-def _newest(rows: list[dict[str, Any]]) -> Table:
-    table = _foldable("Newest goals", "started", "goal", "kind", "grade", "reached")
-    for row in [row for row in rows if row["substance_floor_passed"]][:8]:
-        reached = "open" if row["is_preview"] else "rework" if row["rework"] else "yes" if row["crushed"] else "no"
-        kind = _words(row["intent_class"])
-        table.add_row(minute(row["started_at"]), row["title"], kind, row["letter_grade"], reached)
+        table.add_row(
+            _words(name), f"{'█' * round(20 * share):<20} {100 * share:3.0f} %" if asked else "never called for"
+        )
     return table
 
 
@@ -186,17 +185,3 @@ def _number(value: float | None) -> str:
 def _known(shown: str, count: int) -> str:
     """A figure over nothing is none."""
     return shown if count else "not known"
-
-
-def _spark(values: list[float], counts: list[int]) -> str:
-    """A month without any work has no rate."""
-    return " ".join(f"{value:.0f}" if count else "–" for value, count in zip(values, counts, strict=True))
-
-
-def _explain(people: list[Person], api_url: str, console: Console) -> None:
-    console.print(f"\nServing on {api_url} until Ctrl-C. Every figure stands on rows, for example:")
-    for person in people:
-        header = f"Authorization: Bearer {person.key}"
-        console.print(f"# {person.name}", highlight=False)
-        url = f"{api_url}/v1/score_v3/insight/sessions"
-        console.print(f"curl -H '{header}' '{url}'", highlight=False, soft_wrap=True, markup=False)

@@ -8,7 +8,6 @@ call without its command counts as mutating and is no check. Items hold no end o
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import groupby, takewhile
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid5
@@ -18,52 +17,35 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from aggregates.event import Digester, Span
+from aggregates.event import Digester, Span, Words
 from aggregates.judging.outcome import judge_outcome
 from aggregates.judging.rubric import judge_prompt, sub_session_intent
 from aggregates.reading.reading import read_prompt, read_response
-from aggregates.reading.rubric_model import SHIPPED, RubricModel
-from aggregates.reading.verdicts import BOOLEANS, Rubric, applicable
-from aggregates.records.shell import read_command
+from aggregates.reading.verdicts import BOOLEANS, SHIPPED, Rubric, RubricModel, applicable
+from aggregates.records.record import Record, RecordKind
 from aggregates.records.tools import tool_effect
 from aggregates.scores.grades import PromptGrade, grade_text
 from aggregates.sub_sessions.arcs import cut_arcs
-from aggregates.turns.turn import (
-    ANSWERED,
-    API_ERROR,
-    CHANGE,
-    CHECK_FAILED,
-    CHECK_OK,
-    COMMIT,
-    INTERRUPTED,
-    PULL_REQUEST,
-    REJECTED,
-    REVERT,
-    FileWork,
-    Turn,
-    Work,
-)
-from svc.cli.common import json_option, print_json
+from aggregates.turns.turn import Observation, Turn, Work, observe, sum_work
+from svc.cli import Command
+from svc.cli.common import json_option, print_json, tell
 from svc.limits import FRAME_BYTES_MAX
 
 _NAMESPACE = UUID("0d6b1f0a-6f0e-5b0c-8a53-6a7c3f1b9e21")
 _DIGESTER = Digester(b"labelled")
 _FAILED = "[FAILED]"
 _ASKS_LEAVE = frozenset({"exitplanmode", "exit_plan_mode"})
-
 Item = Mapping[str, Any]
 """A prompt, a session or a turn as a file of items holds it."""
 
 
-@click.command()
+@click.command(cls=Command, example='echo "fix the login" | svc grade')
 @click.argument("file", type=click.File("rb"), default="-")
 @json_option
 def grade(file: Any, as_json: bool) -> None:
     """Grade one prompt: the habits it shows or misses, and why.
 
     Needs no server and no network. Reads FILE, or standard input.
-
-    Example: echo "fix the login" | svc grade
     """
     content = file.read(FRAME_BYTES_MAX + 1)
     if len(content) > FRAME_BYTES_MAX:
@@ -71,11 +53,7 @@ def grade(file: Any, as_json: bool) -> None:
     text = content.decode("utf-8", "replace")
     if not text.strip():
         raise click.ClickException("there is no prompt to grade: give a FILE, or text on standard input")
-    graded = grade_text(text)
-    if as_json:
-        print_json(graded)
-    else:
-        _show(graded)
+    tell(grade_text(text), as_json, _show)
 
 
 def _show(graded: PromptGrade) -> None:
@@ -95,31 +73,28 @@ def _show(graded: PromptGrade) -> None:
     console.print(table, markup=False)
 
 
-@click.group()
-def judge() -> None:
-    """Judge files of items, and answer in the shape of labels."""
+judge = click.Group("judge", help="Judge files of items, and answer in the shape of labels.")
+_file_argument = click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+_lines_option = click.option(
+    "--json", is_flag=True, default=True, expose_value=False, help="One JSON line an item; the only form there is."
+)
 
 
-@judge.command()
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--json", "as_json", is_flag=True, default=True, help="One JSON line an item; the only form there is.")
-def prompts(file: Path, as_json: bool) -> None:
-    """Judge prompts: items with id, earlier_turns and prompt.
-
-    Example: svc judge prompts prompts.jsonl --json
-    """
+@judge.command(cls=Command, example="svc judge prompts prompts.jsonl --json")
+@_file_argument
+@_lines_option
+def prompts(file: Path) -> None:
+    """Judge prompts: items with id, earlier_turns and prompt."""
     _judge(file, judge_prompt_item)
 
 
-@judge.command()
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--json", "as_json", is_flag=True, default=True, help="One JSON line an item; the only form there is.")
-def sessions(file: Path, as_json: bool) -> None:
+@judge.command(cls=Command, example="svc judge sessions sessions.jsonl --json")
+@_file_argument
+@_lines_option
+def sessions(file: Path) -> None:
     """Judge sessions: items with session and turns.
 
     Answers their goal arcs, one JSON object a line.
-
-    Example: svc judge sessions sessions.jsonl --json
     """
     _judge(file, judge_session_item)
 
@@ -134,22 +109,15 @@ def _judge(file: Path, judged: Callable[[dict[str, Any]], dict[str, Any]]) -> No
         raise click.ClickException(said if said.startswith(f"{file}, ") else f"{file}: {said}") from error
 
 
-# Items, read as turns
-
-
 def read_lines(path: Path) -> Iterator[dict[str, Any]]:
     """The objects of a file of JSON lines. Raises ValueError that names the line which is none."""
     with path.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            try:
-                value = msgspec.json.decode(line)
-            except msgspec.DecodeError as error:
-                raise ValueError(f"{path}, line {number}: {error}") from error
-            if not isinstance(value, dict):
-                raise ValueError(f"{path}, line {number}: not an object")
-            yield value
+            if line.strip():
+                try:
+                    yield msgspec.json.decode(line, type=dict[str, Any])
+                except msgspec.DecodeError as error:
+                    raise ValueError(f"{path}, line {number}: {error}") from error
 
 
 def prompt_turns(item: Item, model: RubricModel = SHIPPED) -> list[Turn]:
@@ -171,7 +139,10 @@ def _turn(name: str, place: int, item: Item, model: RubricModel) -> Turn:
     text = item.get("prompt")
     if not isinstance(text, str):
         raise ValueError(f"{name or 'item'}, turn {place}: prompt is missing or no text")
-    at_us = _time_us(item.get("ts"), place)
+    try:
+        at_us = int(datetime.fromisoformat(item.get("ts") or "").timestamp() * 1_000_000)
+    except (TypeError, ValueError):
+        at_us = place * 60_000_000  # a minute between turns where the item tells no time
     answer = item.get("response_end") or ""
     prompt = None if item.get("kind") == "continuation" else read_prompt(text, _DIGESTER, model)
     turn_id = uuid5(_NAMESPACE, f"{name}:{place}")
@@ -186,7 +157,7 @@ def _turn(name: str, place: int, item: Item, model: RubricModel) -> Turn:
         response=read_response(answer, _DIGESTER) if answer else None,
         response_position=place if answer else None,
         answered=bool(answer),
-        work=_work(item, bool(answer)),
+        work=_work(item),
         opening="clear" if prompt is not None and prompt.clears else None,
         closed_us=None,
         closed_by=None,
@@ -195,78 +166,38 @@ def _turn(name: str, place: int, item: Item, model: RubricModel) -> Turn:
     )
 
 
-def _time_us(value: Any, place: int) -> int:
-    """A minute between turns where the item tells no time."""
-    try:
-        return int(datetime.fromisoformat(value).timestamp() * 1_000_000)
-    except (TypeError, ValueError):
-        return place * 60_000_000
-
-
-def _work(item: Item, answered: bool) -> Work:
-    """The work of a turn as far as its tools tell."""
-    names = [str(tool) for tool in item.get("tools") or []]
-    tools = [_Tool(name) for name in names]
-    marks = "".join(tool.marks for tool in tools)
-    marks += ANSWERED * answered + INTERRUPTED * bool(item.get("interrupted")) + API_ERROR * bool(item.get("api_error"))
-    edits: dict[int, int] = {}
-    for tool in tools:
-        if tool.path:
-            digest = _DIGESTER.number(tool.path)
-            edits[digest] = edits.get(digest, 0) + (tool.marks == CHANGE)
-    return Work(
-        marks="".join(mark for mark, _ in groupby(marks)),
-        tool_calls=len(tools) + int(item.get("more_tools") or 0),
-        tool_errors=sum(tool.failed for tool in tools),
-        mutating_calls=sum(tool.mutating for tool in tools),
-        edits=sum(tool.marks == CHANGE for tool in tools),
-        repeats_before_stop=_repeats(names),
-        files=tuple(FileWork(digest, 0, Span(0, 0), edits[digest], 0, 0) for digest in sorted(edits)),
-        observed="tools" in item,
+def _work(item: Item) -> Work:
+    """The work of a turn as far as its tools tell, summed as that of a captured turn is."""
+    ends: tuple[tuple[RecordKind, str], ...] = (
+        ("request", "response_end"),
+        ("interruption", "interrupted"),
+        ("error", "api_error"),
     )
+    seen = [_observed(str(written)) for written in item.get("tools") or []]
+    seen += [Observation(kind) for kind, name in ends if item.get(name)]
+    work = sum_work([(0, each) for each in seen])
+    calls = work.tool_calls + int(item.get("more_tools") or 0)
+    return msgspec.structs.replace(work, tool_calls=calls, usage=(), observed="tools" in item)
 
 
-class _Tool:
+def _observed(written: str) -> Observation:
     """One tool call as the items write it: `Name`, `Name path`, `Name command`, each perhaps with `[FAILED]`."""
-
-    def __init__(self, written: str) -> None:
-        self.failed = written.rstrip().endswith(_FAILED)
-        name, _, detail = written.removesuffix(_FAILED).strip().partition(" ")
-        detail = detail.strip()
-        effect = tool_effect(name)
-        self.path = detail if effect in ("edit", "write", "read") else ""
-        self.mutating = effect in ("edit", "write", "shell") and not self.failed
-        self.marks = ""
-        if effect in ("edit", "write"):
-            self.marks = "" if self.failed else CHANGE
-        elif effect == "shell" and detail:
-            self._read(detail)
-        elif self.failed and name.lower() in _ASKS_LEAVE:
-            self.marks = REJECTED
-
-    def _read(self, command: str) -> None:
-        shell = read_command(command)
-        self.mutating = shell.mutating and not self.failed
-        if self.failed:
-            self.marks = CHECK_FAILED if shell.check else ""
-            return
-        flags = (
-            (shell.check, CHECK_OK),
-            (shell.commit, COMMIT),
-            (shell.pull_request, PULL_REQUEST),
-            (shell.revert, REVERT),
-        )
-        self.marks = "".join(mark for flag, mark in flags if flag)
-
-
-def _repeats(names: Sequence[str]) -> int:
-    """The length of the run of equal calls at the end; calls without their input are not known to be equal."""
-    if not names or " " not in names[-1].removesuffix(_FAILED).strip():
-        return 0
-    return sum(1 for _ in takewhile(lambda name: name == names[-1], reversed(names)))
-
-
-# Verdicts, in the shape of labels
+    failed = written.rstrip().endswith(_FAILED)
+    name, _, detail = written.removesuffix(_FAILED).strip().partition(" ")
+    place = Span(0, len(detail)) if detail else None
+    effect = tool_effect(name)
+    record = Record(
+        record_id="",
+        at_us=0,
+        kind="tool",
+        tool=name,
+        ok=not failed,
+        path=place if effect in ("edit", "write", "read") else None,
+        command=place if effect == "shell" else None,
+        input_digest=_DIGESTER.number(written) if detail else None,
+    )
+    seen = observe(record, Words(detail.strip()), _DIGESTER)
+    return msgspec.structs.replace(seen, kind="rejection") if failed and name.lower() in _ASKS_LEAVE else seen
 
 
 def judge_prompt_item(item: Item) -> dict[str, Any]:

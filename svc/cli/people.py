@@ -1,155 +1,108 @@
-"""`svc org`, `svc developer` and `svc member`: who there is and what is set for them, also against a running server."""
+"""`svc org`, `developer`, `member`, `team` and `key`: who there is and what is set, also against a running server."""
 
-from collections.abc import Callable
 from typing import Any, get_args
 
 import click
+import msgspec
 
 from aggregates.people.commands import RETENTION_DAYS_MAX
-from aggregates.people.directory import Developer, Membership, Organization, Record
+from aggregates.people.directory import Developer, Key, Membership, Organization, Team, TeamMembership
 from aggregates.people.events import Role, Schedule
 from svc.cli.access import Access, NotFound
-from svc.cli.common import Columns, Names, minute, reaching
-from svc_http.routes.people import DeveloperShown
+from svc.cli.common import Family, Names, columns, minute, organization_option
+from svc_http.routes.people import KEY_START_CHARACTERS, DeveloperShown, KeyShown
 
 FOREVER = "forever"
-organization_option = click.option(
-    "--organization", metavar="ORG", help="Its name or id; may be left out while there is only one."
-)
 role_option = click.option("--role", type=click.Choice(get_args(Role)), default="member", show_default=True)
-
-
-# --- organizations ----------------------------------------------------------------------------------------
-
-
-@click.group()
-def org() -> None:
-    """Organizations and their settings."""
-
-
-def _organization_row(each: Organization, _names: Names) -> tuple[str, ...]:
-    kept = (each.retention_days_telemetry, each.retention_days_text)
-    days = (FOREVER if value is None else f"{value} days" for value in kept)
-    leaves, redacted = ("yes" if value else "no" for value in (each.text_leaves, each.redaction))
-    return (each.name, str(each.id), leaves, redacted, *days)
-
-
-_ORGANIZATIONS = Columns(
-    ("organization", "id", "text may leave", "redaction", "telemetry kept", "texts kept"), _organization_row
+timezone_option = click.option(
+    "--timezone", metavar="ZONE", help="IANA name, like Europe/Berlin: whose days and weeks count."
 )
+language_option = click.option("--language", metavar="TAG", help="Language tag, like en or pt-BR.")
+report_option = click.option(
+    "--report",
+    "report_schedules",
+    type=click.Choice(get_args(Schedule)),
+    multiple=True,
+    help="A report that is made by itself; may be given more than once.",
+)
+org = Family("org", help="Organizations and their settings.")
+developer = Family("developer", help="Developers, their profiles, and how far each has come.")
+member = Family("member", help="Who belongs to an organization, and as what.")
+team = Family("team", help="Teams: who sees whose sums.")
+key = Family("key", help="Keys with which agents and people reach the server.")
 
 
-@org.command("list")
-@reaching(_ORGANIZATIONS)
+@columns("organization", "id", "text may leave", "redaction", "telemetry kept", "texts kept")
+def _organizations(each: Organization, _names: Names) -> tuple[str, ...]:
+    kept = (each.retention_days_telemetry, each.retention_days_text)
+    times = (FOREVER if value is None else f"{value} days" for value in kept)
+    leaves, redacted = ("yes" if value else "no" for value in (each.text_leaves, each.redaction))
+    return (each.name, str(each.id), leaves, redacted, *times)
+
+
+@org.command("list", show=_organizations, example="svc org list")
 async def list_organizations(access: Access) -> list[Organization]:
-    """Show every organization and its settings.
-
-    Example: svc org list
-    """
+    """Show every organization and its settings."""
     return await access.listed(Organization)
 
 
-@org.command("create")
-@reaching(_ORGANIZATIONS)
+@org.command("create", show=_organizations, example='svc org create "Second team"')
 @click.argument("name")
 async def create_organization(access: Access, name: str) -> Organization:
-    """Found an organization.
-
-    Example: svc org create "Second team"
-    """
+    """Found an organization."""
     return await access.create(Organization, name=name)
 
 
-class Days(click.ParamType):  # type: ignore[type-arg]
-    """A number of days, or for ever."""
-
-    name = "DAYS"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
-        """Days as a number; `forever` as it is."""
-        if value == FOREVER:
-            return FOREVER
-        return click.IntRange(1, RETENTION_DAYS_MAX).convert(value, param, ctx)
+def days(value: str) -> int | str:
+    """A number of them, or for ever."""
+    return FOREVER if value == FOREVER else click.IntRange(1, RETENTION_DAYS_MAX)(value)
 
 
-@org.command("set")
-@reaching(_ORGANIZATIONS)
+@org.command("set", show=_organizations, example="svc org set --retention-days-text 90 --no-text-leaves")
 @click.argument("organization", required=False)
 @click.option("--name")
 @click.option("--text-leaves/--no-text-leaves", default=None, help="Whether texts may go to a text model.")
 @click.option("--redaction/--no-redaction", default=None, help="Whether secrets are taken out before texts are stored.")
-@click.option("--retention-days-telemetry", type=Days(), help="How long raw telemetry is kept, or forever.")
-@click.option("--retention-days-text", type=Days(), help="How long texts are kept, or forever.")
-async def set_organization(access: Access, organization: str | None, **settings: Any) -> Record:
+@click.option("--retention-days-telemetry", type=days, help="How long raw telemetry is kept, or forever.")
+@click.option("--retention-days-text", type=days, help="How long texts are kept, or forever.")
+async def set_organization(access: Access, organization: str | None, **settings: Any) -> Organization:
     """Change settings of ORGANIZATION, given by name or id.
 
     What is not named stays.
-
-    Example: svc org set --retention-days-text 90 --no-text-leaves
     """
     wanted = {name: None if value == FOREVER else value for name, value in settings.items() if value is not None}
-    return await access.change(await access.organization(organization), **wanted)
+    return await access.change(await access.find(Organization, organization), **wanted)
 
 
-# --- developers -------------------------------------------------------------------------------------------
-
-
-@click.group()
-def developer() -> None:
-    """Developers, their profiles, and how far each has come."""
-
-
-def _developer_row(each: Developer, _names: Names) -> tuple[str, ...]:
+@columns("developer", "id", "time zone", "language", "reports", "activation")
+def _developers(each: Developer, _names: Names) -> tuple[str, ...]:
     state = each.activation.replace("_", " ") if isinstance(each, DeveloperShown) else ""
     reports = ", ".join(each.report_schedules) or "none"
     return each.display_name, str(each.id), each.timezone, each.language or "", reports, state
 
 
-_DEVELOPERS = Columns(("developer", "id", "time zone", "language", "reports", "activation"), _developer_row)
-
-
-def _profile(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of a profile."""
-    for option in (
-        click.option("--timezone", metavar="ZONE", help="IANA name, like Europe/Berlin: whose days and weeks count."),
-        click.option("--language", metavar="TAG", help="Language tag, like en or pt-BR."),
-        click.option(
-            "--report",
-            "report_schedules",
-            type=click.Choice(get_args(Schedule)),
-            multiple=True,
-            help="A report that is made by itself; may be given more than once.",
-        ),
-    ):
-        command = option(command)
-    return command
-
-
-@developer.command("list")
-@reaching(_DEVELOPERS)
+@developer.command("list", show=_developers, example="svc developer list")
 @organization_option
 async def list_developers(access: Access, organization: str | None) -> list[DeveloperShown]:
     """Show every developer, and how far each has come.
 
     Waiting, key configured, or with a first prompt.
-
-    Example: svc developer list
     """
-    everybody = await access.developers()
+    everybody = await access.listed(DeveloperShown)
     if organization is None:
         return everybody
-    wanted = (await access.organization(organization)).id
-    members = await access.listed(Membership, organization_id=wanted)
+    members = await access.listed(Membership, organization_id=await access.id_of(Organization, organization))
     inside = {each.developer_id for each in members if each.active}
     return [each for each in everybody if each.id in inside]
 
 
-@developer.command("create")
-@reaching(_DEVELOPERS)
+@developer.command("create", show=_developers, example="svc developer create Kim --timezone Asia/Seoul")
 @click.argument("name")
 @organization_option
 @role_option
-@_profile
+@report_option
+@language_option
+@timezone_option
 @click.option("--same-name", is_flag=True, help="Also where somebody is called so; then only ids tell them apart.")
 async def create_developer(
     access: Access, name: str, organization: str | None, role: Role, same_name: bool, **profile: Any
@@ -157,115 +110,200 @@ async def create_developer(
     """Enter a developer called NAME, as a member.
 
     `svc key issue --developer NAME` then makes a key. A name may be an e-mail address.
-
-    Example: svc developer create Kim --timezone Asia/Seoul
     """
-    scope = (await access.organization(organization)).id
-    if not same_name:
-        await _refuse_same_name(access, name)
+    scope = (await access.find(Organization, organization)).id
+    for developer_id, known in ({} if same_name else await access.names()).items():
+        if known.casefold() == name.casefold():
+            raise NotFound(
+                f"{known} ({developer_id}) is there already: take another name, or give --same-name; then both are "
+                "named by their ids. `svc member add` takes somebody who is there into another organization"
+            )
     wanted = {field: value for field, value in profile.items() if value}
     made = await access.create(Developer, display_name=name, **wanted)
     await access.create(Membership, organization_id=scope, developer_id=made.id, role=role)
     return made
 
 
-async def _refuse_same_name(access: Access, name: str) -> None:
-    """Two of one name can be told apart by their ids only. Raises `NotFound`."""
-    for developer_id, known in (await access.names()).items():
-        if known.casefold() == name.casefold():
-            raise NotFound(
-                f"{known} ({developer_id}) is there already: take another name, or give --same-name; then both are "
-                "named by their ids. `svc member add` takes somebody who is there into another organization"
-            )
-
-
-@developer.command("set")
-@reaching(_DEVELOPERS)
+@developer.command("set", show=_developers, example="svc developer set Kim --timezone Europe/Berlin --report weekly")
 @click.argument("who")
 @click.option("--name", "display_name")
-@_profile
+@report_option
+@language_option
+@timezone_option
 @click.option("--no-reports", is_flag=True, help="No report is made by itself any more.")
-async def set_developer(access: Access, who: str, no_reports: bool, **profile: Any) -> Record:
+async def set_developer(access: Access, who: str, no_reports: bool, **profile: Any) -> Developer:
     """Change the profile of WHO, given by name or id.
 
     What is not named stays.
-
-    Example: svc developer set Kim --timezone Europe/Berlin --report weekly
     """
     wanted = {field: value for field, value in profile.items() if value}
     if no_reports:
         wanted["report_schedules"] = []
-    return await access.change(await access.developer(who), **wanted)
+    return await access.change(await access.find(Developer, who), **wanted)
 
 
-# --- members ----------------------------------------------------------------------------------------------
-
-
-@click.group()
-def member() -> None:
-    """Who belongs to an organization, and as what."""
-
-
-def _member_row(each: Membership, names: Names) -> tuple[str, ...]:
+@columns("developer", "developer id", "organization id", "role", "since", "until", named=True)
+def _members(each: Membership, names: Names) -> tuple[str, ...]:
     developer_id, since, until = each.developer_id, minute(each.started_at), minute(each.ended_at)
     return names.get(developer_id, ""), str(developer_id), str(each.organization_id), each.role, since, until
 
 
-_MEMBERS = Columns(("developer", "developer id", "organization id", "role", "since", "until"), _member_row, named=True)
-
-
-@member.command("list")
-@reaching(_MEMBERS)
+@member.command("list", show=_members, example="svc member list --json")
 @organization_option
 async def list_members(access: Access, organization: str | None) -> list[Membership]:
-    """Show memberships, former ones too.
-
-    Example: svc member list --json
-    """
-    narrowed = {} if organization is None else {"organization_id": (await access.organization(organization)).id}
-    return await access.listed(Membership, **narrowed)
+    """Show memberships, former ones too."""
+    return await access.listed(Membership, organization_id=await access.id_of(Organization, organization))
 
 
-@member.command("add")
-@reaching(_MEMBERS)
+@member.command("add", show=_members, example="svc member add Kim --role owner")
 @click.argument("who")
 @organization_option
 @role_option
 async def add_member(access: Access, who: str, organization: str | None, role: Role) -> Membership:
-    """Take WHO into an organization, for the first time or again.
-
-    Example: svc member add Kim --role owner
-    """
-    scope = (await access.organization(organization)).id
-    found = (await access.developer(who)).id
-    return await access.create(Membership, organization_id=scope, developer_id=found, role=role)
+    """Take WHO into an organization, for the first time or again."""
+    scope, found = await access.find(Organization, organization), await access.find(Developer, who)
+    return await access.create(Membership, organization_id=scope.id, developer_id=found.id, role=role)
 
 
-@member.command("set")
-@reaching(_MEMBERS)
+@member.command("set", show=_members, example="svc member set Kim --role owner")
 @click.argument("who")
 @organization_option
 @click.option("--role", type=click.Choice(get_args(Role)), required=True)
-async def set_member(access: Access, who: str, organization: str | None, role: Role) -> Record:
-    """Give WHO another role.
-
-    Example: svc member set Kim --role owner
-    """
-    found = await access.membership(await access.developer(who), organization)
-    return await access.change(found, role=role)
+async def set_member(access: Access, who: str, organization: str | None, role: Role) -> Membership:
+    """Give WHO another role."""
+    return await access.change(await access.member(who, organization), role=role)
 
 
-@member.command("remove")
-@reaching()
+@member.command("remove", example="svc member remove Kim")
 @click.argument("who")
 @organization_option
 async def remove_member(access: Access, who: str, organization: str | None) -> str:
     """End the membership of WHO, given by name or id.
 
     Their keys open nothing any more; what they did stays.
-
-    Example: svc member remove Kim
     """
-    found = await access.developer(who)
-    await access.end(await access.membership(found, organization))
-    return f"{found.display_name} is no longer a member"
+    found = await access.member(who, organization)
+    await access.end(found)
+    return f"{(await access.names())[found.developer_id]} is no longer a member"
+
+
+@columns("team", "id", "organization id", "state")
+def _teams(each: Team, _names: Names) -> tuple[str, ...]:
+    state = "active" if each.active else f"ended {minute(each.ended_at)}"
+    return each.name, str(each.id), str(each.organization_id), state
+
+
+@columns("developer", "developer id", "since", "until", named=True)
+def _team_members(each: TeamMembership, names: Names) -> tuple[str, ...]:
+    developer_id = each.developer_id
+    return names.get(developer_id, ""), str(developer_id), minute(each.started_at), minute(each.ended_at)
+
+
+@team.command("list", show=_teams, example="svc team list")
+async def list_teams(access: Access) -> list[Team]:
+    """Show every team, inactive ones too."""
+    return await access.listed(Team)
+
+
+@team.command("create", show=_teams, example="svc team create Core")
+@click.argument("name")
+@organization_option
+async def create_team(access: Access, name: str, organization: str | None) -> Team:
+    """Form a team called NAME."""
+    return await access.create(Team, organization_id=(await access.find(Organization, organization)).id, name=name)
+
+
+@team.command("end", example="svc team end Core")
+@click.argument("name")
+async def end_team(access: Access, name: str) -> str:
+    """Make the team NAME, given by name or id, inactive."""
+    found = await access.find(Team, name)
+    await access.end(found)
+    return f"team {found.name} has ended"
+
+
+@team.command("members", show=_team_members, example="svc team members Core")
+@click.argument("name")
+async def list_team_members(access: Access, name: str) -> list[TeamMembership]:
+    """Show who is in the team NAME, and who was."""
+    return await access.listed(TeamMembership, team_id=(await access.find(Team, name)).id)
+
+
+@team.command("add", show=_team_members, example="svc team add Core Kim")
+@click.argument("name")
+@click.argument("who")
+async def add_team_member(access: Access, name: str, who: str) -> TeamMembership:
+    """Put WHO into the team NAME."""
+    found, person = await access.find(Team, name), await access.find(Developer, who)
+    return await access.create(TeamMembership, team_id=found.id, developer_id=person.id)
+
+
+@team.command("remove", example="svc team remove Core Kim")
+@click.argument("name")
+@click.argument("who")
+async def remove_team_member(access: Access, name: str, who: str) -> str:
+    """End the stay of WHO in the team NAME."""
+    found, person = await access.find(Team, name), await access.find(Developer, who)
+    for each in await access.listed(TeamMembership, team_id=found.id, developer_id=person.id):
+        if each.active:
+            await access.end(each)
+            return f"{who} is no longer in team {name}"
+    raise NotFound(f"{person.display_name} is not in team {found.name}; `svc team members` shows who is")
+
+
+class Issued(msgspec.Struct, frozen=True):
+    """A new key: its text, shown this once, and its record."""
+
+    key: str
+    record: Key
+
+
+def _show_issued(issued: Issued) -> None:
+    click.echo(issued.key)
+    click.echo(f"key {issued.record.key_id} of developer {issued.record.developer_id}", err=True)
+
+
+@key.command("issue", show=_show_issued, example="svc key issue --developer Kim --name laptop")
+@click.option("--developer", metavar="WHO", help="Whose key, by name or id; may be left out while there is only one.")
+@click.option("--organization", metavar="ORG", help="For which of the developer's organizations, where there are more.")
+@click.option("--prefix", type=click.Choice(["svc", "gck"]), default="svc", show_default=True)
+@click.option("--name", help="What the key is for.")
+@click.option("--expires", "expires_at", metavar="TIME", help="When it ends, ISO 8601. [default: when it is revoked]")
+async def issue_key(access: Access, developer: str | None, organization: str | None, **wanted: str | None) -> Issued:
+    """Make a key. It is shown this once."""
+    scope = await access.id_of(Organization, organization)
+    whose = (await access.find(Developer, developer)).id
+    shown = await access.create(KeyShown, organization_id=scope, developer_id=whose, **wanted)
+    return Issued(shown.key, msgspec.convert(shown, Key, from_attributes=True))
+
+
+@key.command("revoke", example="svc key revoke svc_Jx3kQ9aP")
+@click.argument("key")
+async def revoke_key(access: Access, key: str) -> str:
+    """Make KEY void, from the very next request on.
+
+    KEY is its id, or the twelve characters that it begins with.
+    """
+    known = await access.listed(Key)
+    found = [each for each in known if str(each.id) == key.lower()] or [
+        each for each in known if each.key_start == key[: len(each.key_start)] and not each.revoked
+    ]
+    if len(found) != 1:
+        many = f"{len(found)} keys begin" if found else "no key has this id, and no active one begins"
+        raise NotFound(f"{many} with {key[:KEY_START_CHARACTERS]!r}; `svc key list` shows those there are")
+    await access.end(found[0])
+    return f"key {found[0].id} is revoked"
+
+
+@columns("key id", "begins with", "name", "developer", "developer id", "issued", "expires", "state", named=True)
+def _keys(each: Key, names: Names) -> tuple[str, ...]:
+    state = "revoked" if each.revoked else "active"
+    whose = names.get(each.developer_id, ""), str(each.developer_id)
+    return str(each.id), each.key_start, each.name or "", *whose, minute(each.issued_at), minute(each.expires_at), state
+
+
+@key.command("list", show=_keys, example="svc key list --json")
+@click.option("--developer", metavar="WHO", help="Those of one developer only.")
+async def list_keys(access: Access, developer: str | None) -> list[Key]:
+    """Show every key by its first characters."""
+    return await access.listed(Key, developer_id=await access.id_of(Developer, developer))

@@ -1,144 +1,188 @@
-"""`svc replay`: build the scores anew from the log, or prove that they come out the same."""
+"""`svc replay` and `svc backfill`: build the scores anew from the log, prove that they come out the same, judge again.
 
-from typing import Any
+A proof is two builds, in two processes, under different hash seeds and batch sizes, compared with each other and with
+the tables that serve.
+"""
+
+import contextlib
+import sqlite3
+import subprocess
+from pathlib import Path
 
 import click
+import msgspec
 import trio
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import MofNCompleteColumn, TaskProgressColumn, TimeRemainingColumn
 
+from aggregates.people.directory import Developer
 from aggregates.reports.decide import BackfillRecord
-from svc.cli.access import reach
-from svc.cli.checking import Checked, TableDigests, check
-from svc.cli.common import interruptible, json_option, print_json, progress, run, settings_from, show_table, var_option
+from projections.apply import bookmark
+from svc.cli import Command
+from svc.cli.access import NotReached, reach
+from svc.cli.common import data_options, print_json, run, sentences, show_table, tell, working
 from svc.limits import POLL_SECONDS
 from svc.log.sqlite import EVENTS_FILE, open_log
 from svc.maintenance.keys import ADVICE, lost_keys
+from svc.maintenance.verify import scratch
 from svc.process import look_seldom
 from svc.settings import Settings
-from svc.views.replay import Progress as Report
+from svc.views.replay import Progress, build_in_child, copy_of, digests
+from svc.views.views import RULES_VERSION, current_file
+from svc_http.ports import ReplayStatus
 
+_BACKFILLS = "/v1/admin/control/backfill"
 DIGEST_CHARACTERS = 12
 """As much of a digest as a person compares."""
-
+_BUILDS: tuple[tuple[str, int], ...] = (("1", 500), ("4242", 37))
+"""The hash seed and the batch size of each build."""
+_COLUMNS = (TaskProgressColumn(), MofNCompleteColumn(), TimeRemainingColumn())
 _INTERRUPTED = (
     "the scores are as they were; run it again. Under a running server the build goes on there, and serves when it is "
     "done: `svc status` shows how far it is"
 )
 
 
-@click.command()
-@var_option
-@json_option
+@click.command(cls=Command, example="svc replay --check")
+@data_options
 @click.option("--rules", type=int, help="Rule set to judge by. [default: the newest]")
 @click.option("--check", "only_check", is_flag=True, help="Build twice and compare with the serving tables.")
 @click.option("--without-keys", is_flag=True, help="Also where key files are missing: their scores are then lost.")
-def replay(var: str | None, as_json: bool, rules: int | None, only_check: bool, without_keys: bool) -> None:
+def replay(settings: Settings, as_json: bool, rules: int | None, only_check: bool, without_keys: bool) -> None:
     """Build every score anew from the log, or prove them (--check).
 
     The new tables are built beside those that serve, then serve instead of them. Works offline and against a running
     server. Where the key file of a developer is missing, nothing is built: without it their texts count for nothing.
-
-    Example: svc replay --check
     """
-    settings = settings_from(var=var)
     if only_check:
-        _check(settings, as_json)
+        with working("building twice", "nothing was changed, and nothing is known; run it again", *_COLUMNS) as heard:
+            checked = run(_check, settings.var_path, heard)
+        tell(checked, as_json, _show)
+        if not checked.identical:
+            raise SystemExit(1)
     else:
-        if not without_keys:
-            run(_refuse_without_keys, settings)
+        if not without_keys and (settings.var_path / EVENTS_FILE).exists():
+            with sentences(), contextlib.closing(open_log(settings.var_path)[0]) as store:
+                lost = lost_keys(settings.var_path, store)
+            if lost:
+                more = "" if len(lost) == 1 else f" and of {len(lost) - 1} more"
+                raise click.ClickException(
+                    f"nothing was built: the key of {lost[0].who} is missing{more}; {lost[0].path}: {ADVICE}. "
+                    "--without-keys builds all the same"
+                )
         look_seldom()
-        with interruptible(_INTERRUPTED), _bar() as bar:
-            run(_replay, settings, rules, _shown_on(bar, "replaying"))
+        with working("replaying", _INTERRUPTED, *_COLUMNS) as heard:
+            run(_replay, settings, rules, heard)
         click.echo("the scores were built anew from the log", err=True)
 
 
-async def _refuse_without_keys(settings: Settings) -> None:
-    if not (settings.var_path / EVENTS_FILE).exists():
-        return  # which is said by whoever wants to reach it
-    store, _ = open_log(settings.var_path)
-    try:
-        lost = lost_keys(settings.var_path, store)
-    finally:
-        store.close()
-    if lost:
-        more = "" if len(lost) == 1 else f" and of {len(lost) - 1} more"
-        raise click.ClickException(
-            f"nothing was built: the key of {lost[0].who} is missing{more}; {lost[0].path}: {ADVICE}. "
-            "--without-keys builds all the same"
-        )
-
-
-async def _replay(settings: Settings, rules: int | None, report: Report) -> None:
+async def _replay(settings: Settings, rules: int | None, progress: Progress) -> None:
     async with reach(settings) as access:
-        await access.replay(rules, report)
+        wanted = {} if rules is None else {"rules": rules}
+        status = await access.ask(ReplayStatus, "POST", "/v1/admin/control/replay", wanted)
+        while status.state == "running":
+            await trio.sleep(POLL_SECONDS)
+            status = await access.replay_status()
+            progress(status.done, status.of)
+    if status.state == "failed":
+        raise NotReached(status.message or "the replay failed; see the server's log")
 
 
-def _check(settings: Settings, as_json: bool) -> None:
-    with interruptible("nothing was changed, and nothing is known; run it again"), _bar() as bar:
-        checked = run(check, settings.var_path, _shown_on(bar, "building twice"))
-    if as_json:
-        print_json(checked)
-    else:
-        _show(checked)
-    if not checked.identical:
-        raise SystemExit(1)
+class TableDigests(msgspec.Struct, frozen=True):
+    """SHA-256 over one table in the order of its key, from three sides."""
+
+    table: str
+    live: str
+    first: str
+    second: str
+
+    @property
+    def identical(self) -> bool:
+        return self.live == self.first == self.second
+
+
+class Checked(msgspec.Struct, frozen=True):
+    """What a check found."""
+
+    identical: bool
+    position: int
+    """Up to here all three were compared."""
+    failed: int
+    """Facts that could not be derived."""
+    tables: list[TableDigests]
 
 
 def _show(checked: Checked) -> None:
+    shown = slice(DIGEST_CHARACTERS)
+    rows = [
+        (each.table, each.live[shown], each.first[shown], each.second[shown], "" if each.identical else "DIFFERENT")
+        for each in checked.tables
+    ]
     title = f"up to position {checked.position}"
-    show_table(("table", "live", "first build", "second build", ""), map(_compared, checked.tables), title)
+    show_table(("table", "live", "first build", "second build", ""), rows, title)
     click.secho("identical" if checked.identical else "DIFFERENT", fg="green" if checked.identical else "red")
     if checked.failed:
         click.secho(f"{checked.failed} facts could not be derived; see the table failed", fg="red")
 
 
-def _compared(row: TableDigests) -> tuple[str, ...]:
-    same = row.live == row.first == row.second
-    digests = (each[:DIGEST_CHARACTERS] for each in (row.live, row.first, row.second))
-    return row.table, *digests, "" if same else "DIFFERENT"
+async def _check(var: Path, progress: Progress) -> Checked:
+    """Build twice beside the serving tables and compare. Raises `NotReached` where there are none."""
+    if (var / EVENTS_FILE).exists():
+        open_log(var)[0].close()  # one that cannot be opened says so here, and not as two builds that stopped
+    live_path = current_file(var, RULES_VERSION)
+    if live_path is None:
+        raise NotReached(f"{var} holds no tables to check; start the server once, or run `svc replay`")
+    with (
+        scratch(var, "check") as folder,
+        contextlib.closing(await trio.to_thread.run_sync(copy_of, live_path, folder / "live.db")) as live,
+    ):
+        position = bookmark(live).position
+        paths = [folder / f"build-{number}.db" for number in range(len(_BUILDS))]
+        done = [0] * len(_BUILDS)
+
+        async def build(number: int, seed: str, batch_events: int) -> None:
+            def report(events: int, _of: int) -> None:
+                done[number] = events
+                progress(sum(done), position * len(done))
+
+            seeded = {"PYTHONHASHSEED": seed}
+            try:
+                await build_in_child(
+                    var, paths[number], report, batch_events=batch_events, up_to=position, environment=seeded
+                )
+            except subprocess.CalledProcessError as error:
+                raise NotReached(f"build {number + 1} stopped with exit code {error.returncode}") from error
+
+        async with trio.open_nursery() as nursery:
+            for number, (seed, batch_events) in enumerate(_BUILDS):
+                nursery.start_soon(build, number, seed, batch_events)
+        return await trio.to_thread.run_sync(_compare, live, paths, position)
 
 
-def _bar() -> Progress:
-    return progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
+def _compare(live: sqlite3.Connection, paths: list[Path], position: int) -> Checked:
+    builds = []
+    for path in paths:
+        with contextlib.closing(sqlite3.connect(path)) as db:
+            builds.append(digests(db))
+    of_live = digests(live)
+    tables = [TableDigests(table, of_live[table], *(build[table] for build in builds)) for table in of_live]
+    failed = live.execute("SELECT count(*) FROM failed").fetchone()[0]
+    return Checked(all(each.identical for each in tables), position, failed, tables)
 
 
-def _shown_on(bar: Progress, description: str) -> Report:
-    task = bar.add_task(description, total=None)
-
-    def report(done: int, of: int) -> None:
-        bar.update(task, completed=done, total=of)
-
-    return report
-
-
-# `svc backfill`: have sub-sessions of a range judged again.
-
-_CONTROL = "/v1/admin/control/backfill"
-
-
-@click.command()
-@var_option
-@json_option
+@click.command(cls=Command, example="svc backfill --from 2026-08-01 --to 2026-08-31")
+@data_options
 @click.option("--from", "since", required=True, metavar="TIME", help="First time, ISO 8601 or a date; UTC if bare.")
 @click.option("--to", "until", required=True, metavar="TIME", help="Up to this time; a date is included.")
 @click.option("--organization", metavar="ORG", help="Whose sub-sessions, by name or id. [default: every organization]")
 @click.option("--developer", metavar="WHO", help="Only this developer's, by name or id.")
 def backfill(
-    var: str | None, as_json: bool, since: str, until: str, organization: str | None, developer: str | None
+    settings: Settings, as_json: bool, since: str, until: str, organization: str | None, developer: str | None
 ) -> None:
     """Judge again what started in a range of days.
 
     By the judges that there are now. The scores are built anew as `svc replay` does it, and the log keeps who asked.
-
-    Example: svc backfill --from 2026-08-01 --to 2026-08-31
     """
-    records = run(_backfill, settings_from(var=var), {"from": since, "to": until}, organization, developer)
+    records = run(_backfill, settings, {"from": since, "to": until}, organization, developer)
     if as_json:
         print_json(records)
     for each in records:
@@ -148,16 +192,16 @@ def backfill(
 
 
 async def _backfill(
-    settings: Settings, body: dict[str, Any], organization: str | None, developer: str | None
+    settings: Settings, body: dict[str, str], organization: str | None, developer: str | None
 ) -> list[BackfillRecord]:
     async with reach(settings) as access:
         wanted = await access.organizations(organization)
         if developer is not None:
-            body = body | {"developer_id": str((await access.developer(developer)).id)}
+            body = body | {"developer_id": str((await access.find(Developer, developer)).id)}
         bodies = [body | {"organization_id": str(each)} for each in wanted]
-        begun = {(await access.ask(BackfillRecord, "POST", _CONTROL, json=each)).backfill_id for each in bodies}
+        begun = {(await access.ask(BackfillRecord, "POST", _BACKFILLS, each)).backfill_id for each in bodies}
         while True:
-            known = await access.ask(list[BackfillRecord], "GET", _CONTROL, params={"limit": 500})
+            known = await access.ask(list[BackfillRecord], "GET", _BACKFILLS, limit=500)
             found = [each for each in known if each.backfill_id in begun]
             if all(each.status != "running" for each in found):
                 return found

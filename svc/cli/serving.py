@@ -1,4 +1,4 @@
-"""`svc init` and `svc serve`."""
+"""`svc init`, `svc serve` and `svc status`."""
 
 from datetime import timedelta
 from functools import partial
@@ -9,47 +9,36 @@ from rich.markup import escape
 from rich.panel import Panel
 
 from svc.app import open_service
+from svc.cli import Command
 from svc.cli.access import Access
-from svc.cli.common import (
-    counted,
-    json_option,
-    print_json,
-    reaching,
-    run,
-    settings_from,
-    show_fields,
-    show_table,
-    var_option,
-)
+from svc.cli.common import VAR_HELP, Reaching, counted, data_options, run, settings_from, show_fields, show_table, tell
 from svc.log.folder import held
 from svc.observe.logs import set_up_logs
 from svc.process import typed
 from svc.serving import Initialized, Listening, initialize
 from svc.serving import serve as serve_until_stopped
 from svc.settings import Settings
-from svc_http.ports import DeveloperStatus, Status
+from svc_http.ports import Status
+
+_STATES = {"waiting": "waiting for a set-up", "key_configured": "set up, no prompt yet", "first_prompt": "active"}
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
+KEYS_NAMED = 5
+"""So many of those whose key is missing stand on one line."""
 
 
-@click.command()
-@var_option
-@json_option
+@click.command(cls=Command, example="svc init --var var --owner Ana")
+@data_options
 @click.option("--organization", default="My team", show_default=True, help="Name of the organization.")
 @click.option("--owner", default="Owner", show_default=True, help="Display name of its first developer.")
-def init(var: str | None, as_json: bool, organization: str, owner: str) -> None:
+def init(settings: Settings, as_json: bool, organization: str, owner: str) -> None:
     """Set up a folder without serving it. `svc serve` does so by itself.
 
     Makes an organization, its owner, one key and the internal secret. The key is shown this once.
-
-    Example: svc init --var var --owner Ana
     """
-    settings = settings_from(var=var)
     made = run(_init, settings, organization, owner)
     if made is None:
         raise click.ClickException(f"{settings.var} is set up already; `svc key issue` makes another key")
-    if as_json:
-        print_json(made)
-    else:
-        _welcome(settings, made)
+    tell(made, as_json, partial(_welcome, settings))
 
 
 async def _init(settings: Settings, organization: str, owner: str) -> Initialized | None:
@@ -58,8 +47,8 @@ async def _init(settings: Settings, organization: str, owner: str) -> Initialize
             return await initialize(service, settings.var_path, organization, owner)
 
 
-@click.command()
-@var_option
+@click.command(cls=Command, example="svc serve --var var --intake 127.0.0.1:4318 --api 127.0.0.1:8318")
+@click.option("--var", metavar="DIR", help=VAR_HELP)
 @click.option("--intake", metavar="HOST:PORT", help="Public listener. [default: 127.0.0.1:4318]")
 @click.option("--api", metavar="HOST:PORT", help="Private listener. [default: 127.0.0.1:8318]")
 @click.option("--tls-certificate", metavar="FILE", help="PEM certificate for both listeners.")
@@ -71,22 +60,19 @@ def serve(**flags: str | bool | None) -> None:
     """Run the server; an empty folder is set up first.
 
     Prints one line when it is ready: ready intake=URL api=URL. SIGTERM or Ctrl-C stops it.
-
-    Example: svc serve --var var --intake 127.0.0.1:4318 --api 127.0.0.1:8318
     """
     settings = settings_from(**flags)
     set_up_logs(settings.log_level)
-    run(serve_until_stopped, settings, _ready, partial(_welcome, settings))
 
+    def ready(addresses: Listening) -> None:
+        click.echo(f"ready intake={addresses.intake_url} api={addresses.api_url}")
 
-def _ready(addresses: Listening) -> None:
-    click.echo(f"ready intake={addresses.intake_url} api={addresses.api_url}")
+    run(serve_until_stopped, settings, ready, partial(_welcome, settings))
 
 
 def _welcome(settings: Settings, made: Initialized) -> None:
     """To standard error, so that standard output keeps its one line for scripts."""
     folder = [] if settings.var == Settings().var else ["--var", settings.var]
-    following = escape(typed("import", "claude-code", *folder))
     text = (
         f"Your key, shown this once:\n\n  [bold]{made.key}[/bold]\n\n"
         f"Organization {made.organization_id}\nDeveloper    {made.developer_id}"
@@ -95,76 +81,57 @@ def _welcome(settings: Settings, made: Initialized) -> None:
     console.print(Panel.fit(text, title="svc is set up"))
     # Not in the box, which would cut a long path off.
     console.print(f"Internal secret in {escape(made.internal_secret_file)}")
+    following = escape(typed("import", "claude-code", *folder))
     console.print(f"Next: [bold]{following}[/bold] reads what you have done so far.")
 
 
-# `svc status`: a picture of the running server, or of the folder where none runs.
-
-_STATES = {"waiting": "waiting for a set-up", "key_configured": "set up, no prompt yet", "first_prompt": "active"}
-_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
-_UNIT = 1024
-
-KEYS_NAMED = 5
-"""So many of those whose key is missing stand on one line."""
-
-
 def _show(found: Status) -> None:
-    show_fields(_lines(found))
-    show_table(("developer", "id", "activation", "member"), map(_person, found.developers))
+    waiting, archive, replay = found.waiting, found.archive, found.replay
+    unwritable = "" if found.log.writable else "[bold red], cannot be written[/bold red]"
+    state = "[yellow]not running[/yellow]; this is the folder"
+    if found.uptime_seconds is not None:
+        since = timedelta(seconds=found.uptime_seconds)
+        state = f"[green]serving[/green] for {since} as process {found.process_id}"
+    names = {each.developer_id: each.display_name for each in found.developers}
+    lost = ", ".join(escape(f"{names.get(each, '')} ({each})".lstrip()) for each in found.missing_keys[:KEYS_NAMED])
+    more = f" and {len(found.missing_keys) - KEYS_NAMED} more" if len(found.missing_keys) > KEYS_NAMED else ""
+    busy = "nothing"
+    if waiting.commands or waiting.bytes:
+        commands, people = counted(waiting.commands, "command"), counted(waiting.developers, "developer")
+        busy = f"{commands}, {_size(waiting.bytes)} for {people}"
+    archived = "nothing yet"
+    if archive is not None:
+        size = _size(archive.bytes)
+        archived = f"{archive.rows:,} requests in {archive.files} files, {size}, up to {archive.position:,}"
+    replayed = escape(f"{replay.state}{'' if replay.message is None else ': ' + replay.message}")
+    if replay.state == "none":
+        replayed = "none since the start"
+    elif replay.state == "running":
+        replayed = f"running, {replay.done:,} of {replay.of:,} events"
+    shown = {
+        "svc": f"{found.version}, {state}",
+        "intake": found.intake or "",
+        "API": found.api or "",
+        "log": f"{found.log.head:,} positions{unwritable}",
+        "keys": lost and f"[bold red]missing: {lost}{more}[/bold red]; `svc verify` says what to do",
+        "scores": _scores(found),
+        "on the way": busy,
+        "prices": _prices(found),
+        "archive": archived,
+        "last replay": replayed,
+        "disk": ", ".join(f"{name} {_size(size)}" for name, size in found.disk_bytes.items()),
+    }
+    show_fields(shown.items())
+    rows = [
+        (each.display_name, each.developer_id, _STATES[each.activation], "yes" if each.active else "no")
+        for each in found.developers
+    ]
+    show_table(("developer", "id", "activation", "member"), rows)
     if found.log.events:
         show_table(("events", "how many"), ((kind, f"{count:,}") for kind, count in found.log.events.items()))
 
 
-@click.command()
-@reaching(_show)
-async def status(access: Access) -> Status:
-    """Show how the server is: log, scores, people, disk.
-
-    Where no server runs, the folder itself is looked at.
-
-    Example: svc status --var var
-    """
-    return await access.ask(Status, "GET", "/v1/admin/control/status")
-
-
-def _lines(found: Status) -> list[tuple[str, str]]:
-    """What there is to say, one line each."""
-    log = "" if found.log.writable else "[bold red], cannot be written[/bold red]"
-    waiting = found.waiting
-    commands, people = counted(waiting.commands, "command"), counted(waiting.developers, "developer")
-    busy = f"{commands}, {_size(waiting.bytes)} for {people}" if waiting.commands or waiting.bytes else "nothing"
-    return [
-        ("svc", f"{found.version}, {_state(found)}"),
-        *((name, url) for name, url in (("intake", found.intake), ("API", found.api)) if url is not None),
-        ("log", f"{found.log.head:,} positions{log}"),
-        *_keys(found),
-        ("scores", _views(found)),
-        ("on the way", busy),
-        ("prices", _catalog(found)),
-        ("archive", _archive(found)),
-        ("last replay", _replay(found)),
-        ("disk", ", ".join(f"{name} {_size(size)}" for name, size in found.disk_bytes.items())),
-    ]
-
-
-def _state(found: Status) -> str:
-    if found.uptime_seconds is None:
-        return "[yellow]not running[/yellow]; this is the folder"
-    since = timedelta(seconds=found.uptime_seconds)
-    return f"[green]serving[/green] for {since} as process {found.process_id}"
-
-
-def _keys(found: Status) -> list[tuple[str, str]]:
-    """Only where some are missing."""
-    if not found.missing_keys:
-        return []
-    names = {each.developer_id: each.display_name for each in found.developers}
-    who = ", ".join(escape(f"{names.get(each, '')} ({each})".lstrip()) for each in found.missing_keys[:KEYS_NAMED])
-    more = "" if len(found.missing_keys) <= KEYS_NAMED else f" and {len(found.missing_keys) - KEYS_NAMED} more"
-    return [("keys", f"[bold red]missing: {who}{more}[/bold red]; `svc verify` says what to do")]
-
-
-def _views(found: Status) -> str:
+def _scores(found: Status) -> str:
     views = found.views
     lag = "level with the log" if not views.lag_events else f"[yellow]{views.lag_events:,} events behind[/yellow]"
     building = "" if views.level or found.state == "stopped" else ", [yellow]being built: reads answer 503[/yellow]"
@@ -172,7 +139,7 @@ def _views(found: Status) -> str:
     return f"at {views.position:,}, {lag}{building}{failed}; rules {views.rules_version}, {views.file}"
 
 
-def _catalog(found: Status) -> str:
+def _prices(found: Status) -> str:
     prices = found.catalog
     if prices is None:
         return "[red]none; the server is not ready[/red]"
@@ -180,31 +147,15 @@ def _catalog(found: Status) -> str:
     return f"revision {prices.revision} of {prices.published_at[:10]}, {prices.models:,} models{stale}"
 
 
-def _archive(found: Status) -> str:
-    archive = found.archive
-    if archive is None:
-        return "nothing yet"
-    return f"{archive.rows:,} requests in {archive.files} files, {_size(archive.bytes)}, up to {archive.position:,}"
+def _size(size: int) -> str:
+    exponent = min((max(size, 1).bit_length() - 1) // 10, len(_UNITS) - 1)
+    return f"{size / 1024**exponent:.{1 if exponent else 0}f} {_UNITS[exponent]}"
 
 
-def _replay(found: Status) -> str:
-    replay = found.replay
-    match replay.state:
-        case "none":
-            return "none since the start"
-        case "running":
-            return f"running, {replay.done:,} of {replay.of:,} events"
-        case state:
-            return escape(f"{state}{'' if replay.message is None else ': ' + replay.message}")
+@click.command(cls=Reaching, show=_show, example="svc status --var var")
+async def status(access: Access) -> Status:
+    """Show how the server is: log, scores, people, disk.
 
-
-def _person(each: DeveloperStatus) -> tuple[str, ...]:
-    return each.display_name, each.developer_id, _STATES[each.activation], "yes" if each.active else "no"
-
-
-def _size(size: float) -> str:
-    for unit in _UNITS[:-1]:
-        if size < _UNIT:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= _UNIT
-    return f"{size:.1f} {_UNITS[-1]}"
+    Where no server runs, the folder itself is looked at.
+    """
+    return await access.ask(Status, "GET", "/v1/admin/control/status")

@@ -8,11 +8,10 @@ from urllib.parse import quote
 
 import msgspec
 
-from svc.connect.changes import Append, Change, Put, Refused
+from svc.connect.changes import Append, Change, Format, Put, Refused
 
 AgentName = Literal["claude-code", "codex", "gemini"]
 Scope = Literal["user", "project"]
-Format = Literal["json", "toml", "env"]
 HOOK_SECONDS = 5
 """What an agent gives a hook before it ends it; it ends by itself within two."""
 CLAUDE_TOOLS = "Bash|Edit|MultiEdit|NotebookEdit|Write"
@@ -23,11 +22,20 @@ _FOLDERS = {
     "gemini": (".gemini", None),
 }
 """Where an agent's settings lie at home, and the variable that says otherwise."""
+_OWN_WORDS: dict[AgentName, list[str]] = {
+    "claude-code": [],
+    "codex": [
+        "Codex also sends what its tools printed; it has no switch for that.",
+        "Codex asks you to trust the new hooks at its next start; until then only its telemetry is sent.",
+    ],
+    "gemini": [
+        "Gemini CLI takes the key from a .env file, and reads one only: in a project that has a .env of its own its "
+        "telemetry is sent without the key and refused, while the hooks go on.",
+    ],
+}
 
 
 class FilePlan(msgspec.Struct, frozen=True):
-    """What changes in one file."""
-
     path: Path
     format: Format
     changes: tuple[Change, ...]
@@ -58,91 +66,65 @@ def folder_of(agent: AgentName, scope: Scope, project: Path) -> Path:
     return Path(chosen).expanduser() if chosen else Path.home() / folder
 
 
-def plans(target: Target, scope: Scope, folder: Path) -> list[FilePlan]:
-    """Every file that changes, in the order in which it is written."""
-    match target.agent:
-        case "claude-code":
-            return _claude_code(target, scope, folder)
-        case "codex":
-            return _codex(target, folder)
-        case "gemini":
-            return _gemini(target, folder)
-
-
 def told(target: Target) -> list[str]:
     """What is switched on, in plain words."""
-    common = [
+    return [
         "The text of your prompts and of the agent's answers, when they are given, how long they took, and the folder "
         "they were given in.",
         "Tool calls with their details: commands, file paths, and what was written into files.",
         "Models, tokens, costs, errors, and when sessions begin and end.",
         "What its telemetry says of its user and version: account ids, and the e-mail address where it knows one.",
+        *_OWN_WORDS[target.agent],
+        f"All of it goes to {target.url} and nowhere else.",
     ]
-    return [*common, *_OWN_WORDS[target.agent], f"All of it goes to {target.url} and nowhere else."]
 
 
-_OWN_WORDS: dict[AgentName, list[str]] = {
-    "claude-code": [],
-    "codex": [
-        "Codex also sends what its tools printed; it has no switch for that.",
-        "Codex asks you to trust the new hooks at its next start; until then only its telemetry is sent.",
-    ],
-    "gemini": [
-        "Gemini CLI takes the key from a .env file, and reads one only: in a project that has a .env of its own its "
-        "telemetry is sent without the key and refused, while the hooks go on.",
-    ],
-}
-
-
-# --- what is switched on ----------------------------------------------------------------------------------
-
-
-def _claude_code(target: Target, scope: Scope, folder: Path) -> list[FilePlan]:
-    """A project's own settings are shared by everybody who has it: the key goes into those that are not."""
-    name = "settings.json" if scope == "user" else "settings.local.json"
-    variables = {
-        "CLAUDE_CODE_ENABLE_TELEMETRY": "1",
-        "OTEL_LOGS_EXPORTER": "otlp",
-        "OTEL_METRICS_EXPORTER": "otlp",
-        "OTEL_EXPORTER_OTLP_PROTOCOL": "http/json",
-        "OTEL_EXPORTER_OTLP_ENDPOINT": target.url,
-        "OTEL_EXPORTER_OTLP_HEADERS": f"Authorization=Bearer {target.key}",
-        "OTEL_LOG_USER_PROMPTS": "1",
-        "OTEL_LOG_TOOL_DETAILS": "1",
-    }
-    hooks = (
-        *_hooks(target, "SessionStart", "UserPromptSubmit", "Stop"),
-        *_hooks(target, "PostToolUse", "PostToolUseFailure", matcher=CLAUDE_TOOLS),
-        *_hooks(target, "SessionEnd"),
-    )
-    return [FilePlan(folder / name, "json", (*_puts("env", variables), *hooks), secret=True)]
-
-
-def _codex(target: Target, folder: Path) -> list[FilePlan]:
-    """Its metrics carry no session and stay where they go; hooks stand in a file of their own."""
-    headers = {"authorization": f"Bearer {target.key}"}
-    exporter = {"otlp-http": {"endpoint": f"{target.url}/v1/logs", "protocol": "json", "headers": headers}}
-    changes = _puts("otel", {"log_user_prompt": True, "exporter": exporter})
-    hooks = _hooks(target, "SessionStart", "UserPromptSubmit", "Stop", "SessionEnd")
-    settings = FilePlan(folder / "config.toml", "toml", changes, secret=True)
-    return [settings, FilePlan(folder / "hooks.json", "json", hooks, secret=False)] if target.hooks else [settings]
-
-
-def _gemini(target: Target, folder: Path) -> list[FilePlan]:
-    """It has no setting for a header; its exporters take the key from the environment, a blank in it as %20."""
-    values = {
-        "enabled": True,
-        "target": "local",
-        "otlpProtocol": "http",
-        "otlpEndpoint": target.url,
-        "logPrompts": True,
-    }
-    hooks = _hooks(target, "SessionStart", "BeforeAgent", "AfterAgent", "SessionEnd", timeout=HOOK_SECONDS * 1000)
-    header = Put(("OTEL_EXPORTER_OTLP_HEADERS",), f"Authorization={quote(f'Bearer {target.key}')}")
-    return [
-        FilePlan(folder / "settings.json", "json", (*_puts("telemetry", values), *hooks), secret=False),
-        FilePlan(folder / ".env", "env", (header,), secret=True),
-    ]
+def plans(target: Target, scope: Scope, folder: Path) -> list[FilePlan]:
+    """Every file that changes, in the order in which it is written."""
+    bearer = f"Bearer {target.key}"
+    match target.agent:
+        case "claude-code":
+            # A project's own settings are shared by everybody who has it: the key goes into those that are not.
+            name = "settings.json" if scope == "user" else "settings.local.json"
+            variables = {
+                "CLAUDE_CODE_ENABLE_TELEMETRY": "1",
+                "OTEL_LOGS_EXPORTER": "otlp",
+                "OTEL_METRICS_EXPORTER": "otlp",
+                "OTEL_EXPORTER_OTLP_PROTOCOL": "http/json",
+                "OTEL_EXPORTER_OTLP_ENDPOINT": target.url,
+                "OTEL_EXPORTER_OTLP_HEADERS": f"Authorization={bearer}",
+                "OTEL_LOG_USER_PROMPTS": "1",
+                "OTEL_LOG_TOOL_DETAILS": "1",
+            }
+            hooks = (
+                *_hooks(target, "SessionStart", "UserPromptSubmit", "Stop"),
+                *_hooks(target, "PostToolUse", "PostToolUseFailure", matcher=CLAUDE_TOOLS),
+                *_hooks(target, "SessionEnd"),
+            )
+            return [FilePlan(folder / name, "json", (*_puts("env", variables), *hooks), secret=True)]
+        case "codex":
+            # Its metrics carry no session and stay where they go; hooks stand in a file of their own.
+            otlp = {"endpoint": f"{target.url}/v1/logs", "protocol": "json", "headers": {"authorization": bearer}}
+            changes = _puts("otel", {"log_user_prompt": True, "exporter": {"otlp-http": otlp}})
+            settings = FilePlan(folder / "config.toml", "toml", changes, secret=True)
+            hooks = _hooks(target, "SessionStart", "UserPromptSubmit", "Stop", "SessionEnd")
+            return [settings, *([FilePlan(folder / "hooks.json", "json", hooks, secret=False)] if hooks else [])]
+        case "gemini":
+            # It has no setting for a header; its exporters take the key from the environment, a blank in it as %20.
+            values = {
+                "enabled": True,
+                "target": "local",
+                "otlpProtocol": "http",
+                "otlpEndpoint": target.url,
+                "logPrompts": True,
+            }
+            events = ("SessionStart", "BeforeAgent", "AfterAgent", "SessionEnd")
+            hooks = _hooks(target, *events, timeout=HOOK_SECONDS * 1000)
+            header = Put(("OTEL_EXPORTER_OTLP_HEADERS",), f"Authorization={quote(bearer)}")
+            return [
+                FilePlan(folder / "settings.json", "json", (*_puts("telemetry", values), *hooks), secret=False),
+                FilePlan(folder / ".env", "env", (header,), secret=True),
+            ]
 
 
 def _puts(table: str, values: dict[str, Any]) -> tuple[Change, ...]:

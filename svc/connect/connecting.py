@@ -1,32 +1,133 @@
-"""Connecting and disconnecting: what would change is worked out first, then shown, then written."""
+"""Connecting and disconnecting: what would change is worked out first, then shown, then written and remembered."""
 
 import contextlib
 import difflib
 import email.utils
+import os
 import re
 import ssl
+import stat
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 import httpx
 import msgspec
 
 from svc import __version__
-from svc.connect.agents import FilePlan, Format
-from svc.connect.changes import ChangeReceipt, FileState, Refused, apply, mode_with_key, read_file, undo, write_file
-from svc.connect.connections import Capture, FileReceipt, keep_backup
-from svc.connect.texts import Document, EnvText, JsonText, TomlText, Unreadable
+from svc.connect.agents import AgentName, FilePlan, Scope
+from svc.connect.changes import DOCUMENTS, ChangeReceipt, Document, Format, Refused, Unreadable, apply, undo
+from svc.hook.machine import config_folder, connection_file, draft_file, private_folder, replace_file, state_folder
 
-DOCUMENTS: dict[Format, Callable[[str], Document]] = {"json": JsonText, "toml": TomlText, "env": EnvText}
+T = TypeVar("T")
 SECONDS = 10.0
 """How long one answer may take."""
 HEALTH_SECONDS = 3.0
 """The same for one that takes no work: what says nothing by then is no intake."""
 _ERRNO = re.compile(r"^\[Errno -?\d+\] ")
+
+
+class Capture(msgspec.Struct, frozen=True):
+    """What the server asks its clients to capture."""
+
+    prompts: bool = True
+    responses: bool = True
+    max_prompt_bytes: int | None = None
+
+
+class FileReceipt(msgspec.Struct, frozen=True):
+    path: str
+    format: Format
+    done: tuple[ChangeReceipt, ...]
+    written_sha256: str
+    mode_before: int | None
+    """None: the file was not there."""
+    backup: str | None
+    """A copy of it as it was; None where it was not there."""
+    backup_sha256: str | None
+
+
+class StoredConnection(msgspec.Struct, frozen=True):
+    name: str
+    agent: AgentName
+    scope: Scope
+    folder: str
+    """Of the agent's settings."""
+    url: str
+    key: str
+    capture: Capture
+    files: tuple[FileReceipt, ...] = ()
+
+
+def connection_name(agent: AgentName, scope: Scope, project: Path) -> str:
+    """The agent's name; with a project, that and what tells the project from others."""
+    if scope == "user":
+        return agent
+    return f"{agent}-{sha256(str(project.resolve()).encode()).hexdigest()[:8]}"
+
+
+def stored(name: str) -> StoredConnection | None:
+    """The connection of this name; None where there is none, or it is not `svc connect` that wrote it."""
+    try:
+        return msgspec.json.decode(connection_file(name).read_bytes(), type=StoredConnection)
+    except (FileNotFoundError, msgspec.DecodeError):
+        return None
+
+
+def store(connection: StoredConnection) -> None:
+    """Keep it, readable by its owner only. Raises `OSError`."""
+    path = connection_file(connection.name)
+    private_folder(path.parent)
+    replace_file(path, msgspec.json.format(msgspec.json.encode(connection), indent=2))
+
+
+def note_program(program: Sequence[str]) -> None:
+    """Where this program lies, for the hooks of an agent's plugin. Raises `OSError`."""
+    if len(program) == 1:
+        replace_file(config_folder() / "program", f"{program[0]}\n".encode())
+
+
+def forget(name: str) -> None:
+    """Hooks that are still there send nothing any more. Raises `OSError`."""
+    connection_file(name).unlink(missing_ok=True)
+
+
+def all_stored() -> list[StoredConnection]:
+    """Every connection of this machine, by name."""
+    names = sorted(path.stem for path in (config_folder() / "connections").glob("*.json"))
+    return [found for name in names if (found := stored(name)) is not None]
+
+
+class FileState(NamedTuple):
+    """A file as it was found."""
+
+    data: bytes | None
+    """None: it is not there."""
+    mode: int | None
+
+    @property
+    def text(self) -> str:
+        """What stands in it; nothing where it is not there. Raises `Unreadable`."""
+        try:
+            return (self.data or b"").decode()
+        except UnicodeDecodeError as error:
+            raise Unreadable("it is not UTF-8") from error
+
+
+def read_file(path: Path) -> FileState:
+    """The file behind the path, links followed. Raises `Refused`."""
+    try:
+        mode = path.stat().st_mode
+        if not stat.S_ISREG(mode):
+            raise Refused(f"{path} is no file")
+        return FileState(path.read_bytes(), stat.S_IMODE(mode))
+    except FileNotFoundError:
+        return FileState(None, None)
+    except OSError as error:
+        raise Refused(f"{path} cannot be read: {error.strerror}") from error
 
 
 class Rewrite(msgspec.Struct, frozen=True):
@@ -52,23 +153,20 @@ class Rewrite(msgspec.Struct, frozen=True):
 
 def connected(plan: FilePlan, receipt: FileReceipt | None) -> Rewrite:
     """The file with what is switched on, whatever of it was there from before. Raises `Refused`."""
-    now = _read(plan.path)
+    now = read_file(plan.path)
     base = now if receipt is None else _base(plan.path, now, receipt)[0]
-    try:
-        document = DOCUMENTS[plan.format](base.text)
-        done = apply(document, plan.changes)
-        text = document.render()
-    except Unreadable as error:
-        raise Refused(_unusable(plan.path, str(error))) from error
+    text, done = _edited(plan.path, plan.format, base, lambda document: apply(document, plan.changes))
     held = base.mode if now.mode is None else now.mode
-    mode = mode_with_key(held) if plan.secret else (0o644 if held is None else held)
+    mode = 0o644 if held is None else held
+    if plan.secret:
+        mode &= stat.S_IRWXU
     return Rewrite(plan.path, plan.format, now, base, text.encode(), mode, done)
 
 
 def disconnected(receipt: FileReceipt) -> Rewrite:
     """The file as it was; where it was edited since, without what is ours. Raises `Refused`."""
     path = Path(receipt.path)
-    now = _read(path)
+    now = read_file(path)
     base, left = _base(path, now, receipt)
     return Rewrite(path, receipt.format, now, base, base.data, base.mode or 0o600, left=tuple(left))
 
@@ -84,41 +182,39 @@ def _base(path: Path, now: FileState, receipt: FileReceipt) -> tuple[FileState, 
             copy = Path(receipt.backup or "").read_bytes()
             if _digest(copy) == receipt.backup_sha256:
                 return FileState(copy, receipt.mode_before), []
-    try:
-        document = DOCUMENTS[receipt.format](now.text)
-        left = undo(document, receipt.done)
-        text = document.render()
-    except Unreadable as error:
-        raise Refused(_unusable(path, str(error))) from error
+    text, left = _edited(path, receipt.format, now, lambda document: undo(document, receipt.done))
     if receipt.mode_before is None and text.strip() in ("", "{}"):
         return FileState(None, None), left
     return FileState(text.encode(), now.mode if receipt.mode_before is None else receipt.mode_before), left
+
+
+def _edited(path: Path, kind: Format, held: FileState, edit: Callable[[Document], T]) -> tuple[str, T]:
+    """The text after an edit, and what the edit gives. Raises `Refused`."""
+    try:
+        document = DOCUMENTS[kind](held.text)
+        given = edit(document)
+        return document.render(), given
+    except Unreadable as error:
+        raise Refused(f"{path} was left as it is: {error}. Mend it, then try again") from error
 
 
 def _digest(data: bytes) -> str:
     return sha256(data).hexdigest()
 
 
-def _read(path: Path) -> FileState:
-    try:
-        held = read_file(path)
-        held.text.encode()
-    except UnicodeDecodeError as error:
-        raise Refused(_unusable(path, "it is not UTF-8")) from error
-    return held
-
-
-def _unusable(path: Path, why: str) -> str:
-    return f"{path} was left as it is: {why}. Mend it, then try again"
-
-
 def write(name: str, rewrite: Rewrite) -> FileReceipt:
-    """Write one file, its backup first. Raises `Refused`, `OSError`."""
-    base = rewrite.base
-    backup = None if base.data is None else keep_backup(name, rewrite.path, base.data)
+    """Write one file, a copy of what it was first, one for each state. Raises `Refused`, `OSError`."""
+    base, path, backup = rewrite.base, rewrite.path, None
+    if base.data is not None:
+        folder = state_folder() / name / "backups"
+        private_folder(folder)
+        plain = re.sub(r"[^A-Za-z0-9._-]", "_", path.name).lstrip(".")
+        backup = folder / f"{_digest(os.fsencode(path) + base.data)[:12]}-{plain}"
+        if not backup.exists():
+            replace_file(backup, base.data)
     give_back(rewrite)
     return FileReceipt(
-        path=str(rewrite.path),
+        path=str(path),
         format=rewrite.format,
         done=rewrite.done,
         written_sha256=_digest(rewrite.new or b""),
@@ -129,11 +225,36 @@ def write(name: str, rewrite: Rewrite) -> FileReceipt:
 
 
 def give_back(rewrite: Rewrite) -> None:
-    """Write one file, or take it away. Raises `Refused`."""
-    if rewrite.changed:
-        if read_file(rewrite.path).data != rewrite.now.data:
-            raise Refused(f"{rewrite.path} was changed by another program just now; try again")
-        write_file(rewrite.path, rewrite.new, rewrite.mode)
+    """Replace the file behind the path, at once where its folder allows it, or take it away. Raises `Refused`."""
+    path, data = rewrite.path, rewrite.new
+    if not rewrite.changed:
+        return
+    if read_file(path).data != rewrite.now.data:
+        raise Refused(f"{path} was changed by another program just now; try again")
+    try:
+        real = path.resolve()
+        if data is None:
+            real.unlink(missing_ok=True)
+            return
+        private_folder(real.parent)
+        try:
+            with draft_file(real.parent, data) as draft:
+                with contextlib.suppress(FileNotFoundError, PermissionError):
+                    owner = real.stat()
+                    os.chown(draft, owner.st_uid, owner.st_gid)
+                draft.chmod(rewrite.mode)
+                draft.replace(real)
+        except OSError:
+            # A single file that was mounted, or a folder that only its files may be written in.
+            with real.open("r+b") as file:
+                file.write(data)
+                file.truncate()
+                os.fsync(file.fileno())
+                os.fchmod(file.fileno(), rewrite.mode)
+    except OSError as error:
+        raise Refused(f"{path} cannot be written: {error.strerror}; nothing in it was changed") from error
+    except RuntimeError as error:
+        raise Refused(f"{path} is a link that leads to itself") from error
 
 
 def shown(rewrite: Rewrite, key: str) -> str:
@@ -155,10 +276,6 @@ class KeyRefused(Exception):
     """The server does not take the key; the message is the server's."""
 
 
-class _Config(msgspec.Struct):
-    capture: Capture = msgspec.field(default_factory=Capture)
-
-
 def checked_url(text: str) -> str:
     """The intake's address without a slash at its end. Raises `Refused`."""
     url = urlsplit(text.strip())
@@ -171,7 +288,7 @@ def checked_url(text: str) -> str:
     return text.strip().rstrip("/")
 
 
-class Server:
+class Server(contextlib.AbstractContextManager["Server"]):
     """An intake, asked with a developer's key. Every question raises `NotAnswered`, `KeyRefused`."""
 
     def __init__(self, url: str, key: str) -> None:
@@ -180,9 +297,6 @@ class Server:
         trusted = ssl.create_default_context()
         self._client = httpx.Client(base_url=url, headers=headers, timeout=SECONDS, verify=trusted, trust_env=False)
         self._url = url
-
-    def __enter__(self) -> "Server":
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._client.close()
@@ -196,35 +310,30 @@ class Server:
         return 0.0 if told is None else time.time() - email.utils.parsedate_to_datetime(told).timestamp()
 
     def capture(self) -> Capture:
-        """What it asks its clients to capture."""
         asked = self._asked("GET", "/v1/plugin/config")
-        if asked.status_code == httpx.codes.NOT_FOUND and self._is_api():
-            raise NotAnswered(
-                f"{self._url} is the API of svc, not its intake: use the address after `intake=` that `svc serve` shows"
-            )
+        if asked.status_code == httpx.codes.NOT_FOUND:
+            ready = self._asked("GET", "/health/ready", seconds=HEALTH_SECONDS)
+            if ready.status_code in (200, 503):  # only the API says whether it is ready
+                raise NotAnswered(
+                    f"{self._url} is the API of svc, not its intake: "
+                    "use the address after `intake=` that `svc serve` shows"
+                )
         try:
-            return msgspec.json.decode(_accepted(asked).content, type=_Config).capture
+            config = msgspec.json.decode(_accepted(asked).content, type=dict[str, Any])
+            return msgspec.convert(config.get("capture", {}), Capture)
         except msgspec.DecodeError as error:
             raise NotAnswered(f"{self._url} answers, but not as an intake of svc does") from error
 
-    def _is_api(self) -> bool:
-        """Only the API says whether it is ready."""
-        return self._asked("GET", "/health/ready", seconds=HEALTH_SECONDS).status_code in (200, 503)
-
     def setup_complete(self, key_start: str) -> None:
-        """Say that an agent is connected."""
         said = {"plugin_version": __version__, "key_prefix": key_start}
         _accepted(self._asked("POST", "/v1/setup-complete", said))
 
     def send_log(self, body: dict[str, Any]) -> None:
-        """Send log records."""
         _accepted(self._asked("POST", "/v1/logs", body))
 
     def logs(self, since: str) -> list[dict[str, Any]]:
         """The log records since a time, ISO 8601."""
-        answer = _accepted(self._asked("GET", f"/v1/telemetry/logs?limit=1000&from={since}"))
-        records: list[dict[str, Any]] = answer.json()["records"]
-        return records
+        return list(_accepted(self._asked("GET", f"/v1/telemetry/logs?limit=1000&from={since}")).json()["records"])
 
     def _asked(
         self, method: str, path: str, body: dict[str, Any] | None = None, seconds: float = SECONDS

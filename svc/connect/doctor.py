@@ -1,5 +1,6 @@
 """What may be wrong with a connection, one finding each, and what to do about it."""
 
+import contextlib
 import secrets
 import shlex
 import shutil
@@ -12,10 +13,8 @@ from typing import Literal
 import msgspec
 
 from aggregates.times import iso
-from svc.connect.changes import Append, Refused, read_file
-from svc.connect.connecting import DOCUMENTS, KeyRefused, NotAnswered, Server
-from svc.connect.connections import FileReceipt, StoredConnection
-from svc.connect.texts import Unreadable
+from svc.connect.changes import DOCUMENTS, Append, Refused, Unreadable
+from svc.connect.connecting import FileReceipt, KeyRefused, NotAnswered, Server, StoredConnection, read_file
 from svc.hook.captures import log_export
 from svc.hook.machine import connection_folder
 from svc.hook.outbox import Outbox
@@ -30,8 +29,6 @@ Level = Literal["ok", "warning", "wrong"]
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One thing that was looked at."""
-
     what: str
     level: Level
     text: str
@@ -55,7 +52,7 @@ def _settings(connection: StoredConnection, receipt: FileReceipt, again: str) ->
         document = DOCUMENTS[receipt.format](held.text)
         changes = [each.change for each in receipt.done]
         changed = [".".join(each.path) for each in changes if not each.stands(document.get(each.path))]
-    except (Refused, Unreadable, UnicodeDecodeError) as error:
+    except (Refused, Unreadable) as error:
         yield Finding("settings", "wrong", f"{path} cannot be read: {error}", f"mend the file, then: {again}")
         return
     if held.data is None:
@@ -82,18 +79,13 @@ def _hooks(connection: StoredConnection, again: str) -> Iterator[Finding]:
     else:
         yield Finding("hooks", "ok", f"the hooks run {program}")
     for receipt in connection.files:
-        if receipt.format == "json" and _switched_off(receipt):
+        off = False
+        with contextlib.suppress(Refused, Unreadable):  # which is told of already
+            document = DOCUMENTS[receipt.format](read_file(Path(receipt.path)).text)
+            off = document.get(("disableAllHooks",)) is True or document.get(("hooksConfig", "enabled")) is False
+        if off and receipt.format == "json":
             text = f"hooks are switched off in {receipt.path}"
             yield Finding("hooks", "warning", text, "take disableAllHooks, or hooksConfig.enabled = false, out of it")
-
-
-def _switched_off(receipt: FileReceipt) -> bool:
-    try:
-        document = DOCUMENTS[receipt.format](read_file(Path(receipt.path)).text)
-        off = document.get(("disableAllHooks",)) is True
-        return off or document.get(("hooksConfig", "enabled")) is False
-    except (Refused, Unreadable, UnicodeDecodeError):
-        return False
 
 
 def _server(connection: StoredConnection, again: str) -> Iterator[Finding]:
@@ -102,7 +94,12 @@ def _server(connection: StoredConnection, again: str) -> Iterator[Finding]:
         try:
             ahead = server.health()
             yield Finding("server", "ok", f"{connection.url} answers")
-            yield _clock(ahead)
+            if abs(ahead) <= CLOCK_SECONDS_MAX:
+                yield Finding("clock", "ok", "this machine's clock and the server's agree")
+            else:
+                off = f"{abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'}"
+                text = f"this machine's clock is {off} the server's"
+                yield Finding("clock", "warning", text, "let both take their time from the network (NTP)")
             to_do = "check that the address is an intake's, not the API's"
             server.capture()
             yield Finding("key", "ok", f"the key {connection.key[:8]}… is taken")
@@ -111,14 +108,6 @@ def _server(connection: StoredConnection, again: str) -> Iterator[Finding]:
             yield Finding("key", "wrong", f"the key is refused: {error}", f"svc key issue makes another; then: {again}")
         except NotAnswered as error:
             yield Finding("server", "wrong", str(error), to_do)
-
-
-def _clock(ahead: float) -> Finding:
-    if abs(ahead) <= CLOCK_SECONDS_MAX:
-        return Finding("clock", "ok", "this machine's clock and the server's agree")
-    direction = "ahead of" if ahead > 0 else "behind"
-    text = f"this machine's clock is {abs(ahead):.0f} s {direction} the server's"
-    return Finding("clock", "warning", text, "let both take their time from the network (NTP)")
 
 
 def round_trip(server: Server, ahead: float) -> Finding:

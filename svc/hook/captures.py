@@ -1,33 +1,31 @@
 """From what happened to what is sent: at most one request a call, the same one however often it is sent."""
 
 import json
-import os
-import time
+from collections.abc import Mapping
 from hashlib import sha256
-from pathlib import Path
 from time import gmtime, strftime
 from typing import Any, NamedTuple
 from uuid import UUID, uuid4, uuid5
 
 from svc import __version__
-from svc.hook.machine import (
-    CWD_CHARACTERS_MAX,
-    ID_CHARACTERS_MAX,
-    MILLISECONDS_MAX,
-    SESSION_SECONDS_MAX,
-    TEXT_BYTES_MAX,
-    TOOL_INPUT_BYTES_MAX,
-    TOOL_TEXT_CHARACTERS_MAX,
-    TRANSCRIPT_TAIL_BYTES_MAX,
-    Connection,
-    private_folder,
-    replace_file,
-)
+from svc.hook.machine import KIB_BYTES, MIB_BYTES, Connection
 
-# What a hook was told, whichever agent calls it. Pure: the hook's JSON in, one happening out.
+TRANSCRIPT_TAIL_BYTES_MAX = MIB_BYTES
+"""How much of a transcript's end is read for the agent's last message."""
+TEXT_BYTES_MAX = 512 * KIB_BYTES
+"""What a prompt and an answer are cut to, unless the server asks for less: it fits one frame however it is escaped."""
+TOOL_INPUT_BYTES_MAX = 256 * KIB_BYTES
+"""A tool call's input as JSON; of a larger one the long texts are cut."""
+TOOL_TEXT_CHARACTERS_MAX = 1_000
+"""What a long text of such an input is cut to: a path or the beginning of a command still stands in it."""
+MILLISECONDS_MAX = 2**53
+"""A longer duration is none: no number of JSON is exact beyond."""
+ID_CHARACTERS_MAX = 1_024
+CWD_CHARACTERS_MAX = 32_767
+
+# --- what a hook was told, whichever agent calls it -------------------------------------------------------
 
 AGENTS = ("claude-code", "codex", "gemini")
-
 _KINDS = {
     "UserPromptSubmit": "prompt",
     "BeforeAgent": "prompt",
@@ -39,8 +37,6 @@ _KINDS = {
     "PostToolUseFailure": "tool_result",
 }
 """Claude Code's and Codex's names, and Gemini's two of its own."""
-
-_RESPONSES = ("last_assistant_message", "prompt_response")
 _MENDED = "\ufffd"
 """Stands for what no intake takes."""
 
@@ -51,19 +47,15 @@ class Happening(NamedTuple):
     kind: str
     agent: str
     session: str
-    prompt_id: str | None = None
+    prompt_id: str | None
     """The agent's name for the prompt, the same as in its telemetry."""
-    moment: str | None = None
+    moment: str | None
     """What tells this prompt from an equal one of the session where it has no such name."""
-    cwd: str | None = None
-    text: str | None = None
+    cwd: str | None
+    text: str | None
     """The prompt, or the response."""
-    transcript: str | None = None
-    source: str | None = None
-    """Why a session began or ended."""
-    model: str | None = None
-    tool: dict[str, Any] | None = None
-    """The whole input of a hook that tells of a tool call."""
+    attributes: dict[str, str | None]
+    """What a log record says of it."""
 
 
 def happening(agent: str, told: dict[str, Any]) -> Happening | None:
@@ -71,25 +63,22 @@ def happening(agent: str, told: dict[str, Any]) -> Happening | None:
     kind, session = _KINDS.get(str(told.get("hook_event_name"))), _id(told, "session_id")
     if kind is None or session is None:
         return None
+    # Codex calls a turn by another name here than in its telemetry: by text and time the two are joined.
+    prompt_id = _id(told, "prompt_id") if agent == "claude-code" else None
+    text = clean(told.get("prompt")) if kind == "prompt" else None
+    if kind == "response":
+        text = clean(told.get("last_assistant_message")) or clean(told.get("prompt_response"))
+        text = text or last_message(clean(told.get("transcript_path")))
     return Happening(
         kind,
         agent,
         session,
-        # Codex calls a turn by another name here than in its telemetry: by text and time the two are joined.
-        prompt_id=_id(told, "prompt_id") if agent == "claude-code" else None,
+        prompt_id,
         moment=_id(told, "prompt_id") or _id(told, "turn_id") or (_id(told, "timestamp") if kind == "prompt" else None),
-        cwd=(_text(told, "cwd") or "")[:CWD_CHARACTERS_MAX] or None,
-        text=_text(told, "prompt") if kind == "prompt" else _text(told, *_RESPONSES),
-        transcript=_text(told, "transcript_path"),
-        source=_id(told, "reason") if kind == "session_end" else _id(told, "source"),
-        model=_id(told, "model"),
-        tool=told if kind == "tool_result" else None,
+        cwd=(clean(told.get("cwd")) or "")[:CWD_CHARACTERS_MAX] or None,
+        text=text,
+        attributes=_attributes(kind, told, prompt_id),
     )
-
-
-def _text(told: dict[str, Any], *names: str) -> str | None:
-    """The first of them that is there."""
-    return next((found for name in names if (found := clean(told.get(name))) is not None), None)
 
 
 def clean(value: object) -> str | None:
@@ -101,8 +90,47 @@ def clean(value: object) -> str | None:
 
 def _id(told: dict[str, Any], name: str) -> str | None:
     """None also for a broken one: mended, two of them would be taken for one, and no intake knows it."""
-    value = (_text(told, name) or "").strip()
+    value = (clean(told.get(name)) or "").strip()
     return value if 0 < len(value) <= ID_CHARACTERS_MAX and _MENDED not in value else None
+
+
+def _attributes(kind: str, told: dict[str, Any], prompt_id: str | None) -> dict[str, str | None]:
+    match kind:
+        case "session_start":
+            return {"source": _id(told, "source"), "model": _id(told, "model")}
+        case "session_end":
+            return {"reason": _id(told, "reason")}
+        case "tool_result":  # in the words of Claude Code's own report of the call, so that the two are known to be one
+            inside = told.get("agent_id") is not None
+            return {
+                "prompt.id": prompt_id,
+                "tool_name": clean(told.get("tool_name")),
+                "tool_use_id": clean(told.get("tool_use_id")),
+                "success": "false" if told.get("hook_event_name") == "PostToolUseFailure" else "true",
+                "duration_ms": _whole(told.get("duration_ms")),
+                "query_source": (clean(told.get("agent_type")) or "subagent") if inside else None,
+                "tool_input": _tool_input(told.get("tool_input")),
+            }
+    return {}
+
+
+def _whole(number: object) -> str | None:
+    """None also for what is no number of anything: Python reads NaN and Infinity in JSON."""
+    return str(round(number)) if isinstance(number, int | float) and 0 <= number <= MILLISECONDS_MAX else None
+
+
+def _tool_input(value: object) -> str | None:
+    """As JSON; of a large one the long texts are cut, and None where that is not enough."""
+    if not isinstance(value, dict):
+        return None
+    found = json.dumps(value)
+    if len(found) > TOOL_INPUT_BYTES_MAX:
+        short = {key: member for key, member in value.items() if isinstance(member, str | int | float)}
+        for key, member in short.items():
+            if isinstance(member, str) and len(member) > TOOL_TEXT_CHARACTERS_MAX:
+                short[key] = member[:TOOL_TEXT_CHARACTERS_MAX] + CUT
+        found = json.dumps(short)
+    return found if len(found) <= TOOL_INPUT_BYTES_MAX else None
 
 
 # --- the agent's last message: an older agent does not tell it to its hooks -------------------------------
@@ -125,15 +153,19 @@ def _last(lines: list[bytes]) -> str | None:
     message_id: object = None
     texts: list[str] = []
     for raw in reversed(lines):
-        line = _object(raw)
-        if line.get("isSidechain"):
+        try:
+            line = json.loads(raw)
+        except (ValueError, RecursionError):  # cut off, or not the agent's
             continue
-        if line.get("type") == "user" and _typed(line):
-            break
+        if not isinstance(line, dict) or line.get("isSidechain"):
+            continue
         message = line.get("message")
+        if line.get("type") == "user" and not _blocks(message, "tool_result"):  # a tool's result is a user line as well
+            break
         if line.get("type") != "assistant" or not isinstance(message, dict):
             continue
-        found = _texts(message)
+        blocks = _blocks(message, "text")
+        found = [text for block in blocks if isinstance(text := block.get("text"), str) and text.strip()]
         if texts and message.get("id") != message_id:
             break
         if found:
@@ -141,31 +173,14 @@ def _last(lines: list[bytes]) -> str | None:
     return "".join(texts) or None
 
 
-def _typed(line: dict[str, Any]) -> bool:
-    """Whether a person wrote it: a tool's result is a user line as well."""
-    message = line.get("message")
+def _blocks(message: object, kind: str) -> list[dict[str, Any]]:
+    """The parts of a message that are of this kind; a plain text is one part."""
     content = message.get("content") if isinstance(message, dict) else None
-    return isinstance(content, str) or not any(
-        isinstance(block, dict) and block.get("type") == "tool_result" for block in content or ()
-    )
+    parts = [{"type": "text", "text": content}] if isinstance(content, str) else content or ()
+    return [part for part in parts if isinstance(part, dict) and part.get("type") == kind]
 
 
-def _texts(message: dict[str, Any]) -> list[str]:
-    content = message.get("content")
-    if isinstance(content, str):
-        return [content]
-    blocks = [block for block in content or () if isinstance(block, dict) and block.get("type") == "text"]
-    return [block["text"] for block in blocks if isinstance(block.get("text"), str) and block["text"].strip()]
-
-
-def _object(raw: bytes) -> dict[str, Any]:
-    """The line as JSON; nothing where it is cut off or no object."""
-    try:
-        found = json.loads(raw)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
+# --- what is sent -----------------------------------------------------------------------------------------
 
 PROMPTS = "/v1/prompts"
 RESPONSES = "/v1/prompts/response"
@@ -193,27 +208,30 @@ class Letter(NamedTuple):
     body: dict[str, Any]
 
 
-def captured(
-    connection: Connection, happening: Happening, last: OpenPrompt | None, at: float
-) -> tuple[Letter | None, OpenPrompt | None]:
-    """The request, and what is remembered of the session from now on; None where there is nothing to send or change.
+Outcome = tuple[Letter | None, OpenPrompt | None]
+"""The request, and what is remembered of the session from now on; None where there is nothing to send or change."""
 
-    `last`: the prompt that the session is at. `at`: seconds since 1970.
-    """
+
+def captured(connection: Connection, happening: Happening, last: OpenPrompt | None, at: float) -> Outcome:
+    """What comes of it. `last`: the prompt that the session is at. `at`: seconds since 1970."""
     if happening.kind == "prompt":
         return _prompt(connection, happening, at)
     if happening.kind == "response":
         return _response(connection, happening, last, at)
-    attributes = {"session.id": happening.session, **_attributes(happening)}
+    attributes = {"session.id": happening.session, **happening.attributes}
     return Letter(LOGS, log_export("hook", f"svc.{happening.kind}", attributes, at)), None
 
 
-def _prompt(connection: Connection, happening: Happening, at: float) -> tuple[Letter | None, OpenPrompt | None]:
-    text = happening.text
+def _prompt(connection: Connection, happening: Happening, at: float) -> Outcome:
+    """Its id is the same for the same prompt, so that two hooks tell of one; by chance where it has no name."""
+    text, moment = happening.text, happening.moment
     if not connection.prompts or text is None or text.isspace():
         return None, None
-    event_id = _event_id(happening, text)
-    body = {
+    data = text.encode()
+    digest = sha256(data).hexdigest()
+    named = uuid5(_EVENTS, json.dumps([happening.agent, happening.session, moment, digest]))
+    event_id = str(uuid4() if moment is None else named)
+    body: dict[str, Any] = {
         "prompt_text": text,
         "tool_session_id": happening.session,
         "source": happening.agent,
@@ -221,36 +239,19 @@ def _prompt(connection: Connection, happening: Happening, at: float) -> tuple[Le
         "host_prompt_id": happening.prompt_id,
         "submitted_at": _iso(at),
         "cwd": happening.cwd,
-        **_cut(text, connection),
     }
-    return Letter(PROMPTS, body), OpenPrompt(event_id, at, happening.moment)
-
-
-def _event_id(happening: Happening, text: str) -> str:
-    """The same for the same prompt, so that two hooks that tell of it tell of one; by chance where it has no name."""
-    if happening.moment is None:
-        return str(uuid4())
-    digest = sha256(text.encode()).hexdigest()
-    return str(uuid5(_EVENTS, json.dumps([happening.agent, happening.session, happening.moment, digest])))
-
-
-def _cut(text: str, connection: Connection) -> dict[str, Any]:
-    """What says that a text was cut, and the text as it was cut; nothing where it fits."""
-    data = text.encode()
     limit = min(TEXT_BYTES_MAX, connection.max_bytes or TEXT_BYTES_MAX)
-    if len(data) <= limit:
-        return {}
-    return {
-        "prompt_text": data[:limit].decode(errors="ignore"),
-        "truncated": True,
-        "original_char_count": len(text),
-        "untruncated_sha256": sha256(data).hexdigest(),
-    }
+    if len(data) > limit:
+        body |= {
+            "prompt_text": data[:limit].decode(errors="ignore"),
+            "truncated": True,
+            "original_char_count": len(text),
+            "untruncated_sha256": digest,
+        }
+    return Letter(PROMPTS, body), OpenPrompt(event_id, at, moment)
 
 
-def _response(
-    connection: Connection, happening: Happening, last: OpenPrompt | None, at: float
-) -> tuple[Letter | None, OpenPrompt | None]:
+def _response(connection: Connection, happening: Happening, last: OpenPrompt | None, at: float) -> Outcome:
     """A prompt's first answer: where another hook has the agent go on, the server has that one already."""
     if not connection.responses or happening.text is None or last is None or last.answered:
         return None, None
@@ -267,101 +268,22 @@ def _response(
     return Letter(RESPONSES, body), last._replace(answered=True)
 
 
-def log_export(program: str, name: str, attributes: dict[str, str | None], at: float) -> dict[str, Any]:
-    """An export of one log record. `program`: hook or doctor."""
-    named = {"event.name": name, **attributes}
-    record = {
-        "timeUnixNano": str(int(at * 1_000_000) * 1_000),
-        "body": {"stringValue": name},
-        "attributes": [_attribute(key, value) for key, value in named.items() if value is not None],
-    }
-    scope = {"scope": {"name": f"svc.{program}", "version": __version__}, "logRecords": [record]}
-    resource = {"attributes": [_attribute("service.name", f"svc-{program}")]}
-    return {"resourceLogs": [{"resource": resource, "scopeLogs": [scope]}]}
-
-
-def _attribute(key: str, value: str) -> dict[str, Any]:
-    return {"key": key, "value": {"stringValue": value}}
-
-
-def _attributes(happening: Happening) -> dict[str, str | None]:
-    match happening.kind:
-        case "session_start":
-            return {"source": happening.source, "model": happening.model}
-        case "session_end":
-            return {"reason": happening.source}
-    return _tool(happening, happening.tool or {})
-
-
-def _tool(happening: Happening, told: dict[str, Any]) -> dict[str, str | None]:
-    """In the words of Claude Code's own report of the call, so that the two are known to be one."""
-    inside = told.get("agent_id") is not None
-    return {
-        "prompt.id": happening.prompt_id,
-        "tool_name": clean(told.get("tool_name")),
-        "tool_use_id": clean(told.get("tool_use_id")),
-        "success": "false" if told.get("hook_event_name") == "PostToolUseFailure" else "true",
-        "duration_ms": _whole(told.get("duration_ms")),
-        "query_source": (clean(told.get("agent_type")) or "subagent") if inside else None,
-        "tool_input": _tool_input(told.get("tool_input")),
-    }
-
-
-def _whole(number: object) -> str | None:
-    """None also for what is no number of anything: Python reads NaN and Infinity in JSON."""
-    return str(round(number)) if isinstance(number, int | float) and 0 <= number <= MILLISECONDS_MAX else None
-
-
-def _tool_input(value: object) -> str | None:
-    if not isinstance(value, dict):
-        return None
-    whole = json.dumps(value)
-    if len(whole) <= TOOL_INPUT_BYTES_MAX:
-        return whole
-    short = {key: _shortened(member) for key, member in value.items() if isinstance(member, str | int | float)}
-    found = json.dumps(short)
-    return found if len(found) <= TOOL_INPUT_BYTES_MAX else None
-
-
-def _shortened(value: object) -> object:
-    if not isinstance(value, str) or len(value) <= TOOL_TEXT_CHARACTERS_MAX:
-        return value
-    return value[:TOOL_TEXT_CHARACTERS_MAX] + CUT
-
-
 def _iso(at: float) -> str:
     """ISO 8601 with milliseconds, in UTC."""
     return f"{strftime('%Y-%m-%dT%H:%M:%S', gmtime(at))}.{int(at * 1000) % 1000:03}Z"
 
 
-# --- which prompt of a session is without an answer: one small file each, no text in it --------------------
+def log_export(program: str, name: str, attributes: dict[str, str | None], at: float) -> dict[str, Any]:
+    """An export of one log record. `program`: hook or doctor."""
+    record = {
+        "timeUnixNano": str(int(at * 1_000_000) * 1_000),
+        "body": {"stringValue": name},
+        "attributes": _otlp({"event.name": name, **attributes}),
+    }
+    scope = {"scope": {"name": f"svc.{program}", "version": __version__}, "logRecords": [record]}
+    resource = {"attributes": _otlp({"service.name": f"svc-{program}"})}
+    return {"resourceLogs": [{"resource": resource, "scopeLogs": [scope]}]}
 
 
-class Sessions:
-    """The files of one connection."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder / "sessions"
-
-    def last(self, session: str) -> OpenPrompt | None:
-        """The session's last prompt; None where it is not known."""
-        try:
-            found = json.loads(self._path(session).read_bytes())
-            return OpenPrompt(found["event_id"], found["at"], found["moment"], found["answered"])
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
-
-    def remember(self, session: str, prompt: OpenPrompt) -> None:
-        """Keep it until the next one."""
-        private_folder(self._folder)
-        replace_file(self._path(session), json.dumps(prompt._asdict()).encode())
-
-    def forget_old(self) -> None:
-        """Drop what belongs to sessions that nobody goes on with."""
-        oldest = time.time() - SESSION_SECONDS_MAX
-        for entry in os.scandir(self._folder) if self._folder.is_dir() else ():
-            if entry.stat().st_mtime < oldest:
-                Path(entry.path).unlink(missing_ok=True)
-
-    def _path(self, session: str) -> Path:
-        return self._folder / f"{sha256(session.encode()).hexdigest()[:32]}.json"
+def _otlp(attributes: Mapping[str, str | None]) -> list[dict[str, Any]]:
+    return [{"key": key, "value": {"stringValue": value}} for key, value in attributes.items() if value is not None]

@@ -1,4 +1,7 @@
-"""One call of `svc hook`: never a word on standard output, never an exit code but 0, never longer than two seconds."""
+"""One call of `svc hook`: never a word on standard output, never an exit code but 0, never longer than two seconds.
+
+Also a program of its own, which the one-file binary carries: unpacking all of that takes seconds.
+"""
 
 import _thread
 import contextlib
@@ -7,28 +10,31 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
 from typing import Any, NoReturn
 
-from svc.hook.captures import AGENTS, Sessions, captured, happening, last_message
-from svc.hook.machine import (
-    DELIVER_AT_END_SECONDS,
-    DELIVER_SECONDS,
-    EXIT_SECONDS,
-    INPUT_BYTES_MAX,
-    LATE_SECONDS,
-    UNPACK_SECONDS,
-    Connection,
-    connection_folder,
-    load_connection,
-)
+from svc.hook.captures import AGENTS, captured, happening
+from svc.hook.machine import MIB_BYTES, Connection, connection_folder, load_connection
 from svc.hook.outbox import Outbox
+
+EXIT_SECONDS = 1.7
+"""When the process ends whatever it is doing, so that all of it, the interpreter's start included, stays below 2 s."""
+DELIVER_SECONDS = 1.2
+"""Until when something is sent. What is left stays in the outbox."""
+DELIVER_AT_END_SECONDS = 0.7
+"""The same for a session's end: Claude Code gives all hooks 1.5 s together then."""
+UNPACK_SECONDS = 0.3
+"""What the one-file program takes of all this before it begins: it unpacks itself."""
+LATE_SECONDS = 0.1
+"""For a note that the server did not answer in time."""
+assert DELIVER_AT_END_SECONDS < DELIVER_SECONDS < EXIT_SECONDS < EXIT_SECONDS + LATE_SECONDS < 2.0
+INPUT_BYTES_MAX = 16 * MIB_BYTES
+"""A hook's input; a tool's output in it is the largest part."""
 
 
 def call(arguments: list[str]) -> NoReturn:
     """`AGENT [--connection NAME]`, the hook's JSON on standard input. Ends the process."""
     started = time.monotonic() - (UNPACK_SECONDS if getattr(sys, "frozen", False) else 0)
-    late: list[Callable[[], None]] = []
+    late: list[Outbox] = []
     with contextlib.suppress(BaseException):
         # Ctrl-C is meant for the agent.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -37,23 +43,23 @@ def call(arguments: list[str]) -> NoReturn:
     os._exit(0)
 
 
-def _end_in_time(started: float, late: list[Callable[[], None]]) -> None:
+def _end_in_time(started: float, late: list[Outbox]) -> None:
     """Whatever the process waits for (a name's address, a disk, a server that drips), it ends."""
     time.sleep(max(0, started + EXIT_SECONDS - time.monotonic()))
     with contextlib.suppress(BaseException):
-        _thread.start_new_thread(_now, (late,))
+        _thread.start_new_thread(_note_late, (late,))
         time.sleep(LATE_SECONDS)
     os._exit(0)
 
 
-def _now(late: list[Callable[[], None]]) -> None:
-    for each in late:
-        each()
+def _note_late(late: list[Outbox]) -> None:
+    for outbox in late:
+        outbox.pause()
     os._exit(0)
 
 
-def _call(arguments: list[str], started: float, late: list[Callable[[], None]]) -> None:
-    """Keep what happened in the outbox, then send what waits there. `late`: what to do should it be ended by time."""
+def _call(arguments: list[str], started: float, late: list[Outbox]) -> None:
+    """Keep what happened in the outbox, then send what waits there. `late`: who notes it should the time run out."""
     told = json.loads(sys.stdin.buffer.read(INPUT_BYTES_MAX))
     agent = arguments[0] if arguments else "claude-code"
     name = arguments[2] if arguments[1:2] == ["--connection"] and len(arguments) > 2 else agent
@@ -62,7 +68,9 @@ def _call(arguments: list[str], started: float, late: list[Callable[[], None]]) 
         return
     outbox = Outbox(connection_folder(name))
     keep(connection, outbox, agent, told)
-    late.append(lambda: outbox.pause("no answer in time"))
+    late.append(outbox)
+    from svc.hook.sender import send
+
     ends = told.get("hook_event_name") == "SessionEnd"
     send(connection, outbox, started + (DELIVER_AT_END_SECONDS if ends else DELIVER_SECONDS))
 
@@ -72,24 +80,17 @@ def keep(connection: Connection, outbox: Outbox, agent: str, told: dict[str, Any
     found = happening(agent, told)
     if found is None:
         return
-    if found.kind == "response" and found.text is None:
-        found = found._replace(text=last_message(found.transcript))
-    sessions = Sessions(connection_folder(connection.name))
-    last = sessions.last(found.session) if found.kind == "response" else None
+    last = outbox.last(found.session) if found.kind == "response" else None
     letter, prompt = captured(connection, found, last, time.time())
     if prompt is not None and not prompt.answered:
-        sessions.remember(found.session, prompt)
+        outbox.remember(found.session, prompt)
     if letter is not None:
         outbox.accept(letter)
     if prompt is not None and prompt.answered:
-        sessions.remember(found.session, prompt)
+        outbox.remember(found.session, prompt)
     if found.kind == "session_end":
-        sessions.forget_old()
+        outbox.forget_old_sessions()
 
 
-def send(connection: Connection, outbox: Outbox, deadline: float) -> None:
-    """Send what waits, until a time of the monotonic clock."""
-    from svc.hook.sender import Sender
-
-    with contextlib.closing(Sender(connection, outbox, deadline)) as sender:
-        sender.send_waiting()
+if __name__ == "__main__":
+    call(sys.argv[2:] if sys.argv[1:2] == ["hook"] else sys.argv[1:])

@@ -3,7 +3,7 @@
 A capture is accepted once its file has a name, under which it is on disk as a whole. Names are numbers, given under a
 lock that is held for a moment; whoever sends holds another lock, so that one sends at a time and in order. A process
 that is killed lets go of both. A file goes away after the server's answer: killed in between, it is sent again, and
-the server knows it by its ids.
+the server knows it by its ids. Beside it stands which prompt of a session is without an answer.
 """
 
 import contextlib
@@ -12,41 +12,35 @@ import json
 import os
 import time
 from collections.abc import Iterator
+from functools import partial
+from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from svc.hook.captures import Letter
-from svc.hook.machine import (
-    DEAD_LETTERS_MAX,
-    OUTBOX_BYTES_MAX,
-    OUTBOX_FILES_MAX,
-    OUTBOX_SECONDS_MAX,
-    PAUSE_SECONDS,
-    draft_file,
-    private_folder,
-    replace_file,
-    sync_folder,
-)
+from svc.hook.captures import Letter, OpenPrompt
+from svc.hook.machine import FILE_MODE, MIB_BYTES, draft_file, private_folder, replace_file
 
+PAUSE_SECONDS = 30.0
+"""How long nothing is sent after a server did not answer in time: only one prompt in a while waits for a hung one."""
+OUTBOX_FILES_MAX = 2_000
+OUTBOX_BYTES_MAX = 64 * MIB_BYTES
+OUTBOX_SECONDS_MAX = 14 * 86_400.0
+"""Beyond any of these the oldest captures are given up and counted: some days of work without a server."""
+DEAD_LETTERS_MAX = 100
+"""How many captures that a server refused for good are remembered, without their texts."""
+SESSION_SECONDS_MAX = 14 * 86_400.0
+"""How long it is remembered which prompt of a session is without an answer."""
 _DIGITS = 12
 _SUFFIX = ".json"
 _DRAFT_SECONDS_MAX = 3_600.0
 
 
-class Limits(NamedTuple):
-    """How much may wait; beyond it the oldest is given up."""
-
-    files: int = OUTBOX_FILES_MAX
-    size: int = OUTBOX_BYTES_MAX
-    seconds: float = OUTBOX_SECONDS_MAX
-
-
 class Outbox:
     """The folder of one connection."""
 
-    def __init__(self, folder: Path, limits: Limits | None = None) -> None:
-        self._limits = limits or Limits()
+    def __init__(self, folder: Path) -> None:
         self.folder = folder / "outbox"
+        self._sessions = folder / "sessions"
         self._notes = folder / "notes.json"
         self._given_up = folder / "given-up"
         self._locks = folder
@@ -55,16 +49,16 @@ class Outbox:
         """Keep it behind all others. Raises `OSError`, and keeps nothing then."""
         private_folder(self.folder)
         draft = draft_file(self.folder, json.dumps(captured._asdict()).encode())
+        with draft as path, self._locked("accept.lock", fcntl.LOCK_EX):
+            waiting = self.waiting()
+            number = int(waiting[-1].stem) + 1 if waiting else 1
+            path.rename(self.folder / f"{number:0{_DIGITS}}{_SUFFIX}")
+            self._give_up_oldest(waiting)
+        descriptor = os.open(self.folder, os.O_RDONLY)
         try:
-            with self._locked("accept.lock"):
-                waiting = self.waiting()
-                number = int(waiting[-1].stem) + 1 if waiting else 1
-                draft.rename(self.folder / f"{number:0{_DIGITS}}{_SUFFIX}")
-                self._give_up_oldest(waiting)
-        except BaseException:
-            draft.unlink(missing_ok=True)
-            raise
-        sync_folder(self.folder)
+            os.fsync(descriptor)  # so that the name outlives a power cut, too
+        finally:
+            os.close(descriptor)
 
     def waiting(self) -> list[Path]:
         """What waits, in order."""
@@ -74,47 +68,62 @@ class Outbox:
             return []
         return [self.folder / name for name in sorted(names) if name.endswith(_SUFFIX) and name[:_DIGITS].isdigit()]
 
-    @contextlib.contextmanager
-    def sending(self) -> Iterator[bool]:
+    def sending(self) -> contextlib.AbstractContextManager[bool]:
         """Whether it is this process that sends, until the end of the block."""
-        with self._locked("send.lock", wait=False) as held:
-            yield held
+        return self._locked("send.lock", fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    @contextlib.contextmanager
+    def _locked(self, name: str, operation: int) -> Iterator[bool]:
+        with open(self._locks / name, "a", opener=partial(os.open, mode=FILE_MODE)) as lock:
+            try:
+                fcntl.flock(lock, operation)
+            except BlockingIOError:
+                yield False
+                return
+            yield True
 
     def _give_up_oldest(self, waiting: list[Path]) -> None:
-        """Keep within the bounds; what came last stays."""
+        """Keep within the bounds; what came last stays. Also forgets drafts of processes that were killed."""
         now, size, count = time.time(), 0, 0
         given_up: list[Path] = []
         for path in reversed(waiting):
             with contextlib.suppress(FileNotFoundError):
                 found = path.stat()
                 size, count = size + found.st_size, count + 1
-                old = now - found.st_mtime > self._limits.seconds
-                if old or size > self._limits.size or count >= self._limits.files:
+                old = now - found.st_mtime > OUTBOX_SECONDS_MAX
+                if old or size > OUTBOX_BYTES_MAX or count >= OUTBOX_FILES_MAX:
                     given_up.append(path)
         for path in given_up:
             path.unlink(missing_ok=True)
         if given_up:
             replace_file(self._given_up, str(self.given_up() + len(given_up)).encode())
-        self._forget_drafts(now)
+        for path in self.folder.glob(".draft-*"):
+            with contextlib.suppress(FileNotFoundError):
+                if now - path.stat().st_mtime > _DRAFT_SECONDS_MAX:
+                    path.unlink()
 
-    def _forget_drafts(self, now: float) -> None:
-        """What processes left behind that were killed while they wrote."""
-        for name in os.listdir(self.folder):
-            path = self.folder / name
-            if name.startswith(".draft-"):
-                with contextlib.suppress(FileNotFoundError):
-                    if now - path.stat().st_mtime > _DRAFT_SECONDS_MAX:
-                        path.unlink()
+    # --- which prompt of a session is without an answer: one small file each, no text in it ----------------
 
-    @contextlib.contextmanager
-    def _locked(self, name: str, *, wait: bool = True) -> Iterator[bool]:
-        with open(self._locks / name, "a", opener=_private) as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-            except BlockingIOError:
-                yield False
-                return
-            yield True
+    def last(self, session: str) -> OpenPrompt | None:
+        """The session's last prompt; None where it is not known."""
+        try:
+            return OpenPrompt(**json.loads(self._session(session).read_bytes()))
+        except (OSError, ValueError, TypeError):
+            return None
+
+    def remember(self, session: str, prompt: OpenPrompt) -> None:
+        private_folder(self._sessions)
+        replace_file(self._session(session), json.dumps(prompt._asdict()).encode())
+
+    def forget_old_sessions(self) -> None:
+        """Drop what belongs to sessions that nobody goes on with."""
+        oldest = time.time() - SESSION_SECONDS_MAX
+        for path in self._sessions.glob("*"):
+            if path.stat().st_mtime < oldest:
+                path.unlink(missing_ok=True)
+
+    def _session(self, session: str) -> Path:
+        return self._sessions / f"{sha256(session.encode()).hexdigest()[:32]}.json"
 
     # --- what is noted for `svc doctor` -------------------------------------------------------------------
 
@@ -138,22 +147,15 @@ class Outbox:
         with contextlib.suppress(OSError):
             replace_file(self._notes, json.dumps({**self.notes(), **changes}).encode())
 
-    def pause(self, why: str) -> None:
+    def failed(self, what: str, **changes: float) -> None:
+        self.note(failure={"at": time.time(), "what": what}, **changes)
+
+    def pause(self) -> None:
         """Who waited for nothing has the next ones not wait at all for a while."""
-        now = time.time()
-        self.note(failure={"at": now, "what": why}, pause_until=now + PAUSE_SECONDS)
+        self.failed("no answer in time", pause_until=time.time() + PAUSE_SECONDS)
 
     def bury(self, captured: dict[str, Any], status: int | str) -> None:
         """Remember a capture that the server refused for good."""
-        body = captured.get("body") or {}
-        letter = {
-            "at": time.time(),
-            "path": captured.get("path"),
-            "id": body.get("client_event_id"),
-            "status": status,
-        }
+        named = (captured.get("body") or {}).get("client_event_id")
+        letter = {"at": time.time(), "path": captured.get("path"), "id": named, "status": status}
         self.note(dead=[*self.notes().get("dead", ()), letter][-DEAD_LETTERS_MAX:])
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)

@@ -3,6 +3,7 @@
 A file of its own, for importing HTTP takes half the time of a hook: what happened is on disk before.
 """
 
+import contextlib
 import json
 import time
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
@@ -12,13 +13,26 @@ from urllib.parse import urlsplit
 
 from svc import __version__
 from svc.hook.captures import LOGS, PROMPTS
-from svc.hook.machine import ANSWER_BYTES_MAX, PAUSE_SECONDS, Connection
-from svc.hook.outbox import Outbox
+from svc.hook.machine import KIB_BYTES, Connection
+from svc.hook.outbox import PAUSE_SECONDS, Outbox
 
+ANSWER_BYTES_MAX = 64 * KIB_BYTES
+"""How much of a server's answer is read."""
 _TRY_AGAIN = (401, 403, 408, 425, 429)
 """A key may be put right, a server may have time again: nothing is wrong with the capture itself."""
 _NO_SERVICE = (404, 405)
 """From a route that every intake has: something else answers at this address."""
+
+
+def send(connection: Connection, outbox: Outbox, deadline: float) -> None:
+    """Send all that waits; another process that sends already goes on with what came in meanwhile."""
+    if 0 < outbox.notes().get("pause_until", 0) - time.time() <= PAUSE_SECONDS:
+        return
+    with contextlib.closing(Sender(connection, outbox, deadline)) as sender:
+        while waiting := outbox.waiting():
+            with outbox.sending() as ours:
+                if not ours or not all(sender.sent(path) for path in waiting):
+                    return
 
 
 class Sender:
@@ -30,21 +44,11 @@ class Sender:
         self._deadline = deadline
         self._http: HTTPConnection | None = None
 
-    def send_waiting(self) -> None:
-        """Send all that waits; another process that sends already goes on with what came in meanwhile."""
-        if 0 < self._outbox.notes().get("pause_until", 0) - time.time() <= PAUSE_SECONDS:
-            return
-        while waiting := self._outbox.waiting():
-            with self._outbox.sending() as ours:
-                if not ours or not all(self._sent(path) for path in waiting):
-                    return
-
     def close(self) -> None:
-        """Hang up."""
         if self._http is not None:
             self._http.close()
 
-    def _sent(self, path: Path) -> bool:
+    def sent(self, path: Path) -> bool:
         """Whether the next one may be sent: this one was taken, or refused for good, or sent by another process."""
         if time.monotonic() >= self._deadline:
             return False
@@ -59,21 +63,20 @@ class Sender:
             return self._done(path, {}, "unreadable")
         try:
             status, answer = self._post(place, body)
+        except TimeoutError:
+            self._outbox.pause()
+            return False
         except (OSError, HTTPException, ValueError) as error:
             # A certificate that is refused, and a host that cannot be one, are ValueErrors.
-            self._failed(error)
+            self._outbox.failed(getattr(error, "strerror", None) or type(error).__name__)
             return False
-        return self._answered(path, captured, status, answer)
-
-    def _answered(self, path: Path, captured: dict[str, Any], status: int, answer: bytes) -> bool:
-        if 200 <= status < 300:
-            refused = b'"partialSuccess"' in answer
-            return self._done(path, captured, "refused in part" if refused else None)
-        missing = status in _NO_SERVICE and captured["path"] in (PROMPTS, LOGS)
+        missing = status in _NO_SERVICE and place in (PROMPTS, LOGS)
         if 400 <= status < 500 and status not in _TRY_AGAIN and not missing:
             return self._done(path, captured, status)
-        self._outbox.note(failure={"at": time.time(), "what": f"HTTP {status}"})
-        return False
+        if not 200 <= status < 300:
+            self._outbox.failed(f"HTTP {status}")
+            return False
+        return self._done(path, captured, "refused in part" if b'"partialSuccess"' in answer else None)
 
     def _done(self, path: Path, captured: dict[str, Any], fault: int | str | None) -> bool:
         if fault is not None:
@@ -81,31 +84,21 @@ class Sender:
         path.unlink(missing_ok=True)
         return True
 
-    def _failed(self, error: Exception) -> None:
-        if isinstance(error, TimeoutError):
-            self._outbox.pause("no answer in time")
-        else:
-            reason = getattr(error, "strerror", None)
-            self._outbox.note(failure={"at": time.time(), "what": reason or type(error).__name__})
-
     def _post(self, path: str, body: bytes) -> tuple[int, bytes]:
         """Raises `OSError`, `HTTPException`."""
-        http = self._http = self._http or self._connected()
-        left = max(0.01, self._deadline - time.monotonic())
+        url = urlsplit(self._connection.url)
+        if self._http is None:
+            connect = HTTPSConnection if url.scheme == "https" else HTTPConnection
+            self._http = connect(url.hostname or "", url.port)
+        http, left = self._http, max(0.01, self._deadline - time.monotonic())
         http.timeout = left
         if http.sock is not None:
             http.sock.settimeout(left)
         headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self._connection.key}"}
         headers["User-Agent"] = f"svc-hook/{__version__}"
-        http.request("POST", urlsplit(self._connection.url).path + path, body, headers)
+        http.request("POST", url.path + path, body, headers)
         answer = http.getresponse()
         status, text = answer.status, answer.read(ANSWER_BYTES_MAX)
         if not answer.isclosed():
             http.close()
         return status, text
-
-    def _connected(self) -> HTTPConnection:
-        url = urlsplit(self._connection.url)
-        if url.scheme == "https":
-            return HTTPSConnection(url.hostname or "", url.port)
-        return HTTPConnection(url.hostname or "", url.port)

@@ -4,61 +4,103 @@ A file only grows, also when its session is resumed, so ids come from the sessio
 repeats of its parent is left out. A sub-agent's file has no prompts: what it was told, an agent wrote.
 """
 
-import errno
 import os
 import re
 from array import array
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Sequence
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import msgspec
 
-from aggregates.records.record import Record, RecordKind
-from aggregates.records.tools import Changed, tool_effect, tool_input
+from aggregates.records.record import RecordKind
+from aggregates.records.tools import tool_effect, tool_input
 from aggregates.telemetry.codex import uncached
 from aggregates.telemetry.draft import status_in
 from svc.importing import codex_lines as rollout
-from svc.importing.exchange import (
-    Format,
-    Memory,
-    Reader,
-    ToolCall,
-    TypedPrompt,
-    by_beginning,
-    lines_of,
-    microseconds,
-    note,
-    text_in,
-)
+from svc.importing.exchange import Format, Memory, Note, Reader, ToolCall, TypedPrompt, by_beginning, note
 
 _TOLD_TWICE_US = 2_000_000
 """Some versions tell a prompt as an event and as an item."""
+_PAUSE_US = 1_000_000
+"""Within a copy no line is further than this from the one before."""
 _NOT_TYPED = (
     *("<environment_context>", "<user_instructions>", "<turn_aborted>", "<user_shell_command>", "<hook_prompt"),
     *("<subagent_notification>", "<skill>", "# AGENTS.md instructions"),
 )
 _UUID_CHARACTERS = 36
-_PACKED = ".jsonl.zst"
 _REJECTED = re.compile(r"\brejected by (?:the )?user\b")
 _SPAWNS = ("spawn_agent", "agents__spawn_agent")
 
 
-class RolloutReader(Reader):
-    """Reads one file. `seen` is shared by all files of one import."""
+class Heritage:
+    """Tells the copy of its parent's lines that a fork begins with from its own; ask for every line, in order.
 
-    def __init__(self, file: str, stem: str, seen: Memory) -> None:
-        """`stem`, the file's own name, ends in the session's id."""
-        named = _session_in(stem)
-        super().__init__(file, named or stem, seen)
-        self._named = named is not None
+    Times in a copy are often those of the copying. Newer versions number the lines and say where their own begin. Else
+    the copy ends at the first line that the parent does not have; without the parent's file, at the first pause.
+    """
+
+    def __init__(self, meta: rollout.Meta, born_us: int, written_us: int, parent: Sequence[int] | None) -> None:
+        """`parent`: the marks of the parent's lines, None where its file was not seen."""
+        self._own_from = meta.own_from
+        self._born_us = born_us
+        self._last_us = written_us
+        self._parent = parent
+        self._next = 0
+        self._over = meta.parent is None and not meta.of_sub_agent
+
+    def covers(self, line: rollout.Line, mark: int | None) -> bool:
+        if self._own_from is not None and isinstance(line.ordinal, int):
+            return line.ordinal < self._own_from
+        if self._over or line.at_us is None:
+            return False
+        self._over = line.at_us >= self._born_us and not self._repeats(mark, line.at_us)
+        return not self._over
+
+    def _repeats(self, mark: int | None, at_us: int) -> bool:
+        if self._parent is None:
+            before, self._last_us = self._last_us, at_us
+            return at_us - before <= _PAUSE_US
+        if mark is None:
+            return True
+        try:
+            self._next = self._parent.index(mark, self._next) + 1
+        except ValueError:
+            return False
+        return True
+
+
+def mark_of(body: rollout.Body) -> int | None:
+    """What a line is known again by, whenever it was copied; None for lines that tell nothing apart."""
+    match body:
+        case rollout.Prompt(message=told) | rollout.AgentMessage(message=told) | rollout.Call(call_id=told):
+            pass
+        case rollout.TurnStarted(turn_id=str(told)):
+            pass
+        case rollout.TokenCount(info=rollout.TokenInfo(total_token_usage=rollout.Usage() as total)):
+            told = msgspec.json.encode(total).decode()
+        case _:
+            return None
+    mark = f"{type(body).__name__}\x1f{told}"
+    return int.from_bytes(blake2b(mark.encode("utf-8", "replace"), digest_size=8).digest(), "big", signed=True)
+
+
+class RolloutReader(Reader):
+    def __init__(self, file: Path, name: str, seen: Memory) -> None:
+        super().__init__(file, name, seen)
+        try:
+            # The file's own name ends in the session's id.
+            self._session = str(UUID(file.stem[-_UUID_CHARACTERS:]))
+            self._named = True
+        except ValueError:
+            self._named = False
         self._marks: array[int] = array("q")
-        self._heritage: rollout.Heritage | None = None
+        self._heritage: Heritage | None = None
         self._called: set[str] = set()
         self._calls: dict[str, ToolCall] = {}
-        """Those of the open exchange."""
         self._total: rollout.Usage | None = None
         self._untold: Counter[tuple[bool, object]] = Counter()
         """What was told in one of two ways, and not yet in the other."""
@@ -67,114 +109,87 @@ class RolloutReader(Reader):
         self._began_us: int | None = None
         self._of_sub_agent = False
 
-    def _line(self, raw: bytes, number: int) -> None:
-        line = rollout.decode_line(raw)
-        if line.body is None:
+    def _line(self, value: dict[str, Any], number: int) -> None:
+        line = msgspec.convert(value, rollout.Line)
+        body, at_us = rollout.body_of(line, value), line.at_us
+        if body is None:
             return
-        at_us = self._time_of(line, number)
-        if isinstance(line.body, rollout.Meta):
-            self._head(line.body, at_us, number)
+        if at_us is None:
+            if self._began_us is None or line.payload is not None:
+                raise ValueError("no timestamp")
+            # A line of the older kind has no time: it is put at the session's beginning, in its order.
+            self._timed, at_us = False, self._began_us + number
+        if isinstance(body, rollout.Meta):
+            self._head(body, at_us, number)
             return
-        mark = rollout.mark_of(line.body)
+        self._seen.marks[self._session] = self._marks
+        mark = mark_of(body)
         if mark is not None:
             self._marks.append(mark)
-        if self._heritage is not None and self._heritage.covers(line):
-            self._remember(line.body)
+        copied = self._heritage is not None and self._heritage.covers(line, mark)
+        if copied or isinstance(body, rollout.TurnContext):
+            self._remember(body)
         else:
-            self._read_in(line, line.body, at_us, number)
-
-    def _end(self) -> None:
-        self._seen.marks[self._session] = self._marks
-        super()._end()
-
-    def _time_of(self, line: rollout.Line, number: int) -> int:
-        """A line of the older kind has none: it is put at the session's beginning, in its order."""
-        if line.at_us is not None:
-            return line.at_us
-        if self._began_us is None or not line.bare:
-            raise ValueError("no timestamp")
-        self._timed = False
-        return self._began_us + number
+            self._read_in(body, at_us, number)
 
     def _head(self, meta: rollout.Meta, at_us: int, number: int) -> None:
         """The first head is the file's own; those of the sessions it was forked from follow."""
         if self._began_us is not None:
             return
-        born_us = at_us if meta.timestamp is None else _time_or(meta.timestamp, at_us)
-        self._began_us, self._cwd = at_us, meta.cwd
+        born_us = meta.born_us or at_us
         if number > 1 and self._named and self._session != meta.session:
             # The file's own head is torn: this is its parent's.
-            born_us = at_us
-            meta = msgspec.structs.replace(meta, id=self._session, forked_from_id=meta.session)
+            meta, born_us = msgspec.structs.replace(meta, id=self._session, forked_from_id=meta.session), at_us
+        self._began_us, self._cwd = at_us, meta.cwd
         self._session = meta.session or self._session
         self._of_sub_agent = meta.of_sub_agent
         parent = None if meta.parent is None else self._seen.marks.get(meta.parent)
-        self._heritage = rollout.Heritage(meta, born_us, at_us, parent)
+        self._heritage = Heritage(meta, born_us, at_us, parent)
         if not self._of_sub_agent:
-            self._add(note(self._record("session_start", number, born_us)))
+            self._add(self._note("session_start", number, born_us))
 
     def _remember(self, body: rollout.Body) -> None:
-        """What a copied line says of the lines that come after it."""
         if isinstance(body, rollout.TurnContext):
             self._model, self._cwd = body.model or self._model, body.cwd or self._cwd
         elif isinstance(body, rollout.TokenCount) and body.info is not None:
             self._total = body.info.total_token_usage
 
-    def _read_in(self, line: rollout.Line, body: rollout.Body, at_us: int, number: int) -> None:
+    def _read_in(self, body: rollout.Body, at_us: int, number: int) -> None:
         match body:
-            case rollout.TurnContext():
-                self._remember(body)
             case rollout.Prompt():
                 self._prompted(body, at_us, number)
-            case rollout.Message() if line.bare:
-                self._message(body, at_us, number)
-            case rollout.AgentMessage():
-                self._say(body.message, at_us)
-            case rollout.TurnComplete() | rollout.TurnAborted():
-                self._stop(body, at_us, number)
+            case rollout.AgentMessage(message=text):
+                self._say(text, at_us)
+            case rollout.TurnComplete():
+                self._say(body.last_agent_message or "", at_us)
+                self._open.stopped = True
+            case rollout.TurnAborted():
+                if body.reason == "interrupted" and not self._of_sub_agent:
+                    self._begin(self._note("interruption", number, at_us))
+                self._open.stopped = True
             case rollout.TokenCount() | rollout.UsageRecord():
                 self._usage(body, at_us, number)
             case rollout.Compaction():
-                if not self._told_otherwise("compaction", way=isinstance(body, rollout.CompactionEvent)):
-                    self._begin(note(self._record("compaction", number, at_us)))
+                if not self._told_otherwise("compaction", way=body.type is not None):
+                    self._begin(self._note("compaction", number, at_us))
             case rollout.Failure(message=text):
-                self._begin(note(self._record("error", number, at_us, status_code=status_in(text)), text or None))
+                self._begin(self._note("error", number, at_us, text or None, status_code=status_in(text)))
             case _:
                 self._tool(body, at_us, number)
-
-    # --- prompts, answers, requests -------------------------------------------------------------------------
 
     def _prompted(self, said: rollout.Prompt, at_us: int, number: int) -> None:
         if self._of_sub_agent or said.kind not in (None, "plain") or said.message.lstrip().startswith(_NOT_TYPED):
             return
         text = said.message if said.message.strip() else "[Image]" if said.images else ""
-        if text and not self._told_already(text, at_us):
+        last = None if self._open.items or self._open.answer else self._open.prompt
+        again = last is not None and last.text == text and at_us - last.at_us < _TOLD_TWICE_US
+        if text and not again:
             self._ask(TypedPrompt(f"codex:{self._session}:{number}", text, at_us, cwd=self._cwd))
-
-    def _message(self, message: rollout.Message, at_us: int, number: int) -> None:
-        """In older files messages are all there is."""
-        if message.role == "user":
-            self._prompted(rollout.Prompt(text_in(message.content)), at_us, number)
-        elif message.role == "assistant":
-            self._say(text_in(message.content), at_us)
-
-    def _told_already(self, text: str, at_us: int) -> bool:
-        prompt = self._open.prompt
-        if prompt is None or self._open.items or self._open.answer:
-            return False
-        return prompt.text == text and at_us - prompt.at_us < _TOLD_TWICE_US
 
     def _say(self, text: str, at_us: int) -> None:
         if text.strip() and not self._open.stopped:
             self._open.answer, self._open.answered_us = text, at_us
             self._at(at_us)
-
-    def _stop(self, body: rollout.TurnComplete | rollout.TurnAborted, at_us: int, number: int) -> None:
-        if isinstance(body, rollout.TurnComplete):
-            self._say(body.last_agent_message or "", at_us)
-        elif body.reason == "interrupted" and not self._of_sub_agent:
-            self._begin(note(self._record("interruption", number, at_us)))
-        self._open.stopped = True
 
     def _usage(self, told: rollout.TokenCount | rollout.UsageRecord, at_us: int, number: int) -> None:
         """One request for each response, though newer versions tell of it in two lines, whichever comes first."""
@@ -184,7 +199,7 @@ class RolloutReader(Reader):
         key = (usage.input_tokens, usage.cached_input_tokens, usage.output_tokens)
         if self._told_otherwise(key, way=isinstance(told, rollout.UsageRecord)):
             return
-        record = self._record(
+        request = self._note(
             "request",
             number,
             at_us,
@@ -193,7 +208,7 @@ class RolloutReader(Reader):
             cache_read_tokens=usage.cached_input_tokens,
             cache_write_tokens=usage.cache_write_input_tokens,
         )
-        self._begin(note(record))
+        self._begin(request)
 
     def _told_otherwise(self, what: object, *, way: bool) -> bool:
         """Whether a line of the other kind told this already."""
@@ -203,29 +218,29 @@ class RolloutReader(Reader):
 
     def _counted(self, count: rollout.TokenCount) -> rollout.Usage | None:
         """What the last response used; None where the total says that nothing came since."""
-        info = count.info
-        if info is None or (info.total_token_usage is not None and info.total_token_usage == self._total):
+        info, before = count.info, self._total
+        if info is None or (info.total_token_usage is not None and info.total_token_usage == before):
             return None
-        before, self._total = self._total, info.total_token_usage
+        self._total = info.total_token_usage
         return _difference(info.total_token_usage, before) if info.last_token_usage is None else info.last_token_usage
-
-    # --- tool calls -----------------------------------------------------------------------------------------
 
     def _tool(self, body: rollout.Body, at_us: int, number: int) -> None:
         match body:
-            case rollout.Call() | rollout.ShellCall():
-                self._call(body, at_us, number)
-            case rollout.Output():
-                self._output(body, at_us)
-            case rollout.CallEnd():
-                self._ended(body, at_us)
+            case rollout.ShellCall():
+                self._call(body.call_id or body.id or str(number), "local_shell", dict(body.action), at_us)
+            case rollout.Call():
+                self._call(body.call_id, f"{body.namespace or ''}{body.name}", body.known_arguments, at_us)
+            case rollout.Output(call_id=call_id) if call_id in self._running:
+                self._output(self._running.pop(call_id), body, at_us)
+            case rollout.ShellEnd() | rollout.McpEnd() | rollout.PatchEnd() if body.call_id in self._calls:
+                _end(self._calls[body.call_id], body)
+            # A call that only its event tells of was made by a script of the agent.
+            case rollout.ShellEnd() if body.call_id not in self._called:
+                _end(self._new_call(body.call_id, "exec_command", {"command": body.command}, at_us), body)
+            case rollout.PatchEnd() if body.call_id not in self._called:
+                _end(self._new_call(body.call_id, "apply_patch", {}, at_us), body)
 
-    def _call(self, call: rollout.Call | rollout.ShellCall, at_us: int, number: int) -> None:
-        if isinstance(call, rollout.ShellCall):
-            call_id, name, arguments = call.call_id or call.id or str(number), "local_shell", dict(call.action)
-        else:
-            call_id, name = call.call_id, f"{call.namespace or ''}{call.name}"
-            arguments = call.known_arguments
+    def _call(self, call_id: str, name: str, arguments: dict[str, Any], at_us: int) -> None:
         if call_id not in self._called:
             self._running[call_id] = self._new_call(call_id, name, arguments, at_us)
 
@@ -238,49 +253,26 @@ class RolloutReader(Reader):
         self._calls[call_id] = call
         return call
 
-    def _output(self, output: rollout.Output, at_us: int) -> None:
+    def _output(self, call: ToolCall, output: rollout.Output, at_us: int) -> None:
         """The result as the model got it. Only what it says of itself is known of its success."""
-        call = self._running.pop(output.call_id, None)
-        if call is None:
-            return
         self._at(at_us)
         text, told = output.result
         if _REJECTED.search(text):
-            _reject(call)
+            call.reject()
             return
         call.ok = told if call.ok is None else call.ok
-        if call.duration_ms is None and self._timed and at_us >= call.at_us:
-            call.duration_ms = (at_us - call.at_us + 500) // 1000
+        if call.duration_ms is None and self._timed:
+            call.duration_ms = call.took_ms(at_us)
 
-    def _ended(self, body: rollout.CallEnd, at_us: int) -> None:
-        """An event of a call; a call that only its event tells of was made by a script of the agent."""
-        call = self._calls.get(body.call_id)
-        if call is None:
-            if body.call_id in self._called or isinstance(body, rollout.McpEnd):
-                return
-            shell = {"command": body.command} if isinstance(body, rollout.ShellEnd) else None
-            call = self._new_call(body.call_id, "apply_patch" if shell is None else "exec_command", shell or {}, at_us)
-        _end(call, body)
-
-    # --- exchanges ------------------------------------------------------------------------------------------
-
-    def _record(self, kind: RecordKind, number: int, at_us: int, **fields: Any) -> Record:
+    def _note(self, kind: RecordKind, number: int, at_us: int, text: str | None = None, **fields: Any) -> Note:
         """A request or an error if it has fields."""
         more = {"model": self._model, "sidechain": self._of_sub_agent, **fields} if fields else {}
-        return Record(record_id=f"{kind}:{self._session}:{number}", at_us=at_us, kind=kind, **more)
+        return note(kind, f"{self._session}:{number}", at_us, text, **more)
 
     def _cut(self, *, finished: bool = True) -> None:
-        """A turn's calls end with it."""
         super()._cut(finished=finished)
         self._running.clear()
         self._calls.clear()
-
-
-# --- helpers ----------------------------------------------------------------------------------------------
-
-
-def _reject(call: ToolCall) -> None:
-    call.kind, call.spawned = "rejection", None
 
 
 def _end(call: ToolCall, end: rollout.CallEnd) -> None:
@@ -288,37 +280,15 @@ def _end(call: ToolCall, end: rollout.CallEnd) -> None:
     took_ms = end.duration_ms
     call.duration_ms = call.duration_ms if took_ms is None else took_ms
     if end.status == "declined":
-        _reject(call)
+        call.reject()
         return
     call.ok = call.ok if end.ok is None else end.ok
     if isinstance(end, rollout.PatchEnd):
         if end.changes and tool_effect(call.name) != "edit":
-            call.name, call.spawned = "apply_patch", None
+            call.name, call.spawned = "apply_patch", ()
         call.known = tool_input(call.name, call.arguments)
         if end.changes:
-            call.known = msgspec.structs.replace(call.known, path=next(iter(end.changes)), lines=_changed_lines(end))
-
-
-def _changed_lines(patch: rollout.PatchEnd) -> Changed:
-    """Of all files; none where one of them does not say."""
-    counts = [_lines_of(change) for change in patch.changes.values()]
-    known = [each for each in counts if each is not None]
-    if len(known) < len(counts):
-        return None, None
-    return sum(added for added, _ in known), sum(removed for _, removed in known)
-
-
-def _lines_of(change: object) -> tuple[int, int] | None:
-    match change:
-        case {"type": "add", "content": str(content)} | {"add": {"content": str(content)}}:
-            return len(content.splitlines()), 0
-        case {"type": "delete", "content": str(content)} | {"delete": {"content": str(content)}}:
-            return 0, len(content.splitlines())
-        case {"unified_diff": str(diff)} | {"update": {"unified_diff": str(diff)}}:
-            lines = [line for line in diff.splitlines() if not line.startswith(("+++ ", "--- "))]
-            return sum(line.startswith("+") for line in lines), sum(line.startswith("-") for line in lines)
-        case _:
-            return None
+            call.known = msgspec.structs.replace(call.known, path=next(iter(end.changes)), lines=end.changed_lines)
 
 
 def _difference(total: rollout.Usage | None, before: rollout.Usage | None) -> rollout.Usage | None:
@@ -331,36 +301,11 @@ def _difference(total: rollout.Usage | None, before: rollout.Usage | None) -> ro
     return rollout.Usage(*(None if now is None else now - then for now, then in pairs))
 
 
-# --- files ------------------------------------------------------------------------------------------------
-
-
-def _session_in(stem: str) -> str | None:
-    """The session that a file's name ends in; None where it does not."""
-    try:
-        return str(UUID(stem[-_UUID_CHARACTERS:]))
-    except ValueError:
-        return None
-
-
-def _time_or(timestamp: str, otherwise_us: int) -> int:
-    try:
-        return microseconds(timestamp)
-    except ValueError:
-        return otherwise_us
-
-
-def _lines(file: Path) -> Iterator[bytes]:
-    if file.name.endswith(_PACKED):
-        raise OSError(errno.EINVAL, "packed: unpack it with `zstd -d`")
-    yield from lines_of(file)
-
-
 CODEX = Format(
     source="codex",
     folder=lambda: f"{os.environ.get('CODEX_HOME') or '~/.codex'}/sessions",
-    is_transcript=lambda file: file.name.startswith("rollout-") and file.name.endswith((".jsonl", _PACKED)),
+    is_transcript=lambda file: file.name.startswith("rollout-") and file.name.endswith((".jsonl", ".jsonl.zst")),
     # A parent before its forks: its file begins earlier.
-    order=lambda file: by_beginning(file, _lines(file), lambda raw: rollout.decode_line(raw).at_us),
-    lines=_lines,
-    reader=lambda file, name, seen: RolloutReader(name, file.stem, seen),
+    order=by_beginning,
+    reader=RolloutReader,
 )

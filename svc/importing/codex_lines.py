@@ -1,26 +1,17 @@
-"""One line of a rollout, decoded as far as it is needed, and what a fork's file repeats of its parent's.
-
-The format is internal to the agent and grows with every version: unknown fields and unknown kinds of line are
-ignored, a known field of a wrong type makes the line unreadable. Before September 2025 a line was the bare item of a
-response, without a time.
-"""
+"""One line of a rollout of Codex; before September 2025 it was the bare item of a response, without a time."""
 
 import re
-from bisect import bisect_left
-from collections import defaultdict
-from collections.abc import Sequence
-from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
+from aggregates.records.tools import NOT_OBSERVED, Changed
+from aggregates.telemetry.codex import call_arguments
 from aggregates.telemetry.otlp import json_object
-from svc.importing.exchange import Count, decode_object, microseconds, text_in
+from svc.importing.exchange import Count, Timed, microseconds, text_in
 
 HEAD_CHARACTERS_MAX = 500
 """What a result says of itself stands in so many characters."""
-PAUSE_US = 1_000_000
-"""Within a copy no line is further than this from the one before."""
 _EXIT_CODE = re.compile(r"(?:^Exit code:|^Process exited with code) (-?\d+)", re.MULTILINE)
 
 
@@ -52,18 +43,25 @@ class Meta(Body, frozen=True):
         return self.id or self.session_id
 
     @property
+    def born_us(self) -> int | None:
+        """When the session began; None where that is not told as a time."""
+        try:
+            return None if self.timestamp is None else microseconds(self.timestamp)
+        except ValueError:
+            return None
+
+    @property
     def of_sub_agent(self) -> bool:
         named = self.source if isinstance(self.source, str) else self.thread_source
         return named == "subagent" or (isinstance(self.source, dict) and "subagent" in self.source)
 
     @property
     def parent(self) -> str | None:
-        """The session whose lines this file may repeat."""
+        told = self.forked_from_id or self.parent_thread_id
         match self.source:
             case {"subagent": {"thread_spawn": {"parent_thread_id": str(spawned)}}}:
-                return self.forked_from_id or self.parent_thread_id or spawned
-            case _:
-                return self.forked_from_id or self.parent_thread_id
+                return told or spawned
+        return told
 
     @property
     def own_from(self) -> int | None:
@@ -96,8 +94,6 @@ class Prompt(Body, frozen=True):
 
 
 class AgentMessage(Body, frozen=True):
-    """The agent's message to the user."""
-
     message: str
 
 
@@ -111,8 +107,6 @@ class Usage(msgspec.Struct, frozen=True):
 
 
 class TokenInfo(msgspec.Struct, frozen=True):
-    """Of the whole file so far, and of the last response."""
-
     total_token_usage: Usage | None = None
     last_token_usage: Usage | None = None
 
@@ -130,8 +124,6 @@ class UsageRecord(Body, frozen=True):
 
 
 class Call(Body, frozen=True):
-    """A tool call: a function with arguments in JSON, or a custom tool with free input."""
-
     call_id: str
     name: str
     namespace: str | None = None
@@ -140,11 +132,7 @@ class Call(Body, frozen=True):
 
     @property
     def known_arguments(self) -> dict[str, Any]:
-        """As telemetry tells them: as JSON, but for a patch, which comes as it is."""
-        told = self.arguments if self.input is None else self.input
-        if isinstance(told, str) and told.lstrip().startswith("*** "):
-            return {"patch": told}
-        return json_object(told) if isinstance(told, str | dict) else {}
+        return call_arguments(self.arguments if self.input is None else self.input)
 
 
 class ShellCall(Body, frozen=True):
@@ -168,8 +156,7 @@ class Output(Body, frozen=True):
             case {"metadata": {"exit_code": int(code)}, **wrapped} if not isinstance(code, bool):
                 return str(wrapped.get("output", ""))[:HEAD_CHARACTERS_MAX], code == 0
         text = text[:HEAD_CHARACTERS_MAX]
-        match = _EXIT_CODE.search(text)
-        if match:
+        if match := _EXIT_CODE.search(text):
             return text, int(match.group(1)) == 0
         return text, True if text.startswith("Success. Updated the following files") else None
 
@@ -179,16 +166,10 @@ class Duration(msgspec.Struct, frozen=True):
     nanos: Count = 0
 
 
-class CallEnd(Body, frozen=True):
-    """A call has ended; one of the classes below."""
-
+class _End(Body, frozen=True):
     call_id: str
     status: str | None = None
     duration: Any = None
-
-    @property
-    def ok(self) -> bool | None:
-        return None
 
     @property
     def duration_ms(self) -> int | None:
@@ -200,7 +181,7 @@ class CallEnd(Body, frozen=True):
         return told.secs * 1000 + told.nanos // 1_000_000
 
 
-class ShellEnd(CallEnd, frozen=True):
+class ShellEnd(_End, frozen=True):
     command: Any = None
     exit_code: int | None = None
 
@@ -209,7 +190,7 @@ class ShellEnd(CallEnd, frozen=True):
         return None if self.exit_code is None else self.exit_code == 0
 
 
-class McpEnd(CallEnd, frozen=True):
+class McpEnd(_End, frozen=True):
     result: Any = None
 
     @property
@@ -217,29 +198,42 @@ class McpEnd(CallEnd, frozen=True):
         match self.result:
             case {"Ok": {"isError": bool(failed)} | {"is_error": bool(failed)}}:
                 return not failed
-            case {"Ok": _}:
-                return True
-            case {"Err": _}:
-                return False
+            case {"Ok": _} | {"Err": _}:
+                return "Ok" in self.result
             case _:
                 return None
 
 
-class PatchEnd(CallEnd, frozen=True):
-    success: bool | None = None
+class PatchEnd(_End, frozen=True):
+    ok: bool | None = msgspec.field(default=None, name="success")
     changes: dict[str, Any] = {}
 
     @property
-    def ok(self) -> bool | None:
-        return self.success
+    def changed_lines(self) -> Changed:
+        """Of all files; none where one of them does not say."""
+        counts = [_changed_lines(change) for change in self.changes.values()]
+        known = [each for each in counts if each is not None]
+        if len(known) < len(counts):
+            return NOT_OBSERVED
+        return sum(added for added, _ in known), sum(removed for _, removed in known)
+
+
+def _changed_lines(change: object) -> tuple[int, int] | None:
+    match change:
+        case {"type": "add", "content": str(content)} | {"add": {"content": str(content)}}:
+            return len(content.splitlines()), 0
+        case {"type": "delete", "content": str(content)} | {"delete": {"content": str(content)}}:
+            return 0, len(content.splitlines())
+        case {"unified_diff": str(diff)} | {"update": {"unified_diff": str(diff)}}:
+            lines = [line for line in diff.splitlines() if not line.startswith(("+++ ", "--- "))]
+            return sum(line.startswith("+") for line in lines), sum(line.startswith("-") for line in lines)
+        case _:
+            return None
 
 
 class Compaction(Body, frozen=True):
-    """The conversation was shortened."""
-
-
-class CompactionEvent(Compaction, frozen=True):
-    """The same, told once more by an event in some versions."""
+    type: str | None = None
+    """Where an event tells it once more, as in some versions."""
 
 
 class Failure(Body, frozen=True):
@@ -255,6 +249,7 @@ class Message(Body, frozen=True):
     content: Any = None
 
 
+CallEnd = ShellEnd | McpEnd | PatchEnd
 _EVENTS: dict[str, type[Body]] = {
     "task_started": TurnStarted,
     "turn_started": TurnStarted,
@@ -267,7 +262,7 @@ _EVENTS: dict[str, type[Body]] = {
     "exec_command_end": ShellEnd,
     "patch_apply_end": PatchEnd,
     "mcp_tool_call_end": McpEnd,
-    "context_compacted": CompactionEvent,
+    "context_compacted": Compaction,
     "error": Failure,
 }
 _ITEMS: dict[str, type[Body]] = {
@@ -286,50 +281,44 @@ _LINES: dict[str, type[Body]] = {
 }
 
 
-class Line(NamedTuple):
-    """A line with what it says; None where that has no meaning here."""
-
-    at_us: int | None
-    ordinal: int | None
-    body: Body | None
-    bare: bool = False
-    """Of the older kind, without a time."""
+class Line(Timed):
+    type: str | None = None
+    ordinal: Any = None
+    payload: Any = None
+    """None in a line of the older kind."""
 
 
-def decode_line(raw: bytes) -> Line:
-    """The line that these bytes hold. Raises `ValueError` with the reason."""
-    value = decode_object(raw)
-    kind, payload = value.get("type"), value.get("payload")
-    if kind is not None and not isinstance(kind, str):
-        raise ValueError("Expected `str` - at `$.type`")
-    timestamp = value.get("timestamp")
-    if timestamp is not None and not isinstance(timestamp, str):
-        raise ValueError("Expected `str | null` - at `$.timestamp`")
-    at_us = None if timestamp is None else microseconds(timestamp)
-    if payload is None and (kind in _ITEMS or kind == "reasoning"):
-        return Line(at_us, None, _body(_ITEMS, kind, value), bare=at_us is None)
-    if kind is None and isinstance(value.get("id"), str) and at_us is not None:
-        return Line(at_us, None, msgspec.convert(value, Meta), bare=True)
-    if kind is None or payload is None:
-        return Line(at_us, None, None, bare=kind is None)
+def body_of(line: Line, value: dict[str, Any]) -> Body | None:
+    """What the line of this JSON object says; None where that has no meaning here. Raises `ValueError`."""
+    payload = line.payload
+    if line.type is None:
+        older_head = isinstance(value.get("id"), str) and line.at_us is not None
+        return msgspec.convert(value, Meta) if older_head else None
+    if payload is None:
+        body = _body(_ITEMS, line.type, value)
+        match body:
+            # In older files messages are all there is.
+            case Message(role="user", content=content) if line.at_us is None:
+                return Prompt(text_in(content))
+            case Message(role="assistant", content=content) if line.at_us is None:
+                return AgentMessage(text_in(content))
+        return body
     if not isinstance(payload, dict):
         raise ValueError("Expected `object` - at `$.payload`")
-    ordinal = value.get("ordinal")
-    return Line(at_us, ordinal if isinstance(ordinal, int) else None, _enveloped(kind, payload))
+    match line.type, payload.get("type"):
+        case "event_msg", "item_completed":
+            return _item(payload.get("item"))
+        case "event_msg", event:
+            return _body(_EVENTS, event, payload)
+        case "response_item", item:
+            return _body(_ITEMS, item, payload)
+        case kind, _:
+            return _body(_LINES, kind, payload)
 
 
-def _enveloped(kind: str, payload: dict[str, Any]) -> Body | None:
-    told = payload.get("type")
-    if kind in _LINES:
-        return msgspec.convert(payload, _LINES[kind])
-    if kind == "event_msg":
-        return _item(payload.get("item")) if told == "item_completed" else _body(_EVENTS, told, payload)
-    return _body(_ITEMS, told, payload) if kind == "response_item" else None
-
-
-def _body(bodies: dict[str, type[Body]], told: object, payload: dict[str, Any]) -> Body | None:
+def _body(bodies: dict[str, type[Body]], told: object, fields: dict[str, Any]) -> Body | None:
     body = bodies.get(told) if isinstance(told, str) else None
-    return None if body is None else msgspec.convert(payload, body)
+    return None if body is None else msgspec.convert(fields, body)
 
 
 def _item(item: object) -> Body | None:
@@ -341,59 +330,3 @@ def _item(item: object) -> Body | None:
             return msgspec.convert({**fields, "call_id": call_id}, ShellEnd)
         case _:
             return None
-
-
-def mark_of(body: Body | None) -> int | None:
-    """What a line is known again by, whenever it was copied; None for lines that tell nothing apart."""
-    match body:
-        case TurnStarted(turn_id=str(told)) | Prompt(message=told) | AgentMessage(message=told) | Call(call_id=told):
-            pass
-        case TokenCount(info=TokenInfo(total_token_usage=Usage() as total)):
-            told = msgspec.json.encode(total).decode()
-        case _:
-            return None
-    mark = f"{type(body).__name__}\x1f{told}"
-    return int.from_bytes(blake2b(mark.encode("utf-8", "replace"), digest_size=8).digest(), "big", signed=True)
-
-
-class Heritage:
-    """Tells the copy of its parent's lines that a fork begins with from its own; ask for every line, in order.
-
-    Times in a copy are often those of the copying. Newer versions number the lines and say where their own begin. Else
-    the copy ends at the first line that the parent does not have; without the parent's file, at the first pause.
-    """
-
-    def __init__(self, meta: Meta, born_us: int, written_us: int, parent: Sequence[int] | None) -> None:
-        """`parent`: the marks of the parent's lines, None where its file was not seen."""
-        self._own_from = meta.own_from
-        self._born_us = born_us
-        self._last_us = written_us
-        self._known = parent is not None
-        self._places: defaultdict[int, list[int]] = defaultdict(list)
-        for place, mark in enumerate(parent or ()):
-            self._places[mark].append(place)
-        self._next = 0
-        self._over = meta.parent is None and not meta.of_sub_agent
-
-    def covers(self, line: Line) -> bool:
-        """Whether a line is a copy."""
-        if self._own_from is not None and line.ordinal is not None:
-            return line.ordinal < self._own_from
-        if self._over or line.at_us is None:
-            return False
-        self._over = line.at_us >= self._born_us and not self._repeats(line.body, line.at_us)
-        return not self._over
-
-    def _repeats(self, body: Body | None, at_us: int) -> bool:
-        if not self._known:
-            before, self._last_us = self._last_us, at_us
-            return at_us - before <= PAUSE_US
-        mark = mark_of(body)
-        if mark is None:
-            return True
-        places = self._places.get(mark, ())
-        found = bisect_left(places, self._next)
-        if found == len(places):
-            return False
-        self._next = places[found] + 1
-        return True

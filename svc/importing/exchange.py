@@ -1,33 +1,37 @@
-"""What a transcript is cut into: a prompt, everything the agent did until the next one, and its answer."""
+"""What a transcript is cut into: a prompt, everything the agent did until the next one, and its answer.
 
-import json
+A line is decoded as far as it is needed. Formats are internal to the agents and grow with every version: unknown fields
+and unknown kinds of line are ignored, a known field of a wrong type makes the line unreadable.
+"""
+
 from abc import ABC, abstractmethod
-from array import array
-from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections import defaultdict, deque
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from errno import EINVAL
+from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
 from aggregates.records.record import Record, RecordKind
-from aggregates.records.tools import ToolInput
+from aggregates.records.tools import NOT_OBSERVED, ToolInput
 from aggregates.telemetry.draft import RecordDraft
+from aggregates.telemetry.otlp import repaired
 
 LINE_BYTES_MAX = 64 * 1024 * 1024
 """A longer line, or a longer document, is not read."""
 HEAD_LINES_MAX = 100
 """The first time of a file is looked for in so many lines."""
+_OBJECT = msgspec.json.Decoder(dict[str, Any])
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-Decoded = TypeVar("Decoded")
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 
 
 class TypedPrompt(msgspec.Struct, frozen=True):
-    """A prompt as a person typed it."""
-
     line_id: str
     """The id of the line it was first written on, whichever session's file repeats it."""
     text: str
@@ -37,8 +41,6 @@ class TypedPrompt(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """The agent's last words of an exchange."""
-
     text: str
     at_us: int
     elapsed_ms: int | None
@@ -46,10 +48,7 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 class Exchange(msgspec.Struct, frozen=True):
-    """A prompt, what was done about it, and the answer.
-
-    Without a prompt: what stands before a session's first one, or a sub-agent's file.
-    """
+    """A prompt, what was done about it, and the answer; no prompt before a session's first, or for a sub-agent."""
 
     agent_session_id: str
     prompt: TypedPrompt | None
@@ -61,15 +60,9 @@ class Exchange(msgspec.Struct, frozen=True):
 
 
 class TornLine(msgspec.Struct, frozen=True):
-    """A line that could not be read, and where it stands."""
-
     file: str
     line: int
-    """From 1."""
     reason: str
-
-
-# --- assembling -------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True, eq=False)
@@ -77,10 +70,13 @@ class Note:
     """Records that the agent's lines say completely; a later line may say them again."""
 
     at_us: int
-    told: list[RecordDraft]
+    drafts: list[RecordDraft]
 
-    def drafts(self) -> list[RecordDraft]:
-        return self.told
+
+def note(kind: RecordKind, name: str, at_us: int, text: str | None = None, **fields: Any) -> Note:
+    """One record, whose id is made of its kind and of what names it among those of its kind."""
+    record = Record(record_id=f"{kind}:{name}", at_us=at_us, kind=kind, **fields)
+    return Note(at_us, [RecordDraft(record, text=text)])
 
 
 @dataclass(slots=True, eq=False)
@@ -97,24 +93,25 @@ class ToolCall:
     kind: RecordKind = "tool"
     ok: bool | None = None
     duration_ms: int | None = None
-    spawned: RecordDraft | None = None
+    spawned: tuple[RecordDraft, ...] = ()
 
     def spawn(self, at_us: int, kind: object) -> None:
         """Note the sub-agent that it started, and how that went as far as it is known."""
-        record = Record(
-            record_id=f"subagent:{self.call_id}",
-            at_us=at_us,
-            kind="subagent",
-            prompt_id=self.prompt_id,
-            source=kind if isinstance(kind, str) else None,
-            call_id=self.call_id,
-            ok=self.ok,
-            duration_ms=self.duration_ms,
-        )
-        self.spawned = RecordDraft(record)
+        source = kind if isinstance(kind, str) else None
+        outcome: dict[str, Any] = {"ok": self.ok, "duration_ms": self.duration_ms}
+        fields = {"prompt_id": self.prompt_id, "call_id": self.call_id, "source": source, **outcome}
+        self.spawned = tuple(note("subagent", self.call_id, at_us, **fields).drafts)
 
+    def reject(self) -> None:
+        self.kind, self.spawned = "rejection", ()
+
+    def took_ms(self, until_us: int) -> int | None:
+        """From call to result, which includes the wait for a permission; None where the result is earlier."""
+        return (until_us - self.at_us + 500) // 1000 if until_us >= self.at_us else None
+
+    @property
     def drafts(self) -> list[RecordDraft]:
-        added, removed = self.known.lines if self.ok else (None, None)
+        added, removed = self.known.lines if self.ok else NOT_OBSERVED
         record = Record(
             record_id=f"tool:{self.call_id}",
             at_us=self.at_us,
@@ -129,41 +126,28 @@ class ToolCall:
             sidechain=self.sidechain,
         )
         draft = RecordDraft(record, path=self.known.path, command=self.known.command, input_key=self.known.key)
-        return [draft] if self.spawned is None else [draft, self.spawned]
+        return [draft, *self.spawned]
 
 
-Item = Note | ToolCall
-
-
-def note(record: Record, text: str | None = None) -> Note:
-    """What one line says completely."""
-    return Note(record.at_us, [RecordDraft(record, text=text)])
-
-
+@dataclass(slots=True)
 class Memory:
     """What one import has read so far, over all its files: forks repeat lines of other files."""
 
-    def __init__(self) -> None:
-        self._keys: defaultdict[str, set[Hashable]] = defaultdict(set)
-        self.marks: dict[str, array[int]] = {}
-        """By session, what its lines are known again by."""
-
-    def __contains__(self, key: tuple[str, Hashable]) -> bool:
-        return key[1] in self._keys[key[0]]
+    keys: defaultdict[str, set[Hashable]] = field(default_factory=lambda: defaultdict(set))
+    marks: dict[str, Sequence[int]] = field(default_factory=dict)
+    """By session, what its lines are known again by."""
 
     def add(self, kind: str, key: Hashable) -> bool:
         """Whether it is new."""
-        new = key not in self._keys[kind]
-        self._keys[kind].add(key)
+        new = key not in self.keys[kind]
+        self.keys[kind].add(key)
         return new
 
 
 @dataclass(slots=True)
 class _Open:
-    """The exchange that is being read."""
-
     prompt: TypedPrompt | None = None
-    items: list[Item] = field(default_factory=list)
+    items: list[Note | ToolCall] = field(default_factory=list)
     answer_id: str | None = None
     answer: str = ""
     answered_us: int = 0
@@ -175,64 +159,54 @@ class _Open:
 class Reader(ABC):
     """Reads one file of an agent. A further agent is one more class that only says what its lines mean."""
 
-    def __init__(self, file: str, session: str, seen: Memory) -> None:
-        """`file` names the file in reports; `session` stands in until lines name one."""
-        self._file = file
-        self._session = session
+    def __init__(self, file: Path, name: str, seen: Memory) -> None:
+        """`name` is that of the file in reports; `seen` is shared by all files of one import."""
+        self._name = name
         self._seen = seen
+        self._session = file.stem  # until lines name one
         self._open = _Open()
         self._running: dict[str, ToolCall] = {}
         """Calls without a result so far."""
         self._timed = True
-        self._done: list[Exchange] = []
+        self._done: deque[Exchange] = deque()
         self.lines = 0
         """Lines read so far, blank ones left out; of a document, its messages."""
         self.torn: list[TornLine] = []
 
     def read(self, raw_lines: Iterable[bytes]) -> Iterator[Exchange]:
-        """The exchanges of the file, one after the other."""
         for number, raw in enumerate(raw_lines, 1):
             if raw.strip():
                 self.lines += 1
-                try:
-                    self._line(raw, number)
-                except (ValueError, RecursionError) as error:
-                    self._tear(number, error)
-                yield from self._taken()
-        self._end()
-        yield from self._taken()
+                with self._tearing(number):
+                    self._line(decode_object(raw), number)
+                while self._done:
+                    yield self._done.popleft()
+        self._cut(finished=self._open.stopped and not self._running)
+        yield from self._done
 
     @abstractmethod
-    def _line(self, raw: bytes, number: int) -> None:
+    def _line(self, value: dict[str, Any], number: int) -> None:
         """Take one line in. Raises `ValueError` for one that cannot be read."""
 
-    def _end(self) -> None:
-        """The file is over."""
-        self._cut(finished=self._open.stopped and not self._running)
-
-    def _tear(self, number: int, error: Exception) -> None:
-        """Name a line, or a document's message, that could not be read."""
-        self.torn.append(TornLine(self._file, number, str(error)))
-
-    def _taken(self) -> list[Exchange]:
-        done, self._done = self._done, []
-        return done
-
-    def _start(self, at_us: int) -> None:
-        self._add(note(Record(record_id=f"session_start:{self._session}", at_us=at_us, kind="session_start")))
+    @contextmanager
+    def _tearing(self, number: int) -> Iterator[None]:
+        """Name the line, or the document's message, where it cannot be read, and go on."""
+        try:
+            yield
+        except (ValueError, RecursionError) as error:
+            self.torn.append(TornLine(self._name, number, str(error)))
 
     def _ask(self, prompt: TypedPrompt) -> None:
-        """A prompt ends the exchange before it."""
         self._cut()
         self._open.prompt, self._open.last_us = prompt, prompt.at_us
 
-    def _begin(self, item: Item) -> None:
+    def _begin(self, item: Note | ToolCall) -> None:
         """Add what a finished exchange cannot hold any more to one of its own, so that it stays as it was taken."""
         if self._open.stopped:
             self._cut()
         self._add(item)
 
-    def _add(self, item: Item) -> None:
+    def _add(self, item: Note | ToolCall) -> None:
         self._open.items.append(item)
         self._at(item.at_us)
 
@@ -240,36 +214,73 @@ class Reader(ABC):
         self._open.last_us = max(self._open.last_us, at_us)
 
     def _cut(self, *, finished: bool = True) -> None:
-        """End the open exchange."""
         done, self._open = self._open, _Open()
-        drafts = tuple(draft for item in done.items for draft in item.drafts())
+        drafts = tuple(draft for item in done.items for draft in item.drafts)
+        answer = None
+        if done.prompt is not None and done.answer:
+            elapsed_ms = max(0, done.answered_us - done.prompt.at_us) // 1000
+            answer = Answer(done.answer.strip(), done.answered_us, elapsed_ms if self._timed else None)
         if done.prompt is not None or drafts:
-            answer = self._answer(done)
             self._done.append(Exchange(self._session, done.prompt, answer, drafts, finished, done.last_us))
 
-    def _answer(self, done: _Open) -> Answer | None:
-        if done.prompt is None or not done.answer:
-            return None
-        elapsed_us = max(0, done.answered_us - done.prompt.at_us)
-        return Answer(done.answer.strip(), done.answered_us, elapsed_us // 1000 if self._timed else None)
+
+def decode_object(raw: bytes) -> dict[str, Any]:
+    """Any JSON object, half characters in it (an emoji that a tool cut) replaced. Raises `ValueError`."""
+    if len(raw) > LINE_BYTES_MAX:
+        raise ValueError(f"longer than {LINE_BYTES_MAX} bytes")
+    return _OBJECT.decode(repaired(raw))
 
 
-# --- finding files ----------------------------------------------------------------------------------------
+class Timed(msgspec.Struct, kw_only=True):
+    """What may have a time, and is unreadable where that is none."""
+
+    timestamp: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.timestamp is not None:
+            microseconds(self.timestamp)
+
+    @property
+    def at_us(self) -> int | None:
+        return None if self.timestamp is None else microseconds(self.timestamp)
+
+
+def microseconds(timestamp: str) -> int:
+    """Microseconds since 1970, UTC. Raises `ValueError` for what is no time."""
+    moment = datetime.fromisoformat(timestamp)
+    return ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - _EPOCH) // timedelta(microseconds=1)
+
+
+def text_in(content: object) -> str:
+    if isinstance(content, list):
+        parts = (part.get("text") for part in content if isinstance(part, dict))
+        return "\n".join(part for part in parts if isinstance(part, str))
+    return content if isinstance(content, str) else ""
+
+
+def lines_of(file: Path, *, whole: bool = False) -> Iterator[bytes]:
+    """The lines of a file, or `whole` as its only one; of one that is too long just enough to be seen as such."""
+    if file.suffix == ".zst":
+        raise OSError(EINVAL, "packed: unpack it with `zstd -d`")
+    with file.open("rb") as stream:
+        if whole:
+            yield stream.read(LINE_BYTES_MAX + 1)
+            return
+        while raw := stream.readline(LINE_BYTES_MAX + 1):
+            yield raw
+            while len(raw) > LINE_BYTES_MAX and not raw.endswith(b"\n"):
+                raw = stream.readline(LINE_BYTES_MAX + 1)
 
 
 class Format(NamedTuple):
-    """How one agent's transcripts are found and read."""
-
     source: str
-    """The agent's name."""
     folder: Callable[[], str]
-    """Where the agent keeps them on this machine."""
     is_transcript: Callable[[Path], bool]
     order: Callable[[Path], tuple[object, ...]]
     """What must be read earlier sorts first."""
-    lines: Callable[[Path], Iterator[bytes]]
-    reader: Callable[[Path, str, Memory], Reader]
-    """The reader of a file, by its path and the name it has in reports."""
+    reader: type[Reader]
+    document: str | None = None
+    """The ending of files that are one JSON document each."""
 
 
 def files_under(path: Path, transcripts: Format) -> list[Path]:
@@ -282,97 +293,14 @@ def files_under(path: Path, transcripts: Format) -> list[Path]:
     return sorted(found, key=lambda file: (*transcripts.order(file), str(file)))
 
 
-def by_beginning(file: Path, lines: Iterator[bytes], time_of: Callable[[bytes], int | None]) -> tuple[int, int]:
-    """The time of the first line that has one and the size, so that an original comes before its forks.
-
-    A fork begins with the lines of its original and is longer, unless that went on. 0 for what cannot be read.
-    """
+def by_beginning(file: Path) -> tuple[int, int]:
+    """The time of the first line that has one, and the size: a fork begins with its original's lines and is longer."""
     try:
-        return _first_us(lines, time_of), file.stat().st_size
+        for raw in islice(lines_of(file), HEAD_LINES_MAX):
+            with suppress(ValueError, RecursionError):
+                at_us = msgspec.convert(decode_object(raw), Timed).at_us
+                if at_us is not None:
+                    return at_us, file.stat().st_size
+        return 0, file.stat().st_size
     except OSError:
-        return 0, 0
-
-
-def _first_us(lines: Iterator[bytes], time_of: Callable[[bytes], int | None]) -> int:
-    for _, raw in zip(range(HEAD_LINES_MAX), lines, strict=False):
-        try:
-            at_us = time_of(raw)
-        except (ValueError, RecursionError):
-            continue
-        if at_us is not None:
-            return at_us
-    return 0
-
-
-# --- lines: read within a bound, decoded leniently, timed -------------------------------------------------
-
-
-def lines_of(file: Path) -> Iterator[bytes]:
-    """The lines of a file; of one that is too long just enough to be seen as such."""
-    with file.open("rb") as stream:
-        while raw := stream.readline(LINE_BYTES_MAX + 1):
-            yield raw
-            while len(raw) > LINE_BYTES_MAX and not raw.endswith(b"\n"):
-                raw = stream.readline(LINE_BYTES_MAX + 1)
-
-
-def document_of(file: Path) -> Iterator[bytes]:
-    """A file that is one JSON document, as its only line; of one that is too long just enough to be seen as such."""
-    with file.open("rb") as stream:
-        yield stream.read(LINE_BYTES_MAX + 1)
-
-
-def decode(raw: bytes, strictly: Callable[[bytes], Decoded], convert: Callable[[Any], Decoded]) -> Decoded:
-    """The value by `strictly`; by `convert` where only half a character stands in the way. Raises `ValueError`.
-
-    Half an emoji, cut out of a tool's output, is fine for most JSON readers and refused by ours.
-    """
-    if len(raw) > LINE_BYTES_MAX:
-        raise ValueError(f"longer than {LINE_BYTES_MAX} bytes")
-    try:
-        return strictly(raw)
-    except msgspec.DecodeError as error:
-        if isinstance(error, msgspec.ValidationError) or b"\\ud" not in raw.lower():
-            raise
-        try:
-            value = without_surrogates(json.loads(raw))
-        except (ValueError, RecursionError):
-            raise error from None
-        return convert(value)
-
-
-_OBJECT = msgspec.json.Decoder(dict[str, Any])
-
-
-def decode_object(raw: bytes) -> dict[str, Any]:
-    """Any JSON object. Raises `ValueError`."""
-    return decode(raw, _OBJECT.decode, lambda value: msgspec.convert(value, dict[str, Any]))
-
-
-def without_surrogates(value: Any) -> Any:
-    """The value with every half of a character replaced."""
-    match value:
-        case str():
-            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        case list():
-            return [without_surrogates(each) for each in value]
-        case dict():
-            return {without_surrogates(key): without_surrogates(each) for key, each in value.items()}
-        case _:
-            return value
-
-
-def microseconds(timestamp: str) -> int:
-    """Microseconds since 1970, UTC. Raises `ValueError` for what is no time."""
-    moment = datetime.fromisoformat(timestamp)
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return (moment - _EPOCH) // timedelta(microseconds=1)
-
-
-def text_in(content: object) -> str:
-    """The text of a string, or of a list of parts."""
-    if isinstance(content, list):
-        parts = (part.get("text") for part in content if isinstance(part, dict))
-        return "\n".join(part for part in parts if isinstance(part, str))
-    return content if isinstance(content, str) else ""
+        return 0, 0  # the import will name it

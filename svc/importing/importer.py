@@ -1,12 +1,11 @@
 """Importing transcripts: files in, the capture commands of a plugin and of telemetry out.
 
-Running it again adds nothing, since every id comes from the lines' own ids. An exchange that is still being
-written is left for the next run, its prompt apart.
+Running it again adds nothing, since every id comes from the lines' own ids: also a prompt that a forked session repeats
+is the same prompt. An exchange that is still being written is left for the next run, its prompt apart.
 """
 
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field, fields
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 from uuid import UUID, uuid5
@@ -25,10 +24,10 @@ from aggregates.decide import AnyCommand
 from aggregates.event import Digester, Reason, Refused, Reply, Scope
 from aggregates.ids import prompt_stream
 from aggregates.records.record import Record, TextPool
-from aggregates.telemetry.draft import RecordDraft
+from aggregates.telemetry.batches import pooled
 from svc.importing.claude_code import CLAUDE_CODE
 from svc.importing.codex import CODEX
-from svc.importing.exchange import Exchange, Format, Memory, TornLine, files_under
+from svc.importing.exchange import Answer, Exchange, Format, Memory, TornLine, TypedPrompt, files_under, lines_of
 from svc.importing.gemini import GEMINI
 
 DECODER_VERSION = 1
@@ -43,8 +42,6 @@ Send = Callable[[AnyCommand], Awaitable[Reply]]
 
 
 class Progress(NamedTuple):
-    """How far an import is."""
-
     files_done: int
     files_total: int
     lines: int
@@ -52,8 +49,6 @@ class Progress(NamedTuple):
 
 
 class Refusal(msgspec.Struct, frozen=True):
-    """Something that the server did not take, and why."""
-
     file: str
     what: str
     message: str
@@ -69,11 +64,6 @@ class TokenSums:
     cache_write_tokens: int = 0
     cache_write_1h_tokens: int = 0
     """Part of the cache writes."""
-
-    def add(self, record: Record) -> None:
-        """Add one request."""
-        for each in fields(self):
-            setattr(self, each.name, getattr(self, each.name) + (getattr(record, each.name) or 0))
 
 
 @dataclass(slots=True)
@@ -105,142 +95,35 @@ class ImportReport:
     refused: list[Refusal] = field(default_factory=list)
 
     def count(self, record: Record) -> None:
-        """Count one record by its kind."""
         self.records += 1
         if record.kind == "request":
             self.requests += 1
-            self.tokens.add(record)
+            for each in fields(self.tokens):
+                total = getattr(self.tokens, each.name) + (getattr(record, each.name) or 0)
+                setattr(self.tokens, each.name, total)
         elif record.kind == "error":
             self.errors += 1
         elif record.kind in ("tool", "rejection"):
             self.tool_calls += 1
 
 
-class Captures:
-    """Makes the commands of one developer's exchanges: the same ones that a plugin and telemetry make.
+@dataclass(slots=True)
+class Import:
+    """Sends what one developer's transcripts hold, as the same commands that a plugin and telemetry make."""
 
-    Ids come from line ids alone, so a prompt that a forked session repeats is the same prompt.
-    """
-
-    def __init__(self, scope: Scope, digester: Digester, source: str) -> None:
-        """`source` is the agent's name."""
-        self._scope = scope
-        self._digester = digester
-        self._source = source
-
-    def prompt(self, exchange: Exchange) -> CapturePrompt | None:
-        """The prompt, where the exchange has one."""
-        prompt = exchange.prompt
-        if prompt is None:
-            return None
-        client_event_id = uuid5(_LINE_NAMESPACE, prompt.line_id)
-        return CapturePrompt(
-            organization_id=self._scope.organization_id,
-            developer_id=self._scope.developer_id,
-            prompt_id=prompt_stream(self._scope.developer_id, client_event_id),
-            agent_session_id=exchange.agent_session_id,
-            source=self._source + TRANSCRIPT_SUFFIX,
-            text=prompt.text,
-            client_event_id=client_event_id,
-            host_prompt_id=prompt.host_prompt_id,
-            submitted_at_us=prompt.at_us,
-            cwd=prompt.cwd,
-        )
-
-    def response(self, exchange: Exchange) -> CaptureResponse | None:
-        """The answer, where there is one. It carries no tokens: the requests' records do."""
-        prompt, answer = exchange.prompt, exchange.answer
-        if prompt is None or answer is None:
-            return None
-        client_event_id = uuid5(_LINE_NAMESPACE, prompt.line_id)
-        return CaptureResponse(
-            organization_id=self._scope.organization_id,
-            developer_id=self._scope.developer_id,
-            prompt_id=prompt_stream(self._scope.developer_id, client_event_id),
-            content=ResponseContent(response_text=answer.text, elapsed_ms=answer.elapsed_ms),
-            response_operation_id=str(uuid5(client_event_id, "response")),
-            responded_at_us=answer.at_us,
-        )
-
-    def records(self, exchange: Exchange) -> Iterator[CaptureRecords]:
-        """The records in batches; none reaches beyond its exchange, so it is the same batch next time."""
-        for start in range(0, len(exchange.drafts), BATCH_RECORDS_MAX):
-            yield self._batch(exchange, exchange.drafts[start : start + BATCH_RECORDS_MAX])
-
-    def _batch(self, exchange: Exchange, drafts: tuple[RecordDraft, ...]) -> CaptureRecords:
-        words = TextPool(redaction=True)
-        records = tuple(self._record(draft, words) for draft in drafts)
-        return CaptureRecords(
-            organization_id=self._scope.organization_id,
-            developer_id=self._scope.developer_id,
-            agent_session_id=exchange.agent_session_id,
-            source=self._source,
-            decoder_version=DECODER_VERSION,
-            records=records,
-            words=words.words,
-            redactions=dict(words.redactions),
-        )
-
-    def _record(self, draft: RecordDraft, words: TextPool) -> Record:
-        key = draft.input_key
-        return msgspec.structs.replace(
-            draft.record,
-            text=words.add(draft.text),
-            path=words.add(draft.path),
-            command=words.add(draft.command),
-            input_digest=None if key is None else self._digester.number(key),
-        )
-
-
-async def import_transcripts(
-    transcripts: Format,
-    path: Path,
-    send: Send,
-    progress: Callable[[Progress], None],
-    *,
-    scope: Scope,
-    digester: Digester,
-    now_us: int,
-) -> ImportReport:
-    """Import every transcript under a folder, or one file, as captures of one developer.
-
-    Nothing that is torn or refused stops the import; it is counted and named in the report. Raises
-    `FileNotFoundError` where there is nothing at the path.
-    """
-    files = await trio.to_thread.run_sync(files_under, path, transcripts)
-    report = ImportReport()
-    run = _Run(transcripts, Captures(scope, digester, transcripts.source), send, now_us, report)
-    for done, file in enumerate(files):
-        name = str(file.relative_to(path)) if file != path else file.name
-        await run.take(file, name, partial(_tick, progress, report, done, len(files)))
-    _tick(progress, report, len(files), len(files))
-    return report
-
-
-import_claude_code = partial(import_transcripts, CLAUDE_CODE)
-
-
-def _tick(progress: Callable[[Progress], None], report: ImportReport, done: int, total: int) -> None:
-    progress(Progress(done, total, report.lines, report.prompts))
-
-
-class _Run:
-    """One import: what it has seen, and where it reports."""
-
-    def __init__(self, transcripts: Format, captures: Captures, send: Send, now_us: int, report: ImportReport) -> None:
-        self._format = transcripts
-        self._captures = captures
-        self._send = send
-        self._now_us = now_us
-        self._report = report
-        self._seen = Memory()
+    transcripts: Format
+    send: Send
+    scope: Scope
+    digester: Digester
+    now_us: int
+    report: ImportReport = field(default_factory=ImportReport)
+    seen: Memory = field(default_factory=Memory)
 
     async def take(self, file: Path, name: str, tick: Callable[[], None]) -> None:
         """Read one file and send what it holds; `tick` is called as it goes."""
-        reader = self._format.reader(file, name, self._seen)
-        exchanges = reader.read(self._format.lines(file))
-        report, lines_before = self._report, self._report.lines
-        report.files += 1
+        reader = self.transcripts.reader(file, name, self.seen)
+        exchanges = reader.read(lines_of(file, whole=file.suffix == self.transcripts.document))
+        report, lines_before = self.report, self.report.lines
         try:
             # Files are large and disks slow: they are read beside the loop.
             while exchange := await trio.to_thread.run_sync(next, exchanges, None):
@@ -253,33 +136,98 @@ class _Run:
         report.torn += reader.torn
 
     async def _store(self, exchange: Exchange, name: str) -> None:
-        report = self._report
-        prompt = self._captures.prompt(exchange)
+        report, prompt, session = self.report, exchange.prompt, exchange.agent_session_id
         if prompt is not None:
             report.prompts += 1
-            refused = await self._deliver(prompt, name, f"prompt of {exchange.agent_session_id}")
+            refused = await self._deliver(self._prompt(prompt, session), name, f"prompt of {session}")
             if refused is Reason.CONFLICT:
                 report.repeated += 1
                 return
-        if not exchange.finished and self._now_us - exchange.last_us < QUIET_US:
+        if not exchange.finished and self.now_us - exchange.last_us < QUIET_US:
             report.unfinished += 1
             return
-        response = self._captures.response(exchange)
-        if response is not None:
+        if prompt is not None and exchange.answer is not None:
             report.responses += 1
-            await self._deliver(response, name, f"response in {exchange.agent_session_id}")
+            await self._deliver(self._response(prompt, exchange.answer), name, f"response in {session}")
         for draft in exchange.drafts:
             report.count(draft.record)
-        for batch in self._captures.records(exchange):
-            await self._deliver(batch, name, f"records of {exchange.agent_session_id}")
+        for batch in self.batches(exchange):
+            await self._deliver(batch, name, f"records of {session}")
 
     async def _deliver(self, command: AnyCommand, name: str, what: str) -> Reason | None:
-        reply = await self._send(command)
+        """Why the server did not take it; None where it did."""
+        reply = await self.send(command)
         if isinstance(reply, Refused):
-            self._report.refused.append(Refusal(name, what, reply.message))
+            self.report.refused.append(Refusal(name, what, reply.message))
             return reply.reason
-        if reply.created:
-            self._report.created += 1
-        else:
-            self._report.known += 1
+        self.report.created += reply.created
+        self.report.known += not reply.created
         return None
+
+    def _prompt(self, prompt: TypedPrompt, agent_session_id: str) -> CapturePrompt:
+        client_event_id = uuid5(_LINE_NAMESPACE, prompt.line_id)
+        return CapturePrompt(
+            organization_id=self.scope.organization_id,
+            developer_id=self.scope.developer_id,
+            prompt_id=prompt_stream(self.scope.developer_id, client_event_id),
+            agent_session_id=agent_session_id,
+            source=self.transcripts.source + TRANSCRIPT_SUFFIX,
+            text=prompt.text,
+            client_event_id=client_event_id,
+            host_prompt_id=prompt.host_prompt_id,
+            submitted_at_us=prompt.at_us,
+            cwd=prompt.cwd,
+        )
+
+    def _response(self, prompt: TypedPrompt, answer: Answer) -> CaptureResponse:
+        """It carries no tokens: the requests' records do."""
+        client_event_id = uuid5(_LINE_NAMESPACE, prompt.line_id)
+        return CaptureResponse(
+            organization_id=self.scope.organization_id,
+            developer_id=self.scope.developer_id,
+            prompt_id=prompt_stream(self.scope.developer_id, client_event_id),
+            content=ResponseContent(response_text=answer.text, elapsed_ms=answer.elapsed_ms),
+            response_operation_id=str(uuid5(client_event_id, "response")),
+            responded_at_us=answer.at_us,
+        )
+
+    def batches(self, exchange: Exchange) -> Iterator[CaptureRecords]:
+        """The records in batches; none reaches beyond its exchange, so it is the same batch next time."""
+        for start in range(0, len(exchange.drafts), BATCH_RECORDS_MAX):
+            words = TextPool(redaction=True)
+            records = pooled(exchange.drafts[start : start + BATCH_RECORDS_MAX], words, self.digester)
+            yield CaptureRecords(
+                organization_id=self.scope.organization_id,
+                developer_id=self.scope.developer_id,
+                agent_session_id=exchange.agent_session_id,
+                source=self.transcripts.source,
+                decoder_version=DECODER_VERSION,
+                records=records,
+                words=words.words,
+                redactions=dict(words.redactions),
+            )
+
+
+async def import_transcripts(
+    transcripts: Format,
+    path: Path,
+    send: Send,
+    progress: Callable[[Progress], None],
+    *,
+    scope: Scope,
+    digester: Digester,
+    now_us: int,
+) -> ImportReport:
+    """Import all transcripts under a folder, or one; what is torn or refused is named. Raises `FileNotFoundError`."""
+    files = await trio.to_thread.run_sync(files_under, path, transcripts)
+    run = Import(transcripts, send, scope, digester, now_us)
+    report = run.report
+
+    def tick() -> None:
+        progress(Progress(report.files, len(files), report.lines, report.prompts))
+
+    for file in files:
+        await run.take(file, str(file.relative_to(path)) if file != path else file.name, tick)
+        report.files += 1
+    tick()
+    return report

@@ -16,8 +16,6 @@ from svc.views.replay import Rebuilding
 
 
 class Backfills:
-    """The one writer of backfills."""
-
     def __init__(self, store: EventStore, journal: Journal, rebuilding: Rebuilding) -> None:
         self._store = store
         self._journal = journal
@@ -33,7 +31,6 @@ class Backfills:
         return await self._mailbox.send(asked)
 
     async def run(self) -> None:
-        """Carry out what is asked, until cancelled."""
         await self._mailbox.work_through(self._carry_out)
 
     async def newest_first(self) -> list[BackfillRecord]:
@@ -51,21 +48,18 @@ class Backfills:
             return chosen
         if chosen is asked:
             await self._journal.append([NewEvent(asked.backfill_id, 1, asked)])
-            self._build(asked)
+            state = self._rebuilding.status.state
+            if state == "completed" or state == "failed":
+                self._ended |= dict.fromkeys(self._building, state)
+                self._building.clear()
+            self._building[asked.backfill_id] = asked
+            self._rebuilding.start(None)
         return self._shown(chosen)
 
     def _running(self, organization_id: UUID) -> BackfillRequested | None:
         if self._rebuilding.status.state != "running":
             return None
         return next((each for each in self._building.values() if each.organization_id == organization_id), None)
-
-    def _build(self, asked: BackfillRequested) -> None:
-        state = self._rebuilding.status.state
-        if state == "completed" or state == "failed":
-            self._ended |= dict.fromkeys(self._building, state)
-            self._building.clear()
-        self._building[asked.backfill_id] = asked
-        self._rebuilding.start(None)
 
     def _shown(self, asked: BackfillRequested, *, completed: bool = False) -> BackfillRecord:
         if completed:

@@ -31,22 +31,12 @@ from aggregates.prices.decide import (
     decide_catalog,
 )
 from aggregates.times import iso
+from svc import limits
+from svc.actors.actors import Clock
 from svc.actors.mailbox import Busy, Mailbox
-from svc.limits import (
-    CATALOG_COMMANDS_MAX,
-    CATALOG_FETCH_SECONDS,
-    CATALOG_FIRST_REFRESH_SECONDS,
-    CATALOG_REDIRECTS_MAX,
-    CATALOG_REFRESH_SECONDS,
-    CATALOG_RETRY_SECONDS,
-    CATALOG_SOURCE_BYTES_MAX,
-)
 from svc.log.codec import CorruptEvent, NewEvent
-from svc.log.folder import Clock
 from svc.log.journal import Journal, Saturated
 from svc.log.store import VERSION_END, Conflict, EventStore, StoreUnavailable
-
-# Where prices come from: the installed price data, its newest edition on the network, a file, or an address.
 
 PACKAGE = "genai-prices"
 """The setting for the maintained data, which is installed with this program."""
@@ -59,12 +49,12 @@ class CatalogUnusable(Exception):
 
 
 class CatalogSource:
-    """One setting: `genai-prices`, an address, or the path of a file."""
+    """One setting: `genai-prices`, which may be asked for its newest edition, an address, or the path of a file."""
 
     def __init__(self, setting: str, *, network: bool) -> None:
         self.setting = setting
         self._network = network
-        """Whether the maintained data may be asked for its newest edition; an address is always asked."""
+        """An address is always asked."""
 
     @property
     def is_local(self) -> bool:
@@ -96,7 +86,15 @@ def packaged_source() -> str:
 
 async def read_file(path: Path) -> PublishCatalog:
     """The catalog in a file. Raises `CatalogUnusable`."""
-    return await _in_thread(str(path), lambda: PublishCatalog(document=decoded(_content(path)), source=path.name))
+
+    def read() -> PublishCatalog:
+        with path.open("rb") as file:
+            content = file.read(limits.CATALOG_SOURCE_BYTES_MAX + 1)
+        if len(content) > limits.CATALOG_SOURCE_BYTES_MAX:
+            raise ValueError(f"larger than {limits.CATALOG_SOURCE_BYTES_MAX} bytes")
+        return PublishCatalog(document=decoded(content), source=path.name)
+
+    return await _in_thread(str(path), read)
 
 
 async def fetch(url: str) -> PublishCatalog:
@@ -105,12 +103,14 @@ async def fetch(url: str) -> PublishCatalog:
     try:
         # No user name, password or token of an address goes into the log or a message.
         shown = str(httpx.URL(url).copy_with(username=None, password=None, query=None, fragment=None))
-        with trio.fail_after(CATALOG_FETCH_SECONDS):
+        with trio.fail_after(limits.CATALOG_FETCH_SECONDS):
             content = await trio.to_thread.run_sync(_fetched, url, abandon_on_cancel=True)
     except trio.TooSlowError as error:
-        raise CatalogUnusable(f"{shown}: no answer within {CATALOG_FETCH_SECONDS:.0f} s") from error
+        raise CatalogUnusable(f"{shown}: no answer within {limits.CATALOG_FETCH_SECONDS:.0f} s") from error
+    except httpx.HTTPStatusError as error:
+        raise CatalogUnusable(f"{shown}: answered {error.response.status_code}") from error
     except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-        raise CatalogUnusable(f"{shown}: {_why(error)}") from error
+        raise CatalogUnusable(f"{shown}: {error or type(error).__name__}") from error
     return await _in_thread(shown, lambda: PublishCatalog(document=decoded(content), source=shown))
 
 
@@ -126,35 +126,21 @@ def decoded(content: bytes) -> CatalogDocument:
 def _fetched(url: str) -> bytes:
     # In a thread: httpx's asynchronous answers cannot be broken off half-way without a warning of trio.
     content = bytearray()
-    ends_at = time.monotonic() + CATALOG_FETCH_SECONDS
+    ends_at = time.monotonic() + limits.CATALOG_FETCH_SECONDS
     with (
         httpx.Client(
-            follow_redirects=True, max_redirects=CATALOG_REDIRECTS_MAX, timeout=CATALOG_FETCH_SECONDS
+            follow_redirects=True, max_redirects=limits.CATALOG_REDIRECTS_MAX, timeout=limits.CATALOG_FETCH_SECONDS
         ) as client,
         client.stream("GET", url) as answer,
     ):
         answer.raise_for_status()
         for piece in answer.iter_bytes():
             content += piece
-            if len(content) > CATALOG_SOURCE_BYTES_MAX:
-                raise OSError(f"the answer is larger than {CATALOG_SOURCE_BYTES_MAX} bytes")
+            if len(content) > limits.CATALOG_SOURCE_BYTES_MAX:
+                raise OSError(f"the answer is larger than {limits.CATALOG_SOURCE_BYTES_MAX} bytes")
             if time.monotonic() > ends_at:
                 raise OSError("the answer took too long")
     return bytes(content)
-
-
-def _why(error: Exception) -> str:
-    if isinstance(error, httpx.HTTPStatusError):
-        return f"answered {error.response.status_code}"
-    return f"{error or type(error).__name__}"
-
-
-def _content(path: Path) -> bytes:
-    with path.open("rb") as file:
-        content = file.read(CATALOG_SOURCE_BYTES_MAX + 1)
-    if len(content) > CATALOG_SOURCE_BYTES_MAX:
-        raise ValueError(f"larger than {CATALOG_SOURCE_BYTES_MAX} bytes")
-    return content
 
 
 async def _packaged(now_us: int) -> PublishCatalog:
@@ -207,7 +193,7 @@ class Catalog:
         self._organizations = organizations
         self._source = source
         full = "too many catalogs wait to be published already"
-        self._mailbox = Mailbox[CatalogCommand, CatalogReply](CATALOG_COMMANDS_MAX, full)
+        self._mailbox = Mailbox[CatalogCommand, CatalogReply](limits.CATALOG_COMMANDS_MAX, full)
         self._started = trio.Event()
         self._served: Served | None = None
         self._served_source: str | None = None
@@ -216,7 +202,6 @@ class Catalog:
 
     @property
     def served(self) -> Served | None:
-        """The newest valid snapshot."""
         if self._state is None:
             self._state = self._load()
         return self._served
@@ -226,7 +211,6 @@ class Catalog:
         return await self._mailbox.send(command)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Work through the mailbox until cancelled."""
         task_status.started()
         await self._mailbox.work_through(self._carry_out)
 
@@ -253,23 +237,21 @@ class Catalog:
     async def keep_fresh(self) -> None:
         """Refresh at intervals after the start, until cancelled."""
         await self._started.wait()
-        pause_seconds = CATALOG_FIRST_REFRESH_SECONDS if self.served is not None else 0.0
+        pause_seconds = limits.CATALOG_FIRST_REFRESH_SECONDS if self.served is not None else 0.0
         while True:
             await trio.sleep(pause_seconds)
             try:
                 await self.refresh()
-                pause_seconds = CATALOG_REFRESH_SECONDS
+                pause_seconds = limits.CATALOG_REFRESH_SECONDS
             except _FAILURES as error:
                 log.warning("the model catalog could not be refreshed", reason=str(error))
-                pause_seconds = CATALOG_RETRY_SECONDS
+                pause_seconds = limits.CATALOG_RETRY_SECONDS
 
     async def revisions(self, limit: int) -> list[RevisionRecord]:
         """The newest stored revisions, the newest first."""
-
-        def read() -> list[RevisionRecord]:
-            return [_shown(stored) for stored in islice(_stored_revisions(self._store), limit)]
-
-        return await trio.to_thread.run_sync(read)
+        return await trio.to_thread.run_sync(
+            lambda: [_shown(stored) for stored in islice(_stored_revisions(self._store), limit)]
+        )
 
     async def _publish_found(self, found: PublishCatalog) -> Published:
         reply = await self.send(found)
@@ -279,8 +261,7 @@ class Catalog:
         return reply
 
     def _note_failure(self) -> None:
-        if self._served is not None:
-            self._served = Served(self._served.snapshot, self._served.refreshed_at_us, True)
+        self._served = None if self._served is None else replace(self._served, stale=True)
 
     async def _carry_out(self, command: CatalogCommand) -> CatalogReply:
         if self._state is None:
@@ -289,8 +270,12 @@ class Catalog:
         now_us = self._clock.now_us()
         # Checking and hashing a whole catalog takes a quarter of a second: in a thread, beside the loop.
         facts, reply = await trio.to_thread.run_sync(decide_catalog, command, state, self._organizations(), now_us)
-        if facts:
-            await self._append([NewEvent(*fact) for fact in facts])
+        try:
+            if facts:
+                await self._journal.append([NewEvent(*fact) for fact in facts])
+        except (Conflict, StoreUnavailable):
+            self._state = None  # the commit may have happened all the same: look before the next decision
+            raise
         for _, stream_version, event in facts:
             if isinstance(event, CatalogPublished):
                 self._serve(event, now_us)
@@ -301,13 +286,6 @@ class Catalog:
             self._served = Served(self._served.snapshot, now_us, False)
         self._state = state
         return reply
-
-    async def _append(self, events: list[NewEvent]) -> None:
-        try:
-            await self._journal.append(events)
-        except (Conflict, StoreUnavailable):
-            self._state = None  # the commit may have happened all the same: look before the next decision
-            raise
 
     def _serve(self, event: CatalogPublished, refreshed_at_us: int) -> None:
         self._served = Served(event.snapshot, refreshed_at_us, False)
@@ -331,8 +309,6 @@ class Catalog:
 
 
 class StoredRevision(NamedTuple):
-    """A revision as the log has it."""
-
     version: int
     event: CatalogPublished | None
     """None where it cannot be read."""
@@ -340,25 +316,22 @@ class StoredRevision(NamedTuple):
 
 
 def _stored_revisions(store: EventStore) -> Iterator[StoredRevision]:
-    """The newest first."""
+    """Each checked, the newest first."""
     below = VERSION_END
-    while (stored := stored_revision(store, below)) is not None:
-        yield stored
-        below = stored.version
-
-
-def stored_revision(store: EventStore, below: int = VERSION_END) -> StoredRevision | None:
-    """The newest revision before that one, checked."""
-    try:
-        recorded = store.read_newest(CATALOG_STREAM, below)
-    except CorruptEvent as error:
-        return StoredRevision(error.version, None, str(error))
-    if recorded is None:
-        return None
-    event = recorded.event
-    if not isinstance(event, CatalogPublished) or event.snapshot.catalog_revision != recorded.version:
-        return StoredRevision(recorded.version, None, "this is not the revision that stands here")
-    return StoredRevision(recorded.version, event, snapshot_fault(event.snapshot))
+    while True:
+        try:
+            recorded = store.read_newest(CATALOG_STREAM, below)
+        except CorruptEvent as error:
+            below = error.version
+            yield StoredRevision(below, None, str(error))
+            continue
+        if recorded is None:
+            return
+        below, event = recorded.version, recorded.event
+        if isinstance(event, CatalogPublished) and event.snapshot.catalog_revision == below:
+            yield StoredRevision(below, event, snapshot_fault(event.snapshot))
+        else:
+            yield StoredRevision(below, None, "this is not the revision that stands here")
 
 
 def _newest_version(store: EventStore, stream_id: UUID) -> int:

@@ -9,15 +9,13 @@ good. What is passing (a limit, a budget, an endpoint that is down) is tried aga
 
 from collections.abc import Callable
 from typing import Protocol, TypeVar
-from uuid import UUID
 
 import msgspec
 import structlog
 import trio
 
-from aggregates.event import Digester
 from aggregates.ids import answer_stream
-from aggregates.judging.answers import JudgeAnswered
+from aggregates.judging.rubric import JudgeAnswered
 from projections.judging.unjudged import Question, QuestionBounds, QuestionRound, unjudged
 from projections.reader import Reader
 from svc.llm import budget as bounds
@@ -36,6 +34,7 @@ from svc.llm.client import Count, Gateway
 from svc.log.codec import NewEvent
 from svc.log.journal import Journal
 from svc.log.store import Conflict
+from svc.log.vault import Vault
 from svc_http.ports import Unavailable
 
 log = structlog.get_logger()
@@ -45,15 +44,9 @@ VERSION = 1
 _OF_THIS_QUESTION = frozenset({"misfit", "unreadable", "too-large"})
 
 
-class Vault(Protocol):
-    def known_digester(self, developer_id: UUID) -> Digester: ...
-
-
 class Desk(Protocol):
-    @property
-    def vault(self) -> Vault: ...
-    @property
-    def journal(self) -> Journal: ...
+    vault: Vault
+    journal: Journal
 
     def now_us(self) -> int: ...
 
@@ -61,8 +54,6 @@ class Desk(Protocol):
 
 
 class LlmJudge:
-    """The one task that asks."""
-
     def __init__(self, desk: Desk, gateway: Gateway, count: Count) -> None:
         self._desk = desk
         self._gateway = gateway

@@ -51,12 +51,11 @@ class Narratives:
         if not wanted.work.members or not self._gateway.may_ask(wanted.scope.organization_id):
             return None
         kept = self._standing(wanted)
-        if kept is not None:
+        written = None if kept is not None else self._begun(wanted)
+        if written is None:
             return kept
-        written = self._begun(wanted)
-        if written is not None:
-            with trio.move_on_after(NARRATIVE_WAIT_SECONDS):
-                await written.wait()
+        with trio.move_on_after(NARRATIVE_WAIT_SECONDS):
+            await written.wait()
         return self._standing(wanted)
 
     def _standing(self, wanted: NarrativeRequest) -> Narrative | None:
@@ -72,9 +71,12 @@ class Narratives:
         return written
 
     async def _write(self, wanted: NarrativeRequest, written: trio.Event) -> None:
+        labels: list[Json] = [list(each) for each in wanted.work.members]
+        about: dict[str, Json] = {"members": labels} if wanted.kind == "team" else {"work": labels[0]}
+        payload = {"language": LANGUAGES[wanted.language], **about}
         try:
             organization_id = wanted.scope.organization_id
-            answer = await self._gateway.ask(organization_id, wanted.kind, VERSION, NarrativeAnswer, payload_of(wanted))
+            answer = await self._gateway.ask(organization_id, wanted.kind, VERSION, NarrativeAnswer, payload)
             self._keep(wanted, normalized(answer.value.narrative))
         except NoAnswer:
             pass  # counted by the gateway; nothing is kept
@@ -89,9 +91,3 @@ class Narratives:
         self._kept.move_to_end(wanted.name)
         while len(self._kept) > NARRATIVES_KEPT_MAX:
             self._kept.popitem(last=False)
-
-
-def payload_of(wanted: NarrativeRequest) -> dict[str, Json]:
-    labels: list[Json] = [list(each) for each in wanted.work.members]
-    language: dict[str, Json] = {"language": LANGUAGES[wanted.language]}
-    return language | ({"members": labels} if wanted.kind == "team" else {"work": labels[0]})

@@ -15,24 +15,9 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
+from genai_prices import types as upstream
 from genai_prices.data import providers
 from genai_prices.data_snapshot import DataSnapshot
-from genai_prices.types import (
-    ClauseAnd,
-    ClauseContains,
-    ClauseEndsWith,
-    ClauseEquals,
-    ClauseOr,
-    ClauseStartsWith,
-    ConditionalPrice,
-    MatchLogic,
-    ModelInfo,
-    ModelPrice,
-    Provider,
-    StartDateConstraint,
-    TieredPrices,
-    TimeOfDateConstraint,
-)
 from pydantic import ConfigDict, TypeAdapter
 
 from aggregates.prices.catalog import TEXT_CHARACTERS_MAX, Band, ExactLookup, ListRate, Model, Rate, Rates
@@ -71,12 +56,12 @@ def packaged() -> DataSnapshot:
 
 def parsed(raw_providers: list[object]) -> DataSnapshot:
     """The data as published on the network. Raises `ValueError` where it is not of that form."""
-    published = TypeAdapter(list[Provider], config=ConfigDict(arbitrary_types_allowed=True))
+    published = TypeAdapter(list[upstream.Provider], config=ConfigDict(arbitrary_types_allowed=True))
     return DataSnapshot(published.validate_python(_with_prices(raw_providers)), from_auto_update=False)
 
 
 def _with_prices(value: object) -> object:
-    # A ModelPrice is a plain class, which pydantic takes as it is.
+    # A `ModelPrice` is a plain class, which pydantic takes as it is.
     match value:
         case list():
             return [_with_prices(each) for each in value]
@@ -86,10 +71,10 @@ def _with_prices(value: object) -> object:
 
 
 def _prices(value: object) -> object:
-    return ModelPrice(**_PRICES.validate_python(value)) if isinstance(value, dict) else _with_prices(value)
+    return upstream.ModelPrice(**_PRICES.validate_python(value)) if isinstance(value, dict) else _with_prices(value)
 
 
-_PRICES = TypeAdapter(dict[str, Decimal | TieredPrices | None])
+_PRICES = TypeAdapter(dict[str, Decimal | upstream.TieredPrices | None])
 
 
 def data_date_us(data: DataSnapshot, now_us: int) -> int:
@@ -109,7 +94,7 @@ def compiled(data: DataSnapshot) -> tuple[ExactLookup, ...]:
     return tuple(found[model_id] for model_id in sorted(found))
 
 
-def _maker(data: DataSnapshot, provider: Provider) -> Iterator[ExactLookup]:
+def _maker(data: DataSnapshot, provider: upstream.Provider) -> Iterator[ExactLookup]:
     """The ids that lead to this provider without naming it."""
     rates: dict[str, tuple[ListRate, ...]] = {}
     for model_id in _candidates(provider):
@@ -124,7 +109,7 @@ def _maker(data: DataSnapshot, provider: Provider) -> Iterator[ExactLookup]:
             yield _lookup(model_id, model, serving, rates[model.id])
 
 
-def _bedrock(provider: Provider) -> Iterator[ExactLookup]:
+def _bedrock(provider: upstream.Provider) -> Iterator[ExactLookup]:
     """The ids of Bedrock: `anthropic.…`, and the same for a region."""
     plain = {found[1] for model_id in _candidates(provider) if (found := _BEDROCK_ID.fullmatch(model_id))}
     by_agents = {model_id for model_id in plain if model_id.startswith(BEDROCK_AGENT_VENDORS)}
@@ -134,30 +119,30 @@ def _bedrock(provider: Provider) -> Iterator[ExactLookup]:
             yield _lookup(model_id, model, Serving(status="observed", provider=provider.id), _list_rates(model))
 
 
-def _lookup(model_id: str, model: ModelInfo, provider: Serving, rates: tuple[ListRate, ...]) -> ExactLookup:
+def _lookup(model_id: str, model: upstream.ModelInfo, provider: Serving, rates: tuple[ListRate, ...]) -> ExactLookup:
     known = Model(status="known", canonical_model_id=model.id, display_name=model.name or model.id)
     return ExactLookup(external_model_id=model_id, model=known, provider=provider, list_rates=rates)
 
 
-def _candidates(provider: Provider) -> set[str]:
+def _candidates(provider: upstream.Provider) -> set[str]:
     """Whatever the provider's rules spell out and could be an id, in lower case: matching ignores case."""
     texts = {text for model in provider.models for text in (model.id, *_literals(model.match))}
     plain = {text.lower() for text in (*texts, *EXTRA_IDS)}
     return {text for text in plain if len(text) <= TEXT_CHARACTERS_MAX and not _UNFINISHED.fullmatch(text)}
 
 
-def _literals(clause: MatchLogic) -> Iterator[str]:
+def _literals(clause: upstream.MatchLogic) -> Iterator[str]:
     match clause:
-        case ClauseEquals(equals=text) | ClauseStartsWith(starts_with=text):
+        case upstream.ClauseEquals(equals=text) | upstream.ClauseStartsWith(starts_with=text):
             yield text
-        case ClauseContains(contains=text) | ClauseEndsWith(ends_with=text):
+        case upstream.ClauseContains(contains=text) | upstream.ClauseEndsWith(ends_with=text):
             yield text
-        case ClauseOr(or_=clauses) | ClauseAnd(and_=clauses):
+        case upstream.ClauseOr(or_=clauses) | upstream.ClauseAnd(and_=clauses):
             for each in clauses:
                 yield from _literals(each)
 
 
-def _list_rates(model: ModelInfo) -> tuple[ListRate, ...]:
+def _list_rates(model: upstream.ModelInfo) -> tuple[ListRate, ...]:
     """The model's prices in the order of time; neighbours that say the same are one."""
     starts = sorted({INSTANT_MIN_US, *map(_midnight_us, _changes(model))})
     segments: list[tuple[int, Rate | str]] = []
@@ -177,29 +162,29 @@ def _list_rates(model: ModelInfo) -> tuple[ListRate, ...]:
     )
 
 
-def _conditions(model: ModelInfo) -> list[ConditionalPrice]:
+def _conditions(model: upstream.ModelInfo) -> list[upstream.ConditionalPrice]:
     return model.prices if isinstance(model.prices, list) else []
 
 
-def _changes(model: ModelInfo) -> set[date]:
+def _changes(model: upstream.ModelInfo) -> set[date]:
     constraints = (condition.constraint for condition in _conditions(model))
-    return {each.start_date for each in constraints if isinstance(each, StartDateConstraint)}
+    return {each.start_date for each in constraints if isinstance(each, upstream.StartDateConstraint)}
 
 
 def _midnight_us(day: date) -> int:
     return (day - date(1970, 1, 1)) // timedelta(days=1) * 86_400 * US_PER_SECOND
 
 
-def _rate_on(model: ModelInfo, at_us: int) -> Rate | str:
+def _rate_on(model: upstream.ModelInfo, at_us: int) -> Rate | str:
     """What holds on the day that begins then, or why nothing that a catalog can say does."""
     day = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=at_us)
-    by_hour = any(isinstance(condition.constraint, TimeOfDateConstraint) for condition in _conditions(model))
+    by_hour = any(isinstance(condition.constraint, upstream.TimeOfDateConstraint) for condition in _conditions(model))
     minutes = range(0, 24 * 60, 15) if by_hour else (0,)
     first, *others = (model.get_prices(day + timedelta(minutes=each)) for each in minutes)
     return _NO_TIME if any(price != first for price in others) else _rate(first)
 
 
-def _rate(price: ModelPrice) -> Rate | str:
+def _rate(price: upstream.ModelPrice) -> Rate | str:
     known = {key: value for key, value in vars(price).items() if value is not None}
     if not known:
         return _NO_PRICE
@@ -210,17 +195,18 @@ def _rate(price: ModelPrice) -> Rate | str:
     if not known.keys() & {"input_mtok", "output_mtok"}:
         return _NOT_TOKENS
     used = {name: known.get(key) for name, key in zip(Rates.__struct_fields__, _KEYS, strict=True)}
-    starts = sorted({tier.start for value in used.values() if isinstance(value, TieredPrices) for tier in value.tiers})
+    tiered = [value for value in used.values() if isinstance(value, upstream.TieredPrices)]
+    starts = sorted({tier.start for value in tiered for tier in value.tiers})
     bands = tuple(Band(above_input_tokens=start, **_dollars(used, start + 1)) for start in starts)
     return Rate(**_dollars(used, 0), long_context=bands)
 
 
-def _dollars(used: dict[str, Decimal | TieredPrices | None], input_tokens: int) -> dict[str, float | None]:
+def _dollars(used: dict[str, Decimal | upstream.TieredPrices | None], input_tokens: int) -> dict[str, float | None]:
     return {name: _dollar(value, input_tokens) for name, value in used.items()}
 
 
-def _dollar(value: Decimal | TieredPrices | None, input_tokens: int) -> float | None:
-    if isinstance(value, TieredPrices):
+def _dollar(value: Decimal | upstream.TieredPrices | None, input_tokens: int) -> float | None:
+    if isinstance(value, upstream.TieredPrices):
         reached = [tier.price for tier in value.tiers if input_tokens > tier.start]
         value = reached[-1] if reached else value.base
     return None if value is None else float(value.quantize(_DECIMALS))

@@ -6,7 +6,7 @@ meanwhile has worked for nothing, and its result is refused.
 """
 
 import sqlite3
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, Protocol, TypeVar
 from uuid import UUID
@@ -20,37 +20,28 @@ from aggregates.event import Done, Reply, Scope
 from aggregates.judging.evidence import language_of
 from aggregates.people.directory import Developer, Directory, Membership, Stay
 from aggregates.people.events import Schedule
-from aggregates.reports.commands import (
+from aggregates.reports.decide import SOURCE_UNAVAILABLE
+from aggregates.reports.events import (
     AnyReportCommand,
     CancelReport,
     CompleteReport,
     FailReport,
-    ReportPeriod,
     RequestReport,
     StartReport,
     last_whole_period,
 )
-from aggregates.reports.decide import SOURCE_UNAVAILABLE
 from aggregates.reports.prose import Prose, believed_prose, report_figures
-from aggregates.times import parse_instant, zone_named
+from aggregates.times import US_PER_SECOND, parse_instant, zone_named
 from projections.facts.reports import OpenReport, open_reports
 from projections.prices.spending import Asked, Reading
 from projections.reader import Reader
 from projections.reports.sections import ReportInput, report_sections
+from svc import limits
+from svc.actors.actors import Clock
 from svc.jobs.narratives import LANGUAGES
-from svc.limits import (
-    READ_WAIT_SECONDS,
-    REPORT_JOBS_MAX,
-    REPORT_LOOK_SECONDS,
-    REPORT_RETRY_SECONDS,
-    REPORT_SECONDS_MAX,
-    SCHEDULE_DELAY_SECONDS,
-    SCHEDULE_LOOK_SECONDS,
-)
 from svc.llm.answers import Json, NoAnswer
 from svc.llm.client import Count, Gateway
 from svc.log.codec import CorruptEvent
-from svc.log.folder import Clock
 from svc.log.store import StoreUnavailable
 from svc.log.vault import VaultError
 from svc.views.views import ViewsDamaged
@@ -106,29 +97,28 @@ class ReportJobs:
         """Whose reports changed since the last look: the views must hold that before the next."""
         self._wanted = trio.Event()
 
-    def note(self, command: AnyCommand) -> None:
+    def note(self, command: RequestReport | CancelReport) -> None:
         """Take notice of a command that was carried out."""
-        match command:
-            case RequestReport():
-                self._news.add(Scope(command.organization_id, command.developer_id))
-                self._wanted.set()
-            case CancelReport() if command.report_id in self._jobs:
-                self._jobs[command.report_id].cancel()
+        if isinstance(command, RequestReport):
+            self._news.add(Scope(command.organization_id, command.developer_id))
+            self._wanted.set()
+        elif command.report_id in self._jobs:
+            self._jobs[command.report_id].cancel()
 
     async def run(self) -> None:
         async with trio.open_nursery() as nursery:
             while True:
-                pause_seconds = REPORT_LOOK_SECONDS
+                pause_seconds = limits.REPORT_LOOK_SECONDS
                 self._wanted = trio.Event()
                 try:
                     for found in await self._to_make():
                         self._jobs[found.report_id] = trio.CancelScope()
                         nursery.start_soon(self._supervise, found)
                 except Unavailable:
-                    pause_seconds = REPORT_RETRY_SECONDS
+                    pause_seconds = limits.REPORT_RETRY_SECONDS
                 except Exception:
                     log.exception("nobody could see which reports are to be made; it is tried again")
-                    pause_seconds = REPORT_RETRY_SECONDS
+                    pause_seconds = limits.REPORT_RETRY_SECONDS
                 with trio.move_on_after(pause_seconds):
                     await self._wanted.wait()
 
@@ -136,7 +126,7 @@ class ReportJobs:
         for scope in list(self._news):
             await self._desk.read(scope, lambda _reader, _scope: None)
             self._news.discard(scope)
-        room = REPORT_JOBS_MAX - len(self._jobs)
+        room = limits.REPORT_JOBS_MAX - len(self._jobs)
         if room <= 0:
             return []
         found = await self._desk.read_all(lambda reader: open_reports(reader, len(self._jobs) + room))
@@ -148,7 +138,7 @@ class ReportJobs:
                 await self._make(wanted)
         except Exception:
             log.exception("a report's job broke; it is begun again", report_id=str(wanted.report_id))
-            await trio.sleep(REPORT_RETRY_SECONDS)
+            await trio.sleep(limits.REPORT_RETRY_SECONDS)
         finally:
             del self._jobs[wanted.report_id]
             self._news.add(wanted.scope)
@@ -162,10 +152,10 @@ class ReportJobs:
             "report_id": wanted.report_id,
             "period": wanted.period,
         }
-        if not isinstance(await self._tell(StartReport(**about)), Done):
+        if not isinstance(await self._patiently(lambda: self._desk.send(StartReport(**about))), Done):
             return
         try:
-            with trio.fail_after(REPORT_SECONDS_MAX):
+            with trio.fail_after(limits.REPORT_SECONDS_MAX):
                 sections = await self._sections(wanted)
             prose = await self._prose(wanted, sections)
             outcome: AnyReportCommand = CompleteReport(
@@ -177,10 +167,7 @@ class ReportJobs:
         except Exception:
             log.exception("a report could not be made", report_id=str(wanted.report_id))
             outcome = FailReport(**about, error_code=None)
-        await self._tell(outcome)
-
-    async def _tell(self, command: AnyReportCommand) -> Reply:
-        return await self._patiently(lambda: self._desk.send(command))
+        await self._patiently(lambda: self._desk.send(outcome))
 
     async def _patiently(self, work: Callable[[], Awaitable[T]], passing: type[Exception] = Unavailable) -> T:
         """Try again until it works. Raises `passing` where the job's time would end before the next try does."""
@@ -188,15 +175,19 @@ class ReportJobs:
             try:
                 return await work()
             except passing:
-                next_ends = trio.current_time() + REPORT_RETRY_SECONDS + READ_WAIT_SECONDS
+                next_ends = trio.current_time() + limits.REPORT_RETRY_SECONDS + limits.READ_WAIT_SECONDS
                 if next_ends >= trio.current_effective_deadline():
                     raise
-                await trio.sleep(REPORT_RETRY_SECONDS)
+                await trio.sleep(limits.REPORT_RETRY_SECONDS)
 
     async def _sections(self, wanted: OpenReport) -> str:
         try:
             spending = await self._spending(wanted)
-            make = partial(_document, wanted=wanted, spending=spending, breathe=self._breathe)
+
+            def make(reader: Reader, scope: Scope) -> str:
+                look = ReportInput(reader, scope, wanted.period, language_of(wanted.language), spending)
+                return report_sections(look, self._breathe)
+
             return await self._patiently(lambda: self._desk.read(wanted.scope, make))
         except (*SOURCE_ERRORS, Unavailable) as error:
             raise SourceUnavailable(f"{type(error).__name__}: {error}") from error
@@ -221,16 +212,6 @@ class ReportJobs:
         return found
 
 
-def _document(
-    reader: Reader, scope: Scope, *, wanted: OpenReport, spending: Reading, breathe: Callable[[], None]
-) -> str:
-    look = ReportInput(reader, scope, wanted.period, language_of(wanted.language), spending)
-    return report_sections(look, breathe)
-
-
-_US_PER_SECOND = 1_000_000
-
-
 class ReportSchedules:
     """Asks for the report of the last whole period, once: the slot of a period remembers it."""
 
@@ -248,35 +229,26 @@ class ReportSchedules:
                 await self.look()
             except Exception:
                 log.exception("scheduled reports could not be asked for; it is tried again")
-            await trio.sleep(SCHEDULE_LOOK_SECONDS)
+            await trio.sleep(limits.SCHEDULE_LOOK_SECONDS)
 
     async def look(self) -> None:
-        for scope, name, developer in list(self._schedules()):
-            try:
-                await self._ask(scope, name, developer)
-            except (Unavailable, ValueError) as error:
-                reason = f"{type(error).__name__}: {error}"
-                log.warning("a scheduled report was not asked for; it is tried again", reason=reason)
+        for membership in list(self._directory.all(Membership)):
+            developer = self._directory.get(Developer, membership.developer_id)
+            if not membership.active or developer is None:
+                continue
+            for name in developer.report_schedules:
+                try:
+                    await self._ask(Scope(membership.organization_id, membership.developer_id), name, developer)
+                except (Unavailable, ValueError) as error:
+                    reason = f"{type(error).__name__}: {error}"
+                    log.warning("a scheduled report was not asked for; it is tried again", reason=reason)
 
     async def _ask(self, scope: Scope, name: Schedule, developer: Developer) -> None:
-        period = self._due(name, developer)
-        if self._asked.get((scope, name)) != period.start_us and period.end_us > parse_instant(developer.created_at):
-            await self._send(self._request(scope, period, developer))
-            self._asked[scope, name] = period.start_us
-
-    def _schedules(self) -> Iterator[tuple[Scope, Schedule, Developer]]:
-        for membership in self._directory.all(Membership):
-            developer = self._directory.get(Developer, membership.developer_id)
-            if membership.active and developer is not None:
-                scope = Scope(membership.organization_id, membership.developer_id)
-                yield from ((scope, name, developer) for name in developer.report_schedules)
-
-    def _due(self, name: Schedule, developer: Developer) -> ReportPeriod:
-        settled_us = self._clock.now_us() - int(SCHEDULE_DELAY_SECONDS * _US_PER_SECOND)
-        return last_whole_period(name, zone_named(developer.timezone), settled_us)
-
-    def _request(self, scope: Scope, period: ReportPeriod, developer: Developer) -> RequestReport:
-        return RequestReport(
+        settled_us = self._clock.now_us() - int(limits.SCHEDULE_DELAY_SECONDS * US_PER_SECOND)
+        period = last_whole_period(name, zone_named(developer.timezone), settled_us)
+        if self._asked.get((scope, name)) == period.start_us or period.end_us <= parse_instant(developer.created_at):
+            return
+        request = RequestReport(
             organization_id=scope.organization_id,
             developer_id=scope.developer_id,
             report_id=self._new_id(),
@@ -284,6 +256,8 @@ class ReportSchedules:
             language=language_of(developer.language),
             scheduled=True,
         )
+        await self._send(request)
+        self._asked[scope, name] = period.start_us
 
 
 VERSION = 1

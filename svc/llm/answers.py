@@ -66,7 +66,7 @@ class Completion(msgspec.Struct):
 
 
 def completion_of(body: bytes) -> Completion:
-    """Decode the body of a response. Raises `NoAnswer`."""
+    """The body of a response. Raises `NoAnswer`."""
     if len(body) > ANSWER_BYTES_MAX:
         raise NoAnswer("too-large")
     try:
@@ -76,9 +76,12 @@ def completion_of(body: bytes) -> Completion:
 
 
 def fitting(text: str, schema: type[T]) -> T:
-    """Decode the one JSON document in the text. Raises `NoAnswer`."""
+    """The one JSON document in the text, which may stand in a fence. Raises `NoAnswer`."""
+    text = text.strip()
+    if text.startswith("```") and text.endswith("```"):
+        text = text[3:-3].removeprefix("json").strip()
     try:
-        return msgspec.json.decode(_unfenced(text), type=schema)
+        return msgspec.json.decode(text, type=schema)
     except msgspec.ValidationError as error:
         raise NoAnswer("misfit") from error
     except (msgspec.DecodeError, UnicodeError) as error:
@@ -92,16 +95,10 @@ def schema_document(schema: type[Any]) -> dict[str, Any]:
     return {**top, "$defs": parts} if parts else top
 
 
-def _unfenced(text: str) -> str:
-    text = text.strip()
-    if text.startswith("```") and text.endswith("```"):
-        return text[3:-3].removeprefix("json").strip()
-    return text
-
-
 HABITS_PER_QUOTE_MAX = 3
 QUOTE_CHARACTERS_MAX = 400
 Confidence = Annotated[float, msgspec.Meta(ge=0, le=1)]
+Quote = Annotated[str, msgspec.Meta(min_length=2, max_length=QUOTE_CHARACTERS_MAX)]
 
 
 class Disbelieved(Exception):
@@ -112,7 +109,7 @@ class Quoted(msgspec.Struct, forbid_unknown_fields=True):
     """A habit, and the words that show it."""
 
     habit: BooleanName
-    quote: Annotated[str, msgspec.Meta(min_length=2, max_length=QUOTE_CHARACTERS_MAX)]
+    quote: Quote
 
 
 class RubricAnswer(msgspec.Struct, forbid_unknown_fields=True):
@@ -129,7 +126,7 @@ class OutcomeAnswer(msgspec.Struct, forbid_unknown_fields=True):
 class BoundaryAnswer(msgspec.Struct, forbid_unknown_fields=True):
     new_topic: bool
     confidence: Confidence
-    quote: Annotated[str, msgspec.Meta(min_length=2, max_length=QUOTE_CHARACTERS_MAX)]
+    quote: Quote
 
 
 def believed_boundary(answer: BoundaryAnswer, prompt: str) -> bool:
@@ -173,7 +170,6 @@ _SENTENCE = re.compile(r"[^.!?\n]*[.!?\n]*")
 
 
 def leaving(value: Json) -> Json:
-    """The document with its texts cleaned."""
     match value:
         case str():
             return without_addresses(redact(value).text)

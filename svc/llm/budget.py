@@ -111,10 +111,5 @@ JUDGE_PROMPTS_MAX = 20
 JUDGE_GAPS_MAX = 8
 """Gaps between prompts of one agent session that are asked about, those first that the judge is least sure of."""
 
-
-assert ANSWER_TOKENS_MAX + PAYLOAD_CHARACTERS_MAX // CHARACTERS_PER_TOKEN_MIN < DAILY_TOKENS, (
-    "one question is affordable"
-)
-
-
+assert ANSWER_TOKENS_MAX + PAYLOAD_CHARACTERS_MAX // CHARACTERS_PER_TOKEN_MIN < DAILY_TOKENS, "one is affordable"
 assert ATTEMPT_SECONDS < ASK_SECONDS, "one attempt may take its time"

@@ -3,11 +3,9 @@
 import fcntl
 import os
 import secrets
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
 
 import msgspec
 
@@ -80,35 +78,6 @@ def running(var: Path) -> Running | None:
         return msgspec.json.decode((var / RUNNING).read_bytes(), type=Running)
     except (FileNotFoundError, msgspec.DecodeError):
         return None
-
-
-_NS_PER_US = 1_000
-
-
-class Clock(Protocol):
-    def now_us(self) -> int:
-        """Microseconds since 1970, UTC."""
-        ...
-
-
-class SystemClock:
-    """The machine's clock. It may jump; what needs a duration asks trio instead."""
-
-    def now_us(self) -> int:
-        return time.time_ns() // _NS_PER_US
-
-
-class FixedClock:
-    """A clock for tests."""
-
-    def __init__(self, now_us: int) -> None:
-        self._now_us = now_us
-
-    def now_us(self) -> int:
-        return self._now_us
-
-    def advance(self, by_us: int) -> None:
-        self._now_us += by_us
 
 
 NAME = "internal-secret"

@@ -26,7 +26,7 @@ import trio
 
 from aggregates.capture.commands import CaptureMetrics, CapturePrompt, CaptureRecords, CaptureResponse
 from aggregates.decide import AnyCommand
-from aggregates.reports.commands import CompleteReport
+from aggregates.reports.events import CompleteReport
 from svc.limits import (
     ARRIVING_SECONDS,
     COMMIT_APPENDS_MAX,

@@ -58,20 +58,6 @@ class Keys(Protocol):
     def destroy(self, developer_id: UUID) -> None: ...
 
 
-class MemoryKeys:
-    def __init__(self) -> None:
-        self._keys: dict[UUID, bytes] = {}
-
-    def load(self, developer_id: UUID) -> bytes | None:
-        return self._keys.get(developer_id)
-
-    def keep(self, developer_id: UUID, key: bytes) -> bytes:
-        return self._keys.setdefault(developer_id, key)
-
-    def destroy(self, developer_id: UUID) -> None:
-        self._keys.pop(developer_id, None)
-
-
 class FileKeys:
     """One file per key, readable by the server's user only. OSError where the folder cannot be used.
 

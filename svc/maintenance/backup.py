@@ -6,12 +6,9 @@ never goes further than the log. The views are left out: they are built from the
 name: until then it is a draft beside it.
 """
 
-import hashlib
-import os
 import shutil
 import sqlite3
 import tarfile
-from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
@@ -21,6 +18,7 @@ import msgspec
 from svc import __version__
 from svc.archive.folder import FOLDER as ARCHIVE
 from svc.archive.folder import MANIFEST as ARCHIVE_MANIFEST
+from svc.archive.folder import digest_of
 from svc.limits import BACKUP_PAGES, BACKUP_TRIES
 from svc.log.folder import LOCK
 from svc.log.folder import NAME as SECRET_FILE
@@ -47,10 +45,8 @@ class KeptFile(msgspec.Struct, frozen=True):
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     format: int
     program: str
-    """The version of svc that made it."""
     made_at: str
     head: int
-    """The last position of the log."""
     head_checksum: str
     """The checksum of the event at that position, in hex; blank in an empty log."""
     files: list[KeptFile]
@@ -63,23 +59,19 @@ def back_up(var: Path, target: Path, heard: OnProgress) -> Manifest:
     if target.exists():
         raise MaintenanceError(f"{target} is there already; a backup never replaces anything, so choose another name")
     target.parent.mkdir(parents=True, exist_ok=True)
-    draft = target.with_name(target.name + DRAFT)
-    _remove(draft)
+    draft, tar = target.with_name(target.name + DRAFT), target.with_name(target.name + DRAFT + ".tar")
+    _remove(draft, tar)
     try:
         manifest = _copied(var, draft, heard)
         if target.suffix == ".tar":
-            _name(_packed(draft), target)
+            _pack(draft, tar)
+            tar.rename(target)
         else:
-            _name(draft, target)
+            draft.rename(target)
+        sync(target.parent)
     finally:
-        _remove(draft)
-        _remove(_tar_of(draft))
+        _remove(draft, tar)
     return manifest
-
-
-def digest_of(path: Path) -> str:
-    with path.open("rb") as handle:
-        return hashlib.file_digest(handle, "sha256").hexdigest()
 
 
 def _copied(var: Path, draft: Path, heard: OnProgress) -> Manifest:
@@ -91,8 +83,7 @@ def _copied(var: Path, draft: Path, heard: OnProgress) -> Manifest:
     except sqlite3.DatabaseError as error:
         raise MaintenanceError(f"nothing was backed up: {not_opened(var / EVENTS_FILE, error)}") from error
     _copy_keys(var, draft)
-    if (var / SECRET_FILE).exists():
-        _copy(var / SECRET_FILE, draft / SECRET_FILE)
+    _copy(var / SECRET_FILE, draft / SECRET_FILE)
     head, checksum = head_of(draft / EVENTS_FILE)
     manifest = Manifest(
         format=FORMAT,
@@ -100,7 +91,7 @@ def _copied(var: Path, draft: Path, heard: OnProgress) -> Manifest:
         made_at=datetime.now(UTC).isoformat(timespec="seconds"),
         head=head,
         head_checksum=checksum,
-        files=[KeptFile(str(p.relative_to(draft)), p.stat().st_size, digest_of(p)) for p in _files(draft)],
+        files=[KeptFile(str(p.relative_to(draft)), p.stat().st_size, digest_of(p).hex()) for p in _files(draft)],
     )
     (draft / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest)) + b"\n")
     for path in (*_files(draft), draft):
@@ -109,10 +100,7 @@ def _copied(var: Path, draft: Path, heard: OnProgress) -> Manifest:
 
 
 def copy_database(source: Path, target: Path, heard: OnProgress) -> None:
-    """Copy a database as of one moment while others write it.
-
-    One read transaction is held on the source: no writer waits for it, and it sees no later write.
-    """
+    """Copy a database as of one moment: one read transaction, for which no writer waits."""
     with closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)) as db:
         db.execute("BEGIN")
         db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
@@ -126,48 +114,38 @@ def _copy_keys(var: Path, draft: Path) -> None:
     """The key of somebody who is forgotten meanwhile stays in the copy, as their words do."""
     (draft / KEYS_FOLDER).mkdir(mode=0o700, exist_ok=True)
     for key in sorted((var / KEYS_FOLDER).glob("*.key")):
-        if not (draft / KEYS_FOLDER / key.name).exists():
-            _copy(key, draft / KEYS_FOLDER / key.name, missing_ok=True)
+        _copy(key, draft / KEYS_FOLDER / key.name)
 
 
 def _copy_archive(var: Path, draft: Path) -> None:
     """Copy the listed files; again where some were merged meanwhile."""
     if not (var / ARCHIVE_MANIFEST).exists():
         return
+    copy = draft / ARCHIVE_MANIFEST
     for _ in range(BACKUP_TRIES):
-        (draft / ARCHIVE_MANIFEST).unlink(missing_ok=True)
-        names = _archived(var / ARCHIVE_MANIFEST, draft / ARCHIVE_MANIFEST)
-        if names is None:
+        _remove(copy)
+        try:
+            copy_database(var / ARCHIVE_MANIFEST, copy, lambda _done, _of: None)
+            with closing(sqlite3.connect(copy)) as db:
+                names = [row[0] for row in db.execute("SELECT name FROM files")]
+        except sqlite3.DatabaseError:
             break
-        if all(_copy(var / ARCHIVE / name, draft / ARCHIVE / name, missing_ok=True) for name in names):
+        if all(_copy(var / ARCHIVE / name, draft / ARCHIVE / name) for name in names):
             return
     # It is made from the log: one that cannot be copied as a whole is written anew after a restore.
-    _remove(draft / ARCHIVE)
-    _remove(draft / ARCHIVE_MANIFEST)
+    _remove(draft / ARCHIVE, copy)
 
 
-def _archived(manifest: Path, copy: Path) -> list[str] | None:
-    try:
-        copy_database(manifest, copy, lambda _done, _of: None)
-        with closing(sqlite3.connect(copy)) as db:
-            return [row[0] for row in db.execute("SELECT name FROM files")]
-    except sqlite3.DatabaseError:
-        return None
-
-
-def _copy(source: Path, target: Path, *, missing_ok: bool = False) -> bool:
+def _copy(source: Path, target: Path) -> bool:
+    """Copy a file once; False where it is gone."""
     if target.exists():
         return True
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
-        with source.open("rb") as incoming, target.open("xb") as outgoing:
-            os.fchmod(outgoing.fileno(), 0o600)
-            shutil.copyfileobj(incoming, outgoing)
+        shutil.copyfile(source, target)
     except FileNotFoundError:
-        if not missing_ok:
-            raise
-        target.unlink(missing_ok=True)
         return False
+    target.chmod(0o600)
     return True
 
 
@@ -178,35 +156,25 @@ def head_of(events: Path) -> tuple[int, str]:
     return (0, "") if newest is None else (newest[0], newest[1][2:18].hex())
 
 
-def _packed(draft: Path) -> Path:
-    tar = _tar_of(draft)
-    descriptor = os.open(tar, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "wb") as file, tarfile.open(fileobj=file, mode="w") as packed:
+def _pack(folder: Path, tar: Path) -> None:
+    tar.touch(0o600, exist_ok=False)
+    with tarfile.open(tar, "w") as packed:
         # The manifest first: whoever restores reads the file once, and knows what to expect.
-        for path in sorted(_files(draft), key=lambda path: (path.name != MANIFEST, str(path))):
-            packed.add(path, str(path.relative_to(draft)), recursive=False)
+        for path in sorted(_files(folder), key=lambda path: path.name != MANIFEST):
+            packed.add(path, str(path.relative_to(folder)), recursive=False)
     sync(tar)
-    return tar
 
 
-def _tar_of(draft: Path) -> Path:
-    return draft.with_name(draft.name + ".tar")
+def _files(folder: Path) -> list[Path]:
+    return [path for path in sorted(folder.rglob("*")) if path.is_file()]
 
 
-def _name(draft: Path, target: Path) -> None:
-    draft.rename(target)
-    sync(target.parent)
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    return (path for path in sorted(folder.rglob("*")) if path.is_file())
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
+def _remove(*paths: Path) -> None:
+    for path in paths:
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
 
 
 # Restoring a backup into an empty folder: every byte is checked before anything gets its place, the log comes last.
@@ -217,12 +185,16 @@ _PARTS = (KEYS_FOLDER, ARCHIVE, ARCHIVE_MANIFEST, SECRET_FILE, EVENTS_FILE)
 
 
 def restore(source: Path, var: Path, heard: OnProgress) -> Manifest:
-    """Put a backup into an empty folder that this process holds. Raises `MaintenanceError`.
-
-    A restore that was broken off can simply be run again.
-    """
-    _check_empty(var)
+    """Put a backup into an empty folder that is held; may be begun again. Raises `MaintenanceError`."""
     work = var / WORK
+    if work.exists() and not (var / EVENTS_FILE).exists():  # a restore was broken off
+        _remove(*(var / name for name in (*_PARTS, WORK)))
+    held = sorted(path.name for path in var.iterdir() if path.name != LOCK)
+    if held:
+        shown = ", ".join(held[:3])
+        raise MaintenanceError(
+            f"{var} is not empty ({shown}); restore into a new folder, then start svc with --var on that one"
+        )
     work.mkdir(mode=0o700)
     try:
         manifest = _unpacked(source, work)
@@ -237,28 +209,12 @@ def restore(source: Path, var: Path, heard: OnProgress) -> Manifest:
     return manifest
 
 
-def _check_empty(var: Path) -> None:
-    """Remove what a broken-off restore left; refuse a folder that holds anything else."""
-    broken_off = (var / WORK).exists() and not (var / EVENTS_FILE).exists()
-    for name in (*_PARTS, WORK) if broken_off else ():
-        path = var / name
-        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-    held = sorted(path.name for path in var.iterdir() if path.name != LOCK)
-    if held:
-        shown = ", ".join(held[:3])
-        raise MaintenanceError(
-            f"{var} is not empty ({shown}); restore into a new folder, then start svc with --var on that one"
-        )
-
-
 def _unpacked(source: Path, work: Path) -> Manifest:
     if source.is_dir():
         manifest = _manifest(source / MANIFEST, source)
         for file in manifest.files:
-            target = work / _safe(file.name)
-            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             if (source / file.name).is_file():
-                shutil.copyfile(source / file.name, target)
+                _copy(source / file.name, work / file.name)
         return manifest
     try:
         with tarfile.open(source) as packed:
@@ -285,23 +241,22 @@ def _manifest(path: Path, source: Path) -> Manifest:
         raise MaintenanceError(
             f"{source} was made by svc {manifest.program}, which is newer; restore it with that version"
         )
+    for file in manifest.files:
+        parts = PurePosixPath(file.name).parts
+        if not parts or parts[0] not in _PARTS or ".." in parts:
+            raise MaintenanceError(
+                f"the backup names {file.name!r}, which is no part of a folder of svc; use another backup"
+            )
     return manifest
-
-
-def _safe(name: str) -> str:
-    parts = PurePosixPath(name).parts
-    if not parts or parts[0] not in _PARTS or ".." in parts:
-        raise MaintenanceError(f"the backup names {name!r}, which is no part of a folder of svc; use another backup")
-    return name
 
 
 def _check(work: Path, manifest: Manifest, heard: OnProgress) -> None:
     for number, file in enumerate(manifest.files):
-        path = work / _safe(file.name)
+        path = work / file.name
         heard(number, len(manifest.files))
         if not path.is_file():
             raise MaintenanceError(f"{file.name} is missing in the backup; use another one")
-        if digest_of(path) != file.sha256:
+        if digest_of(path).hex() != file.sha256:
             raise MaintenanceError(
                 f"{file.name} is not what was backed up: its bytes changed since; use another backup"
             )

@@ -5,9 +5,8 @@ Row by row, so that memory stays bounded however much there is. Nothing of anybo
 
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -19,11 +18,10 @@ from aggregates.reading.verdicts import BOOLEANS
 from aggregates.retained import ReadingsRetained
 from projections.facts.prices import COLUMNS as REQUEST_COLUMNS
 from projections.reader import Reader
-from projections.sub_sessions.detail import PromptRow, prompt_rows
+from projections.sub_sessions.detail import prompt_rows
 from projections.sub_sessions.rows import NEWEST_FIRST, select
-from svc.archive.reading import PARQUET, connected, literal
+from svc.archive.folder import Columns, connected, copy_rows, rows_in
 from svc.limits import EXPORT_PAGE, EXPORT_ROW_BYTES_MIN
-from svc.log.codec import RecordedEvent
 from svc.log.store import EventStore
 from svc.maintenance.backup import DRAFT, MaintenanceError
 from svc.maintenance.keys import OnProgress, pieces
@@ -31,23 +29,20 @@ from svc.views.replay import copy_of
 from svc.views.views import RULES_VERSION, current_file
 
 _Rows = Iterable[Mapping[str, Any]]
-_TEXT, _INTEGER, _NUMBER, _FLAG = "VARCHAR", "BIGINT", "DOUBLE", "BOOLEAN"
-_SQL_TYPES = {str: _TEXT, int: _INTEGER, bool: _FLAG}
-_SUB_SESSIONS: dict[str, str] = {
-    **dict.fromkeys(("score_v3_sub_session_id", "agent_session_id", "title", "summary", "title_source"), _TEXT),
-    **dict.fromkeys(("intent_class", "letter_grade", "started_at", "ended_at", "trivia_reason", "rework_of"), _TEXT),
-    **dict.fromkeys(("duration_seconds", "cost_usd", "outcome_confidence"), _NUMBER),
-    **dict.fromkeys(("turns", "total_tokens", "unpriced_requests", "lower_bound_requests"), _INTEGER),
-    **dict.fromkeys(("substance_floor_passed", "goal_complete", "rework", "crushed", *BOOLEANS), _FLAG),
+_SUB_SESSIONS: Columns = {
+    **dict.fromkeys(("score_v3_sub_session_id", "agent_session_id", "title", "summary", "title_source"), str),
+    **dict.fromkeys(("intent_class", "letter_grade", "started_at", "ended_at", "trivia_reason", "rework_of"), str),
+    **dict.fromkeys(("duration_seconds", "cost_usd", "outcome_confidence"), float),
+    **dict.fromkeys(("turns", "total_tokens", "unpriced_requests", "lower_bound_requests"), int),
+    **dict.fromkeys(("substance_floor_passed", "goal_complete", "rework", "crushed", *BOOLEANS), bool),
 }
-_PROMPTS: dict[str, str] = {
-    **dict.fromkeys(("prompt_id", "score_v3_sub_session_id", "submitted_at", "prompt_text", "response_text"), _TEXT),
-    **dict.fromkeys(("model", "judge_status", "intent_class", "letter_grade"), _TEXT),
-    **dict.fromkeys(("elapsed_ms", "tokens", "unpriced_requests"), _INTEGER),
-    **dict.fromkeys(("cost_usd", "standing_score", "score"), _NUMBER),
-    **dict.fromkeys(BOOLEANS, _FLAG),
+_PROMPTS: Columns = {
+    **dict.fromkeys(("prompt_id", "score_v3_sub_session_id", "submitted_at", "prompt_text", "response_text"), str),
+    **dict.fromkeys(("model", "judge_status", "intent_class", "letter_grade"), str),
+    **dict.fromkeys(("elapsed_ms", "tokens", "unpriced_requests"), int),
+    **dict.fromkeys(("cost_usd", "standing_score", "score"), float),
+    **dict.fromkeys(BOOLEANS, bool),
 }
-_REQUESTS = {name: _SQL_TYPES[kind] for name, kind in REQUEST_COLUMNS.items()}
 
 
 class Exported(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,62 +67,45 @@ def export(var: Path, store: EventStore, developer_id: UUID, target: Path, heard
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(mode=0o700)
     try:
-        exported = _written(store, developer_id, draft, views, heard)
+        with closing(copy_of(views, draft / "views.db")) as db:
+            reader = Reader(db, lambda wanted: {p: each.event for p, each in store.read_positions(wanted).items()})
+            query = "SELECT DISTINCT organization_id FROM sessions WHERE developer_id = ? ORDER BY 1"
+            scopes = [Scope(UUID(row[0]), developer_id) for row in db.execute(query, (str(developer_id),))]
+            events, _ = _write(draft / "events.jsonl", _events(store, developer_id, heard))
+            exported = Exported(
+                folder=str(target),
+                events=events,
+                sub_sessions=_write_table(draft, "sub_sessions", _SUB_SESSIONS, _sub_sessions(reader, scopes)),
+                prompts=_write_table(draft, "prompts", _PROMPTS, _prompts(reader, scopes)),
+                requests=_write_table(draft, "requests", REQUEST_COLUMNS, _requests(db, scopes)),
+            )
+        (draft / "views.db").unlink()
         draft.rename(target)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-    return msgspec.structs.replace(exported, folder=str(target))
-
-
-def _written(store: EventStore, developer_id: UUID, folder: Path, views: Path, heard: OnProgress) -> Exported:
-    copied = folder / "views.db"
-    with closing(copy_of(views, copied)) as db:
-        reader = Reader(db, lambda wanted: {p: each.event for p, each in store.read_positions(wanted).items()})
-        scopes = _scopes(db, developer_id)
-        events, _ = _write(folder / "events.jsonl", _events(store, developer_id, heard))
-        exported = Exported(
-            folder="",
-            events=events,
-            sub_sessions=_write_table(folder, "sub_sessions", _SUB_SESSIONS, _sub_sessions(reader, scopes)),
-            prompts=_write_table(folder, "prompts", _PROMPTS, _prompts(reader, scopes)),
-            requests=_write_table(folder, "requests", _REQUESTS, _requests(db, scopes)),
-        )
-    copied.unlink()
     return exported
-
-
-def _scopes(db: sqlite3.Connection, developer_id: UUID) -> list[Scope]:
-    query = "SELECT DISTINCT organization_id FROM sessions WHERE developer_id = ? ORDER BY 1"
-    return [Scope(UUID(row[0]), developer_id) for row in db.execute(query, (str(developer_id),))]
 
 
 def _events(store: EventStore, developer_id: UUID, heard: OnProgress) -> Iterator[Mapping[str, Any]]:
     head = store.head()
     for some, _, reached in pieces(store, 0, head, open_words=True):
-        for recorded in some:
-            theirs = getattr(recorded.event, "developer_id", None) == developer_id
-            if theirs and not isinstance(recorded.event, ReadingsRetained):
-                yield _event(recorded)
+        for each in some:
+            event = each.event
+            if getattr(event, "developer_id", None) == developer_id and not isinstance(event, ReadingsRetained):
+                fields = {
+                    name: _plain(value.text) if isinstance(value, Words) else value
+                    for name, value in msgspec.structs.asdict(event).items()
+                }
+                yield {"position": each.position, "topic": event.TOPIC, **fields}
         heard(reached, head)
-
-
-def _event(recorded: RecordedEvent) -> Mapping[str, Any]:
-    fields = {
-        name: _plain(value.text) if isinstance(value, Words) else value
-        for name, value in msgspec.structs.asdict(recorded.event).items()
-    }
-    return {"position": recorded.position, "topic": recorded.event.TOPIC, **fields}
 
 
 def _sub_sessions(reader: Reader, scopes: Iterable[Scope]) -> Iterator[Mapping[str, Any]]:
     for scope in scopes:
-        for page in _pages(partial(_page_of, reader, scope)):
-            for row in page:
-                yield row.figures()
-
-
-def _page_of(reader: Reader, scope: Scope, offset: int) -> list[Any]:
-    return select(reader, scope, NEWEST_FIRST, limit=EXPORT_PAGE, offset=offset)
+        offset = 0
+        while page := select(reader, scope, NEWEST_FIRST, limit=EXPORT_PAGE, offset=offset):
+            yield from (row.figures() for row in page)
+            offset += len(page)
 
 
 def _prompts(reader: Reader, scopes: Iterable[Scope]) -> Iterator[Mapping[str, Any]]:
@@ -135,14 +113,12 @@ def _prompts(reader: Reader, scopes: Iterable[Scope]) -> Iterator[Mapping[str, A
     for scope in scopes:
         names = reader.db.execute(query, (str(scope.organization_id), str(scope.developer_id))).fetchall()
         for (name,) in names:
-            for page in _pages(partial(prompt_rows, reader, scope, UUID(name), EXPORT_PAGE)):
-                yield from map(_prompt, page)
-
-
-def _prompt(row: PromptRow) -> Mapping[str, Any]:
-    rubric = {} if row.rubric is None else msgspec.structs.asdict(row.rubric)
-    judged = {name: rubric.get(name) for name in ("intent_class", "score", "letter_grade", *BOOLEANS)}
-    return {**{name: value for name, value in msgspec.structs.asdict(row).items() if name in _PROMPTS}, **judged}
+            offset = 0
+            while page := prompt_rows(reader, scope, UUID(name), EXPORT_PAGE, offset):
+                for row in page:
+                    rubric = {} if row.rubric is None else msgspec.structs.asdict(row.rubric)
+                    yield {**rubric, **msgspec.structs.asdict(row)}
+                offset += len(page)
 
 
 def _requests(db: sqlite3.Connection, scopes: Iterable[Scope]) -> Iterator[Mapping[str, Any]]:
@@ -156,13 +132,6 @@ def _requests(db: sqlite3.Connection, scopes: Iterable[Scope]) -> Iterator[Mappi
             yield {name: bool(value) if kind is bool else value for (name, kind), value in named}
 
 
-def _pages(page_at: Callable[[int], list[Any] | None]) -> Iterator[list[Any]]:
-    offset = 0
-    while page := page_at(offset):
-        yield page
-        offset += len(page)
-
-
 def _write(path: Path, rows: _Rows) -> tuple[int, int]:
     count = longest = 0
     with path.open("xb") as file:
@@ -172,14 +141,12 @@ def _write(path: Path, rows: _Rows) -> tuple[int, int]:
     return count, longest
 
 
-def _write_table(folder: Path, name: str, columns: Mapping[str, str], rows: _Rows) -> int:
-    lines, parquet = folder / f"{name}.jsonl", folder / f"{name}.parquet"
+def _write_table(folder: Path, name: str, columns: Columns, rows: _Rows) -> int:
+    lines = folder / f"{name}.jsonl"
     count, longest = _write(lines, ({column: _plain(row.get(column)) for column in columns} for row in rows))
-    size = max(longest, EXPORT_ROW_BYTES_MIN)
-    types = ", ".join(f"{column}: '{kind}'" for column, kind in columns.items())
-    options = f"format = 'newline_delimited', columns = {{{types}}}, maximum_object_size = {size}"
+    table = rows_in(lines, columns, max(longest, EXPORT_ROW_BYTES_MIN))
     with connected(folder, folder / "spill") as duck:
-        duck.execute(f"COPY (SELECT * FROM read_json({literal(lines)}, {options})) TO {literal(parquet)} ({PARQUET})")
+        copy_rows(duck, table, folder / f"{name}.parquet")
     shutil.rmtree(folder / "spill", ignore_errors=True)
     return count
 

@@ -7,9 +7,9 @@ views built anew. The closed texts are deleted from the log. That it is done is 
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from itertools import groupby
+from itertools import accumulate, groupby
 from math import inf
 from typing import TypeVar
 from uuid import UUID
@@ -19,7 +19,7 @@ import structlog
 import trio
 
 from aggregates.capture.events import PromptAnswered, PromptCaptured, RecordsCaptured
-from aggregates.event import DeveloperEvent, Event, Scope
+from aggregates.event import DeveloperEvent, Digester, Event, Scope
 from aggregates.ids import forget_stream, retained_stream
 from aggregates.people.commands import ChangeDeveloper, EndMembership, PeopleCommand, RevokeKey
 from aggregates.people.directory import Key, Membership
@@ -35,6 +35,7 @@ from aggregates.retained import (
     retain_response,
 )
 from projections.derive.integrity import texts_alike
+from svc.actors.actors import Clock
 from svc.actors.administration import Administration
 from svc.limits import (
     KEEP_PAUSE_SECONDS,
@@ -45,7 +46,6 @@ from svc.limits import (
     SWEEP_TRIES,
 )
 from svc.log.codec import NewEvent, RecordedEvent
-from svc.log.folder import Clock
 from svc.log.journal import Journal
 from svc.log.store import EventStore
 from svc.log.vault import Vault
@@ -54,17 +54,16 @@ from svc.views.projecting import readings_of_log
 from svc.views.projector import Projector
 from svc.views.replay import Rebuilding
 
-# Deletes texts from the log of a running service, after the numbers read from them are kept as a fact.
-
+log = structlog.get_logger()
+FORGOTTEN_NAME = "Forgotten"
 T = TypeVar("T")
 Alike = Mapping[int, Sequence[tuple[int, int, int]]]
 """Position -> where a text begins in that fact, and the position and beginning of a text like it."""
 READ_FROM = (PromptCaptured, PromptAnswered, RecordsCaptured)
-"""Facts whose words are read."""
 
 
 class TextDeleter:
-    """Deletes texts in steps that may be broken off and begun again."""
+    """Deletes texts of a running service, once what was read from them is kept. Each step may be begun again."""
 
     def __init__(self, store: EventStore, vault: Vault, journal: Journal, projector: Projector, clock: Clock) -> None:
         self.store = store
@@ -88,11 +87,9 @@ class TextDeleter:
             await self.journal.append([event])
 
     async def delete(self, positions: Iterable[int], keep: Collection[str] = ()) -> int:
-        """Delete all texts at these positions but those of the named fields; how many events had any.
-
-        Between commits, so that the one connection that writes is never waited for with an open transaction.
-        """
+        """Delete all texts at these positions but those of the named fields; how many events had any."""
         wanted = dict.fromkeys(positions, keep)
+        # Between commits: the one connection that writes is never waited for with an open transaction.
         return await self.journal.between_commits(partial(self.store.take_words, wanted)) if wanted else 0
 
     async def sweep(self) -> None:
@@ -103,19 +100,16 @@ class TextDeleter:
             await trio.sleep(POLL_SECONDS)
         log.warning("somebody reads the log for long; what was taken away leaves the write-ahead log later")
 
-    async def append(self, event: NewEvent) -> None:
+    async def append(self, stream_id: UUID, event: Event) -> None:
         """Append an event after the newest of its stream."""
-        newest = await aside(lambda: self.store.read_newest(event.stream_id))
-        version = 1 if newest is None else newest.version + 1
-        await self.journal.append([NewEvent(event.stream_id, version, event.event)])
+        newest = await aside(lambda: self.store.read_newest(stream_id))
+        await self.journal.append([NewEvent(stream_id, 1 if newest is None else newest.version + 1, event)])
 
     async def next_piece(self, position: int, up_to: float = inf) -> Piece | None:
-        """The next piece of the log after a position; None at the end, or from `up_to` on."""
-        return None if position >= up_to else await aside(partial(piece_after, self.store, position))
+        return await aside(partial(piece_after, self.store, position, up_to))
 
 
 async def aside(work: Callable[[], T]) -> T:
-    """Do something in a thread, and leave others some time."""
     done = await trio.to_thread.run_sync(work)
     await trio.sleep(KEEP_PAUSE_SECONDS)
     return done
@@ -131,33 +125,41 @@ def _sealing_events(
     for fact in sorted(facts, key=lambda fact: fact.position):
         event = fact.event
         assert isinstance(event, DeveloperEvent)
-        standing = _standing(store, vault, fact.position, event, alike)
-        if standing is not None:
-            by_scope[Scope(event.organization_id, event.developer_id)].append(standing)
-    return [
-        _sealing_event(scope, rows, now_us) for scope, all_rows in by_scope.items() for rows in _fitting_facts(all_rows)
-    ]
+        if readings_of_log(store).standing(event.organization_id, event.developer_id, fact.position) is None:
+            standing = _standing(fact.position, event, vault.known_digester(event.developer_id), alike)
+            if standing is not None:
+                by_scope[Scope(event.organization_id, event.developer_id)].append(standing)
+    events = []
+    for scope, rows in by_scope.items():
+        sizes = accumulate(len(packed_readings([row])) for row in rows)
+        for _, part in groupby(zip(sizes, rows, strict=True), key=lambda each: each[0] // STANDING_BYTES):
+            fitting = [row for _, row in part]
+            retained = ReadingsRetained(
+                received_at_us=now_us,
+                organization_id=scope.organization_id,
+                developer_id=scope.developer_id,
+                first=fitting[0].position,
+                last=fitting[-1].position,
+                form=FORM,
+                rows=packed_readings(fitting),
+            )
+            stream_id = retained_stream(scope.organization_id, scope.developer_id, retained.first)
+            events.append(NewEvent(stream_id, 1, retained))
+    return events
 
 
-def _standing(
-    store: EventStore, vault: Vault, position: int, event: DeveloperEvent, alike: Alike
-) -> RetainedReading | None:
-    if readings_of_log(store).standing(event.organization_id, event.developer_id, position) is not None:
-        return None
-    shown = _shown(vault, position, event) or (RetainedReading(position) if position in alike else None)
-    return None if shown is None else msgspec.structs.replace(shown, alike=tuple(alike.get(position, ())))
-
-
-def _shown(vault: Vault, position: int, event: Event) -> RetainedReading | None:
+def _standing(position: int, event: Event, digester: Digester, alike: Alike) -> RetainedReading | None:
+    shown = None
     match event:
         case PromptCaptured():
-            return retain_prompt(position, event.prompt, vault.known_digester(event.developer_id))
+            shown = retain_prompt(position, event.prompt, digester)
         case PromptAnswered():
-            return retain_response(position, event.response, vault.known_digester(event.developer_id))
+            shown = retain_response(position, event.response, digester)
         case RecordsCaptured():
-            return retain_records(position, event.records, event.words, vault.known_digester(event.developer_id))
-        case _:
-            return None
+            shown = retain_records(position, event.records, event.words, digester)
+    if shown is None and position in alike:
+        shown = RetainedReading(position)
+    return None if shown is None else msgspec.structs.replace(shown, alike=tuple(alike.get(position, ())))
 
 
 def _alike(views: sqlite3.Connection, facts: Iterable[RecordedEvent]) -> Alike:
@@ -170,33 +172,6 @@ def _alike(views: sqlite3.Connection, facts: Iterable[RecordedEvent]) -> Alike:
     return found
 
 
-def _fitting_facts(rows: Sequence[RetainedReading]) -> Iterator[list[RetainedReading]]:
-    sizes = 0
-    parts = []
-    for row in rows:
-        sizes += len(packed_readings([row]))
-        parts.append((sizes // STANDING_BYTES, row))
-    for _, part in groupby(parts, key=lambda each: each[0]):
-        yield [row for _, row in part]
-
-
-def _sealing_event(scope: Scope, rows: Sequence[RetainedReading], now_us: int) -> NewEvent:
-    sealed = ReadingsRetained(
-        received_at_us=now_us,
-        organization_id=scope.organization_id,
-        developer_id=scope.developer_id,
-        first=rows[0].position,
-        last=rows[-1].position,
-        form=FORM,
-        rows=packed_readings(rows),
-    )
-    return NewEvent(retained_stream(scope.organization_id, scope.developer_id, rows[0].position), 1, sealed)
-
-
-log = structlog.get_logger()
-FORGOTTEN_NAME = "Forgotten"
-
-
 def open_orders(store: EventStore) -> list[ForgetOrdered]:
     """Orders that are not carried out yet."""
     newest: dict[UUID, RecordedEvent] = {}
@@ -207,8 +182,6 @@ def open_orders(store: EventStore) -> list[ForgetOrdered]:
 
 
 class Forgetting:
-    """Carries out orders to forget."""
-
     def __init__(self, texts: TextDeleter, administration: Administration, rebuilding: Rebuilding) -> None:
         self._texts = texts
         self._administration = administration
@@ -241,7 +214,7 @@ class Forgetting:
         position = 0
         while (piece := await self._texts.next_piece(position, up_to)) is not None:
             position = piece[2]
-            await self._texts.delete(each for each in _of(piece, developer_id) if each <= up_to)
+            await self._texts.delete(_of(piece, developer_id))
         await self._texts.sweep()
         forgotten = DeveloperForgotten(
             received_at_us=self._texts.clock.now_us(),
@@ -249,7 +222,7 @@ class Forgetting:
             developer_id=developer_id,
             up_to=up_to,
         )
-        await self._texts.append(NewEvent(forget_stream(developer_id), 1, forgotten))
+        await self._texts.append(forget_stream(developer_id), forgotten)
         log.warning("a developer was forgotten", developer_id=str(developer_id))
 
     def _shutting_out(self, developer_id: UUID) -> Iterable[PeopleCommand]:

@@ -12,7 +12,7 @@ from uuid import UUID
 import structlog
 
 from aggregates.capture.events import SessionClaimed
-from aggregates.event import DeveloperEvent, Event
+from aggregates.event import DeveloperEvent
 from aggregates.people.directory import Developer
 from aggregates.retained import DeveloperForgotten, ForgetOrdered
 from svc.actors.administration import load_directory
@@ -27,7 +27,6 @@ ADVICE = (
     "put the file back from a backup (`svc restore BACKUP --var NEW` unpacks one), and run no `svc replay` before: "
     "without it the scores of this developer are lost; where no backup has it, `svc forget` accepts that"
 )
-_FORGETTING = (ForgetOrdered, DeveloperForgotten)
 
 
 class LostKey(NamedTuple):
@@ -45,9 +44,7 @@ def lost_keys(var: Path, store: EventStore) -> list[LostKey]:
     """Developers whose key was made and is gone; changes nothing."""
     keys = FileKeys(var / KEYS_FOLDER)
     made = keys.listed()
-    if made is None:
-        made = _made_by(store)
-    missing = made - keys.there()
+    missing = (_made_by(store) if made is None else made) - keys.there()
     if missing:  # that of somebody who is being forgotten goes rightly, before the list says so
         missing -= forgotten(store)
     names = names_of(store) if missing else {}
@@ -65,7 +62,6 @@ def settle(var: Path, store: EventStore) -> None:
 
 
 def tell(lost: Iterable[LostKey]) -> None:
-    """Log at a start whose keys are gone."""
     lost = list(lost)
     for each in lost[:LOST_KEYS_NAMED_MAX]:
         log.error("a developer's key file is missing", developer=each.who, file=str(each.path), do=ADVICE)
@@ -75,7 +71,7 @@ def tell(lost: Iterable[LostKey]) -> None:
 
 def forgotten(store: EventStore) -> frozenset[UUID]:
     """Developers who were forgotten, or are to be."""
-    return frozenset(event.developer_id for event in _events(store, _FORGETTING) if isinstance(event, _FORGETTING))
+    return _developers(store, ForgetOrdered, DeveloperForgotten)
 
 
 def names_of(store: EventStore) -> dict[UUID, str]:
@@ -87,21 +83,16 @@ def names_of(store: EventStore) -> dict[UUID, str]:
 
 
 def _made_by(store: EventStore) -> frozenset[UUID]:
-    events = _events(store, (SessionClaimed, *_FORGETTING))
-    claimed, gone = set[UUID](), set[UUID]()
-    for event in events:
-        if isinstance(event, DeveloperEvent):
-            (claimed if isinstance(event, SessionClaimed) else gone).add(event.developer_id)
-    return frozenset(claimed - gone)
+    return _developers(store, SessionClaimed) - forgotten(store)
 
 
-def _events(store: EventStore, kinds: tuple[type[Event], ...]) -> Iterator[Event]:
-    """Events by the index of topics; where one is corrupt, by reading the whole log."""
+def _developers(store: EventStore, *kinds: type[DeveloperEvent]) -> frozenset[UUID]:
+    """Whom such events tell of, by the index of topics; where one is corrupt, by reading the whole log."""
     try:
         found = store.read_topics([kind.TOPIC for kind in kinds], open_words=False)
     except CorruptEvent:
         found = [each for piece in pieces(store, 0, store.head()) for each in piece[0]]
-    return (each.event for each in found if isinstance(each.event, kinds))
+    return frozenset(each.event.developer_id for each in found if isinstance(each.event, kinds))
 
 
 Piece = tuple[list[RecordedEvent], list[CorruptEvent], int]
@@ -110,29 +101,22 @@ OnProgress = Callable[[int, int], None]
 """Called with how much is done, and how much there is."""
 
 
-def no_progress(_done: int, _of: int) -> None:
-    pass
-
-
-def piece_after(store: EventStore, position: int, *, open_words: bool = False) -> Piece | None:
-    """The next events after a position; None at the end of the log. A corrupt event is named and skipped."""
-    try:
-        events = store.read_after(position, KEEP_EVENTS, open_words=open_words)
-    except CorruptEvent:
-        return _one_after(store, position, open_words=open_words)
-    return (events, [], events[-1].position) if events else None
-
-
-def _one_after(store: EventStore, position: int, *, open_words: bool) -> Piece | None:
-    try:
-        events = store.read_after(position, 1, open_words=open_words)
-    except CorruptEvent as error:
-        return [], [error], error.position or position + 1
-    return (events, [], events[-1].position) if events else None
+def piece_after(store: EventStore, position: int, up_to: float, *, open_words: bool = False) -> Piece | None:
+    """The next events after a position, up to another; None at the end. A corrupt event is named and skipped."""
+    if position >= up_to:
+        return None
+    for limit_events in (KEEP_EVENTS, 1):
+        try:
+            events = store.read_after(position, limit_events, open_words=open_words)
+        except CorruptEvent as error:
+            corrupt = error
+        else:
+            within = [event for event in events if event.position <= up_to]
+            return (within, [], int(min(events[-1].position, up_to))) if events else None
+    return [], [corrupt], corrupt.position or position + 1
 
 
 def pieces(store: EventStore, after: int, up_to: int, *, open_words: bool = False) -> Iterator[Piece]:
-    """The log between two positions, piece by piece."""
-    while after < up_to and (piece := piece_after(store, after, open_words=open_words)) is not None:
-        events, corrupt, after = piece
-        yield [event for event in events if event.position <= up_to], corrupt, after
+    while (piece := piece_after(store, after, up_to, open_words=open_words)) is not None:
+        yield piece
+        after = piece[2]

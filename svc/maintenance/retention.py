@@ -4,11 +4,12 @@
 with it the exports, which quote it. What was read from a text is kept as a fact before the text goes.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import inf
 from typing import NamedTuple
 from uuid import UUID
 
+import msgspec
 import structlog
 import trio
 
@@ -17,12 +18,11 @@ from aggregates.ids import retention_stream
 from aggregates.people.directory import Directory, Organization
 from aggregates.retained import ReadingsRetained, WordsExpired
 from svc.limits import RETENTION_MARK_EVENTS, RETENTION_SECONDS, RETENTION_YOUNG_EVENTS
-from svc.log.codec import NewEvent, RecordedEvent
+from svc.log.codec import RecordedEvent
 from svc.maintenance.forget import TextDeleter, aside
 
 log = structlog.get_logger()
 _DAY_US = 86_400_000_000
-EXPORT = "raw"
 TEXTS = ("prompt", "cwd", "metadata", "response", "words", "title", "summary", "sections", "narrative")
 
 
@@ -34,15 +34,6 @@ class Term(NamedTuple):
     days: int
 
 
-def _terms(directory: Directory) -> Iterator[Term]:
-    for organization in directory.all(Organization):
-        organization_id = organization.id
-        if organization.retention_days_telemetry:
-            yield Term(organization_id, "telemetry", organization.retention_days_telemetry)
-        if organization.retention_days_text:
-            yield Term(organization_id, "text", organization.retention_days_text)
-
-
 class _Young(NamedTuple):
     """A stretch of the log whose texts were too young, and when the oldest of them was received."""
 
@@ -51,15 +42,12 @@ class _Young(NamedTuple):
     earliest_us: int
 
 
-class _Progress:
-    """How far one term was applied to the log."""
-
-    def __init__(self, up_to: int) -> None:
-        self.up_to = up_to
-        self.noted = up_to
-        self.young: list[_Young] = []
-        self.unnoted = 0
-        """Events that lost a text since the last note."""
+class _Progress(msgspec.Struct):
+    up_to: int
+    noted: int
+    young: list[_Young] = []
+    unnoted: int = 0
+    """Events that lost a text since the last note."""
 
     @property
     def done(self) -> int:
@@ -90,11 +78,14 @@ class Retention:
             await trio.sleep(RETENTION_SECONDS)
 
     async def apply(self, young_max: float = inf) -> int:
-        """Delete all that is too old by now; how many facts lost a text. May be broken off anywhere.
-
-        `young_max`: stop after about so many young facts in a row, until the next time.
-        """
-        deleted = [await self._apply(term, young_max) for term in list(_terms(self._directory))]
+        """Delete all that is too old, until about so many young facts in a row; how many facts lost a text."""
+        terms = [
+            Term(each.id, kind, days)
+            for each in self._directory.all(Organization)
+            for kind, days in (("telemetry", each.retention_days_telemetry), ("text", each.retention_days_text))
+            if days
+        ]
+        deleted = [await self._apply(term, young_max) for term in terms]
         if deleted:
             await self._texts.sweep()
         return sum(deleted)
@@ -103,25 +94,19 @@ class Retention:
         end_us = self._texts.clock.now_us() - term.days * _DAY_US
         key = term.organization_id, term.kind
         # Popped while it changes: where this is broken off, the next time begins where the log says.
-        progress = self._progress.pop(key, None) or _Progress(await aside(lambda: self._mark(term)))
+        progress = self._progress.pop(key, None)
+        if progress is None:
+            progress = await aside(lambda: self._noted(term))
         due = [stretch for stretch in progress.young if stretch.earliest_us <= end_us]
         progress.young = [stretch for stretch in progress.young if stretch.earliest_us > end_us]
-        deleted = 0
+        deleted = young = 0
         for stretch in due:
             position = stretch.after
             while (piece := await self._texts.next_piece(position, stretch.up_to)) is not None:
                 events, _, reached = piece
-                within = [each for each in events if each.position <= stretch.up_to]
-                place = position, min(reached, stretch.up_to)
-                deleted += await self._sift(term, progress, place, within, end_us)
+                deleted += await self._sift(term, progress, (position, reached), events, end_us)
                 position = reached
         await self._note(term, progress)
-        deleted += await self._look_on(term, progress, end_us, young_max)
-        self._progress[key] = progress
-        return deleted
-
-    async def _look_on(self, term: Term, progress: _Progress, end_us: int, young_max: float) -> int:
-        deleted = young = 0
         while young < young_max and (piece := await self._texts.next_piece(progress.up_to)) is not None:
             events, _, reached = piece
             young = 0 if any(_is_old(each, end_us) for each in events) else young + len(events)
@@ -130,13 +115,19 @@ class Retention:
             if progress.done - progress.noted >= RETENTION_MARK_EVENTS:
                 await self._note(term, progress, always=True)
         await self._note(term, progress)
+        self._progress[key] = progress
         return deleted
 
     async def _sift(
         self, term: Term, progress: _Progress, place: tuple[int, int], events: Sequence[RecordedEvent], end_us: int
     ) -> int:
-        """Delete old texts between two positions, and remember the young ones."""
-        theirs = [each for each in events if _is_theirs(each, term)]
+        theirs = [
+            each
+            for each in events
+            if isinstance(each.event, DeveloperEvent)
+            and each.event.organization_id == term.organization_id
+            and not isinstance(each.event, ReadingsRetained)
+        ]
         old = [each.position for each in theirs if _is_old(each, end_us)]
         if term.kind == "text":
             await self._texts.seal_readings(old)
@@ -157,28 +148,16 @@ class Retention:
             up_to=progress.done,
             events=progress.unnoted,
         )
-        await self._texts.append(NewEvent(retention_stream(term.organization_id, term.kind), 1, expired))
+        await self._texts.append(retention_stream(term.organization_id, term.kind), expired)
         progress.noted, progress.unnoted = expired.up_to, 0
-        log.info(
-            "texts that outlived their retention were taken away",
-            kind=term.kind,
-            events=expired.events,
-            up_to=expired.up_to,
-        )
+        told = {"kind": term.kind, "events": expired.events, "up_to": expired.up_to}
+        log.info("texts that outlived their retention were taken away", **told)
 
-    def _mark(self, term: Term) -> int:
+    def _noted(self, term: Term) -> _Progress:
         newest = self._texts.store.read_newest(retention_stream(term.organization_id, term.kind))
-        return newest.event.up_to if newest is not None and isinstance(newest.event, WordsExpired) else 0
+        up_to = newest.event.up_to if newest is not None and isinstance(newest.event, WordsExpired) else 0
+        return _Progress(up_to, noted=up_to)
 
 
 def _is_old(recorded: RecordedEvent, end_us: int) -> bool:
     return recorded.event.received_at_us <= end_us
-
-
-def _is_theirs(recorded: RecordedEvent, term: Term) -> bool:
-    event = recorded.event
-    return (
-        isinstance(event, DeveloperEvent)
-        and event.organization_id == term.organization_id
-        and not isinstance(event, ReadingsRetained)
-    )

@@ -5,17 +5,17 @@ Nothing is changed. Each finding says what is wrong, where, and what to do.
 """
 
 import fcntl
-import os
 import re
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
-from itertools import islice
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from heapq import merge
+from itertools import groupby, islice
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
-from uuid import UUID
+from typing import IO
 
 import msgspec
 import structlog
@@ -26,12 +26,12 @@ from projections.derive.integrity import TextsUnavailable
 from projections.schema import key_of
 from svc.archive.folder import FOLDER as ARCHIVE
 from svc.archive.folder import MANIFEST as ARCHIVE_MANIFEST
+from svc.archive.folder import flaw_of
 from svc.limits import FINDINGS_MAX
 from svc.log.sqlite import EVENTS_FILE, KEYS_FOLDER, open_log
 from svc.log.store import EventStore, StoreUnavailable
-from svc.log.vault import Vault
-from svc.maintenance.backup import digest_of
-from svc.maintenance.keys import ADVICE, OnProgress, forgotten, lost_keys, names_of, pieces
+from svc.log.vault import FileKeys, Vault
+from svc.maintenance.keys import ADVICE, LostKey, OnProgress, forgotten, lost_keys, names_of, pieces
 from svc.views.projecting import belongs_to_log
 from svc.views.replay import build_in_thread, copy_of, digests
 from svc.views.views import RULES_VERSION, current_file
@@ -59,7 +59,6 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True):
 
     clean: bool
     events: int
-    """In the log."""
     position: int
     """The tables were compared with a replay up to here; 0 where they could not be."""
     archive_files: int
@@ -98,7 +97,12 @@ def _log(var: Path, store: EventStore, heard: OnProgress) -> tuple[list[Finding]
         for some, corrupt, reached in pieces(store, 0, head, open_words=True):
             findings += [Finding("log", f"position {each.position}", each.what, _RESTORE) for each in corrupt]
             events += len(some) + len(corrupt)
-            findings += _missing([*(each.position for each in some), *(each.position or 0 for each in corrupt)], before)
+            for position in sorted([*(each.position for each in some), *(each.position or 0 for each in corrupt)]):
+                if position != before + 1:  # SQLite numbers events without a gap
+                    first, last = before + 1, position - 1
+                    gap = f"position {first}" if first == last else f"positions {first} to {last}"
+                    findings.append(Finding("log", gap, "an event was deleted", _RESTORE))
+                before = position
             before = reached
             heard(reached, head)
     except StoreUnavailable as error:
@@ -108,15 +112,6 @@ def _log(var: Path, store: EventStore, heard: OnProgress) -> tuple[list[Finding]
 
 def _integrity_flaws(db: sqlite3.Connection) -> list[str]:
     return [str(row[0]) for row in db.execute("PRAGMA integrity_check(20)") if row[0] != "ok"]
-
-
-def _missing(positions: Iterable[int], before: int) -> Iterator[Finding]:
-    """SQLite numbers events without a gap, so a gap means that an event was deleted."""
-    for position in sorted(positions):
-        if position != before + 1:
-            gap = f"position {before + 1}" if position == before + 2 else f"positions {before + 1} to {position - 1}"
-            yield Finding("log", gap, "an event was deleted", _RESTORE)
-        before = position
 
 
 def _file_flaws(path: Path) -> list[str]:
@@ -135,29 +130,19 @@ def _file_flaws(path: Path) -> list[str]:
 
 
 def _keys(var: Path, store: EventStore, vault: Vault) -> list[Finding]:
-    lost = {each.developer_id: each for each in lost_keys(var, store)}
-    closed = {name: vault.unopened[name] for name in vault.unopened.keys() - forgotten(store)}
-    findings = [
-        Finding("keys", _place(name), f"the key of {each.who} is missing; {_texts(closed.get(name, 0))}", ADVICE)
-        for name, each in lost.items()
-    ]
-    names = names_of(store) if closed.keys() - lost.keys() else {}
-    for name in sorted(closed.keys() - lost.keys()):
-        who = f"{names[name]} ({name})" if name in names else str(name)
-        there = (var / _place(name)).exists()
-        flaw = f"the key of {who} is {'not the one that sealed their texts' if there else 'missing'}"
-        findings.append(
-            Finding("keys", _place(name), f"{flaw}; {_texts(closed[name])}", _OTHER_KEY if there else ADVICE)
-        )
+    lost = lost_keys(var, store)
+    closed = vault.unopened.keys() - forgotten(store)
+    others = sorted(closed - {each.developer_id for each in lost})
+    names = names_of(store) if others else {}
+    keys = FileKeys(var / KEYS_FOLDER)
+    findings = []
+    for key in (*lost, *(LostKey(each, names.get(each, ""), keys.path_of(each)) for each in others)):
+        there, count = key.path.exists(), vault.unopened[key.developer_id] if key.developer_id in closed else 0
+        flaw = "not the one that sealed their texts" if there else "missing"
+        what = f"the key of {key.who} is {flaw}; {count} {'text' if count == 1 else 'texts'} in the log cannot be read"
+        where = f"{KEYS_FOLDER}/{key.path.name}"
+        findings.append(Finding("keys", where, what, _OTHER_KEY if there else ADVICE))
     return findings
-
-
-def _place(developer_id: UUID) -> str:
-    return f"{KEYS_FOLDER}/{developer_id}.key"
-
-
-def _texts(count: int) -> str:
-    return f"{count} {'text' if count == 1 else 'texts'} in the log cannot be read"
 
 
 async def _views(var: Path, store: EventStore, heard: OnProgress) -> tuple[list[Finding], int]:
@@ -192,33 +177,21 @@ async def _compared(
 def _differences(name: str, live: sqlite3.Connection, replayed: sqlite3.Connection) -> list[Finding]:
     of_live, of_replay = digests(live), digests(replayed)
     return [
-        Finding("views", f"{name}, table {table}, {where}", "differs from what the log gives", _REBUILD)
+        Finding("views", f"{name}, table {table}, row {row}", "differs from what the log gives", _REBUILD)
         for table in of_live
         if of_live[table] != of_replay[table]
-        for where in islice(_rows_that_differ(table, live, replayed), 5)
+        for row in islice(_rows_that_differ(table, live, replayed), 5)
     ]
 
 
 def _rows_that_differ(table: str, live: sqlite3.Connection, replayed: sqlite3.Connection) -> Iterator[str]:
     key = key_of(live, table)
-    columns = [row[1] for row in live.execute(f"PRAGMA table_info({table})")]
-    places = [columns.index(name) for name in key]
-    query = f"SELECT * FROM {table} ORDER BY {', '.join(key)}"
-    ones, others = iter(live.execute(query)), iter(replayed.execute(query))
-    one, other = next(ones, None), next(others, None)
-    while one is not None or other is not None:
-        if one == other:
-            one, other = next(ones, None), next(others, None)
-            continue
-        mine, its = _key(one, places), _key(other, places)
-        first = mine if its is None or (mine is not None and mine <= its) else its
-        yield "row " + ", ".join(f"{name} {value}" for name, value in zip(key, first or (), strict=False))
-        one = next(ones, None) if mine == first else one
-        other = next(others, None) if its == first else other
-
-
-def _key(row: Sequence[Any] | None, places: Sequence[int]) -> tuple[Any, ...] | None:
-    return None if row is None else tuple(row[place] for place in places)
+    key_in = itemgetter(slice(len(key)))
+    query = f"SELECT {', '.join(key)}, * FROM {table} ORDER BY {', '.join(key)}"
+    for place, same in groupby(merge(live.execute(query), replayed.execute(query), key=key_in), key_in):
+        one, *other = same
+        if other != [one]:
+            yield ", ".join(f"{name} {value}" for name, value in zip(key, place, strict=True))
 
 
 def _archive(var: Path, store: EventStore, heard: OnProgress) -> tuple[list[Finding], int]:
@@ -234,26 +207,13 @@ def _archive(var: Path, store: EventStore, heard: OnProgress) -> tuple[list[Find
                 findings.append(Finding("archive", manifest.name, "was made from another log", _DELETE_ARCHIVE))
             for number, (name, size, digest) in enumerate(files):
                 heard(number, len(files))
-                flaw = _file_flaw(var / ARCHIVE / name, size, digest)
-                if flaw is not None and _still_listed(db, name):
+                flaw = flaw_of(var / ARCHIVE / name, size, digest)
+                # A file that a running server merged meanwhile is rightly gone.
+                if flaw is not None and db.execute("SELECT 1 FROM files WHERE name = ?", (name,)).fetchone():
                     findings.append(Finding("archive", f"{ARCHIVE}/{name}", flaw, _DELETE_ARCHIVE))
     except sqlite3.Error as error:
         return [Finding("archive", manifest.name, f"cannot be read: {error}", _DELETE_ARCHIVE)], 0
     return findings, len(files)
-
-
-def _file_flaw(path: Path, size: int, digest: bytes) -> str | None:
-    try:
-        if path.stat().st_size != size:
-            return "its size is not what it was when it was written"
-        return None if digest_of(path) == digest.hex() else "its bytes are not what was written"
-    except OSError as error:
-        return error.strerror or type(error).__name__
-
-
-def _still_listed(db: sqlite3.Connection, name: str) -> bool:
-    """A file that a running server merged meanwhile is rightly gone."""
-    return db.execute("SELECT 1 FROM files WHERE name = ?", (name,)).fetchone() is not None
 
 
 log = structlog.get_logger()
@@ -266,21 +226,25 @@ _NAME = re.compile(r"(verify|check)-[a-z0-9_]{8}")
 def scratch(var: Path, name: str) -> Iterator[Path]:
     """A temporary folder; `name` is `verify` or `check`. Removes folders of killed commands first."""
     remove_left_over(var)
-    with _alone(var):
+    with _opened(var) as others:
+        _lock(others, fcntl.LOCK_EX)
         folder = Path(tempfile.mkdtemp(dir=var, prefix=f"{name}-"))
-        lock = _locked(folder)
+        lock = _opened(folder)
+        _lock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     assert _NAME.fullmatch(folder.name), "it would be left behind for ever"
     try:
         yield folder
     finally:
-        _remove(folder, lock)
+        lock.close()  # a network file system keeps an open file until it is closed
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def remove_left_over(var: Path) -> None:
     """Delete the folders of killed commands; where files cannot be locked, say so and delete none."""
     if not var.exists():
         return
-    with _alone(var) as can_lock:
+    with _opened(var) as others:
+        can_lock = _lock(others, fcntl.LOCK_EX)
         folders = [path for path in var.iterdir() if _NAME.fullmatch(path.name) and path.is_dir()]
         if folders and not can_lock:
             log.warning(
@@ -289,46 +253,21 @@ def remove_left_over(var: Path) -> None:
             )
             return
         for folder in folders:
-            lock = _locked(folder)
-            if lock is not None:
-                _remove(folder, lock)
+            with suppress(OSError), _opened(folder) as lock:
+                if _lock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB):
+                    lock.close()
+                    shutil.rmtree(folder, ignore_errors=True)
 
 
-@contextmanager
-def _alone(var: Path) -> Iterator[bool]:
-    handle = _opened(var)
-    try:
-        yield _lock(handle, fcntl.LOCK_EX)
-    finally:
-        os.close(handle)
-
-
-def _locked(folder: Path) -> int | None:
-    try:
-        handle = _opened(folder)
-    except OSError:
-        return None
-    if not _lock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB):
-        os.close(handle)
-        return None
-    return handle
-
-
-def _opened(folder: Path) -> int:
+def _opened(folder: Path) -> IO[bytes]:
     """Some network file systems lock only files that are open for writing."""
-    return os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    (folder / LOCK).touch(0o600)
+    return (folder / LOCK).open("ab")
 
 
-def _lock(handle: int, how: int) -> bool:
+def _lock(file: IO[bytes], how: int) -> bool:
     try:
-        fcntl.flock(handle, how)
+        fcntl.flock(file.fileno(), how)
     except OSError:  # somebody holds it, or the file system cannot
         return False
     return True
-
-
-def _remove(folder: Path, lock: int | None) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
-    if lock is not None:
-        os.close(lock)
-        shutil.rmtree(folder, ignore_errors=True)  # a network file system keeps an open file until it is closed

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 import structlog
-from structlog.typing import EventDict, ExcInfo, WrappedLogger
+from structlog.typing import EventDict, WrappedLogger
 
 from svc_http.listener import REQUEST_ID
 
@@ -44,7 +44,7 @@ def set_up_logs(level: str) -> None:
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             _request_id,
             _counted,
-            structlog.processors.ExceptionRenderer(_exception),
+            structlog.processors.ExceptionRenderer(lambda exc_info: "\n".join(_told(exc_info[1]))),
             rendered,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(number),
@@ -69,22 +69,15 @@ def _counted(_logger: WrappedLogger, _name: str, line: EventDict) -> EventDict:
     return line
 
 
-def _exception(exc_info: ExcInfo) -> str:
-    return "\n".join(_told(exc_info[1]))
-
-
 def _told(error: BaseException, depth: int = 0) -> Iterator[str]:
     cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     if cause is not None and depth < CHAIN_MAX:
         yield from _told(cause, depth + 1)
     for frame in traceback.extract_tb(error.__traceback__):
         yield f"  {frame.filename}:{frame.lineno} in {frame.name}"
-    yield f"{type(error).__module__}.{type(error).__qualname__}{_message(error)}"
+    ours = type(error).__module__.partition(".")[0] in OWN_PACKAGES
+    said = f": {error}" if ours or isinstance(error, SPEAKING) else ""
+    yield f"{type(error).__module__}.{type(error).__qualname__}{said}"
     if isinstance(error, BaseExceptionGroup) and depth < CHAIN_MAX:
         for each in error.exceptions:
             yield from _told(each, depth + 1)
-
-
-def _message(error: BaseException) -> str:
-    ours = type(error).__module__.partition(".")[0] in OWN_PACKAGES
-    return f": {error}" if ours or isinstance(error, SPEAKING) else ""

@@ -22,9 +22,8 @@ from svc.log.sqlite import open_log
 from svc.log.store import EventStore
 from svc.process import program
 from svc.views.projecting import step
-from svc.views.projector import Projector
+from svc.views.projector import Pace, Projector
 from svc.views.views import checked, new_file, open_writer, remove
-from svc.views.worker import Pace
 from svc_http.ports import ReplayStatus
 
 Progress = Callable[[int, int], None]

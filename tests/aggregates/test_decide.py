@@ -21,7 +21,7 @@ from aggregates.decide import AnyCommand, StreamState, decide, evolve
 from aggregates.event import Context, Decision, Digester, Done, Event, Reason, Refused, Reply, Words
 from aggregates.ids import attempt_stream, overrides_stream, prompt_stream, session_stream
 from aggregates.records.record import Record
-from aggregates.sub_sessions.overrides import EditTitle, TitleEdited
+from aggregates.sub_sessions.sub_session import EditTitle, TitleEdited
 from tests.support.log import named
 
 ACME, OTHER = named("acme"), named("other")

@@ -29,7 +29,7 @@ from rich.progress import track
 from rich.table import Table
 
 from aggregates.event import Scope
-from svc.log.folder import SystemClock
+from svc.actors.actors import SystemClock
 from tests.bench.history import USUAL, Mix, write_history
 from tests.bench.results import Result, keep
 from tests.bench.servers import Ready, Resident, behind_events, ready_server, set_up

@@ -25,9 +25,9 @@ from rich.progress import track
 from rich.table import Table
 
 from aggregates.event import Scope
-from aggregates.reports.commands import ReportPeriod, last_whole_period
+from aggregates.reports.events import ReportPeriod, last_whole_period
 from aggregates.times import US_PER_SECOND
-from svc.log.folder import SystemClock
+from svc.actors.actors import SystemClock
 from tests.bench.history import TURN_EVENTS, Mix, write_history
 from tests.bench.servers import behind_events, set_up
 

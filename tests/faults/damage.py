@@ -185,7 +185,7 @@ def archive_all(var: Path) -> list[Path]:
         with closing(sqlite3.connect(f"{_views(var).as_uri()}?mode=ro", uri=True)) as views:
             while archive_changes(archive, views, FILE_ROWS):
                 pass
-        return [archive.path(file) for file in archive.manifest.files()]
+        return [archive.path(file) for file in archive.files()]
     finally:
         archive.close()
         store.close()

@@ -13,12 +13,12 @@ from projections.apply import bookmark
 from projections.derive.changes import start_feed
 from projections.schema import table_names
 from svc.log.codec import Codec, NewEvent
-from svc.log.memory import open_memory_store
-from svc.log.vault import MemoryKeys, Vault
+from svc.log.vault import Vault
 from svc.views.projecting import step
 from svc.views.replay import digests
 from svc_http.app import build_api, build_intake
 from tests.support.facts import NAMESPACE, empty_views
+from tests.support.memory import MemoryKeys, open_memory_store
 from tests.support.people import ANA_KEY
 from tests.svc_http.house import DIGESTER, Answer, Caller, House, bearer, internal
 

@@ -20,7 +20,7 @@ from aggregates.capture.commands import (
 from aggregates.decide import AnyCommand
 from aggregates.event import Refused, Reply
 from aggregates.records.record import Point
-from aggregates.sub_sessions.overrides import EditTitle, OverrideGap, OverrideGoal, OverrideIntent, OverrideRework
+from aggregates.sub_sessions.sub_session import EditTitle, OverrideGap, OverrideGoal, OverrideIntent, OverrideRework
 from tests.fuzz.mill import Mill
 from tests.fuzz.odd import examples
 from tests.fuzz.test_intake import MILL

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from aggregates.event import Event
 from projections.apply import bookmark
 from svc.log.codec import Codec, CorruptEvent, NewEvent
-from svc.log.memory import MemoryRecorder, open_memory_store
 from svc.log.store import EventStore
-from svc.log.vault import MemoryKeys, Vault
+from svc.log.vault import Vault
 from svc.views.projecting import step
 from svc.views.replay import digests
 from tests.fuzz.mill import no_views
 from tests.fuzz.odd import damaged, examples
 from tests.support.facts import DIGESTER, MINUTE, MONDAY, NAMESPACE, Log, edit, request, shell
+from tests.support.memory import MemoryKeys, MemoryRecorder, open_memory_store
 
 
 def _history() -> list[Event]:

@@ -17,12 +17,12 @@ from eventsourcing.persistence import Notification
 from quart_trio import QuartTrio
 
 from svc.app import open_service
-from svc.log.folder import FixedClock
 from svc.log.sqlite import open_log
 from svc.service import RunningService
 from svc.settings import Settings
 from svc.views.replay import build, digests
 from svc_http.app import build_api
+from tests.support.memory import FixedClock
 
 HERE = Path(__file__).parent
 PACKED = HERE / "var.tar.xz"

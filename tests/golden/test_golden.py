@@ -11,7 +11,7 @@ from eventsourcing.persistence import StoredEvent
 
 from svc.log.codec import Codec, NewEvent
 from svc.log.sqlite import open_log
-from svc.log.vault import MemoryKeys, Vault
+from svc.log.vault import Vault
 from tests.golden.folder import (
     TOPICS,
     VIEWS,
@@ -25,6 +25,7 @@ from tests.golden.folder import (
     unpacked,
     words_of,
 )
+from tests.support.memory import MemoryKeys
 from tests.support.process import svc
 
 SHOWN_MAX = 20

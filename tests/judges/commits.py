@@ -13,7 +13,7 @@ import msgspec
 from rich.table import Table
 
 from aggregates.judging.outcome import substance
-from aggregates.judging.rubric import judge_prompt, standing_scores, sub_session_intent
+from aggregates.judging.rubric import judge_prompt, standings, sub_session_intent
 from aggregates.sub_sessions.arcs import cut_arcs
 from aggregates.turns.turn import Turn
 from svc.cli.judging import Item, judge_arc, read_lines, session_turns
@@ -122,7 +122,7 @@ def _seen(session: Item, raw: Sequence[Item]) -> list[SubSessionSeen]:
 def _scores(turns: Sequence[Turn]) -> tuple[float, ...]:
     rubrics = [judge_prompt(turn.prompt, turns[:place]) for place, turn in enumerate(turns)]
     intent = sub_session_intent(rubrics)
-    return tuple(score for score in standing_scores(rubrics, intent) if score is not None) if intent else ()
+    return tuple(score for score, _ in standings(rubrics, intent) if score is not None) if intent else ()
 
 
 def fisher_interval(r: float, count: int) -> tuple[float, float] | None:

@@ -18,8 +18,7 @@ from rich.table import Table
 
 from aggregates.judging.boundary import SHIPPED_BOUNDARY, BoundaryModel, OpenArc, continues, topic_shift
 from aggregates.judging.rubric import judge_prompt
-from aggregates.reading.rubric_model import SHIPPED, RubricModel
-from aggregates.reading.verdicts import BOOLEANS, INTENTS
+from aggregates.reading.verdicts import BOOLEANS, INTENTS, SHIPPED, RubricModel
 from aggregates.turns.turn import CHANGE, COMMIT, Turn
 from svc.cli.judging import Item, judge_arc, label_of, read_lines
 from tests.judges.built import BuiltCases, measure_built_cases

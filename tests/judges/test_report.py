@@ -12,9 +12,8 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregates.reading.lexicon import PAIRS, WORDS
-from aggregates.reading.rubric_model import RubricWeights
-from aggregates.reading.verdicts import BOOLEANS, applicable
+from aggregates.reading.sentences import PAIRS, WORDS
+from aggregates.reading.verdicts import BOOLEANS, RubricWeights, applicable
 from tests.judges import labels, regression, train
 from tests.judges.labels import INTENT_LETTERS, PROMPT_MARKS, examples, labelled_sessions, lettered, mark_of
 from tests.judges.measures import (

@@ -5,8 +5,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from aggregates.judging.boundary import SIGNALS, BoundaryModel
+from aggregates.judging.boundary import BoundaryModel
 from tests.judges.labels import SESSION_MARKS, digest_of, written_sessions
+from tests.judges.names import SIGNALS
 from tests.judges.train_boundary import GOES_ON, boundary_rows, further_sessions, rate_cut, source_of, train_boundary
 
 

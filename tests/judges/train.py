@@ -20,11 +20,19 @@ import msgspec
 
 from aggregates.event import Digester
 from aggregates.judging.rubric import context_names
-from aggregates.reading.features import CROSSED, features_of, pairs_of, sentences_of
+from aggregates.reading.features import CROSSED, pairs_of, sentences_of
 from aggregates.reading.pasted import split_pasted
 from aggregates.reading.reading import read_prompt
-from aggregates.reading.rubric_model import ALL_FEATURES, MAY_REST_ON_PASTED, PASTED, RubricModel, RubricWeights
-from aggregates.reading.verdicts import APPLIES_TO, BOOLEANS, INTENTS, BooleanName, Intent
+from aggregates.reading.verdicts import (
+    APPLIES_TO,
+    BOOLEANS,
+    INTENTS,
+    MAY_REST_ON_PASTED,
+    BooleanName,
+    Intent,
+    RubricModel,
+    RubricWeights,
+)
 from svc.cli.judging import Item as RawItem
 from svc.cli.judging import read_lines
 from tests.judges import regression, train_boundary
@@ -40,6 +48,7 @@ from tests.judges.labels import (
     marked_prompts,
     prompt_item,
 )
+from tests.judges.names import ALL_FEATURES, PASTED, features_of
 
 INTENT_PENALTY = 0.012
 BOOLEAN_PENALTY = 0.014

@@ -9,9 +9,10 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from aggregates.judging.boundary import SIGNALS, BoundaryModel, OpenArc, boundary_signals, cannot_shift
+from aggregates.judging.boundary import BoundaryModel, OpenArc, boundary_signals, cannot_shift
 from tests.judges import regression
 from tests.judges.labels import WRITTEN, SessionItem, marked_sessions, written_sessions
+from tests.judges.names import SIGNALS
 
 PENALTY = 2.0
 """Of the squared weights, against the sum of the log-losses."""

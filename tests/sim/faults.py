@@ -8,7 +8,7 @@ import trio
 import svc.actors.actors
 import svc.archive.lane
 import svc.log.journal
-import svc.views.worker
+import svc.views.projector
 import svc_http.routes.otlp
 from svc.views.replay import build
 from svc.views.views import RULES_VERSION, new_file
@@ -32,7 +32,7 @@ def narrow_bounds(chance: Random) -> Patches:
         (svc.actors.actors, "ACTOR_IDLE_SECONDS", chance.uniform(0.01, 5)),
         (svc.log.journal, "COMMIT_APPENDS_MAX", chance.randint(1, 4)),
         (svc.log.journal, "JOURNAL_APPENDS_MAX", chance.randint(2, 6)),
-        (svc.views.worker, "PROJECT_EVENTS_MAX", chance.choice((1, 2, 7, 1_000))),
+        (svc.views.projector, "PROJECT_EVENTS_MAX", chance.choice((1, 2, 7, 1_000))),
         (svc.archive.lane, "ARCHIVE_INTERVAL_SECONDS", chance.choice((2.0, 30.0, 300.0))),
         (svc_http.routes.otlp, "INLINE_BYTES_MAX", chance.choice((500, 4_000, 256 * 1024))),
     ]
@@ -94,7 +94,7 @@ class Faults:
         path = new_file(life.var, RULES_VERSION)
         try:
             build(path, life.store, life.vault.known_digester, lambda _done, _of: None)
-            await life.built.projector.exchange(path)
+            await life.built.service.projector.exchange(path)
         except Exception:
             # In a server it is a part of the life, and is cancelled before the log is closed.
             if not (life.fate.over or life.scope.cancel_called):

@@ -18,7 +18,7 @@ from structlog.typing import Processor
 import svc.actors.actors
 import svc.archive.lane
 import svc.log.journal
-import svc.views.worker
+import svc.views.projector
 from svc.views.replay import build, copy_of, digests
 from tests.sim import disk, sending, stories, threads
 from tests.sim.chance import in_virtual_time, patched, seeded
@@ -77,8 +77,8 @@ def history(seed: int, kind: StoreKind, size: Size = Size()) -> Told:  # noqa: B
     """Raises `Failed`."""
     with seeded(seed) as chance, tempfile.TemporaryDirectory(prefix="svc-sim-") as folder:
         made = History(World(Path(folder), kind, Random(chance.random()), START_US), chance, size)
-        patches = [*threads.PATCHES, (svc.views.worker, "open_writer", disk.open_writer), *narrow_bounds(chance)]
-        patches.append((svc.views.worker, "REST_SECONDS", 0.0))  # time is virtual, and there is one thread
+        patches = [*threads.PATCHES, (svc.views.projector, "open_writer", disk.open_writer), *narrow_bounds(chance)]
+        patches.append((svc.views.projector, "REST_SECONDS", 0.0))  # time is virtual, and there is one thread
         with patched(patches), logging_to(made.heard):
             try:
                 in_virtual_time(made.run)
@@ -360,7 +360,7 @@ class History:
         FATE.set(life.fate)
         assert life.built is not None
         self.events = life.store.head()
-        projector = life.built.projector
+        projector = life.built.service.projector
         with trio.fail_after(60):
             await projector.wait_for(self.events)
         live = copy_of(projector.readers.path, self.world.folder / "live.db")

@@ -9,8 +9,8 @@ import trio
 import trio.testing
 from quart_trio import QuartTrio
 
+from svc.actors.actors import Clock
 from svc.app import Built, build
-from svc.log.folder import Clock
 from svc.log.store import EventStore
 from svc.log.vault import Vault
 from svc.settings import Settings
@@ -42,10 +42,8 @@ class Life:
         """From the start until it is stopped, dies, or cannot start. Its fate is that of every task it starts."""
         FATE.set(self.fate)
         with self.scope:
-            settings = Settings(var=str(self.var), catalog_refresh=False)
-            self.built = build(
-                settings, self.store, self.vault, self._clock, "http://svc", lasting=False, reporting=False
-            )
+            settings = Settings(var=str(self.var), catalog_refresh=False, ingest_url="http://svc")
+            self.built = build(settings, self.store, self.vault, self._clock, lasting=False, reporting=False)
             try:
                 await self._serve(self.built)
             finally:
@@ -68,8 +66,8 @@ class Life:
 
     async def _close(self, built: Built) -> None:
         await built.gateway.close()
-        built.archive.close()
-        await built.projector.close()
+        built.service.archive.close()
+        await built.service.projector.close()
         self.store.close()
 
     def connection(self, side: Side, chance: Random) -> Connection:

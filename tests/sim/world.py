@@ -12,8 +12,6 @@ import trio
 
 from svc.limits import STORE_BUSY_TIMEOUT_MS
 from svc.log.codec import Codec
-from svc.log.folder import FixedClock
-from svc.log.memory import MemoryRecorder
 from svc.log.sqlite import WRITER_PRAGMAS, SplitDatastore, SqliteRecorder
 from svc.log.store import EventStore, LogRecorder, StoreUnavailable
 from svc.log.vault import FileKeys, Vault
@@ -21,6 +19,7 @@ from tests.sim import disk
 from tests.sim.fate import Fate, Place
 from tests.sim.life import Life, Side
 from tests.sim.wire import Answer, Lost
+from tests.support.memory import FixedClock, MemoryRecorder
 
 StoreKind = Literal["memory", "sqlite"]
 

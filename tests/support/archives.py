@@ -57,4 +57,4 @@ def on_disk(archive: Archive) -> set[str]:
 
 def listed(archive: Archive) -> set[str]:
     """Every file that counts."""
-    return {file.name for file in archive.manifest.files()}
+    return {file.name for file in archive.files()}

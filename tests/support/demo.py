@@ -5,8 +5,9 @@ from pathlib import Path
 
 from aggregates.decide import AnyCommand
 from aggregates.event import Digester, Reply, Scope
-from svc.demo.demo import write_transcripts
-from svc.importing.importer import import_claude_code
+from svc.demo import write_transcripts
+from svc.importing.claude_code import CLAUDE_CODE
+from svc.importing.importer import import_transcripts
 
 
 async def import_demo(
@@ -14,4 +15,6 @@ async def import_demo(
 ) -> None:
     """About a month of work, up to a time; `folder` is used for the transcripts."""
     write_transcripts(folder, now_us=now_us)
-    await import_claude_code(folder, send, lambda progress: None, scope=scope, digester=digester, now_us=now_us)
+    await import_transcripts(
+        CLAUDE_CODE, folder, send, lambda progress: None, scope=scope, digester=digester, now_us=now_us
+    )

@@ -10,8 +10,8 @@ from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 
 from svc_http.app import api_routes, intake_routes
-from svc_http.listener import Route
 from svc_http.openapi.document import document
+from svc_http.routing import Route
 
 URI = "urn:described"
 

@@ -9,11 +9,11 @@ from uuid import UUID, uuid5
 
 from aggregates.capture.events import MetricsCaptured, PromptAnswered, PromptCaptured, RecordsCaptured, SessionClaimed
 from aggregates.event import Digester, Event, Scope, Words
-from aggregates.judging.answers import JudgeAnswered
+from aggregates.judging.rubric import JudgeAnswered
 from aggregates.prices.catalog import CatalogPublished, RequestsRepriced
 from aggregates.reading.verdicts import Intent
 from aggregates.records.record import Point, PointMeaning, Record, TextPool
-from aggregates.sub_sessions.overrides import (
+from aggregates.sub_sessions.sub_session import (
     GapOverridden,
     GoalOverridden,
     IntentOverridden,

@@ -11,9 +11,8 @@ from aggregates.event import Done, Refused, Scope
 from aggregates.people.commands import CreateDeveloper, StartMembership
 from aggregates.people.directory import Membership
 from aggregates.records.record import Record, TextPool
-from aggregates.sub_sessions.overrides import EditTitle
+from aggregates.sub_sessions.sub_session import EditTitle
 from svc.app import open_service
-from svc.log.folder import FixedClock
 from svc.log.sqlite import open_log
 from svc.service import RunningService
 from svc.serving import initialize
@@ -21,6 +20,7 @@ from svc.settings import Settings
 from svc.views.replay import build, digests
 from svc.views.views import RULES_VERSION, current_file
 from tests.support.demo import import_demo
+from tests.support.memory import FixedClock
 
 NOW_US = 1_780_000_000 * 1_000_000
 PLANTED = "heliotrope-4711"
@@ -110,6 +110,10 @@ class Household:
     def tables(self) -> dict[str, str]:
         """The digest of every table that serves."""
         return tables_of(self.var)
+
+
+def no_progress(_done: int, _of: int) -> None:
+    """Nobody looks."""
 
 
 def tables_of(var: Path) -> dict[str, str]:

@@ -11,7 +11,8 @@ import pytest
 from aggregates.event import Scope
 from aggregates.times import parse_instant
 from svc.cli.judging import read_lines
-from svc.importing.importer import import_claude_code
+from svc.importing.claude_code import CLAUDE_CODE
+from svc.importing.importer import import_transcripts
 from tests.support.captures import Actor
 from tests.support.facts import ANA, DIGESTER, NAMESPACE, SECOND, Log, Placed
 
@@ -33,8 +34,14 @@ async def imported_transcripts() -> list[Placed]:
     """The facts of every real transcript, in the order of their import."""
     actor = Actor()
     for folder in TRANSCRIPTS:
-        await import_claude_code(
-            FOLDER / folder, actor.send, lambda progress: None, scope=ANA, digester=DIGESTER, now_us=LONG_AFTER_US
+        await import_transcripts(
+            CLAUDE_CODE,
+            FOLDER / folder,
+            actor.send,
+            lambda progress: None,
+            scope=ANA,
+            digester=DIGESTER,
+            now_us=LONG_AFTER_US,
         )
     received = [msgspec.structs.replace(event, received_at_us=LONG_AFTER_US) for event in actor.events]
     return [Placed(number, event) for number, event in enumerate(received, 1)]

@@ -1,10 +1,14 @@
 """Rows of the table `requests` as the projection writes them, for tests of what reads them."""
 
 import sqlite3
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
+from aggregates.event import Scope
 from projections.facts.prices import COLUMNS
+from projections.prices.spending import Asked, Coverage, Reading, live_part
+from projections.reader import Reader
 from tests.support.facts import ANA, MONDAY
 
 ACME = ANA.organization_id
@@ -37,3 +41,8 @@ def put(views: sqlite3.Connection, *rows: dict[str, Any]) -> None:
     """Write rows; one that is there already is changed."""
     names, marks = ", ".join(COLUMNS), ", ".join(f":{name}" for name in COLUMNS)
     views.executemany(f"INSERT OR REPLACE INTO requests ({names}) VALUES ({marks})", rows)
+
+
+def spending_in_views(reader: Reader, scope: Scope, asked: Sequence[Asked]) -> list[Reading]:
+    """Every request of the windows from the views alone, as if nothing were archived."""
+    return [Reading(live_part(reader.db, scope.organization_id, each, 0).spent, Coverage()) for each in asked]

@@ -85,10 +85,10 @@ class Warm:
 
 def _main(requests: socket.socket) -> None:
     """Fork for each request until there are no more; returns in a fork, with everything set for the program to run."""
-    from svc.cli.group import COMMANDS
+    from svc.cli import COMMANDS
 
-    for place in COMMANDS.values():
-        import_module(place.partition(":")[0])
+    for module in COMMANDS.values():
+        import_module(module)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
         request, descriptors, _, _ = socket.recv_fds(requests, REQUEST_BYTES_MAX, 4)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from svc.cli.group import COMMANDS
+from svc.cli import COMMANDS
 from svc.limits import CHILD_STOP_SECONDS, MIB_BYTES, STOP_SECONDS
 from svc.settings import CONFIG_FILE, ENVIRONMENT_PREFIX, Settings
 from svc_http.bodies import EXPORT_BYTES_MAX

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 import pytest
 
-from svc.cli.group import main
+from svc.cli import main
 from svc.settings import ENVIRONMENT_PREFIX, Settings
 from tests.support.process import ROOT
 

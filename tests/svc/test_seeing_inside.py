@@ -9,7 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from aggregates.capture.commands import CapturePrompt
 from aggregates.event import Done, Reason, Refused
-from svc.observe.metrics import Counters, Metrics
+from svc.observe.metrics import Metrics
 from tests.support.log import named
 from tests.support.people import ACME, ANA
 from tests.support.process import Server, init, serving
@@ -37,13 +37,12 @@ def samples(text: str) -> dict[str, float]:
 
 def test_what_a_client_may_name_freely_makes_no_label() -> None:
     """Other agents, methods and paths each come together under one name."""
-    tallies = Counters()
-    metrics = Metrics(tallies, lambda: ())
+    metrics = Metrics()
     for number in range(50):
-        tallies.carried_out(captured(f"agent-{number}"), Done(True))
+        metrics.carried_out(captured(f"agent-{number}"), Done(True))
         metrics.observe("intake", f"METHOD{number}", "none", 404, 0.001)
-    tallies.carried_out(captured(), Done(False))
-    tallies.carried_out(captured(), Refused(Reason.INVALID, "no"))
+    metrics.carried_out(captured(), Done(False))
+    metrics.carried_out(captured(), Refused(Reason.INVALID, "no"))
     found = samples(metrics.text("")[0].decode())
     captures = {name: value for name, value in found.items() if name.startswith("svc_captures_total")}
     assert captures == {
@@ -56,8 +55,8 @@ def test_what_a_client_may_name_freely_makes_no_label() -> None:
 
 def test_each_service_has_a_registry_of_its_own() -> None:
     """Two in one process neither clash nor add up."""
-    first, second = (Metrics(Counters(), lambda: ()) for _ in range(2))
-    first.committed(0.01)
+    first, second = (Metrics() for _ in range(2))
+    first.commits.observe(0.01)
     assert samples(first.text("")[0].decode())["svc_commit_seconds_count"] == 1
     assert samples(second.text("")[0].decode())["svc_commit_seconds_count"] == 0
 

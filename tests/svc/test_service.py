@@ -13,10 +13,10 @@ from aggregates.records.record import Record
 from projections.sub_sessions.listing import RealtimeRow, realtime
 from svc.actors.ticker import Ticker
 from svc.app import open_service
-from svc.log.folder import FixedClock
 from svc.service import RunningService
 from svc.serving import initialize
 from svc.settings import Settings
+from tests.support.memory import FixedClock
 
 NOW_US = 1_780_000_000 * 1_000_000
 MINUTE_US = 60 * 1_000_000

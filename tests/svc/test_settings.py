@@ -1,18 +1,25 @@
 """Settings: defaults, then the file, then the environment, then flags; every mistake is a sentence."""
 
+import os
 from pathlib import Path
 
 import pytest
 
-from svc.settings import Settings, SettingsError, listening_address, load_settings, unknown_variables
+from svc.settings import CONFIG_FILE, Settings, SettingsError, listening_address, load_settings, unknown_variables
 
 
-def test_a_later_source_wins(tmp_path: Path) -> None:
+@pytest.fixture(autouse=True)
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file of settings in a working folder of its own; it is not there yet."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / CONFIG_FILE
+
+
+def test_a_later_source_wins(config: Path) -> None:
     """File over default, environment over file, flag over environment."""
-    config = tmp_path / "svc.toml"
     config.write_text('var = "from-file"\nintake = "127.0.0.1:1"\napi = "127.0.0.1:2"\n')
     environment = {"SVC_INTAKE": "127.0.0.1:3", "SVC_API": "127.0.0.1:4", "HOME": "/nowhere"}
-    settings = load_settings({"api": "127.0.0.1:5", "log_level": None}, environment, config)
+    settings = load_settings({"api": "127.0.0.1:5", "log_level": None}, environment)
     assert (settings.var, settings.intake, settings.api) == ("from-file", "127.0.0.1:3", "127.0.0.1:5")
     assert settings.log_level == Settings().log_level
 
@@ -29,7 +36,7 @@ def test_the_environment_gives_booleans_as_text() -> None:
         ({"api": "127.0.0.1:99999"}, "HOST:PORT"),
         ({"tls_key": "key.pem"}, "belong together"),
         ({"log_level": "loud"}, "log_level"),
-        ({"archive_read_files_max": "-1"}, "archive_read_files_max"),
+        ({"archive_read_files_max": "-1"}, "archive_read_files_max cannot be used: expected `int` >= 0"),
         ({"archive_read_bytes_max": "much"}, "archive_read_bytes_max"),
         ({"capture_prompts": "perhaps"}, "capture_prompts"),
     ],
@@ -40,22 +47,21 @@ def test_a_wrong_setting_is_named(flags: dict[str, str], said: str) -> None:
         load_settings(flags, {})
 
 
-def test_an_unknown_name_in_the_file_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_name_in_the_file_is_refused(config: Path) -> None:
     """A misspelt setting must not be silently without effect."""
-    config = tmp_path / "svc.toml"
     config.write_text('intak = "127.0.0.1:1"\n')
     with pytest.raises(SettingsError, match=r"svc\.toml: there is no setting 'intak'; did you mean intake\?"):
-        load_settings({}, {}, config)
+        load_settings({}, {})
 
 
-def test_a_value_of_the_wrong_type_is_named_with_where_it_stands(tmp_path: Path) -> None:
+def test_a_value_of_the_wrong_type_is_named_with_where_it_stands(config: Path) -> None:
     """The file's path, or the variable's name; never the value of a variable, which may be a secret."""
-    config = tmp_path / "svc.toml"
     config.write_text("intake = 5\n")
     with pytest.raises(SettingsError, match=r"svc\.toml: intake cannot be used: expected `str`, got `int`$"):
-        load_settings({}, {}, config)
+        load_settings({}, {})
+    config.unlink()
     with pytest.raises(SettingsError, match=r"^SVC_LLM_DAILY_TOKENS cannot be used: expected `int`, got `str`$"):
-        load_settings({}, {"SVC_LLM_DAILY_TOKENS": "hush"}, None)
+        load_settings({}, {"SVC_LLM_DAILY_TOKENS": "hush"})
 
 
 def test_a_variable_that_only_looks_like_a_setting_is_told_by_name() -> None:
@@ -65,12 +71,11 @@ def test_a_variable_that_only_looks_like_a_setting_is_told_by_name() -> None:
     assert unknown_variables(others | {"SVC_NOSUCH": "hush", "SVC_INTAK": "hush"}) == ["SVC_INTAK", "SVC_NOSUCH"]
 
 
-def test_a_file_that_is_no_toml_is_named(tmp_path: Path) -> None:
+def test_a_file_that_is_no_toml_is_named(config: Path) -> None:
     """The path stands in the message."""
-    config = tmp_path / "svc.toml"
     config.write_text("var = \n")
     with pytest.raises(SettingsError, match=r"svc\.toml"):
-        load_settings({}, {}, config)
+        load_settings({}, {})
 
 
 def test_addresses() -> None:
@@ -79,11 +84,16 @@ def test_addresses() -> None:
     assert listening_address("localhost:0") == ("localhost", 0)
 
 
-def test_a_working_folder_that_may_not_be_looked_into_holds_no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_working_folder_that_may_not_be_looked_into_holds_no_settings(
+    config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As when an operator types `sudo -u svc svc status` in a folder of their own."""
+    config.write_text('var = "another\'s"\n')
 
-    def refused(_path: Path) -> bool:
+    def refused(*_: object, **__: object) -> None:
         raise PermissionError
 
-    monkeypatch.setattr(Path, "exists", refused)
-    assert load_settings({}, {}) == Settings()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "stat", refused)
+        assert load_settings({}, {}) == Settings()
+    assert load_settings({}, {}).var == "another's"

@@ -27,7 +27,7 @@ from aggregates.topics import TimePassed
 from projections.apply import apply
 from projections.derive.changes import start_feed
 from projections.facts.facts import Activation
-from projections.prices.spending import Asked, Coverage, Reading, spending_in_views
+from projections.prices.spending import Asked, Coverage, Reading
 from projections.reader import Reader
 from svc_http.ports import (
     LogShown,
@@ -42,6 +42,7 @@ from svc_http.ports import (
 )
 from tests.support.facts import Log, Placed, empty_views
 from tests.support.people import ANA_KEY, NOW_US, carry_out, company
+from tests.support.requests import spending_in_views
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -11,7 +11,7 @@ import pytest
 
 from aggregates.event import Scope
 from aggregates.people.directory import Team
-from svc_http.routes import team
+from svc_http.routes import scores
 from tests.support.people import ACME, BEN
 from tests.svc_http.house import House
 from tests.svc_http.isolation import OTHERS, Matrix, matrix, tables
@@ -60,7 +60,7 @@ def _page_shows(found: Matrix) -> None:
 
 async def test_a_door_left_open_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """A team's page that forgets to ask for membership, and reads that forget whose they are."""
-    monkeypatch.setattr(team, "team_of", lambda service, _caller, wanted: service.directory.get(Team, wanted))
+    monkeypatch.setattr(scores, "team_of", lambda call, wanted: call.service.directory.get(Team, wanted))
     faults = (await matrix({"API, a team's"})).faults
     assert all(any(f"/v1/team/cost, {caller}: 200 instead of 404" in each for each in faults) for caller in OTHERS)
 

@@ -9,11 +9,13 @@ from trio.testing import wait_all_tasks_blocked
 
 from aggregates.decide import AnyCommand
 from aggregates.event import Reply, Scope
+from aggregates.reports.events import CancelReport, RequestReport
 from projections.facts.reports import open_reports
-from projections.prices.spending import Asked, Coverage, Reading, spending_in_views
+from projections.prices.spending import Asked, Coverage, Reading
 from projections.reader import Reader
 from svc.jobs.reports import ReportJobs, Write, unwritten
 from svc_http.ports import Unavailable
+from tests.support.requests import spending_in_views
 from tests.svc_http.house import House
 
 T = TypeVar("T")
@@ -35,7 +37,8 @@ class Workshop(House):
     async def send(self, command: AnyCommand) -> Reply:
         """Decide, append, project, reply, and tell who makes reports."""
         reply = await super().send(command)
-        self.jobs.note(command)
+        if isinstance(command, RequestReport | CancelReport):
+            self.jobs.note(command)
         return reply
 
     async def works(self) -> None:

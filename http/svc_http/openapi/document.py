@@ -1,130 +1,90 @@
 """The OpenAPI document: made of the tables of routes, what is said of each, and the types they decode and answer."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib.resources import files
-from types import FunctionType
+from collections.abc import Iterable, Iterator, Mapping
+from operator import attrgetter, itemgetter
+from pkgutil import get_data
+from types import FunctionType, UnionType
 from typing import Any, get_args, get_type_hints
+from zoneinfo import available_timezones
 
+import jinja2
 import msgspec
 
-from svc_http.errors import RETRY_AFTER_SECONDS, ErrorBody
-from svc_http.listener import ByKey, BySecret, OneOf, Plain, Public, Route
-from svc_http.openapi.facets import JSON, TIMEZONE, dressed
-from svc_http.params import Parameter, Schema
+from aggregates.judging.outcome import TriviaReason
+from aggregates.people.commands import LANGUAGE, NAME_CHARACTERS_MAX
+from aggregates.reading.verdicts import INTENTS, JudgeStatus
+from aggregates.scores.grades import RUBRIC_LADDER
+from svc_http.bodies import RETRY_AFTER_SECONDS, ErrorBody
+from svc_http.params import YEARS, ByKey, BySecret, Call, Parameter, Schema
+from svc_http.routing import Plain, Route
 
 _ID_IN_PATH = re.compile(r"<([^>]+)>")
 _REF = "#/components/schemas/{name}"
 _REQUEST_ID = {"X-Request-Id": {"description": "Under which the log knows the request.", "schema": {"type": "string"}}}
-_ERRORS = {
-    400: "The request cannot be understood, or breaks a rule.",
-    401: "No credential, or none that opens anything.",
-    403: "Who was identified may not do this.",
-    404: "There is nothing of that id in the caller's scope.",
-    409: "It contradicts what is known.",
-    408: "The body did not arrive in time.",
-    413: "The body is too large, as sent or as unpacked.",
-    415: "The content type or encoding is not taken.",
-    429: "Too many at once.",
-    500: "A fault of this program; the log knows more under the request's id.",
-    502: "What this service asked gave nothing that can be used.",
-    503: "It cannot be taken or answered now.",
-}
-
-_TAGS = (
-    ("/v1/admin/control", "Control"),
-    ("/v1/admin", "Administration"),
-    ("/v1/score_v3/admin", "Control"),
-    ("/v1/score_v3/report", "Reports"),
-    ("/v1/insights", "Reports"),
-    ("/v1/score_v3/events", "Sub-sessions"),
-    ("/v1/score_v3/realtime", "Sub-sessions"),
-    ("/v1/score_v3/sub-sessions", "Sub-sessions"),
-    ("/v1/score_v3/sessions", "Sub-sessions"),
-    ("/v1/sub-sessions", "Sub-sessions"),
-    ("/v1/score_v3", "Scores"),
-    ("/v1/telemetry", "Telemetry"),
-    ("/v1/team", "Team"),
-    ("/v1/plugin", "Plugin"),
-    ("/v1/setup-complete", "Plugin"),
-    ("/v1/intelligence/prism", "Plugin"),
-    ("/v1/intelligence", "Intelligence"),
-    ("/v1/model-catalog", "Model catalog"),
-    ("/v1", "Capture"),
-    ("/", "Service"),
-)
-"""How a path begins → the chapter that it stands in; the first that fits."""
-
-_OTHER = "Anything else, such as a path or method that this listener does not serve."
-_SECURITY: dict[type[Route], dict[str, list[dict[str, list[str]]]]] = {
-    Public: {"intake": [{}], "api": [{}]},
-    ByKey: {
-        "intake": [{"bearer": []}, {"apiKey": []}],
-        "api": [
-            {"bearer": []},
-            {"apiKey": []},
-            {"internalSecret": [], "delegatedOrganization": [], "delegatedDeveloper": []},
-        ],
-    },
+_Ways = list[dict[str, list[str]]]
+_KEY: _Ways = [{"bearer": []}, {"apiKey": []}]
+_DELEGATED: _Ways = [{"internalSecret": [], "delegatedOrganization": [], "delegatedDeveloper": []}]
+_SECURITY: dict[type[Call], dict[str, _Ways]] = {
+    Call: {"intake": [{}], "api": [{}]},
+    ByKey: {"intake": _KEY, "api": _KEY + _DELEGATED},
     BySecret: {"intake": [], "api": [{"internalSecret": []}]},
 }
 
 
-def document(tables: Mapping[str, Sequence[Route]], version: str, ingest_url: str) -> dict[str, Any]:
+class _Words(msgspec.Struct, frozen=True):
+    """What the description says of routes in general."""
+
+    info: dict[str, Any]
+    statuses: dict[str, str]
+    errors: dict[str, str]
+    chapters: dict[str, str]
+    """How a path begins → the chapter that it stands in; the first that fits."""
+    credentials: dict[str, dict[str, str]]
+
+
+_WORDS = msgspec.json.decode(get_data(__name__, "words.json") or b"", type=_Words)
+
+
+def document(tables: Mapping[str, Iterable[Route]], version: str, ingest_url: str) -> dict[str, Any]:
     """`tables`: the routes of the listeners `intake` and `api`."""
-    examples = _examples()
+    examples = msgspec.json.decode(get_data(__name__, "examples.json") or b"", type=dict[str, dict[str, Any]])
     types = _Types(_described_types(tables))
     servers = {
         "intake": {"url": ingest_url or "/", "description": "intake: public, takes captures"},
         "api": {"url": "/", "description": "API: private, answers reads and administration"},
     }
+    served: dict[tuple[str, str], dict[str, Route]] = {}
+    for name, table in tables.items():
+        for route in table:
+            served.setdefault((route.path, route.method), {})[name] = route
     paths: dict[str, dict[str, Any]] = {}
-    keys = {_key(route) for table in tables.values() for route in table}
-    for method, path in sorted(keys, key=lambda key: (key[1], key[0])):
-        routes = {name: route for name, table in tables.items() for route in table if _key(route) == (method, path)}
+    for (path, method), routes in sorted(served.items(), key=itemgetter(0)):
         built = _operation(routes, types, examples.get(f"{method} {path}", {}))
         built["servers"] = [servers[name] for name in routes]
         paths.setdefault(_ID_IN_PATH.sub(r"{\1}", path), {})[method.lower()] = built
+    info = {"title": _WORDS.info["title"], "version": version} | _WORDS.info
     return {
         "openapi": "3.1.0",
-        "info": {
-            "title": "svc",
-            "version": version,
-            "description": "Takes in what AI coding agents report, and shows how well they were worked with.",
-            "license": {"name": "MIT", "identifier": "MIT"},
-        },
+        "info": info,
         "servers": list(servers.values()),
         "paths": paths,
         "components": {
-            "schemas": types.components | {"Json": JSON, "Timezone": TIMEZONE},
-            "responses": {str(status): _error(status, types) for status in _ERRORS} | {"other": _error(None, types)},
-            "securitySchemes": _SCHEMES,
+            "schemas": types.components | {"Json": _JSON, "Timezone": _TIMEZONE},
+            "responses": {status: _error(status, types) for status in _WORDS.errors},
+            "securitySchemes": _WORDS.credentials,
         },
     }
 
 
-_SCHEMES = {
-    "bearer": {"type": "http", "scheme": "bearer", "description": "A developer's key: svc_ or gck_ and 43 characters."},
-    "apiKey": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "The same key."},
-    "internalSecret": {
-        "type": "apiKey",
-        "in": "header",
-        "name": "X-Internal-Secret",
-        "description": "What lies in the data folder under internal-secret; the API only.",
-    },
-    "delegatedOrganization": {
-        "type": "apiKey",
-        "in": "header",
-        "name": "X-Org-Id",
-        "description": "Beside the internal secret: on whose behalf, together with X-Developer-Id.",
-    },
-    "delegatedDeveloper": {
-        "type": "apiKey",
-        "in": "header",
-        "name": "X-Developer-Id",
-        "description": "Beside the internal secret: on whose behalf, together with X-Org-Id.",
-    },
-}
+def page(document: Mapping[str, Any]) -> str:
+    """The document for people: one file of HTML, without scripts and without the network."""
+    environment = jinja2.Environment(autoescape=True)
+    environment.filters["pretty"] = lambda value: msgspec.json.format(msgspec.json.encode(value)).decode()
+    operations = [each for methods in document["paths"].values() for each in methods.values()]
+    chapters = dict.fromkeys(each["tags"][0] for each in operations)
+    template = environment.from_string((get_data(__name__, "page.html") or b"").decode())
+    return template.render(document, chapters=list(chapters))
 
 
 class _Types:
@@ -134,37 +94,32 @@ class _Types:
         wanted = list(types)
         schemas, components = msgspec.json.schema_components(wanted, ref_template=_REF)
         self._schemas = list(zip(wanted, schemas, strict=True))
-        self.components = dressed(components)
+        self.components = {name: _dressed(name, schema) for name, schema in components.items()}
 
     def schema(self, wanted: Any) -> Schema:
         """The schema of one of them, mostly a reference."""
-        if isinstance(wanted, OneOf):
-            return {"anyOf": [self.schema(each) for each in wanted.types]}
+        if isinstance(wanted, UnionType):
+            return {"anyOf": [self.schema(each) for each in get_args(wanted)]}
         return next(schema for known, schema in self._schemas if known == wanted)
 
 
-def _described_types(tables: Mapping[str, Sequence[Route]]) -> list[Any]:
+def _described_types(tables: Mapping[str, Iterable[Route]]) -> Iterator[Any]:
     """ErrorBody and every type of a body or an answer, by method and path."""
-    routes = sorted((each for table in tables.values() for each in table), key=_key)
-    named = [ErrorBody]
-    for route in routes:
+    yield ErrorBody
+    for route in sorted((each for table in tables.values() for each in table), key=attrgetter("method", "path")):
         for each in (route.body, *(part for answer in _answers_of(route).values() for part in _parts(answer))):
-            named += each.types if isinstance(each, OneOf) else (each,)
-    return [each for each in named if each is not None and not isinstance(each, Plain)]
+            kinds = get_args(each) if isinstance(each, UnionType) else (each,)
+            yield from (kind for kind in kinds if kind is not None and not isinstance(kind, Plain))
 
 
 def _answers_of(route: Route) -> Mapping[int, Any]:
     """Status → the type of the answer, a tuple of its forms, or None for an answer without a body."""
-    if isinstance(route.answers, Mapping):
-        return route.answers
-    return {200: _result(route.answers) if isinstance(route.answers, FunctionType) else route.answers}
-
-
-def _result(query: Callable[..., Any]) -> Any:
-    """The type that a query of the views answers; None stands for 404 there."""
-    annotated = get_type_hints(query)["return"]
-    kept = [each for each in get_args(annotated) if each is not type(None)]
-    return kept[0] if type(None) in get_args(annotated) else annotated
+    answers = route.answers
+    if isinstance(answers, Mapping):
+        return answers
+    if isinstance(answers, FunctionType):
+        answers = get_type_hints(answers)["return"]
+    return {204: None} if answers is None else {route.status: answers}
 
 
 def _parts(answer: Any) -> tuple[Any, ...]:
@@ -172,40 +127,26 @@ def _parts(answer: Any) -> tuple[Any, ...]:
     return answer if isinstance(answer, tuple) else (answer,)
 
 
-def _key(route: Route) -> tuple[str, str]:
-    return route.method, route.path
-
-
-def _examples() -> dict[str, dict[str, Any]]:
-    text = files("svc_http.openapi").joinpath("examples.json").read_bytes()
-    return msgspec.json.decode(text, type=dict[str, dict[str, Any]])
-
-
 def _operation(routes: Mapping[str, Route], types: _Types, example: Mapping[str, Any]) -> dict[str, Any]:
     """One method of one path, by each listener that serves it."""
     route = next(iter(routes.values()))
-    method, path = _key(route)
+    ways = [each for name, route in routes.items() for each in _SECURITY[route.kind][name]]
     built: dict[str, Any] = {
         "summary": route.about,
-        "operationId": re.sub(r"\W+", "_", f"{method.lower()}{path}").strip("_"),
-        "tags": [next(tag for start, tag in _TAGS if path.startswith(start))],
-        "security": _security(routes),
+        "operationId": re.sub(r"\W+", "_", f"{route.method.lower()}{route.path}").strip("_"),
+        "tags": [next(chapter for start, chapter in _WORDS.chapters.items() if route.path.startswith(start))],
+        "security": [each for number, each in enumerate(ways) if each not in ways[:number]],
         "responses": _answers(route, routes, types, example),
     }
-    parameters = [_in_path(name) for name in _ID_IN_PATH.findall(path)] + [_in_query(each) for each in route.query]
+    parameters = [_in_path(name) for name in _ID_IN_PATH.findall(route.path)] + [
+        _in_query(each) for each in route.query
+    ]
     if parameters:
         built["parameters"] = parameters
     if route.body is not None:
         content = _content(route.body, types, example.get("body"))
         built["requestBody"] = {"required": route.body_required, "content": content}
     return built
-
-
-def _security(routes: Mapping[str, Route]) -> list[dict[str, list[str]]]:
-    found: list[dict[str, list[str]]] = []
-    for name, route in routes.items():
-        found += [each for each in _SECURITY[type(route)][name] if each not in found]
-    return found
 
 
 def _in_path(name: str) -> Schema:
@@ -219,25 +160,23 @@ def _in_query(each: Parameter) -> Schema:
 
 def _answers(route: Route, routes: Mapping[str, Route], types: _Types, example: Mapping[str, Any]) -> dict[str, Any]:
     shown = example.get("answer")
+    about = _WORDS.errors | _WORDS.statuses
     built = {
-        str(status): {"description": _OK.get(status, _ERRORS.get(status, "")), "headers": _REQUEST_ID}
+        str(status): {"description": about[str(status)], "headers": _REQUEST_ID}
         | ({"content": _content(answer, types, shown if status < 400 else None)} if answer is not None else {})
         for status, answer in _answers_of(route).items()
     }
     for status in _errors(route, routes):
         built.setdefault(str(status), {"$ref": f"#/components/responses/{status}"})
     for status, why in route.refuses.items():
-        built[str(status)] = _error(status, types) | {"description": why}
+        built[str(status)] = _error(str(status), types) | {"description": why}
     return dict(sorted(built.items())) | {"default": {"$ref": "#/components/responses/other"}}
-
-
-_OK = {200: "As asked.", 201: "Created; on disk.", 202: "Begun.", 204: "Done; there is nothing to say."}
 
 
 def _errors(route: Route, routes: Mapping[str, Route]) -> set[int]:
     """What follows from the kind of the route, its query, its path and its body."""
     found = {500}
-    if not all(isinstance(route, Public) for route in routes.values()):
+    if any(each.kind is not Call for each in routes.values()):
         found |= {401, 503} | ({400, 403} if "api" in routes else set())
     if route.query:
         found.add(400)
@@ -248,17 +187,17 @@ def _errors(route: Route, routes: Mapping[str, Route]) -> set[int]:
     return found
 
 
-def _error(status: int | None, types: _Types) -> dict[str, Any]:
+def _error(status: str, types: _Types) -> dict[str, Any]:
     headers: dict[str, Any] = dict(_REQUEST_ID)
-    if status == 401:
+    if status == "401":
         headers["WWW-Authenticate"] = {"schema": {"type": "string", "const": "Bearer"}}
-    if status == 503:
+    if status == "503":
         headers["Retry-After"] = {
             "description": "In seconds; left out where trying again would not help.",
             "schema": {"type": "integer", "const": RETRY_AFTER_SECONDS},
         }
-    about = _OTHER if status is None else _ERRORS[status]
-    shown = {"code": status or 404, "message": about}
+    about = _WORDS.errors[status]
+    shown = {"code": 404 if status == "other" else int(status), "message": about}
     content = {"application/json": {"schema": types.schema(ErrorBody), "example": shown}}
     return {"description": about, "headers": headers, "content": content}
 
@@ -272,3 +211,115 @@ def _content(wanted: Any, types: _Types, example: Any) -> dict[str, Any]:
         if example is not None and media == "application/json":
             built[media]["example"] = example
     return built
+
+
+# --- what types do not say of their fields: which texts are times, ids, or words of a closed list -------------
+
+_TIMEZONE: Schema = {
+    "title": "Timezone",
+    "description": "The name of an IANA time zone; those that this machine knows.",
+    "type": "string",
+    "enum": sorted(available_timezones()),
+}
+_TIME: Schema = {"format": "date-time"}
+_ID: Schema = {"format": "uuid"}
+_INTENT: Schema = {"enum": [*INTENTS, "unclassified"]}
+_LETTER: Schema = {"enum": [*RUBRIC_LADDER, "N/A"]}
+
+_ANSWERED: dict[str, Schema] = {
+    "letter_grade": _LETTER,
+    "grade": {"enum": list(RUBRIC_LADDER)},
+    "intent_class": _INTENT,
+    "intentClass": _INTENT,
+    "judge_status": {"enum": list(get_args(JudgeStatus))},
+    "title_source": {"enum": ["heuristic", "rubric", "user_edited"]},
+    "trivia_reason": {"enum": list(get_args(TriviaReason))},
+    "period_start": _TIME,
+    "timestamp": _TIME,
+    "sub_session_id": _ID,
+    "score_v3_sub_session_id": _ID,
+    "subSessionId": _ID,
+    "promptId": _ID,
+    "rework_of": _ID,
+    "organization_id": _ID,
+    "developer_id": _ID,
+    "developerId": _ID,
+    "team_id": _ID,
+    "membership_id": _ID,
+    "team_membership_id": _ID,
+    "key_id": _ID,
+}
+"""Field of an answer → what is true of it wherever it stands."""
+
+_SENT_TIMES = ("submitted_at", "responded_at", "expires_at", "published_at", "from", "to")
+_SENT_TIME: Schema = {"pattern": YEARS, "anyOf": [{"format": "date-time"}, {"format": "date"}]}
+_NOT_BLANK: Schema = {"pattern": r"^[^\u0000]*\S[^\u0000]*$"}
+_NO_NUL: Schema = {"pattern": r"^[^\u0000]*$"}
+_CONTROL = r"\u0000-\u001f\u007f-\u009f"
+_NAME: Schema = {"pattern": rf"^[^{_CONTROL}]*[^\s{_CONTROL}][^{_CONTROL}]*$"}
+_NAMED: Schema = {"minLength": 1, "maxLength": NAME_CHARACTERS_MAX, **_NAME}
+_JSON_REF: Schema = {"$ref": "#/components/schemas/Json"}
+_JSON_FIELDS: Schema = {"propertyNames": _NO_NUL, "additionalProperties": _JSON_REF}
+_JSON: Schema = {
+    "title": "Json",
+    "description": "Any JSON value without NUL in its texts.",
+    "anyOf": [
+        {"type": ["null", "boolean", "number"]},
+        {"type": "string", **_NO_NUL},
+        {"type": "array", "items": _JSON_REF},
+        {"type": "object", **_JSON_FIELDS},
+    ],
+}
+_SENT_ANYWHERE: dict[str, Schema] = {
+    "display_name": _NAMED,
+    "timezone": {"$ref": "#/components/schemas/Timezone"},
+    "language": {"pattern": LANGUAGE.pattern.join(("^(", ")$"))},
+}
+
+_SENT: dict[tuple[str, str], Schema] = {
+    ("OrganizationBody", "name"): _NAMED,
+    ("OrganizationChange", "name"): _NAMED,
+    ("TeamBody", "name"): _NAMED,
+    ("KeyBody", "name"): _NAMED,
+    ("GenerateBody", "date"): {"format": "date", "pattern": YEARS},
+    ("GenerateBody", "language"): _NO_NUL,
+    ("PromptBody", "prompt_text"): _NOT_BLANK,
+    ("PromptBody", "metadata"): {"type": ["object", "null"], **_JSON_FIELDS},
+    ("EditBody", "title"): _NOT_BLANK,
+    ("OverrideBody", "field"): {"enum": ["boundary", "completion", "rollback", "label"]},
+    ("OverrideBody", "payload"): _JSON_FIELDS,
+}
+"""(Body, field) → what the route checks beyond the type."""
+
+_LIST_RATE: dict[str, Schema] = {"effective_from": _SENT_TIME, "effective_to": _SENT_TIME}
+"""Field of a catalog, sent and answered alike → what is checked before it is published."""
+
+
+def _dressed(name: str, schema: Schema) -> Schema:
+    """A schema, with what is known of its fields by their names. Bodies are those whose name says so."""
+    facets = _of_body if name.endswith(("Body", "Change", "Document")) else _of_answer
+    fields = {field: _field(facets(name, field), each) for field, each in schema.get("properties", {}).items()}
+    return schema | ({"properties": fields} if fields else {})
+
+
+def _of_answer(name: str, field: str) -> Schema:
+    if field.endswith(("_at", "At")):
+        return _TIME
+    return _LIST_RATE.get(field, {}) if name == "ListRate" else _ANSWERED.get(field, {})
+
+
+def _of_body(name: str, field: str) -> Schema:
+    if field in _SENT_TIMES:
+        return _SENT_TIME
+    return _SENT.get((name, field)) or _SENT_ANYWHERE.get(field, _NO_NUL)
+
+
+def _field(facets: Schema, schema: Schema) -> Schema:
+    """The facets belong to the text, wherever in the alternatives it stands."""
+    if not schema or schema.get("type") == "object":
+        return schema | {key: value for key, value in facets.items() if key != "pattern"}
+    if schema.get("type") == "string" and "enum" not in schema:
+        return facets | schema if "pattern" in schema or "format" in schema else schema | facets
+    if "anyOf" in schema:
+        return schema | {"anyOf": [_field(facets, each) if each else each for each in schema["anyOf"]]}
+    return schema

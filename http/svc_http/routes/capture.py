@@ -12,13 +12,11 @@ from quart_trio.wrappers import TrioResponse
 from aggregates.capture.commands import CapturePrompt, CaptureResponse, CompleteSetup, ResponseContent
 from aggregates.capture.decide import canonical_bytes, content_hash
 from aggregates.ids import prompt_stream
-from aggregates.people.directory import Principal
 from aggregates.times import parse_instant
 from projections.facts.facts import legacy_prompt
-from svc_http.bodies import decoded, json_body
-from svc_http.errors import HttpError, accepted, bad_request, json_reply, no_content, not_found
-from svc_http.listener import ByKey
-from svc_http.ports import Service
+from svc_http.bodies import HttpError, accepted, bad_request, decoded, found, json_reply
+from svc_http.params import ByKey, time_sent
+from svc_http.routing import Routes
 
 SOURCE_DEFAULT = "claude-code"
 LEGACY_PLUGIN_VERSION_END = (0, 5, 1)
@@ -35,6 +33,7 @@ _Usd = Annotated[float, msgspec.Meta(ge=0, le=1_000_000_000)]
 _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=1024, pattern=r"\S")]
 _Sha256 = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-fA-F]{64}\Z")]
 _OperationId = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
+routes = Routes("intake")
 
 
 def _null() -> msgspec.Raw:
@@ -82,19 +81,17 @@ class Captured(msgspec.Struct):
 _METADATA_DECODER = msgspec.json.Decoder(dict[str, Any] | None)
 
 
-async def capture_prompt(service: Service, request: Request, caller: Principal) -> TrioResponse:
-    body = await json_body(request, PromptBody)
+_PROMPT = "Capture a prompt: 201 once it is on disk, 200 where it was there before."
+_FOREIGN = {409: "The agent session belongs to another developer, or the id was used for something else."}
+
+
+@routes("POST /v1/prompts", _PROMPT, answers={201: Captured, 200: Captured}, refuses=_FOREIGN)
+async def capture_prompt(call: ByKey, body: PromptBody) -> TrioResponse:
     if not body.prompt_text or body.prompt_text.isspace():
         raise bad_request("prompt_text is blank; send the prompt as the developer wrote it")
-    reply = accepted(await service.send(_prompt_command(body, caller)))
-    assert reply.id is not None, "a captured prompt has an id"
-    return json_reply(Captured(reply.id), 201 if reply.created else 200)
-
-
-def _prompt_command(body: PromptBody, caller: Principal) -> CapturePrompt:
-    developer_id, event_id = caller.scope.developer_id, body.client_event_id
-    return CapturePrompt(
-        organization_id=caller.scope.organization_id,
+    developer_id, event_id = call.scope.developer_id, body.client_event_id
+    command = CapturePrompt(
+        organization_id=call.scope.organization_id,
         developer_id=developer_id,
         prompt_id=uuid.uuid4() if event_id is None else prompt_stream(developer_id, event_id),
         agent_session_id=body.tool_session_id,
@@ -102,24 +99,16 @@ def _prompt_command(body: PromptBody, caller: Principal) -> CapturePrompt:
         text=body.prompt_text,
         client_event_id=event_id,
         host_prompt_id=body.host_prompt_id,
-        submitted_at_us=_instant("submitted_at", body.submitted_at),
+        submitted_at_us=None if body.submitted_at is None else time_sent("submitted_at", body.submitted_at),
         cwd=body.cwd,
         metadata_json=_metadata(body.metadata),
         original_char_count=body.original_char_count,
         untruncated_sha256=None if body.untruncated_sha256 is None else body.untruncated_sha256.lower(),
         truncated=body.truncated,
     )
-
-
-def _instant(name: str, text: str | None) -> int | None:
-    if text is None:
-        return None
-    try:
-        return parse_instant(text)
-    except ValueError as error:
-        raise bad_request(
-            f"{name} must be an ISO 8601 time of the years 1970 to 9998, like 2026-08-01T09:00:00Z"
-        ) from error
+    reply = accepted(await call.service.send(command))
+    assert reply.id is not None, "a captured prompt has an id"
+    return json_reply(Captured(reply.id), 201 if reply.created else 200)
 
 
 def _metadata(raw: msgspec.Raw) -> str | None:
@@ -137,30 +126,34 @@ def _metadata(raw: msgspec.Raw) -> str | None:
 # --- responses --------------------------------------------------------------------------------------------
 
 
-async def capture_response(service: Service, request: Request, caller: Principal) -> TrioResponse:
-    body = await json_body(request, ResponseBody)
-    content = _content(body)
-    prompt_id = _selected(body, caller)
+_REFUSES = {404: "The selected prompt does not exist.", 409: "The prompt was answered otherwise before."}
+
+
+@routes("POST /v1/prompts/response", "Capture the response to a prompt.", refuses=_REFUSES)
+async def capture_response(call: ByKey, body: ResponseBody) -> None:
+    content, prompt_id = _content(body), body.prompt_id
+    if prompt_id is None and body.client_event_id is not None:
+        prompt_id = prompt_stream(call.scope.developer_id, body.client_event_id)
     if prompt_id is None:
-        prompt_id = await _legacy_selected(service, request, caller, body, content)
+        prompt_id = await _legacy_selected(call, body, content)
     elif body.response_operation_id is None:
         raise bad_request("response_operation_id is missing; send one that stays the same over retries")
-    accepted(await service.send(_response_command(body, caller, prompt_id, content)))
-    return no_content()
+    command = CaptureResponse(
+        organization_id=call.scope.organization_id,
+        developer_id=call.scope.developer_id,
+        prompt_id=prompt_id,
+        content=content,
+        response_operation_id=body.response_operation_id,
+        responded_at_us=None if body.responded_at is None else time_sent("responded_at", body.responded_at),
+        cost_catalog_revision=body.cost_catalog_revision,
+        cost_kind=body.cost_kind,
+    )
+    accepted(await call.service.send(command))
 
 
 def _content(body: ResponseBody) -> ResponseContent:
     """The semantic content; refused where the client's own hash says that it is another one."""
-    content = ResponseContent(
-        response_text=body.response_text,
-        elapsed_ms=body.elapsed_ms,
-        input_tokens=body.input_tokens,
-        output_tokens=body.output_tokens,
-        cache_read_tokens=body.cache_read_tokens,
-        cache_creation_tokens=body.cache_creation_tokens,
-        model=body.model,
-        cost_usd=body.cost_usd,
-    )
+    content = msgspec.convert(body, ResponseContent, from_attributes=True)
     expected = body.response_content_hash
     if expected is not None and expected.lower() != content_hash(content):
         raise bad_request(
@@ -170,36 +163,23 @@ def _content(body: ResponseBody) -> ResponseContent:
     return content
 
 
-def _selected(body: ResponseBody, caller: Principal) -> UUID | None:
-    """The prompt that the body names; None where it names none by id."""
-    if body.prompt_id is not None:
-        return body.prompt_id
-    if body.client_event_id is not None:
-        return prompt_stream(caller.scope.developer_id, body.client_event_id)
-    return None
-
-
-async def _legacy_selected(
-    service: Service, request: Request, caller: Principal, body: ResponseBody, content: ResponseContent
-) -> UUID:
+async def _legacy_selected(call: ByKey, body: ResponseBody, content: ResponseContent) -> UUID:
     """The prompt that an old plugin means by naming its session only."""
-    session_id = body.tool_session_id
+    service, session_id = call.service, body.tool_session_id
     if session_id is None:
         raise bad_request("no prompt is selected; send prompt_id or client_event_id")
-    if service.now_us() >= LEGACY_END_US or not _is_legacy_plugin(request, body.plugin_version):
+    if service.now_us() >= LEGACY_END_US or not _is_legacy_plugin(call.request, body.plugin_version):
         raise bad_request(
             "tool_session_id alone selects a prompt only for plugins before 0.5.1 and before "
             "2026-08-16T00:00:00Z; update the plugin, or send prompt_id or client_event_id"
         )
     if body.response_operation_id is not None:
-        known = await service.operation_prompt(caller.scope, body.response_operation_id)
+        known = await service.operation_prompt(call.scope, body.response_operation_id)
         if known is not None:
             return known
-    digest = service.digester(caller.scope).digest(canonical_bytes(content).decode())
-    found = await service.read(caller.scope, legacy_prompt, session_id, digest)
-    if found is None:
-        raise not_found("no prompt of yours in this session is without a response; capture the prompt first")
-    return found
+    digest = service.digester(call.scope).digest(canonical_bytes(content).decode())
+    selected = await call.read(legacy_prompt, session_id, digest)
+    return found(selected, "no prompt of yours in this session is without a response; capture the prompt first")
 
 
 _VERSION_HEADER = re.compile(r"X-.+-Plugin-Version", re.IGNORECASE)
@@ -216,26 +196,11 @@ def _is_legacy_plugin(request: Request, in_body: str | None) -> bool:
 
 def _is_below(version: str, end: tuple[int, int, int]) -> bool:
     """By semantic versioning: a pre-release comes before its release. What is no version is not below."""
-    found = _VERSION.fullmatch(version)
-    if found is None:
+    parts = _VERSION.fullmatch(version)
+    if parts is None:
         return False
-    numbers = (int(found[1]), int(found[2]), int(found[3] or 0))
-    return numbers < end or (numbers == end and found[4] is not None)
-
-
-def _response_command(
-    body: ResponseBody, caller: Principal, prompt_id: UUID, content: ResponseContent
-) -> CaptureResponse:
-    return CaptureResponse(
-        organization_id=caller.scope.organization_id,
-        developer_id=caller.scope.developer_id,
-        prompt_id=prompt_id,
-        content=content,
-        response_operation_id=body.response_operation_id,
-        responded_at_us=_instant("responded_at", body.responded_at),
-        cost_catalog_revision=body.cost_catalog_revision,
-        cost_kind=body.cost_kind,
-    )
+    numbers = (int(parts[1]), int(parts[2]), int(parts[3] or 0))
+    return numbers < end or (numbers == end and parts[4] is not None)
 
 
 # --- what a plugin asks for besides capturing -----------------------------------------------------------------
@@ -280,79 +245,33 @@ class PrismScores(msgspec.Struct):
     total: int = 0
 
 
-async def config(service: Service, request: Request, caller: Principal) -> TrioResponse:
-    settings = service.settings
+@routes("GET /v1/plugin/config", "Where a plugin sends what, and what it captures.")
+async def config(call: ByKey) -> PluginConfig:
+    settings = call.service.settings
     url = settings.ingest_url.rstrip("/")
-    return json_reply(
-        PluginConfig(
-            ingest_url=url,
-            gateway_url=settings.gateway_url,
-            anthropic_base_url=settings.anthropic_base_url,
-            dashboard_url=settings.dashboard_url,
-            environment=settings.environment,
-            capture=CaptureConfig(settings.capture_prompts, settings.capture_responses, MAX_PROMPT_BYTES),
-            otlp=OtlpConfig("http/json", f"{url}/v1/logs", f"{url}/v1/metrics", f"{url}/v1/traces"),
-        )
+    return PluginConfig(
+        ingest_url=url,
+        gateway_url=settings.gateway_url,
+        anthropic_base_url=settings.anthropic_base_url,
+        dashboard_url=settings.dashboard_url,
+        environment=settings.environment,
+        capture=CaptureConfig(settings.capture_prompts, settings.capture_responses, MAX_PROMPT_BYTES),
+        otlp=OtlpConfig("http/json", f"{url}/v1/logs", f"{url}/v1/metrics", f"{url}/v1/traces"),
     )
 
 
-async def setup_complete(service: Service, request: Request, caller: Principal) -> TrioResponse:
-    body = await json_body(request, SetupBody)
+@routes("POST /v1/setup-complete", "A plugin's setup is complete.")
+async def setup_complete(call: ByKey, body: SetupBody) -> None:
     command = CompleteSetup(
-        organization_id=caller.scope.organization_id,
-        developer_id=caller.scope.developer_id,
+        organization_id=call.scope.organization_id,
+        developer_id=call.scope.developer_id,
         plugin_version=body.plugin_version,
         key_prefix=None if body.key_prefix is None else body.key_prefix[:KEY_START_CHARACTERS],
     )
-    accepted(await service.send(command))
-    return no_content()
+    accepted(await call.service.send(command))
 
 
-async def prism(service: Service, request: Request, caller: Principal) -> TrioResponse:
+@routes("GET /v1/intelligence/prism", "A fixed answer, for old plugins.")
+async def prism(call: ByKey) -> PrismScores:
     """The fixed shape that is left of an older score pipeline."""
-    return json_reply(PrismScores())
-
-
-# --- routes ---------------------------------------------------------------------------------------------------
-
-_FOREIGN = "The agent session belongs to another developer, or the id was used for something else."
-ROUTES = (
-    ByKey(
-        "POST",
-        "/v1/prompts",
-        capture_prompt,
-        "Capture a prompt: 201 once it is on disk, 200 where it was there before.",
-        {201: Captured, 200: Captured},
-        body=PromptBody,
-        refuses={409: _FOREIGN},
-        listeners="intake",
-    ),
-    ByKey(
-        "POST",
-        "/v1/prompts/response",
-        capture_response,
-        "Capture the response to a prompt.",
-        {204: None},
-        body=ResponseBody,
-        refuses={404: "The selected prompt does not exist.", 409: "The prompt was answered otherwise before."},
-        listeners="intake",
-    ),
-    ByKey(
-        "GET",
-        "/v1/plugin/config",
-        config,
-        "Where a plugin sends what, and what it captures.",
-        PluginConfig,
-        listeners="intake",
-    ),
-    ByKey(
-        "POST",
-        "/v1/setup-complete",
-        setup_complete,
-        "A plugin's setup is complete.",
-        {204: None},
-        body=SetupBody,
-        listeners="intake",
-    ),
-    ByKey("GET", "/v1/intelligence/prism", prism, "A fixed answer, for old plugins.", PrismScores, listeners="intake"),
-)
+    return PrismScores()

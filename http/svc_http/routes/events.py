@@ -8,24 +8,19 @@ does not read, nothing is looked up for it, and after a while it is dropped.
 import re
 from collections import Counter
 from collections.abc import AsyncGenerator
-from functools import partial
 from uuid import UUID
 
 import msgspec
 import structlog
 import trio
-from quart import Request
 from quart_trio.wrappers import TrioResponse
-from werkzeug.datastructures import Headers
 
-from aggregates.people.directory import Principal
 from aggregates.times import iso
 from projections.derive.changes import Change, Changes, changes_after_pause, changes_since, latest
-from svc_http.auth import caller_of_api
-from svc_http.errors import RETRY_AFTER_SECONDS, HttpError, unavailable
-from svc_http.listener import ByKey, Plain
-from svc_http.params import Parameter, Schema
+from svc_http.bodies import RETRY_AFTER_SECONDS, HttpError, unavailable
+from svc_http.params import ByKey, Parameter, Schema
 from svc_http.ports import Service, Unavailable
+from svc_http.routing import Plain, Routes, caller_of_api
 
 PATH = "/v1/score_v3/events"
 FAMILY = "svc.score_v3.sub_session."
@@ -77,21 +72,6 @@ class EventData(msgspec.Struct, frozen=True):
     at: str
 
 
-def routes() -> tuple[ByKey, ...]:
-    """The route, with a count of the streams that are open through it."""
-    return (
-        ByKey(
-            "GET",
-            PATH,
-            partial(events, OpenStreams()),
-            "What happens to the caller's sub-sessions, as server-sent events.",
-            Plain("text/event-stream", _EVENT),
-            (_LAST_EVENT_ID,),
-            refuses={429: "The caller has as many streams open as one may have."},
-        ),
-    )
-
-
 class OpenStreams:
     """How many streams are open, by developer."""
 
@@ -117,15 +97,28 @@ class OpenStreams:
             del self._count[developer_id]
 
 
-async def events(opened: OpenStreams, service: Service, request: Request, caller: Principal) -> TrioResponse:
-    """An answer that goes on until the client hangs up, stops reading or loses its key, or the server stops."""
-    first = await _first(service, request.headers, caller)
-    if request.method == "HEAD":
-        return _uncached(TrioResponse(b"", 200, content_type="text/event-stream"))
-    opened.check(caller.scope.developer_id)
-    response = TrioResponse(_told(opened, service, request.headers, caller, first), content_type="text/event-stream")
-    response.timeout = None
-    return _uncached(response)
+def new_routes() -> Routes:
+    """The route, with a count of the streams that are open through it."""
+    opened, routes = OpenStreams(), Routes()
+
+    @routes(
+        f"GET {PATH}",
+        "What happens to the caller's sub-sessions, as server-sent events.",
+        (_LAST_EVENT_ID,),
+        answers=Plain("text/event-stream", _EVENT),
+        refuses={429: "The caller has as many streams open as one may have."},
+    )
+    async def events(call: ByKey) -> TrioResponse:
+        """An answer that goes on until the client hangs up, stops reading or loses its key, or the server stops."""
+        first = await _first(call)
+        if call.request.method == "HEAD":
+            return _uncached(TrioResponse(b"", 200, content_type="text/event-stream"))
+        opened.check(call.scope.developer_id)
+        response = TrioResponse(_told(opened, call, first), content_type="text/event-stream")
+        response.timeout = None
+        return _uncached(response)
+
+    return routes
 
 
 def _uncached(response: TrioResponse) -> TrioResponse:
@@ -135,23 +128,22 @@ def _uncached(response: TrioResponse) -> TrioResponse:
     return response
 
 
-async def _first(service: Service, headers: Headers, caller: Principal) -> Changes:
+async def _first(call: ByKey) -> Changes:
     """Where the stream begins, and what the client has missed."""
-    last = headers.get("Last-Event-ID", "")
+    service, last = call.service, call.request.headers.get("Last-Event-ID", "")
     if not last:
-        return await service.look(caller.scope, latest)
+        return await service.look(call.scope, latest)
     # What is no position was not told by this service; one of this length is beyond every log.
     position = int(last) if _POSITION.fullmatch(last) else 10**19
     since_us = service.now_us() - RESUMED_US
-    return await service.look(caller.scope, changes_after_pause, position, since_us, CHANGES_MAX)
+    return await service.look(call.scope, changes_after_pause, position, since_us, CHANGES_MAX)
 
 
-async def _told(
-    opened: OpenStreams, service: Service, headers: Headers, caller: Principal, first: Changes
-) -> AsyncGenerator[bytes, None]:
+async def _told(opened: OpenStreams, call: ByKey, first: Changes) -> AsyncGenerator[bytes, None]:
     """The body: ends when the key does or the server stops, and is closed when the client has gone."""
+    service = call.service
     reason = "the client has gone, or did not read"
-    opened.enter(caller.scope.developer_id)
+    opened.enter(call.scope.developer_id)
     try:
         yield _opening(service, first)
         changes, beat_at = first, trio.current_time() + HEARTBEAT_SECONDS
@@ -161,8 +153,8 @@ async def _told(
                     reason = "the server stops"
                     return
             try:
-                caller_of_api(service, headers)
-                changes = await service.look(caller.scope, changes_since, changes.position, CHANGES_MAX)
+                caller_of_api(service, call.request.headers)
+                changes = await service.look(call.scope, changes_since, changes.position, CHANGES_MAX)
             except (HttpError, Unavailable) as error:
                 reason = str(error)
                 yield f": {reason}\n\n".encode()
@@ -178,7 +170,7 @@ async def _told(
         reason = "it broke"
         log.exception("an event stream broke")
     finally:
-        opened.leave(caller.scope.developer_id)
+        opened.leave(call.scope.developer_id)
         log.info("event stream ended", reason=reason)
 
 

@@ -1,64 +1,156 @@
-"""`/v1/admin/control/*`: how the command line works through a running server, since only one process may write."""
+"""`/v1/admin/control/*`: how the command line works through a running server, since only one process may write.
 
+The model catalog, whose snapshot others may see too, and the server's health stand beside it.
+"""
+
+from collections.abc import Sequence
 from typing import Annotated, Literal
+from uuid import UUID
 
 import msgspec
-from quart import Request
 from quart_trio.wrappers import TrioResponse
 
 from aggregates.decide import AnyCommand, ForgetDeveloper
 from aggregates.event import Reply, Scope
 from aggregates.people.directory import principal
-from svc_http.bodies import json_body, read_msgpack
-from svc_http.errors import ErrorBody, HttpError, bad_request, json_reply, not_found
-from svc_http.listener import BySecret, Plain, Public
-from svc_http.ports import ReplayStatus, Service, Status, UnknownRules
-from svc_http.routes.catalog import NoSnapshot
+from aggregates.prices.catalog import CatalogRecord, RevisionRecord, catalog_record
+from aggregates.prices.decide import CatalogDocument, PublishCatalog, Published, Repriced, RepriceRequests
+from svc_http.bodies import ErrorBody, HttpError, accepted, bad_request, json_reply, not_found, read_msgpack
+from svc_http.params import LIMIT, ByKey, BySecret, Call, time_sent
+from svc_http.ports import NotRefreshed, ReplayStatus, Service, Status, UnknownRules
+from svc_http.routing import Plain, Routes
+
+_COMMANDS_DECODER = msgspec.msgpack.Decoder(list[AnyCommand])
+_COMMANDS = Plain("application/msgpack", {})
+_TEXT = Plain("text/plain", {"type": "string"})
+_CONTROL = "/v1/admin/control"
+routes = Routes()
+
+
+@routes(f"GET {_CONTROL}/status", "The running server.")
+async def status(call: BySecret) -> Status:
+    return await call.service.status()
+
+
+@routes(f"POST {_CONTROL}/capture", "Carry out commands of the command line.", answers=_COMMANDS, body=_COMMANDS)
+async def capture(call: BySecret) -> TrioResponse:
+    """A reply for each; after a 503 the whole batch is sent again, since commands are idempotent."""
+    commands = await read_msgpack(call.request, _COMMANDS_DECODER)
+    for command in commands:
+        if isinstance(command, ForgetDeveloper):
+            continue  # mostly it is somebody who has left
+        if principal(call.service.directory, Scope(command.organization_id, command.developer_id)) is None:
+            raise bad_request(
+                f"developer {command.developer_id} is no current member of organization {command.organization_id}; "
+                "nothing was stored"
+            )
+    replies: list[Reply] = [await call.service.send(command) for command in commands]
+    return TrioResponse(msgspec.msgpack.encode(replies), 200, content_type="application/msgpack")
 
 
 class ReplayBody(msgspec.Struct):
     rules: Annotated[int, msgspec.Meta(ge=1, le=2**31)] | None = None
 
 
-_COMMANDS_DECODER = msgspec.msgpack.Decoder(list[AnyCommand])
-_COMMANDS = Plain("application/msgpack", {})
-_TEXT = Plain("text/plain", {"type": "string"})
+_NO_RULES = {404: "There is no such rule set."}
 
 
-async def capture(service: Service, request: Request) -> TrioResponse:
-    """A reply for each; after a 503 the whole batch is sent again, since commands are idempotent."""
-    commands = await read_msgpack(request, _COMMANDS_DECODER)
-    for command in commands:
-        _check_scope(service, command)
-    replies: list[Reply] = [await service.send(command) for command in commands]
-    return TrioResponse(msgspec.msgpack.encode(replies), 200, content_type="application/msgpack")
-
-
-def _check_scope(service: Service, command: AnyCommand) -> None:
-    if isinstance(command, ForgetDeveloper):
-        return  # mostly it is somebody who has left
-    if principal(service.directory, Scope(command.organization_id, command.developer_id)) is None:
-        raise bad_request(
-            f"developer {command.developer_id} is no current member of organization {command.organization_id}; "
-            "nothing was stored"
-        )
-
-
-async def start_replay(service: Service, request: Request) -> TrioResponse:
-    body = await json_body(request, ReplayBody)
+@routes(f"POST {_CONTROL}/replay", "Build the scores anew from the log.", status=202, refuses=_NO_RULES)
+async def start_replay(call: BySecret, body: ReplayBody) -> ReplayStatus:
     try:
-        status = await service.start_replay(body.rules)
+        return await call.service.start_replay(body.rules)
     except UnknownRules as error:
         raise not_found(str(error)) from error
-    return json_reply(status, 202)
 
 
-async def replay_status(service: Service, request: Request) -> TrioResponse:
-    return json_reply(service.replay_status())
+@routes(f"GET {_CONTROL}/replay", "How far the newest replay has come.")
+async def replay_status(call: BySecret) -> ReplayStatus:
+    return call.service.replay_status()
 
 
-async def status(service: Service, request: Request) -> TrioResponse:
-    return json_reply(await service.status())
+# --- the model catalog ----------------------------------------------------------------------------------------
+
+NO_SNAPSHOT = "no validated catalog snapshot"
+_SNAPSHOT = "The list prices of models; on the API with the internal secret, through intake with a key."
+_PUBLISH = "Publish a model catalog: 200 where the newest one says the same."
+
+
+class NoSnapshot(msgspec.Struct):
+    """The contract's body of a 503: there are no prices."""
+
+    reason: str = NO_SNAPSHOT
+    status: str = "unavailable"
+
+
+class PublishBody(msgspec.Struct):
+    document: CatalogDocument
+    source: Annotated[str, msgspec.Meta(min_length=1, max_length=256, pattern=r"\S")] = "upload"
+
+
+class RepriceBody(msgspec.Struct, rename={"from_time": "from"}):
+    organization_id: UUID
+    from_time: str
+    to: str
+
+
+_SNAPSHOTS = {200: CatalogRecord, 503: NoSnapshot}
+
+
+@routes("GET /v1/model-catalog", _SNAPSHOT, answers=_SNAPSHOTS, listeners="intake")
+async def snapshot_by_key(call: ByKey) -> TrioResponse:
+    return _snapshot(call.service)
+
+
+@routes("GET /v1/model-catalog", _SNAPSHOT, answers=_SNAPSHOTS)
+async def snapshot(call: BySecret) -> TrioResponse:
+    return _snapshot(call.service)
+
+
+def _snapshot(service: Service) -> TrioResponse:
+    served = service.catalog()
+    return json_reply(NoSnapshot(), 503) if served is None else json_reply(catalog_record(served))
+
+
+@routes("GET /v1/admin/control/catalog", "Stored revisions of the model catalog, newest first.", (LIMIT,))
+async def revisions(call: BySecret) -> Sequence[RevisionRecord]:
+    return await call.service.catalog_revisions(LIMIT.read(call.query))
+
+
+@routes("POST /v1/admin/control/catalog", _PUBLISH, answers={201: Published, 200: Published})
+async def publish(call: BySecret, body: PublishBody) -> TrioResponse:
+    command = PublishCatalog(document=body.document, source=body.source)
+    reply = accepted(await call.service.change_catalog(command))
+    return json_reply(reply, 201 if getattr(reply, "changed", True) else 200)
+
+
+_NO_SOURCE = {502: "The source gave nothing that can be used."}
+
+
+@routes("POST /v1/admin/control/catalog/refresh", "Ask the source of prices now.", refuses=_NO_SOURCE)
+async def refresh(call: BySecret) -> Published:
+    try:
+        return await call.service.refresh_catalog()
+    except NotRefreshed as error:
+        raise HttpError(502, str(error)) from error
+
+
+_NO_ORGANIZATION = {404: "There is no such organization."}
+
+
+@routes(
+    "POST /v1/admin/control/catalog/reprice",
+    "Price what has no price yet.",
+    answers=Repriced,
+    status=201,
+    refuses=_NO_ORGANIZATION,
+)
+async def reprice(call: BySecret, body: RepriceBody) -> object:
+    command = RepriceRequests(
+        organization_id=body.organization_id,
+        from_us=time_sent("$.from", body.from_time),
+        to_us=time_sent("$.to", body.to),
+    )
+    return accepted(await call.service.change_catalog(command))
 
 
 # --- whether the service lives, and whether it is ready --------------------------------------------------------
@@ -75,58 +167,36 @@ class NotReady(msgspec.Struct):
     status: Literal["unavailable"] = "unavailable"
 
 
-async def intake_health(service: Service, request: Request) -> TrioResponse:
+_HEALTH = "Whether the event store takes events; plain text on intake, JSON on the API."
+_HEALTHS = {200: (_TEXT, Health), 503: (_TEXT, ErrorBody)}
+_READY = "Whether the service is ready: the store takes events, and there are list prices."
+
+
+@routes("GET /health", _HEALTH, answers=_HEALTHS, listeners="intake")
+async def intake_health(call: Call) -> TrioResponse:
     """Plain text, and never a Retry-After: agents' exporters look at nothing else."""
-    if await service.store_is_writable():
+    if await call.service.store_is_writable():
         return TrioResponse(b"ok", 200, content_type="text/plain")
     return TrioResponse(_STORE_REASON.encode(), 503, content_type="text/plain")
 
 
-async def api_health(service: Service, request: Request) -> TrioResponse:
-    if not await service.store_is_writable():
+@routes("GET /health", _HEALTH, answers=_HEALTHS)
+async def api_health(call: Call) -> Health:
+    if not await call.service.store_is_writable():
         raise HttpError(503, _STORE_REASON)
-    return json_reply(Health())
+    return Health()
 
 
-async def ready(service: Service, request: Request) -> TrioResponse:
-    if not await service.store_is_writable():
+@routes("GET /health/ready", _READY, answers={200: Health, 503: NotReady})
+async def ready(call: Call) -> TrioResponse:
+    if not await call.service.store_is_writable():
         return json_reply(NotReady(_STORE_REASON), 503)
-    if service.catalog() is None:
+    if call.service.catalog() is None:
         return json_reply(NoSnapshot(), 503)
     return json_reply(Health())
 
 
-async def metrics(service: Service, request: Request) -> TrioResponse:
-    text, media = service.metrics(request.headers.get("Accept", ""))
+@routes("GET /metrics", "Counters and gauges of the process, for Prometheus.", answers=_TEXT)
+async def metrics(call: Call) -> TrioResponse:
+    text, media = call.service.metrics(call.request.headers.get("Accept", ""))
     return TrioResponse(text, 200, content_type=media)
-
-
-_CONTROL = "/v1/admin/control"
-_HEALTH = "Whether the event store takes events; plain text on intake, JSON on the API."
-_HEALTHS = {200: (_TEXT, Health), 503: (_TEXT, ErrorBody)}
-ROUTES = (
-    Public("GET", "/health", intake_health, _HEALTH, _HEALTHS, listeners="intake"),
-    Public("GET", "/health", api_health, _HEALTH, _HEALTHS),
-    Public(
-        "GET",
-        "/health/ready",
-        ready,
-        "Whether the service is ready: the store takes events, and there are list prices.",
-        {200: Health, 503: NotReady},
-    ),
-    Public("GET", "/metrics", metrics, "Counters and gauges of the process, for Prometheus.", _TEXT),
-    BySecret("GET", f"{_CONTROL}/status", status, "The running server.", Status),
-    BySecret(
-        "POST", f"{_CONTROL}/capture", capture, "Carry out commands of the command line.", _COMMANDS, body=_COMMANDS
-    ),
-    BySecret(
-        "POST",
-        f"{_CONTROL}/replay",
-        start_replay,
-        "Build the scores anew from the log.",
-        {202: ReplayStatus},
-        body=ReplayBody,
-        refuses={404: "There is no such rule set."},
-    ),
-    BySecret("GET", f"{_CONTROL}/replay", replay_status, "How far the newest replay has come.", ReplayStatus),
-)

@@ -2,27 +2,23 @@
 
 import secrets
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from hashlib import sha256
 from typing import Annotated, Any, Literal, TypeVar
 from uuid import UUID
 
 import msgspec
-from quart import Request
-from quart_trio.wrappers import TrioResponse
 
 from aggregates.event import Refused
 from aggregates.people import commands
 from aggregates.people.commands import KEPT_FOR_GOOD, RETENTION_DAYS_MAX, PeopleCommand
 from aggregates.people.decide import RULES
 from aggregates.people.directory import Developer, Key, Membership, Organization, Record, Team, TeamMembership
-from aggregates.times import parse_instant
 from projections.facts.facts import Activation
-from svc_http.bodies import json_body
-from svc_http.errors import HttpError, bad_request, json_reply, no_content, not_found, refusal
-from svc_http.listener import BySecret, Open
-from svc_http.params import PAGE, limit, offset, path_id, text_parameter
+from svc_http.bodies import HttpError, found, refusal
+from svc_http.params import PAGE, BySecret, text_parameter, time_sent
 from svc_http.ports import Service
+from svc_http.routing import Routes
 
 _R = TypeVar("_R", bound=Record)
 
@@ -67,51 +63,34 @@ class OrganizationChange(msgspec.Struct):
 
 _LISTED = (*PAGE, *(text_parameter(name, f"Records with this {name} only, where they carry one.") for name in _FILTERS))
 _GONE = {404: "There is nothing of that id."}
-_STATUS = {"GET": 200, "POST": 201, "PATCH": 200, "DELETE": 204}
+routes = Routes()
 
 
-def _route(
-    method: Literal["GET", "POST", "PATCH", "DELETE"],
-    path: str,
-    about: str,
-    handler: Open,
-    answer: Any = None,
-    body: Any = None,
-    refuses: Mapping[int, str] | None = None,
-) -> BySecret:
-    refused = (_GONE if "<" in path else {}) | dict(refuses or {})
-    query = _LISTED if method == "GET" else ()
-    answers = {_STATUS[method]: answer}
-    return BySecret(method, f"/v1/admin/{path}", handler, about, answers, query, body=body, refuses=refused)
-
-
-def _page(request: Request, records: Iterable[_R]) -> list[_R]:
+def _page(call: BySecret, record: type[_R]) -> list[_R]:
     """In the order of creation, with filters on the ids that records carry."""
-    query = request.args
-    wanted = [(name, query[name]) for name in _FILTERS if name in query]
-    kept = [each for each in records if all(_carries(each, name, value) for name, value in wanted)]
-    first = offset(query)
-    return kept[first : first + limit(query)]
-
-
-def _carries(record: Record, name: str, value: str) -> bool:
-    return hasattr(record, name) and str(getattr(record, name)) == value
-
-
-def _list(path: str, about: str, record: type[_R]) -> BySecret:
-    async def handler(service: Service, request: Request) -> TrioResponse:
-        return json_reply(_page(request, service.directory.all(record)))
-
-    return _route("GET", path, about, handler, list[record])  # type: ignore[valid-type]
-
-
-async def _list_developers(service: Service, request: Request) -> TrioResponse:
-    states = await service.activation()
-    shown = [
-        DeveloperShown(**msgspec.structs.asdict(each), activation=states.get(each.id, "waiting"))
-        for each in _page(request, service.directory.all(Developer))
+    wanted = {name: call.query[name] for name in _FILTERS if name in call.query}
+    kept = [
+        each
+        for each in call.service.directory.all(record)
+        if all(hasattr(each, name) and str(getattr(each, name)) == value for name, value in wanted.items())
     ]
-    return json_reply(shown)
+    limit, offset = call.page()
+    return kept[offset : offset + limit]
+
+
+def _list(path: str, about: str, record: type[_R]) -> None:
+    @routes(f"GET /v1/admin/{path}", about, _LISTED, answers=list[record])  # type: ignore[valid-type]
+    async def handler(call: BySecret) -> list[_R]:
+        return _page(call, record)
+
+
+@routes("GET /v1/admin/developers", "Every developer, with how far they have come.", _LISTED)
+async def _list_developers(call: BySecret) -> list[DeveloperShown]:
+    states = await call.service.activation()
+    return [
+        DeveloperShown(**msgspec.structs.asdict(each), activation=states.get(each.id, "waiting"))
+        for each in _page(call, Developer)
+    ]
 
 
 async def _carried_out(service: Service, kind: type[PeopleCommand], values: Mapping[str, Any]) -> Record:
@@ -121,30 +100,26 @@ async def _carried_out(service: Service, kind: type[PeopleCommand], values: Mapp
     return reply
 
 
-def _create(path: str, about: str, command: type[PeopleCommand], refuses: Mapping[int, str] | None = None) -> BySecret:
+def _create(path: str, about: str, command: type[PeopleCommand], refuses: Mapping[int, str] | None = None) -> None:
     """201 with the record; an id that the body does not give is new."""
     _, record, _ = RULES[command]
-    body = _body(command, f"{record.__name__}Body")
-    new_ids = set(command.__struct_fields__) - set(body.__struct_fields__)
+    sent = _body(command, f"{record.__name__}Body")
+    new_ids = set(command.__struct_fields__) - set(sent.__struct_fields__)
 
-    async def handler(service: Service, request: Request) -> TrioResponse:
-        values = _values(await json_body(request, body)) | {name: uuid.uuid4() for name in new_ids}
-        return json_reply(await _carried_out(service, command, values), 201)
+    @routes(f"POST /v1/admin/{path}", about, answers=record, status=201, body=sent, refuses=refuses or {})
+    async def handler(call: BySecret, body: msgspec.Struct) -> Record:
+        values = _values(body) | {name: uuid.uuid4() for name in new_ids}
+        return await _carried_out(call.service, command, values)
 
-    return _route("POST", path, about, handler, record, body, refuses)
 
-
-def _change(path: str, about: str, command: type[PeopleCommand], refuses: Mapping[int, str] | None = None) -> BySecret:
+def _change(path: str, about: str, command: type[PeopleCommand], refuses: Mapping[int, str] | None = None) -> None:
     """200 with the record; what is absent stays as it was."""
     _, record, _ = RULES[command]
-    body = OrganizationChange if record is Organization else _body(command, f"{record.__name__}Change")
+    sent = OrganizationChange if record is Organization else _body(command, f"{record.__name__}Change")
 
-    async def handler(service: Service, request: Request, **ids: str) -> TrioResponse:
-        own_id = _own_id(command, ids)
-        values = _values(await json_body(request, body))
-        return json_reply(await _carried_out(service, command, values | own_id))
-
-    return _route("PATCH", path, about, handler, record, body, refuses)
+    @routes(f"PATCH /v1/admin/{path}", about, answers=record, body=sent, refuses=_GONE | dict(refuses or {}))
+    async def handler(call: BySecret, body: msgspec.Struct, **ids: UUID) -> Record:
+        return await _carried_out(call.service, command, _values(body) | _own_id(command, ids))
 
 
 def _body(command: type[PeopleCommand], name: str) -> type[msgspec.Struct]:
@@ -158,55 +133,16 @@ def _body(command: type[PeopleCommand], name: str) -> type[msgspec.Struct]:
     return msgspec.defstruct(name, fields, kw_only=True)
 
 
-def _end(path: str, about: str, command: type[PeopleCommand]) -> BySecret:
-    async def handler(service: Service, request: Request, **ids: str) -> TrioResponse:
-        await _carried_out(service, command, _own_id(command, ids))
-        return no_content()
-
-    return _route("DELETE", path, about, handler)
+def _end(path: str, about: str, command: type[PeopleCommand]) -> None:
+    @routes(f"DELETE /v1/admin/{path}", about, refuses=_GONE)
+    async def handler(call: BySecret, **ids: UUID) -> None:
+        await _carried_out(call.service, command, _own_id(command, ids))
 
 
-def _own_id(command: type[PeopleCommand], ids: Mapping[str, str]) -> dict[str, UUID]:
+def _own_id(command: type[PeopleCommand], ids: Mapping[str, UUID]) -> dict[str, UUID]:
     """The one id of the path, as the command's first field."""
-    ((name, text),) = ids.items()
-    return {command.__struct_fields__[0]: path_id(text, name.removesuffix("_id").replace("_", " "))}
-
-
-async def _create_key(service: Service, request: Request) -> TrioResponse:
-    """201 with the record and, this once, the key itself."""
-    body = await json_body(request, KeyBody)
-    if service.directory.get(Developer, body.developer_id) is None:
-        raise not_found(f"no developer {body.developer_id}")
-    key = f"{body.prefix.rstrip('_')}_{secrets.token_urlsafe(KEY_BYTES)}"
-    values = {
-        "credential_id": uuid.uuid4(),
-        "organization_id": body.organization_id or _only_organization(service, body.developer_id),
-        "developer_id": body.developer_id,
-        "key_digest": sha256(key.encode()).hexdigest(),
-        "key_start": key[:KEY_START_CHARACTERS],
-        "name": body.name,
-        "expires_at_us": _expiry(body.expires_at),
-    }
-    record = await _carried_out(service, commands.IssueKey, values)
-    return json_reply(KeyShown(**msgspec.structs.asdict(record), key=key), 201)
-
-
-def _only_organization(service: Service, developer_id: UUID) -> UUID:
-    memberships = service.directory.all(Membership)
-    current = [each.organization_id for each in memberships if each.active and each.developer_id == developer_id]
-    if len(current) != 1:
-        message = f"developer {developer_id} belongs to {len(current)} organizations; say which by organization_id"
-        raise HttpError(409, message)
-    return current[0]
-
-
-def _expiry(text: str | None) -> int | None:
-    try:
-        return None if text is None else parse_instant(text)
-    except ValueError as error:
-        raise bad_request(
-            "expires_at must be an ISO 8601 time of the years 1970 to 9998, like 2027-01-01T00:00:00Z"
-        ) from error
+    (own_id,) = ids.values()
+    return {command.__struct_fields__[0]: own_id}
 
 
 def _values(body: msgspec.Struct) -> dict[str, Any]:
@@ -219,47 +155,60 @@ def _values(body: msgspec.Struct) -> dict[str, Any]:
 
 
 _NO_MEMBER_YET = "The developer is no member of the organization: start a membership first."
+_NO_KEY = {404: "There is no such developer.", 409: _NO_MEMBER_YET}
 
-ROUTES = (
-    _list("organizations", "Every organization.", Organization),
-    _create("organizations", "Found an organization.", commands.CreateOrganization),
-    _change("organizations/<organization_id>", "Change settings: what is absent stays.", commands.ChangeOrganization),
-    _route(
-        "GET", "developers", "Every developer, with how far they have come.", _list_developers, list[DeveloperShown]
-    ),
-    _create("developers", "Enter a developer.", commands.CreateDeveloper),
-    _change("developers/<developer_id>", "Change a profile: what is absent or null stays.", commands.ChangeDeveloper),
-    _list("memberships", "Every membership, ended ones too.", Membership),
-    _create(
-        "memberships",
-        "Take a developer into an organization.",
-        commands.StartMembership,
-        {404: "There is no such organization or developer.", 409: "The developer is a member already."},
-    ),
-    _change(
-        "memberships/<membership_id>", "Change a role.", commands.ChangeMembership, {409: "The membership has ended."}
-    ),
-    _end("memberships/<membership_id>", "End a membership; its keys open nothing any more.", commands.EndMembership),
-    _list("teams", "Every team, inactive ones too.", Team),
-    _create("teams", "Form a team.", commands.CreateTeam, {404: "There is no such organization."}),
-    _end("teams/<team_id>", "Make a team inactive.", commands.EndTeam),
-    _list("team-memberships", "Every stay in a team, ended ones too.", TeamMembership),
-    _create(
-        "team-memberships",
-        "Put a developer into a team.",
-        commands.AddTeamMember,
-        {404: "There is no such active team.", 409: f"The developer is in the team already. {_NO_MEMBER_YET}"},
-    ),
-    _end("team-memberships/<team_membership_id>", "End a stay in a team.", commands.RemoveTeamMember),
-    _list("keys", "Every key by its first characters.", Key),
-    _route(
-        "POST",
-        "keys",
-        "Make a key; it is shown this once.",
-        _create_key,
-        KeyShown,
-        KeyBody,
-        {404: "There is no such developer.", 409: _NO_MEMBER_YET},
-    ),
-    _end("keys/<key_id>", "Revoke a key, from the very next request on.", commands.RevokeKey),
+
+@routes("POST /v1/admin/keys", "Make a key; it is shown this once.", status=201, refuses=_NO_KEY)
+async def _create_key(call: BySecret, body: KeyBody) -> KeyShown:
+    """The record and, this once, the key itself."""
+    found(call.service.directory.get(Developer, body.developer_id), f"no developer {body.developer_id}")
+    key = f"{body.prefix.rstrip('_')}_{secrets.token_urlsafe(KEY_BYTES)}"
+    values = {
+        "credential_id": uuid.uuid4(),
+        "organization_id": body.organization_id or _only_organization(call.service, body.developer_id),
+        "developer_id": body.developer_id,
+        "key_digest": sha256(key.encode()).hexdigest(),
+        "key_start": key[:KEY_START_CHARACTERS],
+        "name": body.name,
+        "expires_at_us": None if body.expires_at is None else time_sent("expires_at", body.expires_at),
+    }
+    record = await _carried_out(call.service, commands.IssueKey, values)
+    return KeyShown(**msgspec.structs.asdict(record), key=key)
+
+
+def _only_organization(service: Service, developer_id: UUID) -> UUID:
+    memberships = service.directory.all(Membership)
+    current = [each.organization_id for each in memberships if each.active and each.developer_id == developer_id]
+    if len(current) != 1:
+        message = f"developer {developer_id} belongs to {len(current)} organizations; say which by organization_id"
+        raise HttpError(409, message)
+    return current[0]
+
+
+_list("organizations", "Every organization.", Organization)
+_create("organizations", "Found an organization.", commands.CreateOrganization)
+_change("organizations/<organization_id>", "Change settings: what is absent stays.", commands.ChangeOrganization)
+_create("developers", "Enter a developer.", commands.CreateDeveloper)
+_change("developers/<developer_id>", "Change a profile: what is absent or null stays.", commands.ChangeDeveloper)
+_list("memberships", "Every membership, ended ones too.", Membership)
+_create(
+    "memberships",
+    "Take a developer into an organization.",
+    commands.StartMembership,
+    {404: "There is no such organization or developer.", 409: "The developer is a member already."},
 )
+_change("memberships/<membership_id>", "Change a role.", commands.ChangeMembership, {409: "The membership has ended."})
+_end("memberships/<membership_id>", "End a membership; its keys open nothing any more.", commands.EndMembership)
+_list("teams", "Every team, inactive ones too.", Team)
+_create("teams", "Form a team.", commands.CreateTeam, {404: "There is no such organization."})
+_end("teams/<team_id>", "Make a team inactive.", commands.EndTeam)
+_list("team-memberships", "Every stay in a team, ended ones too.", TeamMembership)
+_create(
+    "team-memberships",
+    "Put a developer into a team.",
+    commands.AddTeamMember,
+    {404: "There is no such active team.", 409: f"The developer is in the team already. {_NO_MEMBER_YET}"},
+)
+_end("team-memberships/<team_membership_id>", "End a stay in a team.", commands.RemoveTeamMember)
+_list("keys", "Every key by its first characters.", Key)
+_end("keys/<key_id>", "Revoke a key, from the very next request on.", commands.RevokeKey)

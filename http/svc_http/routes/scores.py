@@ -1,201 +1,239 @@
-"""The figures of a calendar window, trends, integrity, peers, and what throttling and models cost."""
+"""Figures: those of a calendar window, trends, integrity, peers, what throttling and models cost, and teams."""
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta, timezone
+from itertools import islice
+from typing import Generic, TypeVar
+from uuid import UUID
+from zoneinfo import ZoneInfo
 
-from quart import Request
-from quart_trio.wrappers import TrioResponse
+import msgspec
 
 from aggregates.event import Scope
-from aggregates.people.directory import Principal, stays_in
-from aggregates.scores.peers import cohort_of
-from aggregates.times import RANGE_DEFAULT_DAYS, US_PER_DAY, Window, WindowName
-from projections.prices.models import rightsizing as usage_of_models
+from aggregates.people.directory import Developer, Directory, Stay, Team, stays_in
+from aggregates.reports.prose import NarrativeRequest
+from aggregates.scores.grades import Comparison, cohort_of
+from aggregates.times import (
+    RANGE_DEFAULT_DAYS,
+    US_PER_DAY,
+    Period,
+    Window,
+    WindowName,
+    buckets,
+    calendar_windows,
+    iso,
+    local_date,
+    local_day_bounds,
+)
+from projections.prices.spending import Asked, TeamCost, team_cost
 from projections.reader import Reader
-from projections.scores import integrity, score, skill
-from projections.scores.score import peer_comparison
-from projections.scores.throttle import personal_throttle, team_throttle
-from svc_http.errors import HttpError, bad_request, json_reply
-from svc_http.listener import ByKey
+from projections.reports.days import TeamSummary, team_day, team_summary
+from projections.scores import integrity, score, skill, throttle
+from projections.telemetry.usage import Rightsizing
+from projections.telemetry.usage import rightsizing as usage_of_models
+from svc_http.bodies import HttpError, bad_request, not_found
 from svc_http.params import (
+    DATE,
     FROM_TO,
     PAGE,
     PERIOD,
+    SHOWN_CHARACTERS,
     SINCE,
     TZ,
     WINDOW,
+    ByKey,
     Parameter,
     Query,
-    Trend,
-    asked_periods,
     clamped,
-    current_window,
-    from_and_to,
-    from_until,
     integer,
-    page,
-    time,
-    tz_asked,
+    text_parameter,
     until_now,
-    windows,
-    zone_of,
 )
-from svc_http.ports import Service
-from svc_http.routes.team import NO_TEAM, TEAM_ID, team_id, team_of
+from svc_http.routing import Routes
 
 WINDOWS_SHOWN = 4
 """A sparkline has this many points; the last is the window asked for."""
+
+POINTS_MAX = 1000
+"""Of one trend: almost three years of days."""
 
 OFFSET_MINUTES = (-12 * 60, 14 * 60)
 """The zones there are, in minutes east of UTC, both included."""
 
 RIGHTSIZING_DAYS = 90
+_P = TypeVar("_P")
 _POINTS = clamped("points", 12, 52, "How many windows")
 _TZ_OFFSET = Parameter(
     "tz_offset",
     {"type": "integer", "default": 0, "minimum": OFFSET_MINUTES[0], "maximum": OFFSET_MINUTES[1]},
     "The zone of bare dates, in minutes east of UTC.",
 )
+UTC = ZoneInfo("UTC")
+TEAM_ID = Parameter("team_id", {"type": "string", "format": "uuid"}, "One of the caller's teams.", required=True)
+NO_TEAM = {404: "The caller is in no active team of that id."}
+_LANG = text_parameter("lang", "`ko` for Korean; English for any other. By default that of the profile.")
+_SUMMARY = "What a team did in one day: counts, and a narrative where a text model wrote one."
+routes = Routes()
 
 
-async def token_trend(service: Service, request: Request, caller: Principal) -> TrioResponse:
-    name = WINDOW.read(request.args)
-    shown = windows(service, caller, name, _POINTS.read(request.args) + 1)
-    return json_reply(await service.read(caller.scope, score.token_trend, name, shown))
+class Trend(msgspec.Struct, Generic[_P], frozen=True, rename={"from_time": "from"}):
+    """The range that was asked for, and its periods."""
+
+    from_time: str
+    to: str
+    period: Period
+    points: Sequence[_P]
 
 
-async def throttle(service: Service, request: Request, caller: Principal) -> TrioResponse:
+def _of_window(path: str, query: Callable[[Reader, Scope, WindowName, Sequence[Window]], object], about: str) -> None:
+    """The route of a query over the last windows, the current one last."""
+
+    @routes(f"GET /v1/score_v3/{path}", about, (WINDOW,), answers=query)
+    async def handler(call: ByKey) -> object:
+        name = WINDOW.read(call.query)
+        return await call.read(query, name, call.windows(name, WINDOWS_SHOWN))
+
+
+_of_window("score", score.score, "The completion rate of a window.")
+_of_window("speed", score.speed, "How fast goals were reached.")
+_of_window("tokens", score.tokens, "What reaching goals took in tokens.")
+_of_window("skill", skill.skill, "Which habits prompts show.")
+_of_window("insight/summary", skill.insight_summary, "The average prompt grade of a window.")
+
+
+@routes("GET /v1/score_v3/tokens/trend", "The tokens of the last windows.", (WINDOW, _POINTS))
+async def token_trend(call: ByKey) -> score.TokenTrend:
+    name = WINDOW.read(call.query)
+    return await call.read(score.token_trend, name, call.windows(name, _POINTS.read(call.query) + 1))
+
+
+def _trend(
+    path: str, query: Callable[[Reader, Scope, Window, list[Window]], Sequence[_P]], about: str, point: type[_P]
+) -> None:
+    """The route of counts over the calendar periods of a range; empty periods are there with zeros."""
+
+    @routes(f"GET /v1/score_v3/{path}", about, (*FROM_TO, PERIOD), answers=Trend[point])  # type: ignore[valid-type]
+    async def handler(call: ByKey) -> Trend[_P]:
+        zone, period = call.own_zone, PERIOD.read(call.query)
+        window = call.from_and_to(zone)
+        periods = list(islice(buckets(window, period, zone), POINTS_MAX + 1))
+        if len(periods) > POINTS_MAX:
+            raise bad_request(
+                f"the range has more than {POINTS_MAX} {period}s; ask for a shorter range, or for longer periods"
+            )
+        points = await call.read(query, window, periods)
+        return Trend(iso(window.start_us), iso(window.end_us), period, points)
+
+
+_trend("integrity/trend", integrity.integrity_trend, "Flags by period.", integrity.IntegrityPoint)
+_trend("trivia/trend", integrity.trivia_trend, "Trivia by period.", integrity.TriviaPoint)
+
+
+@routes("GET /v1/score_v3/integrity", "What was flagged in a window.", (WINDOW,))
+async def flags(call: ByKey) -> integrity.Integrity:
+    return await call.read(integrity.integrity, call.current_window())
+
+
+@routes("GET /v1/score_v3/integrity/recent", "The flags themselves, newest first.", (SINCE, *PAGE))
+async def recent_flags(call: ByKey) -> list[integrity.FlagRow]:
+    """Those of the last four weeks by default."""
+    from_us = call.time("from", call.own_zone)
+    if from_us is None:
+        from_us = call.service.now_us() - RANGE_DEFAULT_DAYS * US_PER_DAY
+    return await call.read(integrity.recent_flags, from_us, *call.page())
+
+
+@routes("GET /v1/score_v3/peer-comparison", "The caller's completion rate beside the team's.", (*FROM_TO, TZ))
+async def peers(call: ByKey) -> Comparison:
+    """The cohort is that of the caller's active teams; nobody chooses it."""
+    zone = call.tz(call.own_zone)
+    window = call.from_and_to(zone)
+    return await call.read(score.peer_comparison, cohort_of(call.service.directory, call.scope), window, zone)
+
+
+@routes("GET /v1/intelligence/throttle", "What throttling cost the caller.", (*FROM_TO, _TZ_OFFSET))
+async def throttle_of_caller(call: ByKey) -> throttle.ThrottleImpact:
     """The caller's own; whole, or 503."""
-    window = from_and_to(request.args, _offset_zone(request.args), service.now_us())
-    found = await service.read(caller.scope, personal_throttle, window)
+    found = await call.read(throttle.personal_throttle, call.from_and_to(_offset_zone(call.query)))
     if found is None:
         # Trying again would not help, so there is no Retry-After.
         raise HttpError(503, "the range holds more requests than one read may look at; ask for a shorter range")
-    return json_reply(found)
+    return found
 
 
-async def throttle_of_team(service: Service, request: Request, caller: Principal) -> TrioResponse:
+_TEAM_QUERY = (TEAM_ID, *FROM_TO, _TZ_OFFSET)
+
+
+@routes("GET /v1/intelligence/throttle/team", "What it cost a team.", _TEAM_QUERY, refuses=NO_TEAM)
+async def throttle_of_team(call: ByKey) -> throttle.ThrottleImpact:
     """Those who were in a team of the caller on each day together, naming nobody; who left since is among them."""
-    wanted, zone = team_id(request.args), _offset_zone(request.args)
-    window = from_and_to(request.args, zone, service.now_us())
-    stays = stays_in(service.directory, team_of(service, caller, wanted), window, zone)
-    return json_reply(await service.read(caller.scope, team_throttle, stays, window))
+    wanted, zone = team_id(call.query), _offset_zone(call.query)
+    window = call.from_and_to(zone)
+    stays = stays_in(call.service.directory, team_of(call, wanted), window, zone)
+    return await call.read(throttle.team_throttle, stays, window)
 
 
 def _offset_zone(query: Query) -> timezone:
-    minutes = integer(query, "tz_offset", 0)
+    minutes = integer(query, "tz_offset") or 0
     least, most = OFFSET_MINUTES
     if not least <= minutes <= most:
         raise bad_request(f"tz_offset must be minutes east of UTC, from {least} to {most}")
     return timezone(timedelta(minutes=minutes))
 
 
-async def rightsizing(service: Service, request: Request, caller: Principal) -> TrioResponse:
-    zone = zone_of(service, caller)
-    window = from_until(request.args, zone, service.now_us(), RIGHTSIZING_DAYS * US_PER_DAY)
-    return json_reply(await service.read(caller.scope, usage_of_models, window, zone))
+@routes("GET /v1/intelligence/rightsizing", "What each model was used for.", until_now(f"{RIGHTSIZING_DAYS} days ago"))
+async def rightsizing(call: ByKey) -> Rightsizing:
+    zone = call.own_zone
+    return await call.read(usage_of_models, call.from_until(zone, RIGHTSIZING_DAYS * US_PER_DAY), zone)
 
 
-async def flags(service: Service, request: Request, caller: Principal) -> TrioResponse:
-    window = current_window(service, caller, request.args)
-    return json_reply(await service.read(caller.scope, integrity.integrity, window))
+# --- what teams see of themselves: members only ---------------------------------------------------------------
 
 
-async def recent_flags(service: Service, request: Request, caller: Principal) -> TrioResponse:
-    """Those of the last four weeks by default."""
-    from_us = time(request.args, "from", zone_of(service, caller))
-    if from_us is None:
-        from_us = service.now_us() - RANGE_DEFAULT_DAYS * US_PER_DAY
-    return json_reply(await service.read(caller.scope, integrity.recent_flags, from_us, *page(request.args)))
+@routes("GET /v1/team/cost", "What a team spent.", (TEAM_ID, WINDOW, TZ), refuses=NO_TEAM)
+async def cost(call: ByKey) -> TeamCost:
+    """What the team spent in the current window, and in the one before, by those who were members on each day."""
+    wanted, name, zone = team_id(call.query), WINDOW.read(call.query), call.tz(UTC)
+    team, directory = team_of(call, wanted), call.service.directory
+    windows = calendar_windows(name, zone, call.service.now_us(), 2)
+    previous, current = (Asked(each, stays_in(directory, team, each, zone)) for each in windows)
+    before, now = await call.service.team_spending(call.scope, (previous, current))
+    return team_cost(_names(directory, current.stays), now, before)
 
 
-async def peers(service: Service, request: Request, caller: Principal) -> TrioResponse:
-    """The cohort is that of the caller's active teams; nobody chooses it."""
-    zone = tz_asked(request.args, zone_of(service, caller))
-    window = from_and_to(request.args, zone, service.now_us())
-    cohort = cohort_of(service.directory, caller.scope)
-    return json_reply(await service.read(caller.scope, peer_comparison, cohort, window, zone))
+@routes("GET /v1/team/daily-summary", _SUMMARY, (TEAM_ID, DATE, _LANG, TZ), refuses=NO_TEAM)
+async def daily_summary(call: ByKey) -> TeamSummary:
+    """One day of the team: counts always, a narrative where a text model wrote one."""
+    service, query = call.service, call.query
+    wanted, zone = team_id(query), call.tz(UTC)
+    team, day = team_of(call, wanted), call.day() or local_date(service.now_us(), zone)
+    language, date = call.language(query.get("lang")), day.isoformat()
+    stays = stays_in(service.directory, team, local_day_bounds(day, zone), zone)
+    found = await call.read(team_day, stays, labels=service.narrates(call.scope.organization_id))
+    narrative = await service.narrate(
+        NarrativeRequest("team", call.scope, str(wanted), date, zone.key, language, found.work)
+    )
+    return team_summary(wanted, date, zone.key, language, found, narrative)
 
 
-def _of_window(path: str, query: Callable[[Reader, Scope, WindowName, Sequence[Window]], object], about: str) -> ByKey:
-    """The route of a query over the last windows, the current one last."""
-
-    async def handler(service: Service, request: Request, caller: Principal) -> TrioResponse:
-        name = WINDOW.read(request.args)
-        shown = windows(service, caller, name, WINDOWS_SHOWN)
-        return json_reply(await service.read(caller.scope, query, name, shown))
-
-    return ByKey("GET", f"/v1/score_v3/{path}", handler, about, query, (WINDOW,))
-
-
-def _trend(
-    path: str, query: Callable[[Reader, Scope, Window, list[Window]], Sequence[object]], about: str, point: type
-) -> ByKey:
-    """The route of counts over the calendar periods of a range; empty periods are there with zeros."""
-
-    async def handler(service: Service, request: Request, caller: Principal) -> TrioResponse:
-        asked = asked_periods(service, caller, request.args)
-        return json_reply(asked.trend(await service.read(caller.scope, query, asked.window, asked.buckets)))
-
-    return ByKey("GET", f"/v1/score_v3/{path}", handler, about, Trend[point], (*FROM_TO, PERIOD))  # type: ignore[valid-type]
+def team_id(query: Query) -> UUID:
+    text = query.get("team_id")
+    if text is None:
+        raise bad_request("team_id is missing; send the id of one of your teams")
+    try:
+        return UUID(text)
+    except ValueError as error:
+        raise bad_request(f"team_id must be a UUID, not {text[:SHOWN_CHARACTERS]!r}") from error
 
 
-ROUTES = (
-    _of_window("score", score.score, "The completion rate of a window."),
-    _of_window("speed", score.speed, "How fast goals were reached."),
-    _of_window("tokens", score.tokens, "What reaching goals took in tokens."),
-    _of_window("skill", skill.skill, "Which habits prompts show."),
-    _of_window("insight/summary", skill.insight_summary, "The average prompt grade of a window."),
-    ByKey(
-        "GET",
-        "/v1/score_v3/tokens/trend",
-        token_trend,
-        "The tokens of the last windows.",
-        score.token_trend,
-        (WINDOW, _POINTS),
-    ),
-    ByKey("GET", "/v1/score_v3/integrity", flags, "What was flagged in a window.", integrity.integrity, (WINDOW,)),
-    _trend("integrity/trend", integrity.integrity_trend, "Flags by period.", integrity.IntegrityPoint),
-    _trend("trivia/trend", integrity.trivia_trend, "Trivia by period.", integrity.TriviaPoint),
-    ByKey(
-        "GET",
-        "/v1/score_v3/integrity/recent",
-        recent_flags,
-        "The flags themselves, newest first.",
-        integrity.recent_flags,
-        (SINCE, *PAGE),
-    ),
-    ByKey(
-        "GET",
-        "/v1/score_v3/peer-comparison",
-        peers,
-        "The caller's completion rate beside the team's.",
-        peer_comparison,
-        (*FROM_TO, TZ),
-    ),
-    ByKey(
-        "GET",
-        "/v1/intelligence/throttle",
-        throttle,
-        "What throttling cost the caller.",
-        personal_throttle,
-        (*FROM_TO, _TZ_OFFSET),
-    ),
-    ByKey(
-        "GET",
-        "/v1/intelligence/throttle/team",
-        throttle_of_team,
-        "What it cost a team.",
-        team_throttle,
-        (TEAM_ID, *FROM_TO, _TZ_OFFSET),
-        refuses=NO_TEAM,
-    ),
-    ByKey(
-        "GET",
-        "/v1/intelligence/rightsizing",
-        rightsizing,
-        "What each model was used for.",
-        usage_of_models,
-        until_now(f"{RIGHTSIZING_DAYS} days ago"),
-    ),
-)
+def team_of(call: ByKey, wanted: UUID) -> Team:
+    """The team, where the caller belongs to it now and it is active. Raises `HttpError` 404."""
+    for team in call.service.directory.teams_of(call.scope):
+        if team.team_id == wanted:
+            return team
+    raise not_found(f"no team {wanted} of yours")
+
+
+def _names(directory: Directory, stays: tuple[Stay, ...]) -> dict[UUID, str]:
+    known = {stay.developer_id: directory.get(Developer, stay.developer_id) for stay in stays}
+    return {developer_id: developer.display_name for developer_id, developer in known.items() if developer is not None}

@@ -8,7 +8,6 @@ from aggregates.judging.boundary import (
     AFTER_COMMIT,
     BEFORE_ANY,
     COMMITTED,
-    SIGNALS,
     BoundaryModel,
     OpenArc,
     boundary_signals,
@@ -20,6 +19,7 @@ from aggregates.judging.boundary import (
 )
 from aggregates.reading.reading import PromptReading
 from aggregates.reading.verdicts import Evidence
+from tests.judges.names import SIGNALS
 from tests.support.judging import turn
 from tests.support.stages import SPAN, prompt, turn_at
 

@@ -2,9 +2,10 @@
 
 import pytest
 
-from aggregates.judging.boundary import SIGNALS, OpenArc, asks_the_same, boundary_signals, repeats
+from aggregates.judging.boundary import OpenArc, asks_the_same, boundary_signals, repeats
 from aggregates.reading.reading import PromptReading, ResponseReading
 from aggregates.turns.turn import Turn, Work
+from tests.judges.names import SIGNALS
 from tests.support.stages import HOUR, MINUTE, prompt, response, turn_at, worked
 
 PLAIN = prompt("words over 10")

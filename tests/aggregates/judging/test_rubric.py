@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from aggregates.event import Words, cut
 from aggregates.judging.evidence import rubric_evidence
-from aggregates.judging.rubric import earned_by_sub_session, judge_prompt, standing_scores, sub_session_intent
+from aggregates.judging.rubric import judge_prompt, standings, sub_session_intent
 from aggregates.reading.reading import read_prompt
 from aggregates.reading.verdicts import BOOLEANS, INTENTS, BooleanName, Intent, Rubric, applicable
 from aggregates.scores.grades import grade_text, rubric_letter
@@ -225,13 +225,13 @@ def test_an_investigation_followed_by_a_review_stays_one() -> None:
 
 
 @given(st.lists(RUBRICS, max_size=6))
-def test_standing_scores_never_fall_and_end_at_the_sub_session_s_own(rubrics: list[Rubric]) -> None:
+def test_standings_never_fall_and_end_at_the_sub_session_s_own(rubrics: list[Rubric]) -> None:
     """What was said once need not be repeated."""
     intent = sub_session_intent(rubrics)
-    scores = [score for score in standing_scores(rubrics, intent) if score is not None]
+    scores = [score for score, _ in standings(rubrics, intent) if score is not None]
     assert scores == sorted(scores)
     if intent is not None:
-        earned = earned_by_sub_session(rubrics, intent)
+        _, earned = standings(rubrics, intent)[-1]
         assert scores[-1] == 100.0 * len(earned) / len(applicable(intent))
 
 
@@ -245,8 +245,8 @@ def test_cutting_a_prompt_into_pieces_raises_neither_the_letter_nor_the_mean(
     """Where the pieces together earn what the whole earned, the pieces' mean is at most the whole's score."""
     whole = Rubric("ok", intent, 0.5, tuple(n for n in applicable(intent) if n in set().union(*pieces)))
     cut_up = [Rubric("ok", intent, 0.5, tuple(n for n in applicable(intent) if n in piece)) for piece in pieces]
-    score = standing_scores([whole], intent)[0]
-    scores = [each for each in standing_scores(cut_up, intent) if each is not None]
+    score, _ = standings([whole], intent)[0]
+    scores = [each for each, _ in standings(cut_up, intent) if each is not None]
     assert score is not None
     assert sum(scores) / len(scores) <= score + 1e-9
     assert rubric_letter(scores[-1]) == rubric_letter(score)

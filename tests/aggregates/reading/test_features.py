@@ -8,14 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregates.event import packed, unpacked
-from aggregates.reading import rubric_model
-from aggregates.reading.features import FEATURES, NAMED, features_of, find_references, phrase_cues, sentences_of
-from aggregates.reading.lexicon import PHRASE_CUES, VOCABULARY
+from aggregates.reading import verdicts
+from aggregates.reading.features import NAMED, find_references, phrase_cues, sentences_of
 from aggregates.reading.reading import read_prompt
-from aggregates.reading.rubric_model import PASTED, SHIPPED
+from aggregates.reading.sentences import PHRASE_CUES, VOCABULARY
+from aggregates.reading.verdicts import SHIPPED
+from tests.judges.names import FEATURES, PASTED, features_of
 from tests.support.judging import DIGESTER
 
-RUBRIC = Path(rubric_model.__file__).with_name("rubric.json")
+RUBRIC = Path(verdicts.__file__).with_name("rubric.json")
 PIECES = st.sampled_from(
     (
         *sorted(VOCABULARY)[::12],

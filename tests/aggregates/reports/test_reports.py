@@ -8,19 +8,21 @@ import pytest
 
 from aggregates.decide import AnyCommand, StreamState, decide, evolve, required_streams, touched_streams
 from aggregates.event import Context, Decision, Digester, Done, Reason, Refused, Words
-from aggregates.reports.commands import (
+from aggregates.reports.decide import ATTEMPTS_MAX
+from aggregates.reports.events import (
     CancelReport,
     CompleteReport,
     DeleteReport,
     FailReport,
+    ReportCompleted,
     ReportPeriod,
+    ReportRequested,
+    ReportStarted,
     RequestReport,
     StartReport,
     last_whole_period,
     period_of,
 )
-from aggregates.reports.decide import ATTEMPTS_MAX
-from aggregates.reports.events import ReportCompleted, ReportRequested, ReportStarted
 from aggregates.times import bare_date, iso, parse_instant
 from tests.support.log import named
 

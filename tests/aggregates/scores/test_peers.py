@@ -18,7 +18,7 @@ from aggregates.people.commands import (
     StartMembership,
 )
 from aggregates.people.directory import Directory
-from aggregates.scores.peers import Baseline, Basis, Distribution, cohort_of, compare
+from aggregates.scores.grades import Baseline, Basis, Distribution, cohort_of, compare
 from tests.support.log import named
 from tests.support.people import ACME, ANA, ANA_SCOPE, BEN, EVE, OTHER, carry_out, company
 

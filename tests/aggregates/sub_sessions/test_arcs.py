@@ -5,8 +5,8 @@ from uuid import UUID
 
 import pytest
 
-from aggregates.judging.answers import GapAnswer, JudgeAnswered
 from aggregates.judging.boundary import SHIPPED_BOUNDARY, OpenArc, boundary_signals
+from aggregates.judging.rubric import GapAnswer, JudgeAnswered
 from aggregates.reading.reading import PromptReading
 from aggregates.sub_sessions.arcs import Arc, BoundaryKind, cut_arcs, unsure_gaps
 from aggregates.turns.turn import Turn, Work

@@ -8,7 +8,7 @@ import pytest
 from aggregates.decide import decide, evolve, required_streams, touched_streams
 from aggregates.event import Context, Digester, Done
 from aggregates.ids import overrides_stream
-from aggregates.sub_sessions.overrides import (
+from aggregates.sub_sessions.sub_session import (
     AnyOverride,
     GapOverridden,
     GoalOverridden,

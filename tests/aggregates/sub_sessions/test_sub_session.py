@@ -5,11 +5,10 @@ from uuid import UUID
 
 import pytest
 
-from aggregates.judging.answers import Answers, JudgeAnswered
+from aggregates.judging.rubric import Answers, JudgeAnswered
 from aggregates.reading.verdicts import BooleanName, Intent
 from aggregates.sub_sessions.arcs import Arc
-from aggregates.sub_sessions.overrides import Overrides
-from aggregates.sub_sessions.sub_session import SubSession, Totals, conclude
+from aggregates.sub_sessions.sub_session import Overrides, SubSession, Totals, conclude
 from aggregates.turns.turn import Turn, Work
 from tests.support.stages import HOUR, MINUTE, arc_of, prompt, turn_at, usage, uuid, worked
 

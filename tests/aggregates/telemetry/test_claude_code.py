@@ -1,6 +1,7 @@
 """Claude Code's log events become the records that its transcript would give."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +10,8 @@ from aggregates.records.record import Record
 from aggregates.telemetry.batches import DECODER_VERSION
 from svc.importing.claude_code import TranscriptReader
 from svc.importing.exchange import Memory
-from svc.importing.importer import Captures
+from svc.importing.importer import FORMATS, Import
+from tests.support.captures import Actor
 from tests.support.facts import ANA, DIGESTER
 from tests.support.otlp import Attributes, claude, log, logs, taken
 from tests.support.transcripts import call, raw, result, said, user
@@ -218,11 +220,11 @@ def test_a_tool_call_means_what_it_means_in_the_transcript(tool: str, arguments:
     """The same path, command, digest of the input, lines and outcome."""
     attributes = {"tool_name": tool, "tool_use_id": "t1", "success": "true", "tool_input": json.dumps(arguments)}
     told = taken(logs(claude("tool_result", attributes)))
-    exchanges = TranscriptReader("s.jsonl", "s1", Memory()).read(
+    exchanges = TranscriptReader(Path("s1.jsonl"), "s.jsonl", Memory()).read(
         raw(user("u1", 0, "go"), said("a1", 1, call("t1", tool, **arguments)), result("r1", 2, "t1"))
     )
-    captures = Captures(ANA, DIGESTER, "claude-code")
-    commands = [command for exchange in exchanges for command in captures.records(exchange)]
+    run = Import(FORMATS["claude-code"], Actor().send, ANA, DIGESTER, 0)
+    commands = [command for exchange in exchanges for command in run.batches(exchange)]
     (imported, words) = next((r, c.words) for c in commands for r in c.records if r.kind == "tool")
     record = told.only
     same = ("kind", "tool", "call_id", "ok", "input_digest", "lines_added", "lines_removed")

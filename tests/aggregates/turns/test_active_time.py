@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregates.turns.work import IDLE_US, active_by_turns_us, active_us
+from aggregates.turns.turn import IDLE_US, active_by_turns_us, active_us
 
 _MINUTE = 60_000_000
 _instants = st.lists(st.integers(0, 100 * _MINUTE), max_size=30)

@@ -22,7 +22,7 @@ def turns_of(captures: Sequence[Capture], reports: Sequence[PlacedObservation] =
 
 def groups(captures: Sequence[Capture], taken: frozenset[str] = frozenset()) -> list[list[int]]:
     """The numbers of the captures that are one prompt."""
-    return [[each.position for each in group] for group in join_captures(captures, taken)]
+    return [[each.position for each in group.captures] for group in join_captures(captures, taken)]
 
 
 @pytest.mark.parametrize(

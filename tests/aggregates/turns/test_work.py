@@ -9,17 +9,21 @@ from msgspec.structs import replace
 from aggregates.event import Span, Words
 from aggregates.records.record import Record, RecordKind
 from aggregates.turns.turn import (
+    FileTotals,
     FileWork,
+    ModelTotals,
     ModelUsage,
     Observation,
     ToolEffect,
     ToolUse,
     Turn,
     Work,
+    file_totals,
+    model_totals,
     observe,
+    sum_work,
     text_digest,
 )
-from aggregates.turns.work import FileTotals, ModelTotals, file_totals, model_totals, sum_work
 from tests.support.stages import DIGESTER, MINUTE, SPAN, file_work, tool, turn_at, usage
 
 

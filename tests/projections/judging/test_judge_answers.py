@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from aggregates.judging.answers import JudgeAnswered
+from aggregates.judging.rubric import JudgeAnswered
 from projections.derive.sub_session_rows import Detail, PromptBody
 from projections.reader import unpack
 from tests.support.facts import HOUR, MINUTE, MONDAY, SECOND, Log, Placed, edit, project, request, tables

@@ -15,12 +15,11 @@ from projections.prices.spending import (
     Spent,
     TeamCost,
     live_part,
-    spending_in_views,
     team_cost,
 )
 from projections.reader import Reader
 from tests.support.facts import ANA, BEN, DAY, HOUR, MONDAY, SECOND, Log, empty_views, project, request
-from tests.support.requests import ACME, put, request_row
+from tests.support.requests import ACME, put, request_row, spending_in_views
 
 MIDNIGHT = MONDAY - 9 * HOUR
 WEEK = Window(MIDNIGHT, MIDNIGHT + 7 * DAY)

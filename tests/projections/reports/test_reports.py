@@ -6,12 +6,12 @@ from typing import Any
 import msgspec
 
 from aggregates.event import Event, Words
-from aggregates.reports.commands import ReportPeriod
 from aggregates.reports.events import (
     ReportCancelled,
     ReportCompleted,
     ReportDeleted,
     ReportFailed,
+    ReportPeriod,
     ReportRequested,
     ReportSlotFreed,
     ReportStarted,

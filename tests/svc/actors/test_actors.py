@@ -17,12 +17,11 @@ from svc.actors.actors import ActorContext, Actors
 from svc.actors.mailbox import Busy
 from svc.limits import ACTOR_IDLE_SECONDS, FLIGHT_BYTES_MAX, MAILBOX_COMMANDS_MAX
 from svc.log.codec import Codec, NewEvent
-from svc.log.folder import FixedClock
 from svc.log.journal import Journal
-from svc.log.memory import MemoryRecorder, open_memory_store
 from svc.log.store import EventStore, StoreUnavailable
-from svc.log.vault import MemoryKeys, Vault
+from svc.log.vault import Vault
 from tests.support.facts import ANA, BEN
+from tests.support.memory import FixedClock, MemoryKeys, MemoryRecorder, open_memory_store
 
 EVENT = UUID(int=7)
 

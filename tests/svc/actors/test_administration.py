@@ -12,11 +12,10 @@ from aggregates.people.commands import CreateOrganization
 from aggregates.people.directory import Organization
 from svc.actors.administration import Administration
 from svc.log.codec import Codec
-from svc.log.folder import FixedClock
 from svc.log.journal import Journal
-from svc.log.memory import MemoryRecorder, open_memory_store
 from svc.log.store import StoreUnavailable
-from svc.log.vault import MemoryKeys, Vault
+from svc.log.vault import Vault
+from tests.support.memory import FixedClock, MemoryKeys, MemoryRecorder, open_memory_store
 
 ORGANIZATION = CreateOrganization(organization_id=UUID(int=1), name="One")
 

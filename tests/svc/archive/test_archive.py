@@ -15,10 +15,8 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from projections.facts.prices import COLUMNS
-from svc.archive.folder import Archive
+from svc.archive.folder import Archive, ArchiveFile, Disk, connected
 from svc.archive.lane import compact_one_day
-from svc.archive.manifest import ArchiveFile, Disk
-from svc.archive.reading import connected
 from svc.limits import ARCHIVE_COMPACT_FILES_MIN
 from tests.support.archives import archive_all, fingerprint, listed, newest, on_disk, shown, stored
 from tests.support.facts import DAY, HOUR, MONDAY, empty_views
@@ -142,7 +140,7 @@ def test_times_that_no_calendar_knows_are_kept(opened: Opened, views: sqlite3.Co
     put(views, request_row(1, at_us=-5), request_row(2, at_us=2**62))
     archive = opened()
     assert archive_all(archive, views) == 2
-    assert [file.day for file in archive.manifest.files()] == ["1970-01-01", "9999-01-01"]
+    assert [file.day for file in archive.files()] == ["1970-01-01", "9999-01-01"]
 
 
 @pytest.mark.parametrize("rows_max", [1, 2, 3, 7, 100])
@@ -151,10 +149,10 @@ def test_batches_are_bounded(opened: Opened, views: sqlite3.Connection, rows_max
     put(views, *(request_row(number, position=1 + number // 4) for number in range(10)))
     archive = opened()
     archive_all(archive, views, rows_max)
-    files = archive.manifest.files()
+    files = archive.files()
     assert sum(file.row_count for file in files) == 10
     assert max(file.row_count for file in files) <= rows_max
-    assert archive.manifest.mark.position == 3
+    assert archive.mark.position == 3
     assert newest(stored(archive.root)) == shown(views)
 
 
@@ -213,7 +211,7 @@ def test_small_files_of_a_day_become_one(opened: Opened, views: sqlite3.Connecti
     assert compact_one_day(archive) == ARCHIVE_COMPACT_FILES_MIN
     assert compact_one_day(archive) == 0
     assert on_disk(archive) == listed(archive)
-    assert sorted(file.row_count for file in archive.manifest.files()) == [1, ARCHIVE_COMPACT_FILES_MIN + 1]
+    assert sorted(file.row_count for file in archive.files()) == [1, ARCHIVE_COMPACT_FILES_MIN + 1]
     assert len(stored(archive.root)) == len(shown(views))
     assert newest(stored(archive.root)) == shown(views)
 
@@ -254,14 +252,14 @@ def test_a_damaged_file_is_named_and_left_out(
     for position in range(1, ARCHIVE_COMPACT_FILES_MIN + 2):
         put(views, request_row(position, position))
         archive_all(archive, views)
-    broken: ArchiveFile = archive.manifest.files()[3]
+    broken: ArchiveFile = archive.files()[3]
     damage(archive.path(broken))
     with capture_logs() as logs:
         assert not archive.is_readable(broken)
         assert not archive.is_readable(broken)
         assert compact_one_day(archive) == ARCHIVE_COMPACT_FILES_MIN
     assert [entry["file"] for entry in logs] == [broken.name]
-    assert broken in archive.manifest.files()
+    assert broken in archive.files()
 
 
 def test_a_file_that_is_whole_again_counts_again(opened: Opened, views: sqlite3.Connection) -> None:
@@ -269,7 +267,7 @@ def test_a_file_that_is_whole_again_counts_again(opened: Opened, views: sqlite3.
     put(views, request_row(1))
     archive = opened()
     archive_all(archive, views)
-    (file,) = archive.manifest.files()
+    (file,) = archive.files()
     kept = archive.path(file).read_bytes()
     flip(archive.path(file))
     assert not archive.is_readable(file)
@@ -332,7 +330,7 @@ def test_what_others_put_into_the_folder_stays(opened: Opened, views: sqlite3.Co
     put(views, request_row(1))
     archive = opened()
     archive_all(archive, views)
-    note = archive.path(archive.manifest.files()[0]).with_name("notes.txt")
+    note = archive.path(archive.files()[0]).with_name("notes.txt")
     note.write_text("mine")
     opened()
     assert note.read_text() == "mine"

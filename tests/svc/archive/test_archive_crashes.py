@@ -10,12 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from svc.archive import lane as compacting
-from svc.archive import lane as writing
-from svc.archive import manifest
-from svc.archive.folder import Archive
+from svc.archive import lane
+from svc.archive.folder import Archive, Disk
 from svc.archive.lane import compact_one_day
-from svc.archive.manifest import Disk
 from tests.support.archives import Row, archive_all, fingerprint, listed, newest, on_disk, shown, stored
 from tests.support.facts import DAY, MONDAY, empty_views
 from tests.support.requests import put, request_row
@@ -42,9 +39,9 @@ class FailingDisk(Disk):
         super().sync(path)
         self._whole.add(path)
 
-    def commit(self, manifest: sqlite3.Connection) -> None:
+    def commit(self, db: sqlite3.Connection) -> None:
         self._step()
-        super().commit(manifest)
+        super().commit(db)
 
     def rename(self, draft: Path, final: Path) -> None:
         self._step()
@@ -76,9 +73,8 @@ def _quick() -> Iterator[None]:
         def connected(root: Path, spill: Path) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
             return nullcontext(shared)
 
-        patch.setattr(writing, "connected", connected)
-        patch.setattr(compacting, "connected", connected)
-        patch.setattr(manifest, "ARCHIVE_COMPACT_FILES_MIN", 3)
+        patch.setattr(lane, "connected", connected)
+        patch.setattr("svc.archive.folder.ARCHIVE_COMPACT_FILES_MIN", 3)
         yield
 
 
@@ -105,11 +101,11 @@ def check(var: Path, views: sqlite3.Connection) -> None:
     archive = Archive(var, fingerprint)
     try:
         assert on_disk(archive) == listed(archive)
-        assert all(archive.is_readable(file) for file in archive.manifest.files())
+        assert all(archive.is_readable(file) for file in archive.files())
         rows = stored(archive.root)
         versions = [(row["developer_id"], row["at_us"], row["record_id"], row["changed_position"]) for row in rows]
         assert len(versions) == len(set(versions))
-        done = archive.manifest.mark.position
+        done = archive.mark.position
         assert all(row["changed_position"] <= done for row in rows)
         expected = {key: row for key, row in shown(views).items() if row["changed_position"] <= done}
         assert expected.items() <= newest(rows).items()

@@ -19,9 +19,7 @@ from aggregates.times import Window
 from projections.prices.spending import Asked, Reading
 from svc.app import open_service
 from svc.archive.folder import Archive
-from svc.archive.lane import ArchiveLane
-from svc.archive.reading import Budget
-from svc.log.folder import FixedClock
+from svc.archive.lane import ArchiveLane, Budget
 from svc.service import RunningService
 from svc.serving import initialize
 from svc.settings import Settings
@@ -30,6 +28,7 @@ from svc.views.views import RULES_VERSION, new_file
 from svc_http.ports import Unavailable
 from tests.support.archives import fingerprint
 from tests.support.facts import MONDAY
+from tests.support.memory import FixedClock
 
 
 class Running:
@@ -85,7 +84,7 @@ class Running:
         await self.service.archive.look()
         archive = Archive(self.folder, self.service.store.fingerprint)
         try:
-            return sum(file.row_count for file in archive.manifest.files())
+            return sum(file.row_count for file in archive.files())
         finally:
             archive.close()
 

@@ -17,10 +17,9 @@ from structlog.testing import capture_logs
 from aggregates.people.directory import Stay
 from aggregates.times import Window
 from projections.prices.spending import Asked, Reading, live_part
-from svc.archive import reading
+from svc.archive import lane
 from svc.archive.folder import Archive
-from svc.archive.lane import compact_one_day
-from svc.archive.reading import Budget, spending
+from svc.archive.lane import Budget, compact_one_day, spending
 from tests.support.archives import archive_all, fingerprint
 from tests.support.facts import ANA, BEN, DAY, HOUR, MONDAY, empty_views
 from tests.support.requests import ACME, put, request_row
@@ -51,7 +50,7 @@ def read(
     archive: Archive, views: sqlite3.Connection, asked: Asked = ALL_WEEK, budget: Budget = PLENTY, acme: UUID = ACME
 ) -> Reading:
     """From both."""
-    return spending(archive, acme, asked, live_part(views, acme, asked, archive.manifest.mark.position), budget)
+    return spending(archive, acme, asked, live_part(views, acme, asked, archive.mark.position), budget)
 
 
 def four_days(archive: Archive, views: sqlite3.Connection) -> None:
@@ -96,9 +95,8 @@ def test_wherever_a_row_lies_it_counts_once(
 ) -> None:
     """Rows come and change, are archived or not yet, in small files or merged ones: the sums are the views' own."""
     with pytest.MonkeyPatch.context() as patch, duckdb.connect() as shared:
-        patch.setattr("svc.archive.manifest.ARCHIVE_COMPACT_FILES_MIN", 2)
-        for module in ("lane", "reading"):
-            patch.setattr(f"svc.archive.{module}.connected", lambda root, spill: nullcontext(shared))
+        patch.setattr("svc.archive.folder.ARCHIVE_COMPACT_FILES_MIN", 2)
+        patch.setattr(lane, "connected", lambda root, spill: nullcontext(shared))
         views, archive = empty_views(), Archive(tmp_path_factory.mktemp("var"), fingerprint)
         developers = (ANA.developer_id, BEN.developer_id, UUID(int=1))
         for position, (number, fields, then) in enumerate(changes, 1):
@@ -157,7 +155,7 @@ def test_a_large_window_is_read_in_batches(
 ) -> None:
     """Of whole days; between them a read can be given up."""
     four_days(archive, views)
-    monkeypatch.setattr(reading, "ARCHIVE_READ_ROWS_MAX", 4)
+    monkeypatch.setattr(lane, "ARCHIVE_READ_ROWS_MAX", 4)
     found = read(archive, views)
     assert (found.coverage.read_batches, requests(found)) == (2, 4)
 
@@ -180,7 +178,7 @@ def test_a_budget_of_files(
 def test_a_budget_of_bytes(archive: Archive, views: sqlite3.Connection) -> None:
     """One byte less than all four days need."""
     four_days(archive, views)
-    size = sum(file.byte_count for file in archive.manifest.files())
+    size = sum(file.byte_count for file in archive.files())
     assert read(archive, views, budget=Budget(100, size)).coverage.reason == "complete"
     found = read(archive, views, budget=Budget(100, size - 1))
     assert (found.coverage.reason, found.coverage.dropped_files, requests(found)) == ("byte_budget", 2, 3)
@@ -204,7 +202,7 @@ def test_nothing_archived_is_a_complete_read(archive: Archive, views: sqlite3.Co
 def test_a_damaged_file_takes_its_day_with_it(archive: Archive, views: sqlite3.Connection) -> None:
     """The other files of that day may tell what the damaged one takes back: less than was spent, never more."""
     four_days(archive, views)
-    broken = archive.manifest.files()[1]
+    broken = archive.files()[1]
     archive.path(broken).write_bytes(b"PAR1 and so on")
     with capture_logs() as logs:
         found = read(archive, views)
@@ -220,10 +218,10 @@ def test_a_damaged_file_takes_its_day_with_it(archive: Archive, views: sqlite3.C
 def test_files_that_the_library_refuses_are_dropped(archive: Archive, views: sqlite3.Connection) -> None:
     """Should their bytes be as written and yet no Parquet: a read never fails for it."""
     four_days(archive, views)
-    file = archive.manifest.files()[0]
+    file = archive.files()[0]
     archive.path(file).write_bytes(b"no parquet at all")
     forged = archive.sealed(archive.path(file), file.organization_id, file.day, file.number, file.row_count)
-    archive.manifest.change([forged], [file], None)
+    archive.relist([forged], [file], None)
     found = read(archive, views)
     assert (found.coverage.reason, requests(found)) == ("file_budget", 0)
     assert found.coverage.unreadable_files == found.coverage.dropped_files == 8
@@ -235,7 +233,7 @@ def test_no_damage_makes_a_read_fail(tmp_path_factory: pytest.TempPathFactory, c
     """Bytes that somebody changed: what is told is never more than there was."""
     views, archive = empty_views(), Archive(tmp_path_factory.mktemp("var"), fingerprint)
     four_days(archive, views)
-    for file in chance.sample(archive.manifest.files(), 3):
+    for file in chance.sample(archive.files(), 3):
         data = bytearray(archive.path(file).read_bytes())
         for _ in range(chance.randint(1, 5)):
             data[chance.randrange(len(data))] = chance.randrange(256)

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from svc import __version__
-from svc.cli.group import main
+from svc.cli import main
 from tests.support import chats, rollouts
 from tests.support.process import init, serving, svc
 from tests.support.transcripts import said, user

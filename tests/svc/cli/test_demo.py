@@ -14,10 +14,10 @@ from aggregates.event import Digester, Scope
 from aggregates.records.record import Record
 from svc.cli.common import drawn
 from svc.cli.demo import headline
-from svc.demo.demo import write_transcripts
-from svc.importing.claude_code import TranscriptReader
+from svc.demo import write_transcripts
+from svc.importing.claude_code import CLAUDE_CODE, TranscriptReader
 from svc.importing.exchange import Exchange, Memory
-from svc.importing.importer import ImportReport, import_claude_code
+from svc.importing.importer import ImportReport, import_transcripts
 from tests.support.captures import Actor
 from tests.support.log import ANA, named
 
@@ -39,7 +39,7 @@ def exchanges(folder: Path) -> list[Exchange]:
     """Every exchange under a folder; no line is torn."""
     seen, found = Memory(), []
     for file in sorted(folder.rglob("*.jsonl"), key=lambda file: file.name.startswith("agent-")):
-        reader = TranscriptReader(file.name, file.stem, seen)
+        reader = TranscriptReader(file, file.name, seen)
         with file.open("rb") as lines:
             found += list(reader.read(lines))
         assert reader.torn == []
@@ -61,8 +61,8 @@ async def imported(folder: Path, actor: Actor) -> ImportReport:
     """The sample through the import."""
     scope, now_us = Scope(named("acme"), ANA), microseconds(WEDNESDAY_NOON)
     digester = Digester(b"key")
-    return await import_claude_code(
-        folder, actor.send, lambda progress: None, scope=scope, digester=digester, now_us=now_us
+    return await import_transcripts(
+        CLAUDE_CODE, folder, actor.send, lambda progress: None, scope=scope, digester=digester, now_us=now_us
     )
 
 
@@ -155,9 +155,9 @@ def test_what_is_finished_stays_as_it_is_however_far_a_file_is_read(tmp_path: Pa
     written(tmp_path)
     for file in tmp_path.rglob("*.jsonl"):
         lines = file.read_bytes().splitlines(keepends=True)
-        whole = list(TranscriptReader("", "", Memory()).read(lines))
+        whole = list(TranscriptReader(Path(), "", Memory()).read(lines))
         for length in range(0, len(lines), 3):
-            part = list(TranscriptReader("", "", Memory()).read(lines[:length]))
+            part = list(TranscriptReader(Path(), "", Memory()).read(lines[:length]))
             done = [exchange for exchange in part if exchange.finished]
             assert done == whole[: len(done)]
 

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from click.testing import CliRunner
 
-from svc.cli.group import main
+from svc.cli import main
 from tests.support.process import init, serving
 
 Svc = Callable[..., Any]

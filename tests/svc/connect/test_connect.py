@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from svc.cli.group import main
+from svc.cli import main
 from svc.connect.agents import Target, plans
 from svc.connect.changes import Append
 from svc.hook.captures import Letter
@@ -331,7 +331,7 @@ def test_a_folder_that_takes_no_new_file_still_has_its_file_written(
     def busy(*_: object) -> None:
         raise OSError(16, os.strerror(16))
 
-    monkeypatch.setattr("svc.connect.changes._replace", busy)
+    monkeypatch.setattr("svc.connect.connecting.draft_file", busy)
     connect("claude-code")
     assert KEY in (home / ".claude/settings.json").read_text()
     disconnect("claude-code")

@@ -8,10 +8,20 @@ from typing import Any
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec import UNSET
 
 from svc.connect import changes as switched
-from svc.connect.changes import Append, Change, ChangeReceipt, Put
-from svc.connect.texts import MISSING, Document, EnvText, JsonText, TomlText, Unreadable
+from svc.connect.changes import (
+    Append,
+    Change,
+    ChangeReceipt,
+    Document,
+    EnvText,
+    JsonText,
+    Put,
+    TomlText,
+    Unreadable,
+)
 
 HOOK = {"hooks": [{"type": "command", "command": "svc hook claude-code", "timeout": 5}]}
 Kind = Callable[[str], Document]
@@ -235,4 +245,4 @@ def _values(document: Kind, text: str) -> Any:
 def test_missing_is_not_null() -> None:
     """A null is somebody's value."""
     assert JsonText('{"a": null}').get(("a",)) is None
-    assert JsonText('{"a": null}').get(("b",)) is MISSING
+    assert JsonText('{"a": null}').get(("b",)) is UNSET

@@ -11,8 +11,7 @@ from click.testing import CliRunner
 
 from aggregates.times import parse_instant
 from svc.cli import connecting as doctoring
-from svc.connect.connecting import HEALTH_SECONDS, NotAnswered, Server
-from svc.connect.connections import Capture, StoredConnection
+from svc.connect.connecting import HEALTH_SECONDS, Capture, NotAnswered, Server, StoredConnection
 from svc.connect.doctor import Finding, round_trip
 
 TOLERANCE_SECONDS = 10.0

@@ -11,8 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.hook.captures import Letter, OpenPrompt, Sessions, captured, happening, last_message
-from svc.hook.machine import TEXT_BYTES_MAX, TOOL_INPUT_BYTES_MAX, Connection, load_connection
+from svc.hook.captures import (
+    TEXT_BYTES_MAX,
+    TOOL_INPUT_BYTES_MAX,
+    Letter,
+    OpenPrompt,
+    captured,
+    happening,
+    last_message,
+)
+from svc.hook.machine import Connection, load_connection
 from svc.hook.main import keep
 from svc.hook.outbox import Outbox
 
@@ -252,13 +260,13 @@ def test_a_session_is_kept_in_the_outbox_in_order() -> None:
 
 def test_sessions_that_nobody_goes_on_with_are_forgotten(tmp_path: Path) -> None:
     """Their files are small, and would stay for ever."""
-    sessions = Sessions(tmp_path)
-    sessions.remember("old", OpenPrompt("1", AT))
+    outbox = Outbox(tmp_path)
+    outbox.remember("old", OpenPrompt("1", AT))
     for path in (tmp_path / "sessions").iterdir():
         os.utime(path, (0, 0))
-    sessions.remember("new", OpenPrompt("2", AT))
-    sessions.forget_old()
-    assert (sessions.last("old"), sessions.last("new")) == (None, OpenPrompt("2", AT))
+    outbox.remember("new", OpenPrompt("2", AT))
+    outbox.forget_old_sessions()
+    assert (outbox.last("old"), outbox.last("new")) == (None, OpenPrompt("2", AT))
 
 
 def test_a_plugins_options_make_a_connection(monkeypatch: pytest.MonkeyPatch) -> None:

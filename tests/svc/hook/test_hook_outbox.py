@@ -10,10 +10,8 @@ from pathlib import Path
 import pytest
 
 from svc.hook.captures import Letter
-from svc.hook.machine import OUTBOX_FILES_MAX, PAUSE_SECONDS
-from svc.hook.main import send
-from svc.hook.outbox import Limits, Outbox
-from svc.hook.sender import Sender
+from svc.hook.outbox import PAUSE_SECONDS, Outbox
+from svc.hook.sender import Sender, send
 from tests.support.intakes import closed, intake, silent
 from tests.svc.hook.test_hook import CONNECTION, folders
 
@@ -45,22 +43,22 @@ def test_what_was_accepted_waits_in_order(tmp_path: Path) -> None:
     assert outbox.folder.stat().st_mode & 0o777 == 0o700
 
 
-def test_an_outbox_has_bounds(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("bound", "most", "left"),
+    [("OUTBOX_FILES_MAX", 2, ["2", "3"]), ("OUTBOX_BYTES_MAX", 1, ["3"]), ("OUTBOX_SECONDS_MAX", 60, ["2", "3"])],
+)
+def test_an_outbox_has_bounds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bound: str, most: int, left: list[str]
+) -> None:
     """In number, in bytes, in age: what came last stays, and what was given up is counted."""
-    many = Outbox(tmp_path / "many", Limits(files=2))
-    large = Outbox(tmp_path / "large", Limits(size=1))
-    old = Outbox(tmp_path / "old", Limits(seconds=60))
+    monkeypatch.setattr(f"svc.hook.outbox.{bound}", most)
+    outbox = Outbox(tmp_path / "c")
     for number, letter in enumerate(letters(4)):
-        many.accept(letter)
-        large.accept(letter)
-        old.accept(letter)
-        if number == 1:
-            for path in old.waiting():
+        outbox.accept(letter)
+        if number == 1 and bound == "OUTBOX_SECONDS_MAX":
+            for path in outbox.waiting():
                 os.utime(path, (0, 0))
-    assert (numbers(many), many.given_up()) == (["2", "3"], 2)
-    assert (numbers(large), large.given_up()) == (["3"], 3)
-    assert (numbers(old), old.given_up()) == (["2", "3"], 2)
-    assert OUTBOX_FILES_MAX > 1
+    assert (numbers(outbox), outbox.given_up()) == (left, 4 - len(left))
 
 
 def test_a_disk_that_is_full_keeps_nothing_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

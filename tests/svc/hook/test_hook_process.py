@@ -48,7 +48,7 @@ def prompt(number: int) -> str:
 
 PATIENT = """
 import sys
-import svc.hook.machine as bounds
+import svc.hook.main as bounds
 bounds.EXIT_SECONDS = bounds.DELIVER_SECONDS = bounds.DELIVER_AT_END_SECONDS = 60.0
 sys.argv = ["svc", "hook", "claude-code"]
 from svc.__main__ import main

@@ -1,5 +1,6 @@
 """Transcripts of Claude Code, read into exchanges."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ REFUSED = "The user doesn't want to proceed with this tool use. The tool use was
 
 def read(*lines: dict[str, Any] | bytes, seen: Memory | None = None) -> list[Exchange]:
     """The exchanges of a transcript."""
-    return list(TranscriptReader("s.jsonl", "stem", seen or Memory()).read(raw(*lines)))
+    return list(TranscriptReader(Path("stem.jsonl"), "s.jsonl", seen or Memory()).read(raw(*lines)))
 
 
 def records(exchange: Exchange, kind: str) -> list[Record]:

@@ -1,6 +1,7 @@
 """Transcripts of Claude Code as files: sessions that go on, fork or are compacted, and lines that cannot be read."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -154,7 +155,7 @@ def test_reading_further_keeps_every_id() -> None:
 )
 def test_a_torn_line_is_named_and_skipped(torn: bytes, reason: str) -> None:
     """The report says which line of which file, and why; the lines around it are used."""
-    reader = TranscriptReader("p/s.jsonl", "stem", Memory())
+    reader = TranscriptReader(Path("stem.jsonl"), "p/s.jsonl", Memory())
     found = list(reader.read(raw(user("u1", 0, "one"), torn, b"  \n", user("u2", 1, "two"))))
     assert [exchange.prompt.text for exchange in found if exchange.prompt] == ["one", "two"]
     (named,) = reader.torn
@@ -191,6 +192,6 @@ def test_half_an_emoji_does_not_tear_a_line() -> None:
 )
 def test_lines_without_meaning_here_are_read_and_left(other: dict[str, Any]) -> None:
     """Titles, snapshots, queues, retries and kinds that are yet to come are neither torn nor counted."""
-    reader = TranscriptReader("s.jsonl", "stem", Memory())
+    reader = TranscriptReader(Path("stem.jsonl"), "s.jsonl", Memory())
     assert list(reader.read(raw(other))) == []
     assert (reader.lines, reader.torn) == (1, [])

@@ -53,7 +53,9 @@ async def run(path: Path, actor: Actor, *, now_us: int = NEXT_DAY_US) -> ImportR
 
 def read(*lines: dict[str, Any] | bytes, seen: Memory | None = None, stem: str = STEM) -> list[Exchange]:
     """The exchanges of one file."""
-    return list(RolloutReader("r.jsonl", stem, seen or Memory()).read(raw(lines).splitlines(keepends=True)))
+    return list(
+        RolloutReader(Path(f"{stem}.jsonl"), "r.jsonl", seen or Memory()).read(raw(lines).splitlines(keepends=True))
+    )
 
 
 def records(exchanges: list[Exchange], *kinds: str) -> list[Record]:
@@ -295,7 +297,7 @@ def test_a_fork_whose_own_head_is_torn_is_named_by_its_file() -> None:
 )
 def test_a_torn_line_is_named_and_skipped(torn: bytes, reason: str) -> None:
     """The lines around it are used."""
-    reader = RolloutReader("r.jsonl", STEM, Memory())
+    reader = RolloutReader(Path(f"{STEM}.jsonl"), "r.jsonl", Memory())
     after = [] if not torn.endswith(b"\n") else [raw([event("user_message", 9, message="two")])]
     found = list(reader.read([raw([meta()]), raw([event("user_message", 1, message="one")]), torn, b" \n", *after]))
     assert [each.prompt.text for each in found if each.prompt] == ["one", "two"][: 1 + len(after)]
@@ -317,7 +319,7 @@ def test_a_torn_line_is_named_and_skipped(torn: bytes, reason: str) -> None:
 )
 def test_lines_without_meaning_here_are_read_and_left(other: dict[str, Any]) -> None:
     """They are neither torn nor counted as anything."""
-    reader = RolloutReader("r.jsonl", STEM, Memory())
+    reader = RolloutReader(Path(f"{STEM}.jsonl"), "r.jsonl", Memory())
     assert list(reader.read([raw([other])])) == []
     assert (reader.lines, reader.torn) == (1, [])
 

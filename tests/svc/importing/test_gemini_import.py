@@ -48,7 +48,9 @@ async def run(path: Path, actor: Actor, *, now_us: int = NEXT_DAY_US) -> ImportR
 
 def read(*entries: dict[str, Any] | bytes, seen: Memory | None = None) -> list[Exchange]:
     """The exchanges of one file of lines."""
-    return list(SessionReader("s.jsonl", "stem", seen or Memory()).read(lines(*entries).splitlines(keepends=True)))
+    return list(
+        SessionReader(Path("stem.jsonl"), "s.jsonl", seen or Memory()).read(lines(*entries).splitlines(keepends=True))
+    )
 
 
 def records(exchanges: list[Exchange], *kinds: str) -> list[Record]:
@@ -272,7 +274,7 @@ async def test_a_sub_agents_work_belongs_to_its_parents_session(tmp_path: Path) 
 )
 def test_a_torn_line_is_named_and_the_others_are_used(torn: bytes, reason: str) -> None:
     """By its number."""
-    reader = SessionReader("s.jsonl", "stem", Memory())
+    reader = SessionReader(Path("stem.jsonl"), "s.jsonl", Memory())
     whole = [lines(user("u1", 0, "one")), torn, *([lines(user("u2", 9, "two"))] if torn.endswith(b"\n") else [])]
     found = list(reader.read(b"".join(whole).splitlines(keepends=True)))
     assert [each.prompt.text for each in found if each.prompt] == ["one", "two"][: len(whole) - 1]
@@ -292,7 +294,7 @@ async def test_an_unreadable_message_of_a_document_is_named_and_the_others_are_u
 @pytest.mark.parametrize("other", [{"$rewindTo": "u1"}, {"of": "tomorrow"}, {"$set": {"summary": "x"}}, head("stem")])
 def test_lines_without_meaning_here_are_read_and_left(other: dict[str, Any]) -> None:
     """They are neither torn nor counted as anything but the session's beginning."""
-    reader = SessionReader("s.jsonl", SESSION, Memory())
+    reader = SessionReader(Path(f"{SESSION}.jsonl"), "s.jsonl", Memory())
     found = list(reader.read(lines(other).splitlines()))
     assert records(found, "request", "tool") == []
     assert (reader.lines, reader.torn) == (2, [])

@@ -1,6 +1,7 @@
 """Whatever stands in a file, an import names what it cannot read and goes on."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -65,7 +66,7 @@ MANGLED = st.lists(st.integers(0, 10_000), max_size=4), st.lists(JSON, min_size=
 @given(*MANGLED)
 def test_a_rollout_with_any_values_in_it_is_read_to_its_end(places: list[int], values: list[Any]) -> None:
     """Every line is counted, none stops the others."""
-    reader = RolloutReader("r.jsonl", "r", Memory())
+    reader = RolloutReader(Path("r.jsonl"), "r.jsonl", Memory())
     mangled = changed(ROLLOUT, places, values)
     found = list(reader.read(rollouts.raw(mangled).splitlines(keepends=True)))
     assert reader.lines == len(mangled)
@@ -77,10 +78,10 @@ def test_a_rollout_with_any_values_in_it_is_read_to_its_end(places: list[int], v
 def test_a_chat_with_any_values_in_it_is_read_to_its_end(places: list[int], values: list[Any]) -> None:
     """As lines and as a document."""
     mangled = changed(CHAT, places, values)
-    reader = SessionReader("s.jsonl", "s", Memory())
+    reader = SessionReader(Path("s.jsonl"), "s.jsonl", Memory())
     list(reader.read(rollouts.raw(mangled).splitlines(keepends=True)))
     assert reader.lines == len(mangled)
-    whole = SessionReader("s.json", "s", Memory())
+    whole = SessionReader(Path("s.json"), "s.json", Memory())
     list(whole.read([chats.document(mangled)]))
     assert whole.lines == len(mangled)
 
@@ -88,10 +89,10 @@ def test_a_chat_with_any_values_in_it_is_read_to_its_end(places: list[int], valu
 def test_a_number_that_json_does_not_know_tears_its_line_or_its_document() -> None:
     """A line is one of many; a document is whole or it is not."""
     mangled: list[Any] = [float("inf"), *CHAT[1:]]
-    reader = SessionReader("s.jsonl", "s", Memory())
+    reader = SessionReader(Path("s.jsonl"), "s.jsonl", Memory())
     list(reader.read(rollouts.raw(mangled).splitlines(keepends=True)))
     assert (reader.lines, [torn.line for torn in reader.torn]) == (len(mangled), [1])
-    whole = SessionReader("s.json", "s", Memory())
+    whole = SessionReader(Path("s.json"), "s.json", Memory())
     assert list(whole.read([chats.document(mangled)])) == []
     assert (whole.lines, [torn.line for torn in whole.torn]) == (1, [1])
 
@@ -99,6 +100,6 @@ def test_a_number_that_json_does_not_know_tears_its_line_or_its_document() -> No
 @pytest.mark.parametrize("time", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59+14:00", at(5)[:-1], "2026-03-02"])
 def test_any_time_that_is_one_is_taken(time: str) -> None:
     """With a zone or without."""
-    reader = RolloutReader("r.jsonl", "r", Memory())
+    reader = RolloutReader(Path("r.jsonl"), "r.jsonl", Memory())
     told = {**rollouts.event("user_message", 1, message="go"), "timestamp": time}
     assert len(list(reader.read([rollouts.raw([told])]))) == 1

@@ -13,7 +13,8 @@ from aggregates.capture.events import OperationClaimed, PromptAnswered, PromptCa
 from aggregates.event import Digester, Scope, cut
 from aggregates.records.record import Record
 from svc.importing import exchange as transcript_lines
-from svc.importing.importer import BATCH_RECORDS_MAX, QUIET_US, ImportReport, Progress, import_claude_code
+from svc.importing.claude_code import CLAUDE_CODE
+from svc.importing.importer import BATCH_RECORDS_MAX, QUIET_US, ImportReport, Progress, import_transcripts
 from tests.support.captures import Actor
 from tests.support.log import ANA, BEN, named
 from tests.support.transcripts import SESSION, call, raw, result, said, user
@@ -42,8 +43,8 @@ def write(folder: Path, name: str, *lines: dict[str, Any] | bytes) -> Path:
 async def run(path: Path, actor: Actor, *, now_us: int = NEXT_DAY_US, developer: Any = ANA) -> ImportReport:
     """An import by one developer."""
     scope = Scope(named("acme"), developer)
-    return await import_claude_code(
-        path, actor.send, lambda progress: None, scope=scope, digester=Digester(b"key"), now_us=now_us
+    return await import_transcripts(
+        CLAUDE_CODE, path, actor.send, lambda progress: None, scope=scope, digester=Digester(b"key"), now_us=now_us
     )
 
 
@@ -224,8 +225,8 @@ async def test_progress_ends_with_every_file(tmp_path: Path) -> None:
     write(tmp_path, "t.jsonl", user("v1", 0, "mine", sessionId="t"))
     seen: list[Progress] = []
     scope = Scope(named("acme"), ANA)
-    await import_claude_code(
-        tmp_path, Actor().send, seen.append, scope=scope, digester=Digester(b"k"), now_us=NEXT_DAY_US
+    await import_transcripts(
+        CLAUDE_CODE, tmp_path, Actor().send, seen.append, scope=scope, digester=Digester(b"k"), now_us=NEXT_DAY_US
     )
     assert seen == sorted(seen)
     assert seen[-1] == Progress(2, 2, 7, 2)

@@ -18,12 +18,12 @@ from aggregates.reports.decide import BackfillRecord
 from aggregates.reports.events import BackfillCompleted, BackfillRequested
 from svc.app import open_service
 from svc.log.codec import NewEvent
-from svc.log.folder import FixedClock
 from svc.service import RunningService
 from svc.serving import initialize
 from svc.settings import Settings
 from svc.views.replay import Progress, build_in_thread, digests
 from tests.support.facts import DAY, HOUR, MINUTE, MONDAY
+from tests.support.memory import FixedClock
 
 SESSIONS = 5
 SECONDS_MAX = 30

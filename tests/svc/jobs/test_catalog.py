@@ -18,12 +18,11 @@ from aggregates.topics import TimePassed
 from svc.jobs.catalog import Catalog, CatalogSource, CatalogUnusable
 from svc.limits import CATALOG_FIRST_REFRESH_SECONDS, CATALOG_REFRESH_SECONDS, CATALOG_RETRY_SECONDS
 from svc.log.codec import Codec, NewEvent
-from svc.log.folder import FixedClock
 from svc.log.journal import Journal
-from svc.log.memory import MemoryRecorder, open_memory_store
 from svc.log.store import EventStore, StoreUnavailable
-from svc.log.vault import MemoryKeys, Vault
+from svc.log.vault import Vault
 from tests.support.catalogs import document, lookup, snapshot
+from tests.support.memory import FixedClock, MemoryKeys, MemoryRecorder, open_memory_store
 
 ACME = UUID(int=1)
 T0_US = 1_790_000_000_000_000

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from aggregates.times import parse_instant
+from svc import limits
 from svc.jobs import catalog as catalog_sources
 from svc.jobs.catalog import PACKAGE, CatalogSource, CatalogUnusable, fetch, packaged_source, read_file
 from tests.support.catalogs import document, lookup
@@ -109,7 +110,7 @@ async def test_the_form_of_the_maintained_data_is_understood(web: Web) -> None:
 )
 async def test_a_fetch_that_fails_says_why(web: Web, path: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the credentials of the address; what is packed is counted unpacked."""
-    monkeypatch.setattr(catalog_sources, "CATALOG_SOURCE_BYTES_MAX", 50_000)
+    monkeypatch.setattr(limits, "CATALOG_SOURCE_BYTES_MAX", 50_000)
     with pytest.raises(CatalogUnusable, match=why) as caught:
         await fetch(web.url(path))
     assert "pass" not in str(caught.value)
@@ -117,7 +118,7 @@ async def test_a_fetch_that_fails_says_why(web: Web, path: str, why: str, monkey
 
 async def test_a_fetch_takes_no_longer_than_it_may(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever answers slowly answers not at all."""
-    monkeypatch.setattr(catalog_sources, "CATALOG_FETCH_SECONDS", 0.05)
+    monkeypatch.setattr(limits, "CATALOG_FETCH_SECONDS", 0.05)
     with pytest.raises(CatalogUnusable, match="no answer within"):
         await fetch(web.url("/slow"))
 
@@ -151,7 +152,7 @@ async def test_a_file_that_is_no_catalog_says_so(
     tmp_path: Path, content: bytes, why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Which file, and where in it."""
-    monkeypatch.setattr(catalog_sources, "CATALOG_SOURCE_BYTES_MAX", 50_000)
+    monkeypatch.setattr(limits, "CATALOG_SOURCE_BYTES_MAX", 50_000)
     (tmp_path / "prices.json").write_bytes(content)
     with pytest.raises(CatalogUnusable, match=why) as caught:
         await read_file(tmp_path / "prices.json")

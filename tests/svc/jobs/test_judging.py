@@ -11,7 +11,7 @@ import trio
 
 from aggregates.capture.commands import CapturePrompt, CaptureRecords
 from aggregates.event import Done, Scope
-from aggregates.judging.answers import JudgeAnswered
+from aggregates.judging.rubric import JudgeAnswered
 from aggregates.people.commands import ChangeOrganization
 from aggregates.reading.verdicts import BooleanName
 from aggregates.records.record import Record
@@ -27,11 +27,11 @@ from svc.llm import budget as bounds
 from svc.llm.answers import BoundaryAnswer, Disbelieved, Quoted, RubricAnswer, believed_boundary, believed_rubric
 from svc.llm.budget import Budget
 from svc.llm.client import Endpoint, Gateway
-from svc.log.folder import FixedClock
 from svc.service import RunningService
 from svc.serving import initialize
 from svc.settings import Settings
 from svc.views import replay
+from tests.support.memory import FixedClock
 from tests.support.model_server import ModelServer, Request, Said, fails, model_server, says, wrote
 
 NOW_US = 1_780_000_000 * 1_000_000

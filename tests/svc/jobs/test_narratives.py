@@ -21,8 +21,8 @@ from svc.jobs.narratives import Narratives
 from svc.llm import budget as bounds
 from svc.llm.budget import Budget
 from svc.llm.client import Endpoint, Gateway
-from svc.log.folder import FixedClock
 from tests.support.facts import DAY, HOUR, MONDAY, SECOND, Log, edit, project, reader, request
+from tests.support.memory import FixedClock
 from tests.support.model_server import ModelServer, Request, Said, fails, model_server, says, wrote
 from tests.support.people import ACME, ANA, ANA_SCOPE
 

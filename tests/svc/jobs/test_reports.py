@@ -11,8 +11,8 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from aggregates.decide import AnyCommand
 from aggregates.event import Done, Event, Reply, Scope
-from aggregates.reports.commands import CancelReport, CompleteReport, ReportPeriod, RequestReport, StartReport
 from aggregates.reports.decide import SOURCE_UNAVAILABLE
+from aggregates.reports.events import CancelReport, CompleteReport, ReportPeriod, RequestReport, StartReport
 from projections.facts.reports import report_state
 from projections.prices.spending import Asked, Coverage, Reading
 from projections.reader import Reader
@@ -54,7 +54,8 @@ class Desk(House):
             self.refusals -= 1
             raise Unavailable("the event store cannot be written at present")
         reply = await super().send(command)
-        self.jobs.note(command)
+        if isinstance(command, RequestReport | CancelReport):
+            self.jobs.note(command)
         return reply
 
     async def read_all(self, query: Callable[[Reader], T]) -> T:

@@ -15,12 +15,12 @@ from aggregates.event import Scope
 from aggregates.records.record import Record
 from projections.reports import sections as report_sections
 from svc.app import open_service
-from svc.log.folder import FixedClock
 from svc.service import RunningService
 from svc.serving import initialize
 from svc.settings import Settings
 from svc_http.app import build_api
 from tests.support.facts import MONDAY
+from tests.support.memory import FixedClock
 from tests.svc_http.house import Caller, bearer
 
 REPORT = "/v1/score_v3/report"

@@ -16,7 +16,7 @@ from svc.llm import budget as bounds
 from svc.llm.answers import Json, NoAnswer, leaving, without_addresses
 from svc.llm.budget import Budget
 from svc.llm.client import Endpoint, Gateway
-from svc.log.folder import FixedClock
+from tests.support.memory import FixedClock
 from tests.support.model_server import ModelServer, Said, fails, model_server, says, wrote
 
 ORGANIZATION = UUID("00000000-0000-4000-8000-00000000000a")

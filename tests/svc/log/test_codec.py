@@ -19,9 +19,10 @@ from aggregates.event import DeveloperEvent, Event, Words
 from aggregates.prices.catalog import Snapshot
 from aggregates.topics import TOPICS, UPCASTS, TimePassed
 from svc.log.codec import Codec, CorruptEvent, NewEvent, RecordedEvent, UnstorableEvent
-from svc.log.vault import MemoryKeys, Vault
+from svc.log.vault import Vault
 from tests.support.catalogs import changing_lookup, list_rate, lookup, snapshot
 from tests.support.log import ANA, named, new, passed, prompt
+from tests.support.memory import MemoryKeys
 
 _LEAVES: dict[type[inspect.Type], st.SearchStrategy[Any]] = {
     inspect.BoolType: st.booleans(),

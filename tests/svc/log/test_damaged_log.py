@@ -7,12 +7,11 @@ import pytest
 from click.testing import CliRunner
 
 from svc import __main__ as entry
-from svc.cli import group as cli
-from svc.cli.group import main
+from svc import cli
+from svc.cli import main
 from svc.log.sqlite import EVENTS_FILE
 from svc.maintenance.backup import back_up
-from svc.maintenance.keys import no_progress
-from tests.support.household import household
+from tests.support.household import household, no_progress
 
 COMMANDS = (
     "backup B.tar,forget Owner --yes,export Owner E,verify,status,serve,replay,replay --check,retention,"

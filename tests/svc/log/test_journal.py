@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from svc import limits
 from svc.log.codec import Codec, NewEvent, UnstorableEvent
 from svc.log.journal import Journal, Saturated
-from svc.log.memory import MemoryRecorder
 from svc.log.sqlite import open_sqlite_store
 from svc.log.store import Conflict, EventStore, Group, StoreUnavailable
-from svc.log.vault import FileKeys, MemoryKeys, Vault
+from svc.log.vault import FileKeys, Vault
 from tests.support.log import named, new, passed, prompt
+from tests.support.memory import MemoryKeys, MemoryRecorder
 
 
 class Disk(MemoryRecorder):

@@ -8,8 +8,9 @@ import pytest
 from svc.log.codec import Codec
 from svc.log.sqlite import WRITER_PRAGMAS, SplitDatastore, SqliteRecorder
 from svc.log.store import EventStore, StoreUnavailable
-from svc.log.vault import MemoryKeys, Vault
+from svc.log.vault import Vault
 from tests.support.log import SqliteHome, new, prompt
+from tests.support.memory import MemoryKeys
 
 
 @pytest.fixture

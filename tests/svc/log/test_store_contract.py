@@ -13,10 +13,10 @@ from msgspec.structs import replace
 
 from aggregates.event import Words
 from svc.log.codec import Codec, CorruptEvent
-from svc.log.memory import MemoryRecorder, open_memory_store
 from svc.log.store import Conflict, EventStore
-from svc.log.vault import MemoryKeys, Vault
+from svc.log.vault import Vault
 from tests.support.log import SqliteHome, created, named, new, prompt
+from tests.support.memory import MemoryKeys, MemoryRecorder, open_memory_store
 
 
 class Home(Protocol):

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.log.vault import FileKeys, Keys, MemoryKeys, Vault, VaultError
+from svc.log.vault import FileKeys, Keys, Vault, VaultError
 from tests.support.log import ANA, BEN
+from tests.support.memory import MemoryKeys
 
 
 @pytest.fixture(params=["memory", "files"])

@@ -1,5 +1,7 @@
 """Forgetting a developer: the words are gone from every file, whatever was concluded from them stands."""
 
+import re
+from io import StringIO
 from pathlib import Path
 from typing import cast
 from uuid import UUID
@@ -7,14 +9,15 @@ from uuid import UUID
 import click
 import pytest
 import trio
+from rich.console import Console
 
 from aggregates.capture.events import PromptCaptured
 from aggregates.decide import ForgetDeveloper
 from aggregates.event import Scope
 from aggregates.people.directory import Developer, Key, Membership
-from aggregates.sub_sessions.overrides import TitleEdited
+from aggregates.sub_sessions.sub_session import TitleEdited
 from svc.cli.access import Access, NotReached
-from svc.cli.maintenance import Waiting, carried_out
+from svc.cli.maintenance import carried_out, give
 from svc.log.store import EventStore
 from svc.maintenance.forget import open_orders
 from svc.settings import Settings
@@ -128,20 +131,23 @@ class Folder:
         return self._service.replay_status()
 
 
-async def waited(house: Household, said: list[str]) -> Waiting:
-    """Once `svc forget` has ended its wait for the owner, one way or the other; what it says goes into a list."""
-    waiting = Waiting(said.append, lambda _line: None)
+async def waited(house: Household) -> str:
+    """Once `svc forget` has ended its wait for the owner, one way or the other; what it said."""
+    console, ordered = Console(file=StringIO(), width=200, record=True), trio.Event()
     order = ForgetDeveloper(organization_id=house.owner.organization_id, developer_id=house.owner.developer_id)
     with trio.fail_after(SECONDS):
-        await waiting.for_order(cast(Access, Folder(house)), house.service.store, order)
-    return waiting
+        try:
+            await give(order, cast(Access, Folder(house)), house.service.store, console.status(""), ordered)
+        except NotReached as error:
+            console.print(f"ended: {error}")
+    assert ordered.is_set()
+    return console.export_text()
 
 
 async def test_who_waits_is_told_that_the_scores_cannot_be_built_and_that_the_order_stands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a sentence, after some tries; the service goes on with it, and the next who asks sees it done."""
-    said: list[str] = []
     with monkeypatch.context() as patched:
         patched.setattr("svc.maintenance.forget.RESTART_SECONDS_MAX", 0.02)
         patched.setattr("svc.cli.maintenance.POLL_SECONDS", 0.01)
@@ -149,13 +155,13 @@ async def test_who_waits_is_told_that_the_scores_cannot_be_built_and_that_the_or
         async with household(tmp_path / "var") as house:
             await house.prompt("Fix src/a.py")
             patched.setattr("svc.views.replay.build_in_thread", failing)
-            with pytest.raises(NotReached, match=r"could not be built anew.*the order stands"):
-                await waited(house, said)
+            said = await waited(house)
             assert open_orders(house.service.store) != []
     async with household(tmp_path / "var") as house:
-        assert (await waited(house, [])).ordered
-    assert len(said) == 1
-    assert "tries again" in said[0]
+        assert await waited(house) == ""
+    told, ended = said.splitlines()
+    assert "tries again" in told
+    assert re.fullmatch(r"ended: the scores could not be built anew.*the order stands.*", ended)
 
 
 async def failing(*_: object, **__: object) -> None:
@@ -166,16 +172,17 @@ async def failing(*_: object, **__: object) -> None:
 def test_who_interrupts_the_wait_is_told_that_the_order_stands(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Before the order was given, nothing was done."""
 
-    def interrupted(_main: object, _settings: Settings, _store: object, _developer_id: UUID, waiting: Waiting) -> None:
-        waiting.ordered = ordered
+    def interrupted(_main: object, *arguments: object) -> None:
+        if was_ordered:
+            cast(trio.Event, arguments[-1]).set()
         raise click.Abort
 
     monkeypatch.setattr("svc.cli.maintenance.run", interrupted)
     asked = Settings(var=str(tmp_path)), cast(EventStore, None), UUID(int=1)
-    ordered = True
+    was_ordered = True
     with pytest.raises(click.ClickException, match="the order stands"):
         carried_out(*asked)
-    ordered = False
+    was_ordered = False
     with pytest.raises(click.Abort):
         carried_out(*asked)
 

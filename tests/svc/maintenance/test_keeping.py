@@ -10,9 +10,8 @@ from svc.archive.folder import Archive
 from svc.log.sqlite import FORM, open_log
 from svc.log.store import StoreUnavailable
 from svc.maintenance.backup import back_up, restore
-from svc.maintenance.keys import no_progress
 from svc.maintenance.verify import verify
-from tests.support.household import household, tables_of
+from tests.support.household import household, no_progress, tables_of
 
 
 async def a_folder(var: Path) -> None:
@@ -48,7 +47,7 @@ async def test_a_backup_brings_the_archive_along(tmp_path: Path) -> None:
     restore(tmp_path / "b", other, no_progress)
     store, _ = open_log(other)
     archive = Archive(other, store.fingerprint)
-    assert archive.manifest.mark.position > 0
+    assert archive.mark.position > 0
     archive.close()
     store.close()
     async with household(other) as house:

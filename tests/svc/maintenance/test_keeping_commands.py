@@ -8,8 +8,8 @@ import pytest
 import trio
 from click.testing import CliRunner, Result
 
+from svc.cli import main
 from svc.cli.common import run
-from svc.cli.group import main
 from svc.cli.maintenance import forget_, restore_
 from svc.log.sqlite import EVENTS_FILE
 from tests.support.household import household

@@ -12,18 +12,18 @@ from click.testing import CliRunner, Result
 
 from aggregates.decide import ForgetDeveloper
 from svc.app import open_service
-from svc.cli.group import main
+from svc.cli import main
 from svc.cli.replaying import replay
 from svc.cli.serving import status
 from svc.limits import LOST_KEYS_NAMED_MAX
 from svc.log.sqlite import KEYS_FOLDER, open_log
 from svc.log.vault import MADE_FILE, FileKeys, KeyMissing
 from svc.maintenance.backup import back_up, restore
-from svc.maintenance.keys import ADVICE, LostKey, lost_keys, no_progress, settle, tell
+from svc.maintenance.keys import ADVICE, LostKey, lost_keys, settle, tell
 from svc.maintenance.verify import Finding, verify
 from svc.settings import Settings
 from svc_http.ports import Unavailable
-from tests.support.household import Household, household, tables_of
+from tests.support.household import Household, household, no_progress, tables_of
 
 ANEW = "build the tables anew"
 

@@ -12,10 +12,9 @@ from aggregates.capture.events import PromptCaptured, RecordsCaptured
 from aggregates.event import Words
 from aggregates.people.commands import ChangeOrganization
 from aggregates.topics import TOPICS
-from svc.maintenance.keys import no_progress
-from svc.maintenance.retention import EXPORT, TEXTS
+from svc.maintenance.retention import TEXTS
 from svc.maintenance.verify import verify
-from tests.support.household import PLANTED, Household, holding, household, rebuilt
+from tests.support.household import PLANTED, Household, holding, household, no_progress, rebuilt
 
 DAY_US = 86_400_000_000
 NEWER = "marigold-0815"
@@ -215,4 +214,4 @@ def test_whatever_holds_words_has_a_term() -> None:
     """A new field of words belongs to the texts, or to the exports."""
     fields = [field for event in TOPICS.values() for field in msgspec.structs.fields(event)]
     words = {field.name for field in fields if Words in (field.type, *getattr(field.type, "__args__", ()))}
-    assert words == {*TEXTS, EXPORT}
+    assert words == {*TEXTS, "raw"}

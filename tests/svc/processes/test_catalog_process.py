@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from svc.cli.group import main
+from svc.cli import main
 from tests.support.catalogs import document, lookup
 from tests.support.process import Server, init, serving
 

@@ -12,11 +12,11 @@ from aggregates.event import Scope
 from projections.derive.changes import Changes, changes_since, latest
 from svc.actors.mailbox import Waits
 from svc.app import open_service
-from svc.log.folder import FixedClock
 from svc.service import RunningService
 from svc.serving import initialize
 from svc.settings import Settings
 from svc.views.views import POINTER
+from tests.support.memory import FixedClock
 
 NOW_US = 1_780_000_000 * 1_000_000
 LIMIT = 100

@@ -12,12 +12,12 @@ from aggregates.event import Digester, Event, Words
 from projections.apply import Overtaken, apply, bookmark
 from projections.derive.integrity import TextsUnavailable
 from svc.log.codec import Codec, CorruptEvent
-from svc.log.memory import MemoryRecorder, open_memory_store
 from svc.log.store import EventStore, StoreUnavailable
-from svc.log.vault import MemoryKeys, Vault
+from svc.log.vault import Vault
 from svc.views.projecting import step
 from tests.support.facts import ANA, MONDAY, SECOND, empty_views
 from tests.support.log import named, new
+from tests.support.memory import MemoryKeys, MemoryRecorder, open_memory_store
 
 OWNER: dict[str, Any] = {"organization_id": ANA.organization_id, "developer_id": ANA.developer_id}
 ASK = "Fix the crash in src/parser.py when the input is empty, please"

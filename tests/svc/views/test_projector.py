@@ -11,9 +11,8 @@ import trio.testing
 from aggregates.capture.events import SessionClaimed
 from svc.log.journal import Journal
 from svc.log.sqlite import open_log
-from svc.views.projector import Projector
+from svc.views.projector import Pace, Projector, ThreadWorker, Worker
 from svc.views.views import RULES_VERSION, new_file, open_writer
-from svc.views.worker import Pace, ThreadWorker, Worker
 from tests.support.facts import ANA, MONDAY
 from tests.support.log import new
 

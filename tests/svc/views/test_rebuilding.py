@@ -11,10 +11,9 @@ from projections.apply import bookmark
 from svc.log.journal import Journal
 from svc.log.sqlite import open_log
 from svc.views import replay as module
-from svc.views.projector import Projector
+from svc.views.projector import Projector, Worker, WorkerGone
 from svc.views.replay import NotRebuilt, Progress, Rebuilding, build_in_thread
 from svc.views.views import RULES_VERSION, current_file, new_file, open_writer, point_to, remove_others
-from svc.views.worker import Worker, WorkerGone
 from tests.support.facts import ANA
 from tests.support.log import new
 

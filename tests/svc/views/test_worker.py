@@ -13,8 +13,8 @@ from projections.apply import bookmark
 from svc.limits import REST_SECONDS, SLICE_SECONDS
 from svc.log.sqlite import open_log
 from svc.log.store import EventStore
+from svc.views.projector import ChildWorker, Pace, ThreadWorker, Worker, WorkerGone
 from svc.views.views import RULES_VERSION, new_file, open_writer
-from svc.views.worker import ChildWorker, Pace, ThreadWorker, Worker, WorkerGone
 from tests.support.facts import ANA, MONDAY
 from tests.support.log import new
 

@@ -14,7 +14,7 @@ from trio.testing import MockClock
 from aggregates.ids import membership_stream
 from aggregates.people.commands import EndMembership, RevokeKey
 from svc_http.app import build_api
-from svc_http.errors import HttpError
+from svc_http.bodies import HttpError
 from svc_http.listener import WRITE_SECONDS_MAX
 from svc_http.routes.events import HEARTBEAT_SECONDS, LOOK_SECONDS, STREAMS_MAX, STREAMS_PER_DEVELOPER_MAX, OpenStreams
 from tests.support.event_streams import Stream

@@ -18,8 +18,7 @@ from aggregates.capture.events import ForeignSessionAttempted, MetricsCaptured, 
 from aggregates.decide import AnyCommand
 from aggregates.event import Reply
 from svc_http.app import build_intake
-from svc_http.bodies import EXPORT_BYTES_MAX, gunzip
-from svc_http.errors import HttpError
+from svc_http.bodies import EXPORT_BYTES_MAX, HttpError, gunzip
 from svc_http.ports import Unavailable
 from svc_http.routes import otlp
 from tests.support.otlp import claude, counter, logs, metrics, span, traces

@@ -16,9 +16,9 @@ from svc.jobs.reports import ReportProse
 from svc.llm import budget as bounds
 from svc.llm.budget import Budget
 from svc.llm.client import Endpoint, Gateway
-from svc.log.folder import FixedClock
 from svc_http.app import build_api
 from tests.support.facts import DAY, MINUTE, MONDAY, SECOND, Log, edit, request, shell
+from tests.support.memory import FixedClock
 from tests.support.model_server import ModelServer, Said, fails, model_server, says, wrote
 from tests.support.people import ANA_SCOPE
 from tests.svc_http.house import Caller, bearer

@@ -2,7 +2,8 @@
 
 import time
 
-from svc.log.folder import Clock, FixedClock, SystemClock
+from svc.actors.actors import Clock, SystemClock
+from tests.support.memory import FixedClock
 
 
 def test_the_system_clock_tells_the_time_in_microseconds() -> None:

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from aggregates.times import Window, parse_instant
-from projections.prices.models import Rightsizing, rightsizing
 from projections.scores.activity import SLOT_US, hour_start
+from projections.telemetry.usage import Rightsizing, rightsizing
 from tests.support.facts import ANA, BEN, DAY, MINUTE, MONDAY, Log, project, reader, request
 
 UTC = ZoneInfo("UTC")

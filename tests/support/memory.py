@@ -1,4 +1,4 @@
-"""The log in memory, on the library's plain-object recorder: the store of fast tests."""
+"""The log in memory, on the library's plain-object recorder, keys in memory and a clock: for fast tests."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -67,3 +67,30 @@ class MemoryRecorder(POPOApplicationRecorder):
 def open_memory_store(codec: Codec, recorder: MemoryRecorder | None = None) -> EventStore:
     """Open an empty log, or the one that a recorder holds."""
     return EventStore(recorder or MemoryRecorder(), codec)
+
+
+class MemoryKeys:
+    def __init__(self) -> None:
+        self._keys: dict[UUID, bytes] = {}
+
+    def load(self, developer_id: UUID) -> bytes | None:
+        return self._keys.get(developer_id)
+
+    def keep(self, developer_id: UUID, key: bytes) -> bytes:
+        return self._keys.setdefault(developer_id, key)
+
+    def destroy(self, developer_id: UUID) -> None:
+        self._keys.pop(developer_id, None)
+
+
+class FixedClock:
+    """A clock for tests."""
+
+    def __init__(self, now_us: int) -> None:
+        self._now_us = now_us
+
+    def now_us(self) -> int:
+        return self._now_us
+
+    def advance(self, by_us: int) -> None:
+        self._now_us += by_us

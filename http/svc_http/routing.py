@@ -1,0 +1,240 @@
+"""Routes, and who may call them: a developer by key, an internal caller by secret, or that one for a developer.
+
+Keys, memberships and their ends are looked up on every request; nothing is remembered between requests.
+"""
+
+import hmac
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import partial
+from hashlib import sha256
+from typing import Any, Literal, TypedDict, TypeVar, Unpack
+from uuid import UUID
+
+import msgspec
+from quart import Request, Response
+from quart.globals import request_ctx
+from quart_trio import QuartTrio
+from werkzeug.datastructures import Headers
+
+from aggregates.event import Scope
+from aggregates.people.directory import KeyRefusal, Principal, authenticate, principal
+from svc_http.bodies import bad_request, forbidden, json_body, json_reply, no_content, not_found, unauthorized
+from svc_http.params import SHOWN_CHARACTERS, ByKey, BySecret, Call, Parameter, Schema
+from svc_http.ports import Service
+
+KEY_PATTERN = re.compile(r"(svc|gck)_[A-Za-z0-9_-]{43}")
+_BEARER = "bearer "
+_TWO = "two different credentials were sent; send one"
+_WHY_NOT = {
+    KeyRefusal.UNKNOWN: "unknown key; check that it was copied whole, or ask for a new one",
+    KeyRefusal.VOID: "this key was revoked or has expired; ask for a new one",
+    KeyRefusal.NOT_A_MEMBER: "the developer of this key is no longer a member of the organization",
+}
+Identify = Callable[[Service, Headers], Principal]
+_H = TypeVar("_H", bound=Callable[..., Awaitable[object]])
+_Listeners = Literal["api", "intake", "both"]
+
+
+# --- routes ---------------------------------------------------------------------------------------------------
+
+
+class Plain(msgspec.Struct, frozen=True):
+    """A body that is no JSON of a known type: its media type and schema."""
+
+    media: str
+    schema: Schema
+
+
+class Route(msgspec.Struct, frozen=True):
+    """A route and what the description says of it; errors that follow from its kind are added there."""
+
+    method: str
+    path: str
+    handler: Callable[..., Awaitable[object]]
+    about: str
+    query: tuple[Parameter, ...]
+    answers: Any
+    """What the status carries: a type, `Plain`, or the query whose result it is; else a mapping from status to that."""
+    body: Any
+    """A type, or a `Plain` one."""
+    listeners: _Listeners
+    status: int = 200
+    refuses: Mapping[int, str] = {}
+    """Further statuses in the shape of every error, and when they come."""
+    body_required: bool = True
+
+    @property
+    def kind(self) -> type[Call]:
+        """Who may call it: the handler says so by the kind of call that it takes."""
+        found: type[Call] = self.handler.__annotations__["call"]
+        return found
+
+
+class _Told(TypedDict, total=False):
+    answers: Any
+    body: Any
+    listeners: _Listeners
+    status: int
+    refuses: Mapping[int, str]
+    body_required: bool
+
+
+class Routes(list[Route]):
+    """The routes of one family. Each is entered by the decorator of its handler, `async def (call, …)`.
+
+    The handler answers a value, None for 204, or a whole response. An argument `body` is the body, decoded; the others
+    are ids of the path. What the decorator is not told of answers and body, the handler's annotations say.
+    """
+
+    def __init__(self, listeners: _Listeners = "api") -> None:
+        super().__init__()
+        self._listeners = listeners
+
+    def __call__(
+        self, at: str, about: str, query: tuple[Parameter, ...] = (), **told: Unpack[_Told]
+    ) -> Callable[[_H], _H]:
+        method, _, path = at.partition(" ")
+
+        def enter(handler: _H) -> _H:
+            said = handler.__annotations__
+            usual: _Told = {"answers": said["return"], "body": said.get("body"), "listeners": self._listeners}
+            self.append(Route(method, path, handler, about, query, **(usual | told)))
+            return handler
+
+        return enter
+
+
+def attach(app: QuartTrio, service: Service, identify: Identify, routes: Iterable[Route]) -> None:
+    """Let a listener serve the routes; nobody reaches a handler without what its route demands."""
+    for route in routes:
+        name = f"{route.method} {route.path}".replace(".", " ")
+        endpoint = _endpoint(service, identify, route)
+        app.add_url_rule(route.path, name, endpoint, methods=[route.method], provide_automatic_options=False)
+
+
+def _endpoint(service: Service, identify: Identify, route: Route) -> Callable[..., Awaitable[Response]]:
+    takes = route.handler.__annotations__
+
+    def by_key(request: Request) -> ByKey:
+        return ByKey(service, request, identify(service, request.headers))
+
+    def by_secret(request: Request) -> BySecret:
+        _check_administrator(service, request.headers)
+        return BySecret(service, request)
+
+    admissions: dict[type[Call], Callable[[Request], Call]] = {
+        Call: partial(Call, service),
+        ByKey: by_key,
+        BySecret: by_secret,
+    }
+    admitted = admissions[route.kind]
+
+    async def endpoint(**ids: str) -> Response:
+        request = request_ctx.request
+        call = admitted(request)
+        values: dict[str, Any] = {}
+        for name, text in ids.items():
+            values[name] = text if takes.get(name) is str else path_id(text, name)
+        if "body" in takes:
+            values["body"] = await json_body(request, route.body, b"" if route.body_required else b"{}")
+        answer = await route.handler(call, **values)
+        if isinstance(answer, Response):
+            return answer
+        return no_content() if answer is None else json_reply(answer, route.status)
+
+    return endpoint
+
+
+def path_id(text: str, name: str) -> UUID:
+    """The id in a path. Raises `HttpError` 404: what is no id names nothing."""
+    try:
+        return UUID(text)
+    except ValueError as error:
+        what = name.removesuffix("_id").replace("sub_", "sub-").replace("_", " ")
+        raise not_found(f"no {what} {text[:SHOWN_CHARACTERS]!r}") from error
+
+
+# --- credentials ----------------------------------------------------------------------------------------------
+
+
+def caller_of_api(service: Service, headers: Headers) -> Principal:
+    """The developer whose key was sent, or whom an internal caller named. Raises `HttpError` 401 or 403."""
+    if not _is_internal(service, headers):
+        return caller_of_intake(service, headers)
+    scope = _delegated(headers)
+    if scope is None:
+        raise forbidden("a service principal has no data of its own; name a developer by X-Org-Id and X-Developer-Id")
+    found = principal(service.directory, scope)
+    if found is None:
+        raise unauthorized("the developer of X-Developer-Id is no current member of the organization of X-Org-Id")
+    return found
+
+
+def _check_administrator(service: Service, headers: Headers) -> None:
+    """Lets an internal caller pass who speaks for nobody else. Raises `HttpError` 401 or 403."""
+    if not _is_internal(service, headers):
+        caller_of_intake(service, headers)
+        raise forbidden("administration takes the internal secret in X-Internal-Secret, not a developer's key")
+    if _delegated(headers) is not None:
+        raise forbidden("administration is not done on a developer's behalf; leave the delegation headers out")
+
+
+def _keys(headers: Headers) -> set[str]:
+    """The different keys that were sent, whichever header they came in."""
+    found = {value.strip() for value in headers.getlist("X-API-Key")}
+    for value in headers.getlist("Authorization"):
+        if value[: len(_BEARER)].lower() != _BEARER:
+            raise unauthorized("the Authorization header must read: Bearer KEY")
+        found.add(value[len(_BEARER) :].strip())
+    return found
+
+
+def caller_of_intake(service: Service, headers: Headers) -> Principal:
+    """The developer whose key was sent. Raises `HttpError` 401."""
+    keys = _keys(headers)
+    if len(keys) > 1:
+        raise unauthorized(_TWO)
+    if not keys:
+        raise unauthorized("a key is needed: send Authorization: Bearer KEY, or X-API-Key: KEY")
+    (key,) = keys
+    if KEY_PATTERN.fullmatch(key) is None:
+        raise unauthorized("this is not a key of this service; keys are svc_ or gck_ and 43 characters")
+    found = authenticate(service.directory, sha256(key.encode()).hexdigest(), service.now_us())
+    if isinstance(found, KeyRefusal):
+        raise unauthorized(_WHY_NOT[found])
+    return found
+
+
+def _is_internal(service: Service, headers: Headers) -> bool:
+    """Whether the internal secret was sent; a wrong one, or one beside a key, raises 401."""
+    secrets = headers.getlist("X-Internal-Secret")
+    if not secrets:
+        return False
+    if len(set(secrets)) > 1 or _keys(headers):
+        raise unauthorized(_TWO)
+    expected = service.settings.internal_secret
+    if not expected or not hmac.compare_digest(secrets[0].encode(), expected.encode()):
+        raise unauthorized("wrong internal secret")
+    return True
+
+
+def _delegated(headers: Headers) -> Scope | None:
+    """The developer an internal caller speaks for; None where it speaks for itself."""
+    organization, developer = _one(headers, "X-Org-Id"), _one(headers, "X-Developer-Id")
+    if organization is None and developer is None:
+        return None
+    if organization is None or developer is None:
+        raise bad_request("X-Org-Id and X-Developer-Id go together; send both or neither")
+    try:
+        return Scope(UUID(organization), UUID(developer))
+    except ValueError as error:
+        raise bad_request("X-Org-Id and X-Developer-Id must be UUIDs") from error
+
+
+def _one(headers: Headers, name: str) -> str | None:
+    """The value of a header; two different ones would be for two programs to read differently: `HttpError` 400."""
+    sent = set(headers.getlist(name))
+    if len(sent) > 1:
+        raise bad_request(f"{name} was sent with two different values; send one")
+    return sent.pop() if sent else None
