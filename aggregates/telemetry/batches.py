@@ -37,6 +37,15 @@ class Part(msgspec.Struct, Generic[T]):
         self.values.extend(values)
 
 
+class ExportContext(msgspec.Struct, frozen=True):
+    """What enters from outside: whose export it is, when it came, how texts are treated."""
+
+    scope: Scope
+    received_us: int
+    digester: Digester
+    redaction: bool
+
+
 class PreparedCommand(NamedTuple):
     """A command, and how many records are lost where it is refused."""
 
@@ -68,32 +77,30 @@ class Batches(Generic[T]):
         return [part for part in (*self._full, *self._open.values()) if part.raws]
 
 
-def records_command(
-    part: Part[RecordDraft], scope: Scope, signal: Signal, digester: Digester, *, redaction: bool
-) -> PreparedCommand:
-    words = TextPool(redaction=redaction)
-    records = pooled(part.values, words, digester)
+def records_command(part: Part[RecordDraft], means: ExportContext, signal: Signal) -> PreparedCommand:
+    words = TextPool(redaction=means.redaction)
+    records = pooled(part.values, words, means.digester)
     command = CaptureRecords(
-        organization_id=scope.organization_id,
-        developer_id=scope.developer_id,
+        organization_id=means.scope.organization_id,
+        developer_id=means.scope.developer_id,
         agent_session_id=part.session,
         source=part.agent,
         decoder_version=DECODER_VERSION,
         records=records,
         words=words.words,
         redactions=dict(words.redactions),
-        raw=_raw(part.raws, signal, RawRedactor(redaction=redaction)),
+        raw=_raw(part.raws, signal, RawRedactor(redaction=means.redaction)),
         signal="traces" if signal == "traces" else "logs",
     )
     return PreparedCommand(command, part.origins)
 
 
-def metrics_command(part: Part[Point], scope: Scope, *, redaction: bool) -> PreparedCommand:
-    redactor = RawRedactor(redaction=redaction)
+def metrics_command(part: Part[Point], means: ExportContext) -> PreparedCommand:
+    redactor = RawRedactor(redaction=means.redaction)
     raw = _raw(part.raws, "metrics", redactor)
     command = CaptureMetrics(
-        organization_id=scope.organization_id,
-        developer_id=scope.developer_id,
+        organization_id=means.scope.organization_id,
+        developer_id=means.scope.developer_id,
         agent_session_id=part.session,
         source=part.agent,
         decoder_version=DECODER_VERSION,

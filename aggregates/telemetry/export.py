@@ -7,10 +7,9 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from aggregates.event import Digester, Scope
 from aggregates.records.record import Point
 from aggregates.telemetry import claude_code, codex, copilot, gemini, otlp
-from aggregates.telemetry.batches import Batches, Part, PreparedCommand, metrics_command, records_command
+from aggregates.telemetry.batches import Batches, ExportContext, Part, PreparedCommand, metrics_command, records_command
 from aggregates.telemetry.draft import Reader, RecordDraft, SourceEvent
 from aggregates.telemetry.envelope import Agent, Context, Contexts, RawRedactor, Section, Signal
 from aggregates.telemetry.points import made_point, read_point
@@ -145,15 +144,6 @@ _SOURCE_POSITION = "event "
 _ERROR_CODE = 2
 
 
-class ExportContext(msgspec.Struct, frozen=True):
-    """What enters from outside: whose export it is, when it came, how texts are treated."""
-
-    scope: Scope
-    received_us: int
-    digester: Digester
-    redaction: bool
-
-
 class Faults:
     """The records that were not taken, and the first reason."""
 
@@ -193,11 +183,9 @@ class Export:
         records = list(self._records(sections))
         means = self._means
         if self.signal == "metrics":
-            points = self._parts(records, self._point)
-            return [metrics_command(part, means.scope, redaction=means.redaction) for part in points]
+            return [metrics_command(part, means) for part in self._parts(records, self._point)]
         reader = self._log if self.signal == "logs" else partial(self._span, SpanTree(_links(records)))
-        made = partial(records_command, signal=self.signal, digester=means.digester, redaction=means.redaction)
-        return [made(part, means.scope) for part in self._parts(records, reader)]
+        return [records_command(part, means, self.signal) for part in self._parts(records, reader)]
 
     def _records(self, sections: Iterable[Section]) -> Iterator[_Raw]:
         for section in sections:

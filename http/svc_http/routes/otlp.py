@@ -10,9 +10,9 @@ from typing import Any
 import trio
 
 from aggregates.event import Refused
-from aggregates.telemetry.batches import PreparedCommand
+from aggregates.telemetry.batches import ExportContext, PreparedCommand
 from aggregates.telemetry.envelope import NoOtlp, Signal, split
-from aggregates.telemetry.export import Export, ExportContext, Faults
+from aggregates.telemetry.export import Export, Faults
 from svc_http.bodies import (
     EXPORT_BYTES_MAX,
     HttpError,
