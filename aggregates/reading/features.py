@@ -57,7 +57,7 @@ def extract(looked: PromptText) -> Features:
     distinct = dict.fromkeys(words)
     counts = Counter(chain.from_iterable([_LISTS_OF[word] for word in words if word in _LISTS_OF]))
     names = {name for name in counts if name.startswith("cue:")}
-    names.update([f"cues:{cue}" for cue in _SEVERAL if counts[f"cue:{cue}"] >= 3])
+    names.update([several for cue, several in _SEVERAL.items() if counts.get(cue, 0) >= 3])
     names.update([WORD_NAMES[word] for word in distinct if word in WORD_NAMES])
     pairs = frozenset(pairs_of(sentences))
     phrases = phrase_cues([tokens for tokens, _, _ in sentences], distinct, pairs)
@@ -107,7 +107,10 @@ def _sentence(tokens: list[str]) -> RawSentence:
     return tokens, words, asks
 
 
-_SEVERAL = ("symptom", "test", "where", "vague", "negated", "want", "plan", "structure", "severity", "conditional")
+_SEVERAL = {
+    f"cue:{cue}": f"cues:{cue}"
+    for cue in ("symptom", "test", "where", "vague", "negated", "want", "plan", "structure", "severity", "conditional")
+}
 """Lists of which it is a feature that three words are there."""
 
 
@@ -301,14 +304,10 @@ def phrase_cues(
     Where several phrases show a cue, a single word goes before a longer phrase, and then the alphabet decides.
     """
     found: dict[str, str] = {}
+    said = "\n".join([f" {' '.join(sentence)} " for sentence in sentences])
     # Two sets are compared inside the interpreter: a loop over the tokens takes three times as long.
     for begun in [*(each for each in _SINGLE if each[0] in words), *sorted(_PHRASE_PAIRS & pairs)]:
         for cue, phrase in _BY_OPENING[begun]:
-            if cue not in found and (len(phrase) < 3 or (phrase[-1] in words and _stands(phrase, sentences))):
+            if cue not in found and (len(phrase) < 3 or (phrase[-1] in words and f" {' '.join(phrase)} " in said)):
                 found[cue] = " ".join(phrase)
     return found
-
-
-def _stands(phrase: Phrase, sentences: Sequence[Sequence[str]]) -> bool:
-    text = " ".join(phrase)
-    return any(f" {text} " in f" {' '.join(sentence)} " for sentence in sentences)
