@@ -130,11 +130,13 @@ class _Known(msgspec.Struct, frozen=True):
 
     forms: dict[str, list[_Form]]
     names: dict[str, list[_Name]]
+    no_passwords: str
 
 
 _KNOWN = msgspec.toml.decode(
     get_data(__name__, "secrets.toml") or b"", type=_Known, dec_hook=lambda _, text: re.compile(text, re.ASCII)
 )
+_NO_PASSWORDS = frozenset(_KNOWN.no_passwords.split())
 _AWS_SECRET = re.compile(
     r"""["']?[\s:,;|/]{1,8}(?:[A-Za-z_ ]{1,40}["']?\s{0,4}[:=]\s{0,4})?["']?"""
     r"""([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])"""
@@ -274,14 +276,6 @@ _PLACEHOLDER = re.compile(
 _OPENING = ("(", "[", "{", "<")
 _TEMPLATE = re.compile(r"\$\{|\{\{|%\(|%s|<[^>]*>|\$\(")
 
-_NO_PASSWORDS = re.compile(
-    r"(?:string|str|text|char|varchar|number|object|any|required|optional|hidden|visible|input|field|basic|bearer"
-    r"|none|null|nil|true|false|empty|undefined|invalid|incorrect|missing|wrong|weak|strong|show|hide|new|old|reset"
-    r"|current|confirm|forgot|change)$",
-    re.IGNORECASE,
-)
-"""Types, states and labels that are given to passwords in code and in forms."""
-
 _NAME_PARTS = re.compile(r"pass|pwd|secret|token|key|user|cred|conf|env|input|field|arg|value|hash|self|this|get")
 _TYPE_OR_ALGORITHM = re.compile(
     r"(?:u?int|float|[iuf])\d+|utf-?\d|sha-?\d|md\d|base\d|aes|varchar|argon|bcrypt|oauth|string\d?$|http|v\d|rsa"
@@ -303,7 +297,7 @@ def _is_quoted_secret(name: _Name, value: str) -> bool:
 
 def _is_chosen(value: str) -> bool:
     """Whether a quoted value is a password rather than a label, a type or a message."""
-    if len(value) < 4 or _NO_PASSWORDS.match(value):
+    if len(value) < 4 or value.lower() in _NO_PASSWORDS:
         return False
     if not value.isalpha():
         named = _WORDS.match(value) and not _has_digit(value) and _NAME_PARTS.search(value.lower())

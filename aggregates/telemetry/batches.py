@@ -28,10 +28,6 @@ class Part(msgspec.Struct, Generic[T]):
     values: list[T] = []
     size_bytes: int = 0
 
-    @property
-    def origins(self) -> int:
-        return len(self.raws)
-
     def add(self, context: Context, data: bytes, values: Iterable[T]) -> None:
         self.raws.append((context, data))
         self.values.extend(values)
@@ -64,7 +60,7 @@ class Batches(Generic[T]):
         part = self._open.get(key)
         shared = part is not None and part.raws and part.raws[-1][0] is context
         size_bytes = record_bytes if shared else record_bytes + context.branch.size_bytes
-        if part is not None and (part.origins >= PART_RECORDS_MAX or part.size_bytes + size_bytes > PART_BYTES_MAX):
+        if part is not None and (len(part.raws) >= PART_RECORDS_MAX or part.size_bytes + size_bytes > PART_BYTES_MAX):
             self._full.append(self._open.pop(key))
             part = None
         if part is None:
@@ -92,7 +88,7 @@ def records_command(part: Part[RecordDraft], means: ExportContext, signal: Signa
         raw=_raw(part.raws, signal, RawRedactor(redaction=means.redaction)),
         signal="traces" if signal == "traces" else "logs",
     )
-    return PreparedCommand(command, part.origins)
+    return PreparedCommand(command, len(part.raws))
 
 
 def metrics_command(part: Part[Point], means: ExportContext) -> PreparedCommand:
@@ -108,7 +104,7 @@ def metrics_command(part: Part[Point], means: ExportContext) -> PreparedCommand:
         raw=raw,
         redactions=dict(redactor.redactions),
     )
-    return PreparedCommand(command, part.origins)
+    return PreparedCommand(command, len(part.raws))
 
 
 def pooled(drafts: Sequence[RecordDraft], words: TextPool, digester: Digester) -> tuple[Record, ...]:

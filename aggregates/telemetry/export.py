@@ -223,7 +223,7 @@ class Export:
         part = batches.room(_session_of(agent, attributes, context.resource), agent, context, len(raw.data))
         event = SourceEvent(
             record_id=context.ids.of(raw.data),
-            origin=part.origins,
+            origin=len(part.raws),
             at_us=_time_of(record, attributes) or self._means.received_us,
             name=event_name,
             attributes=attributes,
@@ -244,7 +244,7 @@ class Export:
         end_us = (span.end_time_unix_nano or 0) // otlp.NANOS_PER_US
         event = SourceEvent(
             record_id=context.ids.of(raw.data),
-            origin=part.origins,
+            origin=len(part.raws),
             at_us=start_us or end_us or self._means.received_us,
             name=otlp.cut_name(span.name or ""),
             attributes=attributes,
@@ -267,7 +267,7 @@ class Export:
         agent = _agent_of_log(context, metric.name)
         part = batches.room(_session_of(agent, read[1], context.resource), agent, context, len(raw.data))
         record_id, now_us = context.ids.of(raw.data), self._means.received_us
-        part.add(context, raw.data, [made_point(read, context, metric, record_id, part.origins, now_us)])
+        part.add(context, raw.data, [made_point(read, context, metric, record_id, len(part.raws), now_us)])
 
 
 def _links(records: Iterable[_Raw]) -> Iterator[SpanLink]:
