@@ -193,15 +193,11 @@ _SPECIAL: dict[str, Reader] = {
 
 def read_command(command: str) -> ShellReading:
     """What a shell command line does, all its parts together. Linear in its length; never raises."""
-    return _read_command(command[:COMMAND_CHARACTERS_MAX])
+    return _read_text(command[:COMMAND_CHARACTERS_MAX], 0)
 
 
 # Agents run the same checks again and again, and a reading takes 67 µs of the 100 that a record may take.
 @lru_cache(maxsize=2_048)
-def _read_command(command: str) -> ShellReading:
-    return _read_text(command, 0)
-
-
 def _read_text(text: str, depth: int) -> ShellReading:
     if depth > _NESTING_MAX:
         return CHANGE

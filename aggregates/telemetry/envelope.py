@@ -119,7 +119,8 @@ class RawRedactor:
             return texts
         escaped = list(_strings(texts))
         dirty: dict[bytes, _Cleaned] = {}
-        for index, (cleaned, counts) in redact_among(_unescaped(escaped)).items():
+        plain = msgspec.json.decode(b"[" + _literal(b'","'.join(escaped)) + b"]", type=list[str]) if escaped else []
+        for index, (cleaned, counts) in redact_among(plain).items():
             dirty[escaped[index]] = _literal(escaped[index]), msgspec.json.encode(cleaned), counts
         return [self._without(text, dirty) for text in texts] if dirty else texts
 
@@ -151,12 +152,6 @@ def _without_escapes(text: bytes) -> bytes:
 
 def _literal(escaped: bytes) -> bytes:
     return b'"' + escaped.replace(_QUOTE, b'\\"').replace(_BACKSLASH, b"\\\\") + b'"'
-
-
-def _unescaped(strings: Sequence[bytes]) -> list[str]:
-    if not strings:
-        return []
-    return msgspec.json.decode(b"[" + _literal(b'","'.join(strings)) + b"]", type=list[str])
 
 
 class Branch(msgspec.Struct, frozen=True):
