@@ -68,20 +68,11 @@ def find_secrets(text: str) -> list[Finding]:
     """All secrets in the order of the text; of two that overlap, the one of the more specific kind."""
     # U+0130 is the one character whose lower case is longer: it would shift every place after it.
     lowered = text.replace("\u0130", "i").lower()
-    candidates = [
+    candidates = [  # the more specific kinds first
         *chain.from_iterable(_formed(form, lowered if form.lowered else text) for form in _hinted(_KNOWN.forms, text)),
         *chain.from_iterable(_assigned(name, text, lowered) for name in _hinted(_KNOWN.names, lowered)),
         *_email_addresses(text),
     ]
-    return _apart(candidates)
-
-
-def _hinted(groups: dict[str, list[_T]], text: str) -> Iterator[_T]:
-    return (each for part, group in groups.items() if part in text for each in group)
-
-
-def _apart(candidates: list[Finding]) -> list[Finding]:
-    """Findings that do not overlap, in order of the text. Earlier candidates are of more specific kinds."""
     kept: list[tuple[int, Finding]] = []
     for rank, finding in sorted(enumerate(candidates), key=lambda item: (item[1].start, item[0])):
         while kept and finding.start < kept[-1][1].end and rank < kept[-1][0]:
@@ -89,6 +80,10 @@ def _apart(candidates: list[Finding]) -> list[Finding]:
         if not kept or finding.start >= kept[-1][1].end:
             kept.append((rank, finding))
     return [finding for _, finding in kept]
+
+
+def _hinted(groups: dict[str, list[_T]], text: str) -> Iterator[_T]:
+    return (each for part, group in groups.items() if part in text for each in group)
 
 
 def _without(text: str, findings: list[Finding]) -> str:

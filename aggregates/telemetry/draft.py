@@ -58,12 +58,12 @@ class SourceEvent(msgspec.Struct):
             **fields,
         )
 
-    def only(self, kind: RecordKind, **fields: Any) -> list[RecordDraft]:
-        return [RecordDraft(self.record(kind, **fields))]
+    def only(self, kind: RecordKind, *, words: str | None = None, **fields: Any) -> list[RecordDraft]:
+        return [RecordDraft(self.record(kind, **fields), words)]
 
     def prompt(self, *keys: str) -> list[RecordDraft]:
         """A prompt; its text is the first of these attributes, unless the agent blacked it out."""
-        return [RecordDraft(self.record("prompt"), text=said(self.attributes, *keys))]
+        return self.only("prompt", words=said(self.attributes, *keys))
 
     def tool(
         self, tool: str, ok: bool | None, known: ToolInput, *, lines: Changed | None = None, **fields: Any
@@ -83,11 +83,7 @@ class SourceEvent(msgspec.Struct):
     def error(self, message: str | None, status: int | None, **fields: Any) -> list[RecordDraft]:
         """A failed request; the status is looked for in the message where it is not told."""
         status = status_in(message) if status is None else status
-        return [
-            RecordDraft(
-                self.record("error", status_code=status, retry_after_ms=wait_in(message), **fields), text=message
-            )
-        ]
+        return self.only("error", words=message, status_code=status, retry_after_ms=wait_in(message), **fields)
 
     def rejection(self, *, interrupts: bool, **fields: Any) -> list[RecordDraft]:
         """The user refused a call, and may have stopped the agent with it."""
