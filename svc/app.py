@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
-from uuid import uuid4
 
 import trio
 
@@ -14,9 +13,8 @@ from svc.actors.administration import Administration
 from svc.actors.ticker import Ticker
 from svc.archive.lane import ArchiveLane, Budget
 from svc.jobs.catalog import Catalog, CatalogSource
-from svc.jobs.llm_judge import LlmJudge
-from svc.jobs.narratives import Narratives
-from svc.jobs.reports import ReportJobs, ReportProse, ReportSchedules
+from svc.jobs.questions import LlmJudge, Narratives, ReportProse
+from svc.jobs.reports import ReportJobs, ReportSchedules
 from svc.llm.budget import FILE as SPENT_FILE
 from svc.llm.budget import Budget as TokenBudget
 from svc.llm.client import Gateway
@@ -128,10 +126,10 @@ def build(
     tasks.append(service.narratives.run)
     lanes = [Ticker(journal, projector, clock).run, archive.run, service.forgetting.run, service.backfilling.run]
     prose = ReportProse(gateway, metrics.asked)
-    reports = ReportJobs(service, archive.spending, RULES_VERSION, write=prose.write)
+    reports = ReportJobs(service, archive.spending, RULES_VERSION, prose.write)
     service.ordered_report = reports.note
     if lasting or reporting:
-        lanes += [reports.run, ReportSchedules(administration.directory, service.send, clock, uuid4).run]
+        lanes += [reports.run, ReportSchedules(administration.directory, service.send, clock).run]
     if lasting:
         lanes += [service.retention.run, LlmJudge(service, gateway, metrics.asked).run]
     if lasting and settings.catalog_refresh:

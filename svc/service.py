@@ -31,7 +31,7 @@ from svc.actors.mailbox import Busy, Waits
 from svc.archive.lane import ArchiveLane
 from svc.jobs.backfills import Backfills
 from svc.jobs.catalog import Catalog, CatalogUnusable
-from svc.jobs.narratives import Narratives
+from svc.jobs.questions import Narratives
 from svc.limits import ACKNOWLEDGED_MAX, HEALTH_SECONDS, READ_WAIT_SECONDS, READERS_MAX
 from svc.log.codec import CorruptEvent
 from svc.log.journal import Saturated

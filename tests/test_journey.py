@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-FILES_MAX = 72
+FILES_MAX = 60
 
 
 def test_a_prompt_goes_through_few_files() -> None:

@@ -31,6 +31,6 @@ def test_what_does_not_hold_is_said_with_its_seed(monkeypatch: pytest.MonkeyPatc
     async def forget(*_: object) -> None:
         """Store nothing."""
 
-    monkeypatch.setattr("svc_http.routes.otlp._send", forget)
+    monkeypatch.setattr("svc_http.routes.otlp._send_all", forget)
     with pytest.raises(Failed, match=r"seed 2, memory store, .*: Divergence"):
         history(2, "memory", SMALL)

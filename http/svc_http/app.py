@@ -1,6 +1,7 @@
 """The two listeners and everything they serve; `tests/routes.txt` is the contract's list."""
 
 from collections.abc import Iterable
+from functools import cache
 
 import msgspec
 import trio
@@ -60,9 +61,9 @@ def build_api(service: Service) -> QuartTrio:
 def _description_routes(intake: Iterable[Route], api: Iterable[Route]) -> Routes:
     """The routes of both listeners, for programs and for people; these describe themselves, too."""
     routes = Routes()
-    made: dict[str, tuple[bytes, bytes]] = {}
 
-    def make(version: str, url: str) -> tuple[bytes, bytes]:
+    @cache
+    def made(version: str, url: str) -> tuple[bytes, bytes]:
         # Every type of every route is looked at when these are imported: no start and no command waits for that.
         from svc_http.openapi.document import document, page
 
@@ -70,11 +71,8 @@ def _description_routes(intake: Iterable[Route], api: Iterable[Route]) -> Routes
         return msgspec.json.encode(found), page(found).encode()
 
     async def texts(service: Service) -> tuple[bytes, bytes]:
-        url = service.settings.ingest_url
-        if url not in made:
-            # It takes a tenth of a second, the first time.
-            made[url] = await trio.to_thread.run_sync(make, service.settings.version, url)
-        return made[url]
+        # It takes a tenth of a second, the first time.
+        return await trio.to_thread.run_sync(made, service.settings.version, service.settings.ingest_url)
 
     @routes("GET /openapi.json", "This document.", answers=Plain("application/json", {"type": "object"}))
     async def openapi(call: Call) -> TrioResponse:

@@ -66,12 +66,10 @@ _STATUS_OF = {Reason.NOT_FOUND: 404, Reason.CONFLICT: 409, Reason.FOREIGN_SESSIO
 
 
 def refusal(reason: Reason, message: str) -> HttpError:
-    """The error for a command that was refused."""
     return HttpError(_STATUS_OF[reason], message)
 
 
 def accepted(reply: T | Refused) -> T:
-    """The reply to a command that was not refused."""
     if isinstance(reply, Refused):
         raise refusal(reply.reason, reply.message)
     return reply
@@ -80,28 +78,13 @@ def accepted(reply: T | Refused) -> T:
 def found(value: T | None, missing: str) -> T:
     """What is there. Raises `HttpError` 404 where nothing is, with the message."""
     if value is None:
-        raise not_found(missing)
+        raise HttpError(404, missing)
     return value
-
-
-def bad_request(message: str) -> HttpError:
-    """400: the request cannot be understood or breaks a rule."""
-    return HttpError(400, message)
 
 
 def unauthorized(message: str) -> HttpError:
     """401: nobody was identified."""
     return HttpError(401, message, {"WWW-Authenticate": "Bearer"})
-
-
-def forbidden(message: str) -> HttpError:
-    """403: somebody was identified who may not do this."""
-    return HttpError(403, message)
-
-
-def not_found(message: str) -> HttpError:
-    """404: nothing there in the caller's scope."""
-    return HttpError(404, message)
 
 
 def too_large(bytes_max: int) -> HttpError:
@@ -112,12 +95,6 @@ def too_large(bytes_max: int) -> HttpError:
 def unavailable(message: str) -> HttpError:
     """503: the same request may succeed soon."""
     return HttpError(503, message, {"Retry-After": str(RETRY_AFTER_SECONDS)})
-
-
-def error_response(error: HttpError) -> TrioResponse:
-    response = json_reply(ErrorBody(error.status, error.message), error.status)
-    response.headers.update(error.headers)
-    return response
 
 
 def json_reply(value: object, status: int = 200) -> TrioResponse:
@@ -142,7 +119,8 @@ async def json_body(request: Request, kind: type[T], absent: bytes = b"") -> T:
     """
     check_content_type(request, "application/json")
     of_kind: msgspec.json.Decoder[T] = decoder(kind)  # type: ignore[arg-type]  # mypy takes a type for unhashable
-    return decoded(of_kind, await read_body(request, FRAME_BYTES_MAX) or absent)
+    sent = await read_sent(request, FRAME_BYTES_MAX)
+    return decoded(of_kind, sent.unpacked(FRAME_BYTES_MAX) or absent)
 
 
 @cache
@@ -153,15 +131,15 @@ def decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
 async def read_msgpack(request: Request, decoder: msgspec.msgpack.Decoder[T]) -> T:
     """The same for msgpack, which only the command line sends."""
     check_content_type(request, "application/msgpack")
-    data = await read_body(request, CONTROL_BYTES_MAX)
+    data = (await read_sent(request, CONTROL_BYTES_MAX)).unpacked(CONTROL_BYTES_MAX)
     try:
         value = decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise bad_request(f"the request body is not the msgpack that was expected: {error}") from error
+        raise HttpError(400, f"the request body is not the msgpack that was expected: {error}") from error
     if _LARGE.search(data):
         for _, leaf in _leaves(msgspec.msgpack.decode(data)):
             if isinstance(leaf, int) and leaf >= 2**63:
-                raise bad_request("the request body holds an integer of 2^63 or more; no table takes that")
+                raise HttpError(400, "the request body holds an integer of 2^63 or more; no table takes that")
     return value
 
 
@@ -176,11 +154,6 @@ def check_content_type(request: Request, expected: str) -> None:
         return
     if request.mimetype != expected or request.mimetype_params.get("charset", "utf-8").lower() != "utf-8":
         raise HttpError(415, f"the content type must be {expected} in UTF-8, not {sent!r}")
-
-
-async def read_body(request: Request, bytes_max: int) -> bytes:
-    """The body, unpacked; never more than the bound, as sent or unpacked."""
-    return (await read_sent(request, bytes_max)).unpacked(bytes_max)
 
 
 class Sent(NamedTuple):
@@ -229,15 +202,15 @@ def _unpacked(data: bytes) -> Iterator[bytes]:
             try:
                 piece = stream.decompress(data, GZIP_PIECE_BYTES)
             except zlib.error as error:
-                raise bad_request(f"the request body is no valid gzip stream: {error}") from error
+                raise HttpError(400, f"the request body is no valid gzip stream: {error}") from error
             data = stream.unconsumed_tail
             if not piece and not data and not stream.eof:
-                raise bad_request("the gzip stream of the request body breaks off; send it whole")
+                raise HttpError(400, "the gzip stream of the request body breaks off; send it whole")
             yield piece
         data = stream.unused_data
         if not data:
             return
-    raise bad_request(f"the request body is cut into more than {GZIP_STREAMS_MAX} gzip streams; send one")
+    raise HttpError(400, f"the request body is cut into more than {GZIP_STREAMS_MAX} gzip streams; send one")
 
 
 def gunzip_small(data: bytes, bytes_max: int) -> bytes | None:
@@ -265,16 +238,16 @@ def decoded(decoder: msgspec.json.Decoder[T], data: bytes) -> T:
                 raise
             value = decoder.decode(_FLOAT_OR_TEXT.sub(_as_integer, data))
     except msgspec.ValidationError as error:
-        raise bad_request(f"the request body does not fit: {error}") from error
+        raise HttpError(400, f"the request body does not fit: {error}") from error
     except RecursionError as error:
-        raise bad_request("the request body is nested too deeply") from error
+        raise HttpError(400, "the request body is nested too deeply") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise bad_request(_unreadable(data, error)) from error
+        raise HttpError(400, _unreadable(data, error)) from error
     if b"\\u0000" in data:
         # What is not known is not kept, so nothing in it does harm; what is kept raw is looked at where it is read.
         for place, leaf in _leaves(msgspec.to_builtins(value, enc_hook=lambda _raw: None)):
             if isinstance(leaf, str) and "\0" in leaf:
-                raise bad_request(f"{place} holds a NUL character; send the text without it")
+                raise HttpError(400, f"{place} holds a NUL character; send the text without it")
     return value
 
 

@@ -8,20 +8,14 @@ from math import inf
 from uuid import uuid4
 
 import structlog
-from hypercorn.typing import (
-    ASGIReceiveCallable,
-    ASGIReceiveEvent,
-    ASGISendCallable,
-    ASGISendEvent,
-    Scope,
-)
+from hypercorn.typing import ASGIReceiveCallable, ASGIReceiveEvent, ASGISendCallable, ASGISendEvent, Scope
 from quart import Response, g, has_websocket_context, request, websocket
 from quart.globals import request_ctx
 from quart_trio import QuartTrio
 from trio import CancelScope, Event, current_time, move_on_after, sleep_forever
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 
-from svc_http.bodies import BODY_SECONDS_MAX, HttpError, error_response, not_found, unavailable
+from svc_http.bodies import BODY_SECONDS_MAX, ErrorBody, HttpError, json_reply, unavailable
 from svc_http.ports import Service, Unavailable
 from svc_http.routing import KEY_PATTERN
 
@@ -47,7 +41,6 @@ log = structlog.get_logger()
 
 
 def new_listener(name: str, service: Service, body_bytes_max: int) -> QuartTrio:
-    """An application without routes."""
     app = Listener("svc_http", static_folder=None)
     app.url_map.merge_slashes = False  # a path that is slightly wrong is a 404, not a redirect
     app.config["MAX_CONTENT_LENGTH"] = body_bytes_max
@@ -104,7 +97,9 @@ async def _name_answer(response: Response) -> Response:
 
 
 async def _failed(error: Exception) -> Response:
-    response = error_response(_http_error(error))
+    shown = _http_error(error)
+    response = json_reply(ErrorBody(shown.status, shown.message), shown.status)
+    response.headers.update(shown.headers)
     if has_websocket_context():  # `after_request` is for HTTP alone
         response.headers["X-Request-Id"] = new_request_id()
     return response
@@ -119,7 +114,7 @@ def _http_error(error: Exception) -> HttpError:
             return unavailable(str(error))
         case NotFound():
             asked = websocket if has_websocket_context() else request
-            return not_found(f"no route {asked.method} {asked.path[:PATH_CHARS_SHOWN]}")
+            return HttpError(404, f"no route {asked.method} {asked.path[:PATH_CHARS_SHOWN]}")
         case MethodNotAllowed():
             allowed = ", ".join(sorted(error.valid_methods or ()))
             message = f"{request.method} is not possible here; this route takes {allowed}"

@@ -30,7 +30,7 @@ from aggregates.times import (
     zone_named,
 )
 from projections.reader import Reader
-from svc_http.bodies import bad_request
+from svc_http.bodies import HttpError
 from svc_http.ports import Service
 
 Query = MultiDict[str, str]
@@ -76,8 +76,8 @@ class Call(msgspec.Struct, frozen=True):
         day = bare_date(text) if name == "to" else None
         found = instant(text, zone) if day is None else local_day_bounds(day, zone).end_us
         if found is None:
-            raise bad_request(
-                f"{name} must be an ISO 8601 time or date of 1970 to 9998, like 2026-08-01T09:00:00Z or 2026-08-01"
+            raise HttpError(
+                400, f"{name} must be an ISO 8601 time or date of 1970 to 9998, like 2026-08-01T09:00:00Z or 2026-08-01"
             )
         return found
 
@@ -86,11 +86,10 @@ class Call(msgspec.Struct, frozen=True):
         text = self.query.get(name)
         return None if text is None else _LOST_PLUS.sub(r"\1+\2", text)
 
-    def day(self) -> date | None:
-        """The day of `date`; None where it was not sent."""
+    def asked_day(self) -> date | None:
         return day_sent("date", self.query["date"]) if "date" in self.query else None
 
-    def tz(self, default: ZoneInfo) -> ZoneInfo:
+    def asked_tz(self, default: ZoneInfo) -> ZoneInfo:
         """The zone of `tz`; the default where it is missing or blank."""
         name = self.query.get("tz", "").strip()
         return zone_sent("tz", name) if name else default
@@ -100,7 +99,7 @@ class Call(msgspec.Struct, frozen=True):
         sent = self._time_text("from"), self._time_text("to")
         found = time_range(*sent, zone, self.service.now_us(), default_days)
         if isinstance(found, RangeRefused):
-            raise bad_request(found.message)
+            raise HttpError(400, found.message)
         return found
 
     def from_until(self, zone: tzinfo, default_us: int) -> Window:
@@ -108,7 +107,7 @@ class Call(msgspec.Struct, frozen=True):
         now_us, start_us, end_us = self.service.now_us(), self.time("from", zone), self.time("to", zone)
         window = Window(now_us - default_us if start_us is None else start_us, now_us if end_us is None else end_us)
         if window.start_us >= window.end_us:
-            raise bad_request("to must lie after from; the range is empty as it stands")
+            raise HttpError(400, "to must lie after from; the range is empty as it stands")
         return window
 
 
@@ -141,7 +140,7 @@ class ByKey(Call, frozen=True):
         developer = self.service.directory.get(Developer, self.scope.developer_id)
         return language_of(asked or (None if developer is None else developer.language))
 
-    def zone(self) -> ZoneInfo:
+    def asked_zone(self) -> ZoneInfo:
         """The zone of `timezone`, else that of the caller's profile."""
         name = self.query.get("timezone")
         return self.own_zone if name is None else zone_sent("timezone", name)
@@ -151,12 +150,11 @@ class ByKey(Call, frozen=True):
         return calendar_windows(name, self.own_zone, self.service.now_us(), count)
 
     def current_window(self) -> Window:
-        """The current window of the length asked for."""
         return self.windows(WINDOW.read(self.query), 1)[0]
 
-    def range(self) -> "AskedRange":
+    def asked_range(self) -> "AskedRange":
         """The range of from_us and to_us, of date, or of from_date and to_date; today by default."""
-        zone, query = self.zone(), self.query
+        zone, query = self.asked_zone(), self.query
         hint = "; send microseconds since 1970 in UTC"
         wanted = DayRange(
             from_us=integer(query, "from_us", hint),
@@ -170,7 +168,7 @@ class ByKey(Call, frozen=True):
                 day_sent(name, query[name])
         found = day_range(wanted, zone, self.service.now_us())
         if isinstance(found, RangeRefused):
-            raise bad_request(found.message)
+            raise HttpError(400, found.message)
         return AskedRange(found, zone)
 
 
@@ -202,7 +200,7 @@ def zone_sent(name: str, text: str) -> ZoneInfo:
     try:
         return zone_named(text.replace(" ", "+"))  # a plus that was not percent-encoded is a space: Etc/GMT+5
     except ValueError as error:
-        raise bad_request(f"{name}: {error}, not {text[:SHOWN_CHARACTERS]!r}") from error
+        raise HttpError(400, f"{name}: {error}, not {text[:SHOWN_CHARACTERS]!r}") from error
 
 
 def time_sent(name: str, text: str) -> int:
@@ -210,8 +208,8 @@ def time_sent(name: str, text: str) -> int:
     try:
         return parse_instant(text)
     except ValueError as error:
-        raise bad_request(
-            f"{name} must be an ISO 8601 time of the years 1970 to 9998, like 2026-08-01T09:00:00Z"
+        raise HttpError(
+            400, f"{name} must be an ISO 8601 time of the years 1970 to 9998, like 2026-08-01T09:00:00Z"
         ) from error
 
 
@@ -220,7 +218,7 @@ def day_sent(name: str, text: str) -> date:
     day = bare_date(text)
     if day is None:
         shown = text[:SHOWN_CHARACTERS]
-        raise bad_request(f"{name} must be a date of the years 1970 to 9998, like 2026-08-01, not {shown!r}")
+        raise HttpError(400, f"{name} must be a date of the years 1970 to 9998, like 2026-08-01, not {shown!r}")
     return day
 
 
@@ -260,7 +258,7 @@ class Choice(Parameter, Generic[_C], frozen=True, kw_only=True):
         for word in self.words:
             if text == word:
                 return word
-        raise bad_request(f"{self.name} must be one of {', '.join(self.words)}, not {text[:SHOWN_CHARACTERS]!r}")
+        raise HttpError(400, f"{self.name} must be one of {', '.join(self.words)}, not {text[:SHOWN_CHARACTERS]!r}")
 
 
 def clamped(name: str, default: int, most: int, about: str) -> Clamped:
@@ -283,7 +281,7 @@ def integer(query: Query, name: str, hint: str = "") -> int | None:
     if text is None:
         return None
     if _INTEGER.fullmatch(text) is None:
-        raise bad_request(f"{name} must be an integer, not {text[:SHOWN_CHARACTERS]!r}{hint}")
+        raise HttpError(400, f"{name} must be an integer, not {text[:SHOWN_CHARACTERS]!r}{hint}")
     return int(text)
 
 

@@ -148,8 +148,7 @@ class Service(Protocol):
     async def send(self, command: AnyCommand) -> Reply:
         """Returns once it is on disk. Raises `Unavailable`: the actor's mailbox is full, or the log takes no events."""
 
-    async def administer(self, command: PeopleCommand) -> PeopleReply:
-        """Hand a decision about people or keys to the one administration actor."""
+    async def administer(self, command: PeopleCommand) -> PeopleReply: ...
 
     async def read(
         self, scope: Scope, query: Callable[Concatenate[Reader, Scope, P], T], /, *args: P.args, **kwargs: P.kwargs
@@ -170,8 +169,7 @@ class Service(Protocol):
     async def start_backfill(self, asked: BackfillRequested) -> BackfillReply:
         """Begin a backfill, or join the one that runs; returns once it is on disk. Raises `Unavailable`."""
 
-    async def backfills(self) -> Sequence[BackfillRecord]:
-        """Every backfill, the newest first."""
+    async def backfills(self) -> Sequence[BackfillRecord]: ...
 
     async def team_spending(self, scope: Scope, asked: Sequence[Asked]) -> Sequence[Reading]:
         """What was spent in each window by those who stayed in a team, archived or not. Raises `Unavailable`."""
@@ -208,8 +206,7 @@ class Service(Protocol):
     async def refresh_catalog(self) -> Published:
         """Ask the source of prices now. Raises `NotRefreshed` or `Unavailable`."""
 
-    async def status(self) -> Status:
-        """A picture of the running server."""
+    async def status(self) -> Status: ...
 
     def metrics(self, accept: str) -> tuple[bytes, str]:
         """What was counted since the start, for Prometheus, as Accept allows it: the text and its media type."""
@@ -217,8 +214,7 @@ class Service(Protocol):
     def observe(self, listener: str, method: str, route: str, status: int, seconds: float) -> None:
         """Count an answered request; `route` is the path as the table of routes has it, never with an id in it."""
 
-    async def catalog_revisions(self, limit: int) -> Sequence[RevisionRecord]:
-        """The newest stored revisions, the newest first."""
+    async def catalog_revisions(self, limit: int) -> Sequence[RevisionRecord]: ...
 
 
 class PublicSettings(msgspec.Struct, frozen=True, kw_only=True):

@@ -19,7 +19,7 @@ from werkzeug.datastructures import Headers
 
 from aggregates.event import Scope
 from aggregates.people.directory import KeyRefusal, Principal, authenticate, principal
-from svc_http.bodies import bad_request, forbidden, json_body, json_reply, no_content, not_found, unauthorized
+from svc_http.bodies import HttpError, json_body, json_reply, no_content, unauthorized
 from svc_http.params import SHOWN_CHARACTERS, ByKey, BySecret, Call, Parameter, Schema
 from svc_http.ports import Service
 
@@ -152,7 +152,7 @@ def path_id(text: str, name: str) -> UUID:
         return UUID(text)
     except ValueError as error:
         what = name.removesuffix("_id").replace("sub_", "sub-").replace("_", " ")
-        raise not_found(f"no {what} {text[:SHOWN_CHARACTERS]!r}") from error
+        raise HttpError(404, f"no {what} {text[:SHOWN_CHARACTERS]!r}") from error
 
 
 # --- credentials ----------------------------------------------------------------------------------------------
@@ -164,7 +164,9 @@ def caller_of_api(service: Service, headers: Headers) -> Principal:
         return caller_of_intake(service, headers)
     scope = _delegated(headers)
     if scope is None:
-        raise forbidden("a service principal has no data of its own; name a developer by X-Org-Id and X-Developer-Id")
+        raise HttpError(
+            403, "a service principal has no data of its own; name a developer by X-Org-Id and X-Developer-Id"
+        )
     found = principal(service.directory, scope)
     if found is None:
         raise unauthorized("the developer of X-Developer-Id is no current member of the organization of X-Org-Id")
@@ -175,9 +177,9 @@ def _check_administrator(service: Service, headers: Headers) -> None:
     """Lets an internal caller pass who speaks for nobody else. Raises `HttpError` 401 or 403."""
     if not _is_internal(service, headers):
         caller_of_intake(service, headers)
-        raise forbidden("administration takes the internal secret in X-Internal-Secret, not a developer's key")
+        raise HttpError(403, "administration takes the internal secret in X-Internal-Secret, not a developer's key")
     if _delegated(headers) is not None:
-        raise forbidden("administration is not done on a developer's behalf; leave the delegation headers out")
+        raise HttpError(403, "administration is not done on a developer's behalf; leave the delegation headers out")
 
 
 def _keys(headers: Headers) -> set[str]:
@@ -225,16 +227,16 @@ def _delegated(headers: Headers) -> Scope | None:
     if organization is None and developer is None:
         return None
     if organization is None or developer is None:
-        raise bad_request("X-Org-Id and X-Developer-Id go together; send both or neither")
+        raise HttpError(400, "X-Org-Id and X-Developer-Id go together; send both or neither")
     try:
         return Scope(UUID(organization), UUID(developer))
     except ValueError as error:
-        raise bad_request("X-Org-Id and X-Developer-Id must be UUIDs") from error
+        raise HttpError(400, "X-Org-Id and X-Developer-Id must be UUIDs") from error
 
 
 def _one(headers: Headers, name: str) -> str | None:
     """The value of a header; two different ones would be for two programs to read differently: `HttpError` 400."""
     sent = set(headers.getlist(name))
     if len(sent) > 1:
-        raise bad_request(f"{name} was sent with two different values; send one")
+        raise HttpError(400, f"{name} was sent with two different values; send one")
     return sent.pop() if sent else None

@@ -20,8 +20,6 @@ from rich.table import Table
 
 from svc.cli import Command
 from svc.cli.access import NotFound, NotReached, reach
-from svc.connect.changes import Refused
-from svc.connect.connecting import KeyRefused, NotAnswered
 from svc.jobs.catalog import CatalogUnusable
 from svc.log.codec import CorruptEvent
 from svc.log.folder import FolderInUse, FolderUnusable
@@ -34,8 +32,8 @@ from svc_http.ports import Unavailable
 
 T = TypeVar("T")
 EXPECTED = (
-    *(NotReached, NotFound, Refused, KeyRefused, NotAnswered, CatalogUnusable, MaintenanceError, FolderInUse),
-    *(FolderUnusable, SettingsError, CorruptEvent, StoreUnavailable, Unavailable, OSError),
+    *(NotReached, NotFound, CatalogUnusable, MaintenanceError, FolderInUse, FolderUnusable, SettingsError),
+    *(CorruptEvent, StoreUnavailable, Unavailable, OSError),
 )
 """Errors that a person can do something about: shown as one sentence, without a traceback."""
 WIDE_COLUMNS = 10_000
@@ -68,8 +66,8 @@ def data_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 @contextlib.contextmanager
-def sentences(what_holds: str | None = None) -> Iterator[None]:
-    """What a person can mend is shown as a sentence, and what holds now to whoever presses Ctrl-C.
+def sentences(what_holds: str | None = None, also: tuple[type[Exception], ...] = ()) -> Iterator[None]:
+    """What a person can mend, or these errors, is shown as a sentence; after Ctrl-C, what holds now.
 
     Warnings go to standard error, unless the command has set up its logs otherwise: before its JSON there is nothing.
     """
@@ -83,12 +81,12 @@ def sentences(what_holds: str | None = None) -> Iterator[None]:
             raise click.Abort if what_holds is None else click.ClickException(f"interrupted: {what_holds}") from None
         if isinstance(cause, SystemExit | BrokenPipeError):  # what is shown has no reader any more, as behind `| head`
             raise cause from None
-        if isinstance(cause, EXPECTED):
+        if isinstance(cause, (*EXPECTED, *also)):
             raise click.ClickException(_sentence(cause)) from error
         raise
 
 
-def _sentence(error: Exception) -> str:
+def _sentence(error: BaseException) -> str:
     """What a person is told of an expected error."""
     if not isinstance(error, OSError) or not error.strerror:
         return str(error)

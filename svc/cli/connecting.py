@@ -12,26 +12,19 @@ from rich.console import Console
 
 from svc.cli import Command
 from svc.cli.common import json_option, print_json, sentences
+from svc.connect import connecting
 from svc.connect.agents import AgentName, Scope, Target, folder_of, plans, told
 from svc.connect.changes import Refused
 from svc.connect.connecting import (
-    Capture,
     KeyRefused,
     NotAnswered,
     Rewrite,
     Server,
-    StoredConnection,
-    all_stored,
     checked_url,
     connected,
-    connection_name,
     disconnected,
-    forget,
     give_back,
-    note_program,
     shown,
-    store,
-    stored,
     write,
 )
 from svc.connect.doctor import Finding, Level, examine
@@ -43,6 +36,7 @@ from svc_http.routes.people import KEY_START_CHARACTERS
 T = TypeVar("T")
 DEFAULT_URL = "http://127.0.0.1:4318"
 HOOK_PROGRAM = "svc-hook"
+_REFUSALS = (Refused, KeyRefused, NotAnswered)
 _MARKS: dict[Level, str] = {"ok": "[green]✓[/green]", "warning": "[yellow]![/yellow]", "wrong": "[red]✗[/red]"}
 EXAMINED_AT_ONCE = 8
 agent_argument = click.argument("agent", type=click.Choice(get_args(AgentName)))
@@ -65,7 +59,7 @@ yes_option = click.option("--yes", "-y", is_flag=True, help="Do not ask. Without
 @click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
 @click.option("--offline", is_flag=True, help="Set it up although the server cannot be asked now.")
 @yes_option
-@sentences()
+@sentences(also=_REFUSALS)
 def connect(
     agent: AgentName, url: str, key: str | None, scope: Scope, no_hooks: bool, dry_run: bool, offline: bool, yes: bool
 ) -> None:
@@ -75,11 +69,11 @@ def connect(
     switched on. A copy of each file is kept; running it again changes nothing.
     """
     key = _checked_key(key)
-    name = connection_name(agent, scope, Path.cwd())
+    name = connecting.connection_name(agent, scope, Path.cwd())
     command = (*_program(), "hook", agent, *(() if name == agent else ("--connection", name)))
     target = Target(agent, checked_url(url), key, command, hooks=not no_hooks)
     folder = folder_of(agent, scope, Path.cwd())
-    old = stored(name)
+    old = connecting.stored(name)
     receipts = {} if old is None else {receipt.path: receipt for receipt in old.files}
     wanted = {str(plan.path): plan for plan in plans(target, scope, folder)}
     rewrites = [connected(plan, receipts.get(path)) for path, plan in wanted.items()]
@@ -92,12 +86,14 @@ def connect(
     if dry_run:
         click.echo("nothing was changed")
         return
-    capture = Capture() if offline else _asked(target, Server.capture)
+    capture = connecting.Capture() if offline else _asked(target, Server.capture)
     if old is not None and old.url != target.url:
         _tell_waiting(name, f"will be sent to {target.url}")
     if any(each.changed for each in [*outdated, *rewrites]):
         _confirm(yes)
-    connection = StoredConnection(name, agent, scope, str(folder), target.url, key, capture, tuple(receipts.values()))
+    connection = connecting.StoredConnection(
+        name, agent, scope, str(folder), target.url, key, capture, tuple(receipts.values())
+    )
     _write(connection, outdated, rewrites)
     if not offline:
         _asked(target, lambda server: server.setup_complete(target.key[:KEY_START_CHARACTERS]))
@@ -140,24 +136,24 @@ def _asked(target: Target, question: Callable[[Server], T]) -> T:
         raise KeyRefused(f"{target.url} does not take this key: {error}") from error
 
 
-def _write(connection: StoredConnection, outdated: Sequence[Rewrite], rewrites: Sequence[Rewrite]) -> None:
+def _write(connection: connecting.StoredConnection, outdated: Sequence[Rewrite], rewrites: Sequence[Rewrite]) -> None:
     """One file after the other, each remembered at once: broken off anywhere, what was done can be undone."""
     receipts = {receipt.path: receipt for receipt in connection.files}
-    store(connection)
+    connecting.store(connection)
     if (carried := _carried()) is not None:
         folder = state_folder() / "bin"
         private_folder(folder)
         with draft_file(folder, carried.read_bytes()) as draft:
             draft.chmod(0o700)
             draft.replace(folder / HOOK_PROGRAM)
-    note_program(_program())
+    connecting.note_program(_program())
     for each in outdated:
         give_back(each)
         del receipts[str(each.path)]
-        store(msgspec.structs.replace(connection, files=tuple(receipts.values())))
+        connecting.store(msgspec.structs.replace(connection, files=tuple(receipts.values())))
     for each in rewrites:
         receipt = receipts[str(each.path)] = write(connection.name, each)
-        store(msgspec.structs.replace(connection, files=tuple(receipts.values())))
+        connecting.store(msgspec.structs.replace(connection, files=tuple(receipts.values())))
         if each.changed:
             before = "it was not there before" if receipt.backup is None else f"as it was before: {receipt.backup}"
             click.echo(f"{each.path}: written; {before}")
@@ -193,14 +189,14 @@ def _confirm(yes: bool) -> None:
 @agent_argument
 @scope_option
 @yes_option
-@sentences()
+@sentences(also=_REFUSALS)
 def disconnect(agent: AgentName, scope: Scope, yes: bool) -> None:
     """Undo `svc connect`: every file as it was, byte for byte.
 
     A file that was edited since loses only what is svc's. What waits in the outbox stays there; the next connect has
     it sent.
     """
-    connection = stored(connection_name(agent, scope, Path.cwd()))
+    connection = connecting.stored(connecting.connection_name(agent, scope, Path.cwd()))
     if connection is None:
         raise Refused(f"{agent} is not connected here; nothing was changed")
     rewrites = [disconnected(receipt) for receipt in connection.files]
@@ -208,7 +204,7 @@ def disconnect(agent: AgentName, scope: Scope, yes: bool) -> None:
     _confirm(yes)
     for rewrite in rewrites:
         give_back(rewrite)
-    forget(connection.name)
+    connecting.forget(connection.name)
     for rewrite in rewrites:
         for key in rewrite.left:
             click.echo(f"{rewrite.path}: {key} was changed since and stays as it is")
@@ -232,15 +228,15 @@ def doctor(as_json: bool) -> None:
     Looks at its settings, the server, the key, the clock, a test record there and back, and what waits. The exit code
     is 1 where something is wrong.
     """
-    connections = all_stored()
-    if not connections:
+    known = connecting.all_stored()
+    if not known:
         raise click.ClickException("no agent is connected on this machine: svc connect claude-code")
     console = Console(highlight=False, quiet=as_json)
     examined = []
     # At once: one server that never answers holds no other connection up.
     with ThreadPoolExecutor(EXAMINED_AT_ONCE) as pool:
-        found = pool.map(lambda each: list(examine(each)), connections)
-        for each, findings in zip(connections, found, strict=True):
+        found = pool.map(lambda each: list(examine(each)), known)
+        for each, findings in zip(known, found, strict=True):
             console.print(f"[bold]{each.name}[/bold], {each.url}")
             for finding in findings:
                 console.print(f"  {_MARKS[finding.level]} ", end="")

@@ -23,16 +23,16 @@ _WHAT = {
     "gemini": ("Gemini CLI session files", "~/.gemini/tmp", ""),
 }
 """What is read of which agent, and where it lies."""
-_NEXT = (
-    "name another folder or a file, as in `svc import {agent} PATH`, or use the agent first. "
-    "`svc connect {agent}` has it send what it does from now on"
-)
 _COLUMNS = MofNCompleteColumn(), TextColumn("files, {task.fields[lines]} lines, {task.fields[prompts]} prompts")
 import_ = click.Group("import", help="Import sessions that agents have kept on this machine.")
 
 
 def _add_command(agent: str) -> None:
     what, folder, other = _WHAT[agent]
+    following = (
+        f"name another folder or a file, as in `svc import {agent} PATH`, or use the agent first. "
+        f"`svc connect {agent}` has it send what it does from now on"
+    )
 
     @import_.command(
         agent,
@@ -56,12 +56,11 @@ def _add_command(agent: str) -> None:
     ) -> None:
         found = (path or Path(FORMATS[agent].folder())).expanduser()
         if not found.exists():
-            raise click.ClickException(f"there is no {found}; {_NEXT.format(agent=agent)}")
+            raise click.ClickException(f"there is no {found}; {following}")
         what_holds = "what was read so far is kept; run it again for the rest, nothing counts twice"
         with working("importing", what_holds, *_COLUMNS, lines=0, prompts=0) as heard:
             report = run(_import, settings, agent, found, (developer, organization), heard)
-        nothing = f"no sessions of {agent} lie under {found}; {_NEXT.format(agent=agent)}"
-        tell(report, as_json, _show if report.files else nothing)
+        tell(report, as_json, _show if report.files else f"no sessions of {agent} lie under {found}; {following}")
 
 
 for _agent in _WHAT:

@@ -97,7 +97,6 @@ class TranscriptReader(Reader):
             case "compaction":
                 self._compaction(line, at_us, None)
             case "local output":
-                # Nothing else follows it.
                 self._open.stopped = True
 
     def _prompted(self, line: transcript.Line, at_us: int) -> None:

@@ -134,7 +134,7 @@ class UserLine(Line, rename="camel", kw_only=True):
 
     @property
     def means(self) -> Literal["interruption", "compaction", "local output"] | None:
-        """What else it may say: the user stopped the agent, the conversation was shortened, a command printed this."""
+        """What else it may say: the user stopped the agent, the agent compacted, or a command printed this."""
         text = self.text
         if any(each.strip() in _INTERRUPTED for each in self.message.texts):
             return "interruption"

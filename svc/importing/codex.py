@@ -8,7 +8,7 @@ import os
 import re
 from array import array
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from aggregates.records.tools import tool_effect, tool_input
 from aggregates.telemetry.codex import uncached
 from aggregates.telemetry.draft import status_in
 from svc.importing import codex_lines as rollout
-from svc.importing.exchange import Format, Memory, Note, Reader, ToolCall, TypedPrompt, by_beginning, note
+from svc.importing.exchange import Exchange, Format, Memory, Note, Reader, ToolCall, TypedPrompt, by_beginning, note
 
 _TOLD_TWICE_US = 2_000_000
 """Some versions tell a prompt as an event and as an item."""
@@ -93,8 +93,7 @@ class RolloutReader(Reader):
         super().__init__(file, name, seen)
         try:
             # The file's own name ends in the session's id.
-            self._session = str(UUID(file.stem[-_UUID_CHARACTERS:]))
-            self._named = True
+            self._session, self._named = str(UUID(file.stem[-_UUID_CHARACTERS:])), True
         except ValueError:
             self._named = False
         self._marks: array[int] = array("q")
@@ -109,6 +108,10 @@ class RolloutReader(Reader):
         self._began_us: int | None = None
         self._of_sub_agent = False
 
+    def read(self, raw_lines: Iterable[bytes]) -> Iterator[Exchange]:
+        yield from super().read(raw_lines)
+        self._seen.marks[self._session] = self._marks
+
     def _line(self, value: dict[str, Any], number: int) -> None:
         line = msgspec.convert(value, rollout.Line)
         body, at_us = rollout.body_of(line, value), line.at_us
@@ -122,7 +125,6 @@ class RolloutReader(Reader):
         if isinstance(body, rollout.Meta):
             self._head(body, at_us, number)
             return
-        self._seen.marks[self._session] = self._marks
         mark = mark_of(body)
         if mark is not None:
             self._marks.append(mark)

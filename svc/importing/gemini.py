@@ -32,7 +32,6 @@ _CONTINUED_WITHIN_US = 2_000_000
 _CANCELLED = "Request cancelled."
 _OK = {"success": True, "error": False}
 _EXIT_CODE = re.compile(r"^Exit Code: (-?\d+)", re.MULTILINE)
-_CHATS = "chats"
 
 
 class Tokens(msgspec.Struct, frozen=True):
@@ -220,13 +219,13 @@ def _ok(call: Call) -> bool | None:
 
 def _is_nested(file: Path) -> bool:
     """A sub-agent's file lies in a folder named like its parent."""
-    return file.parent.parent.name == _CHATS
+    return file.parent.parent.name == "chats"
 
 
 GEMINI = Format(
     source="gemini",
     folder=lambda: "~/.gemini/tmp",
-    is_transcript=lambda file: file.suffix in (".json", ".jsonl") and (file.parent.name == _CHATS or _is_nested(file)),
+    is_transcript=lambda file: file.suffix in (".json", ".jsonl") and (file.parent.name == "chats" or _is_nested(file)),
     # By the time in the name; where a document was carried on as lines, the lines, which hold all of it, first.
     order=lambda file: (_is_nested(file), file.stem, file.suffix == ".json"),
     reader=SessionReader,

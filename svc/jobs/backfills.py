@@ -43,7 +43,9 @@ class Backfills:
         return [self._shown(each, completed=each.backfill_id in completed) for each in requested]
 
     async def _carry_out(self, asked: BackfillRequested) -> BackfillReply:
-        chosen = decide_backfill(asked, self._running(asked.organization_id))
+        building = self._building.values() if self._rebuilding.status.state == "running" else ()
+        running = next((each for each in building if each.organization_id == asked.organization_id), None)
+        chosen = decide_backfill(asked, running)
         if isinstance(chosen, Refused):
             return chosen
         if chosen is asked:
@@ -55,11 +57,6 @@ class Backfills:
             self._building[asked.backfill_id] = asked
             self._rebuilding.start(None)
         return self._shown(chosen)
-
-    def _running(self, organization_id: UUID) -> BackfillRequested | None:
-        if self._rebuilding.status.state != "running":
-            return None
-        return next((each for each in self._building.values() if each.organization_id == organization_id), None)
 
     def _shown(self, asked: BackfillRequested, *, completed: bool = False) -> BackfillRecord:
         if completed:

@@ -5,7 +5,7 @@ refresh fails, the last snapshot goes on, marked stale. After a restart `refresh
 """
 
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterator
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
@@ -49,21 +49,15 @@ class CatalogUnusable(Exception):
 
 
 class CatalogSource:
-    """One setting: `genai-prices`, which may be asked for its newest edition, an address, or the path of a file."""
-
     def __init__(self, setting: str, *, network: bool) -> None:
+        """`setting`: `genai-prices`, whose newest edition is asked for with `network`; an address; a file's path."""
         self.setting = setting
         self._network = network
-        """An address is always asked."""
-
-    @property
-    def is_local(self) -> bool:
-        """Whether its prices can be had without the network."""
-        return not self.setting.startswith(("http://", "https://"))
+        self._is_address = setting.startswith(("http://", "https://"))
 
     async def at_start(self, held: str | None, now_us: int) -> PublishCatalog | None:
         """What a start publishes; `held` is the source of the newest valid revision. Raises `CatalogUnusable`."""
-        if not self.is_local:
+        if self._is_address:
             return None
         if self.setting != PACKAGE:
             return await read_file(Path(self.setting))
@@ -73,7 +67,7 @@ class CatalogSource:
     async def newest(self, now_us: int) -> PublishCatalog:
         """What a refresh publishes. Raises `CatalogUnusable`."""
         if self.setting != PACKAGE:
-            return await (read_file(Path(self.setting)) if self.is_local else fetch(self.setting))
+            return await (fetch(self.setting) if self._is_address else read_file(Path(self.setting)))
         if not self._network:
             return await _packaged(now_us)
         return await fetch(await _in_thread(PACKAGE, _package_url))
@@ -177,8 +171,6 @@ _FAILURES = (CatalogUnusable, Busy, Saturated, StoreUnavailable)
 
 
 class Catalog:
-    """Publishes one catalog after the other and knows which is served."""
-
     def __init__(
         self,
         store: EventStore,
@@ -218,21 +210,16 @@ class Catalog:
         """Have prices before the first capture where that takes no network."""
         self._state = await trio.to_thread.run_sync(self._load)
         try:
-            found = await self._source.at_start(self._served_source, self._clock.now_us())
-            if found is not None:
-                await self._publish_found(found)
+            await self._publish(self._source.at_start(self._served_source, self._clock.now_us()))
         except _FAILURES as error:
-            self._note_failure()
             log.warning("the model catalog could not be read from its source", reason=str(error))
         self._started.set()
 
     async def refresh(self) -> Published:
         """Ask the source for its newest prices. Raises `CatalogUnusable`, or what `send` raises."""
-        try:
-            return await self._publish_found(await self._source.newest(self._clock.now_us()))
-        except _FAILURES:
-            self._note_failure()
-            raise
+        reply = await self._publish(self._source.newest(self._clock.now_us()))
+        assert isinstance(reply, Published)
+        return reply
 
     async def keep_fresh(self) -> None:
         """Refresh at intervals after the start, until cancelled."""
@@ -253,15 +240,16 @@ class Catalog:
             lambda: [_shown(stored) for stored in islice(_stored_revisions(self._store), limit)]
         )
 
-    async def _publish_found(self, found: PublishCatalog) -> Published:
-        reply = await self.send(found)
-        if isinstance(reply, Refused):
-            raise CatalogUnusable(f"{found.source}: {reply.message}")
-        assert isinstance(reply, Published)
-        return reply
-
-    def _note_failure(self) -> None:
-        self._served = None if self._served is None else replace(self._served, stale=True)
+    async def _publish(self, finding: Awaitable[PublishCatalog | None]) -> CatalogReply | None:
+        try:
+            found = await finding
+            reply = None if found is None else await self.send(found)
+            if found is not None and isinstance(reply, Refused):
+                raise CatalogUnusable(f"{found.source}: {reply.message}")
+            return reply
+        except _FAILURES:
+            self._served = None if self._served is None else replace(self._served, stale=True)
+            raise
 
     async def _carry_out(self, command: CatalogCommand) -> CatalogReply:
         if self._state is None:
@@ -301,11 +289,14 @@ class Catalog:
             log.error("a stored catalog is not valid", revision=stored.version, reason=stored.fault)
         if valid is not None and (self._served is None or self._served.snapshot != valid.snapshot):
             self._serve(valid, valid.received_at_us)
-        return CatalogState(
-            last_revision=0 if newest is None else newest.version,
-            newest_valid=None if valid is None else valid.snapshot,
-            repricings=_newest_version(self._store, REPRICING_STREAM),
-        )
+        try:
+            repriced = self._store.read_newest(REPRICING_STREAM)
+            repricings = 0 if repriced is None else repriced.version
+        except CorruptEvent as error:
+            repricings = error.version
+        last_revision = 0 if newest is None else newest.version
+        newest_valid = None if valid is None else valid.snapshot
+        return CatalogState(last_revision=last_revision, newest_valid=newest_valid, repricings=repricings)
 
 
 class StoredRevision(NamedTuple):
@@ -332,14 +323,6 @@ def _stored_revisions(store: EventStore) -> Iterator[StoredRevision]:
             yield StoredRevision(below, event, snapshot_fault(event.snapshot))
         else:
             yield StoredRevision(below, None, "this is not the revision that stands here")
-
-
-def _newest_version(store: EventStore, stream_id: UUID) -> int:
-    try:
-        newest = store.read_newest(stream_id)
-    except CorruptEvent as error:
-        return error.version
-    return 0 if newest is None else newest.version
 
 
 def _shown(stored: StoredRevision) -> RevisionRecord:

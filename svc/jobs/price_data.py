@@ -12,7 +12,7 @@ the segment says why it has no rate.
 
 import re
 from collections.abc import Iterator
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 from genai_prices import types as upstream
@@ -22,7 +22,7 @@ from pydantic import ConfigDict, TypeAdapter
 
 from aggregates.prices.catalog import TEXT_CHARACTERS_MAX, Band, ExactLookup, ListRate, Model, Rate, Rates
 from aggregates.prices.catalog import Provider as Serving
-from aggregates.times import INSTANT_MIN_US, US_PER_SECOND, iso
+from aggregates.times import INSTANT_MIN_US, iso, midnight_us
 
 BEDROCK = "aws"
 BEDROCK_REGIONS = ("us", "eu", "apac", "jp", "au", "in", "ca", "us-gov", "global")
@@ -66,12 +66,11 @@ def _with_prices(value: object) -> object:
         case list():
             return [_with_prices(each) for each in value]
         case dict():
-            return {name: _prices(each) if name == "prices" else _with_prices(each) for name, each in value.items()}
+            priced = {name: _with_prices(each) for name, each in value.items()}
+            if isinstance(value.get("prices"), dict):
+                priced["prices"] = upstream.ModelPrice(**_PRICES.validate_python(value["prices"]))
+            return priced
     return value
-
-
-def _prices(value: object) -> object:
-    return upstream.ModelPrice(**_PRICES.validate_python(value)) if isinstance(value, dict) else _with_prices(value)
 
 
 _PRICES = TypeAdapter(dict[str, Decimal | upstream.TieredPrices | None])
@@ -79,8 +78,8 @@ _PRICES = TypeAdapter(dict[str, Decimal | upstream.TieredPrices | None])
 
 def data_date_us(data: DataSnapshot, now_us: int) -> int:
     """The data's own date: that of the newest price change it tells of, coming ones left aside."""
-    days = [_midnight_us(day) for provider in data.providers for model in provider.models for day in _changes(model)]
-    return max((day for day in days if day <= now_us), default=now_us)
+    days = (day_us for provider in data.providers for model in provider.models for day_us in _changes_us(model))
+    return max((day_us for day_us in days if day_us <= now_us), default=now_us)
 
 
 def compiled(data: DataSnapshot) -> tuple[ExactLookup, ...]:
@@ -144,9 +143,8 @@ def _literals(clause: upstream.MatchLogic) -> Iterator[str]:
 
 def _list_rates(model: upstream.ModelInfo) -> tuple[ListRate, ...]:
     """The model's prices in the order of time; neighbours that say the same are one."""
-    starts = sorted({INSTANT_MIN_US, *map(_midnight_us, _changes(model))})
     segments: list[tuple[int, Rate | str]] = []
-    for start_us in starts:
+    for start_us in sorted({INSTANT_MIN_US, *_changes_us(model)}):
         rate = _rate_on(model, start_us)
         if not segments or segments[-1][1] != rate:
             segments.append((start_us, rate))
@@ -166,13 +164,9 @@ def _conditions(model: upstream.ModelInfo) -> list[upstream.ConditionalPrice]:
     return model.prices if isinstance(model.prices, list) else []
 
 
-def _changes(model: upstream.ModelInfo) -> set[date]:
+def _changes_us(model: upstream.ModelInfo) -> set[int]:
     constraints = (condition.constraint for condition in _conditions(model))
-    return {each.start_date for each in constraints if isinstance(each, upstream.StartDateConstraint)}
-
-
-def _midnight_us(day: date) -> int:
-    return (day - date(1970, 1, 1)) // timedelta(days=1) * 86_400 * US_PER_SECOND
+    return {midnight_us(each.start_date, UTC) for each in constraints if isinstance(each, upstream.StartDateConstraint)}
 
 
 def _rate_on(model: upstream.ModelInfo, at_us: int) -> Rate | str:

@@ -7,11 +7,9 @@ meanwhile has worked for nothing, and its result is refused.
 
 import sqlite3
 from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
 from typing import Any, Protocol, TypeVar
-from uuid import UUID
+from uuid import UUID, uuid4
 
-import msgspec
 import structlog
 import trio
 
@@ -30,7 +28,7 @@ from aggregates.reports.events import (
     StartReport,
     last_whole_period,
 )
-from aggregates.reports.prose import Prose, believed_prose, report_figures
+from aggregates.reports.prose import Prose
 from aggregates.times import US_PER_SECOND, parse_instant, zone_named
 from projections.facts.reports import OpenReport, open_reports
 from projections.prices.spending import Asked, Reading
@@ -38,9 +36,6 @@ from projections.reader import Reader
 from projections.reports.sections import ReportInput, report_sections
 from svc import limits
 from svc.actors.actors import Clock
-from svc.jobs.narratives import LANGUAGES
-from svc.llm.answers import Json, NoAnswer
-from svc.llm.client import Count, Gateway
 from svc.log.codec import CorruptEvent
 from svc.log.store import StoreUnavailable
 from svc.log.vault import VaultError
@@ -49,12 +44,10 @@ from svc_http.ports import Unavailable
 
 log = structlog.get_logger()
 T = TypeVar("T")
-SOURCE_ERRORS = (sqlite3.Error, OSError, StoreUnavailable, CorruptEvent, VaultError)
-"""What a report is made from cannot be read: the views, the log, the keys."""
 
 
 class SourceUnavailable(Exception):
-    """What a report is made from cannot be read at present."""
+    """What a report is made from cannot be read at present: the views, the log, the keys."""
 
 
 class Desk(Protocol):
@@ -66,15 +59,10 @@ class Desk(Protocol):
 
 
 Send = Callable[[AnyCommand], Awaitable[Reply]]
-"""Carries a command out; raises `Unavailable` where that is not possible now."""
 Spend = Callable[[UUID, Sequence[Asked]], Awaitable[Sequence[Reading]]]
 """What developers of an organization spent, from the archive and the views. Raises `Unavailable`, `ViewsDamaged`."""
 Write = Callable[[OpenReport, str], Awaitable[Prose | None]]
 """The prose of a report, from its sections; None where there is none."""
-
-
-async def unwritten(_wanted: OpenReport, _sections: str) -> None:
-    pass
 
 
 class ReportJobs:
@@ -83,8 +71,8 @@ class ReportJobs:
         desk: Desk,
         spend: Spend,
         rules_version: int,
+        write: Write,
         breathe: Callable[[], None] = trio.from_thread.check_cancelled,
-        write: Write = unwritten,
     ) -> None:
         """`breathe`: called between two sections in the reading thread; raises if the job was cancelled."""
         self._desk = desk
@@ -98,7 +86,6 @@ class ReportJobs:
         self._wanted = trio.Event()
 
     def note(self, command: RequestReport | CancelReport) -> None:
-        """Take notice of a command that was carried out."""
         if isinstance(command, RequestReport):
             self._news.add(Scope(command.organization_id, command.developer_id))
             self._wanted.set()
@@ -189,7 +176,7 @@ class ReportJobs:
                 return report_sections(look, self._breathe)
 
             return await self._patiently(lambda: self._desk.read(wanted.scope, make))
-        except (*SOURCE_ERRORS, Unavailable) as error:
+        except (sqlite3.Error, OSError, StoreUnavailable, CorruptEvent, VaultError, Unavailable) as error:
             raise SourceUnavailable(f"{type(error).__name__}: {error}") from error
 
     async def _prose(self, wanted: OpenReport, sections: str) -> Prose | None:
@@ -203,8 +190,9 @@ class ReportJobs:
         window = wanted.period.window
         whole = Stay(wanted.scope.developer_id, window.start_us, window.end_us)
         try:
-            asked = partial(self._spend, wanted.scope.organization_id, [Asked(window, (whole,))])
-            (found,) = await self._patiently(asked, passing=ViewsDamaged)
+            (found,) = await self._patiently(
+                lambda: self._spend(wanted.scope.organization_id, [Asked(window, (whole,))]), passing=ViewsDamaged
+            )
         except Unavailable as error:
             raise SourceUnavailable(str(error)) from error
         if found.coverage.unreadable_files:
@@ -215,11 +203,11 @@ class ReportJobs:
 class ReportSchedules:
     """Asks for the report of the last whole period, once: the slot of a period remembers it."""
 
-    def __init__(self, directory: Directory, send: Send, clock: Clock, new_id: Callable[[], UUID]) -> None:
+    def __init__(self, directory: Directory, send: Send, clock: Clock) -> None:
+        """`send` raises `Unavailable` where a command cannot be carried out now."""
         self._directory = directory
         self._send = send
         self._clock = clock
-        self._new_id = new_id
         self._asked: dict[tuple[Scope, Schedule], int] = {}
         """The start of the last period asked for, so that each is asked for once a process."""
 
@@ -251,47 +239,10 @@ class ReportSchedules:
         request = RequestReport(
             organization_id=scope.organization_id,
             developer_id=scope.developer_id,
-            report_id=self._new_id(),
+            report_id=uuid4(),
             period=period,
             language=language_of(developer.language),
             scheduled=True,
         )
         await self._send(request)
         self._asked[scope, name] = period.start_us
-
-
-VERSION = 1
-"""Of the prompt text `report`."""
-_PERIODS = {"daily": "day", "weekly": "week", "monthly": "month"}
-
-
-class ProseAnswer(msgspec.Struct, forbid_unknown_fields=True):
-    narrative: str
-
-
-class ReportProse:
-    def __init__(self, gateway: Gateway, count: Count) -> None:
-        self._gateway = gateway
-        self._count = count
-
-    async def write(self, wanted: OpenReport, sections: str) -> Prose | None:
-        organization_id: UUID = wanted.scope.organization_id
-        told = report_figures(sections) if self._gateway.may_ask(organization_id) else None
-        if told is None:
-            return None
-        payload: dict[str, Json] = {
-            "language": LANGUAGES[language_of(wanted.language)],
-            "period": _PERIODS[wanted.period.name],
-            "figures": dict(told.figures),
-            "weakest_habits": list(told.weakest_habits),
-        }
-        try:
-            answer = await self._gateway.ask(organization_id, "report", VERSION, ProseAnswer, payload)
-        except NoAnswer:
-            return None  # counted by the gateway
-        text = believed_prose(answer.value.narrative, told.figures)
-        if text is None:
-            log.warning("a report's prose is not shown: it says more than the figures", report_id=str(wanted.report_id))
-            self._count("report", "disbelieved", 0)
-            return None
-        return Prose(text, answer.model, answer.version, answer.input_tokens, answer.output_tokens)

@@ -131,18 +131,13 @@ class BoundaryAnswer(msgspec.Struct, forbid_unknown_fields=True):
 
 def believed_boundary(answer: BoundaryAnswer, prompt: str) -> bool:
     """Whether the prompt opens another topic. `prompt`: as it was sent. Raises `Disbelieved`."""
-    quote = _plain(answer.quote)
-    if not quote or quote not in _plain(prompt):
-        raise Disbelieved("it quotes words that are not there")
+    _quoted([answer.quote], prompt)
     return answer.new_topic
 
 
 def believed_rubric(answer: RubricAnswer, prompt: str) -> tuple[Intent | None, tuple[BooleanName, ...]]:
     """The intent, and its habits that are shown. `prompt`: as it was sent. Raises `Disbelieved`."""
-    said = _plain(prompt)
-    quotes = [_plain(each.quote) for each in answer.quotes]
-    if any(quote not in said or not quote for quote in quotes):
-        raise Disbelieved("it quotes words that are not there")
+    quotes = _quoted([each.quote for each in answer.quotes], prompt)
     if max(Counter(quotes).values(), default=0) > HABITS_PER_QUOTE_MAX:
         raise Disbelieved("it rests nearly everything on one quote")
     if answer.intent == "unclassified":
@@ -151,8 +146,12 @@ def believed_rubric(answer: RubricAnswer, prompt: str) -> tuple[Intent | None, t
     return answer.intent, tuple(name for name in applicable(answer.intent) if name in shown)
 
 
-def _plain(text: str) -> str:
-    return " ".join(text.split()).casefold()
+def _quoted(quotes: list[str], prompt: str) -> list[str]:
+    """The quotes without what may differ. Raises `Disbelieved` where the prompt has not all of them."""
+    said, *plain = (" ".join(text.split()).casefold() for text in (prompt, *quotes))
+    if any(quote not in said or not quote for quote in plain):
+        raise Disbelieved("it quotes words that are not there")
+    return plain
 
 
 Json = dict[str, "Json"] | list["Json"] | str | int | float | bool | None

@@ -6,7 +6,7 @@ The client library is loaded when somebody first asks: it takes most of a second
 import logging
 import math
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
@@ -121,7 +121,11 @@ class Gateway:
         self, messages: list[dict[str, str]], kind: str, schema: type[Any], tokens: int, spent: list[int]
     ) -> Completion:
         """Reserve, send, settle. A question that was sent but not answered stays reserved: it may have cost."""
-        client = await self._loaded()
+        async with self._loading:
+            if self._client is None:
+                assert self._endpoint is not None
+                self._client = await trio.to_thread.run_sync(_client, self._endpoint)
+            client = self._client
         day = self._budget.reserve(tokens)
         if day is None:
             raise NoAnswer("budget")
@@ -144,15 +148,15 @@ class Gateway:
     async def _sent(self, client: "AsyncOpenAI", messages: Any, kind: str, schema: type[Any]) -> bytes:
         import openai
 
+        create = partial(client.chat.completions.with_raw_response.create, model=str(self.model), messages=messages)
         try:
             try:
-                return await self._posted(client, messages, _form(kind, schema, plain=self._plain))
+                raw = await create(**_form(kind, schema, plain=self._plain))
             except (openai.BadRequestError, openai.UnprocessableEntityError):
                 if self._plain:
                     raise
-                body = await self._posted(client, messages, _form(kind, schema, plain=True))
+                raw = await create(**_form(kind, schema, plain=True))
                 self._plain = True
-                return body
         except openai.OpenAIError as error:
             reasons: tuple[tuple[type[openai.OpenAIError], Reason], ...] = (
                 (openai.APITimeoutError, "timeout"),
@@ -163,18 +167,8 @@ class Gateway:
                 (openai.OpenAIError, "unreadable"),
             )
             raise NoAnswer(next(reason for kind, reason in reasons if isinstance(error, kind))) from error
-
-    async def _posted(self, client: "AsyncOpenAI", messages: Any, form: dict[str, Any]) -> bytes:
-        raw = await client.chat.completions.with_raw_response.create(model=str(self.model), messages=messages, **form)
         body: bytes = raw.content
         return body
-
-    async def _loaded(self) -> "AsyncOpenAI":
-        async with self._loading:
-            if self._client is None:
-                assert self._endpoint is not None
-                self._client = await trio.to_thread.run_sync(_client, self._endpoint)
-            return self._client
 
 
 def _client(endpoint: Endpoint) -> "AsyncOpenAI":

@@ -10,15 +10,19 @@ from trio.testing import wait_all_tasks_blocked
 from aggregates.decide import AnyCommand
 from aggregates.event import Reply, Scope
 from aggregates.reports.events import CancelReport, RequestReport
-from projections.facts.reports import open_reports
+from projections.facts.reports import OpenReport, open_reports
 from projections.prices.spending import Asked, Coverage, Reading
 from projections.reader import Reader
-from svc.jobs.reports import ReportJobs, Write, unwritten
+from svc.jobs.reports import ReportJobs, Write
 from svc_http.ports import Unavailable
 from tests.support.requests import spending_in_views
 from tests.svc_http.house import House
 
 T = TypeVar("T")
+
+
+async def unwritten(_wanted: OpenReport, _sections: str) -> None:
+    """No prose."""
 
 
 class Workshop(House):
@@ -27,7 +31,7 @@ class Workshop(House):
     def __init__(self) -> None:
         super().__init__()
         self.write: Write = unwritten
-        self.jobs = ReportJobs(self, self._spend, 1, self._breathe, lambda *about: self.write(*about))
+        self.jobs = ReportJobs(self, self._spend, 1, lambda *about: self.write(*about), self._breathe)
         self.archive_away: str | None = None
         """Why the archive cannot be read; None while it can."""
         self.unreadable_files = 0

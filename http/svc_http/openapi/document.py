@@ -20,7 +20,6 @@ from svc_http.params import YEARS, ByKey, BySecret, Call, Parameter, Schema
 from svc_http.routing import Plain, Route
 
 _ID_IN_PATH = re.compile(r"<([^>]+)>")
-_REF = "#/components/schemas/{name}"
 _REQUEST_ID = {"X-Request-Id": {"description": "Under which the log knows the request.", "schema": {"type": "string"}}}
 _Ways = list[dict[str, list[str]]]
 _KEY: _Ways = [{"bearer": []}, {"apiKey": []}]
@@ -63,10 +62,9 @@ def document(tables: Mapping[str, Iterable[Route]], version: str, ingest_url: st
         built = _operation(routes, types, examples.get(f"{method} {path}", {}))
         built["servers"] = [servers[name] for name in routes]
         paths.setdefault(_ID_IN_PATH.sub(r"{\1}", path), {})[method.lower()] = built
-    info = {"title": _WORDS.info["title"], "version": version} | _WORDS.info
     return {
         "openapi": "3.1.0",
-        "info": info,
+        "info": {"title": _WORDS.info["title"], "version": version} | _WORDS.info,
         "servers": list(servers.values()),
         "paths": paths,
         "components": {
@@ -81,10 +79,9 @@ def page(document: Mapping[str, Any]) -> str:
     """The document for people: one file of HTML, without scripts and without the network."""
     environment = jinja2.Environment(autoescape=True)
     environment.filters["pretty"] = lambda value: msgspec.json.format(msgspec.json.encode(value)).decode()
-    operations = [each for methods in document["paths"].values() for each in methods.values()]
-    chapters = dict.fromkeys(each["tags"][0] for each in operations)
+    tags = [each["tags"][0] for methods in document["paths"].values() for each in methods.values()]
     template = environment.from_string((get_data(__name__, "page.html") or b"").decode())
-    return template.render(document, chapters=list(chapters))
+    return template.render(document, chapters=list(dict.fromkeys(tags)))
 
 
 class _Types:
@@ -92,12 +89,11 @@ class _Types:
 
     def __init__(self, types: Iterable[Any]) -> None:
         wanted = list(types)
-        schemas, components = msgspec.json.schema_components(wanted, ref_template=_REF)
+        schemas, components = msgspec.json.schema_components(wanted, ref_template="#/components/schemas/{name}")
         self._schemas = list(zip(wanted, schemas, strict=True))
         self.components = {name: _dressed(name, schema) for name, schema in components.items()}
 
     def schema(self, wanted: Any) -> Schema:
-        """The schema of one of them, mostly a reference."""
         if isinstance(wanted, UnionType):
             return {"anyOf": [self.schema(each) for each in get_args(wanted)]}
         return next(schema for known, schema in self._schemas if known == wanted)
@@ -128,7 +124,6 @@ def _parts(answer: Any) -> tuple[Any, ...]:
 
 
 def _operation(routes: Mapping[str, Route], types: _Types, example: Mapping[str, Any]) -> dict[str, Any]:
-    """One method of one path, by each listener that serves it."""
     route = next(iter(routes.values()))
     ways = [each for name, route in routes.items() for each in _SECURITY[route.kind][name]]
     built: dict[str, Any] = {
@@ -225,8 +220,11 @@ _TIME: Schema = {"format": "date-time"}
 _ID: Schema = {"format": "uuid"}
 _INTENT: Schema = {"enum": [*INTENTS, "unclassified"]}
 _LETTER: Schema = {"enum": [*RUBRIC_LADDER, "N/A"]}
-
-_ANSWERED: dict[str, Schema] = {
+_IDS = (
+    *("sub_session_id", "score_v3_sub_session_id", "subSessionId", "promptId", "rework_of", "key_id"),
+    *("organization_id", "developer_id", "developerId", "team_id", "membership_id", "team_membership_id"),
+)
+_ANSWERED: dict[str, Schema] = dict.fromkeys(_IDS, _ID) | {
     "letter_grade": _LETTER,
     "grade": {"enum": list(RUBRIC_LADDER)},
     "intent_class": _INTENT,
@@ -236,22 +234,9 @@ _ANSWERED: dict[str, Schema] = {
     "trivia_reason": {"enum": list(get_args(TriviaReason))},
     "period_start": _TIME,
     "timestamp": _TIME,
-    "sub_session_id": _ID,
-    "score_v3_sub_session_id": _ID,
-    "subSessionId": _ID,
-    "promptId": _ID,
-    "rework_of": _ID,
-    "organization_id": _ID,
-    "developer_id": _ID,
-    "developerId": _ID,
-    "team_id": _ID,
-    "membership_id": _ID,
-    "team_membership_id": _ID,
-    "key_id": _ID,
 }
 """Field of an answer → what is true of it wherever it stands."""
 
-_SENT_TIMES = ("submitted_at", "responded_at", "expires_at", "published_at", "from", "to")
 _SENT_TIME: Schema = {"pattern": YEARS, "anyOf": [{"format": "date-time"}, {"format": "date"}]}
 _NOT_BLANK: Schema = {"pattern": r"^[^\u0000]*\S[^\u0000]*$"}
 _NO_NUL: Schema = {"pattern": r"^[^\u0000]*$"}
@@ -270,26 +255,20 @@ _JSON: Schema = {
         {"type": "object", **_JSON_FIELDS},
     ],
 }
-_SENT_ANYWHERE: dict[str, Schema] = {
+_SENT_TIMES = ("submitted_at", "responded_at", "expires_at", "published_at", "from", "to")
+_SENT: dict[str, Schema] = dict.fromkeys(_SENT_TIMES, _SENT_TIME) | {
+    "name": _NAMED,
     "display_name": _NAMED,
     "timezone": {"$ref": "#/components/schemas/Timezone"},
     "language": {"pattern": LANGUAGE.pattern.join(("^(", ")$"))},
+    "date": {"format": "date", "pattern": YEARS},
+    "prompt_text": _NOT_BLANK,
+    "metadata": {"type": ["object", "null"], **_JSON_FIELDS},
+    "title": _NOT_BLANK,
+    "field": {"enum": ["boundary", "completion", "rollback", "label"]},
+    "payload": _JSON_FIELDS,
 }
-
-_SENT: dict[tuple[str, str], Schema] = {
-    ("OrganizationBody", "name"): _NAMED,
-    ("OrganizationChange", "name"): _NAMED,
-    ("TeamBody", "name"): _NAMED,
-    ("KeyBody", "name"): _NAMED,
-    ("GenerateBody", "date"): {"format": "date", "pattern": YEARS},
-    ("GenerateBody", "language"): _NO_NUL,
-    ("PromptBody", "prompt_text"): _NOT_BLANK,
-    ("PromptBody", "metadata"): {"type": ["object", "null"], **_JSON_FIELDS},
-    ("EditBody", "title"): _NOT_BLANK,
-    ("OverrideBody", "field"): {"enum": ["boundary", "completion", "rollback", "label"]},
-    ("OverrideBody", "payload"): _JSON_FIELDS,
-}
-"""(Body, field) → what the route checks beyond the type."""
+"""Field of a body → what the route checks beyond the type."""
 
 _LIST_RATE: dict[str, Schema] = {"effective_from": _SENT_TIME, "effective_to": _SENT_TIME}
 """Field of a catalog, sent and answered alike → what is checked before it is published."""
@@ -309,9 +288,8 @@ def _of_answer(name: str, field: str) -> Schema:
 
 
 def _of_body(name: str, field: str) -> Schema:
-    if field in _SENT_TIMES:
-        return _SENT_TIME
-    return _SENT.get((name, field)) or _SENT_ANYWHERE.get(field, _NO_NUL)
+    any_language = name == "GenerateBody" and field == "language"
+    return _NO_NUL if any_language else _SENT.get(field, _NO_NUL)
 
 
 def _field(facets: Schema, schema: Schema) -> Schema:

@@ -13,17 +13,8 @@ from projections.reports.days import TodaySummary, own_work, today_summary
 from projections.scores import activity, skill
 from projections.scores.insights import Insights, InsightsQuery
 from projections.scores.insights import insights as insights_of
-from svc_http.bodies import bad_request
-from svc_http.params import (
-    DATE,
-    FROM_TO,
-    PAGE,
-    RANGE,
-    TIMEZONE,
-    ByKey,
-    RangeEcho,
-    text_parameter,
-)
+from svc_http.bodies import HttpError
+from svc_http.params import DATE, FROM_TO, PAGE, RANGE, TIMEZONE, ByKey, RangeEcho, text_parameter
 from svc_http.routing import Routes
 
 DAYS_DEFAULT = 30
@@ -58,7 +49,7 @@ def _ranged(
 
     @routes(f"GET /v1/score_v3/{path}", about, (*RANGE, *PAGE), answers=Listed[row])
     async def handler(call: ByKey) -> Listed[object]:
-        asked = call.range()
+        asked = call.asked_range()
         return Listed(asked.echo, await call.read(query, asked.window, *call.page()))
 
 
@@ -69,7 +60,7 @@ _ranged("model-task", activity.model_task, "Models per kind of task.", activity.
 
 @routes("GET /v1/score_v3/task-time", "Active time per sub-session.", (*RANGE, *PAGE))
 async def task_time(call: ByKey) -> TaskTimesShown:
-    asked = call.range()
+    asked = call.asked_range()
     found = await call.read(activity.task_time, asked.window, *call.page())
     return TaskTimesShown(asked.echo, found.items, found.total_active_seconds)
 
@@ -77,8 +68,8 @@ async def task_time(call: ByKey) -> TaskTimesShown:
 @routes("GET /v1/score_v3/today-summary", "One day.", (DATE, TIMEZONE), listeners="both")
 async def today(call: ByKey) -> TodaySummary:
     """Today, or the day asked for, from midnight to midnight in the zone asked for, else that of the profile."""
-    service, zone = call.service, call.zone()
-    day = call.day() or local_date(service.now_us(), zone)
+    service, zone = call.service, call.asked_zone()
+    day = call.asked_day() or local_date(service.now_us(), zone)
     bounds, date = local_day_bounds(day, zone), day.isoformat()
     shown = await call.read(today_summary, date, zone.key, bounds)
     if not service.narrates(call.scope.organization_id):
@@ -98,6 +89,6 @@ async def insights(call: ByKey) -> Insights:
     zone = call.own_zone
     window = call.from_and_to(zone, DAYS_DEFAULT)
     if window.end_us - window.start_us > DAYS_MAX * US_PER_DAY:
-        raise bad_request(f"the range is longer than {DAYS_MAX} days; ask for a shorter one")
+        raise HttpError(400, f"the range is longer than {DAYS_MAX} days; ask for a shorter one")
     asked = InsightsQuery(window, zone, call.language())
     return await call.read(insights_of, asked)

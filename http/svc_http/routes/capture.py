@@ -9,12 +9,12 @@ import msgspec
 from quart import Request
 from quart_trio.wrappers import TrioResponse
 
-from aggregates.capture.commands import CapturePrompt, CaptureResponse, CompleteSetup, ResponseContent
+from aggregates.capture import commands
 from aggregates.capture.decide import canonical_bytes, content_hash
 from aggregates.ids import prompt_stream
 from aggregates.times import parse_instant
 from projections.facts.facts import legacy_prompt
-from svc_http.bodies import HttpError, accepted, bad_request, decoded, found, json_reply
+from svc_http.bodies import HttpError, accepted, decoded, found, json_reply
 from svc_http.params import ByKey, time_sent
 from svc_http.routing import Routes
 
@@ -36,16 +36,12 @@ _OperationId = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
 routes = Routes("intake")
 
 
-def _null() -> msgspec.Raw:
-    return msgspec.Raw(b"null")
-
-
 class PromptBody(msgspec.Struct):
     prompt_text: str
     tool_session_id: _Name
     source: _Name | None = None
     cwd: Annotated[str, msgspec.Meta(max_length=32_767)] | None = None
-    metadata: msgspec.Raw = msgspec.field(default_factory=_null)
+    metadata: msgspec.Raw = msgspec.field(default_factory=lambda: msgspec.Raw(b"null"))
     client_event_id: UUID | None = None
     host_prompt_id: Annotated[str, msgspec.Meta(min_length=1, max_length=1024)] | None = None
     submitted_at: str | None = None
@@ -79,8 +75,6 @@ class Captured(msgspec.Struct):
 
 
 _METADATA_DECODER = msgspec.json.Decoder(dict[str, Any] | None)
-
-
 _PROMPT = "Capture a prompt: 201 once it is on disk, 200 where it was there before."
 _FOREIGN = {409: "The agent session belongs to another developer, or the id was used for something else."}
 
@@ -88,9 +82,9 @@ _FOREIGN = {409: "The agent session belongs to another developer, or the id was 
 @routes("POST /v1/prompts", _PROMPT, answers={201: Captured, 200: Captured}, refuses=_FOREIGN)
 async def capture_prompt(call: ByKey, body: PromptBody) -> TrioResponse:
     if not body.prompt_text or body.prompt_text.isspace():
-        raise bad_request("prompt_text is blank; send the prompt as the developer wrote it")
+        raise HttpError(400, "prompt_text is blank; send the prompt as the developer wrote it")
     developer_id, event_id = call.scope.developer_id, body.client_event_id
-    command = CapturePrompt(
+    command = commands.CapturePrompt(
         organization_id=call.scope.organization_id,
         developer_id=developer_id,
         prompt_id=uuid.uuid4() if event_id is None else prompt_stream(developer_id, event_id),
@@ -119,26 +113,32 @@ def _metadata(raw: msgspec.Raw) -> str | None:
     try:
         known = decoded(_METADATA_DECODER, data)
     except HttpError as error:
-        raise bad_request(f"metadata: {error.message}") from error
+        raise HttpError(400, f"metadata: {error.message}") from error
     return None if known is None else data.decode()
 
 
 # --- responses --------------------------------------------------------------------------------------------
-
 
 _REFUSES = {404: "The selected prompt does not exist.", 409: "The prompt was answered otherwise before."}
 
 
 @routes("POST /v1/prompts/response", "Capture the response to a prompt.", refuses=_REFUSES)
 async def capture_response(call: ByKey, body: ResponseBody) -> None:
-    content, prompt_id = _content(body), body.prompt_id
+    content = msgspec.convert(body, commands.ResponseContent, from_attributes=True)
+    expected, prompt_id = body.response_content_hash, body.prompt_id
+    if expected is not None and expected.lower() != content_hash(content):
+        raise HttpError(
+            400,
+            "response_content_hash does not match: it is the SHA-256 of the RFC 8785 JSON of response_text and "
+            "the seven managed fields, absent ones null",
+        )
     if prompt_id is None and body.client_event_id is not None:
         prompt_id = prompt_stream(call.scope.developer_id, body.client_event_id)
     if prompt_id is None:
         prompt_id = await _legacy_selected(call, body, content)
     elif body.response_operation_id is None:
-        raise bad_request("response_operation_id is missing; send one that stays the same over retries")
-    command = CaptureResponse(
+        raise HttpError(400, "response_operation_id is missing; send one that stays the same over retries")
+    command = commands.CaptureResponse(
         organization_id=call.scope.organization_id,
         developer_id=call.scope.developer_id,
         prompt_id=prompt_id,
@@ -151,27 +151,16 @@ async def capture_response(call: ByKey, body: ResponseBody) -> None:
     accepted(await call.service.send(command))
 
 
-def _content(body: ResponseBody) -> ResponseContent:
-    """The semantic content; refused where the client's own hash says that it is another one."""
-    content = msgspec.convert(body, ResponseContent, from_attributes=True)
-    expected = body.response_content_hash
-    if expected is not None and expected.lower() != content_hash(content):
-        raise bad_request(
-            "response_content_hash does not match: it is the SHA-256 of the RFC 8785 JSON of response_text and "
-            "the seven managed fields, absent ones null"
-        )
-    return content
-
-
-async def _legacy_selected(call: ByKey, body: ResponseBody, content: ResponseContent) -> UUID:
+async def _legacy_selected(call: ByKey, body: ResponseBody, content: commands.ResponseContent) -> UUID:
     """The prompt that an old plugin means by naming its session only."""
     service, session_id = call.service, body.tool_session_id
     if session_id is None:
-        raise bad_request("no prompt is selected; send prompt_id or client_event_id")
+        raise HttpError(400, "no prompt is selected; send prompt_id or client_event_id")
     if service.now_us() >= LEGACY_END_US or not _is_legacy_plugin(call.request, body.plugin_version):
-        raise bad_request(
+        raise HttpError(
+            400,
             "tool_session_id alone selects a prompt only for plugins before 0.5.1 and before "
-            "2026-08-16T00:00:00Z; update the plugin, or send prompt_id or client_event_id"
+            "2026-08-16T00:00:00Z; update the plugin, or send prompt_id or client_event_id",
         )
     if body.response_operation_id is not None:
         known = await service.operation_prompt(call.scope, body.response_operation_id)
@@ -187,20 +176,19 @@ _VERSION = re.compile(r"v?(\d{1,9})\.(\d{1,9})(?:\.(\d{1,9}))?(-[0-9A-Za-z.-]+)?
 
 
 def _is_legacy_plugin(request: Request, in_body: str | None) -> bool:
-    """Whether every version that was sent lies below 0.5.1; none sent counts as below."""
+    """Whether every version that was sent lies below 0.5.1; none sent counts as below, what is no version does not.
+
+    By semantic versioning a pre-release comes before its release.
+    """
     sent = [value for name, value in request.headers if _VERSION_HEADER.fullmatch(name)]
-    if in_body is not None:
-        sent.append(in_body)
-    return all(_is_below(version.strip(), LEGACY_PLUGIN_VERSION_END) for version in sent)
-
-
-def _is_below(version: str, end: tuple[int, int, int]) -> bool:
-    """By semantic versioning: a pre-release comes before its release. What is no version is not below."""
-    parts = _VERSION.fullmatch(version)
-    if parts is None:
-        return False
-    numbers = (int(parts[1]), int(parts[2]), int(parts[3] or 0))
-    return numbers < end or (numbers == end and parts[4] is not None)
+    for version in sent if in_body is None else [*sent, in_body]:
+        parts = _VERSION.fullmatch(version.strip())
+        if parts is None:
+            return False
+        numbers = (int(parts[1]), int(parts[2]), int(parts[3] or 0))
+        if numbers > LEGACY_PLUGIN_VERSION_END or (numbers == LEGACY_PLUGIN_VERSION_END and parts[4] is None):
+            return False
+    return True
 
 
 # --- what a plugin asks for besides capturing -----------------------------------------------------------------
@@ -262,7 +250,7 @@ async def config(call: ByKey) -> PluginConfig:
 
 @routes("POST /v1/setup-complete", "A plugin's setup is complete.")
 async def setup_complete(call: ByKey, body: SetupBody) -> None:
-    command = CompleteSetup(
+    command = commands.CompleteSetup(
         organization_id=call.scope.organization_id,
         developer_id=call.scope.developer_id,
         plugin_version=body.plugin_version,

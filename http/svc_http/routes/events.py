@@ -16,7 +16,7 @@ import trio
 from quart_trio.wrappers import TrioResponse
 
 from aggregates.times import iso
-from projections.derive.changes import Change, Changes, changes_after_pause, changes_since, latest
+from projections.derive.changes import Changes, changes_after_pause, changes_since, latest
 from svc_http.bodies import RETRY_AFTER_SECONDS, HttpError, unavailable
 from svc_http.params import ByKey, Parameter, Schema
 from svc_http.ports import Service, Unavailable
@@ -61,6 +61,7 @@ _EVENT: Schema = {
 _LAST_EVENT_ID = Parameter(
     "Last-Event-ID", {"type": "string"}, "Go on after this event, within 24 hours.", place="header"
 )
+_UNCACHED = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 log = structlog.get_logger()
 
 
@@ -87,11 +88,9 @@ class OpenStreams:
             raise unavailable(f"{STREAMS_MAX} event streams are open, as many as there may be; try again soon")
 
     def enter(self, developer_id: UUID) -> None:
-        """One more."""
         self._count[developer_id] += 1
 
     def leave(self, developer_id: UUID) -> None:
-        """One less."""
         self._count[developer_id] -= 1
         if not self._count[developer_id]:
             del self._count[developer_id]
@@ -112,20 +111,13 @@ def new_routes() -> Routes:
         """An answer that goes on until the client hangs up, stops reading or loses its key, or the server stops."""
         first = await _first(call)
         if call.request.method == "HEAD":
-            return _uncached(TrioResponse(b"", 200, content_type="text/event-stream"))
+            return TrioResponse(b"", 200, _UNCACHED, content_type="text/event-stream")
         opened.check(call.scope.developer_id)
-        response = TrioResponse(_told(opened, call, first), content_type="text/event-stream")
+        response = TrioResponse(_told(opened, call, first), 200, _UNCACHED, content_type="text/event-stream")
         response.timeout = None
-        return _uncached(response)
+        return response
 
     return routes
-
-
-def _uncached(response: TrioResponse) -> TrioResponse:
-    """Neither kept nor held back on its way."""
-    response.headers["Cache-Control"] = "no-store"
-    response.headers["X-Accel-Buffering"] = "no"
-    return response
 
 
 async def _first(call: ByKey) -> Changes:
@@ -145,7 +137,8 @@ async def _told(opened: OpenStreams, call: ByKey, first: Changes) -> AsyncGenera
     reason = "the client has gone, or did not read"
     opened.enter(call.scope.developer_id)
     try:
-        yield _opening(service, first)
+        # Something to be sent at once, and what was missed.
+        yield f": {FAMILY}*\nretry: {RECONNECT_MS}\n\n{_events(service, first)}{_beat(first)}".encode()
         changes, beat_at = first, trio.current_time() + HEARTBEAT_SECONDS
         while True:
             with trio.move_on_at(beat_at):
@@ -177,11 +170,6 @@ async def _told(opened: OpenStreams, call: ByKey, first: Changes) -> AsyncGenera
 # --- the text of a stream -----------------------------------------------------------------------------------------
 
 
-def _opening(service: Service, first: Changes) -> bytes:
-    """Something to be sent at once, and what was missed."""
-    return f": {FAMILY}*\nretry: {RECONNECT_MS}\n\n{_events(service, first)}{_beat(first)}".encode()
-
-
 def _beat(changes: Changes) -> str:
     """A comment, and the place to go on from, though there is nothing to tell."""
     return f": \nid: {changes.position}\n\n"
@@ -197,12 +185,9 @@ def _events(service: Service, changes: Changes) -> str:
     parts = []
     for number, change in enumerate(changes.told, 1):
         shared = number < len(changes.told) and changes.told[number].position == change.position
-        parts.append(_event(change.kind, change.position - shared, _data(change)))
+        data = EventData(change.sub_session_id, change.agent_session_id, iso(change.at_us))
+        parts.append(_event(change.kind, change.position - shared, data))
     return "".join(parts)
-
-
-def _data(change: Change) -> EventData:
-    return EventData(change.sub_session_id, change.agent_session_id, iso(change.at_us))
 
 
 def _event(kind: str, position: int, data: EventData) -> str:

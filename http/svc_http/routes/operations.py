@@ -15,7 +15,7 @@ from aggregates.event import Reply, Scope
 from aggregates.people.directory import principal
 from aggregates.prices.catalog import CatalogRecord, RevisionRecord, catalog_record
 from aggregates.prices.decide import CatalogDocument, PublishCatalog, Published, Repriced, RepriceRequests
-from svc_http.bodies import ErrorBody, HttpError, accepted, bad_request, json_reply, not_found, read_msgpack
+from svc_http.bodies import ErrorBody, HttpError, accepted, json_reply, read_msgpack
 from svc_http.params import LIMIT, ByKey, BySecret, Call, time_sent
 from svc_http.ports import NotRefreshed, ReplayStatus, Service, Status, UnknownRules
 from svc_http.routing import Plain, Routes
@@ -40,9 +40,10 @@ async def capture(call: BySecret) -> TrioResponse:
         if isinstance(command, ForgetDeveloper):
             continue  # mostly it is somebody who has left
         if principal(call.service.directory, Scope(command.organization_id, command.developer_id)) is None:
-            raise bad_request(
+            raise HttpError(
+                400,
                 f"developer {command.developer_id} is no current member of organization {command.organization_id}; "
-                "nothing was stored"
+                "nothing was stored",
             )
     replies: list[Reply] = [await call.service.send(command) for command in commands]
     return TrioResponse(msgspec.msgpack.encode(replies), 200, content_type="application/msgpack")
@@ -60,7 +61,7 @@ async def start_replay(call: BySecret, body: ReplayBody) -> ReplayStatus:
     try:
         return await call.service.start_replay(body.rules)
     except UnknownRules as error:
-        raise not_found(str(error)) from error
+        raise HttpError(404, str(error)) from error
 
 
 @routes(f"GET {_CONTROL}/replay", "How far the newest replay has come.")

@@ -13,15 +13,7 @@ from aggregates.event import Refused
 from aggregates.telemetry.batches import ExportContext, PreparedCommand
 from aggregates.telemetry.envelope import NoOtlp, Signal, split
 from aggregates.telemetry.export import Export, Faults
-from svc_http.bodies import (
-    EXPORT_BYTES_MAX,
-    HttpError,
-    Sent,
-    bad_request,
-    check_content_type,
-    gunzip_small,
-    read_sent,
-)
+from svc_http.bodies import EXPORT_BYTES_MAX, HttpError, Sent, check_content_type, gunzip_small, read_sent
 from svc_http.params import ByKey
 from svc_http.ports import Service, Unavailable
 from svc_http.routing import Plain, Routes
@@ -135,7 +127,7 @@ def _made(export: Export, sent: Sent) -> list[PreparedCommand]:
     try:
         sections = split(data, export.signal)
     except NoOtlp as error:
-        raise bad_request(f"{error}; send OTLP JSON") from error
+        raise HttpError(400, f"{error}; send OTLP JSON") from error
     records = sum(len(section.items) for section in sections)
     if records > RECORDS_MAX:
         raise HttpError(

@@ -160,7 +160,6 @@ _NO_KEY = {404: "There is no such developer.", 409: _NO_MEMBER_YET}
 
 @routes("POST /v1/admin/keys", "Make a key; it is shown this once.", status=201, refuses=_NO_KEY)
 async def _create_key(call: BySecret, body: KeyBody) -> KeyShown:
-    """The record and, this once, the key itself."""
     found(call.service.directory.get(Developer, body.developer_id), f"no developer {body.developer_id}")
     key = f"{body.prefix.rstrip('_')}_{secrets.token_urlsafe(KEY_BYTES)}"
     values = {

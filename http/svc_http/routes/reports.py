@@ -9,21 +9,14 @@ import msgspec
 
 from aggregates.event import Done
 from aggregates.people.directory import Membership, Organization
+from aggregates.reports import events
 from aggregates.reports.decide import BackfillRecord, ReportStatus
-from aggregates.reports.events import (
-    BackfillRequested,
-    CancelReport,
-    DeleteReport,
-    ReportPeriod,
-    RequestReport,
-    last_whole_period,
-    period_of,
-)
+from aggregates.reports.events import BackfillRequested
 from aggregates.times import RangeRefused, WindowName, iso, time_range
 from projections.facts import reports
 from projections.facts.reports import ReportListed, ReportRecord, ReportState
 from projections.sub_sessions.listing import count_started
-from svc_http.bodies import accepted, bad_request, forbidden, found, json_body, not_found, unavailable
+from svc_http.bodies import HttpError, accepted, found, json_body, unavailable
 from svc_http.params import LIMIT, PAGE, ByKey, BySecret, day_sent, zone_sent
 from svc_http.ports import Service
 from svc_http.routing import Routes
@@ -88,7 +81,7 @@ async def generate(call: ByKey, body: GenerateBody) -> ReportStarted:
     period = _period(call, body)
     if await call.read(reports.waiting_reports) >= WAITING_MAX:
         raise unavailable(f"{WAITING_MAX} reports of yours wait already; try again when some are made")
-    command = RequestReport(
+    command = events.RequestReport(
         organization_id=call.scope.organization_id,
         developer_id=call.scope.developer_id,
         report_id=uuid.uuid4(),
@@ -106,33 +99,33 @@ _CANCEL = "Cancel a report; one that is over stays as it ended."
 @routes(f"POST {_REPORT}/cancel/<report_id>", _CANCEL, refuses=_NOT_YOURS)
 async def cancel(call: ByKey, report_id: UUID) -> ReportStarted:
     """With the state it is in then: of a report that was over, the one it ended in."""
-    return await _started(call, await _end(call, CancelReport, report_id), report_id, "cancelled")
+    return await _started(call, await _end(call, events.CancelReport, report_id), report_id, "cancelled")
 
 
 @routes(f"DELETE {_REPORT}/<report_id>", "Delete a report.", refuses=_NOT_YOURS | _NOT_OVER)
 async def delete(call: ByKey, report_id: UUID) -> None:
-    await _end(call, DeleteReport, report_id)
+    await _end(call, events.DeleteReport, report_id)
 
 
-def _period(call: ByKey, asked: GenerateBody) -> ReportPeriod:
+def _period(call: ByKey, asked: GenerateBody) -> events.ReportPeriod:
     """The last whole period, or the one that holds the date; the current one is reported on as far as it has come."""
     zone = call.own_zone if asked.timezone is None else zone_sent("$.timezone", asked.timezone)
     if asked.date is None:
-        return last_whole_period(asked.period, zone, call.service.now_us())
-    period = period_of(asked.period, zone, day_sent("$.date", asked.date))
+        return events.last_whole_period(asked.period, zone, call.service.now_us())
+    period = events.period_of(asked.period, zone, day_sent("$.date", asked.date))
     if period.start_us > call.service.now_us():
-        raise bad_request(f"$.date names a period that begins at {iso(period.start_us)}; ask when it has begun")
+        raise HttpError(400, f"$.date names a period that begins at {iso(period.start_us)}; ask when it has begun")
     return period
 
 
-async def _end(call: ByKey, command: type[CancelReport] | type[DeleteReport], report_id: UUID) -> Done:
-    ending = command(
+async def _end(call: ByKey, kind: type[events.CancelReport | events.DeleteReport], report_id: UUID) -> Done:
+    command = kind(
         organization_id=call.scope.organization_id,
         developer_id=call.scope.developer_id,
         report_id=report_id,
         period=found(await call.read(reports.report_period, report_id), _unknown(report_id)),
     )
-    return accepted(await call.service.send(ending))
+    return accepted(await call.service.send(command))
 
 
 async def _started(call: ByKey, done: Done, report_id: UUID, new: ReportStatus) -> ReportStarted:
@@ -171,7 +164,7 @@ class AdminBackfillBody(BackfillBody, rename={"from_time": "from"}, kw_only=True
 async def backfill(call: ByKey) -> BackfillRecord:
     """The backfill of the caller's organization that now runs; for owners, before anything of the body is read."""
     if call.caller.role != "owner":
-        raise forbidden("a backfill is for owners of the organization")
+        raise HttpError(403, "a backfill is for owners of the organization")
     body = await json_body(call.request, BackfillBody)
     return await _begun(call.service, call.scope.organization_id, body, call.own_zone)
 
@@ -179,7 +172,7 @@ async def backfill(call: ByKey) -> BackfillRecord:
 @routes("POST /v1/admin/control/backfill", "The same, for any organization.", status=202, refuses=_NO_MEMBER)
 async def start(call: BySecret, body: AdminBackfillBody) -> BackfillRecord:
     if call.service.directory.get(Organization, body.organization_id) is None:
-        raise not_found(f"no organization {body.organization_id}")
+        raise HttpError(404, f"no organization {body.organization_id}")
     return await _begun(call.service, body.organization_id, body, ZoneInfo("UTC"))
 
 
@@ -191,9 +184,9 @@ async def listed(call: BySecret) -> Sequence[BackfillRecord]:
 async def _begun(service: Service, organization_id: UUID, body: BackfillBody, zone: ZoneInfo) -> BackfillRecord:
     developer_id, window = body.developer_id, time_range(body.from_time, body.to, zone, service.now_us())
     if isinstance(window, RangeRefused):
-        raise bad_request(f"$: {window.message}")
+        raise HttpError(400, f"$: {window.message}")
     if developer_id is not None and not _ever_member(service, organization_id, developer_id):
-        raise not_found(f"no developer {developer_id} in the organization")
+        raise HttpError(404, f"no developer {developer_id} in the organization")
     count = await service.read_all(lambda reader: count_started(reader, organization_id, developer_id, window))
     requested = BackfillRequested(
         received_at_us=service.now_us(),

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from aggregates.event import Scope
-from aggregates.people.directory import Developer, Directory, Stay, Team, stays_in
+from aggregates.people.directory import Developer, Team, stays_in
 from aggregates.reports.prose import NarrativeRequest
 from aggregates.scores.grades import Comparison, cohort_of
 from aggregates.times import (
@@ -31,7 +31,7 @@ from projections.reports.days import TeamSummary, team_day, team_summary
 from projections.scores import integrity, score, skill, throttle
 from projections.telemetry.usage import Rightsizing
 from projections.telemetry.usage import rightsizing as usage_of_models
-from svc_http.bodies import HttpError, bad_request, not_found
+from svc_http.bodies import HttpError
 from svc_http.params import (
     DATE,
     FROM_TO,
@@ -118,8 +118,8 @@ def _trend(
         window = call.from_and_to(zone)
         periods = list(islice(buckets(window, period, zone), POINTS_MAX + 1))
         if len(periods) > POINTS_MAX:
-            raise bad_request(
-                f"the range has more than {POINTS_MAX} {period}s; ask for a shorter range, or for longer periods"
+            raise HttpError(
+                400, f"the range has more than {POINTS_MAX} {period}s; ask for a shorter range, or for longer periods"
             )
         points = await call.read(query, window, periods)
         return Trend(iso(window.start_us), iso(window.end_us), period, points)
@@ -146,14 +146,13 @@ async def recent_flags(call: ByKey) -> list[integrity.FlagRow]:
 @routes("GET /v1/score_v3/peer-comparison", "The caller's completion rate beside the team's.", (*FROM_TO, TZ))
 async def peers(call: ByKey) -> Comparison:
     """The cohort is that of the caller's active teams; nobody chooses it."""
-    zone = call.tz(call.own_zone)
+    zone = call.asked_tz(call.own_zone)
     window = call.from_and_to(zone)
     return await call.read(score.peer_comparison, cohort_of(call.service.directory, call.scope), window, zone)
 
 
 @routes("GET /v1/intelligence/throttle", "What throttling cost the caller.", (*FROM_TO, _TZ_OFFSET))
 async def throttle_of_caller(call: ByKey) -> throttle.ThrottleImpact:
-    """The caller's own; whole, or 503."""
     found = await call.read(throttle.personal_throttle, call.from_and_to(_offset_zone(call.query)))
     if found is None:
         # Trying again would not help, so there is no Retry-After.
@@ -177,7 +176,7 @@ def _offset_zone(query: Query) -> timezone:
     minutes = integer(query, "tz_offset") or 0
     least, most = OFFSET_MINUTES
     if not least <= minutes <= most:
-        raise bad_request(f"tz_offset must be minutes east of UTC, from {least} to {most}")
+        raise HttpError(400, f"tz_offset must be minutes east of UTC, from {least} to {most}")
     return timezone(timedelta(minutes=minutes))
 
 
@@ -193,20 +192,21 @@ async def rightsizing(call: ByKey) -> Rightsizing:
 @routes("GET /v1/team/cost", "What a team spent.", (TEAM_ID, WINDOW, TZ), refuses=NO_TEAM)
 async def cost(call: ByKey) -> TeamCost:
     """What the team spent in the current window, and in the one before, by those who were members on each day."""
-    wanted, name, zone = team_id(call.query), WINDOW.read(call.query), call.tz(UTC)
+    wanted, name, zone = team_id(call.query), WINDOW.read(call.query), call.asked_tz(UTC)
     team, directory = team_of(call, wanted), call.service.directory
     windows = calendar_windows(name, zone, call.service.now_us(), 2)
     previous, current = (Asked(each, stays_in(directory, team, each, zone)) for each in windows)
     before, now = await call.service.team_spending(call.scope, (previous, current))
-    return team_cost(_names(directory, current.stays), now, before)
+    developers = (directory.get(Developer, each.developer_id) for each in current.stays)
+    names = {each.developer_id: each.display_name for each in developers if each is not None}
+    return team_cost(names, now, before)
 
 
 @routes("GET /v1/team/daily-summary", _SUMMARY, (TEAM_ID, DATE, _LANG, TZ), refuses=NO_TEAM)
 async def daily_summary(call: ByKey) -> TeamSummary:
-    """One day of the team: counts always, a narrative where a text model wrote one."""
     service, query = call.service, call.query
-    wanted, zone = team_id(query), call.tz(UTC)
-    team, day = team_of(call, wanted), call.day() or local_date(service.now_us(), zone)
+    wanted, zone = team_id(query), call.asked_tz(UTC)
+    team, day = team_of(call, wanted), call.asked_day() or local_date(service.now_us(), zone)
     language, date = call.language(query.get("lang")), day.isoformat()
     stays = stays_in(service.directory, team, local_day_bounds(day, zone), zone)
     found = await call.read(team_day, stays, labels=service.narrates(call.scope.organization_id))
@@ -219,11 +219,11 @@ async def daily_summary(call: ByKey) -> TeamSummary:
 def team_id(query: Query) -> UUID:
     text = query.get("team_id")
     if text is None:
-        raise bad_request("team_id is missing; send the id of one of your teams")
+        raise HttpError(400, "team_id is missing; send the id of one of your teams")
     try:
         return UUID(text)
     except ValueError as error:
-        raise bad_request(f"team_id must be a UUID, not {text[:SHOWN_CHARACTERS]!r}") from error
+        raise HttpError(400, f"team_id must be a UUID, not {text[:SHOWN_CHARACTERS]!r}") from error
 
 
 def team_of(call: ByKey, wanted: UUID) -> Team:
@@ -231,9 +231,4 @@ def team_of(call: ByKey, wanted: UUID) -> Team:
     for team in call.service.directory.teams_of(call.scope):
         if team.team_id == wanted:
             return team
-    raise not_found(f"no team {wanted} of yours")
-
-
-def _names(directory: Directory, stays: tuple[Stay, ...]) -> dict[UUID, str]:
-    known = {stay.developer_id: directory.get(Developer, stay.developer_id) for stay in stays}
-    return {developer_id: developer.display_name for developer_id, developer in known.items() if developer is not None}
+    raise HttpError(404, f"no team {wanted} of yours")

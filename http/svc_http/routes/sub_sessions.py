@@ -18,17 +18,8 @@ from projections.sub_sessions import listing
 from projections.sub_sessions.detail import PromptRow, SubSessionDetail, prompt_rows, sub_session_detail
 from projections.sub_sessions.listing import Overridable, Place, RubricItem
 from projections.sub_sessions.rows import resolve
-from svc_http.bodies import accepted, bad_request, found
-from svc_http.params import (
-    FROM_TO,
-    PAGE,
-    SHOWN_CHARACTERS,
-    SINCE,
-    WINDOW,
-    ByKey,
-    clamped,
-    text_parameter,
-)
+from svc_http.bodies import HttpError, accepted, found
+from svc_http.params import FROM_TO, PAGE, SHOWN_CHARACTERS, SINCE, WINDOW, ByKey, clamped, text_parameter
 from svc_http.routing import Routes
 
 T = TypeVar("T")
@@ -116,7 +107,7 @@ def _missing(sub_session_id: UUID) -> str:
 @routes(f"PATCH {_ONE}", "Name a sub-session.", refuses=_NOT_YOURS)
 async def edit(call: ByKey, body: EditBody, sub_session_id: UUID) -> RubricItem:
     if not body.title.strip():
-        raise bad_request("title is blank; send 1 to 60 characters")
+        raise HttpError(400, "title is blank; send 1 to 60 characters")
     command = EditTitle(
         organization_id=call.scope.organization_id,
         developer_id=call.scope.developer_id,
@@ -173,10 +164,10 @@ async def override(call: ByKey, body: OverrideBody, sub_session_id: str) -> Over
     """
     field, action, legal = body.field, body.action, _ACTIONS.get(body.field)
     if legal is None:
-        raise bad_request(f"field must be one of {', '.join(_ACTIONS)}, not {field[:SHOWN_CHARACTERS]!r}")
+        raise HttpError(400, f"field must be one of {', '.join(_ACTIONS)}, not {field[:SHOWN_CHARACTERS]!r}")
     if action not in legal:
-        raise bad_request(f"action of {field} must be one of {', '.join(legal)}, not {action[:SHOWN_CHARACTERS]!r}")
-    unknown = bad_request(f"no sub-session {sub_session_id[:SHOWN_CHARACTERS]!r} of yours")
+        raise HttpError(400, f"action of {field} must be one of {', '.join(legal)}, not {action[:SHOWN_CHARACTERS]!r}")
+    unknown = HttpError(400, f"no sub-session {sub_session_id[:SHOWN_CHARACTERS]!r} of yours")
     try:
         wanted = UUID(sub_session_id)
     except ValueError as error:
@@ -197,7 +188,7 @@ def _command(scope: Scope, known: Overridable, action: str, payload: dict[str, A
             return OverrideGap(**asdict(scope), **asdict(_split_at(known, payload)), boundary=True)
         case "merge_with_previous":
             if known.joins_at is None:
-                raise bad_request("there is no earlier sub-session of yours to merge with")
+                raise HttpError(400, "there is no earlier sub-session of yours to merge with")
             return OverrideGap(**asdict(scope), **asdict(known.joins_at), boundary=False)
         case "mark_complete" | "mark_incomplete":
             return OverrideGoal(**about, complete=action == "mark_complete")
@@ -208,7 +199,7 @@ def _command(scope: Scope, known: Overridable, action: str, payload: dict[str, A
         case _:
             label = _payload(payload, _Rename).new_label
             if not label.strip():
-                raise bad_request("payload.new_label is blank; send 1 to 60 characters")
+                raise HttpError(400, "payload.new_label is blank; send 1 to 60 characters")
             first = known.turns[0].capture_id
             return EditTitle(
                 organization_id=scope.organization_id, developer_id=scope.developer_id, turn_id=first, title=label
@@ -219,9 +210,11 @@ def _split_at(known: Overridable, payload: dict[str, Any]) -> Place:
     """The turn that opens the new sub-session."""
     index, last = _payload(payload, _Split).split_turn_idx, len(known.turns) - 1
     if last < 1:
-        raise bad_request("payload.split_turn_idx: the sub-session has one turn; there is nothing to split")
+        raise HttpError(400, "payload.split_turn_idx: the sub-session has one turn; there is nothing to split")
     if not 1 <= index <= last:
-        raise bad_request(f"payload.split_turn_idx must be 1 to {last}, the turn that opens the new one, not {index}")
+        raise HttpError(
+            400, f"payload.split_turn_idx must be 1 to {last}, the turn that opens the new one, not {index}"
+        )
     return known.turns[index]
 
 
@@ -229,4 +222,4 @@ def _payload(payload: dict[str, Any], kind: type[T]) -> T:
     try:
         return msgspec.convert(payload, kind)
     except msgspec.ValidationError as error:
-        raise bad_request(f"the payload does not fit: {error}") from error
+        raise HttpError(400, f"the payload does not fit: {error}") from error

@@ -11,7 +11,7 @@ from projections.reader import Reader
 from projections.telemetry import records, usage
 from projections.telemetry.records import Page, RecordsQuery, Signal, TelemetryRow
 from projections.telemetry.usage import GroupBy
-from svc_http.bodies import bad_request
+from svc_http.bodies import HttpError
 from svc_http.params import (
     FROM_TO,
     OFFSET,
@@ -69,11 +69,7 @@ def _of_records(signal: Signal, query: Callable[[Reader, Scope, RecordsQuery], P
     parameters = (*_LAST_DAY, _SESSION, _LIMIT, OFFSET)
 
     @routes(
-        f"GET /v1/telemetry/{signal}",
-        about,
-        parameters,
-        answers=query,
-        listeners="both" if signal == "logs" else "api",
+        f"GET /v1/telemetry/{signal}", about, parameters, answers=query, listeners="both" if signal == "logs" else "api"
     )
     async def handler(call: ByKey) -> Page[_R]:
         asked = RecordsQuery(
@@ -92,7 +88,7 @@ _of_records("traces", records.traces, "Spans as received.")
 
 @routes("GET /v1/telemetry/stats", "Records counted by hour, day or agent session.", _STATS)
 async def stats(call: ByKey) -> Groups:
-    zone = call.zone()
+    zone = call.asked_zone()
     window = call.from_until(zone, US_PER_DAY)
     signal, group_by = _SIGNAL.read(call.query), _GROUP_BY.read(call.query)
     return Groups(await call.read(usage.stats, window, signal, group_by, zone))
@@ -100,19 +96,18 @@ async def stats(call: ByKey) -> Groups:
 
 @routes("GET /v1/telemetry/analytics", "Tools, failures, models and hours of a range.", (*FROM_TO, *RANGE))
 async def analytics(call: ByKey) -> AnalyticsShown:
-    asked = _analytics_range(call)
-    found = await call.read(usage.analytics, asked.window, asked.zone)
-    return AnalyticsShown(asked.echo, found.tools, found.errors, found.models, found.active_hours)
-
-
-def _analytics_range(call: ByKey) -> AskedRange:
     """`from` and `to` are a third form beside those of every range of days."""
     if "from" not in call.query and "to" not in call.query:
-        return call.range()
-    if call.query.keys() & {"from_us", "to_us", "date", "from_date", "to_date"}:
-        raise bad_request("send one of from and to, from_us and to_us, from_date and to_date, or date; not two of them")
-    zone = call.zone()
-    return AskedRange(call.from_and_to(zone), zone)
+        asked = call.asked_range()
+    elif call.query.keys() & {"from_us", "to_us", "date", "from_date", "to_date"}:
+        raise HttpError(
+            400, "send one of from and to, from_us and to_us, from_date and to_date, or date; not two of them"
+        )
+    else:
+        zone = call.asked_zone()
+        asked = AskedRange(call.from_and_to(zone), zone)
+    found = await call.read(usage.analytics, asked.window, asked.zone)
+    return AnalyticsShown(asked.echo, found.tools, found.errors, found.models, found.active_hours)
 
 
 @routes("POST /v1/telemetry/per-turn", "What some prompts used.")

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from aggregates.times import parse_instant
 from svc.cli import connecting as doctoring
+from svc.connect import connecting
 from svc.connect.connecting import HEALTH_SECONDS, Capture, NotAnswered, Server, StoredConnection
 from svc.connect.doctor import Finding, round_trip
 
@@ -81,7 +82,7 @@ def test_connections_are_examined_at_once(monkeypatch: pytest.MonkeyPatch) -> No
 
     known = [StoredConnection(name, "codex", "user", "/", "http://h", "key", Capture()) for name in ("a", "b")]
     monkeypatch.setattr(doctoring, "examine", examine)
-    monkeypatch.setattr(doctoring, "all_stored", lambda: known)
+    monkeypatch.setattr(connecting, "all_stored", lambda: known)
     done = CliRunner().invoke(doctoring.doctor)
     assert done.exit_code == 0
     assert done.output.index("a answers") < done.output.index("b answers")

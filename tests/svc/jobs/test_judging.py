@@ -22,7 +22,7 @@ from projections.reader import unpack
 from projections.sub_sessions.listing import RubricItem, rubric_items
 from svc.actors.ticker import Ticker
 from svc.app import open_service
-from svc.jobs.llm_judge import LlmJudge
+from svc.jobs.questions import LlmJudge
 from svc.llm import budget as bounds
 from svc.llm.answers import BoundaryAnswer, Disbelieved, Quoted, RubricAnswer, believed_boundary, believed_rubric
 from svc.llm.budget import Budget

@@ -17,7 +17,7 @@ from aggregates.reading.verdicts import INTENTS
 from aggregates.reports.prose import NARRATIVE_CHARACTERS_MAX, STALE_US, Narrative, NarrativeRequest, normalized
 from aggregates.scores.insights import CHECKED, COMMITTED, KINDS, LABELS_MAX, MEMBERS_MAX, TOPICS, label, work_labels
 from projections.reports.days import team_day
-from svc.jobs.narratives import Narratives
+from svc.jobs.questions import Narratives
 from svc.llm import budget as bounds
 from svc.llm.budget import Budget
 from svc.llm.client import Endpoint, Gateway
@@ -109,11 +109,11 @@ async def test_failures_are_not_kept(tmp_path: Path, said: Said, monkeypatch: py
 
 async def test_who_waits_too_long_goes_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is written all the same, once, and is there for the next one."""
-    monkeypatch.setattr("svc.jobs.narratives.NARRATIVE_WAIT_SECONDS", 0.05)
+    monkeypatch.setattr("svc.llm.budget.NARRATIVE_WAIT_SECONDS", 0.05)
     async with opened(tmp_path) as desk:
         desk.server.answers(says({"narrative": "Late."})._replace(seconds=0.3))
         assert await desk.narrate() is None
-        monkeypatch.setattr("svc.jobs.narratives.NARRATIVE_WAIT_SECONDS", 5)
+        monkeypatch.setattr("svc.llm.budget.NARRATIVE_WAIT_SECONDS", 5)
         assert (found := await desk.narrate()) is not None
         assert (found.text, len(desk.server.received)) == ("Late.", 1)
 

@@ -1,7 +1,7 @@
 """Scheduled reports: off by default, in the developer's own zone, each period once, and what was missed once."""
 
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import pytest
 import trio
@@ -39,7 +39,7 @@ class Office:
 
     def started(self) -> ReportSchedules:
         """As a process begins."""
-        return ReportSchedules(self.house.directory, self.send, self.clock, uuid4)
+        return ReportSchedules(self.house.directory, self.send, self.clock)
 
     async def send(self, command: AnyCommand) -> Reply:
         """To the log, if that can be written; only what was taken counts."""

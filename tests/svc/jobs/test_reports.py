@@ -23,6 +23,7 @@ from svc_http.ports import Unavailable
 from tests.support.log import named
 from tests.support.people import ANA_SCOPE
 from tests.svc_http.house import DAY_US, House
+from tests.svc_http.workshop import unwritten
 
 T = TypeVar("T")
 
@@ -46,7 +47,7 @@ class Desk(House):
 
     def hired(self) -> ReportJobs:
         """Whoever makes the reports of a process."""
-        return ReportJobs(self, self._spend, 1, lambda: None)
+        return ReportJobs(self, self._spend, 1, unwritten, lambda: None)
 
     async def send(self, command: AnyCommand) -> Reply:
         """As the house does, if it can."""

@@ -12,7 +12,7 @@ from trio.testing import wait_all_tasks_blocked
 
 from aggregates.reports.events import ReportCompleted
 from projections.facts.reports import OpenReport
-from svc.jobs.reports import ReportProse
+from svc.jobs.questions import ReportProse
 from svc.llm import budget as bounds
 from svc.llm.budget import Budget
 from svc.llm.client import Endpoint, Gateway

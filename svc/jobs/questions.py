@@ -1,0 +1,261 @@
+"""What is asked of a text model: to judge, to tell of a day, to write a report's prose.
+
+It judges settled sub-sessions only, one question after the other, and each answer is a fact.
+
+Of a sub-session its unsure boundaries come first. Its prompts and its outcome are asked about at a later look, when the
+views hold what became of it.
+
+Nothing waits for it. The embedded verdict stands until an answer is in the log, and whatever goes wrong it stands for
+good. What is passing (a limit, a budget, an endpoint that is down) is tried again later; what does not fit is not.
+
+Narratives of days are written beside the requests that want them, and kept while they stand. Who asks waits a little,
+and goes without where it takes longer; what is written then is there for the next one. What failed is not kept.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+from uuid import UUID
+
+import msgspec
+import structlog
+import trio
+
+from aggregates.ids import answer_stream
+from aggregates.judging.evidence import language_of
+from aggregates.judging.rubric import JudgeAnswered
+from aggregates.reports.prose import Narrative, NarrativeRequest, Prose, believed_prose, normalized, report_figures
+from projections.facts.reports import OpenReport
+from projections.judging.unjudged import Question, QuestionBounds, QuestionRound, unjudged
+from projections.reader import Reader
+from svc.llm import budget as bounds
+from svc.llm.answers import (
+    Answer,
+    BoundaryAnswer,
+    Disbelieved,
+    Json,
+    NoAnswer,
+    OutcomeAnswer,
+    RubricAnswer,
+    believed_boundary,
+    believed_rubric,
+    leaving,
+)
+from svc.llm.client import Count, Gateway
+from svc.log.codec import NewEvent
+from svc.log.journal import Journal
+from svc.log.store import Conflict
+from svc.log.vault import Vault
+from svc_http.ports import Unavailable
+
+log = structlog.get_logger()
+T = TypeVar("T")
+JUDGE_VERSION = NARRATIVE_VERSION = REPORT_VERSION = 1
+"""Of the prompt texts: whoever changes one counts its version up and adds new files."""
+LANGUAGES = {"en": "English", "ko": "Korean"}
+"""As a model is told them."""
+_PERIODS = {"daily": "day", "weekly": "week", "monthly": "month"}
+_OF_THIS_QUESTION = frozenset({"misfit", "unreadable", "too-large"})
+
+
+class Desk(Protocol):
+    vault: Vault
+    journal: Journal
+
+    def now_us(self) -> int: ...
+
+    async def read_all(self, query: Callable[[Reader], T]) -> T: ...
+
+
+class LlmJudge:
+    def __init__(self, desk: Desk, gateway: Gateway, count: Count) -> None:
+        self._desk = desk
+        self._gateway = gateway
+        self._count = count
+        self._done: set[QuestionRound] = set()
+
+    async def run(self) -> None:
+        while self._gateway.model is not None:
+            try:
+                await self.look()
+            except Unavailable:
+                pass  # the views are being built
+            except Exception:
+                log.exception("sub-sessions could not be judged by the text model; it is tried again")
+            await trio.sleep(bounds.JUDGE_LOOK_SECONDS)
+
+    async def look(self) -> None:
+        """Ask about some sub-sessions, until something is in the way."""
+        model = self._gateway.model
+        if model is None:
+            return
+        wanted = QuestionBounds(
+            model=model,
+            version=JUDGE_VERSION,
+            days=bounds.JUDGE_DAYS,
+            sub_sessions=bounds.JUDGE_SUB_SESSIONS,
+            prompts=bounds.JUDGE_PROMPTS_MAX,
+            gaps=bounds.JUDGE_GAPS_MAX,
+        )
+        done, may_ask = frozenset(self._done), self._gateway.may_ask
+        for key, questions in await self._desk.read_all(lambda reader: unjudged(reader, wanted, may_ask, done)):
+            for question in questions:
+                if not await self._settled(question):
+                    return
+            if len(self._done) >= bounds.JUDGE_REMEMBERED_MAX:
+                self._done.clear()
+            self._done.add(key)
+
+    async def _settled(self, question: Question) -> bool:
+        """Ask one question; whether it is done with. False: the next would fail the same way."""
+        try:
+            event = await self._answered(question)
+        except NoAnswer as failure:
+            return failure.reason in _OF_THIS_QUESTION
+        except Disbelieved as error:
+            log.warning("an answer of the text model is not believed", kind=question.kind, reason=str(error))
+            self._count(question.kind, "disbelieved", 0)
+            return True
+        stream = answer_stream(event.developer_id, event.kind, event.model, event.prompt_version, event.input_digest)
+        try:
+            await self._desk.journal.append([NewEvent(stream, 1, event)])
+        except Conflict:
+            log.debug("the same question was answered before")
+        return True
+
+    async def _answered(self, question: Question) -> JudgeAnswered:
+        sent = leaving(question.payload)
+        assert isinstance(sent, dict)
+        organization_id = question.scope.organization_id
+        match question.kind:
+            case "rubric":
+                rubric = await self._gateway.ask(organization_id, "rubric", JUDGE_VERSION, RubricAnswer, sent)
+                intent, earned = believed_rubric(rubric.value, str(sent["prompt"]))
+                fact = self._fact(question, rubric, rubric.value.confidence)
+                return msgspec.structs.replace(fact, intent=intent, earned=earned)
+            case "outcome":
+                outcome = await self._gateway.ask(organization_id, "outcome", JUDGE_VERSION, OutcomeAnswer, sent)
+                fact = self._fact(question, outcome, outcome.value.confidence)
+                return msgspec.structs.replace(fact, complete=outcome.value.complete)
+            case "boundary":
+                gap = await self._gateway.ask(organization_id, "boundary", JUDGE_VERSION, BoundaryAnswer, sent)
+                shift = believed_boundary(gap.value, str(sent["prompt"]))
+                return msgspec.structs.replace(self._fact(question, gap, gap.value.confidence), boundary=shift)
+
+    def _fact(self, question: Question, answer: Answer[T], confidence: float) -> JudgeAnswered:
+        scope = question.scope
+        asked = msgspec.json.encode([str(question.capture_id), question.captures, question.payload]).decode()
+        return JudgeAnswered(
+            received_at_us=self._desk.now_us(),
+            organization_id=scope.organization_id,
+            developer_id=scope.developer_id,
+            kind=question.kind,
+            agent_session_id=question.agent_session_id,
+            capture_id=question.capture_id,
+            captures=question.captures,
+            model=answer.model,
+            prompt_version=answer.version,
+            input_digest=self._desk.vault.known_digester(scope.developer_id).digest(asked),
+            input_tokens=answer.input_tokens,
+            output_tokens=answer.output_tokens,
+            confidence=round(confidence, 3),
+        )
+
+
+class NarrativeAnswer(msgspec.Struct, forbid_unknown_fields=True):
+    """A model's answer. A structured one is refused as a whole."""
+
+    narrative: str
+    structured_narrative: None = None
+
+
+class Narratives:
+    def __init__(self, gateway: Gateway, now_us: Callable[[], int]) -> None:
+        self._gateway = gateway
+        self._now_us = now_us
+        self._kept: OrderedDict[tuple[str, ...], Narrative] = OrderedDict()
+        self._under_way: dict[tuple[str, ...], trio.Event] = {}
+        self._nursery: trio.Nursery | None = None
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        async with trio.open_nursery() as nursery:
+            self._nursery = nursery
+            task_status.started()
+            await trio.sleep_forever()
+
+    def may_narrate(self, organization_id: UUID) -> bool:
+        return self._gateway.may_ask(organization_id)
+
+    async def narrate(self, wanted: NarrativeRequest) -> Narrative | None:
+        """The narrative, or None where there is none yet. Never raises because of the model."""
+        if not wanted.work.members or not self._gateway.may_ask(wanted.scope.organization_id):
+            return None
+        kept = self._standing(wanted)
+        written = None if kept is not None else self._begun(wanted)
+        if written is None:
+            return kept
+        with trio.move_on_after(bounds.NARRATIVE_WAIT_SECONDS):
+            await written.wait()
+        return self._standing(wanted)
+
+    def _standing(self, wanted: NarrativeRequest) -> Narrative | None:
+        kept = self._kept.get(wanted.name)
+        return kept if kept is not None and kept.stands(wanted.work, self._now_us()) else None
+
+    def _begun(self, wanted: NarrativeRequest) -> trio.Event | None:
+        under_way = self._under_way.get(wanted.name)
+        if under_way is not None or self._nursery is None or len(self._under_way) >= bounds.NARRATIVES_AT_ONCE_MAX:
+            return under_way
+        written = self._under_way[wanted.name] = trio.Event()
+        self._nursery.start_soon(self._write, wanted, written)
+        return written
+
+    async def _write(self, wanted: NarrativeRequest, written: trio.Event) -> None:
+        labels: list[Json] = [list(each) for each in wanted.work.members]
+        about: dict[str, Json] = {"members": labels} if wanted.kind == "team" else {"work": labels[0]}
+        payload = {"language": LANGUAGES[wanted.language], **about}
+        try:
+            organization_id = wanted.scope.organization_id
+            answer = await self._gateway.ask(organization_id, wanted.kind, NARRATIVE_VERSION, NarrativeAnswer, payload)
+            if text := normalized(answer.value.narrative):
+                self._kept[wanted.name] = Narrative(text, self._now_us(), wanted.work.clipped, wanted.work)
+                self._kept.move_to_end(wanted.name)
+            while len(self._kept) > bounds.NARRATIVES_KEPT_MAX:
+                self._kept.popitem(last=False)
+        except NoAnswer:
+            pass  # counted by the gateway; nothing is kept
+        finally:
+            del self._under_way[wanted.name]
+            written.set()
+
+
+class ProseAnswer(msgspec.Struct, forbid_unknown_fields=True):
+    narrative: str
+
+
+class ReportProse:
+    def __init__(self, gateway: Gateway, count: Count) -> None:
+        self._gateway = gateway
+        self._count = count
+
+    async def write(self, wanted: OpenReport, sections: str) -> Prose | None:
+        organization_id = wanted.scope.organization_id
+        told = report_figures(sections) if self._gateway.may_ask(organization_id) else None
+        if told is None:
+            return None
+        payload: dict[str, Json] = {
+            "language": LANGUAGES[language_of(wanted.language)],
+            "period": _PERIODS[wanted.period.name],
+            "figures": dict(told.figures),
+            "weakest_habits": list(told.weakest_habits),
+        }
+        try:
+            answer = await self._gateway.ask(organization_id, "report", REPORT_VERSION, ProseAnswer, payload)
+        except NoAnswer:
+            return None  # counted by the gateway
+        text = believed_prose(answer.value.narrative, told.figures)
+        if text is None:
+            log.warning("a report's prose is not shown: it says more than the figures", report_id=str(wanted.report_id))
+            self._count("report", "disbelieved", 0)
+            return None
+        return Prose(text, answer.model, answer.version, answer.input_tokens, answer.output_tokens)
