@@ -9,8 +9,7 @@ from uuid import UUID
 from aggregates.capture.commands import AnyCapture, CaptureCommand, CaptureResponse, CompleteSetup
 from aggregates.capture.decide import CaptureState, capture_streams, cleaned, decide_capture, evolve_capture
 from aggregates.capture.events import SetupCompleted
-from aggregates.command import Command, Context, Decision, Done, Exists, Streams, origin
-from aggregates.event import Event, Words
+from aggregates.event import Command, Context, Decision, Done, Event, Exists, Streams, Words, origin
 from aggregates.ids import forget_stream, overrides_stream
 from aggregates.reports.decide import ReportState, SlotState, decide_report, evolve_report, report_streams
 from aggregates.reports.events import AnyReportCommand, ReportCommand, ReportEvent

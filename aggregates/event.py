@@ -1,11 +1,12 @@
-"""What every fact has: the base of all events, wherever they are defined."""
+"""What every fact and every wish has: the bases of all events and commands, and the answer to a command."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum
 from functools import lru_cache
 from hashlib import blake2b
 from struct import pack, unpack
 from types import ModuleType
-from typing import ClassVar
+from typing import ClassVar, TypedDict
 from uuid import UUID
 
 import msgspec
@@ -99,3 +100,73 @@ def packed(numbers: Sequence[int]) -> bytes:
 
 def unpacked(data: bytes) -> tuple[int, ...]:
     return unpack(f"<{len(data) // 8}q", data)
+
+
+class Command(msgspec.Struct, frozen=True, kw_only=True, tag_field="command"):
+    """A wish of one developer; it may be refused."""
+
+    organization_id: UUID
+    developer_id: UUID
+
+    @property
+    def scope(self) -> Scope:
+        return Scope(self.organization_id, self.developer_id)
+
+
+class Origin(TypedDict):
+    """What each event tells of the command that it comes from."""
+
+    received_at_us: int
+    organization_id: UUID
+    developer_id: UUID
+
+
+def origin(command: Command, now_us: int) -> Origin:
+    return {"received_at_us": now_us, "organization_id": command.organization_id, "developer_id": command.developer_id}
+
+
+class Reason(Enum):
+    NOT_FOUND = "not found"
+    CONFLICT = "conflict"
+    FOREIGN_SESSION = "foreign session"
+    INVALID = "invalid"
+
+
+class Refused(msgspec.Struct, frozen=True, tag="refused"):
+    """A command that was not carried out, and the sentence for the person who sent it."""
+
+    reason: Reason
+    message: str
+
+
+class Done(msgspec.Struct, frozen=True, tag="done"):
+    """A command that is on disk. `created` is False where it had been carried out before."""
+
+    created: bool
+    id: UUID | None = None
+
+
+Reply = Done | Refused
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """What to append, and what to answer once it is on disk."""
+
+    events: tuple[tuple[UUID, Event], ...]
+    reply: Reply
+
+
+class Context(msgspec.Struct, frozen=True):
+    """What enters from outside: the time of receipt, the developer's digester, whether secrets are taken out."""
+
+    now_us: int
+    digester: Digester
+    redaction: bool
+
+
+class Exists(msgspec.Struct, frozen=True):
+    """A stream of which only its existence matters."""
+
+
+Streams = Mapping[UUID, object]
+"""Stream id → its state. A decision asks for the kind of state that it knows, so no slice needs the others' types."""

@@ -74,7 +74,6 @@ def forget_stream(developer_id: UUID) -> UUID:
 
 
 def retained_stream(organization_id: UUID, developer_id: UUID, first: int) -> UUID:
-    """What stands of a stretch of a developer's texts is told once."""
     return stream_id("standing", organization_id, developer_id, first)
 
 

@@ -21,13 +21,10 @@ from aggregates.records.record import Record
 from aggregates.turns.turn import Observation, observe, text_digest
 
 FORM = 2
-"""Counted up whenever a reading changes its shape otherwise than by a field at its end; `rows_of` then says how the
-older ones are read."""
+"""Counted up whenever a reading changes its shape otherwise than by a field at its end."""
 
 
 class RetainedReading(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
-    """What stands of the texts of one fact."""
-
     position: int
     text_digest: int | None = None
     prompt: PromptReading | None = None
@@ -45,8 +42,6 @@ class RetainedWords(Words, frozen=True):
 
 
 class ReadingsRetained(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
-    """What stands of a stretch of a developer's texts, whose words are about to go."""
-
     TOPIC: ClassVar[str] = "standing.sealed"
     first: int
     last: int
@@ -94,8 +89,7 @@ def retained_readings(event: ReadingsRetained) -> list[RetainedReading]:
     return msgspec.msgpack.decode(packed, type=list[RetainedReading])
 
 
-_PROMPT = RetainedReading.__struct_fields__.index("prompt")
-_OBSERVATIONS = RetainedReading.__struct_fields__.index("observations")
+_PROMPT, _OBSERVATIONS = map(RetainedReading.__struct_fields__.index, ("prompt", "observations"))
 _OBSERVED_PROMPT = Observation.__struct_fields__.index("prompt")
 _FLAGS, _SUMS, _OPENING = 8, 9, 12
 """Places in a reading of form 1. Flags and opening: a bit for each of `NAMED`, openings apart. Sums: the logits, each
@@ -114,7 +108,6 @@ def _from_form_1(rows: list[Any]) -> list[Any]:
 
 
 def retain_prompt(position: int, words: Words, digester: Digester) -> RetainedReading | None:
-    """What stands of a prompt; None where nothing does."""
     if isinstance(words, RetainedWords):
         return words.standing
     if words.text is None:
@@ -124,7 +117,6 @@ def retain_prompt(position: int, words: Words, digester: Digester) -> RetainedRe
 
 
 def retain_response(position: int, words: Words | None, digester: Digester) -> RetainedReading | None:
-    """What stands of a response; None where there is none, or nothing does."""
     if isinstance(words, RetainedWords):
         return words.standing
     text = None if words is None else words.text

@@ -23,10 +23,7 @@ _ISO_CHARACTERS = re.compile(r"[-+0-9TWZtz:., ]+", re.ASCII)
 
 
 def parse_instant(text: str) -> int:
-    """Microseconds of an ISO 8601 time with any offset; without one, and for a bare date, UTC.
-
-    Digits beyond microseconds are cut off. Raises `ValueError` where it is no such time, or out of bounds.
-    """
+    """Microseconds of an ISO 8601 time, in UTC where it has no offset; further digits are cut. Raises `ValueError`."""
     try:
         moment = datetime.fromisoformat(text if _ISO_CHARACTERS.fullmatch(text) else "")
     except ValueError:
@@ -86,8 +83,6 @@ class Window(msgspec.Struct, frozen=True):
 
 
 class RangeRefused(msgspec.Struct, frozen=True):
-    """A range that cannot be served, and the sentence that says why."""
-
     message: str
 
 

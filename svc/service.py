@@ -13,9 +13,8 @@ import structlog
 import trio
 
 from aggregates.capture.events import OperationClaimed
-from aggregates.command import Reply
 from aggregates.decide import AnyCommand
-from aggregates.event import Digester, Event, Scope
+from aggregates.event import Digester, Event, Reply, Scope
 from aggregates.ids import operation_stream
 from aggregates.people.commands import PeopleCommand
 from aggregates.people.decide import PeopleReply

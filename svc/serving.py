@@ -20,7 +20,7 @@ import trio
 from hypercorn.config import Config
 from hypercorn.trio import serve as hypercorn_serve
 
-from aggregates.command import Refused
+from aggregates.event import Refused
 from aggregates.people.commands import CreateDeveloper, CreateOrganization, IssueKey, PeopleCommand, StartMembership
 from aggregates.people.directory import Key, Membership
 from svc.app import open_service

@@ -1,13 +1,11 @@
 """What a developer can ask for, and what can be answered."""
 
-from hashlib import sha256
 from typing import Literal
 from uuid import UUID
 
 import msgspec
-import rfc8785
 
-from aggregates.command import Command
+from aggregates.event import Command
 from aggregates.records.record import Point, Record
 
 
@@ -22,16 +20,6 @@ class ResponseContent(msgspec.Struct, frozen=True, kw_only=True):
     cache_creation_tokens: int | None = None
     model: str | None = None
     cost_usd: float | None = None
-
-
-def canonical_bytes(content: ResponseContent) -> bytes:
-    """RFC 8785 JSON, absent fields null. `ValueError`: an integer beyond 2**53, a lone surrogate."""
-    return rfc8785.dumps(msgspec.structs.asdict(content))
-
-
-def content_hash(content: ResponseContent) -> str:
-    """SHA-256, lower-case hex: what `response_content_hash` must equal."""
-    return sha256(canonical_bytes(content)).hexdigest()
 
 
 TRANSCRIPT_SUFFIX = "-transcript"

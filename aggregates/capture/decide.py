@@ -1,39 +1,27 @@
 """Decide about captures: prompts, responses, batches of records and of metric points."""
 
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 from uuid import UUID
 
 import msgspec
+import rfc8785
 from msgspec.structs import replace
 
+from aggregates.capture import events
 from aggregates.capture.commands import (
     AnyCapture,
     CaptureMetrics,
     CapturePrompt,
     CaptureRecords,
     CaptureResponse,
-    canonical_bytes,
+    ResponseContent,
 )
-from aggregates.capture.events import (
-    ForeignSessionAttempted,
-    MetricsCaptured,
-    OperationClaimed,
-    PromptAnswered,
-    PromptCaptured,
-    ProvenanceFilled,
-    RecordsCaptured,
-    SessionClaimed,
-    TracesCaptured,
-)
-from aggregates.command import Command, Context, Decision, Done, Reason, Refused, Streams, origin
-from aggregates.event import Event, Scope, Words
+from aggregates.event import Command, Context, Decision, Done, Event, Reason, Refused, Scope, Streams, Words, origin
 from aggregates.ids import attempt_stream, batch_stream, operation_stream, session_stream
 from aggregates.redaction.redaction import Redacted, redact
 
 
 class AnswerState(msgspec.Struct, frozen=True):
-    """The one answer of a prompt."""
-
     content_digest: bytes
     cost_catalog_revision: int | None
     cost_kind: str | None
@@ -49,21 +37,21 @@ class PromptState(msgspec.Struct, frozen=True):
     answer: AnswerState | None = None
 
 
-CaptureState = SessionClaimed | OperationClaimed | PromptState
+CaptureState = events.SessionClaimed | events.OperationClaimed | PromptState
 """A claim is its own state."""
 
 
 def evolve_capture(state: object, event: Event) -> CaptureState | None:
     """None where the event says nothing that a later command depends on."""
     match event:
-        case SessionClaimed() | OperationClaimed():
+        case events.SessionClaimed() | events.OperationClaimed():
             return event
-        case PromptCaptured():
+        case events.PromptCaptured():
             return PromptState(event.scope, event.agent_session_id, event.source, event.prompt_digest)
-        case PromptAnswered() if isinstance(state, PromptState):
+        case events.PromptAnswered() if isinstance(state, PromptState):
             answer = AnswerState(event.content_digest, event.cost_catalog_revision, event.cost_kind)
             return replace(state, answer=answer)
-        case ProvenanceFilled() if isinstance(state, PromptState) and state.answer is not None:
+        case events.ProvenanceFilled() if isinstance(state, PromptState) and state.answer is not None:
             revision, kind = state.answer.cost_catalog_revision, state.answer.cost_kind
             filled = replace(
                 state.answer,
@@ -119,14 +107,14 @@ def decide_capture(command: AnyCapture, streams: Streams, context: Context) -> D
 def _claim(command: Command, session_id: str | None, streams: Streams, context: Context) -> Decision:
     """Of a foreign session nothing is kept but one flag per developer and session."""
     known = None if session_id is None else streams.get(session_stream(session_id))
-    if session_id is None or (isinstance(known, SessionClaimed) and known.scope == command.scope):
+    if session_id is None or (isinstance(known, events.SessionClaimed) and known.scope == command.scope):
         return Decision((), Done(True))
     by = origin(command, context.now_us)
-    if not isinstance(known, SessionClaimed):
-        claimed = SessionClaimed(**by, agent_session_id=session_id)
+    if not isinstance(known, events.SessionClaimed):
+        claimed = events.SessionClaimed(**by, agent_session_id=session_id)
         return Decision(((session_stream(session_id), claimed),), Done(True))
     attempt = attempt_stream(command.developer_id, session_id)
-    attempted = ForeignSessionAttempted(**by, agent_session_id=session_id)
+    attempted = events.ForeignSessionAttempted(**by, agent_session_id=session_id)
     refusal = Refused(
         Reason.FOREIGN_SESSION,
         "tool_session_id belongs to another developer's agent session; nothing was stored. "
@@ -140,7 +128,7 @@ def _captured(command: CapturePrompt | CaptureRecords | CaptureMetrics, context:
         case CapturePrompt():
             return _prompt_captured(command, context)
         case CaptureRecords():
-            kind = TracesCaptured if command.signal == "traces" else RecordsCaptured
+            kind = events.TracesCaptured if command.signal == "traces" else events.RecordsCaptured
             return kind(
                 **origin(command, context.now_us),
                 agent_session_id=command.agent_session_id,
@@ -152,7 +140,7 @@ def _captured(command: CapturePrompt | CaptureRecords | CaptureMetrics, context:
                 raw=None if command.raw is None else Words(command.raw),
             )
         case CaptureMetrics():
-            return MetricsCaptured(
+            return events.MetricsCaptured(
                 **origin(command, context.now_us),
                 agent_session_id=command.agent_session_id,
                 source=command.source,
@@ -163,10 +151,10 @@ def _captured(command: CapturePrompt | CaptureRecords | CaptureMetrics, context:
             )
 
 
-def _prompt_captured(command: CapturePrompt, context: Context) -> PromptCaptured:
+def _prompt_captured(command: CapturePrompt, context: Context) -> Event:
     text, redactions = cleaned(command.text, context)
     cwd, metadata = command.cwd, command.metadata_json
-    return PromptCaptured(
+    return events.PromptCaptured(
         **origin(command, context.now_us),
         prompt_id=command.prompt_id,
         agent_session_id=command.agent_session_id,
@@ -198,8 +186,8 @@ def _decide_response(command: CaptureResponse, streams: Streams, context: Contex
         stream = operation_stream(command.developer_id, operation_id)
         operation = streams.get(stream)
         if operation is None:
-            claim = ((stream, OperationClaimed(**by, response_operation_id=operation_id, prompt_id=prompt_id)),)
-        elif isinstance(operation, OperationClaimed) and operation.prompt_id != prompt_id:
+            claim = ((stream, events.OperationClaimed(**by, response_operation_id=operation_id, prompt_id=prompt_id)),)
+        elif isinstance(operation, events.OperationClaimed) and operation.prompt_id != prompt_id:
             return _refused(
                 Reason.CONFLICT,
                 f"response_operation_id {operation_id} already belongs to another prompt; send a new one for each "
@@ -220,14 +208,14 @@ def _decide_response(command: CaptureResponse, streams: Streams, context: Contex
     kind = command.cost_kind if answer.cost_kind is None else None
     if revision is None and kind is None:
         return Decision(claim, Done(False, prompt_id))
-    filled = ProvenanceFilled(**by, prompt_id=prompt_id, cost_catalog_revision=revision, cost_kind=kind)
+    filled = events.ProvenanceFilled(**by, prompt_id=prompt_id, cost_catalog_revision=revision, cost_kind=kind)
     return Decision(((prompt_id, filled), *claim), Done(False, prompt_id))
 
 
-def _prompt_answered(command: CaptureResponse, prompt: PromptState, digest: bytes, context: Context) -> PromptAnswered:
+def _prompt_answered(command: CaptureResponse, prompt: PromptState, digest: bytes, context: Context) -> Event:
     content = command.content
     text, redactions = (None, {}) if content.response_text is None else cleaned(content.response_text, context)
-    return PromptAnswered(
+    return events.PromptAnswered(
         **origin(command, context.now_us),
         prompt_id=command.prompt_id,
         agent_session_id=prompt.agent_session_id,
@@ -250,6 +238,16 @@ def _prompt_answered(command: CaptureResponse, prompt: PromptState, digest: byte
 
 def _refused(reason: Reason, message: str) -> Decision:
     return Decision((), Refused(reason, message))
+
+
+def canonical_bytes(content: ResponseContent) -> bytes:
+    """RFC 8785 JSON, absent fields null. `ValueError`: an integer beyond 2**53, a lone surrogate."""
+    return rfc8785.dumps(msgspec.structs.asdict(content))
+
+
+def content_hash(content: ResponseContent) -> str:
+    """SHA-256, lower-case hex: what `response_content_hash` must equal."""
+    return sha256(canonical_bytes(content)).hexdigest()
 
 
 def cleaned(text: str, context: Context) -> Redacted:

@@ -46,8 +46,6 @@ class CreateDeveloper(PeopleCommand, frozen=True, kw_only=True):
 
 
 class ChangeDeveloper(PeopleCommand, frozen=True, kw_only=True):
-    """Set what is not None."""
-
     developer_id: UUID
     display_name: str | None = None
     timezone: str | None = None

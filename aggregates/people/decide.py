@@ -4,46 +4,34 @@ from uuid import UUID
 
 import msgspec
 
-from aggregates.command import Reason, Refused
-from aggregates.event import Event, Scope
+from aggregates.event import Event, Reason, Refused, Scope
 from aggregates.ids import credential_stream, membership_stream
 from aggregates.people import commands, events
-from aggregates.people.directory import (
-    BEGUN_BY,
-    Developer,
-    Directory,
-    Key,
-    Membership,
-    Organization,
-    Record,
-    Team,
-    TeamMembership,
-    applied,
-)
+from aggregates.people import directory as people
 
-PeopleReply = Record | Refused
+PeopleReply = people.Record | Refused
 """The record as the decision leaves it, or why it was refused."""
 PeopleDecision = tuple[tuple[tuple[UUID, Event], ...], PeopleReply]
 """What to append, each event with its stream, and what to answer once it is on disk."""
-RULES: dict[type[commands.PeopleCommand], tuple[str, type[Record], type[Event]]] = {
-    commands.CreateOrganization: ("organization", Organization, events.OrganizationCreated),
-    commands.ChangeOrganization: ("organization", Organization, events.OrganizationChanged),
-    commands.CreateDeveloper: ("developer", Developer, events.DeveloperCreated),
-    commands.ChangeDeveloper: ("developer", Developer, events.DeveloperChanged),
-    commands.StartMembership: ("membership", Membership, events.MembershipStarted),
-    commands.ChangeMembership: ("membership", Membership, events.MembershipChanged),
-    commands.EndMembership: ("membership", Membership, events.MembershipEnded),
-    commands.CreateTeam: ("team", Team, events.TeamCreated),
-    commands.EndTeam: ("team", Team, events.TeamEnded),
-    commands.AddTeamMember: ("team membership", TeamMembership, events.TeamMemberAdded),
-    commands.RemoveTeamMember: ("team membership", TeamMembership, events.TeamMemberRemoved),
-    commands.IssueKey: ("key", Key, events.CredentialIssued),
-    commands.RevokeKey: ("key", Key, events.CredentialRevoked),
+RULES: dict[type[commands.PeopleCommand], tuple[str, type[people.Record], type[Event]]] = {
+    commands.CreateOrganization: ("organization", people.Organization, events.OrganizationCreated),
+    commands.ChangeOrganization: ("organization", people.Organization, events.OrganizationChanged),
+    commands.CreateDeveloper: ("developer", people.Developer, events.DeveloperCreated),
+    commands.ChangeDeveloper: ("developer", people.Developer, events.DeveloperChanged),
+    commands.StartMembership: ("membership", people.Membership, events.MembershipStarted),
+    commands.ChangeMembership: ("membership", people.Membership, events.MembershipChanged),
+    commands.EndMembership: ("membership", people.Membership, events.MembershipEnded),
+    commands.CreateTeam: ("team", people.Team, events.TeamCreated),
+    commands.EndTeam: ("team", people.Team, events.TeamEnded),
+    commands.AddTeamMember: ("team membership", people.TeamMembership, events.TeamMemberAdded),
+    commands.RemoveTeamMember: ("team membership", people.TeamMembership, events.TeamMemberRemoved),
+    commands.IssueKey: ("key", people.Key, events.CredentialIssued),
+    commands.RevokeKey: ("key", people.Key, events.CredentialRevoked),
 }
 """What a command is about, and the event that carries it out."""
 
 
-def decide_people(command: commands.PeopleCommand, directory: Directory, now_us: int) -> PeopleDecision:
+def decide_people(command: commands.PeopleCommand, directory: people.Directory, now_us: int) -> PeopleDecision:
     """What follows from a command. Ending what has ended, or setting what is set, changes nothing."""
     _, kind, event_type = RULES[type(command)]
     stream_id = _stream(command, directory)
@@ -57,7 +45,7 @@ def decide_people(command: commands.PeopleCommand, directory: Directory, now_us:
     decided = []
     for each in (event_type, *profile):
         event = msgspec.convert(values, each)  # an event takes the values that it has fields for
-        after = applied(record, event)
+        after = people.applied(record, event)
         if after != record:
             decided.append((stream_id, event))
             record = after
@@ -70,7 +58,7 @@ def _own_id(command: commands.PeopleCommand) -> UUID:
     return own_id
 
 
-def _stream(command: commands.PeopleCommand, directory: Directory) -> UUID:
+def _stream(command: commands.PeopleCommand, directory: people.Directory) -> UUID:
     match command:
         case commands.StartMembership():
             return membership_stream(command.organization_id, command.developer_id)
@@ -83,7 +71,7 @@ def _stream(command: commands.PeopleCommand, directory: Directory) -> UUID:
 
 
 def _refusal(
-    command: commands.PeopleCommand, directory: Directory, known: Record | None, now_us: int
+    command: commands.PeopleCommand, directory: people.Directory, known: people.Record | None, now_us: int
 ) -> Refused | None:
     wrong = commands.wrong_in(command)
     if wrong is not None:
@@ -94,15 +82,15 @@ def _refusal(
             return _no_membership(command, directory)
         case commands.IssueKey(), _:
             return _no_key(command, directory, known, now_us)
-        case _, None if kind not in BEGUN_BY:
+        case _, None if kind not in people.BEGUN_BY:
             return _not_found(noun, _own_id(command))
-        case _, known if known is not None and kind in BEGUN_BY:
+        case _, known if known is not None and kind in people.BEGUN_BY:
             return _conflict(f"there is already a {noun} {_own_id(command)}")
-        case commands.CreateTeam(), _ if directory.get(Organization, command.organization_id) is None:
+        case commands.CreateTeam(), _ if directory.get(people.Organization, command.organization_id) is None:
             return _not_found("organization", command.organization_id)
         case commands.AddTeamMember(), _:
             return _no_team_member(command, directory)
-        case commands.ChangeMembership(), Membership(active=False):
+        case commands.ChangeMembership(), people.Membership(active=False):
             return _conflict(f"membership {known.id} has ended; start it again first")
         case _:
             return None
@@ -116,29 +104,31 @@ def _conflict(message: str) -> Refused:
     return Refused(Reason.CONFLICT, message)
 
 
-def _no_membership(command: commands.StartMembership, directory: Directory) -> Refused | None:
+def _no_membership(command: commands.StartMembership, directory: people.Directory) -> Refused | None:
     organization_id, developer_id = command.organization_id, command.developer_id
-    if directory.get(Organization, organization_id) is None:
+    if directory.get(people.Organization, organization_id) is None:
         return _not_found("organization", organization_id)
-    if directory.get(Developer, developer_id) is None:
+    if directory.get(people.Developer, developer_id) is None:
         return _not_found("developer", developer_id)
     member = directory.membership(Scope(organization_id, developer_id))
     return None if member is None else _conflict(f"developer {developer_id} is a member already")
 
 
-def _no_team_member(command: commands.AddTeamMember, directory: Directory) -> Refused | None:
-    team = directory.get(Team, command.team_id)
+def _no_team_member(command: commands.AddTeamMember, directory: people.Directory) -> Refused | None:
+    team = directory.get(people.Team, command.team_id)
     if team is None or not team.active:
         return _not_found("active team", command.team_id)
     developer_id, scope = command.developer_id, Scope(team.organization_id, command.developer_id)
-    if directory.get(Developer, developer_id) is None:
+    if directory.get(people.Developer, developer_id) is None:
         return _not_found("developer", developer_id)
     if directory.membership(scope) is None:
         return _conflict(f"developer {developer_id} is no member of the team's organization; start that first")
     return _conflict(f"developer {developer_id} is in the team already") if team in directory.teams_of(scope) else None
 
 
-def _no_key(command: commands.IssueKey, directory: Directory, known: Record | None, now_us: int) -> Refused | None:
+def _no_key(
+    command: commands.IssueKey, directory: people.Directory, known: people.Record | None, now_us: int
+) -> Refused | None:
     organization_id, developer_id = command.organization_id, command.developer_id
     if directory.membership(Scope(organization_id, developer_id)) is None:
         no_member = f"developer {developer_id} is no member of organization {organization_id}"

@@ -129,7 +129,6 @@ _AT_FIRST: dict[str, Any] = {
 
 
 def applied(record: Record | None, event: Event) -> Record:
-    """A record after an event that begins, changes or ends it."""
     at, values = iso(event.received_at_us), msgspec.structs.asdict(event)
     if kind := BEGUN_BY.get(type(event)):
         own_id, expires_at_us = values[event.__struct_fields__[1]], values.get("expires_at_us")
@@ -158,7 +157,6 @@ class Directory:
         self._versions: dict[UUID, int] = {}
 
     def apply(self, stream_id: UUID, event: Event) -> None:
-        """Take in the next event of a stream."""
         self._records[stream_id] = applied(self._records.get(stream_id), event)
         self._versions[stream_id] = self.version(stream_id) + 1
 
@@ -214,8 +212,6 @@ class Principal(msgspec.Struct, frozen=True):
 
 
 class KeyRefusal(Enum):
-    """Why a key does not open anything."""
-
     UNKNOWN = "unknown key"
     VOID = "revoked or expired"
     NOT_A_MEMBER = "no longer a member"
@@ -233,7 +229,6 @@ def authenticate(directory: Directory, key_digest: str, now_us: int) -> Principa
 
 
 def principal(directory: Directory, scope: Scope) -> Principal | None:
-    """The developer as a member of the organization; None where they are none now."""
     membership = directory.membership(scope)
     return None if membership is None else Principal(scope, membership.role)
 

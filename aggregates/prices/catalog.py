@@ -244,7 +244,6 @@ class RevisionRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def catalog_record(served: Served) -> CatalogRecord:
-    """What is served, as the contract's document."""
     snapshot = served.snapshot
     return CatalogRecord(
         schema_version=snapshot.schema_version,

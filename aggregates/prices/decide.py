@@ -6,31 +6,18 @@ from uuid import UUID
 
 import msgspec
 
-from aggregates.command import Reason, Refused
-from aggregates.event import Event
+from aggregates.event import Event, Reason, Refused
 from aggregates.ids import CATALOG_STREAM, REPRICING_STREAM
-from aggregates.prices.catalog import (
-    NO_FIT,
-    REVISION_MAX,
-    SCHEMA_VERSION,
-    CatalogPublished,
-    Lookups,
-    RequestsRepriced,
-    Revision,
-    Snapshot,
-    checksum,
-    content_fault,
-    instant,
-)
+from aggregates.prices import catalog
 from aggregates.times import INSTANT_MAX_US, INSTANT_MIN_US, iso, parse_instant
 
 
 class CatalogDocument(msgspec.Struct, frozen=True, kw_only=True):
     """A catalog as somebody hands it in; what is left out is filled in when it is published."""
 
-    exact_lookups: Lookups
-    schema_version: Literal[1] = SCHEMA_VERSION
-    catalog_revision: Revision | None = None
+    exact_lookups: catalog.Lookups
+    schema_version: Literal[1] = catalog.SCHEMA_VERSION
+    catalog_revision: catalog.Revision | None = None
     """The next one where it is left out."""
     published_at: str | None = None
     """ISO 8601; the time of publication where it is left out."""
@@ -39,7 +26,7 @@ class CatalogDocument(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if self.published_at is not None:
-            instant("published_at", self.published_at)
+            catalog.instant("published_at", self.published_at)
 
 
 class PublishCatalog(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,7 +45,7 @@ class RepriceRequests(msgspec.Struct, frozen=True, kw_only=True):
 class CatalogState(msgspec.Struct, frozen=True, kw_only=True):
     last_revision: int = 0
     """The newest there is, valid or not; 0 before the first."""
-    newest_valid: Snapshot | None = None
+    newest_valid: catalog.Snapshot | None = None
     repricings: int = 0
 
 
@@ -100,28 +87,28 @@ def _publish(command: PublishCatalog, state: CatalogState, now_us: int) -> Decis
     if newest is not None and document.exact_lookups == newest.exact_lookups:
         return (), _shown(newest, changed=False)
     revision = document.catalog_revision or state.last_revision + 1
-    fault = _revision_fault(document, revision, state) or content_fault(document.exact_lookups)
+    fault = _revision_fault(document, revision, state) or catalog.content_fault(document.exact_lookups)
     if fault is not None:
         return _refused(fault)
-    digest = checksum(revision, document.exact_lookups)
+    digest = catalog.checksum(revision, document.exact_lookups)
     if document.checksum_sha256 is not None and document.checksum_sha256.lower() != digest:
-        return _refused(NO_FIT)
-    snapshot = Snapshot(
-        schema_version=SCHEMA_VERSION,
+        return _refused(catalog.NO_FIT)
+    snapshot = catalog.Snapshot(
+        schema_version=catalog.SCHEMA_VERSION,
         catalog_revision=revision,
         published_at_us=now_us if document.published_at is None else parse_instant(document.published_at),
         checksum_sha256=digest,
         exact_lookups=document.exact_lookups,
     )
-    event = CatalogPublished(received_at_us=now_us, source=command.source, snapshot=snapshot)
+    event = catalog.CatalogPublished(received_at_us=now_us, source=command.source, snapshot=snapshot)
     return ((CATALOG_STREAM, revision, event),), _shown(snapshot, changed=True)
 
 
 def _revision_fault(document: CatalogDocument, revision: int, state: CatalogState) -> str | None:
-    if not state.last_revision < revision <= REVISION_MAX:
+    if not state.last_revision < revision <= catalog.REVISION_MAX:
         return (
             f"catalog_revision is {revision}; it must be greater than {state.last_revision}, the newest there is, "
-            f"and at most {REVISION_MAX}; leave it and the checksum out to take the next"
+            f"and at most {catalog.REVISION_MAX}; leave it and the checksum out to take the next"
         )
     if document.checksum_sha256 is not None and document.catalog_revision is None:
         return "checksum_sha256 covers catalog_revision, which is missing; give both or neither"
@@ -136,7 +123,7 @@ def _reprice(command: RepriceRequests, state: CatalogState, organizations: Colle
     if not INSTANT_MIN_US <= command.from_us < command.to_us <= INSTANT_MAX_US:
         return _refused("the range to reprice is empty, or lies before 1970 or after 9998: from must come before to")
     revision = state.newest_valid.catalog_revision
-    event = RequestsRepriced(
+    event = catalog.RequestsRepriced(
         received_at_us=now_us,
         organization_id=command.organization_id,
         catalog_revision=revision,
@@ -147,7 +134,7 @@ def _reprice(command: RepriceRequests, state: CatalogState, organizations: Colle
     return ((REPRICING_STREAM, state.repricings + 1, event),), reply
 
 
-def _shown(snapshot: Snapshot, *, changed: bool) -> Published:
+def _shown(snapshot: catalog.Snapshot, *, changed: bool) -> Published:
     return Published(
         catalog_revision=snapshot.catalog_revision,
         checksum_sha256=snapshot.checksum_sha256,

@@ -12,6 +12,8 @@ The rules, besides those of the catalog's own fields:
 - Cache writes of unknown duration go at the five-minute rate, which makes a lower bound where an hour costs more.
 """
 
+import re
+from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
@@ -20,7 +22,6 @@ from typing import Literal
 import msgspec
 
 from aggregates.prices.catalog import ExactLookup, ListRate, Rates, Snapshot, snapshot_fault
-from aggregates.records.record import spellings
 
 Kind = Literal["catalog_estimate", "catalog_lower_bound"]
 NAMES_REMEMBERED_MAX = 4_096
@@ -71,8 +72,6 @@ class _Segment(msgspec.Struct, frozen=True):
 
 
 class PriceBook:
-    """The prices of one valid snapshot."""
-
     def __init__(self, snapshot: Snapshot) -> None:
         self.catalog_revision = snapshot.catalog_revision
         self._lookups = {each.external_model_id: each for each in snapshot.exact_lookups}
@@ -81,7 +80,6 @@ class PriceBook:
         """What the catalog says of an id, decorated as agents do it; None where it is not listed."""
 
     def price(self, model: str, at_us: int, usage: Usage) -> Price | Unpriced:
-        """What these tokens of a model, as its agent named it, cost at that time."""
         lookup = self.lookup(model)
         if lookup is None:
             return Unpriced("unknown_model")
@@ -163,3 +161,30 @@ def _femto(rates: Rates) -> _FemtoRates:
     return tuple(
         None if rate is None else int((Decimal(repr(rate)) * _RATE_UNIT).to_integral_value()) for rate in dollars
     )
+
+
+# How agents decorate the ids of models, and how the decoration comes off again: a fixed list, tried in this order after
+# the id as it is, each on what the one before it left. Nothing is guessed: somebody writes every form below, and it
+# names the same model at the same list price. A catalog that lists the decorated id itself is asked for that first.
+#
+# `GPT-5`: case does not matter. `…[1m]`: Claude Code's long context window. `models/…`, `publishers/google/models/…`,
+# `arn:aws:bedrock:…/…`: a path. `us.anthropic.claude-…-v1:0`: Bedrock's packaging. `…-20250929`, `…-latest`: dated.
+
+_WINDOW = re.compile(r"\[1m\]$")
+_PATH = re.compile(r"^(?:models|publishers|projects|arn:aws[^/]*)/(?:.*/)?")
+_BEDROCK_ID = re.compile(r"^(?:[a-z-]{2,8}\.)?[a-z]+\.[a-z]")
+_BEDROCK_VERSION = re.compile(r"(?:-v\d{1,2})?(?::\d{1,2})?$")
+_DATED = re.compile(r"[-@](?:20\d{6}|20\d{2}-\d{2}-\d{2}|latest|default)$")
+
+
+def spellings(model: str) -> Iterator[str]:
+    """The ids to look for, the one reported first; repeats are possible."""
+    yield model
+    text = _WINDOW.sub("", model.strip().lower())
+    yield text
+    text = _PATH.sub("", text)
+    yield text
+    if _BEDROCK_ID.match(text):
+        text = _BEDROCK_VERSION.sub("", text)
+        yield text
+    yield _DATED.sub("", text)

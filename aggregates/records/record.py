@@ -4,9 +4,8 @@ A record is a telemetry line, or a transcript line, brought to these fields. Tex
 in the event's single `Words` value; a record only points at them, so one seal covers the whole batch.
 """
 
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
@@ -151,30 +150,3 @@ class TextPool:
     @property
     def words(self) -> str:
         return "".join(self._pieces)
-
-
-# How agents decorate the ids of models, and how the decoration comes off again: a fixed list, tried in this order after
-# the id as it is, each on what the one before it left. Nothing is guessed: somebody writes every form below, and it
-# names the same model at the same list price. A catalog that lists the decorated id itself is asked for that first.
-#
-# `GPT-5`: case does not matter. `…[1m]`: Claude Code's long context window. `models/…`, `publishers/google/models/…`,
-# `arn:aws:bedrock:…/…`: a path. `us.anthropic.claude-…-v1:0`: Bedrock's packaging. `…-20250929`, `…-latest`: dated.
-
-_WINDOW = re.compile(r"\[1m\]$")
-_PATH = re.compile(r"^(?:models|publishers|projects|arn:aws[^/]*)/(?:.*/)?")
-_BEDROCK_ID = re.compile(r"^(?:[a-z-]{2,8}\.)?[a-z]+\.[a-z]")
-_BEDROCK_VERSION = re.compile(r"(?:-v\d{1,2})?(?::\d{1,2})?$")
-_DATED = re.compile(r"[-@](?:20\d{6}|20\d{2}-\d{2}-\d{2}|latest|default)$")
-
-
-def spellings(model: str) -> Iterator[str]:
-    """The ids to look for, the one reported first; repeats are possible."""
-    yield model
-    text = _WINDOW.sub("", model.strip().lower())
-    yield text
-    text = _PATH.sub("", text)
-    yield text
-    if _BEDROCK_ID.match(text):
-        text = _BEDROCK_VERSION.sub("", text)
-        yield text
-    yield _DATED.sub("", text)

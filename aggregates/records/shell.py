@@ -56,7 +56,6 @@ def _matching(pattern: str, *, then: ShellReading, otherwise: ShellReading) -> R
 
 
 def _with(options: str, *, then: ShellReading, otherwise: ShellReading) -> Reader:
-    """Reads a program by whether any of these options is given."""
     wanted = frozenset(options.split())
     return lambda rest: otherwise if wanted.isdisjoint(rest) else then
 
@@ -160,7 +159,7 @@ def _rubocop(rest: Words) -> ShellReading:
 
 
 def _linter(rest: Words) -> ShellReading:
-    """A test, _linter or type check; one that is told to repair changes files too."""
+    """A test, linter or type check; one that is told to repair changes files too."""
     return BUILD if not _NAMES["repairs"].isdisjoint(rest) else CHECK
 
 
@@ -194,15 +193,11 @@ _SPECIAL: dict[str, Reader] = {
 
 def read_command(command: str) -> ShellReading:
     """What a shell command line does, all its parts together. Linear in its length; never raises."""
-    return _read_command(command[:COMMAND_CHARACTERS_MAX])
+    return _read_text(command[:COMMAND_CHARACTERS_MAX], 0)
 
 
 # Agents run the same checks again and again, and a reading takes 67 µs of the 100 that a record may take.
 @lru_cache(maxsize=2_048)
-def _read_command(command: str) -> ShellReading:
-    return _read_text(command, 0)
-
-
 def _read_text(text: str, depth: int) -> ShellReading:
     if depth > _NESTING_MAX:
         return CHANGE

@@ -67,29 +67,36 @@ class _Scanner:
 
     def run(self) -> None:
         while self._at < len(self._text):
-            if self._stack[-1].quoted:
-                self._in_double_quotes()
-            else:
-                self._plain()
+            self._step(self._text[self._at])
         while self._stack:
             self._end_command()
             self._stack.pop()
 
-    def _plain(self) -> None:
-        char = self._text[self._at]
+    def _step(self, char: str) -> None:
+        quoted = self._stack[-1].quoted
         if char == "\\":
-            self._add(self._text[self._at + 1 : self._at + 2].replace("\n", ""))
+            escaped = self._text[self._at + 1 : self._at + 2]
+            self._add(escaped if quoted else escaped.replace("\n", ""))
             self._at += 2
-        elif char == "'":
-            self._single_quoted()
         elif char == '"':
             self._add("")
-            self._stack[-1].quoted = True
+            self._stack[-1].quoted = not quoted
             self._at += 1
-        elif self._text.startswith(("$(", "<(", ">("), self._at):
+        elif self._text.startswith("$(", self._at):
             self._substitution()
         elif char == "`":
             self._backquote()
+        elif quoted:
+            self._add(char)
+            self._at += 1
+        else:
+            self._plain(char)
+
+    def _plain(self, char: str) -> None:
+        if char == "'":
+            self._single_quoted()
+        elif self._text.startswith(("<(", ">("), self._at):
+            self._substitution()
         elif char in "<>" or self._text.startswith("&>", self._at):
             self._redirection()
         elif char in _SEPARATORS:
@@ -99,22 +106,6 @@ class _Scanner:
             self._at += 1
         elif char == "#" and self._stack[-1].word is None:
             self._skip_to("\n")
-        else:
-            self._add(char)
-            self._at += 1
-
-    def _in_double_quotes(self) -> None:
-        char = self._text[self._at]
-        if char == '"':
-            self._stack[-1].quoted = False
-            self._at += 1
-        elif char == "\\":
-            self._add(self._text[self._at + 1 : self._at + 2])
-            self._at += 2
-        elif self._text.startswith("$(", self._at):
-            self._substitution()
-        elif char == "`":
-            self._backquote()
         else:
             self._add(char)
             self._at += 1

@@ -11,12 +11,13 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, chain
 from pkgutil import get_data
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
+_T = TypeVar("_T")
 _PASSES_MAX = 4
 """Taking one secret out can lay bare its neighbour, which now stands at a boundary; rarely a third one."""
 _APART = "\n\x03\n"
@@ -67,16 +68,11 @@ def find_secrets(text: str) -> list[Finding]:
     """All secrets in the order of the text; of two that overlap, the one of the more specific kind."""
     # U+0130 is the one character whose lower case is longer: it would shift every place after it.
     lowered = text.replace("\u0130", "i").lower()
-    candidates = [
-        *_formed_secrets(text, lowered),
-        *_assigned_secrets(text, lowered),
+    candidates = [  # the more specific kinds first
+        *chain.from_iterable(_formed(form, lowered if form.lowered else text) for form in _hinted(_KNOWN.forms, text)),
+        *chain.from_iterable(_assigned(name, text, lowered) for name in _hinted(_KNOWN.names, lowered)),
         *_email_addresses(text),
     ]
-    return _apart(candidates)
-
-
-def _apart(candidates: list[Finding]) -> list[Finding]:
-    """Findings that do not overlap, in order of the text. Earlier candidates are of more specific kinds."""
     kept: list[tuple[int, Finding]] = []
     for rank, finding in sorted(enumerate(candidates), key=lambda item: (item[1].start, item[0])):
         while kept and finding.start < kept[-1][1].end and rank < kept[-1][0]:
@@ -84,6 +80,10 @@ def _apart(candidates: list[Finding]) -> list[Finding]:
         if not kept or finding.start >= kept[-1][1].end:
             kept.append((rank, finding))
     return [finding for _, finding in kept]
+
+
+def _hinted(groups: dict[str, list[_T]], text: str) -> Iterator[_T]:
+    return (each for part, group in groups.items() if part in text for each in group)
 
 
 def _without(text: str, findings: list[Finding]) -> str:
@@ -125,11 +125,13 @@ class _Known(msgspec.Struct, frozen=True):
 
     forms: dict[str, list[_Form]]
     names: dict[str, list[_Name]]
+    no_passwords: str
 
 
 _KNOWN = msgspec.toml.decode(
     get_data(__name__, "secrets.toml") or b"", type=_Known, dec_hook=lambda _, text: re.compile(text, re.ASCII)
 )
+_NO_PASSWORDS = frozenset(_KNOWN.no_passwords.split())
 _AWS_SECRET = re.compile(
     r"""["']?[\s:,;|/]{1,8}(?:[A-Za-z_ ]{1,40}["']?\s{0,4}[:=]\s{0,4})?["']?"""
     r"""([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])"""
@@ -137,14 +139,7 @@ _AWS_SECRET = re.compile(
 """The secret that goes with an AWS key and follows it, in a table, a file or a line of its own."""
 
 
-def _formed_secrets(text: str, lowered: str) -> Iterator[Finding]:
-    for part, forms in _KNOWN.forms.items():
-        if part in text:
-            for form in forms:
-                yield from _secrets_of_form(form, lowered if form.lowered else text)
-
-
-def _secrets_of_form(form: _Form, text: str) -> Iterator[Finding]:
+def _formed(form: _Form, text: str) -> Iterator[Finding]:
     place = text.find(form.start)
     while place >= 0:
         end = place + len(form.start)
@@ -226,14 +221,7 @@ _BARE = re.compile(r"""[ \t]{0,8}([^\s"'`,;&()\[\]{}<>|]{1,128})""")
 _BARE_REST = re.compile(r"""[^\s"'`,;&()\[\]{}<>|]*""")
 
 
-def _assigned_secrets(text: str, lowered: str) -> Iterator[Finding]:
-    for part, names in _KNOWN.names.items():
-        if part in lowered:
-            for name in names:
-                yield from _secrets_of_name(name, text, lowered)
-
-
-def _secrets_of_name(name: _Name, text: str, lowered: str) -> Iterator[Finding]:
+def _assigned(name: _Name, text: str, lowered: str) -> Iterator[Finding]:
     place = lowered.find(name.word)
     while place >= 0:
         end = place + len(name.word)
@@ -283,14 +271,6 @@ _PLACEHOLDER = re.compile(
 _OPENING = ("(", "[", "{", "<")
 _TEMPLATE = re.compile(r"\$\{|\{\{|%\(|%s|<[^>]*>|\$\(")
 
-_NO_PASSWORDS = re.compile(
-    r"(?:string|str|text|char|varchar|number|object|any|required|optional|hidden|visible|input|field|basic|bearer"
-    r"|none|null|nil|true|false|empty|undefined|invalid|incorrect|missing|wrong|weak|strong|show|hide|new|old|reset"
-    r"|current|confirm|forgot|change)$",
-    re.IGNORECASE,
-)
-"""Types, states and labels that are given to passwords in code and in forms."""
-
 _NAME_PARTS = re.compile(r"pass|pwd|secret|token|key|user|cred|conf|env|input|field|arg|value|hash|self|this|get")
 _TYPE_OR_ALGORITHM = re.compile(
     r"(?:u?int|float|[iuf])\d+|utf-?\d|sha-?\d|md\d|base\d|aes|varchar|argon|bcrypt|oauth|string\d?$|http|v\d|rsa"
@@ -312,7 +292,7 @@ def _is_quoted_secret(name: _Name, value: str) -> bool:
 
 def _is_chosen(value: str) -> bool:
     """Whether a quoted value is a password rather than a label, a type or a message."""
-    if len(value) < 4 or _NO_PASSWORDS.match(value):
+    if len(value) < 4 or value.lower() in _NO_PASSWORDS:
         return False
     if not value.isalpha():
         named = _WORDS.match(value) and not _has_digit(value) and _NAME_PARTS.search(value.lower())

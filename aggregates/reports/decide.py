@@ -9,8 +9,7 @@ from uuid import UUID
 
 import msgspec
 
-from aggregates.command import Done, Origin, Reason, Refused, Reply, Streams, origin
-from aggregates.event import Words
+from aggregates.event import Done, Origin, Reason, Refused, Reply, Streams, Words, origin
 from aggregates.ids import report_slot_stream
 from aggregates.reports import events as report
 from aggregates.reports.events import BackfillRequested, ReportCommand, ReportEvent

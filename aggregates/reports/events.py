@@ -7,8 +7,7 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from aggregates.command import Command
-from aggregates.event import DeveloperEvent, Event, Words
+from aggregates.event import Command, DeveloperEvent, Event, Words
 from aggregates.reports.prose import Narrator, Prose
 from aggregates.times import Window, WindowName, calendar_windows, midnight_us
 

@@ -10,8 +10,7 @@ from uuid import UUID
 
 import msgspec
 
-from aggregates.command import Command, origin
-from aggregates.event import DeveloperEvent, Words
+from aggregates.event import Command, DeveloperEvent, Words, origin
 from aggregates.judging.outcome import Floor, countable, judge_outcome, substance
 from aggregates.judging.rubric import (
     NO_ANSWERS,

@@ -12,7 +12,7 @@ from aggregates.capture.commands import CaptureMetrics, CaptureRecords
 from aggregates.event import Digester, Scope
 from aggregates.records.record import Point, Record, TextPool
 from aggregates.telemetry.draft import RecordDraft
-from aggregates.telemetry.envelope import LEVELS, Agent, Context, RawRedactor, Signal, assembled
+from aggregates.telemetry.envelope import Agent, Context, RawRedactor, Signal, assembled
 
 DECODER_VERSION = 1
 PART_RECORDS_MAX = 1_000
@@ -28,13 +28,18 @@ class Part(msgspec.Struct, Generic[T]):
     values: list[T] = []
     size_bytes: int = 0
 
-    @property
-    def origins(self) -> int:
-        return len(self.raws)
-
     def add(self, context: Context, data: bytes, values: Iterable[T]) -> None:
         self.raws.append((context, data))
         self.values.extend(values)
+
+
+class ExportContext(msgspec.Struct, frozen=True):
+    """What enters from outside: whose export it is, when it came, how texts are treated."""
+
+    scope: Scope
+    received_us: int
+    digester: Digester
+    redaction: bool
 
 
 class PreparedCommand(NamedTuple):
@@ -55,7 +60,7 @@ class Batches(Generic[T]):
         part = self._open.get(key)
         shared = part is not None and part.raws and part.raws[-1][0] is context
         size_bytes = record_bytes if shared else record_bytes + context.branch.size_bytes
-        if part is not None and (part.origins >= PART_RECORDS_MAX or part.size_bytes + size_bytes > PART_BYTES_MAX):
+        if part is not None and (len(part.raws) >= PART_RECORDS_MAX or part.size_bytes + size_bytes > PART_BYTES_MAX):
             self._full.append(self._open.pop(key))
             part = None
         if part is None:
@@ -68,32 +73,30 @@ class Batches(Generic[T]):
         return [part for part in (*self._full, *self._open.values()) if part.raws]
 
 
-def records_command(
-    part: Part[RecordDraft], scope: Scope, signal: Signal, digester: Digester, *, redaction: bool
-) -> PreparedCommand:
-    words = TextPool(redaction=redaction)
-    records = pooled(part.values, words, digester)
+def records_command(part: Part[RecordDraft], means: ExportContext, signal: Signal) -> PreparedCommand:
+    words = TextPool(redaction=means.redaction)
+    records = pooled(part.values, words, means.digester)
     command = CaptureRecords(
-        organization_id=scope.organization_id,
-        developer_id=scope.developer_id,
+        organization_id=means.scope.organization_id,
+        developer_id=means.scope.developer_id,
         agent_session_id=part.session,
         source=part.agent,
         decoder_version=DECODER_VERSION,
         records=records,
         words=words.words,
         redactions=dict(words.redactions),
-        raw=_raw(part.raws, signal, RawRedactor(redaction=redaction)),
+        raw=_raw(part.raws, signal, RawRedactor(redaction=means.redaction)),
         signal="traces" if signal == "traces" else "logs",
     )
-    return PreparedCommand(command, part.origins)
+    return PreparedCommand(command, len(part.raws))
 
 
-def metrics_command(part: Part[Point], scope: Scope, *, redaction: bool) -> PreparedCommand:
-    redactor = RawRedactor(redaction=redaction)
+def metrics_command(part: Part[Point], means: ExportContext) -> PreparedCommand:
+    redactor = RawRedactor(redaction=means.redaction)
     raw = _raw(part.raws, "metrics", redactor)
     command = CaptureMetrics(
-        organization_id=scope.organization_id,
-        developer_id=scope.developer_id,
+        organization_id=means.scope.organization_id,
+        developer_id=means.scope.developer_id,
         agent_session_id=part.session,
         source=part.agent,
         decoder_version=DECODER_VERSION,
@@ -101,7 +104,7 @@ def metrics_command(part: Part[Point], scope: Scope, *, redaction: bool) -> Prep
         raw=raw,
         redactions=dict(redactor.redactions),
     )
-    return PreparedCommand(command, part.origins)
+    return PreparedCommand(command, len(part.raws))
 
 
 def pooled(drafts: Sequence[RecordDraft], words: TextPool, digester: Digester) -> tuple[Record, ...]:
@@ -121,6 +124,4 @@ def pooled(drafts: Sequence[RecordDraft], words: TextPool, digester: Digester) -
 
 def _raw(raws: Iterable[tuple[Context, bytes]], signal: Signal, redactor: RawRedactor) -> str:
     contexts, records = zip(*raws, strict=True)
-    cleaned = redactor.clean(records)
-    branches = (context.branch for context in contexts)
-    return assembled(LEVELS[signal][0][0], zip(branches, cleaned, strict=True))
+    return assembled(signal, (context.branch for context in contexts), redactor.clean(records))

@@ -128,7 +128,7 @@ def _response(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]:
     fields: dict[str, Any] = {"model": _model(attributes), "request_id": identifier(attributes, "request_id")}
     if _is_sidechain(attributes):
         return event.other(**fields)
-    return [RecordDraft(event.record("response", **fields), text=said(attributes, "response"))]
+    return event.only("response", words=said(attributes, "response"), **fields)
 
 
 READERS: dict[str, Reader] = {

@@ -81,7 +81,7 @@ def _prompt(event: SourceEvent, *, suffix: str = "", always: bool = False) -> li
     asked = _last_text(event.attributes.get("gen_ai.input.messages"), "user")
     if asked is None and not always:
         return []
-    return [RecordDraft(event.record("prompt", suffix=suffix), text=asked)]
+    return event.only("prompt", suffix=suffix, words=asked)
 
 
 def _answer(event: SourceEvent) -> list[RecordDraft]:
@@ -89,7 +89,7 @@ def _answer(event: SourceEvent) -> list[RecordDraft]:
     if answered is None:
         return []
     at_us = event.at_us if event.end_us is None else max(event.at_us, event.end_us)
-    return [RecordDraft(event.record("response", suffix="#response", at_us=at_us), text=answered)]
+    return event.only("response", suffix="#response", at_us=at_us, words=answered)
 
 
 def _last_text(messages: object, *roles: str) -> str | None:

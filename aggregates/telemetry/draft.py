@@ -36,17 +36,15 @@ class SourceEvent(msgspec.Struct):
     attributes: Attributes
     trace_id: str | None = None
     prompt_id: str | None = None
-    """Set by the vocabulary before it drafts."""
+    """Set before the event is read."""
     end_us: int | None = None
-    """A span's end."""
+    """Of a span, as all that follow."""
     failed: bool = False
-    """A span's status is an error."""
     root: bool = False
-    """A span without a parent."""
     leaf: bool = True
     """Whether no other span of its kind in the export is a part of this one."""
     message: str | None = None
-    """A span's status message."""
+    """Of its status."""
 
     def record(self, kind: RecordKind, *, suffix: str = "", at_us: int | None = None, **fields: Any) -> Record:
         """A record of this; further ones of the same record or span have a suffix of their own."""
@@ -60,12 +58,12 @@ class SourceEvent(msgspec.Struct):
             **fields,
         )
 
-    def only(self, kind: RecordKind, **fields: Any) -> list[RecordDraft]:
-        return [RecordDraft(self.record(kind, **fields))]
+    def only(self, kind: RecordKind, *, words: str | None = None, **fields: Any) -> list[RecordDraft]:
+        return [RecordDraft(self.record(kind, **fields), words)]
 
     def prompt(self, *keys: str) -> list[RecordDraft]:
         """A prompt; its text is the first of these attributes, unless the agent blacked it out."""
-        return [RecordDraft(self.record("prompt"), text=said(self.attributes, *keys))]
+        return self.only("prompt", words=said(self.attributes, *keys))
 
     def tool(
         self, tool: str, ok: bool | None, known: ToolInput, *, lines: Changed | None = None, **fields: Any
@@ -85,11 +83,7 @@ class SourceEvent(msgspec.Struct):
     def error(self, message: str | None, status: int | None, **fields: Any) -> list[RecordDraft]:
         """A failed request; the status is looked for in the message where it is not told."""
         status = status_in(message) if status is None else status
-        return [
-            RecordDraft(
-                self.record("error", status_code=status, retry_after_ms=wait_in(message), **fields), text=message
-            )
-        ]
+        return self.only("error", words=message, status_code=status, retry_after_ms=wait_in(message), **fields)
 
     def rejection(self, *, interrupts: bool, **fields: Any) -> list[RecordDraft]:
         """The user refused a call, and may have stopped the agent with it."""

@@ -119,7 +119,8 @@ class RawRedactor:
             return texts
         escaped = list(_strings(texts))
         dirty: dict[bytes, _Cleaned] = {}
-        for index, (cleaned, counts) in redact_among(_unescaped(escaped)).items():
+        plain = msgspec.json.decode(b"[" + _literal(b'","'.join(escaped)) + b"]", type=list[str]) if escaped else []
+        for index, (cleaned, counts) in redact_among(plain).items():
             dirty[escaped[index]] = _literal(escaped[index]), msgspec.json.encode(cleaned), counts
         return [self._without(text, dirty) for text in texts] if dirty else texts
 
@@ -153,12 +154,6 @@ def _literal(escaped: bytes) -> bytes:
     return b'"' + escaped.replace(_QUOTE, b'\\"').replace(_BACKSLASH, b"\\\\") + b'"'
 
 
-def _unescaped(strings: Sequence[bytes]) -> list[str]:
-    if not strings:
-        return []
-    return msgspec.json.decode(b"[" + _literal(b'","'.join(strings)) + b"]", type=list[str])
-
-
 class Branch(msgspec.Struct, frozen=True):
     """How the JSON opens and closes around the records under one branch, from the outside in."""
 
@@ -170,11 +165,11 @@ class Branch(msgspec.Struct, frozen=True):
         return sum(map(len, self.opens))
 
 
-def assembled(top: str, records: Iterable[tuple[Branch, bytes]]) -> str:
+def assembled(signal: Signal, branches: Iterable[Branch], records: Iterable[bytes]) -> str:
     """One export with these records in this order; neighbours under the same branch share it."""
     pieces: list[bytes] = []
     current = Branch((), ())
-    for branch, record in records:
+    for branch, record in zip(branches, records, strict=True):
         shared = len(branch.opens)
         if branch is not current:
             levels = zip(current.opens, branch.opens, strict=False)
@@ -185,7 +180,7 @@ def assembled(top: str, records: Iterable[tuple[Branch, bytes]]) -> str:
         pieces += (*branch.opens[shared:], record)
         current = branch
     pieces += reversed(current.closes)
-    return f'{{"{top}":[{b"".join(pieces).decode()}]}}'
+    return f'{{"{LEVELS[signal][0][0]}":[{b"".join(pieces).decode()}]}}'
 
 
 # What stands above a record: who sends, by which part, and all that is worked out once for every record below.

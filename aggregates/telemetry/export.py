@@ -7,31 +7,11 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from aggregates.event import Digester, Scope
 from aggregates.records.record import Point
-from aggregates.telemetry import claude_code, codex, copilot, gemini
-from aggregates.telemetry.batches import Batches, Part, PreparedCommand, metrics_command, records_command
+from aggregates.telemetry import claude_code, codex, copilot, gemini, otlp
+from aggregates.telemetry.batches import Batches, ExportContext, Part, PreparedCommand, metrics_command, records_command
 from aggregates.telemetry.draft import Reader, RecordDraft, SourceEvent
 from aggregates.telemetry.envelope import Agent, Context, Contexts, RawRedactor, Section, Signal
-from aggregates.telemetry.otlp import (
-    CUT_CHARACTER,
-    ID_CHARACTERS_MAX,
-    LOG_RECORD,
-    NANOS_PER_US,
-    SPAN,
-    Attributes,
-    Fault,
-    LogRecord,
-    Plain,
-    Span,
-    attributes_of,
-    canonical,
-    cut_name,
-    identifier,
-    name,
-    plain,
-    text,
-)
 from aggregates.telemetry.points import made_point, read_point
 from aggregates.times import parse_instant
 
@@ -51,9 +31,9 @@ class _Vocabulary(NamedTuple):
 
 _OWN: dict[str, Reader] = {
     "session_start": lambda event, attributes: event.only(
-        "session_start", source=name(attributes, "source"), model=name(attributes, "model")
+        "session_start", source=otlp.name(attributes, "source"), model=otlp.name(attributes, "model")
     ),
-    "session_end": lambda event, attributes: event.only("session_end", source=name(attributes, "reason")),
+    "session_end": lambda event, attributes: event.only("session_end", source=otlp.name(attributes, "reason")),
     "tool_result": claude_code.tool_result,
 }
 """What `svc hook` reports: how a session began and ended, and tool details that an agent's own telemetry lacks."""
@@ -76,14 +56,14 @@ def _agent_of_log(context: Context, *names: str | None) -> Agent:
     return context.agent
 
 
-def _agent_of_span(context: Context, attributes: Attributes) -> Agent:
+def _agent_of_span(context: Context, attributes: otlp.Attributes) -> Agent:
     """By who sends; a service of another name is Copilot where it says so in its attributes."""
     if context.agent == "unknown" and any(key.startswith(("github.copilot.", "copilot_chat.")) for key in attributes):
         return "copilot"
     return context.agent
 
 
-def _session_of(agent: Agent, attributes: Attributes, resource: Attributes) -> str | None:
+def _session_of(agent: Agent, attributes: otlp.Attributes, resource: otlp.Attributes) -> str | None:
     """The agent session that a record names, else its resource. Raises `Fault` where it cannot be one."""
     # VS Code's resource names a window, which is no session.
     for place in (attributes,) if agent == "copilot" else (attributes, resource):
@@ -91,11 +71,11 @@ def _session_of(agent: Agent, attributes: Attributes, resource: Attributes) -> s
             value = place.get(key)
             if not isinstance(value, str) or not value or value.isspace():
                 continue
-            if len(value) > ID_CHARACTERS_MAX:
-                at_most = f"an agent session's id has at most {ID_CHARACTERS_MAX}"
-                raise Fault(f"{key} has {len(value)} characters; {at_most}")
-            if "\0" in value or CUT_CHARACTER in value:
-                raise Fault(f"{key} holds a NUL or half a character; an agent session's id has neither")
+            if len(value) > otlp.ID_CHARACTERS_MAX:
+                at_most = f"an agent session's id has at most {otlp.ID_CHARACTERS_MAX}"
+                raise otlp.Fault(f"{key} has {len(value)} characters; {at_most}")
+            if "\0" in value or otlp.CUT_CHARACTER in value:
+                raise otlp.Fault(f"{key} holds a NUL or half a character; an agent session's id has neither")
             return value
     return None
 
@@ -104,7 +84,7 @@ def _log_drafts(agent: Agent, event: SourceEvent) -> list[RecordDraft]:
     spoken = _SPOKEN.get(agent, _UNKNOWN)
     if not spoken.readers:
         return event.other()
-    event.prompt_id = event.trace_id if spoken.prompt is None else identifier(event.attributes, spoken.prompt)
+    event.prompt_id = event.trace_id if spoken.prompt is None else otlp.identifier(event.attributes, spoken.prompt)
     reader = spoken.readers.get((event.name or "").removeprefix(spoken.prefix))
     return event.other() if reader is None else reader(event, event.attributes)
 
@@ -164,15 +144,6 @@ _SOURCE_POSITION = "event "
 _ERROR_CODE = 2
 
 
-class ExportContext(msgspec.Struct, frozen=True):
-    """What enters from outside: whose export it is, when it came, how texts are treated."""
-
-    scope: Scope
-    received_us: int
-    digester: Digester
-    redaction: bool
-
-
 class Faults:
     """The records that were not taken, and the first reason."""
 
@@ -196,7 +167,7 @@ class _Raw(NamedTuple):
     data: bytes
 
 
-_UNUSABLE = (Fault, msgspec.ValidationError, RecursionError)
+_UNUSABLE = (otlp.Fault, msgspec.ValidationError, RecursionError)
 """What is wrong with a single record."""
 
 
@@ -212,24 +183,25 @@ class Export:
         records = list(self._records(sections))
         means = self._means
         if self.signal == "metrics":
-            points = self._parts(records, self._point)
-            return [metrics_command(part, means.scope, redaction=means.redaction) for part in points]
+            return [metrics_command(part, means) for part in self._parts(records, self._point)]
         reader = self._log if self.signal == "logs" else partial(self._span, SpanTree(_links(records)))
-        made = partial(records_command, signal=self.signal, digester=means.digester, redaction=means.redaction)
-        return [made(part, means.scope) for part in self._parts(records, reader)]
+        return [records_command(part, means, self.signal) for part in self._parts(records, reader)]
 
     def _records(self, sections: Iterable[Section]) -> Iterator[_Raw]:
         for section in sections:
             try:
                 context = self._contexts.of(section)
-            except Fault as fault:
+            except otlp.Fault as fault:
                 self.faults.add(section.place, fault, len(section.items))
                 continue
             for index, data in enumerate(section.items):
                 place = f"{section.place}[{index}]"
                 try:
-                    yield _Raw(context, place, _bounded(bytes(data)))
-                except Fault as fault:
+                    if len(record := bytes(data)) > RECORD_BYTES_MAX:
+                        long = f"it has {len(record)} bytes, and a single record may have {RECORD_BYTES_MAX}"
+                        raise otlp.Fault(f"{long}; send shorter texts")
+                    yield _Raw(context, place, otlp.canonical(record))
+                except otlp.Fault as fault:
                     self.faults.add(place, fault)
 
     def _parts(self, records: Iterable[_Raw], reader: Callable[[Batches[T], _Raw], None]) -> list[Part[T]]:
@@ -243,15 +215,15 @@ class Export:
 
     def _log(self, batches: Batches[RecordDraft], raw: _Raw) -> None:
         context = raw.context
-        record = LOG_RECORD.decode(raw.data)
-        attributes = attributes_of(record.attributes)
-        body = plain(record.body)
+        record = otlp.LOG_RECORD.decode(raw.data)
+        attributes = otlp.attributes_of(record.attributes)
+        body = otlp.plain(record.body)
         event_name = _event_name(record, attributes, body)
         agent = _agent_of_log(context, event_name, body if isinstance(body, str) else None)
         part = batches.room(_session_of(agent, attributes, context.resource), agent, context, len(raw.data))
         event = SourceEvent(
             record_id=context.ids.of(raw.data),
-            origin=part.origins,
+            origin=len(part.raws),
             at_us=_time_of(record, attributes) or self._means.received_us,
             name=event_name,
             attributes=attributes,
@@ -261,20 +233,20 @@ class Export:
 
     def _span(self, spans: SpanTree, batches: Batches[RecordDraft], raw: _Raw) -> None:
         context = raw.context
-        span = SPAN.decode(raw.data)
+        span = otlp.SPAN.decode(raw.data)
         for each in span.events or ():
-            attributes_of(each.attributes)  # of an event only the depth is looked at
-        attributes = attributes_of(span.attributes)
+            otlp.attributes_of(each.attributes)  # of an event only the depth is looked at
+        attributes = otlp.attributes_of(span.attributes)
         agent = _agent_of_span(context, attributes)
         link = _link(span, attributes, context)
         part = batches.room(spans.session_of(link), agent, context, len(raw.data))
-        start_us = (span.start_time_unix_nano or 0) // NANOS_PER_US
-        end_us = (span.end_time_unix_nano or 0) // NANOS_PER_US
+        start_us = (span.start_time_unix_nano or 0) // otlp.NANOS_PER_US
+        end_us = (span.end_time_unix_nano or 0) // otlp.NANOS_PER_US
         event = SourceEvent(
             record_id=context.ids.of(raw.data),
-            origin=part.origins,
+            origin=len(part.raws),
             at_us=start_us or end_us or self._means.received_us,
-            name=cut_name(span.name or ""),
+            name=otlp.cut_name(span.name or ""),
             attributes=attributes,
             trace_id=link.trace_id,
             end_us=end_us or None,
@@ -291,49 +263,42 @@ class Export:
         context = raw.context
         metric = context.metric
         assert metric is not None, "a point stands in a metric"
-        point, attributes = read_point(raw.data, context.container)
+        read = read_point(raw.data, context.container)
         agent = _agent_of_log(context, metric.name)
-        part = batches.room(_session_of(agent, attributes, context.resource), agent, context, len(raw.data))
+        part = batches.room(_session_of(agent, read[1], context.resource), agent, context, len(raw.data))
         record_id, now_us = context.ids.of(raw.data), self._means.received_us
-        made = made_point(point, attributes, context, metric, record_id, part.origins, now_us)
-        part.add(context, raw.data, [made])
+        part.add(context, raw.data, [made_point(read, context, metric, record_id, len(part.raws), now_us)])
 
 
 def _links(records: Iterable[_Raw]) -> Iterator[SpanLink]:
     for record in records:
         with suppress(*_UNUSABLE):
-            span = SPAN.decode(record.data)
-            yield _link(span, attributes_of(span.attributes), record.context)
+            span = otlp.SPAN.decode(record.data)
+            yield _link(span, otlp.attributes_of(span.attributes), record.context)
 
 
-def _bounded(data: bytes) -> bytes:
-    if len(data) > RECORD_BYTES_MAX:
-        raise Fault(f"it has {len(data)} bytes, and a single record may have {RECORD_BYTES_MAX}; send shorter texts")
-    return canonical(data)
-
-
-def _event_name(record: LogRecord, attributes: Attributes, body: Plain) -> str | None:
+def _event_name(record: otlp.LogRecord, attributes: otlp.Attributes, body: otlp.Plain) -> str | None:
     """The attribute first; Claude Code's body names the event too, and a source position is no name."""
-    told = text(attributes, "event.name")
+    told = otlp.text(attributes, "event.name")
     if told is None and isinstance(body, str) and body.startswith(claude_code.PREFIX):
         told = body
     if told is None and record.event_name and not record.event_name.startswith(_SOURCE_POSITION):
         told = record.event_name
-    return cut_name(told)
+    return otlp.cut_name(told)
 
 
-def _time_of(record: LogRecord, attributes: Attributes) -> int | None:
+def _time_of(record: otlp.LogRecord, attributes: otlp.Attributes) -> int | None:
     nanos = record.time_unix_nano or record.observed_time_unix_nano
     if nanos:
-        return nanos // NANOS_PER_US
-    said = text(attributes, "event.timestamp")
+        return nanos // otlp.NANOS_PER_US
+    said = otlp.text(attributes, "event.timestamp")
     try:
         return None if said is None else parse_instant(said)
     except ValueError:
         return None
 
 
-def _link(span: Span, attributes: Attributes, context: Context) -> SpanLink:
+def _link(span: otlp.Span, attributes: otlp.Attributes, context: Context) -> SpanLink:
     agent = _agent_of_span(context, attributes)
     return SpanLink(
         trace_id=str(span.trace_id) if span.trace_id else None,

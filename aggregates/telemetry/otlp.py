@@ -35,8 +35,7 @@ class UInt32(int):
     BOUNDS = (0, 2**32 - 1)
 
 
-class Double(float):
-    """A number, not-a-numbers and infinities included."""
+class Double(float): ...
 
 
 class TraceId(str):
@@ -48,8 +47,7 @@ class SpanId(str):
     DIGITS = 16
 
 
-class Bytes(str):
-    """Base64."""
+class Bytes(str): ...
 
 
 def typed(kind: type, value: Any) -> Any:

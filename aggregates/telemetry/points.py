@@ -11,65 +11,53 @@ from typing import Literal
 import msgspec
 
 from aggregates.records.record import Point, PointKind, PointMeaning
+from aggregates.telemetry import otlp
 from aggregates.telemetry.envelope import Context, Metric
-from aggregates.telemetry.otlp import (
-    NANOS_PER_US,
-    Attributed,
-    Attributes,
-    Double,
-    Fixed64,
-    Int64,
-    UInt32,
-    attributes_of,
-    name,
-    text,
-    typed,
-)
 
 _NO_RECORDED_VALUE = 1
 _TEMPORALITIES: dict[int | None, Literal["delta", "cumulative"]] = {1: "delta", 2: "cumulative"}
 
 
-class WirePoint(Attributed):
-    start_time_unix_nano: Fixed64 | None = None
-    time_unix_nano: Fixed64 | None = None
-    flags: UInt32 | None = None
+class WirePoint(otlp.Attributed):
+    start_time_unix_nano: otlp.Fixed64 | None = None
+    time_unix_nano: otlp.Fixed64 | None = None
+    flags: otlp.UInt32 | None = None
     exemplars: list[msgspec.Raw] | None = None
 
 
 class _Number(WirePoint):
-    as_double: Double | None = None
-    as_int: Int64 | None = None
+    as_double: otlp.Double | None = None
+    as_int: otlp.Int64 | None = None
 
 
 class _Distribution(WirePoint):
-    count: Fixed64 | None = None
-    sum: Double | None = None
-    min: Double | None = None
-    max: Double | None = None
+    count: otlp.Fixed64 | None = None
+    sum: otlp.Double | None = None
+    min: otlp.Double | None = None
+    max: otlp.Double | None = None
 
 
 class _Histogram(_Distribution):
-    bucket_counts: list[Fixed64 | None] | None = None
-    explicit_bounds: list[Double | None] | None = None
+    bucket_counts: list[otlp.Fixed64 | None] | None = None
+    explicit_bounds: list[otlp.Double | None] | None = None
 
 
 class _Buckets(msgspec.Struct, rename="camel"):
-    offset: Int64 | None = None
-    bucket_counts: list[Fixed64 | None] | None = None
+    offset: otlp.Int64 | None = None
+    bucket_counts: list[otlp.Fixed64 | None] | None = None
 
 
 class _ExponentialHistogram(_Distribution):
-    scale: Int64 | None = None
-    zero_count: Fixed64 | None = None
-    zero_threshold: Double | None = None
+    scale: otlp.Int64 | None = None
+    zero_count: otlp.Fixed64 | None = None
+    zero_threshold: otlp.Double | None = None
     positive: _Buckets | None = None
     negative: _Buckets | None = None
 
 
 class _Quantile(msgspec.Struct, rename="camel"):
-    quantile: Double | None = None
-    value: Double | None = None
+    quantile: otlp.Double | None = None
+    value: otlp.Double | None = None
 
 
 class _Summary(_Distribution):
@@ -83,20 +71,22 @@ _TYPES: dict[str, tuple[type[WirePoint], PointKind]] = {
     "exponentialHistogram": (_ExponentialHistogram, "exponential_histogram"),
     "summary": (_Summary, "summary"),
 }
-_DECODERS = {container: msgspec.json.Decoder(point, dec_hook=typed) for container, (point, _) in _TYPES.items()}
+_DECODERS = {container: msgspec.json.Decoder(point, dec_hook=otlp.typed) for container, (point, _) in _TYPES.items()}
 
 
-def read_point(data: bytes, container: str) -> tuple[WirePoint, Attributes]:
+Read = tuple[WirePoint, otlp.Attributes]
+
+
+def read_point(data: bytes, container: str) -> Read:
     """Raises `Fault`, or `msgspec.ValidationError` where a member is not what OTLP says it is."""
     point = _DECODERS[container].decode(data)
-    return point, attributes_of(point.attributes)
+    return point, otlp.attributes_of(point.attributes)
 
 
-def made_point(
-    point: WirePoint, attributes: Attributes, context: Context, metric: Metric, record_id: str, origin: int, now_us: int
-) -> Point:
-    start_us = (point.start_time_unix_nano or 0) // NANOS_PER_US
-    at_us = (point.time_unix_nano or 0) // NANOS_PER_US
+def made_point(read: Read, context: Context, metric: Metric, record_id: str, origin: int, now_us: int) -> Point:
+    point, attributes = read
+    start_us = (point.start_time_unix_nano or 0) // otlp.NANOS_PER_US
+    at_us = (point.time_unix_nano or 0) // otlp.NANOS_PER_US
     value: float | None = None
     if isinstance(point, _Number) and not (point.flags or 0) & _NO_RECORDED_VALUE:
         value = point.as_double if point.as_int is None else point.as_int
@@ -114,7 +104,7 @@ def made_point(
         value=float(value) if value is not None and math.isfinite(value) else None,
         series=sha256(series).hexdigest()[:32],
         meaning=_meaning(context, metric.name or "", attributes),
-        model=name(attributes, "model", "gen_ai.response.model", "gen_ai.request.model"),
+        model=otlp.name(attributes, "model", "gen_ai.response.model", "gen_ai.request.model"),
     )
 
 
@@ -155,9 +145,9 @@ _MEANINGS: dict[str, PointMeaning | tuple[str, _Meanings]] = {
 """What a counter counts, or the attribute that says it."""
 
 
-def _meaning(context: Context, metric: str, attributes: Attributes) -> PointMeaning | None:
+def _meaning(context: Context, metric: str, attributes: otlp.Attributes) -> PointMeaning | None:
     """Gemini sends the conventions' token histogram and its own counter; Copilot sends only the histogram."""
     if metric.startswith("gen_ai.") and context.agent != "copilot":
         return None
     known = _MEANINGS.get(metric)
-    return known[1].get(text(attributes, known[0]) or "") if isinstance(known, tuple) else known
+    return known[1].get(otlp.text(attributes, known[0]) or "") if isinstance(known, tuple) else known

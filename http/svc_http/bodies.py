@@ -15,7 +15,7 @@ from quart import Request
 from quart_trio.wrappers import TrioResponse
 from werkzeug.exceptions import RequestEntityTooLarge, RequestTimeout
 
-from aggregates.command import Reason, Refused
+from aggregates.event import Reason, Refused
 
 T = TypeVar("T")
 

@@ -6,9 +6,8 @@ from uuid import UUID
 
 import msgspec
 
-from aggregates.command import Reply
 from aggregates.decide import AnyCommand
-from aggregates.event import Digester, Scope
+from aggregates.event import Digester, Reply, Scope
 from aggregates.people.commands import PeopleCommand
 from aggregates.people.decide import PeopleReply
 from aggregates.people.directory import Directory

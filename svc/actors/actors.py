@@ -14,7 +14,6 @@ from uuid import UUID
 import structlog
 import trio
 
-from aggregates.command import Context, Decision, Reply
 from aggregates.decide import (
     AnyCommand,
     ForgetDeveloper,
@@ -24,7 +23,7 @@ from aggregates.decide import (
     required_streams,
     touched_streams,
 )
-from aggregates.event import Digester, Event
+from aggregates.event import Context, Decision, Digester, Event, Reply
 from svc.actors.mailbox import Busy, Request
 from svc.limits import (
     ACTOR_BATCH_COMMANDS_MAX,

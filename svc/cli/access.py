@@ -9,8 +9,8 @@ import httpx
 import msgspec
 import trio
 
-from aggregates.command import Reply
 from aggregates.decide import AnyCommand
+from aggregates.event import Reply
 from aggregates.people.directory import Developer, Key, Membership, Organization, Record, Team, TeamMembership
 from svc.app import open_service
 from svc.limits import BUSY_TRIES, PAGE_RECORDS, POLL_SECONDS, REMOTE_TIMEOUT_SECONDS, RETRY_AFTER_SECONDS_MAX

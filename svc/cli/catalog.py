@@ -9,7 +9,7 @@ from rich.console import Console
 
 from aggregates.prices.catalog import CatalogRecord, ExactLookup, ListRate, Rates, RevisionRecord
 from aggregates.prices.decide import Published, Repriced
-from aggregates.records.record import spellings
+from aggregates.prices.prices import spellings
 from aggregates.times import iso
 from svc.actors.actors import SystemClock
 from svc.cli.access import Access, NotFound

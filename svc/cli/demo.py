@@ -11,8 +11,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from aggregates.command import Refused
-from aggregates.event import Scope
+from aggregates.event import Refused, Scope
 from aggregates.judging.evidence import HABITS
 from aggregates.people.commands import CreateDeveloper, StartMembership
 from svc.actors.actors import SystemClock

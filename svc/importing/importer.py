@@ -20,9 +20,8 @@ from aggregates.capture.commands import (
     CaptureResponse,
     ResponseContent,
 )
-from aggregates.command import Reason, Refused, Reply
 from aggregates.decide import AnyCommand
-from aggregates.event import Digester, Scope
+from aggregates.event import Digester, Reason, Refused, Reply, Scope
 from aggregates.ids import prompt_stream
 from aggregates.records.record import Record, TextPool
 from aggregates.telemetry.batches import pooled

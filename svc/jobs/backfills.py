@@ -4,7 +4,7 @@ from uuid import UUID
 
 import trio
 
-from aggregates.command import Refused
+from aggregates.event import Refused
 from aggregates.reports.decide import BackfillRecord, BackfillReply, BackfillStatus, decide_backfill, show_backfill
 from aggregates.reports.events import BackfillCompleted, BackfillRequested
 from svc.actors.mailbox import Mailbox

@@ -18,7 +18,7 @@ import structlog
 import trio
 from msgspec.structs import replace
 
-from aggregates.command import Refused
+from aggregates.event import Refused
 from aggregates.ids import CATALOG_STREAM, REPRICING_STREAM
 from aggregates.prices.catalog import CatalogPublished, RevisionRecord, Served, snapshot_fault
 from aggregates.prices.decide import (

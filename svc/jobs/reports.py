@@ -13,9 +13,8 @@ from uuid import UUID, uuid4
 import structlog
 import trio
 
-from aggregates.command import Done, Reply
 from aggregates.decide import AnyCommand
-from aggregates.event import Scope
+from aggregates.event import Done, Reply, Scope
 from aggregates.judging.evidence import language_of
 from aggregates.people.directory import Developer, Directory, Membership, Stay
 from aggregates.people.events import Schedule

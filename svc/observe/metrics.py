@@ -26,8 +26,8 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
 from aggregates.capture.commands import CaptureMetrics, CapturePrompt, CaptureRecords, CaptureResponse
-from aggregates.command import Refused, Reply
 from aggregates.decide import AnyCommand
+from aggregates.event import Refused, Reply
 from aggregates.people.directory import Developer, Directory, Membership
 from aggregates.times import iso
 from projections.facts.facts import Activation

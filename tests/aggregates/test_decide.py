@@ -17,9 +17,8 @@ from aggregates.capture.events import (
     SessionClaimed,
     SetupCompleted,
 )
-from aggregates.command import Context, Decision, Done, Reason, Refused, Reply
 from aggregates.decide import AnyCommand, StreamState, decide, evolve
-from aggregates.event import Digester, Event, Words
+from aggregates.event import Context, Decision, Digester, Done, Event, Reason, Refused, Reply, Words
 from aggregates.ids import attempt_stream, overrides_stream, prompt_stream, session_stream
 from aggregates.records.record import Record
 from aggregates.sub_sessions.sub_session import EditTitle, TitleEdited

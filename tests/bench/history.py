@@ -14,11 +14,11 @@ from uuid import UUID, uuid5
 import msgspec
 
 from aggregates.capture.commands import CapturePrompt, CaptureResponse, ResponseContent
-from aggregates.command import Context
 from aggregates.decide import AnyCommand, decide, touched_streams
-from aggregates.event import Scope
+from aggregates.event import Context, Scope
+from aggregates.telemetry.batches import ExportContext
 from aggregates.telemetry.envelope import split
-from aggregates.telemetry.export import Export, ExportContext
+from aggregates.telemetry.export import Export
 from svc.actors.actors import Streams
 from svc.log.codec import NewEvent
 from svc.log.sqlite import open_log

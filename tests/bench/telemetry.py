@@ -12,8 +12,9 @@ from uuid import UUID
 import msgspec
 
 from aggregates.event import Digester, Scope
+from aggregates.telemetry.batches import ExportContext
 from aggregates.telemetry.envelope import split
-from aggregates.telemetry.export import Export, ExportContext
+from aggregates.telemetry.export import Export
 from svc.limits import GC_ALLOCATIONS
 
 BATCH_RECORDS = 100

@@ -17,8 +17,8 @@ from aggregates.capture.commands import (
     CompleteSetup,
     ResponseContent,
 )
-from aggregates.command import Refused, Reply
 from aggregates.decide import AnyCommand
+from aggregates.event import Refused, Reply
 from aggregates.records.record import Point
 from aggregates.sub_sessions.sub_session import EditTitle, OverrideGap, OverrideGoal, OverrideIntent, OverrideRework
 from tests.fuzz.mill import Mill

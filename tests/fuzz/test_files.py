@@ -9,7 +9,7 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregates.command import Refused
+from aggregates.event import Refused
 from aggregates.prices.decide import PublishCatalog
 from svc.importing.importer import FORMATS, import_transcripts
 from svc.jobs.catalog import CatalogUnusable, read_file

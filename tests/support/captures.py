@@ -2,9 +2,8 @@
 
 from uuid import UUID
 
-from aggregates.command import Context, Reply
 from aggregates.decide import AnyCommand, StreamState, decide, evolve
-from aggregates.event import Digester, Event
+from aggregates.event import Context, Digester, Event, Reply
 
 
 class Actor:

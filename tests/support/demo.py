@@ -3,9 +3,8 @@
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from aggregates.command import Reply
 from aggregates.decide import AnyCommand
-from aggregates.event import Digester, Scope
+from aggregates.event import Digester, Reply, Scope
 from svc.demo import write_transcripts
 from svc.importing.claude_code import CLAUDE_CODE
 from svc.importing.importer import import_transcripts

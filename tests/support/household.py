@@ -7,8 +7,7 @@ from pathlib import Path
 from uuid import UUID, uuid4
 
 from aggregates.capture.commands import CapturePrompt, CaptureRecords
-from aggregates.command import Done, Refused
-from aggregates.event import Scope
+from aggregates.event import Done, Refused, Scope
 from aggregates.people.commands import CreateDeveloper, StartMembership
 from aggregates.people.directory import Membership
 from aggregates.records.record import Record, TextPool

@@ -8,8 +8,9 @@ import msgspec
 from aggregates.capture.commands import CaptureMetrics, CaptureRecords
 from aggregates.event import Words, cut
 from aggregates.records.record import Point, Record
+from aggregates.telemetry.batches import ExportContext
 from aggregates.telemetry.envelope import Section, Signal, split
-from aggregates.telemetry.export import Export, ExportContext, Faults
+from aggregates.telemetry.export import Export, Faults
 from tests.support.facts import ANA, DIGESTER
 
 NOW_US = 1_780_000_000_000_000

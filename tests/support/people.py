@@ -3,8 +3,7 @@
 from hashlib import sha256
 from uuid import UUID
 
-from aggregates.command import Refused
-from aggregates.event import Scope
+from aggregates.event import Refused, Scope
 from aggregates.people.commands import CreateDeveloper, CreateOrganization, IssueKey, PeopleCommand, StartMembership
 from aggregates.people.decide import PeopleReply, decide_people
 from aggregates.people.directory import Directory

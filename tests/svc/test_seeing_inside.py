@@ -8,7 +8,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from aggregates.capture.commands import CapturePrompt
-from aggregates.command import Done, Reason, Refused
+from aggregates.event import Done, Reason, Refused
 from svc.observe.metrics import Metrics
 from tests.support.log import named
 from tests.support.people import ACME, ANA

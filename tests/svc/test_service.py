@@ -8,8 +8,7 @@ import pytest
 import trio
 
 from aggregates.capture.commands import CapturePrompt, CaptureRecords
-from aggregates.command import Done
-from aggregates.event import Scope
+from aggregates.event import Done, Scope
 from aggregates.records.record import Record
 from projections.sub_sessions.listing import RealtimeRow, realtime
 from svc.actors.ticker import Ticker

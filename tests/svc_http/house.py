@@ -12,9 +12,8 @@ from quart_trio.wrappers import TrioResponse
 from werkzeug.datastructures import Headers
 
 from aggregates.capture.events import OperationClaimed
-from aggregates.command import Context, Refused, Reply
 from aggregates.decide import AnyCommand, StreamState, decide, evolve
-from aggregates.event import Digester, Event, Scope
+from aggregates.event import Context, Digester, Event, Refused, Reply, Scope
 from aggregates.ids import operation_stream
 from aggregates.people.commands import PeopleCommand
 from aggregates.people.decide import PeopleReply

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, get_args
 
 import msgspec
 
-from aggregates.command import Refused
+from aggregates.event import Refused
 from aggregates.ids import membership_stream
 from aggregates.people.commands import (
     AddTeamMember,

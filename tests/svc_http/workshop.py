@@ -7,9 +7,8 @@ from uuid import UUID
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from aggregates.command import Reply
 from aggregates.decide import AnyCommand
-from aggregates.event import Scope
+from aggregates.event import Reply, Scope
 from aggregates.reports.events import CancelReport, RequestReport
 from projections.facts.reports import OpenReport, open_reports
 from projections.prices.spending import Asked, Coverage, Reading

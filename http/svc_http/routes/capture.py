@@ -10,6 +10,7 @@ from quart import Request
 from quart_trio.wrappers import TrioResponse
 
 from aggregates.capture import commands
+from aggregates.capture.decide import canonical_bytes, content_hash
 from aggregates.ids import prompt_stream
 from aggregates.times import parse_instant
 from projections.facts.facts import legacy_prompt
@@ -125,7 +126,7 @@ _REFUSES = {404: "The selected prompt does not exist.", 409: "The prompt was ans
 async def capture_response(call: ByKey, body: ResponseBody) -> None:
     content = msgspec.convert(body, commands.ResponseContent, from_attributes=True)
     expected, prompt_id = body.response_content_hash, body.prompt_id
-    if expected is not None and expected.lower() != commands.content_hash(content):
+    if expected is not None and expected.lower() != content_hash(content):
         raise HttpError(
             400,
             "response_content_hash does not match: it is the SHA-256 of the RFC 8785 JSON of response_text and "
@@ -165,7 +166,7 @@ async def _legacy_selected(call: ByKey, body: ResponseBody, content: commands.Re
         known = await service.operation_prompt(call.scope, body.response_operation_id)
         if known is not None:
             return known
-    digest = service.digester(call.scope).digest(commands.canonical_bytes(content).decode())
+    digest = service.digester(call.scope).digest(canonical_bytes(content).decode())
     selected = await call.read(legacy_prompt, session_id, digest)
     return found(selected, "no prompt of yours in this session is without a response; capture the prompt first")
 

@@ -10,9 +10,8 @@ from uuid import UUID
 import msgspec
 from quart_trio.wrappers import TrioResponse
 
-from aggregates.command import Reply
 from aggregates.decide import AnyCommand, ForgetDeveloper
-from aggregates.event import Scope
+from aggregates.event import Reply, Scope
 from aggregates.people.directory import principal
 from aggregates.prices.catalog import CatalogRecord, RevisionRecord, catalog_record
 from aggregates.prices.decide import CatalogDocument, PublishCatalog, Published, Repriced, RepriceRequests

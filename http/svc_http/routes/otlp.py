@@ -9,10 +9,10 @@ from typing import Any
 
 import trio
 
-from aggregates.command import Refused
-from aggregates.telemetry.batches import PreparedCommand
+from aggregates.event import Refused
+from aggregates.telemetry.batches import ExportContext, PreparedCommand
 from aggregates.telemetry.envelope import NoOtlp, Signal, split
-from aggregates.telemetry.export import Export, ExportContext, Faults
+from aggregates.telemetry.export import Export, Faults
 from svc_http.bodies import EXPORT_BYTES_MAX, HttpError, Sent, check_content_type, gunzip_small, read_sent
 from svc_http.params import ByKey
 from svc_http.ports import Service, Unavailable

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import msgspec
 
-from aggregates.command import Refused
+from aggregates.event import Refused
 from aggregates.people import commands
 from aggregates.people.commands import KEPT_FOR_GOOD, RETENTION_DAYS_MAX, PeopleCommand
 from aggregates.people.decide import RULES

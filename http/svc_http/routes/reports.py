@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from aggregates.command import Done
+from aggregates.event import Done
 from aggregates.people.directory import Membership, Organization
 from aggregates.reports import events
 from aggregates.reports.decide import BackfillRecord, ReportStatus

@@ -5,8 +5,7 @@ from hashlib import sha256
 import msgspec
 import pytest
 
-from aggregates.command import Reason, Refused
-from aggregates.event import Scope
+from aggregates.event import Reason, Refused, Scope
 from aggregates.ids import credential_stream, membership_stream
 from aggregates.people.commands import (
     KEPT_FOR_GOOD,

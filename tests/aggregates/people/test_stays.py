@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from aggregates.command import Refused
+from aggregates.event import Refused
 from aggregates.ids import membership_stream
 from aggregates.people.commands import CreateTeam, EndMembership, PeopleCommand, RemoveTeamMember
 from aggregates.people.directory import Directory, Team, stays_in

@@ -6,7 +6,7 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from aggregates.command import Reason, Refused
+from aggregates.event import Reason, Refused
 from aggregates.ids import CATALOG_STREAM, REPRICING_STREAM
 from aggregates.prices.catalog import CatalogPublished, RequestsRepriced, snapshot_fault
 from aggregates.prices.decide import (

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from aggregates.capture.commands import CapturePrompt, CaptureResponse, ResponseContent
 from aggregates.capture.events import PromptAnswered
-from aggregates.command import Context
 from aggregates.decide import StreamState, decide, evolve
-from aggregates.event import Digester
+from aggregates.event import Context, Digester
 from aggregates.prices.prices import Price, PriceBook, Unpriced, Usage, price_book
 from aggregates.times import parse_instant
 from tests.support.catalogs import CHANGE, changing_lookup, list_rate, lookup, rate, snapshot

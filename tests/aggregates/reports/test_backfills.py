@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from aggregates.command import Reason, Refused
+from aggregates.event import Reason, Refused
 from aggregates.reports.decide import RANGE_DAYS_MAX, decide_backfill, show_backfill
 from aggregates.reports.events import BackfillRequested
 from aggregates.times import US_PER_DAY

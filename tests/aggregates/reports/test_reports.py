@@ -6,9 +6,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from aggregates.command import Context, Decision, Done, Reason, Refused
 from aggregates.decide import AnyCommand, StreamState, decide, evolve, required_streams, touched_streams
-from aggregates.event import Digester, Words
+from aggregates.event import Context, Decision, Digester, Done, Reason, Refused, Words
 from aggregates.reports.decide import ATTEMPTS_MAX
 from aggregates.reports.events import (
     CancelReport,

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregates.command import Refused
-from aggregates.event import Scope
+from aggregates.event import Refused, Scope
 from aggregates.ids import membership_stream
 from aggregates.people.commands import (
     AddTeamMember,

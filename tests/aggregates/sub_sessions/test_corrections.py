@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from aggregates.command import Context, Done
 from aggregates.decide import decide, evolve, required_streams, touched_streams
-from aggregates.event import Digester
+from aggregates.event import Context, Digester, Done
 from aggregates.ids import overrides_stream
 from aggregates.sub_sessions.sub_session import (
     AnyOverride,

@@ -11,8 +11,9 @@ import msgspec
 import pytest
 
 from aggregates.capture.commands import CapturePrompt
+from aggregates.telemetry.batches import ExportContext
 from aggregates.telemetry.envelope import Signal, split
-from aggregates.telemetry.export import Export, ExportContext
+from aggregates.telemetry.export import Export
 from aggregates.times import parse_instant
 from tests.support.captures import Actor
 from tests.support.facts import ANA, DIGESTER, NAMESPACE, Placed, project, tables

@@ -10,8 +10,8 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from aggregates.capture.commands import CapturePrompt, CaptureResponse, ResponseContent
 from aggregates.capture.events import ForeignSessionAttempted, PromptCaptured, SessionClaimed
-from aggregates.command import Done, Reason, Refused
 from aggregates.decide import AnyCommand
+from aggregates.event import Done, Reason, Refused
 from aggregates.ids import prompt_stream
 from svc.actors.actors import ActorContext, Actors
 from svc.actors.mailbox import Busy

@@ -7,7 +7,7 @@ import pytest
 import trio
 from eventsourcing.persistence import OperationalError, StoredEvent
 
-from aggregates.command import Refused
+from aggregates.event import Refused
 from aggregates.people.commands import CreateOrganization
 from aggregates.people.directory import Organization
 from svc.actors.administration import Administration

@@ -12,8 +12,7 @@ import trio
 import trio.testing
 
 from aggregates.capture.commands import CapturePrompt
-from aggregates.command import Refused
-from aggregates.event import Scope
+from aggregates.event import Refused, Scope
 from aggregates.people.directory import Membership
 from aggregates.reports.decide import BackfillRecord
 from aggregates.reports.events import BackfillCompleted, BackfillRequested

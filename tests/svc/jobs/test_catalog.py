@@ -10,7 +10,7 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from aggregates.command import Refused
+from aggregates.event import Refused
 from aggregates.ids import CATALOG_STREAM, REPRICING_STREAM
 from aggregates.prices.catalog import CatalogPublished, Snapshot
 from aggregates.prices.decide import PublishCatalog, Published, Repriced, RepriceRequests

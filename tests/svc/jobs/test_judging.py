@@ -10,8 +10,7 @@ import pytest
 import trio
 
 from aggregates.capture.commands import CapturePrompt, CaptureRecords
-from aggregates.command import Done
-from aggregates.event import Scope
+from aggregates.event import Done, Scope
 from aggregates.judging.rubric import JudgeAnswered
 from aggregates.people.commands import ChangeOrganization
 from aggregates.reading.verdicts import BooleanName

@@ -7,8 +7,8 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from aggregates.command import Done, Reply
 from aggregates.decide import AnyCommand
+from aggregates.event import Done, Reply
 from aggregates.ids import membership_stream
 from aggregates.people.commands import ChangeDeveloper, EndMembership
 from aggregates.reports.events import RequestReport

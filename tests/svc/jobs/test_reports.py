@@ -9,9 +9,8 @@ import structlog
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from aggregates.command import Done, Reply
 from aggregates.decide import AnyCommand
-from aggregates.event import Event, Scope
+from aggregates.event import Done, Event, Reply, Scope
 from aggregates.reports.decide import SOURCE_UNAVAILABLE
 from aggregates.reports.events import CancelReport, CompleteReport, ReportPeriod, RequestReport, StartReport
 from projections.facts.reports import report_state

@@ -11,9 +11,8 @@ import trio
 from eventsourcing.sqlite import SQLiteConnection
 
 from aggregates.capture.commands import CapturePrompt
-from aggregates.command import Context
 from aggregates.decide import decide, touched_streams
-from aggregates.event import Digester, Scope
+from aggregates.event import Context, Digester, Scope
 from svc.actors.actors import Streams
 from svc.log.codec import Codec
 from svc.log.sqlite import SplitDatastore, SqliteRecorder

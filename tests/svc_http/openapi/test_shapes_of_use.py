@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from aggregates.command import Refused
+from aggregates.event import Refused
 from aggregates.people.commands import AddTeamMember, CreateTeam
 from tests.support import otlp
 from tests.support.facts import DAY, SECOND

@@ -5,8 +5,8 @@ import pytest
 
 from aggregates.capture.commands import CapturePrompt, CompleteSetup
 from aggregates.capture.events import PromptCaptured
-from aggregates.command import Done, Refused, Reply
 from aggregates.decide import AnyCommand
+from aggregates.event import Done, Refused, Reply
 from aggregates.ids import prompt_stream
 from tests.support.log import named
 from tests.support.people import ACME, ANA, OTHER

@@ -3,8 +3,7 @@
 import msgspec
 import pytest
 
-from aggregates.command import Refused
-from aggregates.event import Scope
+from aggregates.event import Refused, Scope
 from aggregates.people.commands import AddTeamMember, ChangeDeveloper, CreateTeam, PeopleCommand
 from aggregates.reports.prose import Narrative
 from aggregates.scores.insights import NO_WORK

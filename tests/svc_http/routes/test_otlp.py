@@ -15,8 +15,8 @@ from hypercorn.config import Config
 from hypercorn.trio import serve
 
 from aggregates.capture.events import ForeignSessionAttempted, MetricsCaptured, RecordsCaptured, TracesCaptured
-from aggregates.command import Reply
 from aggregates.decide import AnyCommand
+from aggregates.event import Reply
 from svc_http.app import build_intake
 from svc_http.bodies import EXPORT_BYTES_MAX, HttpError, gunzip
 from svc_http.ports import Unavailable

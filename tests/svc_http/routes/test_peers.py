@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from aggregates.command import Refused
-from aggregates.event import Scope
+from aggregates.event import Refused, Scope
 from aggregates.people.commands import AddTeamMember, ChangeDeveloper, CreateDeveloper, CreateTeam, StartMembership
 from tests.support.facts import DAY, HOUR, MINUTE, SECOND, Log, edit, prompt_name, request, shell
 from tests.support.log import named

@@ -5,8 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from aggregates.command import Refused
-from aggregates.event import Scope
+from aggregates.event import Refused, Scope
 from aggregates.people.commands import AddTeamMember, CreateTeam, EndTeam, RemoveTeamMember
 from projections.prices.spending import Coverage
 from tests.support.facts import DAY, HOUR, MINUTE, Log, request
