@@ -206,7 +206,7 @@ def title_and_summary(looked: PromptText) -> tuple[Span, Span]:
     begun = start
     while begun < end and source[begun] in "#*->•– \t":
         begun += 1
-    start = begun if begun < end else start  # a line of nothing but ornaments is its own title
+    start = begun if source[begun:end].strip() else start  # a line of nothing but ornaments is its own title
     return _placed(looked, source, start, cut_end(source, start, end, TITLE_CHARS_MAX)), summary
 
 

@@ -25,6 +25,7 @@ def test_any_string_is_read_and_its_spans_lie_within_it(text: str) -> None:
 
 @example("*")
 @example("# \n")
+@example("#\xa0")
 @given(st.text(st.characters(codec="utf-8"), max_size=400).filter(lambda text: text.strip() != ""))
 def test_a_prompt_that_is_not_blank_has_a_title(text: str) -> None:
     """And a summary."""
