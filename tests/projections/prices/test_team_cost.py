@@ -7,16 +7,7 @@ import pytest
 
 from aggregates.people.directory import Stay
 from aggregates.times import Window
-from projections.prices.spending import (
-    Asked,
-    ByDeveloper,
-    Coverage,
-    Reading,
-    Spent,
-    TeamCost,
-    live_part,
-    team_cost,
-)
+from projections.prices.spending import Asked, ByDeveloper, Coverage, Reading, Spent, TeamCost, live_part, team_cost
 from projections.reader import Reader
 from tests.support.facts import ANA, BEN, DAY, HOUR, MONDAY, SECOND, Log, empty_views, project, request
 from tests.support.requests import ACME, put, request_row, spending_in_views

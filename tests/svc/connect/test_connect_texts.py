@@ -11,17 +11,7 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 
 from svc.connect import changes as switched
-from svc.connect.changes import (
-    Append,
-    Change,
-    ChangeReceipt,
-    Document,
-    EnvText,
-    JsonText,
-    Put,
-    TomlText,
-    Unreadable,
-)
+from svc.connect.changes import Append, Change, ChangeReceipt, Document, EnvText, JsonText, Put, TomlText, Unreadable
 
 HOOK = {"hooks": [{"type": "command", "command": "svc hook claude-code", "timeout": 5}]}
 Kind = Callable[[str], Document]
