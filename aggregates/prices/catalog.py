@@ -5,6 +5,7 @@ is not listed is not known. The structs are the contract's JSON, field by field,
 anybody who holds the document.
 """
 
+from functools import lru_cache
 from hashlib import sha256
 from itertools import pairwise
 from typing import Annotated, ClassVar, Literal
@@ -162,10 +163,9 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def content_fault(lookups: tuple[ExactLookup, ...]) -> str | None:
-    plain = msgspec.to_builtins(lookups)
     try:
-        msgspec.convert(plain, Lookups)
-        size_bytes = len(_canonical(plain))
+        msgspec.convert(msgspec.to_builtins(lookups), Lookups)
+        size_bytes = len(_canonical(lookups))
     except ValueError as error:
         return f"exact_lookups: {error}"
     if size_bytes > CANONICAL_BYTES_MAX:
@@ -191,17 +191,15 @@ NO_FIT = "checksum_sha256 does not fit schema_version, catalog_revision and exac
 
 def checksum(catalog_revision: int, lookups: tuple[ExactLookup, ...]) -> str:
     """SHA-256, lower-case hex, over the RFC 8785 JSON of these members. Raises `ValueError` where there is none."""
-    document = {
-        "schema_version": SCHEMA_VERSION,
-        "catalog_revision": catalog_revision,
-        "exact_lookups": msgspec.to_builtins(lookups),
-    }
-    return sha256(_canonical(document)).hexdigest()
+    head, tail = f'{{"catalog_revision":{catalog_revision},"exact_lookups":', f',"schema_version":{SCHEMA_VERSION}}}'
+    return sha256(head.encode() + _canonical(lookups) + tail.encode()).hexdigest()
 
 
-def _canonical(value: object) -> bytes:
+@lru_cache(maxsize=1)
+def _canonical(lookups: tuple[ExactLookup, ...]) -> bytes:
+    """The RFC 8785 JSON, which its size and its checksum both need; making it takes a tenth of a second."""
     try:
-        return rfc8785.dumps(value)  # type: ignore[arg-type]
+        return rfc8785.dumps(msgspec.to_builtins(lookups))
     except (rfc8785.CanonicalizationError, UnicodeEncodeError) as error:
         raise ValueError(f"no canonical JSON: {error}") from error
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 from uuid import UUID
 
-import httpx
 import msgspec
 import structlog
 import trio
@@ -93,6 +92,8 @@ async def read_file(path: Path) -> PublishCatalog:
 
 async def fetch(url: str) -> PublishCatalog:
     """The catalog at an address. Raises `CatalogUnusable`."""
+    import httpx  # takes a tenth of a server's start, and most starts fetch nothing
+
     shown = url
     try:
         # No user name, password or token of an address goes into the log or a message.
@@ -118,6 +119,8 @@ def decoded(content: bytes) -> CatalogDocument:
 
 
 def _fetched(url: str) -> bytes:
+    import httpx
+
     # In a thread: httpx's asynchronous answers cannot be broken off half-way without a warning of trio.
     content = bytearray()
     ends_at = time.monotonic() + limits.CATALOG_FETCH_SECONDS
