@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from decimal import Decimal, InvalidOperation
 from hashlib import sha256
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -23,15 +23,19 @@ Plain = str | bool | int | float | list[Any] | dict[str, Any] | None
 """An attribute's value without its wrapping."""
 
 
-class Fixed64(int):
+class Whole(int):
+    BOUNDS: ClassVar[tuple[int, int]]
+
+
+class Fixed64(Whole):
     BOUNDS = (0, 2**64 - 1)
 
 
-class Int64(int):
+class Int64(Whole):
     BOUNDS = (-(2**63), 2**63 - 1)
 
 
-class UInt32(int):
+class UInt32(Whole):
     BOUNDS = (0, 2**32 - 1)
 
 
@@ -52,7 +56,7 @@ class Bytes(str): ...
 
 def typed(kind: type, value: Any) -> Any:
     """A member of one of these types. Raises `ValueError`, to which msgspec adds the place."""
-    if issubclass(kind, Fixed64 | Int64 | UInt32):
+    if issubclass(kind, Whole):
         return kind(_integer(value, *kind.BOUNDS))
     if kind is Double:
         return Double(_number(value))
