@@ -1,7 +1,4 @@
-"""The scoring responses as the contract has them: exact names and types, null only where it may stand.
-
-Written by hand from the contract, not from the code. What is not in a shape may not come.
-"""
+"""The scoring responses, by hand from the contract: exact names and types, null only where it may stand, no more."""
 
 from typing import Annotated, Literal
 

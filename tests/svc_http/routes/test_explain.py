@@ -2,10 +2,7 @@
 
 from typing import Any
 
-import msgspec
-
 from aggregates.capture.events import PromptAnswered, PromptCaptured, RecordsCaptured
-from aggregates.event import Words
 from projections.explain.boundary import KEPT_MAX
 from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, SECOND, Log, edit, prompt_name, request, shell
 from tests.support.people import ANA_SCOPE
@@ -388,28 +385,4 @@ async def test_what_people_said_stands_beside_what_was_judged(house: House, api:
         ("rollback", "mark_rework"),
         ("completion", "mark_complete"),
         ("label", "rename"),
-    ]
-
-
-async def test_words_that_were_forgotten(house: House, api: Caller) -> None:
-    """The verdict stands; nothing can be quoted."""
-    log = Log(ANA_SCOPE)
-    log.prompt("a", ASK, MONDAY)
-    log.records("a", request(MONDAY + SECOND), edit(MONDAY + 2 * SECOND))
-    house.has_seen(log)
-    for event in house.events:
-        for field in ("prompt", "words"):
-            if hasattr(event, field):
-                msgspec.structs.force_setattr(event, field, Words(None))
-    shown = await explained(api, "a")
-    assert shown["rubric"]["booleans"]
-    quotes = [each["quote"] for each in shown["rubric"]["booleans"].values()]
-    quotes += [each["quote"] for each in (*shown["boundary"]["evidence"], *shown["outcome"]["evidence_for"])]
-    quotes += [shown["outcome"]["goal"]["quote"]]
-    assert set(quotes) == {None}
-    said = [shown[part]["not_observed"][0] for part in ("boundary", "rubric", "outcome")]
-    assert said == [
-        "the text of its first prompt: observed, and forgotten since",
-        "the text of 1 prompt: observed, and forgotten since",
-        "the text of the prompt that says what is wanted: observed, and forgotten since",
     ]

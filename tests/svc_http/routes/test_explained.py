@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from hypothesis import given, settings
 
 from aggregates.capture.events import PromptAnswered, PromptCaptured, RecordsCaptured
@@ -11,10 +12,11 @@ from aggregates.event import Event, Words
 from svc_http.app import build_api
 from tests.projections.derive.test_any_order import CORRECTED, told
 from tests.support.demo import import_demo
-from tests.support.facts import DAY, HOUR, MONDAY, Log
+from tests.support.facts import DAY, HOUR, MONDAY, SECOND, Log, edit, request
 from tests.support.people import ANA, ANA_SCOPE
 from tests.svc_http.house import DIGESTER, Caller, House, bearer
-from tests.svc_http.routes.test_reads import V3
+from tests.svc_http.routes.test_explain import explained
+from tests.svc_http.routes.test_reads import ASK, V3
 
 JUDGED = ("boundary", "rubric", "outcome")
 """The parts that a judge decides."""
@@ -112,3 +114,27 @@ async def test_each_of_any_story_quotes_a_prompt_and_a_fact_for_every_judge(stor
     house.passes(MONDAY + 2 * HOUR)
     for shown in await explanations(Caller(build_api(house), bearer())):
         check(house.events, shown)
+
+
+async def test_words_that_were_forgotten(house: House, api: Caller) -> None:
+    """The verdict stands; nothing can be quoted."""
+    log = Log(ANA_SCOPE)
+    log.prompt("a", ASK, MONDAY)
+    log.records("a", request(MONDAY + SECOND), edit(MONDAY + 2 * SECOND))
+    house.has_seen(log)
+    for event in house.events:
+        for field in ("prompt", "words"):
+            if hasattr(event, field):
+                msgspec.structs.force_setattr(event, field, Words(None))
+    shown = await explained(api, "a")
+    assert shown["rubric"]["booleans"]
+    quotes = [each["quote"] for each in shown["rubric"]["booleans"].values()]
+    quotes += [each["quote"] for each in (*shown["boundary"]["evidence"], *shown["outcome"]["evidence_for"])]
+    quotes += [shown["outcome"]["goal"]["quote"]]
+    assert set(quotes) == {None}
+    said = [shown[part]["not_observed"][0] for part in ("boundary", "rubric", "outcome")]
+    assert said == [
+        "the text of its first prompt: observed, and forgotten since",
+        "the text of 1 prompt: observed, and forgotten since",
+        "the text of the prompt that says what is wanted: observed, and forgotten since",
+    ]
