@@ -3,13 +3,13 @@
 import re
 import time
 from contextvars import ContextVar
-from itertools import count
+from itertools import chain, count
 from math import inf
 from uuid import uuid4
 
 import structlog
 from hypercorn.typing import ASGIReceiveCallable, ASGIReceiveEvent, ASGISendCallable, ASGISendEvent, Scope
-from quart import Response, g, has_websocket_context, request, websocket
+from quart import Response, current_app, g, has_websocket_context, request, websocket
 from quart.globals import request_ctx
 from quart_trio import QuartTrio
 from trio import CancelScope, Event, current_time, move_on_after, sleep_forever
@@ -116,7 +116,9 @@ def _http_error(error: Exception) -> HttpError:
             asked = websocket if has_websocket_context() else request
             return HttpError(404, f"no route {asked.method} {asked.path[:PATH_CHARS_SHOWN]}")
         case MethodNotAllowed():
-            allowed = ", ".join(sorted(error.valid_methods or ()))
+            # A path that a route spells out is that route's alone, though it may fit another one's id as well.
+            spelled = [rule.methods or () for rule in current_app.url_map.iter_rules() if rule.rule == request.path]
+            allowed = ", ".join(sorted(set(chain(*spelled)) or error.valid_methods or ()))
             message = f"{request.method} is not possible here; this route takes {allowed}"
             return HttpError(405, message, {"Allow": allowed})
         case HTTPException(code=int() as code):

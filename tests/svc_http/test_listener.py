@@ -168,3 +168,9 @@ async def test_no_credential_is_ever_answered(house: House, headers: dict[str, s
             shown: Any = (answer.body, str(answer.headers))
             assert ANA_KEY not in repr(shown)
             assert SECRET not in repr(shown)
+
+
+async def test_a_path_that_also_fits_an_id_names_its_own_methods(api: Caller) -> None:
+    """`generate` could be the id of a report, which can be read and deleted."""
+    answer = await api.call("OPTIONS", "/v1/score_v3/report/generate")
+    assert (answer.status, answer.headers["Allow"]) == (405, "POST")
