@@ -90,9 +90,9 @@ class Call(msgspec.Struct, frozen=True):
         return day_sent("date", self.query["date"]) if "date" in self.query else None
 
     def asked_tz(self, default: ZoneInfo) -> ZoneInfo:
-        """The zone of `tz`; the default where it is missing or blank."""
+        """The zone of `tz`; the default where it is missing or blank. An unencoded plus comes as a space: Etc/GMT 5."""
         name = self.query.get("tz", "").strip()
-        return zone_sent("tz", name) if name else default
+        return zone_sent("tz", name, "+") if name else default
 
     def from_and_to(self, zone: tzinfo, default_days: int = RANGE_DEFAULT_DAYS) -> Window:
         """Both or neither; the last days by default."""
@@ -143,7 +143,7 @@ class ByKey(Call, frozen=True):
     def asked_zone(self) -> ZoneInfo:
         """The zone of `timezone`, else that of the caller's profile."""
         name = self.query.get("timezone")
-        return self.own_zone if name is None else zone_sent("timezone", name)
+        return self.own_zone if name is None else zone_sent("timezone", name, "+")
 
     def windows(self, name: WindowName, count: int) -> tuple[Window, ...]:
         """The last windows of the caller's calendar, oldest first, up to the current one."""
@@ -195,10 +195,10 @@ class AskedRange(msgspec.Struct, frozen=True):
 # --- texts that both queries and bodies carry ------------------------------------------------------------------
 
 
-def zone_sent(name: str, text: str) -> ZoneInfo:
-    """A zone. Raises `HttpError` 400."""
+def zone_sent(name: str, text: str, lost_plus: str = " ") -> ZoneInfo:
+    """A zone. `lost_plus`: what a space may have been. Raises `HttpError` 400."""
     try:
-        return zone_named(text.replace(" ", "+"))  # a plus that was not percent-encoded is a space: Etc/GMT+5
+        return zone_named(text.replace(" ", lost_plus))
     except ValueError as error:
         raise HttpError(400, f"{name}: {error}, not {text[:SHOWN_CHARACTERS]!r}") from error
 

@@ -141,11 +141,12 @@ def _copy(source: Path, target: Path) -> bool:
     if target.exists():
         return True
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    target.touch(mode=0o600)  # before there is anything in it to read
     try:
         shutil.copyfile(source, target)
     except FileNotFoundError:
+        target.unlink()
         return False
-    target.chmod(0o600)
     return True
 
 

@@ -238,6 +238,7 @@ REFUSED = [
     ({"date": "yesterday"}, "$.date"),
     ({"date": "2031-01-01"}, "$.date"),
     ({"timezone": "Mars/Olympus"}, "$.timezone"),
+    ({"timezone": "Etc/GMT 5"}, "$.timezone"),
     ({"period": None}, "period"),
     ([], "body"),
     (b"{", "JSON"),
