@@ -98,6 +98,7 @@ _DAMAGED = frozenset((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB))
 _NOT_NOW = frozenset(
     (
         sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_INTERRUPT,
         sqlite3.SQLITE_LOCKED,
         sqlite3.SQLITE_IOERR,
         sqlite3.SQLITE_FULL,
@@ -120,7 +121,7 @@ def is_damage(error: BaseException) -> bool:
 
 
 def is_passing(error: BaseException) -> bool:
-    """Whether the file cannot be used at the moment: it is locked, or the disk is full or gone."""
+    """Whether it may succeed later: the file is locked, the disk is full or gone, or the statement was broken off."""
     return isinstance(error, sqlite3.Error) and _code(error) in _NOT_NOW
 
 

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from threading import Event
 from typing import Protocol
 
 import structlog
@@ -46,6 +47,10 @@ class WorkerGone(Exception):
     """The child process ended, or answered nonsense; the next step starts another one."""
 
 
+_NEVER = Event()
+"""Waiting for it is a rest, also under a faked clock (docs/faults.md), under which `time.sleep` fails."""
+
+
 class Pace:
     """Cuts long work in a thread into slices, and rests after each slice while captures wait."""
 
@@ -53,7 +58,7 @@ class Pace:
         self,
         captures_wait: Callable[[], bool],
         clock: Callable[[], float] = time.monotonic,
-        rest: Callable[[float], None] = time.sleep,
+        rest: Callable[[float], object] = _NEVER.wait,
     ) -> None:
         self._captures_wait = captures_wait
         self._clock = clock

@@ -1,7 +1,9 @@
 """What the derivation reads again from the log: texts of prompts that may be alike, from a log that may be damaged."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import count
 from typing import Any
 from uuid import UUID
 
@@ -121,3 +123,25 @@ def test_two_writers_do_not_apply_a_fact_twice(store: EventStore) -> None:
     with pytest.raises(Overtaken):
         apply(db, facts, b"", _digester, lambda _: {}, after=0)
     assert bookmark(db).position == 2
+
+
+def _failing_at(call: int) -> Callable[[], None]:
+    calls = count(1)
+
+    def give_way() -> None:
+        if next(calls) == call:
+            raise OSError("no rest")
+
+    return give_way
+
+
+@pytest.mark.parametrize("call", range(20, 120, 4))
+def test_a_statement_that_is_broken_off_is_no_facts_fault(
+    store: EventStore, db: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch, call: int
+) -> None:
+    """Wherever the thread cannot rest once, the step is undone and taken again."""
+    monkeypatch.setattr("svc.views.projecting.GIVE_WAY_SQLITE_STEPS", 20)
+    with suppress(sqlite3.OperationalError, OSError):
+        step(db, store, _digester, 10, _failing_at(call))
+    assert step(db, store, _digester, 10) == 4
+    assert db.execute("SELECT * FROM failed").fetchall() == []
