@@ -114,10 +114,7 @@ class RubricModel:
 
     def __init__(self, weights: RubricWeights) -> None:
         self._bias = (*weights.intent_bias, *weights.boolean_bias, *(0,) * len(MAY_REST_ON_PASTED))
-        rows = {name: _weights(name, weights) for name in weights.intents.keys() | weights.booleans.keys()}
-        # Equal weights are one object: of some 80,000 there are 1,500 different ones, which a processor's cache holds.
-        known: dict[int, int] = {}
-        self._weights = {name: tuple([known.setdefault(each, each) for each in row]) for name, row in rows.items()}
+        self._weights = {name: _weights(name, weights) for name in weights.intents.keys() | weights.booleans.keys()}
         self._crossed = {
             intent: {NUMBER[cue]: self._weights.get(f"{intent} & {cue}", _NONE) for cue in CROSSED}
             for intent in INTENTS
