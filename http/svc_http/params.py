@@ -97,10 +97,7 @@ class Call(msgspec.Struct, frozen=True):
     def from_and_to(self, zone: tzinfo, default_days: int = RANGE_DEFAULT_DAYS) -> Window:
         """Both or neither; the last days by default."""
         sent = self._time_text("from"), self._time_text("to")
-        found = time_range(*sent, zone, self.service.now_us(), default_days)
-        if isinstance(found, RangeRefused):
-            raise HttpError(400, found.message)
-        return found
+        return _range_found(time_range(*sent, zone, self.service.now_us(), default_days))
 
     def from_until(self, zone: tzinfo, default_us: int) -> Window:
         """Each may be left out: it is then so many microseconds ago, or now."""
@@ -166,10 +163,7 @@ class ByKey(Call, frozen=True):
         for name in ("date", "from_date", "to_date"):
             if name in query:
                 day_sent(name, query[name])
-        found = day_range(wanted, zone, self.service.now_us())
-        if isinstance(found, RangeRefused):
-            raise HttpError(400, found.message)
-        return AskedRange(found, zone)
+        return AskedRange(_range_found(day_range(wanted, zone, self.service.now_us())), zone)
 
 
 class RangeEcho(msgspec.Struct, frozen=True, rename="camel"):
@@ -190,6 +184,12 @@ class AskedRange(msgspec.Struct, frozen=True):
     def echo(self) -> RangeEcho:
         """As the response repeats it: clients drop a section whose echo is not what they asked for."""
         return RangeEcho(self.window.start_us, self.window.end_us, self.zone.key)
+
+
+def _range_found(found: Window | RangeRefused) -> Window:
+    if isinstance(found, RangeRefused):
+        raise HttpError(400, found.message)
+    return found
 
 
 # --- texts that both queries and bodies carry ------------------------------------------------------------------

@@ -55,8 +55,9 @@ METHODS = frozenset({"GET", "HEAD", "POST", "PATCH", "DELETE"})
 EMBEDDED = ("embedded", "ok")
 OTHER = "other"
 """Any other agent, which a client may name as it likes, and any other method."""
-_PARTS_OF_FOLDER = {EVENTS_FILE: "log", "views": "views", ARCHIVE_FOLDER: "archive", KEYS_FOLDER: "keys"}
-"""How the names in the data folder begin."""
+_FOLDERS = {ARCHIVE_FOLDER: "archive", KEYS_FOLDER: "keys"}
+_FILES = {EVENTS_FILE: "log", "views": "views", ARCHIVE_FILE: "archive"}
+"""How the names of files in the data folder begin."""
 _PROGRESS_STEPS = 100_000
 
 
@@ -266,12 +267,13 @@ def _looked_up(var: Path) -> tuple[dict[str, int] | None, ArchiveShown | None, d
     if rows:
         position, files, count, size = rows[0]
         archive = ArchiveShown(position=position, files=files, rows=count, bytes=size)
-    sizes = dict.fromkeys((*_PARTS_OF_FOLDER.values(), "other"), 0)
+    sizes = dict.fromkeys(("log", "views", "archive", "keys", "other"), 0)
     for folder, _, names in os.walk(var):
         for name in names:
             path = Path(folder, name)
             first = path.relative_to(var).parts[0]
-            part = next((part for start, part in _PARTS_OF_FOLDER.items() if first.startswith(start)), "other")
+            file = next((part for start, part in _FILES.items() if first.startswith(start)), "other")
+            part = _FOLDERS.get(first, file)
             with suppress(FileNotFoundError):
                 sizes[part] += path.stat().st_size
     keys = FileKeys(var / KEYS_FOLDER)
