@@ -54,14 +54,12 @@ def redact(text: str) -> Redacted:
 def redact_among(texts: Sequence[str]) -> dict[int, Redacted]:
     """Those of many texts that hold secrets, by their place; looked through together, in a fraction of the time."""
     starts = list(accumulate((len(each) + len(_APART) for each in texts), initial=0))
-    found: dict[int, Redacted] = {}
+    held: set[int] = set()
     for finding in find_secrets(_APART.join(texts)):
         first = bisect_right(starts, finding.start) - 1
-        for index in range(first, min(bisect_right(starts, finding.end - 1), len(texts))):
-            redacted = redact(texts[index])
-            if redacted.counts:
-                found[index] = redacted
-    return found
+        held.update(range(first, min(bisect_right(starts, finding.end - 1), len(texts))))
+    found = {index: redact(texts[index]) for index in sorted(held)}
+    return {index: redacted for index, redacted in found.items() if redacted.counts}
 
 
 def find_secrets(text: str) -> list[Finding]:
@@ -269,7 +267,8 @@ _PLACEHOLDER = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _OPENING = ("(", "[", "{", "<")
-_TEMPLATE = re.compile(r"\$\{|\{\{|%\(|%s|<[^>]*>|\$\(")
+_TEMPLATE = re.compile(r"\$\{|\{\{|%\(|%s|<[^<>]*+>|\$\(")
+"""Between the last `<` and its `>` stands neither: a text of nothing but `<` is looked at once."""
 
 _NAME_PARTS = re.compile(r"pass|pwd|secret|token|key|user|cred|conf|env|input|field|arg|value|hash|self|this|get")
 _TYPE_OR_ALGORITHM = re.compile(

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregates.redaction.redaction import redact
+from aggregates.redaction import redaction
+from aggregates.redaction.redaction import find_secrets, redact, redact_among
 from tests.support.log import ANA
 
 # Built from pieces and hashes, so that no tool that guards repositories takes this file for a leak.
@@ -276,7 +277,7 @@ def test_any_text_can_be_redacted(text: str) -> None:
 _HOSTILE = (
     "sk-|eyJ-|eyJ-abcdefgh.|AKIA|AKIAABCDEFGHIJKLMNOP |password=|password='password=\"|password: a b=|_pass|"
     "비밀번호는|token: |key|bearer a|authorization:    |@|a@a|a.b@c.de |://a:|-----BEGIN |"
-    "-----BEGIN PRIVATE KEY-----"
+    "-----BEGIN PRIVATE KEY-----|password=\"<|<|{{|%"
 )
 
 
@@ -285,3 +286,17 @@ def test_a_hostile_text_takes_no_more_than_its_length(piece: str) -> None:
     """A quarter of a megabyte that begins a secret at every turn; quadratic time would take minutes."""
     text = piece * (2**18 // len(piece))
     assert len(redact(text).text) > 0
+
+
+def test_many_secrets_in_one_of_many_texts_are_looked_for_as_often_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at: list[str] = []
+
+    def counted(text: str) -> list[redaction.Finding]:
+        looked_at.append(text)
+        return find_secrets(text)
+
+    monkeypatch.setattr(redaction, "find_secrets", counted)
+    addresses = " ".join(f"dev{number}@example.com" for number in range(1_600))
+    found = redact_among(["nothing here", addresses])
+    assert found[1].counts == {"email": 1_600}
+    assert len(looked_at) <= 1 + 4, "all together once, then the one text in at most four passes"
