@@ -13,11 +13,17 @@ from aggregates.event import Digester, Scope
 from aggregates.records.record import Point, Record, TextPool
 from aggregates.telemetry.draft import RecordDraft
 from aggregates.telemetry.envelope import Agent, Context, RawRedactor, Signal, assembled
+from aggregates.telemetry.otlp import Fault
 
 DECODER_VERSION = 1
 PART_RECORDS_MAX = 1_000
 PART_BYTES_MAX = 512 * 1024
 """An event holds no more, unless a single record is larger: others wait no longer than for one part to be sealed."""
+SESSIONS_MAX = 1_000
+"""Agent sessions in one export; a collector that batches for a company has some dozens."""
+HEADS_BYTES_MIN = 1024 * 1024
+"""What stands above the records is kept with each part. All of it together may have so many bytes, or as many as the
+export: what is stored grows with what was sent."""
 T = TypeVar("T")
 
 
@@ -50,22 +56,36 @@ class PreparedCommand(NamedTuple):
 
 
 class Batches(Generic[T]):
-    def __init__(self) -> None:
+    def __init__(self, export_bytes: int) -> None:
         self._open: dict[tuple[str | None, Agent], Part[T]] = {}
         self._full: list[Part[T]] = []
+        self._heads_bytes_left = max(HEADS_BYTES_MIN, export_bytes)
 
     def room(self, session: str | None, agent: Agent, context: Context, record_bytes: int) -> Part[T]:
-        """The part that a record of this size goes into; what stands around it counts where it is not there yet."""
+        """The part that a record of this size goes into; what stands around it counts where it is not there yet.
+
+        Raises `Fault` where the export has too many sessions, or repeats too much for each of them.
+        """
         key = (session, agent)
         part = self._open.get(key)
         shared = part is not None and part.raws and part.raws[-1][0] is context
-        size_bytes = record_bytes if shared else record_bytes + context.branch.size_bytes
-        if part is not None and (len(part.raws) >= PART_RECORDS_MAX or part.size_bytes + size_bytes > PART_BYTES_MAX):
+        head_bytes = 0 if shared else context.branch.size_bytes
+        size_bytes = record_bytes + head_bytes
+        full = part is not None and (
+            len(part.raws) >= PART_RECORDS_MAX or part.size_bytes + size_bytes > PART_BYTES_MAX
+        )
+        if full:
+            head_bytes = context.branch.size_bytes
+        if part is None and len(self._open) >= SESSIONS_MAX:
+            raise Fault(f"an export may hold {SESSIONS_MAX} agent sessions; send fewer at once")
+        if head_bytes > self._heads_bytes_left:
+            raise Fault("its resource and scope would be stored too often; send fewer agent sessions at once")
+        self._heads_bytes_left -= head_bytes
+        if full:
             self._full.append(self._open.pop(key))
-            part = None
-        if part is None:
+        if part is None or full:
             part = self._open[key] = Part(session, agent)
-        part.size_bytes += size_bytes
+        part.size_bytes += record_bytes + head_bytes
         return part
 
     def parts(self) -> list[Part[T]]:

@@ -4,6 +4,7 @@ An export is a tree: resources hold scopes, scopes hold records (or metrics, whi
 under one innermost branch; the members beside the branch, on every level, are its heads.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
@@ -46,6 +47,15 @@ class Section(NamedTuple):
     branch: str
     """The name of the member by which the innermost but one level was gone into: for points the container's."""
     items: list[msgspec.Raw]
+
+
+_TEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+
+
+def values_in(data: bytes, enough: int) -> int:
+    """About how many values JSON text holds, or `enough` where it cannot hold more; without building any."""
+    commas = data.count(b",")
+    return commas if commas <= enough else _TEXT.sub(b"", data).count(b",")
 
 
 def split(data: bytes, signal: Signal) -> list[Section]:

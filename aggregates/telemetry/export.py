@@ -1,6 +1,6 @@
 """An export, cut into records, becomes commands; what single records cannot be used for is counted, not raised."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import NamedTuple, TypeVar
@@ -178,14 +178,16 @@ class Export:
         self._means = means
         self._contexts = Contexts(signal, RawRedactor(redaction=means.redaction))
 
-    def commands(self, sections: Iterable[Section]) -> list[PreparedCommand]:
+    def commands(self, sections: Sequence[Section]) -> list[PreparedCommand]:
         """The commands, in an order that is the same every time; what cannot be used is counted in `faults`."""
-        records = list(self._records(sections))
+        records, size_bytes = list(self._records(sections)), _size_bytes(sections)
         means = self._means
         if self.signal == "metrics":
-            return [metrics_command(part, means) for part in self._parts(records, self._point)]
+            points: Batches[Point] = Batches(size_bytes)
+            return [metrics_command(part, means) for part in self._parts(points, records, self._point)]
         reader = self._log if self.signal == "logs" else partial(self._span, SpanTree(_links(records)))
-        return [records_command(part, means, self.signal) for part in self._parts(records, reader)]
+        drafts: Batches[RecordDraft] = Batches(size_bytes)
+        return [records_command(part, means, self.signal) for part in self._parts(drafts, records, reader)]
 
     def _records(self, sections: Iterable[Section]) -> Iterator[_Raw]:
         for section in sections:
@@ -204,8 +206,9 @@ class Export:
                 except otlp.Fault as fault:
                     self.faults.add(place, fault)
 
-    def _parts(self, records: Iterable[_Raw], reader: Callable[[Batches[T], _Raw], None]) -> list[Part[T]]:
-        batches: Batches[T] = Batches()
+    def _parts(
+        self, batches: Batches[T], records: Iterable[_Raw], reader: Callable[[Batches[T], _Raw], None]
+    ) -> list[Part[T]]:
         for record in records:
             try:
                 reader(batches, record)
@@ -268,6 +271,14 @@ class Export:
         part = batches.room(_session_of(agent, read[1], context.resource), agent, context, len(raw.data))
         record_id, now_us = context.ids.of(raw.data), self._means.received_us
         part.add(context, raw.data, [made_point(read, context, metric, record_id, len(part.raws), now_us)])
+
+
+def _size_bytes(sections: Sequence[Section]) -> int:
+    """The bytes that were sent; what stands above several sections was sent once."""
+    heads = {id(head): head for section in sections for head in section.heads}.values()
+    return sum(len(value) for head in heads for value in head.values()) + sum(
+        len(bytes(item)) for section in sections for item in section.items
+    )
 
 
 def _links(records: Iterable[_Raw]) -> Iterator[SpanLink]:

@@ -6,11 +6,12 @@ A message says what was wrong, where, and what to do; it never carries internals
 import json
 import re
 import zlib
-from collections.abc import Iterator, Mapping
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
 from typing import NamedTuple, TypeVar
 
 import msgspec
+import trio
 from quart import Request
 from quart_trio.wrappers import TrioResponse
 from werkzeug.exceptions import RequestEntityTooLarge, RequestTimeout
@@ -27,6 +28,9 @@ FRAME_BYTES_MAX = 4 * 1024 * 1024
 
 EXPORT_BYTES_MAX = 16 * 1024 * 1024
 """A telemetry export as sent, and again as unpacked; the largest seen has 1.3 MB."""
+
+INLINE_BYTES_MAX = 64 * 1024
+"""Bodies that are decoded on the loop: a few milliseconds at most. Others would hold up everyone else."""
 
 CONTROL_BYTES_MAX = 16 * 1024 * 1024
 """Commands from the command line come in batches."""
@@ -120,7 +124,13 @@ async def json_body(request: Request, kind: type[T], absent: bytes = b"") -> T:
     check_content_type(request, "application/json")
     of_kind: msgspec.json.Decoder[T] = decoder(kind)  # type: ignore[arg-type]  # mypy takes a type for unhashable
     sent = await read_sent(request, FRAME_BYTES_MAX)
-    return decoded(of_kind, sent.unpacked(FRAME_BYTES_MAX) or absent)
+
+    def of_sent() -> T:
+        return decoded(of_kind, sent.unpacked(FRAME_BYTES_MAX) or absent)
+
+    if not sent.is_gzip and len(sent.data) <= INLINE_BYTES_MAX:
+        return of_sent()
+    return await trio.to_thread.run_sync(of_sent)
 
 
 @cache
@@ -247,7 +257,7 @@ def decoded(decoder: msgspec.json.Decoder[T], data: bytes) -> T:
         # What is not known is not kept, so nothing in it does harm; what is kept raw is looked at where it is read.
         for place, leaf in _leaves(msgspec.to_builtins(value, enc_hook=lambda _raw: None)):
             if isinstance(leaf, str) and "\0" in leaf:
-                raise HttpError(400, f"{place} holds a NUL character; send the text without it")
+                raise HttpError(400, f"{place()} holds a NUL character; send the text without it")
     return value
 
 
@@ -266,30 +276,51 @@ def _as_integer(found: re.Match[bytes]) -> bytes:
 
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_NAMED_BYTES_MAX = 64 * 1024
+"""A field is named only in a smaller text: all values of one make up to thirty times its bytes."""
 
 
 def _unreadable(data: bytes, error: Exception) -> str:
     """What keeps the text from being read; a lone surrogate by the name of its field."""
-    try:
-        leaves = list(_leaves(json.loads(data)))
-    except (ValueError, RecursionError):
-        return f"the request body is not JSON in UTF-8: {error}"
-    for place, leaf in leaves:
-        if isinstance(leaf, str) and _SURROGATE.search(leaf):
-            return f"{place} holds a lone surrogate, half of a character; send whole characters"
+    if len(data) <= _NAMED_BYTES_MAX:
+        try:
+            for place, leaf in _leaves(json.loads(data)):
+                if isinstance(leaf, str) and _SURROGATE.search(leaf):
+                    return f"{place()} holds a lone surrogate, half of a character; send whole characters"
+        except (ValueError, RecursionError):
+            return f"the request body is not JSON in UTF-8: {error}"
     return f"the request body is not JSON: {error}"
 
 
-def _leaves(value: object) -> Iterator[tuple[str, object]]:
-    """Every text and number in a JSON value, keys too, with its place; without recursion: depth comes from outside."""
-    waiting: list[tuple[str, object]] = [("$", value)]
-    while waiting:
-        place, value = waiting.pop()
-        match value:
+_PLACE_CHARACTERS_MAX = 200
+_Path = list[tuple[str, Iterator[tuple[str, object]]]]
+
+
+def _leaves(value: object) -> Iterator[tuple[Callable[[], str], object]]:
+    """Every text and number in a JSON value, keys too, each with what tells its place while it is looked at.
+
+    Only the way down is held: neither depth nor width takes memory, and depth comes from outside.
+    """
+    way: _Path = [("$", iter([("", value)]))]
+    while way:
+        name, each = next(way[-1][1], (None, None))
+        if name is None:
+            way.pop()
+            continue
+        members: Iterator[tuple[str, object]] | None = None
+        match each:
             case list():
-                waiting.extend((f"{place}[{index}]", each) for index, each in enumerate(value))
+                members = ((f"[{index}]", item) for index, item in enumerate(each))
             case dict():
-                yield from ((f"a key of {place}", key) for key in value)
-                waiting.extend((f"{place}.{key}", each) for key, each in value.items())
+                members = ((f".{key}", item) for key, item in each.items())
+                for key in each:
+                    yield partial(_place, way, name, "a key of "), key
             case _:
-                yield place, value
+                yield partial(_place, way, name), each
+        if members is not None:
+            way.append((name, members))
+
+
+def _place(way: _Path, name: str, before: str = "") -> str:
+    whole = "".join(step for step, _ in way) + name
+    return before + (whole if len(whole) <= _PLACE_CHARACTERS_MAX else f"{whole[:_PLACE_CHARACTERS_MAX]}…")

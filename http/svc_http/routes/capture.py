@@ -74,6 +74,8 @@ class Captured(msgspec.Struct):
     id: UUID
 
 
+METADATA_BYTES_MAX = 1024 * 1024
+"""Its values, once decoded, take up to thirty times their bytes."""
 _METADATA_DECODER = msgspec.json.Decoder(dict[str, Any] | None)
 _PROMPT = "Capture a prompt: 201 once it is on disk, 200 where it was there before."
 _FOREIGN = {409: "The agent session belongs to another developer, or the id was used for something else."}
@@ -110,6 +112,8 @@ def _metadata(raw: msgspec.Raw) -> str | None:
     data = bytes(raw)
     if data == b"null":
         return None
+    if len(data) > METADATA_BYTES_MAX:
+        raise HttpError(400, f"metadata has {len(data)} bytes, and may have {METADATA_BYTES_MAX}; send less")
     try:
         known = decoded(_METADATA_DECODER, data)
     except HttpError as error:

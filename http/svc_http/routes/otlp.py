@@ -11,21 +11,29 @@ import trio
 
 from aggregates.event import Refused
 from aggregates.telemetry.batches import ExportContext, PreparedCommand
-from aggregates.telemetry.envelope import NoOtlp, Signal, split
+from aggregates.telemetry.envelope import NoOtlp, Signal, split, values_in
 from aggregates.telemetry.export import Export, Faults
-from svc_http.bodies import EXPORT_BYTES_MAX, HttpError, Sent, check_content_type, gunzip_small, read_sent
+from svc_http.bodies import (
+    EXPORT_BYTES_MAX,
+    INLINE_BYTES_MAX,
+    HttpError,
+    Sent,
+    check_content_type,
+    gunzip_small,
+    read_sent,
+)
 from svc_http.params import ByKey
 from svc_http.ports import Service, Unavailable
 from svc_http.routing import Plain, Routes
-
-INLINE_BYTES_MAX = 64 * 1024
-"""Exports, unpacked, that are cut on the loop: some 5 ms at most."""
 
 WAITING_BYTES_MAX = 64 * 1024 * 1024
 """Large exports, as sent, that may wait for the worker; beyond, 503 at once."""
 
 RECORDS_MAX = 100_000
 """Records of one export. Real ones have 500 to 10,000; the smallest possible ones would need gigabytes."""
+
+VALUES_MAX = 1_000_000
+"""Values of one export; real ones have one for 30 bytes. Each takes some 70 bytes while the export is cut."""
 
 COMMANDS_AT_ONCE = 64
 """How many commands of an export are on their way to the store."""
@@ -124,6 +132,8 @@ async def _take(call: ByKey, signal: Signal, worker: Worker) -> Faults:
 def _made(export: Export, sent: Sent) -> list[PreparedCommand]:
     """The commands of an export. Nothing is stored before the whole body was seen to be JSON."""
     data = sent.unpacked(EXPORT_BYTES_MAX)
+    if values_in(data, VALUES_MAX) > VALUES_MAX:
+        raise HttpError(413, f"the request body holds more than {VALUES_MAX} values; send smaller batches")
     try:
         sections = split(data, export.signal)
     except NoOtlp as error:

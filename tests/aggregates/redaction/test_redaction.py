@@ -277,7 +277,7 @@ def test_any_text_can_be_redacted(text: str) -> None:
 _HOSTILE = (
     "sk-|eyJ-|eyJ-abcdefgh.|AKIA|AKIAABCDEFGHIJKLMNOP |password=|password='password=\"|password: a b=|_pass|"
     "비밀번호는|token: |key|bearer a|authorization:    |@|a@a|a.b@c.de |://a:|-----BEGIN |"
-    "-----BEGIN PRIVATE KEY-----|password=\"<|<|{{|%"
+    '-----BEGIN PRIVATE KEY-----|password="<|<|{{|%'
 )
 
 

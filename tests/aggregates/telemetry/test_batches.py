@@ -236,3 +236,26 @@ def test_what_is_kept_can_be_read_again(noise: bytes) -> None:
     assert msgspec.msgpack.encode(first.commands), "only plain values go on their way to the log"
     again = taken_of(split((first.commands[0].raw or "").encode(), "traces"), "traces")
     assert first.commands == again.commands
+
+
+def _with_head(head_bytes: int, sessions: int) -> dict[str, Any]:
+    """An export of one record for each session under one resource."""
+    export = logs(*[claude("api_request", {"session.id": f"s{number}"}) for number in range(sessions)])
+    attribute = {"key": "note", "value": {"stringValue": "x" * head_bytes}}
+    export["resourceLogs"][0].setdefault("resource", {}).setdefault("attributes", []).append(attribute)
+    return export
+
+
+@pytest.mark.parametrize(
+    ("head_bytes", "sessions", "taken_of_them"), [(500, 900, 900), (500, 1_200, 1_000), (160_000, 900, 6)]
+)
+def test_what_is_stored_of_an_export_grows_with_what_was_sent(
+    head_bytes: int, sessions: int, taken_of_them: int
+) -> None:
+    export = _with_head(head_bytes, sessions)
+    made = taken(export)
+    stored_bytes = sum(len(each.raw or "") for each in made.commands)
+    assert len(made.commands) == taken_of_them
+    assert stored_bytes < 2 * len(msgspec.json.encode(export)) + batches.HEADS_BYTES_MIN
+    assert made.faults.records == sessions - taken_of_them
+    assert (made.faults.message is None) == (taken_of_them == sessions)
