@@ -87,13 +87,15 @@ FLIGHT_BYTES_MAX = 64 * MIB_BYTES
 """Bytes of commands on their way in the whole process: beyond it memory, not time, would run out."""
 ACTOR_BATCH_COMMANDS_MAX = 64
 """Commands decided and appended together: about what arrives during one fsync."""
+ACTOR_BATCH_BYTES_MAX = MIB_BYTES
+"""A batch of so many bytes takes no further command: sixty large ones together would never fit into the journal."""
 ACTOR_STREAMS_MAX = 2_048
 """Streams an actor remembers: some weeks of one developer's prompts, about 1 MiB."""
 ACTOR_IDLE_SECONDS = 300.0
 """An actor that has had nothing to do for so long goes; its next command starts a new one."""
 ACTOR_RETRIES_MAX = 3
 """How often a refused append is decided again; only a session claimed by two developers at once conflicts."""
-DECIDE_INLINE_BYTES_MAX = 256 * KIB_BYTES
+DECIDE_INLINE_BYTES_MAX = 64 * KIB_BYTES
 """Larger commands are decided in a thread: redacting 4 MiB on the loop would hold up everyone else."""
 RESTART_SECONDS_MIN = 0.1
 RESTART_SECONDS_MAX = 10.0
@@ -133,6 +135,7 @@ CLOCK_POLL_SECONDS = 5.0
 ACKNOWLEDGED_MAX = 10_000
 """Developers whose last acknowledged position is remembered while it is not projected yet."""
 assert FRAME_BYTES_MAX * 2 < FLIGHT_BYTES_MAX, "a full frame can be on its way"
+assert ACTOR_BATCH_BYTES_MAX + 2 * FRAME_BYTES_MAX < JOURNAL_BYTES_MAX, "a batch fits, whatever its last command adds"
 assert ACTOR_BATCH_COMMANDS_MAX <= COMMIT_APPENDS_MAX, "a full batch is one append among others"
 PROJECT_EVENTS_MAX = 500
 """Facts in one transaction of the views: few enough that a waiting reader is served soon; 1,000 gain nothing."""

@@ -12,9 +12,9 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 import trio
-from quart import Request
+from quart import Request, g
 from quart_trio.wrappers import TrioResponse
-from werkzeug.exceptions import RequestEntityTooLarge, RequestTimeout
+from werkzeug.exceptions import RequestEntityTooLarge
 
 from aggregates.event import Reason, Refused
 
@@ -35,6 +35,12 @@ INLINE_BYTES_MAX = 64 * 1024
 CONTROL_BYTES_MAX = 16 * 1024 * 1024
 """Commands from the command line come in batches."""
 
+BODIES_BYTES_MAX = 64 * 1024 * 1024
+"""All bodies together while they arrive and are worked on: slow senders must not fill the memory."""
+
+SMALL_BYTES_MAX = 64 * 1024
+"""So much of each body is not counted: captures pass while large exports wait for room."""
+
 GZIP_PIECE_BYTES = 1024 * 1024
 """How much is unpacked at once while a body is measured."""
 
@@ -44,6 +50,8 @@ GZIP_STREAMS_MAX = 16
 BODY_SECONDS_MAX = 60.0
 """How long a body may take to arrive."""
 
+_DECODING = trio.CapacityLimiter(2)
+"""Large bodies that are unpacked and decoded at the same time."""
 _GZIP_WINDOW_BITS = 16 + zlib.MAX_WBITS
 
 
@@ -130,7 +138,7 @@ async def json_body(request: Request, kind: type[T], absent: bytes = b"") -> T:
 
     if not sent.is_gzip and len(sent.data) <= INLINE_BYTES_MAX:
         return of_sent()
-    return await trio.to_thread.run_sync(of_sent)
+    return await trio.to_thread.run_sync(of_sent, limiter=_DECODING)
 
 
 @cache
@@ -176,22 +184,57 @@ class Sent(NamedTuple):
         return gunzip(self.data, bytes_max) if self.is_gzip else self.data
 
 
+class HeldBodies:
+    """The bytes of bodies that the process holds, of those that arrive and of those that are worked on."""
+
+    def __init__(self) -> None:
+        self.held_bytes = 0
+
+    def take(self, size_bytes: int) -> None:
+        """Count what has arrived. Raises `HttpError` 503 where all that may be held is."""
+        if self.held_bytes + size_bytes > BODIES_BYTES_MAX:
+            raise unavailable(f"{self.held_bytes} bytes of large bodies are being received already; try again soon")
+        self.held_bytes += size_bytes
+
+    def release(self, size_bytes: int) -> None:
+        self.held_bytes -= size_bytes
+
+
+HELD = HeldBodies()
+
+
 async def read_sent(request: Request, bytes_max: int) -> Sent:
-    """The body as it was sent, and no more than the bound of it."""
+    """The body as it was sent, and no more than the bound of it; `release_body` ends its being counted."""
     coding = request.headers.get("Content-Encoding", "identity").lower()
     if coding not in ("gzip", "identity"):
         raise HttpError(415, f"the content encoding must be gzip or identity, not {coding!r}")
     if (request.content_length or 0) > bytes_max:
         raise too_large(bytes_max)
+    data = bytearray()
     try:
-        data: bytes = await request.get_data(False, False, False)
+        with trio.fail_after(BODY_SECONDS_MAX):
+            async for piece in request.body:
+                data += piece
+                if len(data) > bytes_max:
+                    raise too_large(bytes_max)
+                _count(len(data))
     except RequestEntityTooLarge as error:
         raise too_large(bytes_max) from error
-    except RequestTimeout as error:
+    except trio.TooSlowError as error:
         raise HttpError(408, f"the request body did not arrive within {BODY_SECONDS_MAX} s") from error
-    if len(data) > bytes_max:
-        raise too_large(bytes_max)
-    return Sent(data, coding == "gzip")
+    return Sent(bytes(data), coding == "gzip")
+
+
+def _count(size_bytes: int) -> None:
+    more_bytes = size_bytes - SMALL_BYTES_MAX - g.get("held_bytes", 0)
+    if more_bytes > 0:
+        HELD.take(more_bytes)
+        g.held_bytes = g.get("held_bytes", 0) + more_bytes
+
+
+def release_body() -> None:
+    """Count the body of the request that ends no longer."""
+    HELD.release(g.pop("held_bytes", 0))
 
 
 def gunzip(data: bytes, bytes_max: int) -> bytes:

@@ -15,7 +15,7 @@ from quart_trio import QuartTrio
 from trio import CancelScope, Event, current_time, move_on_after, sleep_forever
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 
-from svc_http.bodies import BODY_SECONDS_MAX, ErrorBody, HttpError, json_reply, unavailable
+from svc_http.bodies import ErrorBody, HttpError, json_reply, unavailable
 from svc_http.ports import Service, Unavailable
 from svc_http.routing import KEY_PATTERN
 
@@ -44,7 +44,6 @@ def new_listener(name: str, service: Service, body_bytes_max: int) -> QuartTrio:
     app = Listener("svc_http", static_folder=None)
     app.url_map.merge_slashes = False  # a path that is slightly wrong is a 404, not a redirect
     app.config["MAX_CONTENT_LENGTH"] = body_bytes_max
-    app.config["BODY_TIMEOUT"] = BODY_SECONDS_MAX
     app.before_request(_begin)
     app.after_request(_name_answer)
     app.register_error_handler(Exception, _failed)
@@ -109,6 +108,7 @@ def _http_error(error: Exception) -> HttpError:
     """The error as routes answer it; what is a fault of this program goes to the log."""
     match error:
         case HttpError():
+            _let_go(error)
             return error
         case Unavailable():
             return unavailable(str(error))
@@ -127,6 +127,14 @@ def _http_error(error: Exception) -> HttpError:
             request_id = REQUEST_ID.get()
             log.error("a request broke", request_id=request_id, exc_info=error)
             return HttpError(500, f"internal error; the log knows more under request id {request_id}")
+
+
+def _let_go(error: BaseException) -> None:
+    """Free what the frames of a refusal hold: a large body would stay until the collector comes by."""
+    each: BaseException | None = error
+    while each is not None:
+        each.__traceback__ = None
+        each = each.__cause__ or each.__context__
 
 
 # --- slow clients ---------------------------------------------------------------------------------------

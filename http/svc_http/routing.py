@@ -19,7 +19,7 @@ from werkzeug.datastructures import Headers
 
 from aggregates.event import Scope
 from aggregates.people.directory import KeyRefusal, Principal, authenticate, principal
-from svc_http.bodies import HttpError, json_body, json_reply, no_content, unauthorized
+from svc_http.bodies import HttpError, json_body, json_reply, no_content, release_body, unauthorized
 from svc_http.params import SHOWN_CHARACTERS, ByKey, BySecret, Call, Parameter, Schema
 from svc_http.ports import Service
 
@@ -136,9 +136,12 @@ def _endpoint(service: Service, identify: Identify, route: Route) -> Callable[..
         values: dict[str, Any] = {}
         for name, text in ids.items():
             values[name] = text if takes.get(name) is str else path_id(text, name)
-        if "body" in takes:
-            values["body"] = await json_body(request, route.body, b"" if route.body_required else b"{}")
-        answer = await route.handler(call, **values)
+        try:
+            if "body" in takes:
+                values["body"] = await json_body(request, route.body, b"" if route.body_required else b"{}")
+            answer = await route.handler(call, **values)
+        finally:
+            release_body()
         if isinstance(answer, Response):
             return answer
         return no_content() if answer is None else json_reply(answer, route.status)

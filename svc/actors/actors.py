@@ -26,6 +26,7 @@ from aggregates.decide import (
 from aggregates.event import Context, Decision, Digester, Event, Reply
 from svc.actors.mailbox import Busy, Request
 from svc.limits import (
+    ACTOR_BATCH_BYTES_MAX,
     ACTOR_BATCH_COMMANDS_MAX,
     ACTOR_IDLE_SECONDS,
     ACTOR_RETRIES_MAX,
@@ -160,15 +161,17 @@ class DeveloperActor:
                 request = await self._receive.receive()
             if request is None:
                 return
-            await self._handle([request, *self._waiting()])
+            await self._handle(self._batch(request))
 
-    def _waiting(self) -> list[CommandRequest]:
-        requests: list[CommandRequest] = []
-        while len(requests) < ACTOR_BATCH_COMMANDS_MAX:
+    def _batch(self, first: CommandRequest) -> list[CommandRequest]:
+        """The request and those that wait behind it, within bounds."""
+        requests, size_bytes = [first], first.size_bytes
+        while len(requests) < ACTOR_BATCH_COMMANDS_MAX and size_bytes < ACTOR_BATCH_BYTES_MAX:
             try:
                 requests.append(self._receive.receive_nowait())
             except trio.WouldBlock:
                 break
+            size_bytes += requests[-1].size_bytes
         return requests
 
     async def _handle(self, requests: list[CommandRequest]) -> None:

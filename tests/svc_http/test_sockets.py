@@ -10,7 +10,7 @@ import trio.testing
 from hypercorn.config import Config
 from hypercorn.trio import serve
 
-from svc_http import listener
+from svc_http import bodies, listener
 from svc_http.app import build_intake
 from svc_http.bodies import FRAME_BYTES_MAX
 from svc_http.listener import UNREAD_BYTES_MAX
@@ -259,7 +259,7 @@ async def test_a_body_that_trickles_is_given_up(
     house: House, nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """408, though the client never stops to send."""
-    monkeypatch.setattr(listener, "BODY_SECONDS_MAX", 0.2)
+    monkeypatch.setattr(bodies, "BODY_SECONDS_MAX", 0.2)
     monkeypatch.setattr(listener, "UNREAD_SECONDS_MAX", 0.2)
     async with listening(house, nursery) as address:
         head = f"POST /v1/prompts HTTP/1.1\r\nHost: svc\r\nX-API-Key: {ANA_KEY}\r\nContent-Length: 100\r\n\r\n"

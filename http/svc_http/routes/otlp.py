@@ -26,9 +26,6 @@ from svc_http.params import ByKey
 from svc_http.ports import Service, Unavailable
 from svc_http.routing import Plain, Routes
 
-WAITING_BYTES_MAX = 64 * 1024 * 1024
-"""Large exports, as sent, that may wait for the worker; beyond, 503 at once."""
-
 RECORDS_MAX = 100_000
 """Records of one export. Real ones have 500 to 10,000; the smallest possible ones would need gigabytes."""
 
@@ -47,28 +44,9 @@ _EXPORTS: dict[Signal, tuple[str, str, str, str, str]] = {
 """What an export holds, how the answer counts what was rejected, and the names of its three levels."""
 
 
-class Worker:
-    """The one thread that cuts large exports."""
-
-    def __init__(self) -> None:
-        self._limiter = trio.CapacityLimiter(1)
-        self._waiting_bytes = 0
-
-    async def made(self, export: Export, sent: Sent) -> list[PreparedCommand]:
-        """Wait for a turn and cut an export. Raises `Unavailable` where too much waits already."""
-        size_bytes = len(sent.data)
-        if self._waiting_bytes + size_bytes > WAITING_BYTES_MAX:
-            raise Unavailable(f"{self._waiting_bytes} bytes of large exports wait already; try again soon")
-        self._waiting_bytes += size_bytes
-        try:
-            return await trio.to_thread.run_sync(_made, export, sent, limiter=self._limiter)
-        finally:
-            self._waiting_bytes -= size_bytes
-
-
 def new_routes() -> Routes:
-    """The three routes, which share the worker for large exports."""
-    worker, routes = Worker(), Routes("intake")
+    """The three routes, which share the one thread that cuts large exports."""
+    worker, routes = trio.CapacityLimiter(1), Routes("intake")
 
     def enter(signal: Signal) -> None:
         what, rejected, *levels = _EXPORTS[signal]
@@ -106,7 +84,7 @@ def _partial(rejected: str) -> Plain:
     return Plain("application/json", {"type": "object", "properties": {"partialSuccess": told}})
 
 
-async def _take(call: ByKey, signal: Signal, worker: Worker) -> Faults:
+async def _take(call: ByKey, signal: Signal, worker: trio.CapacityLimiter) -> Faults:
     """What cannot be used; all else is on disk then."""
     service, scope = call.service, call.scope
     try:
@@ -124,7 +102,7 @@ async def _take(call: ByKey, signal: Signal, worker: Worker) -> Faults:
     if sent.is_gzip and (small := gunzip_small(sent.data, INLINE_BYTES_MAX)) is not None:
         sent = Sent(small, is_gzip=False)
     inline = not sent.is_gzip and len(sent.data) <= INLINE_BYTES_MAX
-    made = _made(export, sent) if inline else await worker.made(export, sent)
+    made = _made(export, sent) if inline else await trio.to_thread.run_sync(_made, export, sent, limiter=worker)
     await _send_all(service, made, export.faults)
     return export.faults
 

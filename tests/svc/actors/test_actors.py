@@ -15,7 +15,7 @@ from aggregates.event import Done, Reason, Refused
 from aggregates.ids import prompt_stream
 from svc.actors.actors import ActorContext, Actors
 from svc.actors.mailbox import Busy
-from svc.limits import ACTOR_IDLE_SECONDS, FLIGHT_BYTES_MAX, MAILBOX_COMMANDS_MAX
+from svc.limits import ACTOR_BATCH_BYTES_MAX, ACTOR_IDLE_SECONDS, FLIGHT_BYTES_MAX, MAILBOX_COMMANDS_MAX
 from svc.log.codec import Codec, NewEvent
 from svc.log.journal import Journal
 from svc.log.store import EventStore, StoreUnavailable
@@ -201,6 +201,27 @@ class Unwritable:
         if self.broken:
             raise StoreUnavailable("disk full")
         return await self._journal.append(events)
+
+
+async def test_large_captures_at_once_are_appended_one_by_one(
+    nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Together they would never fit into the journal."""
+    house = await House(nursery).open()
+    appended: list[int] = []
+    append = house.journal.append
+
+    async def counted(events: Sequence[NewEvent]) -> Sequence[int]:
+        prompts = [each.event for each in events if isinstance(each.event, PromptCaptured)]
+        appended.append(sum(len(each.prompt.text or "") >= ACTOR_BATCH_BYTES_MAX for each in prompts))
+        return await append(events)
+
+    monkeypatch.setattr(house.journal, "append", counted)
+    large = [prompt("x " * ACTOR_BATCH_BYTES_MAX, uuid4()) for _ in range(3)]
+    small = [prompt(f"small {number}", uuid4()) for number in range(3)]
+    replies = await all_replies(house, [*large, *small])
+    assert all(isinstance(reply, Done) for reply in replies)
+    assert max(appended) == 1
 
 
 async def test_an_unwritable_store_is_said_so_and_works_again(nursery: trio.Nursery) -> None:

@@ -17,6 +17,7 @@ from hypercorn.trio import serve
 from aggregates.capture.events import ForeignSessionAttempted, MetricsCaptured, RecordsCaptured, TracesCaptured
 from aggregates.decide import AnyCommand
 from aggregates.event import Reply
+from svc_http import bodies
 from svc_http.app import build_intake
 from svc_http.bodies import EXPORT_BYTES_MAX, INLINE_BYTES_MAX, HttpError, gunzip
 from svc_http.ports import Unavailable
@@ -315,9 +316,9 @@ async def test_what_was_stored_before_a_503_is_stored_once(padding: bytes) -> No
 async def test_of_many_large_exports_few_may_wait(
     house: House, intake: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Beyond, 503 at once; what was given back is there for the next."""
+    """Beyond, 503 at once, with the time after which to try again; what was given back is there for the next."""
     body = large()
-    monkeypatch.setattr(otlp, "WAITING_BYTES_MAX", 2 * len(body))
+    monkeypatch.setattr(bodies, "BODIES_BYTES_MAX", 2 * (len(body) - bodies.SMALL_BYTES_MAX))
     statuses: list[int] = []
 
     async def post() -> None:
@@ -328,6 +329,36 @@ async def test_of_many_large_exports_few_may_wait(
             for _ in range(5):
                 nursery.start_soon(post)
     assert sorted(statuses) == [200] * 4 + [503] * 6
+    assert bodies.HELD.held_bytes == 0
+
+
+@pytest.mark.parametrize("end", ["whole", "late", "broken"])
+async def test_what_arrives_of_a_body_counts_until_it_is_done_with(
+    house: House, autojump_clock: trio.testing.MockClock, end: str
+) -> None:
+    """However it ends: answered, too slow, or not to be read."""
+    app = build_intake(house)
+    sizes: list[int] = []
+    piece = b" " * (bodies.SMALL_BYTES_MAX + 1_000)
+    async with app.test_client().request("/v1/logs", method="POST", headers=bearer()) as connection:
+        await connection.send(piece)
+        await trio.testing.wait_all_tasks_blocked()
+        sizes.append(bodies.HELD.held_bytes)
+        if end == "late":
+            await trio.sleep(bodies.BODY_SECONDS_MAX + 1)
+        else:
+            await connection.send(b"{}" if end == "whole" else b"{")
+            await connection.send_complete()
+    assert sizes == [1_000]
+    assert bodies.HELD.held_bytes == 0
+
+
+async def test_a_small_body_passes_while_large_ones_hold_all(
+    house: House, intake: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bodies, "BODIES_BYTES_MAX", 0)
+    assert (await intake.post("/v1/logs", large())).status == 503
+    assert (await intake.post("/v1/logs", logs(claude("user_prompt")))).status == 200
 
 
 async def test_a_chunked_body_without_its_length_is_normal(house: House, nursery: trio.Nursery) -> None:
