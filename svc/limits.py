@@ -179,6 +179,8 @@ STATUS_COUNT_SECONDS = 5.0
 """How long `svc status` counts events of each kind before it does without: some ten million."""
 HEALTH_SECONDS = 2.0
 """How long a health check waits for a write before it says that the store is unavailable."""
+HEALTH_KEPT_SECONDS = 1.0
+"""How long a store that could be written counts as one."""
 
 # --- archive --------------------------------------------------------------------------------------------
 

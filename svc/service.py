@@ -32,7 +32,7 @@ from svc.archive.lane import ArchiveLane
 from svc.jobs.backfills import Backfills
 from svc.jobs.catalog import Catalog, CatalogUnusable
 from svc.jobs.questions import Narratives
-from svc.limits import ACKNOWLEDGED_MAX, HEALTH_SECONDS, READ_WAIT_SECONDS, READERS_MAX
+from svc.limits import ACKNOWLEDGED_MAX, HEALTH_KEPT_SECONDS, HEALTH_SECONDS, READ_WAIT_SECONDS, READERS_MAX
 from svc.log.codec import CorruptEvent
 from svc.log.journal import Saturated
 from svc.log.store import KeyUnusable, StoreUnavailable
@@ -95,6 +95,7 @@ class RunningService:
         self.backfilling = Backfills(self.store, self.journal, self._rebuilding)
         self._read_limit = trio.CapacityLimiter(READERS_MAX)
         self._followers = Waits()
+        self._writable_until = 0.0
         # What a part does just as a route asks for it.
         self.now_us = self._clock.now_us
         self.stop_following = self._followers.end
@@ -184,8 +185,13 @@ class RunningService:
         return await self._queried(lambda reader: activation(reader.db))
 
     async def store_is_writable(self) -> bool:
+        """As of the last second: each look is a synced write, and anybody may ask."""
+        if trio.current_time() < self._writable_until:
+            return True
         with trio.move_on_after(HEALTH_SECONDS):
-            return await self.journal.probe()
+            if await self.journal.probe():
+                self._writable_until = trio.current_time() + HEALTH_KEPT_SECONDS
+                return True
         return False
 
     def catalog(self) -> Served | None:

@@ -34,6 +34,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """HOST:PORT of the public listener; port 0 takes any free one."""
     api: str = "127.0.0.1:8318"
     """HOST:PORT of the private listener."""
+    api_hosts: str = ""
+    """Names by which the private listener may be called, with blanks between; addresses and names without a dot always
+    may."""
     tls_certificate: str | None = None
     """Path of a PEM file for both listeners; together with `tls_key`."""
     tls_key: str | None = None

@@ -9,7 +9,7 @@ from quart_trio import QuartTrio
 from quart_trio.wrappers import TrioResponse
 
 from svc_http.bodies import CONTROL_BYTES_MAX, EXPORT_BYTES_MAX
-from svc_http.listener import new_listener
+from svc_http.listener import new_listener, only_known_hosts
 from svc_http.params import Call
 from svc_http.ports import Service
 from svc_http.routes import (
@@ -28,10 +28,7 @@ from svc_http.routing import Plain, Route, Routes, attach, caller_of_api, caller
 
 _FAMILIES = (operations, capture, scores, sub_sessions, activity, telemetry, reports, people)
 _ROUTES = [route for family in _FAMILIES for route in family.routes]
-_PAGE_HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",
-    "X-Content-Type-Options": "nosniff",
-}
+_PAGE_HEADERS = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}
 
 
 def intake_routes() -> tuple[Route, ...]:
@@ -54,6 +51,8 @@ def build_intake(service: Service) -> QuartTrio:
 def build_api(service: Service) -> QuartTrio:
     """The private listener: reads, edits and administration."""
     app = new_listener("api", service, CONTROL_BYTES_MAX)
+    app.config["HOSTS"] = service.settings.api_hosts
+    app.before_request(only_known_hosts)
     attach(app, service, caller_of_api, api_routes())
     return app
 

@@ -36,6 +36,11 @@ UNREAD_SECONDS_MAX = 10.0
 WRITE_SECONDS_MAX = 20.0
 """How long a client may leave a piece of an answer untaken."""
 
+_NEEDLESS_CODING = re.compile(rb"%(?:2[def]|3[0-9]|4[1-9a-f]|5[0-9acf]|6[1-9a-f]|7[0-9ae]|25)", re.IGNORECASE)
+"""What stands for itself, a slash, a backslash or a percent sign: a proxy that keeps /v1/admin away compares the path
+as it was sent."""
+_HOST = re.compile(r":[0-9]*$")
+_ADDRESS = re.compile(r"[0-9.]+|\[[0-9a-f:.%]+\]")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
 log = structlog.get_logger()
 
@@ -84,12 +89,29 @@ async def _begin() -> None:
         raise HttpError(400, "send Content-Length or Transfer-Encoding, not both", {"Connection": "close"})
     if not path.startswith("/") or path.startswith("//"):
         raise NotFound  # werkzeug drops all but one slash: what a proxy keeps away as /v1/admin would get by
+    if _NEEDLESS_CODING.search(asked.scope.get("raw_path", b"")):
+        raise HttpError(404, "the path percent-encodes letters, digits or slashes; send them as they are")
 
 
 async def _name_answer(response: Response) -> Response:
     g.status = response.status_code
     response.headers["X-Request-Id"] = REQUEST_ID.get()
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    response.headers.setdefault("Cache-Control", "no-store")
     return response
+
+
+async def only_known_hosts() -> None:
+    """Refuse a host name that anybody may have set up, so that no web page reaches what is private by one.
+
+    Nobody owns a name without a dot, and an address is no name. Raises `HttpError` 421.
+    """
+    asked = request_ctx.request
+    host = _HOST.sub("", asked.headers.get("Host", "")).lower().rstrip(".")
+    if "." not in host or host.endswith(".localhost") or _ADDRESS.fullmatch(host):
+        return
+    if host not in current_app.config["HOSTS"]:
+        raise HttpError(421, f"{host[:PATH_CHARS_SHOWN]!r} is no name of this server; add it to its setting api_hosts")
 
 
 # --- errors ---------------------------------------------------------------------------------------------

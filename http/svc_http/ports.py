@@ -230,6 +230,8 @@ class PublicSettings(msgspec.Struct, frozen=True, kw_only=True):
     capture_responses: bool
     version: str
     """Of this program."""
+    api_hosts: frozenset[str] = frozenset()
+    """Names in lower case by which the private listener is called, besides addresses and names without a dot."""
     access_log: bool
     """Whether every request is a line in the log; else only those that break."""
     rules_version: int

@@ -6,6 +6,7 @@ from uuid import uuid4
 
 import pytest
 import trio
+from trio.testing import MockClock
 
 from aggregates.capture.commands import CapturePrompt, CaptureRecords
 from aggregates.event import Done, Scope
@@ -13,6 +14,7 @@ from aggregates.records.record import Record
 from projections.sub_sessions.listing import RealtimeRow, realtime
 from svc.actors.ticker import Ticker
 from svc.app import open_service
+from svc.limits import HEALTH_KEPT_SECONDS
 from svc.service import RunningService
 from svc.serving import initialize
 from svc.settings import Settings
@@ -112,3 +114,22 @@ async def test_activity_after_the_silence_opens_the_same_goal_again(running: Run
     again = (await running.rows())[0]
     assert (settled.is_preview, again.is_preview) == (False, True)
     assert (again.sub_session_id, again.turns) == (settled.sub_session_id, 2)
+
+
+async def test_health_checks_share_a_write_each_second(
+    running: Running, monkeypatch: pytest.MonkeyPatch, mock_clock: MockClock
+) -> None:
+    """A store that cannot be written is looked at each time: it may work again."""
+    outcomes = [True, False, False, True]
+    looks: list[bool] = []
+
+    async def probe() -> bool:
+        looks.append(outcomes[len(looks)])
+        return looks[-1]
+
+    monkeypatch.setattr(running.service.journal, "probe", probe)
+    asked = [await running.service.store_is_writable() for _ in range(10)]
+    assert (asked, looks) == ([True] * 10, [True])
+    mock_clock.jump(HEALTH_KEPT_SECONDS)
+    assert [await running.service.store_is_writable() for _ in range(4)] == [False, False, True, True]
+    assert looks == outcomes

@@ -174,3 +174,52 @@ async def test_a_path_that_also_fits_an_id_names_its_own_methods(api: Caller) ->
     """`generate` could be the id of a report, which can be read and deleted."""
     answer = await api.call("OPTIONS", "/v1/score_v3/report/generate")
     assert (answer.status, answer.headers["Allow"]) == (405, "POST")
+
+
+# --- what browsers and proxies are kept from -------------------------------------------------------------------
+
+
+async def test_an_id_may_be_percent_encoded(api: Caller) -> None:
+    answer = await api.get("/v1/score_v3/sessions/caf%C3%A9%20one/prompts")
+    assert "percent" not in answer.message
+
+
+_HOSTS = {
+    "127.0.0.1:8318": 200,
+    "[::1]:8318": 200,
+    "10.0.0.7": 200,
+    "localhost:8318": 200,
+    "svc.localhost": 200,
+    "svc": 200,
+    "svc:8318": 200,
+    "dashboard.example:8318": 200,
+    "DASHBOARD.example.": 200,
+    "rebound.example": 421,
+    "127.0.0.1.rebound.example": 421,
+    "dashboard.example.rebound.example": 421,
+    "1.2.3.4.evil": 421,
+}
+
+
+@pytest.mark.parametrize(("host", "status"), _HOSTS.items())
+async def test_the_private_listener_is_called_by_known_names(house: House, host: str, status: int) -> None:
+    """A page that had its own name rebound to this machine's address is refused, whatever it asks for."""
+    house.settings = msgspec.structs.replace(house.settings, api_hosts=frozenset({"dashboard.example"}))
+    private, public = Caller(build_api(house), {"Host": host}), Caller(build_intake(house), {"Host": host})
+    for path in ("/health", "/metrics", "/docs", "/openapi.json"):
+        answer = await private.get(path)
+        assert answer.status == status
+        assert status == 200 or "api_hosts" in answer.message
+    assert (await public.get("/health")).status == 200
+
+
+async def test_no_answer_is_kept_or_guessed_at(api: Caller, intake: Caller) -> None:
+    answers = [
+        await api.get("/v1/score_v3/score"),
+        await api.get("/v1/score_v3/none"),
+        await intake.get("/v1/plugin/config"),
+        await intake.using({}).get("/v1/plugin/config"),
+    ]
+    assert {(each.headers["Cache-Control"], each.headers["X-Content-Type-Options"]) for each in answers} == {
+        ("no-store", "nosniff")
+    }

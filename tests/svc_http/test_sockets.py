@@ -9,13 +9,14 @@ import trio
 import trio.testing
 from hypercorn.config import Config
 from hypercorn.trio import serve
+from quart_trio import QuartTrio
 
 from svc_http import bodies, listener
-from svc_http.app import build_intake
+from svc_http.app import build_api, build_intake
 from svc_http.bodies import FRAME_BYTES_MAX
 from svc_http.listener import UNREAD_BYTES_MAX
 from tests.support.people import ANA_KEY
-from tests.svc_http.house import House
+from tests.svc_http.house import SECRET, House
 
 _PIECE = b"a" * 64 * 1024
 _PIECES = 5 * 1024 * 1024 // len(_PIECE)
@@ -31,15 +32,17 @@ async def address(house: House, nursery: trio.Nursery) -> AsyncIterator[tuple[st
 
 
 @asynccontextmanager
-async def listening(house: House, nursery: trio.Nursery, **options: float) -> AsyncIterator[tuple[str, int]]:
-    """The public listener, on a port of its own."""
+async def listening(
+    house: House, nursery: trio.Nursery, build: Callable[[House], QuartTrio] = build_intake, **options: float
+) -> AsyncIterator[tuple[str, int]]:
+    """A listener, the public one by default, on a port of its own."""
     stop = trio.Event()
     config = Config()
     config.bind = ["127.0.0.1:0"]
     config.errorlog = None
     for name, value in options.items():
         setattr(config, name, value)
-    (url,) = await nursery.start(partial(serve, build_intake(house), config, shutdown_trigger=stop.wait))
+    (url,) = await nursery.start(partial(serve, build(house), config, shutdown_trigger=stop.wait))
     host, _, port = url.removeprefix("http://").rpartition(":")
     yield host, int(port)
     stop.set()
@@ -153,7 +156,9 @@ _TARGETS = {
     "/health%": 404,
     "/health#x": 404,
     "/Health": 404,
-    "/%68ealth": 200,
+    "/%68ealth": 404,
+    "/v1%2fhealth": 404,
+    "/health%2568": 404,
     "/health?%ff=%00&&=": 200,
     "http://svc/health": 404,
     "*": 404,
@@ -162,10 +167,24 @@ _TARGETS = {
 
 @pytest.mark.parametrize(("target", "status"), _TARGETS.items())
 async def test_a_path_is_taken_as_it_stands(address: tuple[str, int], target: str, status: int) -> None:
-    """What a proxy in front keeps away under one spelling is there under no other, but for percent-encoding."""
+    """What a proxy in front keeps away under one spelling is there under no other."""
     with trio.fail_after(5):
         answer = await _to_the_end(address, f"GET {target} HTTP/1.1\r\nHost: svc\r\nConnection: close\r\n\r\n".encode())
     assert answer.startswith(b"HTTP/1.1 %d " % status)
+
+
+@pytest.mark.parametrize(
+    "path", ["/v1/%61dmin/keys", "/v1/admin%2Fkeys", "/v1/%2561dmin/keys", "/v1%5cadmin/keys", "/v1/%2e/admin/keys"]
+)
+async def test_administration_is_reached_by_its_own_spelling_only(
+    house: House, nursery: trio.Nursery, path: str
+) -> None:
+    async with listening(house, nursery, build_api) as address:
+        head = f"GET {path} HTTP/1.1\r\nHost: svc\r\nX-Internal-Secret: {SECRET}\r\nConnection: close\r\n\r\n"
+        with trio.fail_after(5):
+            answer = await _to_the_end(address, head.encode())
+    assert answer.startswith(b"HTTP/1.1 404 ")
+    assert b"the path percent-encodes" in answer
 
 
 _SMUGGLED = {
@@ -200,7 +219,7 @@ async def test_a_204_has_neither_body_nor_length(address: tuple[str, int]) -> No
     with trio.fail_after(5):
         answer = await _to_the_end(address, (head + usual).encode() + body)
     assert answer.startswith(b"HTTP/1.1 204 ")
-    assert b"content-" not in answer.lower()
+    assert b"\r\ncontent-" not in answer.lower()
 
 
 async def test_a_body_nobody_wants_is_no_harm(address: tuple[str, int]) -> None:
