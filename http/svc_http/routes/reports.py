@@ -154,6 +154,12 @@ class BackfillBody(msgspec.Struct, rename={"from_time": "from"}):
     developer_id: UUID | None = None
 
 
+class BackfillBegun(msgspec.Struct):
+    """No count: asked for hour by hour, it would tell an owner when a person works."""
+
+    backfill_id: str
+
+
 class AdminBackfillBody(BackfillBody, rename={"from_time": "from"}, kw_only=True):
     """The same for an organization that is named; bare dates are UTC."""
 
@@ -161,12 +167,13 @@ class AdminBackfillBody(BackfillBody, rename={"from_time": "from"}, kw_only=True
 
 
 @routes("POST /v1/score_v3/admin/backfill", _BACKFILL, status=202, body=BackfillBody, refuses=_NO_MEMBER)
-async def backfill(call: ByKey) -> BackfillRecord:
+async def backfill(call: ByKey) -> BackfillBegun:
     """The backfill of the caller's organization that now runs; for owners, before anything of the body is read."""
     if call.caller.role != "owner":
         raise HttpError(403, "a backfill is for owners of the organization")
     body = await json_body(call.request, BackfillBody)
-    return await _begun(call.service, call.scope.organization_id, body, call.own_zone)
+    begun = await _begun(call.service, call.scope.organization_id, body, call.own_zone)
+    return BackfillBegun(begun.backfill_id)
 
 
 @routes("POST /v1/admin/control/backfill", "The same, for any organization.", status=202, refuses=_NO_MEMBER)
