@@ -70,10 +70,12 @@ async def reach(settings: Settings) -> AsyncIterator["Access"]:
             raise NotReached(f"another svc process holds {var} but serves nothing; wait until it is done") from None
     # Never over TCP: after a crash anybody may listen on the server's port.
     with socket_path(var) as path:
-        transport = httpx.AsyncHTTPTransport(uds=path, verify=False)
         headers = {"X-Internal-Secret": internal_secret(var)}
         async with httpx.AsyncClient(
-            transport=transport, base_url="http://localhost", headers=headers, timeout=REMOTE_TIMEOUT_SECONDS
+            transport=httpx.AsyncHTTPTransport(uds=path, verify=False),
+            base_url="http://localhost",
+            headers=headers,
+            timeout=REMOTE_TIMEOUT_SECONDS,
         ) as client:
             yield Access(client)
 

@@ -124,7 +124,7 @@ def _from_tar(source: Path, work: Path, heard: OnProgress) -> Manifest:
                     f"{source} holds {member.name!r}, which its {MANIFEST} does not name, or not twice; "
                     "use another backup"
                 )
-            if member.size != kept.bytes and kept.bytes <= _HEADER_BYTES_MAX:
+            if member.size != kept.bytes and kept.bytes <= HEADER_BYTES_MAX:
                 raise _changed(kept.name)
             heard(len(manifest.files) - len(wanted) - 1, len(manifest.files))
             _put(tar, work, kept)
@@ -134,7 +134,7 @@ def _from_tar(source: Path, work: Path, heard: OnProgress) -> Manifest:
     return manifest
 
 
-_HEADER_BYTES_MAX = 8**11 - 1
+HEADER_BYTES_MAX = 8**11 - 1
 """A larger size does not fit into a header of the form that `svc backup` writes; the manifest has it."""
 
 

@@ -133,8 +133,8 @@ def test_a_lock_that_was_taken_away_is_no_lock(tmp_path: Path, monkeypatch: pyte
     (tmp_path / LOCK).touch(0o600)
     real = Path.open
 
-    def too_late(path: Path, *args: str) -> object:
-        opened = real(path, *args)
+    def too_late(path: Path, mode: str) -> object:
+        opened = real(path, mode)
         path.unlink()
         return opened
 

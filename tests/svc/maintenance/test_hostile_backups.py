@@ -180,3 +180,12 @@ def test_a_hostile_backup_is_refused_and_nothing_is_left(what: str, there: bool,
     assert (done.exit_code, said in done.output) == (1, True), done.output
     assert len(done.output.splitlines()) == 1
     assert everything(tmp_path) == before
+
+
+def test_a_size_that_fits_into_no_header_is_the_manifests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From 8 GiB on a header says 0, and one before it says more; shown with a key of one byte."""
+    monkeypatch.setattr("svc.maintenance.restore.HEADER_BYTES_MAX", 0)
+    extra = member("extra", tarfile.XHDTYPE, size=10).tobuf() + b"10 size=1\n".ljust(512, b"\0")
+    packed(tmp_path / "b.tar", NAMES_A_KEY, extra, (member(KEY), b"x"))
+    done = CliRunner().invoke(restore_, [str(tmp_path / "b.tar"), "--var", str(tmp_path / "var")])
+    assert (done.exit_code, (tmp_path / "var" / KEY).read_bytes()) == (0, b"x"), done.output
