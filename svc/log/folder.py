@@ -52,10 +52,18 @@ def held(var: Path) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise FolderInUse(_holder(var)) from None
-        if not (var / LOCK).exists() or not os.path.samestat(os.fstat(lock.fileno()), (var / LOCK).stat()):
+        if not _is_still_there(var / LOCK, lock.fileno()):
             raise FolderInUse(f"{var} was given up by another svc process just now; try again")
         forget_running(var)  # of a server that was killed
         yield
+
+
+def _is_still_there(path: Path, descriptor: int) -> bool:
+    """Whether an open file still has its name: a lock without one keeps nobody out."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def _keep_private(var: Path) -> None:
@@ -66,19 +74,29 @@ def _keep_private(var: Path) -> None:
             f"{var} belongs to another user (id {found.st_uid}), who can read and change all of it: "
             "run svc as that user, or name a folder of your own with --var"
         )
-    if not any(map(_open_to_others, (var, *var.iterdir()))):
+    within = list(var.iterdir())
+    if not any(map(_open_to_others, (var, *within))):
         return
-    var.chmod(0o700)
+    if within and not {LOCK, NAME} & {path.name for path in within}:
+        raise FolderUnusable(
+            f"others can read {var}, and what is in it is not from svc: "
+            f"`chmod 700 {var}` if it is meant for svc, or name a new folder with --var"
+        )
+    _close(var)
     for path in var.rglob("*"):
         if _open_to_others(path):
             with suppress(FileNotFoundError):  # a server has just removed it
-                path.chmod(0o700 if path.is_dir() else 0o600)
+                _close(path)
     if _open_to_others(var):
         raise FolderUnusable(
             f"others can read {var}, and its file system keeps no modes: name a folder on another one with --var"
         )
     mode = oct(stat.S_IMODE(found.st_mode))
     log.warning("others could read the data folder or its files; now only their owner can", folder=str(var), mode=mode)
+
+
+def _close(path: Path) -> None:
+    path.chmod(path.stat().st_mode & stat.S_IRWXU)
 
 
 def _open_to_others(path: Path) -> bool:

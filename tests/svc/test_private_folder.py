@@ -79,7 +79,7 @@ def test_an_open_folder_of_ours_is_closed_and_that_is_said(tmp_path: Path) -> No
     """With all that is in it, once; links stay what they are, and so does what they lead to."""
     var, outside = tmp_path / "var", tmp_path / "outside"
     (var / "keys").mkdir(parents=True, mode=0o755)
-    for path in (outside, var / "events.db", var / "keys" / "a.key"):
+    for path in (outside, var / "lock", var / "events.db", var / "keys" / "a.key"):
         path.touch(0o644)
         path.chmod(0o644)
     (var / "link").symlink_to(outside)
@@ -95,10 +95,21 @@ def test_an_open_folder_of_ours_is_closed_and_that_is_said(tmp_path: Path) -> No
 
 def test_an_open_file_in_a_closed_folder_is_closed(tmp_path: Path) -> None:
     """As older versions wrote them."""
-    (tmp_path / "events.db").touch()
-    (tmp_path / "events.db").chmod(0o644)
+    for name in ("lock", "events.db"):
+        (tmp_path / name).touch()
+        (tmp_path / name).chmod(0o644)
     with held(tmp_path):
         assert open_to_others(tmp_path) == {}
+
+
+def test_an_open_folder_with_other_things_in_it_is_refused_as_it_is(tmp_path: Path) -> None:
+    """Whoever mistypes the folder finds their programs and pages as they were."""
+    (tmp_path / "program").touch()
+    (tmp_path / "program").chmod(0o755)
+    tmp_path.chmod(0o755)
+    with pytest.raises(FolderUnusable, match="is not from svc"), held(tmp_path):
+        pass
+    assert modes(tmp_path) == {".": 0o755, "program": 0o755}
 
 
 def test_a_linked_folder_is_judged_by_what_it_leads_to(tmp_path: Path) -> None:
