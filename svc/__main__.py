@@ -1,12 +1,14 @@
 """Where `svc` starts. A hook goes past the command line: an agent waits for it, and importing that takes a second."""
 
+import os
 import sys
 
 HELP = {"-h", "--help"}
 
 
 def main() -> None:
-    """Run what was typed."""
+    """Run what was typed. Whatever it writes is for its user alone: there are texts and keys in it."""
+    os.umask(0o077)
     if sys.argv[1:2] == ["hook"] and not HELP & set(sys.argv):
         from svc.hook.main import call
 

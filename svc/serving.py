@@ -1,4 +1,4 @@
-"""Two listeners over one service, until somebody asks to stop."""
+"""Two listeners over one service, and the socket of its commands, until somebody asks to stop."""
 
 import hashlib
 import os
@@ -9,7 +9,7 @@ import ssl
 import sys
 import uuid
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -36,7 +36,7 @@ from svc.limits import (
     UNTAKEN_SECONDS_MAX,
 )
 from svc.log.folder import NAME as SECRET_NAME
-from svc.log.folder import forget_running, held, new_key, note_running
+from svc.log.folder import SOCKET, forget_running, held, listening_socket, new_key, note_running
 from svc.process import look_seldom, single
 from svc.service import RunningService
 from svc.settings import Settings, SettingsError, listening_address
@@ -121,12 +121,13 @@ async def serve(settings: Settings, ready: Callable[[Listening], None], first: C
 
 @asynccontextmanager
 async def listening(settings: Settings, service: RunningService) -> AsyncIterator[Listening]:
-    """Both listeners, open during the block."""
+    """Both listeners and the socket, open during the block."""
     stop = trio.Event()
     try:
         async with trio.open_nursery() as nursery:
             intake = await _start(nursery, build_intake(service), settings, settings.intake, stop)
             api = await _start(nursery, build_api(service), settings, settings.api, stop)
+            await _start_socket(nursery, build_api(service), settings, stop)
             if not service.settings.ingest_url:
                 service.settings = msgspec.structs.replace(service.settings, ingest_url=intake)
             note_running(settings.var_path, intake, api)
@@ -164,6 +165,47 @@ async def _start(nursery: trio.Nursery, app: Any, settings: Settings, address: s
     scheme = "https" if settings.tls_certificate else "http"
     name = f"[{host}]" if ":" in host else host
     return f"{scheme}://{name}:{port}"
+
+
+async def _start_socket(nursery: trio.Nursery, app: Any, settings: Settings, stop: trio.Event) -> None:
+    """The API once more, for commands of the folder's owner; they send the internal secret nowhere else."""
+    try:
+        listening = listening_socket(settings.var_path)
+    except OSError as error:
+        why = f"cannot make the socket {settings.var_path / SOCKET}: {error.strerror}; choose another folder with --var"
+        raise SettingsError(why) from error
+    plain = msgspec.structs.replace(settings, tls_certificate=None, tls_key=None)
+    await nursery.start(_run_socket, app, _config(plain), listening, stop)
+
+
+async def _run_socket(
+    app: Any,
+    config: Config,
+    listening: socket.socket,
+    stop: trio.Event,
+    *,
+    task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    """`_run`, and an end of connections whose clients do not take their data: this kind of socket has no timeout."""
+    address = listening.getsockname()
+    async with trio.open_nursery() as nursery:
+
+        async def hang_up() -> None:
+            await stop.wait()
+            await trio.sleep(STOP_SECONDS)
+            hang_up_all(address)
+
+        nursery.start_soon(hang_up)
+        await _run(app, config, listening, stop, task_status=task_status)
+        nursery.cancel_scope.cancel()
+
+
+def hang_up_all(address: str) -> None:
+    """End every connection of this process that came by a Unix socket; hypercorn gives none of them out."""
+    for name in os.listdir("/dev/fd"):
+        with suppress(OSError), socket.fromfd(int(name), socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            if connection.getsockname() == address:
+                connection.shutdown(socket.SHUT_RDWR)
 
 
 async def _run(

@@ -14,7 +14,7 @@ from aggregates.event import Reply
 from aggregates.people.directory import Developer, Key, Membership, Organization, Record, Team, TeamMembership
 from svc.app import open_service
 from svc.limits import BUSY_TRIES, PAGE_RECORDS, POLL_SECONDS, REMOTE_TIMEOUT_SECONDS, RETRY_AFTER_SECONDS_MAX
-from svc.log.folder import FolderInUse, held, internal_secret, running
+from svc.log.folder import SOCKET, FolderInUse, held, internal_secret, socket_path
 from svc.log.sqlite import EVENTS_FILE
 from svc.settings import Settings
 from svc_http.ports import ReplayStatus
@@ -66,15 +66,18 @@ async def reach(settings: Settings) -> AsyncIterator["Access"]:
                     yield Access(client, 1, service.send)
         return
     except FolderInUse:
-        server = running(var)
-    if server is None:
-        raise NotReached(f"another svc process holds {var} but serves nothing; wait until it is done")
-    headers = {"X-Internal-Secret": internal_secret(var)}
-    # The server's own certificate is no matter of trust: the address comes from the folder itself.
-    async with httpx.AsyncClient(
-        base_url=server.api, headers=headers, timeout=REMOTE_TIMEOUT_SECONDS, verify=False
-    ) as client:
-        yield Access(client)
+        if not (var / SOCKET).exists():
+            raise NotReached(f"another svc process holds {var} but serves nothing; wait until it is done") from None
+    # Never over TCP: after a crash anybody may listen on the server's port.
+    with socket_path(var) as path:
+        headers = {"X-Internal-Secret": internal_secret(var)}
+        async with httpx.AsyncClient(
+            transport=httpx.AsyncHTTPTransport(uds=path, verify=False),
+            base_url="http://localhost",
+            headers=headers,
+            timeout=REMOTE_TIMEOUT_SECONDS,
+        ) as client:
+            yield Access(client)
 
 
 class Access:

@@ -1,7 +1,6 @@
 """Commands that keep the data, and that end it: backup, restore, verify, export, forget, retention."""
 
 import contextlib
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import UUID
@@ -22,9 +21,10 @@ from svc.limits import FORGET_FAILED_SECONDS, POLL_SECONDS
 from svc.log.folder import LOCK, held
 from svc.log.sqlite import EVENTS_FILE, open_log
 from svc.log.store import EventStore
-from svc.maintenance.backup import back_up, restore
+from svc.maintenance.backup import back_up
 from svc.maintenance.export import export
 from svc.maintenance.forget import open_orders
+from svc.maintenance.restore import restore
 from svc.maintenance.verify import Verified, verify
 from svc.observe.logs import set_up_logs
 from svc.settings import Settings
@@ -57,13 +57,14 @@ def restore_(settings: Settings, as_json: bool, source: Path) -> None:
     """
     path = settings.var_path
     there = path.exists()
-    with working("restoring", "nothing was restored; run it again") as heard:
+    with working("restoring", "nothing was restored; run it again") as heard, held(path):
         try:
-            with held(path):
-                manifest = restore(source, path, heard)
+            manifest = restore(source, path, heard)
         except BaseException:
-            if not there and {each.name for each in path.iterdir()} <= {LOCK}:
-                shutil.rmtree(path)
+            if {each.name for each in path.iterdir()} == {LOCK}:  # as it was, that is
+                (path / LOCK).unlink()
+                if not there:
+                    path.rmdir()
             raise
     tell(manifest, as_json, f"{path} holds the log up to position {manifest.head}; `svc serve --var {path}` starts it")
 

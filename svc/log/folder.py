@@ -1,16 +1,25 @@
-"""The var folder: made where it is missing, held by one process at a time, and where its server can be reached."""
+"""The var folder: its owner's alone, held by one process at a time, with the socket by which its server is reached."""
 
 import fcntl
 import os
 import secrets
+import socket
+import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import msgspec
+import structlog
 
 RUNNING = "running.json"
 LOCK = "lock"
+SOCKET = "admin.sock"
+SOCKET_PATH_BYTES_MAX = 100
+"""Of a socket's address: Linux has 107, macOS 103."""
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+log = structlog.get_logger()
 
 
 class FolderInUse(Exception):
@@ -32,15 +41,70 @@ def held(var: Path) -> Iterator[None]:
     """Hold the folder during the block. Raises `FolderInUse` or `FolderUnusable`."""
     try:
         var.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _keep_private(var.resolve())
+        (var / LOCK).touch(0o600)
         lock_file = (var / LOCK).open("a")
     except OSError as error:
-        raise FolderUnusable(f"{var} cannot be the data folder: {error.strerror}; choose another with --var") from error
+        what = f"{error.filename}: {error.strerror}"
+        raise FolderUnusable(f"{var} cannot be the data folder: {what}; choose another with --var") from error
     with lock_file as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise FolderInUse(_holder(var)) from None
+        if not _is_still_there(var / LOCK, lock.fileno()):
+            raise FolderInUse(f"{var} was given up by another svc process just now; try again")
+        forget_running(var)  # of a server that was killed
         yield
+
+
+def _is_still_there(path: Path, descriptor: int) -> bool:
+    """Whether an open file still has its name: a lock without one keeps nobody out."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _keep_private(var: Path) -> None:
+    """Close a folder of ours to others, with all that is in it. Raises `FolderUnusable`, `OSError`."""
+    found = var.stat()
+    if found.st_uid != os.geteuid():
+        raise FolderUnusable(
+            f"{var} belongs to another user (id {found.st_uid}), who can read and change all of it: "
+            "run svc as that user, or name a folder of your own with --var"
+        )
+    within = list(var.iterdir())
+    if not any(map(_open_to_others, (var, *within))):
+        return
+    if within and not {LOCK, NAME} & {path.name for path in within}:
+        raise FolderUnusable(
+            f"others can read {var}, and what is in it is not from svc: "
+            f"`chmod 700 {var}` if it is meant for svc, or name a new folder with --var"
+        )
+    _close(var)
+    for path in var.rglob("*"):
+        if _open_to_others(path):
+            with suppress(FileNotFoundError):  # a server has just removed it
+                _close(path)
+    if _open_to_others(var):
+        raise FolderUnusable(
+            f"others can read {var}, and its file system keeps no modes: name a folder on another one with --var"
+        )
+    mode = oct(stat.S_IMODE(found.st_mode))
+    log.warning("others could read the data folder or its files; now only their owner can", folder=str(var), mode=mode)
+
+
+def _close(path: Path) -> None:
+    path.chmod(path.stat().st_mode & stat.S_IRWXU)
+
+
+def _open_to_others(path: Path) -> bool:
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return False
+    return not stat.S_ISLNK(mode) and bool(mode & _OTHERS)
 
 
 def _holder(var: Path) -> str:
@@ -69,7 +133,35 @@ def note_running(var: Path, intake: str, api: str) -> None:
 
 
 def forget_running(var: Path) -> None:
-    (var / RUNNING).unlink(missing_ok=True)
+    for name in (RUNNING, SOCKET):
+        (var / name).unlink(missing_ok=True)
+
+
+@contextmanager
+def socket_path(var: Path) -> Iterator[str]:
+    """Where the server's socket is, by a link in a private folder if its path is too long for an address."""
+    path = var / SOCKET
+    if len(os.fsencode(path)) <= SOCKET_PATH_BYTES_MAX:
+        yield str(path)
+        return
+    with TemporaryDirectory(prefix="svc-") as folder:
+        link = Path(folder, "var")
+        link.symlink_to(var.absolute())
+        yield str(link / SOCKET)
+
+
+def listening_socket(var: Path) -> socket.socket:
+    """The socket of administration in a held folder, for the owner alone."""
+    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        with socket_path(var) as path:
+            made.bind(path)
+        (var / SOCKET).chmod(0o600)
+        made.listen()
+    except OSError:
+        made.close()
+        raise
+    return made
 
 
 def running(var: Path) -> Running | None:

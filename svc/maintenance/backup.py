@@ -11,7 +11,8 @@ import sqlite3
 import tarfile
 from contextlib import closing
 from datetime import UTC, datetime
-from pathlib import Path, PurePosixPath
+from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
@@ -20,7 +21,6 @@ from svc.archive.folder import FOLDER as ARCHIVE
 from svc.archive.folder import MANIFEST as ARCHIVE_MANIFEST
 from svc.archive.folder import digest_of
 from svc.limits import BACKUP_PAGES, BACKUP_TRIES
-from svc.log.folder import LOCK
 from svc.log.folder import NAME as SECRET_FILE
 from svc.log.sqlite import EVENTS_FILE, KEYS_FOLDER, not_opened
 from svc.log.vault import sync
@@ -38,7 +38,7 @@ class MaintenanceError(Exception):
 class KeptFile(msgspec.Struct, frozen=True):
     name: str
     """Its path within the folder."""
-    bytes: int
+    bytes: Annotated[int, msgspec.Meta(ge=0)]
     sha256: str
 
 
@@ -60,7 +60,7 @@ def back_up(var: Path, target: Path, heard: OnProgress) -> Manifest:
         raise MaintenanceError(f"{target} is there already; a backup never replaces anything, so choose another name")
     target.parent.mkdir(parents=True, exist_ok=True)
     draft, tar = target.with_name(target.name + DRAFT), target.with_name(target.name + DRAFT + ".tar")
-    _remove(draft, tar)
+    remove(draft, tar)
     try:
         manifest = _copied(var, draft, heard)
         if target.suffix == ".tar":
@@ -70,7 +70,7 @@ def back_up(var: Path, target: Path, heard: OnProgress) -> Manifest:
             draft.rename(target)
         sync(target.parent)
     finally:
-        _remove(draft, tar)
+        remove(draft, tar)
     return manifest
 
 
@@ -123,7 +123,7 @@ def _copy_archive(var: Path, draft: Path) -> None:
         return
     copy = draft / ARCHIVE_MANIFEST
     for _ in range(BACKUP_TRIES):
-        _remove(copy)
+        remove(copy)
         try:
             copy_database(var / ARCHIVE_MANIFEST, copy, lambda _done, _of: None)
             with closing(sqlite3.connect(copy)) as db:
@@ -133,7 +133,7 @@ def _copy_archive(var: Path, draft: Path) -> None:
         if all(_copy(var / ARCHIVE / name, draft / ARCHIVE / name) for name in names):
             return
     # It is made from the log: one that cannot be copied as a whole is written anew after a restore.
-    _remove(draft / ARCHIVE, copy)
+    remove(draft / ARCHIVE, copy)
 
 
 def _copy(source: Path, target: Path) -> bool:
@@ -153,8 +153,9 @@ def _copy(source: Path, target: Path) -> bool:
 def head_of(events: Path) -> tuple[int, str]:
     """The last position of a log, and the checksum of its event in hex; blank in an empty log."""
     with closing(sqlite3.connect(events)) as db:
-        newest = db.execute("SELECT rowid, state FROM stored_events ORDER BY rowid DESC LIMIT 1").fetchone()
-    return (0, "") if newest is None else (newest[0], newest[1][2:18].hex())
+        query = "SELECT rowid, lower(hex(substr(state, 3, 16))) FROM stored_events ORDER BY rowid DESC LIMIT 1"
+        newest: tuple[int, str] | None = db.execute(query).fetchone()
+    return newest or (0, "")
 
 
 def _pack(folder: Path, tar: Path) -> None:
@@ -170,98 +171,9 @@ def _files(folder: Path) -> list[Path]:
     return [path for path in sorted(folder.rglob("*")) if path.is_file()]
 
 
-def _remove(*paths: Path) -> None:
+def remove(*paths: Path) -> None:
     for path in paths:
         if path.is_dir():
             shutil.rmtree(path)
         else:
             path.unlink(missing_ok=True)
-
-
-# Restoring a backup into an empty folder: every byte is checked before anything gets its place, the log comes last.
-
-WORK = "restoring"
-_PARTS = (KEYS_FOLDER, ARCHIVE, ARCHIVE_MANIFEST, SECRET_FILE, EVENTS_FILE)
-"""In the order in which they get their places: a folder with a log is complete."""
-
-
-def restore(source: Path, var: Path, heard: OnProgress) -> Manifest:
-    """Put a backup into an empty folder that is held; may be begun again. Raises `MaintenanceError`."""
-    work = var / WORK
-    if work.exists() and not (var / EVENTS_FILE).exists():  # a restore was broken off
-        _remove(*(var / name for name in (*_PARTS, WORK)))
-    held = sorted(path.name for path in var.iterdir() if path.name != LOCK)
-    if held:
-        shown = ", ".join(held[:3])
-        raise MaintenanceError(
-            f"{var} is not empty ({shown}); restore into a new folder, then start svc with --var on that one"
-        )
-    work.mkdir(mode=0o700)
-    try:
-        manifest = _unpacked(source, work)
-        _check(work, manifest, heard)
-    except BaseException:  # nothing has its place yet
-        shutil.rmtree(work, ignore_errors=True)
-        raise
-    for part in _PARTS:
-        if (work / part).exists():
-            (work / part).rename(var / part)
-    shutil.rmtree(work)
-    return manifest
-
-
-def _unpacked(source: Path, work: Path) -> Manifest:
-    if source.is_dir():
-        manifest = _manifest(source / MANIFEST, source)
-        for file in manifest.files:
-            if (source / file.name).is_file():
-                _copy(source / file.name, work / file.name)
-        return manifest
-    try:
-        with tarfile.open(source) as packed:
-            packed.extractall(work, filter="data")
-    except FileNotFoundError:
-        raise MaintenanceError(f"{source} is not there") from None
-    except tarfile.ReadError as error:
-        raise MaintenanceError(
-            f"{source} is no backup: neither a folder nor a whole .tar file; use another one"
-        ) from error
-    except tarfile.TarError as error:
-        raise MaintenanceError(f"{source} is no backup that can be read: {error}; use another one") from error
-    return _manifest(work / MANIFEST, source)
-
-
-def _manifest(path: Path, source: Path) -> Manifest:
-    try:
-        manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
-    except FileNotFoundError:
-        raise MaintenanceError(f"{source} is no backup: it has no {MANIFEST}; `svc backup` makes one") from None
-    except msgspec.DecodeError as error:
-        raise MaintenanceError(f"{source}: its {MANIFEST} is damaged ({error}); use another backup") from error
-    if manifest.format > FORMAT:
-        raise MaintenanceError(
-            f"{source} was made by svc {manifest.program}, which is newer; restore it with that version"
-        )
-    for file in manifest.files:
-        parts = PurePosixPath(file.name).parts
-        if not parts or parts[0] not in _PARTS or ".." in parts:
-            raise MaintenanceError(
-                f"the backup names {file.name!r}, which is no part of a folder of svc; use another backup"
-            )
-    return manifest
-
-
-def _check(work: Path, manifest: Manifest, heard: OnProgress) -> None:
-    for number, file in enumerate(manifest.files):
-        path = work / file.name
-        heard(number, len(manifest.files))
-        if not path.is_file():
-            raise MaintenanceError(f"{file.name} is missing in the backup; use another one")
-        if digest_of(path).hex() != file.sha256:
-            raise MaintenanceError(
-                f"{file.name} is not what was backed up: its bytes changed since; use another backup"
-            )
-        path.chmod(0o600)
-    head = head_of(work / EVENTS_FILE)
-    if head != (manifest.head, manifest.head_checksum):
-        raise MaintenanceError(f"the log ends at {head[0]}, not at {manifest.head} as the backup says; use another one")

@@ -122,6 +122,7 @@ def _become(arguments: list[str], environment: dict[str, str], folder: str, desc
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
+    os.umask(0)  # what the program writes is its user's alone all the same
     sys.argv = ["svc", *arguments]
 
 

@@ -9,7 +9,8 @@ import pytest
 from svc.archive.folder import Archive
 from svc.log.sqlite import FORM, open_log
 from svc.log.store import StoreUnavailable
-from svc.maintenance.backup import back_up, restore
+from svc.maintenance.backup import back_up
+from svc.maintenance.restore import restore
 from svc.maintenance.verify import verify
 from tests.support.household import household, no_progress, tables_of
 

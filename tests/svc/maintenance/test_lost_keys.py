@@ -18,8 +18,9 @@ from svc.cli.serving import status
 from svc.limits import LOST_KEYS_NAMED_MAX
 from svc.log.sqlite import KEYS_FOLDER, open_log
 from svc.log.vault import MADE_FILE, FileKeys, KeyMissing
-from svc.maintenance.backup import back_up, restore
+from svc.maintenance.backup import back_up
 from svc.maintenance.keys import ADVICE, LostKey, lost_keys, settle, tell
+from svc.maintenance.restore import restore
 from svc.maintenance.verify import Finding, verify
 from svc.settings import Settings
 from svc_http.ports import Unavailable
