@@ -13,6 +13,7 @@ KEPT_FOR_GOOD = 0
 """The retention, in days, of what is never dropped: None would leave a retention as it was."""
 
 NAME_CHARACTERS_MAX = 200
+TEAM_MINIMUM_LEAST, TEAM_MINIMUM_MOST = 2, 1_000
 RETENTION_DAYS_MAX = 36_500
 LANGUAGE = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,3}", re.ASCII)
 
@@ -35,6 +36,7 @@ class ChangeOrganization(PeopleCommand, frozen=True, kw_only=True):
     redaction: bool | None = None
     retention_days_telemetry: int | None = None
     retention_days_text: int | None = None
+    team_minimum: int | None = None
 
 
 class CreateDeveloper(PeopleCommand, frozen=True, kw_only=True):
@@ -122,6 +124,8 @@ def _wrong(field: str, value: object) -> str | None:
         case "retention_days_telemetry" | "retention_days_text", int():
             if value != KEPT_FOR_GOOD and not 1 <= value <= RETENTION_DAYS_MAX:
                 return f" must be a number of days from 1 to {RETENTION_DAYS_MAX}"
+        case "team_minimum", int() if not TEAM_MINIMUM_LEAST <= value <= TEAM_MINIMUM_MOST:
+            return f" must be {TEAM_MINIMUM_LEAST} to {TEAM_MINIMUM_MOST}: the figures of one member are that person's"
         case "timezone", str():
             try:
                 zone_named(value)

@@ -21,6 +21,10 @@ from aggregates.times import Window, iso, local_date, local_day_bounds, parse_in
 # commands take, also under its own name. None holds a key's digest.
 
 
+TEAM_MINIMUM = 3
+"""Unless the organization sets another one: two could each tell the other's part from the sum."""
+
+
 class Organization(msgspec.Struct, frozen=True, kw_only=True):
     """An organization and its settings; a retention of null keeps for good."""
 
@@ -33,6 +37,8 @@ class Organization(msgspec.Struct, frozen=True, kw_only=True):
     """Whether secrets are taken out before anything is stored."""
     retention_days_telemetry: int | None
     retention_days_text: int | None
+    team_minimum: int
+    """Of members at work on a day: with fewer, how their work came out is nobody else's business."""
     created_at: str
 
 
@@ -117,6 +123,7 @@ _AT_FIRST: dict[str, Any] = {
     "redaction": True,
     "retention_days_telemetry": None,
     "retention_days_text": None,
+    "team_minimum": TEAM_MINIMUM,
     "timezone": "UTC",
     "language": None,
     "report_schedules": (),

@@ -25,6 +25,7 @@ class OrganizationChanged(Event, frozen=True, kw_only=True, omit_defaults=True):
     redaction: bool | None = None
     retention_days_telemetry: int | None = None
     retention_days_text: int | None = None
+    team_minimum: int | None = None
 
 
 class DeveloperCreated(Event, frozen=True, kw_only=True, omit_defaults=True):

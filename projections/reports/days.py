@@ -57,9 +57,11 @@ class TeamSummary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     language: str
     members_active: int
     sub_sessions: int
-    crushed: int
-    trivia: int
-    by_intent: ByIntent
+    crushed: int | None
+    trivia: int | None
+    by_intent: ByIntent | None
+    withheld: str | None
+    """Why how the day came out is not told; None where it is."""
     narrative: str | None
     """Plain text, to be shown as it is; None where there is no model, no work, or no usable answer."""
     structured_narrative: None = None
@@ -109,16 +111,35 @@ def _sub_sessions(db: sqlite3.Connection, member: Scope, window: Window) -> list
     return [_SubSession(member.developer_id, *row) for row in db.execute(query, bound(member, window))]
 
 
+def withheld(day: TeamDay, team_minimum: int) -> str | None:
+    """Why how a day came out is not told: of one or two members it would be about a person."""
+    if day.members_active == 0 or day.members_active >= team_minimum:
+        return None
+    return f"fewer than {team_minimum} members were active: how it came out would tell on one of them"
+
+
 def team_summary(
-    team_id: UUID, date: str, timezone: str, language: str, day: TeamDay, narrative: Narrative | None
+    team_id: UUID,
+    date: str,
+    timezone: str,
+    language: str,
+    day: TeamDay,
+    reason: str | None,
+    narrative: Narrative | None,
 ) -> TeamSummary:
-    """The counts, which are always there, and the narrative where there is one."""
+    """Who was active and on how much; how it came out, and the narrative, where there are any and `reason` is None."""
+    told = reason is None
     return TeamSummary(
         team_id=team_id,
         date=date,
         timezone=timezone,
         language=language,
-        **{name: getattr(day, name) for name in TeamDay.__struct_fields__ if name != "work"},
+        members_active=day.members_active,
+        sub_sessions=day.sub_sessions,
+        crushed=day.crushed if told else None,
+        trivia=day.trivia if told else None,
+        by_intent=day.by_intent if told else None,
+        withheld=reason,
         narrative=None if narrative is None else narrative.text,
         narrative_source=None if narrative is None else "llm",
         generated_at=None if narrative is None else iso(narrative.generated_at_us),

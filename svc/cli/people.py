@@ -5,7 +5,7 @@ from typing import Any, get_args
 import click
 import msgspec
 
-from aggregates.people.commands import RETENTION_DAYS_MAX
+from aggregates.people.commands import RETENTION_DAYS_MAX, TEAM_MINIMUM_LEAST, TEAM_MINIMUM_MOST
 from aggregates.people.directory import Developer, Key, Membership, Organization, Team, TeamMembership
 from aggregates.people.events import Role, Schedule
 from svc.cli.access import Access, NotFound
@@ -32,12 +32,12 @@ team = Family("team", help="Teams: who sees whose sums.")
 key = Family("key", help="Keys with which agents and people reach the server.")
 
 
-@columns("organization", "id", "text may leave", "redaction", "telemetry kept", "texts kept")
+@columns("organization", "id", "text may leave", "redaction", "telemetry kept", "texts kept", "team minimum")
 def _organizations(each: Organization, _names: Names) -> tuple[str, ...]:
     kept = (each.retention_days_telemetry, each.retention_days_text)
     times = (FOREVER if value is None else f"{value} days" for value in kept)
     leaves, redacted = ("yes" if value else "no" for value in (each.text_leaves, each.redaction))
-    return (each.name, str(each.id), leaves, redacted, *times)
+    return (each.name, str(each.id), leaves, redacted, *times, str(each.team_minimum))
 
 
 @org.command("list", show=_organizations, example="svc org list")
@@ -65,6 +65,11 @@ def days(value: str) -> int | str:
 @click.option("--redaction/--no-redaction", default=None, help="Whether secrets are taken out before texts are stored.")
 @click.option("--retention-days-telemetry", type=days, help="How long raw telemetry is kept, or forever.")
 @click.option("--retention-days-text", type=days, help="How long texts are kept, or forever.")
+@click.option(
+    "--team-minimum",
+    type=click.IntRange(TEAM_MINIMUM_LEAST, TEAM_MINIMUM_MOST),
+    help="Members at work on a day from which their team sees how it came out.",
+)
 async def set_organization(access: Access, organization: str | None, **settings: Any) -> Organization:
     """Change settings of ORGANIZATION, given by name or id.
 

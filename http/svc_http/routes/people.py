@@ -11,7 +11,13 @@ import msgspec
 
 from aggregates.event import Refused
 from aggregates.people import commands
-from aggregates.people.commands import KEPT_FOR_GOOD, RETENTION_DAYS_MAX, PeopleCommand
+from aggregates.people.commands import (
+    KEPT_FOR_GOOD,
+    RETENTION_DAYS_MAX,
+    TEAM_MINIMUM_LEAST,
+    TEAM_MINIMUM_MOST,
+    PeopleCommand,
+)
 from aggregates.people.decide import RULES
 from aggregates.people.directory import Developer, Key, Membership, Organization, Record, Team, TeamMembership
 from projections.facts.facts import Activation
@@ -59,6 +65,7 @@ class OrganizationChange(msgspec.Struct):
     redaction: bool | None = None
     retention_days_telemetry: _Days | msgspec.UnsetType | None = msgspec.UNSET
     retention_days_text: _Days | msgspec.UnsetType | None = msgspec.UNSET
+    team_minimum: Annotated[int, msgspec.Meta(ge=TEAM_MINIMUM_LEAST, le=TEAM_MINIMUM_MOST)] | None = None
 
 
 _LISTED = (*PAGE, *(text_parameter(name, f"Records with this {name} only, where they carry one.") for name in _FILTERS))

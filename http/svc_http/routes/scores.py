@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from aggregates.event import Scope
-from aggregates.people.directory import Developer, Team, stays_in
+from aggregates.people.directory import Developer, Organization, Team, stays_in
 from aggregates.reports.prose import NarrativeRequest
 from aggregates.scores.grades import Comparison, cohort_of
 from aggregates.times import (
@@ -27,7 +27,7 @@ from aggregates.times import (
 )
 from projections.prices.spending import Asked, TeamCost, team_cost
 from projections.reader import Reader
-from projections.reports.days import TeamSummary, team_day, team_summary
+from projections.reports.days import TeamSummary, team_day, team_summary, withheld
 from projections.scores import integrity, score, skill, throttle
 from projections.telemetry.usage import Rightsizing
 from projections.telemetry.usage import rightsizing as usage_of_models
@@ -210,10 +210,13 @@ async def daily_summary(call: ByKey) -> TeamSummary:
     language, date = call.language(query.get("lang")), day.isoformat()
     stays = stays_in(service.directory, team, local_day_bounds(day, zone), zone)
     found = await call.read(team_day, stays, labels=service.narrates(call.scope.organization_id))
-    narrative = await service.narrate(
-        NarrativeRequest("team", call.scope, str(wanted), date, zone.key, language, found.work)
-    )
-    return team_summary(wanted, date, zone.key, language, found, narrative)
+    organization, narrative = service.directory.get(Organization, call.scope.organization_id), None
+    assert organization is not None, "a caller's organization is there"
+    reason = withheld(found, organization.team_minimum)
+    if reason is None:
+        asked = NarrativeRequest("team", call.scope, str(wanted), date, zone.key, language, found.work)
+        narrative = await service.narrate(asked)
+    return team_summary(wanted, date, zone.key, language, found, reason, narrative)
 
 
 def team_id(query: Query) -> UUID:

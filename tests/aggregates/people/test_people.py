@@ -184,6 +184,8 @@ def test_even_the_last_owner_can_leave_and_come_back() -> None:
         (ChangeOrganization(organization_id=ACME, name="x" * 201), "name"),
         (ChangeOrganization(organization_id=ACME, retention_days_telemetry=36_501), "retention_days_telemetry"),
         (ChangeOrganization(organization_id=ACME, retention_days_text=-1), "retention_days_text"),
+        (ChangeOrganization(organization_id=ACME, team_minimum=1), "team_minimum"),
+        (ChangeOrganization(organization_id=ACME, team_minimum=1_001), "team_minimum"),
         (CreateDeveloper(developer_id=named("d"), display_name=""), "display_name"),
         (CreateDeveloper(developer_id=named("d"), display_name="a\0b"), "display_name"),
         (ChangeDeveloper(developer_id=ANA, display_name="a\ud800"), "display_name"),

@@ -49,6 +49,7 @@ async def test_an_organization(admin: Caller) -> None:
         "redaction": True,
         "retention_days_telemetry": None,
         "retention_days_text": None,
+        "team_minimum": 3,
         "created_at": iso(NOW_US),
     }
     change = {"text_leaves": False, "redaction": False, "retention_days_text": 30, "retention_days_telemetry": 90}
@@ -158,6 +159,7 @@ BAD: list[tuple[str, str, object, int, str]] = [
     ("POST", "organizations", {"name": "a\0"}, 400, "name"),
     ("PATCH", f"organizations/{ACME}", {"redaction": "no"}, 400, "redaction"),
     ("PATCH", f"organizations/{ACME}", {"retention_days_text": 0}, 400, "retention_days_text"),
+    ("PATCH", f"organizations/{ACME}", {"team_minimum": 1}, 400, "team_minimum"),
     ("PATCH", f"organizations/{ACME}", {"retention_days_telemetry": 36_501}, 400, "retention_days_telemetry"),
     ("PATCH", f"organizations/{NOBODY}", {"name": "x"}, 404, "organization"),
     ("PATCH", "organizations/1", {"name": "x"}, 404, "organization"),

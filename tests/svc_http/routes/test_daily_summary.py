@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from aggregates.event import Refused, Scope
-from aggregates.people.commands import AddTeamMember, ChangeDeveloper, CreateTeam, PeopleCommand
+from aggregates.people.commands import AddTeamMember, ChangeDeveloper, ChangeOrganization, CreateTeam, PeopleCommand
 from aggregates.reports.prose import Narrative
 from aggregates.scores.insights import NO_WORK
 from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, SECOND, Log, edit, request, shell
@@ -40,9 +40,10 @@ class Summary(Exact, rename="camel"):
     language: str
     members_active: Count
     sub_sessions: Count
-    crushed: Count
-    trivia: Count
-    by_intent: ByIntent
+    crushed: Count | None
+    trivia: Count | None
+    by_intent: ByIntent | None
+    withheld: str | None
     narrative: str | None
     structured_narrative: None
     narrative_source: str | None
@@ -52,11 +53,12 @@ class Summary(Exact, rename="camel"):
 
 @pytest.fixture(autouse=True)
 def _team(house: House) -> None:
-    """Ana and Ben are in Core since before that Monday."""
+    """Ana and Ben are in Core since before that Monday; two are enough for their organization."""
     members = [
         AddTeamMember(team_membership_id=named(f"{who} in core"), team_id=TEAM, developer_id=who) for who in (ANA, BEN)
     ]
     commands: list[PeopleCommand] = [CreateTeam(team_id=TEAM, organization_id=ACME, name="Core"), *members]
+    commands.append(ChangeOrganization(organization_id=ACME, team_minimum=2))
     for command in commands:
         assert not isinstance(carry_out(house.directory, command, MONDAY - DAY), Refused)
 
@@ -83,7 +85,8 @@ async def test_counts_without_a_model(house: House, api: Caller) -> None:
     works(house, BEN_SCOPE, "b", "Fix the rounding in invoice.py, totals are off by a cent", MONDAY + 11 * HOUR)
     works(house, BEN_SCOPE, "c", "/clear", MONDAY + 12 * HOUR)
     found = await asked(api)
-    assert (found.members_active, found.sub_sessions) == (2, 3)
+    assert (found.members_active, found.sub_sessions, found.withheld) == (2, 3, None)
+    assert found.by_intent is not None
     assert found.by_intent.bug_fix == 2
     assert (found.narrative, found.structured_narrative, found.narrative_source, found.generated_at) == (None,) * 4
     assert found.narrative_input_clipped is False
@@ -105,14 +108,29 @@ async def test_counts_agree_with_the_pages_of_the_members(house: House, api: Cal
 
 
 async def test_a_day_without_work(api: Caller) -> None:
-    """Zeros are exact."""
+    """Zeros are exact, and about nobody."""
     found = await asked(api)
     assert (found.members_active, found.sub_sessions, found.crushed, found.trivia) == (0, 0, 0, 0)
+
+
+@pytest.mark.parametrize(("team_minimum", "told"), [(2, True), (3, False)])
+async def test_how_a_day_of_few_came_out_is_not_told(house: House, api: Caller, team_minimum: int, told: bool) -> None:
+    """Two members were active; the narrative is not even asked for."""
+    house.narrative = WRITTEN
+    carry_out(house.directory, ChangeOrganization(organization_id=ACME, team_minimum=team_minimum), NOW_US)
+    works(house, ANA_SCOPE, "a", "Fix the failing login test in auth.py, the session cookie is lost")
+    works(house, BEN_SCOPE, "b", "Fix the rounding in invoice.py, totals are off by a cent", MONDAY + 11 * HOUR)
+    found = await asked(api)
+    assert (found.members_active, found.sub_sessions) == (2, 2)
+    outcome = (found.crushed, found.trivia, found.by_intent, found.narrative)
+    assert [each is not None for each in outcome] == [told] * 4
+    assert (found.withheld is None) == told == bool(house.narrations)
 
 
 async def test_a_narrative(house: House, api: Caller) -> None:
     """It is shown with its source, its time, and whether it saw everything."""
     house.narrative = WRITTEN
+    works(house, BEN_SCOPE, "b", "/clear", MONDAY + 11 * HOUR)
     works(house, ANA_SCOPE, "a", "Fix the failing login test in auth.py, the session cookie is lost")
     found = await asked(api)
     assert (found.narrative, found.narrative_source) == ("The team fixed a bug.", "llm")
