@@ -22,6 +22,7 @@ from aggregates.prices.catalog import Served
 from aggregates.prices.decide import CatalogCommand, CatalogReply, Published
 from aggregates.reports.decide import BackfillReply
 from aggregates.reports.events import BackfillRequested, CancelReport, RequestReport
+from aggregates.scores.grades import PeerRanges
 from projections.facts.facts import Activation, activation
 from projections.prices.spending import Asked, Reading
 from projections.reader import Reader, is_passing
@@ -95,6 +96,7 @@ class RunningService:
         self.backfilling = Backfills(self.store, self.journal, self._rebuilding)
         self._read_limit = trio.CapacityLimiter(READERS_MAX)
         self._followers = Waits()
+        self.peer_ranges = PeerRanges()
         self._writable_until = 0.0
         # What a part does just as a route asks for it.
         self.now_us = self._clock.now_us

@@ -13,6 +13,7 @@ from aggregates.judging.rubric import judge_prompt
 from aggregates.people.directory import Directory, TeamMembership
 from aggregates.reading.reading import read_prompt
 from aggregates.reading.verdicts import BOOLEANS, BooleanName, Evidence, Intent, JudgeStatus, applicable, kind_of
+from aggregates.times import US_PER_DAY, Window
 
 _LETTERS = ("A+", "A", "A-", "B+", "B", "B-", "C+", "C", "D", "F")
 RUBRIC_LADDER: tuple[str, ...] = _LETTERS[::-1]
@@ -149,9 +150,12 @@ def _habit(name: BooleanName, earned: bool, evidence: Evidence | None, intent: I
     return Habit(name, True, earned, quoted or None, evidence.what, HABIT_WORDS[name].how)
 
 
-# A completion rate beside those of the same teams, or one's own past. What leaves names nobody, and no peer's number.
+# A completion rate beside those of the same teams, or one's own past. What leaves names nobody. In a small group, or
+# from ranges that differ by little, a peer's number may still be worked out: docs/security.md shows how.
 
 PEERS_MIN = 4
+PEER_RANGES_MAX = 20
+"""Different ranges that one person may compare over on a day of UTC."""
 REQUIRED_DAYS = 7
 Basis = Literal["peers", "selfHistory", "insufficient"]
 
@@ -197,6 +201,24 @@ def cohort_of(directory: Directory, scope: Scope) -> list[UUID]:
     stays = (stay for stay in directory.all(TeamMembership) if stay.active and stay.team_id in teams)
     found = {stay.developer_id for stay in stays} - {scope.developer_id}
     return sorted(each for each in found if directory.membership(Scope(scope.organization_id, each)) is not None)
+
+
+class PeerRanges:
+    """The ranges over which people have compared themselves today. The difference of two can be one peer's work."""
+
+    def __init__(self) -> None:
+        self._day = -1
+        self._asked: dict[UUID, set[Window]] = {}
+
+    def admits(self, developer_id: UUID, window: Window, now_us: int) -> bool:
+        """Whether one more range may be asked for; one that was asked for today always may."""
+        if now_us // US_PER_DAY != self._day:
+            self._day, self._asked = now_us // US_PER_DAY, {}
+        asked = self._asked.setdefault(developer_id, set())
+        if window not in asked and len(asked) == PEER_RANGES_MAX:
+            return False
+        asked.add(window)
+        return True
 
 
 def compare(mine: float | None, peers: Sequence[float], daily: Sequence[float]) -> Comparison:

@@ -16,6 +16,7 @@ from aggregates.prices.decide import CatalogCommand, CatalogReply, Published
 from aggregates.reports.decide import BackfillRecord, BackfillReply
 from aggregates.reports.events import BackfillRequested
 from aggregates.reports.prose import Narrative, NarrativeRequest
+from aggregates.scores.grades import PeerRanges
 from projections.facts.facts import Activation
 from projections.prices.spending import Asked, Reading
 from projections.reader import Reader
@@ -142,6 +143,9 @@ class Service(Protocol):
     @property
     def directory(self) -> Directory:
         """People, teams and keys as of the last event; never cached by a route."""
+
+    @property
+    def peer_ranges(self) -> PeerRanges: ...
 
     def now_us(self) -> int: ...
 

@@ -23,6 +23,7 @@ from aggregates.prices.decide import CatalogCommand, CatalogReply, CatalogState,
 from aggregates.reports.decide import BackfillRecord, BackfillReply, decide_backfill, show_backfill
 from aggregates.reports.events import BackfillRequested
 from aggregates.reports.prose import Narrative, NarrativeRequest
+from aggregates.scores.grades import PeerRanges
 from aggregates.topics import TimePassed
 from projections.apply import apply
 from projections.derive.changes import start_feed
@@ -90,6 +91,7 @@ class House:
         self.followed = False
         """Whether streams of events go on after what there is."""
         self.changed = trio.Event()
+        self.peer_ranges = PeerRanges()
         self._streams: dict[UUID, StreamState] = {}
         self._views = empty_views()
         self.filling: list[BackfillRequested] = []

@@ -12,10 +12,11 @@ import msgspec
 from aggregates.event import Scope
 from aggregates.people.directory import Developer, Organization, Team, stays_in
 from aggregates.reports.prose import NarrativeRequest
-from aggregates.scores.grades import Comparison, cohort_of
+from aggregates.scores.grades import PEER_RANGES_MAX, Comparison, cohort_of
 from aggregates.times import (
     RANGE_DEFAULT_DAYS,
     US_PER_DAY,
+    US_PER_SECOND,
     Period,
     Window,
     WindowName,
@@ -143,11 +144,25 @@ async def recent_flags(call: ByKey) -> list[integrity.FlagRow]:
     return await call.read(integrity.recent_flags, from_us, *call.page())
 
 
-@routes("GET /v1/score_v3/peer-comparison", "The caller's completion rate beside the team's.", (*FROM_TO, TZ))
+_PEERS = "The caller's completion rate beside the team's."
+_RANGES = {429: f"More than {PEER_RANGES_MAX} different ranges on one day of UTC."}
+
+
+@routes(
+    "GET /v1/score_v3/peer-comparison",
+    "The caller's completion rate beside the team's.",
+    (*FROM_TO, TZ),
+    refuses=_RANGES,
+)
 async def peers(call: ByKey) -> Comparison:
     """The cohort is that of the caller's active teams; nobody chooses it."""
-    zone = call.asked_tz(call.own_zone)
+    zone, now_us = call.asked_tz(call.own_zone), call.service.now_us()
     window = call.from_and_to(zone)
+    # The range that nobody chose moves with the clock, and is no further one.
+    if "from" in call.query and not call.service.peer_ranges.admits(call.scope.developer_id, window, now_us):
+        tomorrow = {"Retry-After": str(-(-(US_PER_DAY - now_us % US_PER_DAY) // US_PER_SECOND))}
+        why = "they could single a colleague out; ask for one of today's again, or wait for midnight UTC"
+        raise HttpError(429, f"{PEER_RANGES_MAX} different ranges were compared over today; {why}", tomorrow)
     return await call.read(score.peer_comparison, cohort_of(call.service.directory, call.scope), window, zone)
 
 
