@@ -93,7 +93,7 @@ ACTOR_IDLE_SECONDS = 300.0
 """An actor that has had nothing to do for so long goes; its next command starts a new one."""
 ACTOR_RETRIES_MAX = 3
 """How often a refused append is decided again; only a session claimed by two developers at once conflicts."""
-DECIDE_INLINE_BYTES_MAX = 256 * KIB_BYTES
+DECIDE_INLINE_BYTES_MAX = 64 * KIB_BYTES
 """Larger commands are decided in a thread: redacting 4 MiB on the loop would hold up everyone else."""
 RESTART_SECONDS_MIN = 0.1
 RESTART_SECONDS_MAX = 10.0

@@ -239,8 +239,10 @@ class DeveloperActor:
         states = self._streams.states(touched_streams(command))
         try:
             if request.size_bytes <= DECIDE_INLINE_BYTES_MAX:
+                await trio.lowlevel.checkpoint()  # others get their turn between two commands of a batch
                 return decide(command, states, context)
-            return await trio.to_thread.run_sync(decide, command, states, context)
+            # A decision changes nothing, so a stop need not wait for it.
+            return await trio.to_thread.run_sync(decide, command, states, context, abandon_on_cancel=True)
         except Exception as error:
             log.exception("a command could not be decided", command=type(command).__name__)
             request.fail(error)
