@@ -68,7 +68,7 @@ def find_secrets(text: str) -> list[Finding]:
     lowered = text.replace("\u0130", "i").lower()
     candidates = [  # the more specific kinds first
         *chain.from_iterable(_formed(form, lowered if form.lowered else text) for form in _hinted(_KNOWN.forms, text)),
-        *chain.from_iterable(_formed(form, text) for form in _hinted(_TOKENS, _long_runs(text))),
+        *chain.from_iterable(_formed(form, text) for form in _hinted(_RUN_FORMS, _long_runs(text))),
         *chain.from_iterable(_assigned(name, text, lowered) for name in _hinted(_KNOWN.names, lowered)),
         *_email_addresses(text),
         *_card_numbers(text),
@@ -125,6 +125,7 @@ class _Known(msgspec.Struct, frozen=True):
 
     forms: dict[str, list[_Form]]
     names: dict[str, list[_Name]]
+    run_forms: dict[str, list[_Form]]
     tokens: dict[str, list[tuple[str, re.Pattern[str]]]]
     no_passwords: str
 
@@ -132,7 +133,7 @@ class _Known(msgspec.Struct, frozen=True):
 _KNOWN = msgspec.toml.decode(
     get_data(__name__, "secrets.toml") or b"", type=_Known, dec_hook=lambda _, text: re.compile(text, re.ASCII)
 )
-_TOKENS = {
+_RUN_FORMS = _KNOWN.run_forms | {
     start: [_Form(f"{vendor}-token", start, rest)] for vendor, forms in _KNOWN.tokens.items() for start, rest in forms
 }
 _NO_PASSWORDS = frozenset(_KNOWN.no_passwords.split())
@@ -143,16 +144,16 @@ _AWS_SECRET = re.compile(
 """The secret that goes with an AWS key and follows it, in a table, a file or a line of its own."""
 
 
-_RUN = re.compile(r"[\w.~+-]{16,}", re.ASCII)
-_RUN_CHARACTERS = bytes(ord("a" if _RUN.fullmatch(chr(each) * 16) else " ") for each in range(256))
-_RUN_SHORTEST = b"a" * 16
+_RUN_MIN = 15
+_RUN_CHARACTERS = _LETTERS_AND_DIGITS + "_.~+/-"
+_RUNS = bytes(each if chr(each) in _RUN_CHARACTERS else ord(" ") for each in range(256))
+_DIGITS = bytes(ord("0" if chr(each).isascii() and chr(each).isdigit() else " ") for each in range(256))
 
 
 def _long_runs(text: str) -> str:
     """What of a text may hold a token; most texts have next to nothing of it, so many forms cost little."""
-    if _RUN_SHORTEST not in text.encode("ascii", "replace").translate(_RUN_CHARACTERS):
-        return ""
-    return "\n".join(filter(_has_digit, _RUN.findall(text)))
+    runs = text.encode("ascii", "replace").translate(_RUNS).split()
+    return b" ".join(run for run in runs if len(run) >= _RUN_MIN and _has_digit(run.decode())).decode()
 
 
 def _formed(form: _Form, text: str) -> Iterator[Finding]:
@@ -217,7 +218,8 @@ _CARD_DIGITS = {14: ("4-6-4",), 15: ("15", "4-6-5"), 16: ("16", "4-4-4-4")}
 
 def _card_numbers(text: str) -> Iterator[Finding]:
     """Payment cards: an issuer's first digits, the groups that stand on a card, and the check digit."""
-    for found in _CARD.finditer(text):
+    has_group = b"0000" in text.encode("ascii", "replace").translate(_DIGITS)
+    for found in _CARD.finditer(text) if has_group else ():
         digits = re.sub(r"[ -]", "", found[0])
         groups = "-".join(str(len(group)) for group in re.split(r"[ -]", found[0]))
         before = text[max(0, found.start() - 1) : found.start()]

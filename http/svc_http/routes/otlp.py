@@ -53,7 +53,7 @@ class Worker:
             raise Unavailable(f"{self._waiting_bytes} bytes of large exports wait already; try again soon")
         self._waiting_bytes += size_bytes
         try:
-            return await trio.to_thread.run_sync(_made, export, sent, limiter=self._limiter)
+            return await trio.to_thread.run_sync(_made, export, sent, limiter=self._limiter, abandon_on_cancel=True)
         finally:
             self._waiting_bytes -= size_bytes
 
