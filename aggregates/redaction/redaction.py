@@ -134,7 +134,9 @@ _KNOWN = msgspec.toml.decode(
     get_data(__name__, "secrets.toml") or b"", type=_Known, dec_hook=lambda _, text: re.compile(text, re.ASCII)
 )
 _RUN_FORMS = _KNOWN.run_forms | {
-    start: [_Form(f"{vendor}-token", start, rest)] for vendor, forms in _KNOWN.tokens.items() for start, rest in forms
+    start: [_Form(f"{vendor}-token", start, rest, not_after="_")]
+    for vendor, forms in _KNOWN.tokens.items()
+    for start, rest in forms
 }
 _NO_PASSWORDS = frozenset(_KNOWN.no_passwords.split())
 _AWS_SECRET = re.compile(
@@ -231,7 +233,7 @@ def _card_numbers(text: str) -> Iterator[Finding]:
 def _luhn(digits: str) -> bool:
     """Whether the last digit is the one that the others ask for."""
     doubled = (sum(divmod(2 * int(each), 10)) for each in digits[-2::-2])
-    return (sum(map(int, digits[-1::-2])) + sum(doubled)) % 10 == 0 and len(set(digits)) > 2
+    return (sum(map(int, digits[-1::-2])) + sum(doubled)) % 10 == 0 and len(set(digits)) > 1
 
 
 # Secrets that are known by the name they are given: `password = …`, `"api_key": "…"`, `--token …`.
