@@ -134,7 +134,7 @@ def test_a_number_that_is_no_card_stays(text: str) -> None:
 
 
 def test_ordinary_code_and_prose_raise_next_to_no_alarm() -> None:
-    """Fewer than one in a thousand lines of Python's own library and of this project's pages; addresses are real ones."""
+    """Fewer than one in a thousand lines of Python's library and of this project's pages; addresses are real ones."""
     sources = sorted(Path(sysconfig.get_paths()["stdlib"]).glob("*.py"))[:40]
     texts = [path.read_text("utf-8", "replace") for path in (*sources, *sorted((_ROOT / "docs").rglob("*.md")))]
     alarms = [found for text in texts for found in find_secrets(text) if found.kind != "email"]
