@@ -210,7 +210,7 @@ def _mail_domain(text: str, place: int) -> str:
     return domain
 
 
-_CARD = re.compile(r"[2-6]\d{3}([ -]?)\d{4,6}\1\d{4,5}(?:\1\d{1,4})?(?![\w.-]?\w)", re.ASCII)
+_CARD = re.compile(r"(?<![\w.+/-])[2-6]\d{3}([ -]?)\d{4,6}\1\d{4,5}(?:\1\d{1,4})?(?![\w.-]?\w)", re.ASCII)
 _CARD_ISSUER = re.compile(
     r"4\d{15}|(?:5[1-5]|2(?:22[1-9]|2[3-9]|[3-6]|7[01]|720))\d+|3[47]\d{13}|(?:6011|65|64[4-9]|35[2-8])\d+|3(?:0[0-5]|[68])\d+"
 )
@@ -224,9 +224,7 @@ def _card_numbers(text: str) -> Iterator[Finding]:
     for found in _CARD.finditer(text) if has_group else ():
         digits = re.sub(r"[ -]", "", found[0])
         groups = "-".join(str(len(group)) for group in re.split(r"[ -]", found[0]))
-        before = text[max(0, found.start() - 1) : found.start()]
-        free = not (before.isalnum() or before in ("_", "-", ".", "/", "+"))
-        if free and groups in _CARD_DIGITS.get(len(digits), ()) and _CARD_ISSUER.match(digits) and _luhn(digits):
+        if groups in _CARD_DIGITS.get(len(digits), ()) and _CARD_ISSUER.match(digits) and _luhn(digits):
             yield Finding(*found.span(), "card-number")
 
 
@@ -322,9 +320,9 @@ _TYPE_OR_ALGORITHM = re.compile(
     r"|pbkdf|hs\d{3}|es\d{3}",
     re.IGNORECASE,
 )
-_IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)*;?$")
-_WORDS = re.compile(r"[A-Za-z]+(?:[_.-][A-Za-z]+)+[_.-]?\d{0,4}$|[A-Za-z]+[_.-]?\d{0,2}$")
-_ENVIRONMENT_NAME = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$")
+_IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*+(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*+)*+;?$")
+_WORDS = re.compile(r"[A-Za-z]++(?:[_.-][A-Za-z]++)++[_.-]?\d{0,4}$|[A-Za-z]++[_.-]?\d{0,2}$")
+_ENVIRONMENT_NAME = re.compile(r"[A-Z][A-Z0-9]*+(?:_[A-Z0-9]++)++$")
 
 
 def _is_quoted_secret(name: _Name, value: str) -> bool:
