@@ -99,6 +99,8 @@ ACTOR_IDLE_SECONDS = 300.0
 """An actor that has had nothing to do for so long goes; its next command starts a new one."""
 ACTOR_RETRIES_MAX = 3
 """How often a refused append is decided again; only a session claimed by two developers at once conflicts."""
+DECIDE_AT_ONCE_BYTES_MAX = 4 * KIB_BYTES
+"""Before a larger one the others get their turn: sixty of the largest in a row would take a third of a second."""
 DECIDE_INLINE_BYTES_MAX = 64 * KIB_BYTES
 """Larger commands are decided in a thread: redacting 4 MiB on the loop would hold up everyone else."""
 RESTART_SECONDS_MIN = 0.1

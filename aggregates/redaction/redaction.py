@@ -54,12 +54,12 @@ def redact(text: str) -> Redacted:
 def redact_among(texts: Sequence[str]) -> dict[int, Redacted]:
     """Those of many texts that hold secrets, by their place; looked through together, in a fraction of the time."""
     starts = list(accumulate((len(each) + len(_APART) for each in texts), initial=0))
-    held: set[int] = set()
+    dirty: dict[int, None] = {}
     for finding in find_secrets(_APART.join(texts)):
         first = bisect_right(starts, finding.start) - 1
-        held.update(range(first, min(bisect_right(starts, finding.end - 1), len(texts))))
-    found = {index: redact(texts[index]) for index in sorted(held)}
-    return {index: redacted for index, redacted in found.items() if redacted.counts}
+        dirty |= dict.fromkeys(range(first, min(bisect_right(starts, finding.end - 1), len(texts))))
+    redacted = {index: redact(texts[index]) for index in dirty}
+    return {index: each for index, each in redacted.items() if each.counts}
 
 
 def find_secrets(text: str) -> list[Finding]:
@@ -68,8 +68,10 @@ def find_secrets(text: str) -> list[Finding]:
     lowered = text.replace("\u0130", "i").lower()
     candidates = [  # the more specific kinds first
         *chain.from_iterable(_formed(form, lowered if form.lowered else text) for form in _hinted(_KNOWN.forms, text)),
+        *chain.from_iterable(_formed(form, text) for form in _hinted(_RUN_FORMS, _long_runs(text))),
         *chain.from_iterable(_assigned(name, text, lowered) for name in _hinted(_KNOWN.names, lowered)),
         *_email_addresses(text),
+        *_card_numbers(text),
     ]
     kept: list[tuple[int, Finding]] = []
     for rank, finding in sorted(enumerate(candidates), key=lambda item: (item[1].start, item[0])):
@@ -123,18 +125,37 @@ class _Known(msgspec.Struct, frozen=True):
 
     forms: dict[str, list[_Form]]
     names: dict[str, list[_Name]]
+    run_forms: dict[str, list[_Form]]
+    tokens: dict[str, list[tuple[str, re.Pattern[str]]]]
     no_passwords: str
 
 
 _KNOWN = msgspec.toml.decode(
     get_data(__name__, "secrets.toml") or b"", type=_Known, dec_hook=lambda _, text: re.compile(text, re.ASCII)
 )
+_RUN_FORMS = _KNOWN.run_forms | {
+    start: [_Form(f"{vendor}-token", start, rest, not_after="_")]
+    for vendor, forms in _KNOWN.tokens.items()
+    for start, rest in forms
+}
 _NO_PASSWORDS = frozenset(_KNOWN.no_passwords.split())
 _AWS_SECRET = re.compile(
     r"""["']?[\s:,;|/]{1,8}(?:[A-Za-z_ ]{1,40}["']?\s{0,4}[:=]\s{0,4})?["']?"""
     r"""([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])"""
 )
 """The secret that goes with an AWS key and follows it, in a table, a file or a line of its own."""
+
+
+_RUN_MIN = 15
+_RUN_CHARACTERS = _LETTERS_AND_DIGITS + "_.~+/-"
+_RUNS = bytes(each if chr(each) in _RUN_CHARACTERS else ord(" ") for each in range(256))
+_DIGITS = bytes(ord("0" if chr(each).isascii() and chr(each).isdigit() else " ") for each in range(256))
+
+
+def _long_runs(text: str) -> str:
+    """What of a text may hold a token; most texts have next to nothing of it, so many forms cost little."""
+    runs = text.encode("ascii", "replace").translate(_RUNS).split()
+    return b" ".join(run for run in runs if len(run) >= _RUN_MIN and _has_digit(run.decode())).decode()
 
 
 def _formed(form: _Form, text: str) -> Iterator[Finding]:
@@ -187,6 +208,30 @@ def _mail_domain(text: str, place: int) -> str:
     if len(labels) < 2 or not all(labels) or not (labels[-1].isalpha() and 2 <= len(labels[-1]) <= 24):
         return ""
     return domain
+
+
+_CARD = re.compile(r"(?<![\w.+/-])[2-6]\d{3}([ -]?)\d{4,6}\1\d{4,5}(?:\1\d{1,4})?(?![\w.-]?\w)", re.ASCII)
+_CARD_ISSUER = re.compile(
+    r"4\d{15}|(?:5[1-5]|2(?:22[1-9]|2[3-9]|[3-6]|7[01]|720))\d+|3[47]\d{13}|(?:6011|65|64[4-9]|35[2-8])\d+|3(?:0[0-5]|[68])\d+"
+)
+_CARD_DIGITS = {14: ("4-6-4",), 15: ("15", "4-6-5"), 16: ("16", "4-4-4-4")}
+"""How cards are written. Other lengths without spaces are ids and times far more often."""
+
+
+def _card_numbers(text: str) -> Iterator[Finding]:
+    """Payment cards: an issuer's first digits, the groups that stand on a card, and the check digit."""
+    has_group = b"0000" in text.encode("ascii", "replace").translate(_DIGITS)
+    for found in _CARD.finditer(text) if has_group else ():
+        digits = re.sub(r"[ -]", "", found[0])
+        groups = "-".join(str(len(group)) for group in re.split(r"[ -]", found[0]))
+        if groups in _CARD_DIGITS.get(len(digits), ()) and _CARD_ISSUER.match(digits) and _luhn(digits):
+            yield Finding(*found.span(), "card-number")
+
+
+def _luhn(digits: str) -> bool:
+    """Whether the last digit is the one that the others ask for."""
+    doubled = (sum(divmod(2 * int(each), 10)) for each in digits[-2::-2])
+    return (sum(map(int, digits[-1::-2])) + sum(doubled)) % 10 == 0 and len(set(digits)) > 1
 
 
 # Secrets that are known by the name they are given: `password = …`, `"api_key": "…"`, `--token …`.
@@ -276,9 +321,9 @@ _TYPE_OR_ALGORITHM = re.compile(
     r"|pbkdf|hs\d{3}|es\d{3}",
     re.IGNORECASE,
 )
-_IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)*;?$")
-_WORDS = re.compile(r"[A-Za-z]+(?:[_.-][A-Za-z]+)+[_.-]?\d{0,4}$|[A-Za-z]+[_.-]?\d{0,2}$")
-_ENVIRONMENT_NAME = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$")
+_IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*+(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*+)*+;?$")
+_WORDS = re.compile(r"[A-Za-z]++(?:[_.-][A-Za-z]++)++[_.-]?\d{0,4}$|[A-Za-z]++[_.-]?\d{0,2}$")
+_ENVIRONMENT_NAME = re.compile(r"[A-Z][A-Z0-9]*+(?:_[A-Z0-9]++)++$")
 
 
 def _is_quoted_secret(name: _Name, value: str) -> bool:

@@ -122,10 +122,8 @@ def _decoded(decoder: msgspec.json.Decoder[T], value: msgspec.Raw, place: str, e
 
 _BACKSLASH, _QUOTE = b"\x01", b"\x02"
 """Stand in for their escaped forms; JSON has no bare control characters."""
-_FEW = 8
-"""So many secrets are looked for in every text; of more, only those that a text is known to hold."""
-_Cleaned = tuple[bytes, bytes, dict[str, int]]
-"""A string as it stands, what it becomes, and the secrets in it by their kinds."""
+_Cleaned = tuple[bytes, dict[str, int]]
+"""What a string becomes, and the secrets in it by their kinds."""
 
 
 class RawRedactor:
@@ -140,20 +138,21 @@ class RawRedactor:
         if not self._redaction:
             return texts
         escaped = list(_strings(texts))
-        dirty: dict[bytes, _Cleaned] = {}
         plain = msgspec.json.decode(b"[" + _literal(b'","'.join(escaped)) + b"]", type=list[str]) if escaped else []
-        for index, (cleaned, counts) in redact_among(plain).items():
-            dirty[escaped[index]] = _literal(escaped[index]), msgspec.json.encode(cleaned), counts
+        dirty = {
+            escaped[index]: (msgspec.json.encode(cleaned)[1:-1], counts)
+            for index, (cleaned, counts) in redact_among(plain).items()
+        }
         return [self._without(text, dirty) for text in texts] if dirty else texts
 
     def _without(self, text: bytes, dirty: dict[bytes, _Cleaned]) -> bytes:
-        own = dirty.values() if len(dirty) <= _FEW else [dirty[each] for each in _strings((text,)) & dirty.keys()]
-        # The longest first: a string may end in what is, behind an escaped quote, another one from end to end.
-        for literal, replacement, counts in sorted(own, key=lambda each: -len(each[0])):
-            if literal in text:
-                text = text.replace(literal, replacement)
-                self.redactions.update(counts)
-        return text
+        """The text with its dirty strings replaced in one pass; a string that repeats counts once."""
+        pieces = _without_escapes(text).split(b'"')
+        for each in dirty.keys() & set(pieces[1::2]):
+            self.redactions.update(dirty[each][1])
+        # What is put in has escapes of its own, so those of each piece come back before.
+        pieces[1::2] = [dirty[each][0] if each in dirty else _with_escapes(each) for each in pieces[1::2]]
+        return b'"'.join(pieces)
 
 
 _ATTRIBUTE = b'{"key":'
@@ -173,7 +172,11 @@ def _without_escapes(text: bytes) -> bytes:
 
 
 def _literal(escaped: bytes) -> bytes:
-    return b'"' + escaped.replace(_QUOTE, b'\\"').replace(_BACKSLASH, b"\\\\") + b'"'
+    return b'"' + _with_escapes(escaped) + b'"'
+
+
+def _with_escapes(text: bytes) -> bytes:
+    return text.replace(_QUOTE, b'\\"').replace(_BACKSLASH, b"\\\\")
 
 
 class Branch(msgspec.Struct, frozen=True):

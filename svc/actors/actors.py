@@ -31,6 +31,7 @@ from svc.limits import (
     ACTOR_IDLE_SECONDS,
     ACTOR_RETRIES_MAX,
     ACTOR_STREAMS_MAX,
+    DECIDE_AT_ONCE_BYTES_MAX,
     DECIDE_INLINE_BYTES_MAX,
     FLIGHT_BYTES_MAX,
     MAILBOX_COMMANDS_MAX,
@@ -242,8 +243,11 @@ class DeveloperActor:
         states = self._streams.states(touched_streams(command))
         try:
             if request.size_bytes <= DECIDE_INLINE_BYTES_MAX:
+                if request.size_bytes > DECIDE_AT_ONCE_BYTES_MAX:
+                    await trio.lowlevel.checkpoint()  # others get their turn
                 return decide(command, states, context)
-            return await trio.to_thread.run_sync(decide, command, states, context)
+            # A decision changes nothing, so a stop need not wait for it.
+            return await trio.to_thread.run_sync(decide, command, states, context, abandon_on_cancel=True)
         except Exception as error:
             log.exception("a command could not be decided", command=type(command).__name__)
             request.fail(error)

@@ -102,7 +102,11 @@ async def _take(call: ByKey, signal: Signal, worker: trio.CapacityLimiter) -> Fa
     if sent.is_gzip and (small := gunzip_small(sent.data, INLINE_BYTES_MAX)) is not None:
         sent = Sent(small, is_gzip=False)
     inline = not sent.is_gzip and len(sent.data) <= INLINE_BYTES_MAX
-    made = _made(export, sent) if inline else await trio.to_thread.run_sync(_made, export, sent, limiter=worker)
+    made = (
+        _made(export, sent)
+        if inline
+        else await trio.to_thread.run_sync(_made, export, sent, limiter=worker, abandon_on_cancel=True)
+    )
     await _send_all(service, made, export.faults)
     return export.faults
 

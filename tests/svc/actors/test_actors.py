@@ -1,5 +1,6 @@
 """Actors decide, append, adopt and reply; nobody else writes, and nothing acknowledged is lost or doubled."""
 
+import threading
 from collections.abc import Sequence
 from uuid import UUID, uuid4, uuid5
 
@@ -11,11 +12,17 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from aggregates.capture.commands import CapturePrompt, CaptureResponse, ResponseContent
 from aggregates.capture.events import ForeignSessionAttempted, PromptCaptured, SessionClaimed
 from aggregates.decide import AnyCommand
-from aggregates.event import Done, Reason, Refused
+from aggregates.event import Decision, Done, Reason, Refused
 from aggregates.ids import prompt_stream
 from svc.actors.actors import ActorContext, Actors
 from svc.actors.mailbox import Busy
-from svc.limits import ACTOR_BATCH_BYTES_MAX, ACTOR_IDLE_SECONDS, FLIGHT_BYTES_MAX, MAILBOX_COMMANDS_MAX
+from svc.limits import (
+    ACTOR_BATCH_BYTES_MAX,
+    ACTOR_IDLE_SECONDS,
+    DECIDE_INLINE_BYTES_MAX,
+    FLIGHT_BYTES_MAX,
+    MAILBOX_COMMANDS_MAX,
+)
 from svc.log.codec import Codec, NewEvent
 from svc.log.journal import Journal
 from svc.log.store import EventStore, StoreUnavailable
@@ -278,3 +285,23 @@ async def test_what_is_acknowledged_says_where_it_stands(nursery: trio.Nursery) 
     house = await House(nursery).open()
     await house.actors.send(prompt(event=uuid5(EVENT, "one")))
     assert house.acknowledged == [(ANA.developer_id, house.store.head())]
+
+
+async def test_a_stop_does_not_wait_for_a_long_decision(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A large text is looked through in a thread, which changes nothing and is left behind."""
+    begun, held, left = threading.Event(), threading.Event(), threading.Event()
+
+    def slow(*_: object) -> Decision:
+        begun.set()
+        held.wait()
+        left.set()
+        return Decision((), Done(True))
+
+    monkeypatch.setattr("svc.actors.actors.decide", slow)
+    async with trio.open_nursery() as nursery:
+        house = await House(nursery).open()
+        nursery.start_soon(house.actors.send, prompt("x" * (DECIDE_INLINE_BYTES_MAX + 1)))
+        await trio.to_thread.run_sync(begun.wait)
+        nursery.cancel_scope.cancel()
+    assert not left.is_set()
+    held.set()
