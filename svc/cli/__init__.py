@@ -47,8 +47,11 @@ class _Program(click.Group):
         try:
             return super().invoke(ctx)
         except click.ClickException as error:
-            error.message = plain(error.message)
-            raise
+            said = error.format_message()
+            if plain(said) == said:
+                raise
+            kind = click.UsageError if isinstance(error, click.UsageError) else click.ClickException
+            raise kind(plain(said)) from error
 
 
 @click.group(cls=_Program, context_settings={"help_option_names": ["-h", "--help"]})

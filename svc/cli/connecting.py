@@ -80,7 +80,7 @@ def connect(
     say(f"{agent} will send to {target.url}:")
     for sentence in told(target):
         say(click.wrap_text(sentence, 100, "  - ", "    "))
-    say()
+    say("")
     _show([*outdated, *rewrites], key)
     if dry_run:
         say("nothing was changed")
