@@ -6,6 +6,9 @@ that was wrong. The actor then loads `touched_streams` and decides again, now kn
 
 from uuid import UUID
 
+import msgspec
+
+from aggregates.capture.clear import cleared
 from aggregates.capture.commands import AnyCapture, CaptureCommand, CaptureResponse, CompleteSetup
 from aggregates.capture.decide import CaptureState, capture_streams, cleaned, decide_capture, evolve_capture
 from aggregates.capture.events import SetupCompleted
@@ -48,6 +51,13 @@ def required_streams(command: AnyCommand) -> tuple[UUID, ...]:
 
 
 def decide(command: AnyCommand, streams: Streams, context: Context) -> Decision:
+    """What follows from a command; what its events tell unsealed is bounded and holds no secrets."""
+    decision = _decided(command, streams, context)
+    events = tuple((stream, cleared(event, context)) for stream, event in decision.events)
+    return msgspec.structs.replace(decision, events=events)
+
+
+def _decided(command: AnyCommand, streams: Streams, context: Context) -> Decision:
     match command:
         case CaptureCommand():
             return decide_capture(command, streams, context)

@@ -120,12 +120,12 @@ def build(
         archive,
         catalog,
         Instruments(var, journal, actors, projector, rebuilding, catalog, clock, metrics),
-        Narratives(gateway, clock.now_us),
+        Narratives(gateway, clock.now_us, administration.directory.names_in, metrics.asked),
     )
     tasks = [projector.run, journal.run, administration.run, catalog.run, actors.run, rebuilding.run]
     tasks.append(service.narratives.run)
     lanes = [Ticker(journal, projector, clock).run, archive.run, service.forgetting.run, service.backfilling.run]
-    prose = ReportProse(gateway, metrics.asked)
+    prose = ReportProse(gateway, administration.directory.names_in, metrics.asked)
     reports = ReportJobs(service, archive.spending, RULES_VERSION, prose.write)
     service.ordered_report = reports.note
     if lasting or reporting:

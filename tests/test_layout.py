@@ -18,7 +18,7 @@ ROOMS = {
 }
 ORDER: dict[str, tuple[str, ...]] = {
     "aggregates": (
-        *("event", "ids", "times", "redaction", "records", "reading", "capture", "turns", "judging"),
+        *("characters", "event", "ids", "times", "redaction", "records", "reading", "capture", "turns", "judging"),
         *("sub_sessions", "prices", "people", "scores", "reports", "retained", "telemetry", "decide", "topics"),
     ),
     "projections": (

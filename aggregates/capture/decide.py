@@ -8,6 +8,7 @@ import rfc8785
 from msgspec.structs import replace
 
 from aggregates.capture import events
+from aggregates.capture.clear import cleared
 from aggregates.capture.commands import (
     AnyCapture,
     CaptureMetrics,
@@ -89,8 +90,9 @@ def decide_capture(command: AnyCapture, streams: Streams, context: Context) -> D
     stream = _own_stream(command)
     known = streams.get(stream)
     if isinstance(command, CapturePrompt) and isinstance(known, PromptState):
-        same = (context.digester.digest(command.text), command.agent_session_id, command.source)
-        if (known.prompt_digest, known.agent_session_id, known.source) != same:
+        digest = context.digester.digest(command.text)
+        sent = cleared(PromptState(command.scope, command.agent_session_id, command.source, digest), context)
+        if replace(known, answer=None) != sent:
             return _refused(
                 Reason.CONFLICT,
                 f"client_event_id {command.client_event_id} was used before with another prompt_text, tool_session_id "

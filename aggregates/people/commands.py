@@ -1,11 +1,11 @@
 """What can be asked for about people, teams and keys. Ids, times and key material come from the caller."""
 
 import re
-from unicodedata import category
 from uuid import UUID
 
 import msgspec
 
+from aggregates.characters import plain
 from aggregates.people.events import Role, Schedule
 from aggregates.times import zone_named
 
@@ -119,8 +119,8 @@ def _wrong(field: str, value: object) -> str | None:
         case "name" | "display_name", str():
             if not value.strip() or len(value) > NAME_CHARACTERS_MAX:
                 return f" must have 1 to {NAME_CHARACTERS_MAX} characters and not only spaces"
-            if any(category(character) in ("Cc", "Cs") for character in value):
-                return " must hold no control characters and no lone surrogates"
+            if plain(value) != value or not {"\t", "\n"}.isdisjoint(value):
+                return " must hold no control characters, none that change the direction of writing, and none unseen"
         case "retention_days_telemetry" | "retention_days_text", int():
             if value != KEPT_FOR_GOOD and not 1 <= value <= RETENTION_DAYS_MAX:
                 return f" must be a number of days from 1 to {RETENTION_DAYS_MAX}"

@@ -199,6 +199,12 @@ class Directory:
         organization = self.get(Organization, organization_id)
         return organization is not None and organization.text_leaves
 
+    def names_in(self, organization_id: UUID) -> list[str]:
+        """Of everybody who is, or was, a member of an organization."""
+        members = [each for each in self.all(Membership) if each.organization_id == organization_id]
+        found = (self.get(Developer, each.developer_id) for each in members)
+        return [developer.display_name for developer in found if developer is not None]
+
     def timezone(self, developer_id: UUID) -> str:
         """The IANA name in a developer's profile; UTC where none was set."""
         developer = self.get(Developer, developer_id)

@@ -1,12 +1,12 @@
-"""The prose of a report: which of its figures a text model is told, and what of an answer is shown.
+"""What a text model writes: which figures of a report it is told, and what of an answer is shown.
 
-Prose may say nothing that the sections do not: each number in it is one of the figures it was written from, or none of
-it is shown. That it stands beside the right words nobody checks: the sections are what counts.
+It may say nothing that it was not told: each number is one of the figures it was written from, nobody is named, and
+nothing leads elsewhere, or none of it is shown. That a number stands beside the right words nobody checks.
 """
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any, Literal
 
@@ -96,15 +96,45 @@ _WORDS = re.compile(
 """Numbers in words: they are to be written in digits, where they can be checked."""
 
 
-def believed_prose(text: str, figures: Mapping[str, float | int]) -> str | None:
-    """The prose as it is shown; None where it is empty, too long, or says a number that is none of the figures."""
+_LINK = re.compile(r"://|@|\bwww\.|\w\.[^\W\d_]{2}", re.IGNORECASE)
+"""An address, with or without its scheme. A file's name looks the same, and nobody told the model one."""
+_NAME_CHARACTERS_MIN = 2
+
+
+def believed_prose(text: str, figures: Mapping[str, float | int], people: Iterable[str]) -> str | None:
+    """A report's prose as it is shown; None as with `believed`, or where it is too long."""
+    shown = believed(text, figures, people)
+    return None if shown is None or len(shown) > PROSE_CHARACTERS_MAX else shown
+
+
+def believed(text: str, figures: Mapping[str, float | int], people: Iterable[str]) -> str | None:
+    """The text as it is shown; None where it is empty, names one of the people, or says a number that is no figure."""
     shown = normalized(text)
-    if not shown or len(shown) > PROSE_CHARACTERS_MAX or _WORDS.search(shown):
+    plain = unicodedata.normalize("NFKC", shown)
+    if not shown or _WORDS.search(shown) or _LINK.search(plain) or _names_one(plain, people):
         return None
     if any(char.isnumeric() and not char.isascii() for char in shown):
         return None
     known = {abs(Decimal(str(value))) for value in figures.values()}
     return shown if all(_value(said) in known for said in _NUMBER.findall(shown)) else None
+
+
+def _names_one(shown: str, people: Iterable[str]) -> bool:
+    """Whether a name, or a part of one that is written like a name, stands in the text."""
+    folded = shown.casefold()
+    for name in (unicodedata.normalize("NFKC", each) for each in people):
+        if _stands(" ".join(name.split()).casefold(), folded):
+            return True
+        parts = (part for part in re.split(r"[\W_]+", name) if part[:1] != part[:1].lower() or not part.isascii())
+        if any(_stands(part, shown) for part in parts):
+            return True
+    return False
+
+
+def _stands(name: str, text: str) -> bool:
+    """A Korean name may be followed by a particle."""
+    end = r"\b" if name.isascii() else ""
+    return len(name) >= _NAME_CHARACTERS_MIN and re.search(rf"\b{re.escape(name)}{end}", text) is not None
 
 
 def _value(said: str) -> Decimal | None:

@@ -94,10 +94,10 @@ def made_point(read: Read, context: Context, metric: Metric, record_id: str, ori
     return Point(
         record_id=record_id,
         at_us=at_us or start_us or now_us,
-        name=metric.name or "",
+        name=otlp.cut_name(metric.name) or "",
         kind=_TYPES[context.container][1],
         origin=origin,
-        unit=metric.unit or None,
+        unit=otlp.cut_name(metric.unit),
         temporality=_TEMPORALITIES.get(metric.aggregation_temporality),
         monotonic=metric.is_monotonic if context.container == "sum" else None,
         start_us=start_us or None,

@@ -8,6 +8,7 @@ from pkgutil import get_data
 
 import msgspec
 
+from aggregates.characters import plain
 from aggregates.reading.verdicts import Rubric
 from aggregates.turns.turn import Observation, Turn
 from aggregates.turns.turns import PlacedObservation
@@ -146,7 +147,7 @@ class SubSessionEvidence:
 
 def one_line(text: str | None) -> str | None:
     """So much of a text as is quoted, on one line."""
-    return None if text is None else " ".join(text.lstrip()[: 4 * QUOTE_CHARS_MAX].split())[:QUOTE_CHARS_MAX]
+    return None if text is None else plain(" ".join(text.lstrip()[: 4 * QUOTE_CHARS_MAX].split()))[:QUOTE_CHARS_MAX]
 
 
 def unquoted(piece: EvidencePiece, turn: Turn) -> list[str]:

@@ -6,6 +6,7 @@ from uuid import UUID
 
 import msgspec
 
+from aggregates.characters import plain
 from aggregates.event import Scope
 from aggregates.reading.verdicts import BOOLEANS, BooleanName, Intent, applicable
 from aggregates.scores.grades import rubric_letter, score_of
@@ -197,7 +198,7 @@ def one_line(
 ) -> str | None:
     """So much of a text on one line, of its first `read` characters; None where there is none, or no more."""
     text = None if ref is None else texts[ref]
-    return None if text is None else " ".join(text[:read].split())[:characters]
+    return None if text is None else plain(" ".join(text[:read].split()))[:characters]
 
 
 def find(reader: Reader, scope: Scope, sub_session_id: UUID) -> SubSessionRow | None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from aggregates.characters import plain
 from svc import __version__
 
 _ORDER = (
@@ -40,6 +41,17 @@ class _Program(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         made = vars(import_module(COMMANDS[cmd_name])).values() if cmd_name in COMMANDS else ()
         return next((each for each in made if isinstance(each, click.Command) and each.name == cmd_name), None)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """What is wrong may quote a file's name, an argument or an answer."""
+        try:
+            return super().invoke(ctx)
+        except click.ClickException as error:
+            said = error.format_message()
+            if plain(said) == said:
+                raise
+            kind = click.UsageError if isinstance(error, click.UsageError) else click.ClickException
+            raise kind(plain(said)) from error
 
 
 @click.group(cls=_Program, context_settings={"help_option_names": ["-h", "--help"]})

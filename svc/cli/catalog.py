@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
-from rich.console import Console
 
 from aggregates.prices.catalog import CatalogRecord, ExactLookup, ListRate, Rates, RevisionRecord
 from aggregates.prices.decide import Published, Repriced
@@ -13,7 +12,7 @@ from aggregates.prices.prices import spellings
 from aggregates.times import iso
 from svc.actors.actors import SystemClock
 from svc.cli.access import Access, NotFound
-from svc.cli.common import Family, Names, columns, minute, show_table
+from svc.cli.common import Family, Names, Shown, columns, minute, say, show_table
 from svc.jobs.catalog import read_file
 
 REVISIONS_SHOWN = 20
@@ -23,7 +22,7 @@ catalog = Family("catalog", help="What models cost by list price, revision by re
 
 def _show_published(published: Published) -> None:
     before, after = ("", "is published") if published.changed else ("nothing new: ", "says the same")
-    click.echo(f"{before}revision {published.catalog_revision} {after}", err=True)
+    say(f"{before}revision {published.catalog_revision} {after}", err=True)
 
 
 @catalog.command(show=_show_published, example="svc catalog publish prices.json")
@@ -55,7 +54,7 @@ def _show(found: CatalogRecord | ExactLookup) -> None:
         show_table(head, (row for each in found.list_rates for row in _rows(each)), title)
         return
     stale = "  [yellow]stale: the last refresh failed[/yellow]" if found.stale else ""
-    console = Console(highlight=False)
+    console = Shown(highlight=False)
     console.print(f"revision [bold]{found.catalog_revision}[/bold], {len(found.exact_lookups)} ids{stale}")
     console.print(f"published {found.published_at}, refreshed {found.refreshed_at}")
     console.print(f"checksum {found.checksum_sha256}")
@@ -104,7 +103,7 @@ async def list_revisions(access: Access, limit: int) -> list[RevisionRecord]:
 
 def _show_repriced(repriced: list[Repriced]) -> None:
     for each in repriced:
-        click.echo(f"organization {each.organization_id}: priced by revision {each.catalog_revision}", err=True)
+        say(f"organization {each.organization_id}: priced by revision {each.catalog_revision}", err=True)
 
 
 @catalog.command(show=_show_repriced, example="svc catalog reprice --from 2026-08-01 --to 2026-09-01")

@@ -17,7 +17,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, ProgressColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
+from aggregates.characters import escaped, plain
 from svc.cli import Command
 from svc.cli.access import NotFound, NotReached, reach
 from svc.jobs.catalog import CatalogUnusable
@@ -45,7 +47,7 @@ _FONTS = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)
 def settings_from(**flags: Any) -> Settings:
     """Settings with these flags on top; None is a flag that was not given."""
     if ignored := unknown_variables():  # by name only: a value may be a secret
-        click.echo(f"warning: {', '.join(ignored)} in the environment: no settings of svc, and ignored", err=True)
+        say(f"warning: {', '.join(ignored)} in the environment: no settings of svc, and ignored", err=True)
     with sentences():
         return load_settings(flags)
 
@@ -110,7 +112,7 @@ def working(
     doing: str, what_holds: str | None = None, *shown: ProgressColumn, **fields: Any
 ) -> Iterator[Callable[..., None]]:
     """`sentences`, with a bar on standard error until the work is done; none where nobody watches."""
-    console = Console(stderr=True)
+    console = Shown(stderr=True)
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -187,9 +189,21 @@ class Family(click.Group):
     command_class = Reaching
 
 
+class Shown(Console):
+    """A console on which no text from outside steers the terminal: every string passes here, in tables too."""
+
+    def render_str(self, text: str, *args: Any, **options: Any) -> Text:
+        return super().render_str(plain(text), *args, **options)
+
+
+def say(sentence: str, *, err: bool = False) -> None:
+    """One line for a person."""
+    click.echo(plain(sentence), err=err)
+
+
 def print_json(value: object) -> None:
     """One JSON value on standard output."""
-    sys.stdout.write(msgspec.json.encode(value).decode() + "\n")
+    sys.stdout.write(escaped(msgspec.json.encode(value).decode()) + "\n")
     sys.stdout.flush()
 
 
@@ -198,7 +212,7 @@ def tell(result: T, as_json: bool, told: str | Callable[[T], None]) -> None:
     if as_json:
         print_json(result)
     elif isinstance(told, str):
-        click.echo(told, err=True)
+        say(told, err=True)
     else:
         told(result)
 
@@ -212,10 +226,10 @@ def show_table(head: Sequence[str], rows: Iterable[Sequence[str]], title: str | 
     table = Table(*head, title=title, title_justify="left")
     for line in lines:
         table.add_row(*line)
-    console = Console(highlight=False)
-    wanted = Console(width=WIDE_COLUMNS, highlight=False).measure(table).maximum
+    console = Shown(highlight=False)
+    wanted = Shown(width=WIDE_COLUMNS, highlight=False).measure(table).maximum
     if not console.is_terminal:
-        Console(width=wanted, highlight=False).print(table)
+        Shown(width=wanted, highlight=False).print(table)
     elif wanted <= console.width:
         console.print(table)
     else:
@@ -232,7 +246,7 @@ def show_fields(fields: Iterable[tuple[str, str]], console: Console | None = Non
     wanted = [(name, value) for name, value in fields if value]
     width = max((len(name) for name, _ in wanted), default=0)
     for name, value in wanted:
-        (console or Console(highlight=False)).print(f"[bold]{name:<{width}}[/bold]  {value}", soft_wrap=True)
+        (console or Shown(highlight=False)).print(f"[bold]{name:<{width}}[/bold]  {value}", soft_wrap=True)
 
 
 def minute(time: str | None) -> str:

@@ -8,10 +8,9 @@ from typing import TypeVar, get_args
 
 import click
 import msgspec
-from rich.console import Console
 
 from svc.cli import Command
-from svc.cli.common import json_option, print_json, sentences
+from svc.cli.common import Shown, json_option, print_json, say, sentences
 from svc.connect import connecting
 from svc.connect.agents import AgentName, Scope, Target, folder_of, plans, told
 from svc.connect.changes import Refused
@@ -78,13 +77,13 @@ def connect(
     wanted = {str(plan.path): plan for plan in plans(target, scope, folder)}
     rewrites = [connected(plan, receipts.get(path)) for path, plan in wanted.items()]
     outdated = [disconnected(receipt) for path, receipt in receipts.items() if path not in wanted]
-    click.echo(f"{agent} will send to {target.url}:")
+    say(f"{agent} will send to {target.url}:")
     for sentence in told(target):
-        click.echo(click.wrap_text(sentence, 100, "  - ", "    "))
-    click.echo()
+        say(click.wrap_text(sentence, 100, "  - ", "    "))
+    say("")
     _show([*outdated, *rewrites], key)
     if dry_run:
-        click.echo("nothing was changed")
+        say("nothing was changed")
         return
     capture = connecting.Capture() if offline else _asked(target, Server.capture)
     if old is not None and old.url != target.url:
@@ -98,7 +97,7 @@ def connect(
     if not offline:
         _asked(target, lambda server: server.setup_complete(target.key[:KEY_START_CHARACTERS]))
     undo = f"svc disconnect {agent}" + (" --scope project" if scope == "project" else "")
-    click.echo(f"{agent} is connected; start it anew. `svc doctor` tests it, `{undo}` undoes it.")
+    say(f"{agent} is connected; start it anew. `svc doctor` tests it, `{undo}` undoes it.")
 
 
 def _checked_key(key: str | None) -> str:
@@ -156,24 +155,24 @@ def _write(connection: connecting.StoredConnection, outdated: Sequence[Rewrite],
         connecting.store(msgspec.structs.replace(connection, files=tuple(receipts.values())))
         if each.changed:
             before = "it was not there before" if receipt.backup is None else f"as it was before: {receipt.backup}"
-            click.echo(f"{each.path}: written; {before}")
+            say(f"{each.path}: written; {before}")
 
 
 def _show(rewrites: Sequence[Rewrite], key: str) -> None:
     changed = [each for each in rewrites if each.changed]
     for each in changed:
-        click.echo(shown(each, key))
+        say(shown(each, key))
         if each.done and each.now.mode not in (None, each.mode):
-            click.echo(f"{each.path}: only you may read it from now on, for a key stands in it")
+            say(f"{each.path}: only you may read it from now on, for a key stands in it")
     if not changed:
-        click.echo("the settings say so already; nothing changes in them")
+        say("the settings say so already; nothing changes in them")
 
 
 def _tell_waiting(name: str, fate: str) -> None:
     """What has not arrived yet is somebody's text: they may not want it to go elsewhere, or to lie around."""
     outbox = Outbox(connection_folder(name))
     if waiting := len(outbox.waiting()):
-        click.echo(f"{waiting} captures wait in {outbox.folder} and {fate}; delete that folder if they should not be")
+        say(f"{waiting} captures wait in {outbox.folder} and {fate}; delete that folder if they should not be")
 
 
 def _somebody_there() -> bool:
@@ -207,11 +206,11 @@ def disconnect(agent: AgentName, scope: Scope, yes: bool) -> None:
     connecting.forget(connection.name)
     for rewrite in rewrites:
         for key in rewrite.left:
-            click.echo(f"{rewrite.path}: {key} was changed since and stays as it is")
+            say(f"{rewrite.path}: {key} was changed since and stays as it is")
     _tell_waiting(connection.name, "are sent after the next svc connect")
     kept = next((receipt.backup for receipt in connection.files if receipt.backup is not None), None)
     copies = "there was no file before" if kept is None else f"copies of the files lie in {Path(kept).parent}"
-    click.echo(f"{agent} is disconnected; {copies}")
+    say(f"{agent} is disconnected; {copies}")
 
 
 class Examination(msgspec.Struct, frozen=True):
@@ -231,7 +230,7 @@ def doctor(as_json: bool) -> None:
     known = connecting.all_stored()
     if not known:
         raise click.ClickException("no agent is connected on this machine: svc connect claude-code")
-    console = Console(highlight=False, quiet=as_json)
+    console = Shown(highlight=False, quiet=as_json)
     examined = []
     # At once: one server that never answers holds no other connection up.
     with ThreadPoolExecutor(EXAMINED_AT_ONCE) as pool:

@@ -17,7 +17,7 @@ from aggregates.people.commands import CreateDeveloper, StartMembership
 from svc.actors.actors import SystemClock
 from svc.app import open_service
 from svc.cli import Command
-from svc.cli.common import drawn, minute, run, settings_from
+from svc.cli.common import Shown, drawn, minute, run, settings_from
 from svc.demo import write_transcripts
 from svc.importing.claude_code import CLAUDE_CODE
 from svc.importing.importer import ImportReport, import_transcripts
@@ -49,7 +49,7 @@ def demo(var: str | None, keep: bool, picture: Path | None) -> None:
     """
     with tempfile.TemporaryDirectory(prefix="svc-demo-") as temporary:
         settings = settings_from(var=var or temporary, intake="127.0.0.1:0", api="127.0.0.1:0")
-        console = Console() if picture is None else Console(record=True, width=PICTURE_COLUMNS)
+        console = Shown() if picture is None else Shown(record=True, width=PICTURE_COLUMNS)
         run(_demo, settings, console, keep)
     if picture is not None:
         picture.write_text(drawn(console, "svc demo"), encoding="utf-8")

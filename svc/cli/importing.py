@@ -4,14 +4,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.progress import MofNCompleteColumn, TextColumn
 
 from aggregates.event import Scope
 from svc.actors.actors import SystemClock
 from svc.cli import Command
 from svc.cli.access import reach
-from svc.cli.common import data_options, organization_option, run, show_fields, tell, working
+from svc.cli.common import Shown, data_options, organization_option, run, show_fields, tell, working
 from svc.importing.importer import FORMATS, ImportReport, Progress, import_transcripts
 from svc.log.sqlite import KEYS_FOLDER
 from svc.log.vault import FileKeys, Vault
@@ -104,7 +103,7 @@ def _show(report: ImportReport) -> None:
         "refused": len(report.refused),
     }
     show_fields((name, f"{number:,}") for name, number in rows.items())
-    console = Console(soft_wrap=True, highlight=False)
+    console = Shown(soft_wrap=True, highlight=False)
     for torn in report.torn:
         console.print(f"torn: {torn.file}, line {torn.line}: {torn.reason}", style="yellow", markup=False)
     for refusal in report.refused:

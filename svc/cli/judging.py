@@ -14,7 +14,6 @@ from uuid import UUID, uuid5
 
 import click
 import msgspec
-from rich.console import Console
 from rich.table import Table
 
 from aggregates.event import Digester, Span, Words
@@ -28,7 +27,7 @@ from aggregates.scores.grades import PromptGrade, grade_text
 from aggregates.sub_sessions.arcs import cut_arcs
 from aggregates.turns.turn import Observation, Turn, Work, observe, sum_work
 from svc.cli import Command
-from svc.cli.common import json_option, print_json, tell
+from svc.cli.common import Shown, json_option, print_json, tell
 from svc.limits import FRAME_BYTES_MAX
 
 _NAMESPACE = UUID("0d6b1f0a-6f0e-5b0c-8a53-6a7c3f1b9e21")
@@ -57,7 +56,7 @@ def grade(file: Any, as_json: bool) -> None:
 
 
 def _show(graded: PromptGrade) -> None:
-    console = Console()
+    console = Shown()
     if graded.score is None:
         console.print(f"not graded: {graded.status}", style="yellow")
         return

@@ -7,16 +7,16 @@ from uuid import UUID
 
 import click
 import trio
-from rich.console import Console
 from rich.status import Status
 
+from aggregates.characters import plain
 from aggregates.decide import ForgetDeveloper
 from aggregates.people.directory import Developer, Membership
 from svc.actors.administration import load_directory
 from svc.app import open_service
 from svc.cli import Command
 from svc.cli.access import Access, NotReached, chosen, reach
-from svc.cli.common import data_options, run, sentences, show_table, tell, working
+from svc.cli.common import Shown, data_options, run, say, sentences, show_table, tell, working
 from svc.limits import FORGET_FAILED_SECONDS, POLL_SECONDS
 from svc.log.folder import LOCK, held
 from svc.log.sqlite import EVENTS_FILE, open_log
@@ -90,12 +90,12 @@ def _show(verified: Verified) -> None:
     if verified.clean:
         scores = f"the scores up to position {verified.position}" if verified.position else "no scores yet"
         files = "1 file" if verified.archive_files == 1 else f"{verified.archive_files} files"
-        click.echo(f"clean: {verified.events} events, {scores}, {files} of the archive")
+        say(f"clean: {verified.events} events, {scores}, {files} of the archive")
         return
     rows = ((finding.part, finding.where, finding.what, finding.do) for finding in verified.findings)
     show_table(("part", "where", "what is wrong", "what to do"), rows)
     if verified.more:
-        click.echo(f"and {verified.more} more")
+        say(f"and {verified.more} more")
 
 
 @click.command("export", cls=Command, example="svc export Ana ./ana")
@@ -131,7 +131,7 @@ def forget_(settings: Settings, as_json: bool, developer: str, yes: bool) -> Non
     set_up_logs("error")
     with sentences(), _log_and(settings, developer) as (store, developer_id, who):
         if not yes:
-            click.confirm(f"Destroy all texts of {who} for good?", abort=True, err=True)
+            click.confirm(f"Destroy all texts of {plain(who)} for good?", abort=True, err=True)
         carried_out(settings, store, developer_id)
     tell({"developer_id": developer_id}, as_json, f"the texts of {who} are gone; old backups may still hold them")
 
@@ -154,7 +154,7 @@ def _check_data(settings: Settings) -> None:
 def carried_out(settings: Settings, store: EventStore, developer_id: UUID) -> None:
     """Give the order and wait for it; after Ctrl-C, say that the order stands."""
     ordered = trio.Event()
-    with Console(stderr=True, highlight=False).status("forgetting") as status:
+    with Shown(stderr=True, highlight=False).status("forgetting") as status:
         try:
             run(_forgotten, settings, store, developer_id, status, ordered)
         except click.Abort:
@@ -208,7 +208,7 @@ def retention_(settings: Settings, as_json: bool) -> None:
     """
     set_up_logs("error")
     _check_data(settings)
-    with Console(stderr=True).status("looking"):
+    with Shown(stderr=True).status("looking"):
         events = run(_expired, settings)
     tell({"events": events}, as_json, f"{events} facts lost a text that was too old")
 

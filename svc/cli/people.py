@@ -9,7 +9,7 @@ from aggregates.people.commands import RETENTION_DAYS_MAX, TEAM_MINIMUM_LEAST, T
 from aggregates.people.directory import Developer, Key, Membership, Organization, Team, TeamMembership
 from aggregates.people.events import Role, Schedule
 from svc.cli.access import Access, NotFound
-from svc.cli.common import Family, Names, columns, minute, organization_option
+from svc.cli.common import Family, Names, columns, minute, organization_option, say
 from svc_http.routes.people import KEY_START_CHARACTERS, DeveloperShown, KeyShown
 
 FOREVER = "forever"
@@ -264,8 +264,8 @@ class Issued(msgspec.Struct, frozen=True):
 
 
 def _show_issued(issued: Issued) -> None:
-    click.echo(issued.key)
-    click.echo(f"key {issued.record.key_id} of developer {issued.record.developer_id}", err=True)
+    say(issued.key)
+    say(f"key {issued.record.key_id} of developer {issued.record.developer_id}", err=True)
 
 
 @key.command("issue", show=_show_issued, example="svc key issue --developer Kim --name laptop")

@@ -19,7 +19,7 @@ from aggregates.reports.decide import BackfillRecord
 from projections.apply import bookmark
 from svc.cli import Command
 from svc.cli.access import NotReached, reach
-from svc.cli.common import data_options, print_json, run, sentences, show_table, tell, working
+from svc.cli.common import data_options, print_json, run, say, sentences, show_table, tell, working
 from svc.limits import POLL_SECONDS
 from svc.log.sqlite import EVENTS_FILE, open_log
 from svc.maintenance.keys import ADVICE, lost_keys
@@ -72,7 +72,7 @@ def replay(settings: Settings, as_json: bool, rules: int | None, only_check: boo
         look_seldom()
         with working("replaying", _INTERRUPTED, *_COLUMNS) as heard:
             run(_replay, settings, rules, heard)
-        click.echo("the scores were built anew from the log", err=True)
+        say("the scores were built anew from the log", err=True)
 
 
 async def _replay(settings: Settings, rules: int | None, progress: Progress) -> None:
@@ -186,7 +186,7 @@ def backfill(
     if as_json:
         print_json(records)
     for each in records:
-        click.echo(f"organization {each.organization_id}: {each.done} sub-sessions judged again", err=True)
+        say(f"organization {each.organization_id}: {each.done} sub-sessions judged again", err=True)
     if any(each.status != "completed" for each in records):
         raise click.ClickException("the build of the scores stopped; see the server's log")
 

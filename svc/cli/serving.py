@@ -4,14 +4,25 @@ from datetime import timedelta
 from functools import partial
 
 import click
-from rich.console import Console
 from rich.markup import escape
 from rich.panel import Panel
 
 from svc.app import open_service
 from svc.cli import Command
 from svc.cli.access import Access
-from svc.cli.common import VAR_HELP, Reaching, counted, data_options, run, settings_from, show_fields, show_table, tell
+from svc.cli.common import (
+    VAR_HELP,
+    Reaching,
+    Shown,
+    counted,
+    data_options,
+    run,
+    say,
+    settings_from,
+    show_fields,
+    show_table,
+    tell,
+)
 from svc.log.folder import held
 from svc.observe.logs import set_up_logs
 from svc.process import typed
@@ -65,7 +76,7 @@ def serve(**flags: str | bool | None) -> None:
     set_up_logs(settings.log_level)
 
     def ready(addresses: Listening) -> None:
-        click.echo(f"ready intake={addresses.intake_url} api={addresses.api_url}")
+        say(f"ready intake={addresses.intake_url} api={addresses.api_url}")
 
     run(serve_until_stopped, settings, ready, partial(_welcome, settings))
 
@@ -77,7 +88,7 @@ def _welcome(settings: Settings, made: Initialized) -> None:
         f"Your key, shown this once:\n\n  [bold]{made.key}[/bold]\n\n"
         f"Organization {made.organization_id}\nDeveloper    {made.developer_id}"
     )
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    console = Shown(stderr=True, highlight=False, soft_wrap=True)
     console.print(Panel.fit(text, title="svc is set up"))
     # Not in the box, which would cut a long path off.
     console.print(f"Internal secret in {escape(made.internal_secret_file)}")

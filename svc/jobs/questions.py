@@ -13,7 +13,7 @@ and goes without where it takes longer; what is written then is there for the ne
 """
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 from uuid import UUID
 
@@ -29,8 +29,8 @@ from aggregates.reports.prose import (
     NarrativeRequest,
     Narrator,
     Prose,
+    believed,
     believed_prose,
-    normalized,
     report_figures,
 )
 from projections.facts.reports import OpenReport
@@ -58,6 +58,8 @@ from svc_http.ports import Unavailable
 
 log = structlog.get_logger()
 T = TypeVar("T")
+People = Callable[[UUID], Sequence[str]]
+"""The names of an organization's members, present and former."""
 JUDGE_VERSION = NARRATIVE_VERSION = REPORT_VERSION = 1
 """Of the prompt texts: whoever changes one counts its version up and adds new files."""
 LANGUAGES = {"en": "English", "ko": "Korean"}
@@ -178,9 +180,11 @@ class NarrativeAnswer(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Narratives:
-    def __init__(self, gateway: Gateway, now_us: Callable[[], int]) -> None:
+    def __init__(self, gateway: Gateway, now_us: Callable[[], int], people: People, count: Count) -> None:
         self._gateway = gateway
         self._now_us = now_us
+        self._people = people
+        self._count = count
         self._kept: OrderedDict[tuple[str, ...], Narrative] = OrderedDict()
         self._under_way: dict[tuple[str, ...], trio.Event] = {}
         self._nursery: trio.Nursery | None = None
@@ -225,7 +229,11 @@ class Narratives:
         try:
             organization_id = wanted.scope.organization_id
             answer = await self._gateway.ask(organization_id, wanted.kind, NARRATIVE_VERSION, NarrativeAnswer, payload)
-            if text := normalized(answer.value.narrative):
+            text = believed(answer.value.narrative, {}, self._people(organization_id))
+            if text is None:
+                log.warning("a narrative is not shown: it says more than it was told", kind=wanted.kind)
+                self._count(wanted.kind, "disbelieved", 0)
+            else:
                 self._kept[wanted.name] = Narrative(text, self._now_us(), wanted.work.clipped, wanted.work)
                 self._kept.move_to_end(wanted.name)
             while len(self._kept) > bounds.NARRATIVES_KEPT_MAX:
@@ -242,8 +250,9 @@ class ProseAnswer(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class ReportProse:
-    def __init__(self, gateway: Gateway, count: Count) -> None:
+    def __init__(self, gateway: Gateway, people: People, count: Count) -> None:
         self._gateway = gateway
+        self._people = people
         self._count = count
 
     async def write(self, wanted: OpenReport, sections: str) -> Prose | None:
@@ -261,7 +270,7 @@ class ReportProse:
             answer = await self._gateway.ask(organization_id, "report", REPORT_VERSION, ProseAnswer, payload)
         except NoAnswer:
             return None  # counted by the gateway
-        text = believed_prose(answer.value.narrative, told.figures)
+        text = believed_prose(answer.value.narrative, told.figures, self._people(organization_id))
         if text is None:
             log.warning("a report's prose is not shown: it says more than the figures", report_id=str(wanted.report_id))
             self._count("report", "disbelieved", 0)

@@ -84,8 +84,8 @@ REST_SECONDS = 30.0
 """After a failure that is not of one question alone nobody is asked for so long: else every caller would wait."""
 ANSWER_TOKENS_MAX = 800
 """The longest answer asked for; a narrative of 1,200 characters of Korean takes about as many."""
-ANSWER_BYTES_MAX = 64 * 1024
-"""A longer one is not looked at."""
+ANSWER_BYTES_MAX = 1024 * 1024
+"""No more of a body is read, error or not; a model that thinks aloud takes some 20 KiB."""
 PAYLOAD_CHARACTERS_MAX = 24_000
 """Of data in one question: some 6,000 tokens of English."""
 CHARACTERS_PER_TOKEN_MIN = 2

@@ -3,7 +3,6 @@
 The client library is loaded when somebody first asks: it takes most of a second, and most installations have no model.
 """
 
-import logging
 import math
 from collections.abc import Callable, Mapping
 from functools import cache, partial
@@ -39,7 +38,6 @@ MayLeave = Callable[[UUID], bool]
 Count = Callable[[str, str, int], None]
 _RESTED_AFTER = frozenset({"timeout", "unreachable", "overloaded", "failing", "refused", "unreadable"})
 """Failures that the next question would most likely meet as well."""
-_QUIET = ("openai", "httpx2", "httpcore2")
 
 
 class Gateway:
@@ -172,20 +170,9 @@ class Gateway:
 
 
 def _client(endpoint: Endpoint) -> "AsyncOpenAI":
-    """Sends no key but the endpoint's own, and follows no redirection."""
-    import openai
+    from svc.llm.endpoint import client_of
 
-    for name in _QUIET:
-        logging.getLogger(name).setLevel(logging.WARNING)
-    client = openai.AsyncOpenAI(
-        api_key=endpoint.key or "none",
-        base_url=endpoint.url,
-        timeout=bounds.ATTEMPT_SECONDS,
-        max_retries=bounds.RETRIES_MAX,
-        http_client=openai.DefaultAsyncHttpxClient(follow_redirects=False, timeout=bounds.ATTEMPT_SECONDS),
-    )
-    client.organization = client.project = client.admin_api_key = None
-    return client
+    return client_of(endpoint.url, endpoint.key)
 
 
 def _form(kind: str, schema: type[Any], *, plain: bool) -> dict[str, Any]:

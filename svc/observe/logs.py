@@ -16,6 +16,7 @@ from collections.abc import Iterator
 import structlog
 from structlog.typing import EventDict, WrappedLogger
 
+from aggregates.characters import plain
 from svc_http.listener import REQUEST_ID
 
 OWN_PACKAGES = ("svc", "svc_http", "aggregates", "projections")
@@ -45,6 +46,7 @@ def set_up_logs(level: str) -> None:
             _request_id,
             _counted,
             structlog.processors.ExceptionRenderer(lambda exc_info: "\n".join(_told(exc_info[1]))),
+            _plain,
             rendered,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(number),
@@ -67,6 +69,10 @@ def _counted(_logger: WrappedLogger, _name: str, line: EventDict) -> EventDict:
     if line.get("level") in ("error", "critical"):
         _errors[str(line.get("event"))] += 1
     return line
+
+
+def _plain(_logger: WrappedLogger, _name: str, line: EventDict) -> EventDict:
+    return {name: plain(value) if isinstance(value, str) else value for name, value in line.items()}
 
 
 def _told(error: BaseException, depth: int = 0) -> Iterator[str]:

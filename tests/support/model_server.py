@@ -2,13 +2,14 @@
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
 AT_ONCE = {"retry-after-ms": "1"}
 """The client library waits no longer before it tries again."""
+ENDLESS_BYTES_MAX = 64 * 1024 * 1024
 
 
 class Said(NamedTuple):
@@ -18,6 +19,11 @@ class Said(NamedTuple):
     status: int = 200
     seconds: float = 0.0
     """How long it is held back; it ends with the server."""
+    headers: Mapping[str, str] = {}
+    endless: bool = False
+    """Whether the body comes again and again, until nobody reads it."""
+    pause_seconds: float = 0.0
+    """Between two pieces of an endless body."""
 
 
 def says(value: Any, prompt_tokens: int = 100, completion_tokens: int = 20) -> Said:
@@ -67,6 +73,8 @@ class ModelServer:
         self.url = ""
         self.most_at_once = 0
         self.at_once = 0
+        self.sent_bytes = 0
+        """Of endless bodies."""
         self.ended = threading.Event()
 
     def answers(self, *said: Said) -> None:
@@ -102,10 +110,17 @@ def model_server() -> Iterator[ModelServer]:
             try:
                 self.send_response(said.status)
                 headers = {"Content-Type": "application/json", "Content-Length": str(len(said.body))}
-                for name, value in {**headers, **(AT_ONCE if said.status >= 400 else {})}.items():
+                if said.endless:
+                    headers = {"Content-Type": "application/json", "Connection": "close"}
+                    self.close_connection = True
+                for name, value in {**headers, **said.headers, **(AT_ONCE if said.status >= 400 else {})}.items():
                     self.send_header(name, value)
                 self.end_headers()
                 self.wfile.write(said.body)
+                while said.endless and state.sent_bytes < ENDLESS_BYTES_MAX:
+                    self.wfile.write(said.body)
+                    state.sent_bytes += len(said.body)
+                    state.ended.wait(said.pause_seconds)
             except OSError:  # who asked has hung up
                 self.close_connection = True
 

@@ -6,6 +6,7 @@ text earns no goal, scope, check or plan (`test_rubric.py`).
 """
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -244,3 +245,17 @@ async def test_a_plugin_beside_its_agents_own_log_doubles_nothing(house: House, 
     await sends(house, intake, REQUEST, EDIT, CHECK)
     assert (await only(api))["turns"] == 1
     assert await tokens_of(api) == (10, 5)
+
+
+async def test_no_table_holds_a_secret(house: House, intake: Caller) -> None:
+    """Whatever name or id it stands in; and a session that holds one is still one session."""
+    secret = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
+    body = prompt(tool_session_id=f"s {secret}", source=secret, host_prompt_id=secret, cwd=f"/{secret}")
+    assert (await intake.post("/v1/prompts", body)).status == 201
+    named = dict.fromkeys(("tool_name", "model", "prompt.id", "tool_use_id", secret), secret)
+    sent = otlp.logs(otlp.claude("tool_result", named | {"session.id": f"s {secret}"}), resource={"mcp": secret})
+    assert (await intake.post("/v1/logs", sent)).status == 200
+    assert (await intake.post("/v1/metrics", otlp.metrics(otlp.counter(secret, {"asInt": 1}, named)))).status == 200
+    tables = "\n".join(house._views.iterdump())
+    assert secret not in tables
+    assert len({*re.findall("redacted-[0-9a-f]{32}", tables)}) == 2  # the session, and what is nothing but the secret

@@ -8,6 +8,7 @@ import pytest
 from aggregates.reports.prose import PROSE_CHARACTERS_MAX, believed_prose, report_figures
 
 FIGURES = {"rate": 62.5, "counted": 1250, "cost": 3.2, "fewer": -3, "small": 0.04}
+PEOPLE = ["Ana Lund", "김지수", "will o'Brian", "Mo  de Vries"]
 
 
 def sections(**changed: Any) -> str:
@@ -75,11 +76,12 @@ def test_where_nothing_was_scored_nothing_is_told() -> None:
         "Of 1250 pieces, 3 fewer than before, at 0.04 each.",
         "목표의 62.5%를 이루었습니다. 작업은 1,250건입니다.",
         "Try to name one check in every prompt.",
+        "You will ponder, more often, in analysis, e.g. of plans.",
     ],
 )
 def test_figures_may_be_told(text: str) -> None:
     """With or without commas, in a sentence's end, without their sign."""
-    assert believed_prose(text, FIGURES) == text
+    assert believed_prose(text, FIGURES, PEOPLE) == text
 
 
 @pytest.mark.parametrize(
@@ -99,10 +101,21 @@ def test_figures_may_be_told(text: str) -> None:
         "두 배나 많습니다.",
         "일곱 건을 이루었습니다.",
         "Version 62.5.3 is out.",
+        "Ana did well.",
+        "It was Lund's work.",
+        "A plan of ana lund went well.",
+        "김지수가 잘했습니다.",
+        "Work with Brian went well.",
+        "Mo de Vries did well.",
+        "See https://x.",
+        "See WWW.x.",
+        "See evil.example for more.",
+        "See evil\uff0eexample for more.",
+        "Ask me@host.",
         "x" * (PROSE_CHARACTERS_MAX + 1),
         " \n",
     ],
 )
 def test_anything_else_is_not_shown(text: str) -> None:
     """Computed, rounded, in words, in other digits; too long, or empty: then there is no prose at all."""
-    assert believed_prose(text, FIGURES) is None
+    assert believed_prose(text, FIGURES, PEOPLE) is None

@@ -1,13 +1,18 @@
 """What commands show fits whoever looks: a terminal, a pipe; and they take people by name or by id."""
 
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
 from uuid import UUID, uuid4
 
 import pytest
 from click.testing import CliRunner
 
+from svc import cli
 from svc.cli import main
 from svc.cli.access import NotFound, chosen
-from svc.cli.common import Names, counted, minute, show_fields, show_table
+from svc.cli.common import Names, counted, minute, print_json, say, show_fields, show_table
 
 ID = "5f0c1a52-9d1e-4c0b-8f0e-2f6f0a3c7b11"
 HEAD = ("developer", "id", "note")
@@ -95,3 +100,72 @@ def test_an_import_of_a_folder_that_is_not_there_says_where_it_looked_and_what_t
 def test_things_are_counted_as_they_are_spoken_of() -> None:
     """One is no plural."""
     assert [counted(number, "file") for number in (0, 1, 2, 1_000)] == ["0 files", "1 file", "2 files", "1,000 files"]
+
+
+HOSTILE = "a\x1b]0;owned\x07\x9b31m\u202eb\u2066c\u200b\u200ed\u2028\u061c\U000e0041e\x7f\r"
+UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069\U000e0041]")
+
+
+@pytest.mark.parametrize("show", [lambda text: show_table((text, text), [(text, text)], text), say, print_json])
+def test_nothing_shown_steers_a_terminal(show: Callable[[str], None], capsys: pytest.CaptureFixture[str]) -> None:
+    """In a table, its head and its title, in a sentence, in JSON."""
+    show(HOSTILE)
+    out = capsys.readouterr().out
+    assert out.count("owned") >= 1
+    assert UNSEEN.search(out) is None
+
+
+def test_fields_do_not_steer_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    show_fields([(HOSTILE, HOSTILE)])
+    assert UNSEEN.search(capsys.readouterr().out) is None
+
+
+def test_json_keeps_its_value(capsys: pytest.CaptureFixture[str]) -> None:
+    """What would steer a terminal is escaped, not lost."""
+    print_json({"title": HOSTILE})
+    assert json.loads(capsys.readouterr().out) == {"title": HOSTILE}
+
+
+def test_a_prompt_is_graded_without_its_control_characters(tmp_path: Path) -> None:
+    text = f"Fix the login{HOSTILE} bug in app.py{HOSTILE}, and run the tests{HOSTILE} to check it."
+    for args in (["grade"], ["grade", "--json"]):
+        graded = CliRunner().invoke(main, args, input=text.encode())
+        assert (graded.exit_code, UNSEEN.search(graded.output)) == (0, None)
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["import", "claude-code", HOSTILE],
+        ["grade", HOSTILE],
+        ["judge", "prompts", HOSTILE],
+        [HOSTILE],
+        ["restore", HOSTILE, HOSTILE],
+        ["status", "--var", HOSTILE],
+    ],
+)
+def test_an_error_does_not_steer_a_terminal(args: list[str]) -> None:
+    """It quotes what was typed, the name of a file for instance."""
+    told = CliRunner().invoke(main, args)
+    assert told.exit_code != 0
+    assert UNSEEN.search(told.output) is None
+
+
+def test_what_import_passes_over_is_named_plainly(tmp_path: Path) -> None:
+    """A session's file may be called anything."""
+    name = HOSTILE.replace("\x00", "")
+    (tmp_path / f"{name}.jsonl").write_text("{torn\n{torn\n", encoding="utf-8")
+    var = ["--var", str(tmp_path / "var")]
+    assert CliRunner().invoke(main, ["init", *var]).exit_code == 0
+    told = CliRunner().invoke(main, ["import", "claude-code", str(tmp_path), *var])
+    assert "owned" in told.output
+    assert UNSEEN.search(told.output) is None
+
+
+def test_commands_write_in_these_ways_only() -> None:
+    """Every other way to a terminal would let characters through."""
+    ways = re.compile(r"click\.echo\(|(?<!\w)Console\(|(?<![\w.])print\(|\.stdout\.write\(")
+    sources = {path.name: path.read_text(encoding="utf-8") for path in Path(cli.__file__).parent.glob("*.py")}
+    found = {name: len(ways.findall(text)) for name, text in sources.items() if ways.search(text)}
+    # `say` and `print_json` themselves; and what children tell their parents
+    assert found == {"common.py": 2, "children.py": 2}

@@ -39,7 +39,10 @@ class Desk:
         self.leaves = True
         budget = Budget(folder / "spent.json", bounds.DAILY_TOKENS, self.clock.now_us)
         self.gateway = Gateway(Endpoint(server.url, "m"), budget, lambda _id: self.leaves, lambda *_: None)
-        self.narratives = Narratives(self.gateway, self.clock.now_us)
+        self.counted: list[tuple[str, str]] = []
+        self.narratives = Narratives(
+            self.gateway, self.clock.now_us, lambda _id: ["Ana Holm"], lambda *said: self.counted.append(said[:2])
+        )
 
     async def narrate(self, work: Any = SOME, **about: Any) -> Narrative | None:
         """Of Core's day, in English, unless said otherwise."""
@@ -105,6 +108,24 @@ async def test_failures_are_not_kept(tmp_path: Path, said: Said, monkeypatch: py
         desk.server.answers(said, says({"narrative": "The team fixed a bug."}))
         assert await desk.narrate() is None
         assert await desk.narrate() is not None
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Ana fixed a bug.",
+        "The team closed 7 bugs.",
+        "Twelve bugs were fixed.",
+        "The team read evil.example/x.",
+        "@all!",
+    ],
+)
+async def test_more_than_was_told_is_not_shown(tmp_path: Path, said: str) -> None:
+    async with opened(tmp_path) as desk:
+        desk.server.answers(says({"narrative": said}))
+        assert await desk.narrate() is None
+        assert await desk.narrate(kind="today") is None
+        assert desk.counted == [("team", "disbelieved"), ("today", "disbelieved")]
 
 
 async def test_who_waits_too_long_goes_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

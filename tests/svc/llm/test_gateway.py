@@ -1,5 +1,6 @@
 """The gateway against a real endpoint: what leaves, what it costs, and what becomes of every way to fail."""
 
+import gzip
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -17,7 +18,7 @@ from svc.llm.answers import Json, NoAnswer, leaving, without_addresses
 from svc.llm.budget import Budget
 from svc.llm.client import Endpoint, Gateway
 from tests.support.memory import FixedClock
-from tests.support.model_server import ModelServer, Said, fails, model_server, says, wrote
+from tests.support.model_server import ENDLESS_BYTES_MAX, ModelServer, Said, fails, model_server, says, wrote
 
 ORGANIZATION = UUID("00000000-0000-4000-8000-00000000000a")
 DAY_US = 86_400_000_000
@@ -129,6 +130,30 @@ async def test_every_failure_has_a_name(
     assert await desk.fails() == reason
     assert len(server.received) == requests
     assert desk.counted == {("outcome", reason): 1}
+
+
+@pytest.mark.parametrize(("status", "reason"), [(200, "too-large"), (302, "refused"), (404, "refused")])
+async def test_no_body_is_read_beyond_its_bound(server: ModelServer, desk: Desk, status: int, reason: str) -> None:
+    """Neither an answer, nor a redirection, nor an error: what the kernels' buffers hold is more than what is read."""
+    server.answers(Said(b" " * 65_536, status, endless=True, headers={"Location": "/elsewhere"}))
+    assert await desk.fails() == reason
+    assert [each.path for each in server.received] == ["/v1/chat/completions"]
+    assert server.sent_bytes < ENDLESS_BYTES_MAX // 2
+
+
+async def test_a_compressed_body_is_not_unpacked(server: ModelServer, desk: Desk) -> None:
+    """Nobody asked for one: a kilobyte may become a gigabyte."""
+    server.answers(Said(gzip.compress(says({"complete": True}).body), headers={"Content-Encoding": "gzip"}))
+    assert await desk.fails() == "unreadable"
+    assert server.received[0].headers["accept-encoding"] == "identity"
+
+
+async def test_a_slow_drip(server: ModelServer, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A byte now and then is no answer, however long it goes on."""
+    monkeypatch.setattr(bounds, "ASK_SECONDS", 0.3)
+    server.answers(Said(b" ", endless=True, pause_seconds=0.01))
+    assert await desk.fails() == "timeout"
+    assert server.sent_bytes > 1
 
 
 async def test_a_retry_that_goes_through(server: ModelServer, desk: Desk) -> None:

@@ -33,6 +33,17 @@ async def test_a_title_is_set(intake: Caller, api: Caller) -> None:
     assert (row["title"], row["title_source"]) == ("Empty input", "user_edited")
 
 
+async def test_a_title_steers_nobody(intake: Caller, api: Caller) -> None:
+    """Neither the one of a prompt nor a person's holds control characters, or such that turn the writing round."""
+    hostile = "\x1b[2J\x9b\u202e\u2066\u200b"
+    await intake.post("/v1/prompts", prompt(prompt_text=f"Fix the{hostile} login"))
+    (row,) = (await intake.get(f"{V3}/realtime/sub-sessions")).json
+    assert row["title"] == "Fix the[2J login"
+    sent = {"title": f"One{hostile}", "summary": f"Two{hostile}."}
+    answer = await api.call("PATCH", f"{PATH}/{row['score_v3_sub_session_id']}", sent)
+    assert (answer.json["title"], answer.json["summary"]) == ("One[2J", "Two[2J.")
+
+
 async def test_a_title_without_a_summary(intake: Caller, api: Caller) -> None:
     """An absent or null summary leaves the one that is there."""
     name = await a_sub_session(intake)
