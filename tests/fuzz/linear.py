@@ -41,6 +41,8 @@ class Target:
     run: Callable[[str], object]
     pieces: Sequence[str] = ()
     short_chars: int = SHORT_CHARS
+    per_kib_matters: bool = True
+    """Whether its cost has a bound for each KiB; a letter that stands for a whole record has none."""
     winners: list[tuple[float, str, str, str]] = field(default_factory=list)
     """The dearest texts so far: cost, prefix, unit, suffix."""
 
@@ -95,15 +97,19 @@ def tried(target: Target, chance: Random, cost: Cost = cpu_seconds, noise: float
     prefix, unit, suffix = _drawn(target, chance)
     growth, dear, kib = _measured(target, (prefix, unit, suffix), cost)
     target.winners = sorted([*target.winners, (dear / kib, prefix, unit, suffix)], reverse=True)[:WINNERS_MAX]
-    if not _is_fault(growth, dear, kib, noise):
+    if not _is_fault(target, growth, dear / kib, dear > noise):
         return None
     again = [_measured(target, (prefix, unit, suffix), cost) for _ in range(3 if dear < 1 else 1)]
     growth, dear = min(each[0] for each in again), min(each[1] for each in again)
-    return Fault(target.name, prefix, unit, suffix, growth, dear / kib) if _is_fault(growth, dear, kib, noise) else None
+    return (
+        Fault(target.name, prefix, unit, suffix, growth, dear / kib)
+        if _is_fault(target, growth, dear / kib, dear > noise)
+        else None
+    )
 
 
-def _is_fault(growth: float, dear: float, kib: float, noise: float) -> bool:
-    return dear > noise and (growth > GROWTH_MAX or dear / kib > SECONDS_PER_KIB_MAX)
+def _is_fault(target: Target, growth: float, per_kib: float, tells: bool) -> bool:
+    return tells and (growth > GROWTH_MAX or (target.per_kib_matters and per_kib > SECONDS_PER_KIB_MAX))
 
 
 def _measured(target: Target, drawn: tuple[str, str, str], cost: Cost) -> tuple[float, float, float]:

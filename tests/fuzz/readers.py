@@ -32,6 +32,7 @@ from svc.importing import claude_lines, codex_lines
 from svc.importing.exchange import decode_object
 from svc.llm.answers import fitting, without_addresses
 from svc_http import bodies
+from tests.fuzz import folds
 from tests.fuzz.linear import Target
 from tests.support.facts import DIGESTER
 
@@ -355,4 +356,4 @@ def _tool(tool: str, old: str, new: str, text: str) -> object:
 
 
 def targets() -> list[Target]:
-    return [*pattern_targets(), *function_targets()]
+    return [*pattern_targets(), *function_targets(), *folds.targets()]

@@ -132,7 +132,7 @@ _SAID = (
 
 
 @examples(300)
-@given(st.lists(st.sampled_from((*_SAID, "word " * 50)), max_size=14).map("".join))
+@given(st.lists(st.sampled_from((*_SAID, "word " * 50)), max_size=14).map("".join).map("rubric\n".__add__))
 def test_what_is_told_to_the_judge_is_blanked_as_by_one_pattern(text: str) -> None:
     """The pattern says plainly what is meant, and takes 200 looks at each character."""
 
