@@ -159,7 +159,7 @@ _PICKS = re.compile(
     rf"\W*(?:{_LEADS}"
     r"(?:add?ress|fix|do|handle|implement|apply|start with|start w/|take|go with|update|knock out|tell me about"
     r"|finish|complete|look at)\W+"
-    r"(?:(?:#|top|number|items?|option|step|point|phase|issue|improvements?|these|both|the first|the second)\W+)*\d+\b"
+    r"(?:(?:top|number|items?|option|step|point|phase|issue|improvements?|these|both|the first|the second)\W+)*\d+\b"
     rf"|\d+\b|{_LEADS}add?ress\b|let'?s (?:do|look at|start with) th(?:is|ese)\b)"
 )
 _GOES_ON_AFTER_YES = re.compile(rf"\W*{_ACCEPTS}\W+")

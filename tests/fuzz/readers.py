@@ -17,7 +17,7 @@ import projections
 import svc
 import svc_http
 from aggregates.reading.features import extract
-from aggregates.reading.pasted import split_pasted
+from aggregates.reading.pasted import HEAD_CHARS, TAIL_CHARS, prompt_opening, split_pasted
 from aggregates.reading.reading import evidence_spans, read_prompt, read_response, title_and_summary
 from aggregates.records.shell import read_command
 from aggregates.records.tools import tool_input
@@ -260,6 +260,7 @@ _PROMPT = (
     "true",
     "[Image]",
     "make sure ",
+    *("the first ", "option ", "now ", "ok ", "3"),
 )
 _JSON = (
     "{",
@@ -291,8 +292,8 @@ def function_targets() -> Iterator[Target]:
         "read_response": lambda text: read_response(text, DIGESTER),
         "title_and_summary": lambda text: title_and_summary(split_pasted(text)),
         "evidence_spans": _evidence,
+        "prompt_opening": lambda text: prompt_opening(text, text, 20),
         "topics": topics,
-        "alike": lambda text: alike(text, text[1:] + "x"),
         "prose": lambda text: believed_prose(text, {"a": 1}),
         "normalized": normalized,
         "without_addresses": without_addresses,
@@ -300,6 +301,8 @@ def function_targets() -> Iterator[Target]:
     }
     for name, run in looked.items():
         yield Target(name, run, _PROMPT)
+    bounded_chars = HEAD_CHARS + TAIL_CHARS
+    yield Target("alike", lambda text: alike(text, text[1:] + "x"), _PROMPT, bounded_chars)
     yield Target("read_command", read_command, _SHELL)
     yield Target("redact", redact, _SECRETS)
     yield Target("redact_among", lambda text: redact_among(text.split(" ")), _SECRETS)

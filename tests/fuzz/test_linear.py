@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregates.reading.pasted import split_pasted
+from aggregates.reading.pasted import prompt_opening, split_pasted
 from aggregates.records.tools import changed_lines
 from svc.importing.claude_lines import _as_typed
 from tests.fuzz.linear import Target, tried
@@ -92,6 +92,8 @@ def test_aligning_equal_lines_has_a_bound_for_each_line(unit: str) -> None:
 @given(*[st.lists(st.sampled_from("abcdef"), max_size=8)] * 2)
 def test_ordinary_edits_are_aligned_as_difflib_has_it(before: list[str], after: list[str]) -> None:
     added, removed = changed_lines("Edit", {"old_string": "\n".join(before), "new_string": "\n".join(after)}, None)
+    assert added is not None
+    assert removed is not None
     assert len(after) - added == len(before) - removed
     inner_before, inner_after = _without_common_ends(before, after)
     blocks = SequenceMatcher(None, inner_before, inner_after, False).get_matching_blocks()
@@ -156,3 +158,19 @@ def test_what_is_told_to_the_judge_is_blanked_as_by_one_pattern(text: str) -> No
 def test_tags_of_a_command_are_found_by_one_look(text: str, typed: str | None) -> None:
     """A pattern with two runs of blanks took hours for the third."""
     assert _as_typed(text) == typed
+
+
+@pytest.mark.parametrize(
+    ("text", "picks"),
+    [
+        ("fix #3", True),
+        ("fix # ## the first # 3", True),
+        ("do items 2 and 3", True),
+        ("fix #", False),
+        ("fix " + "#\n" * 150, False),
+        ("fix " + "# top - " * 40, False),
+    ],
+)
+def test_a_choice_from_a_list_is_read_in_one_way(text: str, picks: bool) -> None:
+    """A pattern that could read each # in two ways took longer than the world stands for the fifth."""
+    assert ("picks from a list" in prompt_opening(text, text, 5)) == picks
