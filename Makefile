@@ -6,7 +6,7 @@ INTAKE ?= 127.0.0.1:4318
 API ?= 127.0.0.1:8318
 VAR ?= var
 
-.PHONY: venv dev serve demo test lint types bench api-check faults soak judge-report train-judges explanations security-page fuzz smoke binary clean
+.PHONY: venv dev serve demo test lint types bench api-check faults soak judge-report train-judges explanations security-page fuzz fuzz-linear smoke binary clean
 
 # The project with what it needs to run, from the lock file. hatchling and editables come from the lock too, so no
 # isolated build environment fetches anything else.
@@ -78,6 +78,10 @@ security-page: dev
 # The fuzz tests of the suite with this many times as many examples; docs/security.md.
 fuzz: dev
 	SVC_FUZZ_TIMES=$${SVC_FUZZ_TIMES:-100} $(BIN)/python -m pytest -q tests/fuzz
+
+# Searches everything that reads users' text for super-linear time; docs/security.md.
+fuzz-linear: dev
+	$(BIN)/python -m tests.fuzz.linear --seconds $(or $(SECONDS),600)
 
 # What a newcomer does, with the source tree; `make binary` ends with the same for the binary.
 smoke: dev

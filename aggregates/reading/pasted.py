@@ -22,7 +22,7 @@ _LINE_OF_MACHINE = re.compile(
     | goroutine\s\d | Traceback\s | File\s" | at\s[\w.$<>]+\s?\( | Caused\sby: | \w+\.go:\d+ | [\w./-]+:\d+:\d+:
     | [\w.]*(?:Error|Exception):\s | (?:error|warning|fatal|ERROR|WARN|INFO|DEBUG|FATAL)(?::|\[|\s\w+=|\s[A-Z][\w ]+=)
     | [\u2500-\u257f\u276f\u23fa\u23bf\u279c\u2502] | [$%#]\s[a-z]+\s | \|.*\|.*\| | [+-](?:\t|\s{4,}|[\w}{]+\s*[({=])
-    | (?:[{}\[\]()];?,?)\s*$ | "[\w.-]+"\s*:\s | [\w.$\[\]]+\s*(?::?=|=>)\s\S.*[;,{(]?$ | </?\w+[^>]*>\s*$ | //\s | \#!/
+    | (?:[{}\[\]()];?,?)\s*$ | "[\w.-]+"\s*:\s | [\w.$\[\]]+\s*(?::?=|=>)\s\S.*[;,{(]?$ | </?\w[^>]*>\s*$ | //\s | \#!/
     | (?:func|def|class|import|package|const|var|return|export|public|private)\s.*[({;:\w"]$ | (?:if|for|while)\s.*[{:]$
     | (?:create|delete)\smode\s\d | \d+\s[+-]\s | (?:drwx|-rw)
     )""",
@@ -32,16 +32,21 @@ _LINE_OF_MACHINE = re.compile(
 _JUDGED = ("rubric", "judge", "grade", "grading", "boolean", "_explicit", "_bounded", "_requested")
 _TO_THE_JUDGE = re.compile(
     r"""
-    [^.!?\n]{0,200}?\b(?:the\srubric|judges?|grad(?:e|er|ing)|booleans?|goal_explicit|scope_bounded|references_concrete
+    \b(?:the\srubric|judges?|grad(?:e|er|ing)|booleans?|goal_explicit|scope_bounded|references_concrete
       |context_sufficient|verification_requested|root_cause_oriented|plan_first)\b[^.!?\n]{0,300}[.!?]?
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-_ORDERS = re.compile(
-    r"\b(?:ignore|mark|set|give|treat|rate|grade|score|award|count|are|is)\b"
-    r".*\b(?:true|earned|passed|full|perfect|highest|maximum|100|a\+)|\bignore\b.*\brubric",
-    re.IGNORECASE | re.DOTALL,
+_BEFORE_CHARS = 200
+"""So much of a sentence before the judge is named belongs to it."""
+_ORDERS = (
+    (
+        re.compile(r"\b(?:ignore|mark|set|give|treat|rate|grade|score|award|count|are|is)\b", re.IGNORECASE),
+        re.compile(r"\b(?:true|earned|passed|full|perfect|highest|maximum|100|a\+)", re.IGNORECASE),
+    ),
+    (re.compile(r"\bignore\b", re.IGNORECASE), re.compile(r"\brubric", re.IGNORECASE)),
 )
+"""A verb, and what may follow it: the first of each is looked for, so that a sentence is read once."""
 
 
 class PromptText(msgspec.Struct, frozen=True):
@@ -77,7 +82,22 @@ def _without_orders(own: str) -> str:
     lowered = own.lower()
     if not any(word in lowered for word in _JUDGED):
         return own
-    return _TO_THE_JUDGE.sub(lambda said: " " * len(said[0]) if _ORDERS.search(said[0]) else said[0], own)
+    pieces: list[str] = []
+    done = 0
+    for named in _TO_THE_JUDGE.finditer(own):
+        low = max(done, named.start() - _BEFORE_CHARS)
+        before = own[low : named.start()]
+        begun = low + 1 + max(before.rfind(mark) for mark in ".!?\n")
+        said = own[begun : named.end()]
+        pieces += (own[done:begun], " " * len(said) if _orders(said) else said)
+        done = named.end()
+    return "".join((*pieces, own[done:]))
+
+
+def _orders(said: str) -> bool:
+    return any(
+        (told := verb.search(said)) is not None and what.search(said, told.end()) is not None for verb, what in _ORDERS
+    )
 
 
 def _own_lines(text: str, gap: int) -> tuple[list[str], list[tuple[int, int]], int]:
@@ -139,7 +159,7 @@ _PICKS = re.compile(
     rf"\W*(?:{_LEADS}"
     r"(?:add?ress|fix|do|handle|implement|apply|start with|start w/|take|go with|update|knock out|tell me about"
     r"|finish|complete|look at)\W+"
-    r"(?:(?:#|top|number|items?|option|step|point|phase|issue|improvements?|these|both|the first|the second)\W+)*\d+\b"
+    r"(?:(?:top|number|items?|option|step|point|phase|issue|improvements?|these|both|the first|the second)\W+)*\d+\b"
     rf"|\d+\b|{_LEADS}add?ress\b|let'?s (?:do|look at|start with) th(?:is|ese)\b)"
 )
 _GOES_ON_AFTER_YES = re.compile(rf"\W*{_ACCEPTS}\W+")

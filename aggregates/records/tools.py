@@ -3,7 +3,7 @@
 import re
 import shlex
 import tomllib
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from difflib import SequenceMatcher
 from hashlib import blake2b
@@ -14,6 +14,8 @@ import msgspec
 
 _COMPARED_LINES_MAX = 400
 """Longer texts are not aligned: what differs between their common ends counts as replaced."""
+_STEPS_PER_LINE_MAX = 64
+"""So many comparisons a line aligning may take; of texts with many equal lines the rest counts as replaced."""
 Changed = tuple[int | None, int | None]
 """Lines added and removed; None where that was not observed."""
 NOT_OBSERVED: Changed = (None, None)
@@ -78,8 +80,27 @@ def _replaced(old: object, new: object) -> tuple[int, int]:
         after.pop()
     if max(len(before), len(after)) > _COMPARED_LINES_MAX:
         return len(after), len(before)
-    kept = sum(block.size for block in SequenceMatcher(None, before, after, False).get_matching_blocks())
+    kept = _kept(before, after)
     return len(after) - kept, len(before) - kept
+
+
+def _kept(before: list[str], after: list[str]) -> int:
+    """How many lines stay, as `SequenceMatcher.get_matching_blocks` has it; the longest blocks first."""
+    matcher = SequenceMatcher(None, before, after, False)
+    places, kept = Counter(after), 0
+    steps_left = _STEPS_PER_LINE_MAX * (len(before) + len(after))
+    windows = deque([(0, len(before), 0, len(after))])
+    while windows:
+        low, high, after_low, after_high = windows.popleft()
+        steps_left -= high - low + sum(map(places.__getitem__, before[low:high]))
+        if steps_left < 0:
+            break
+        at, after_at, size = matcher.find_longest_match(low, high, after_low, after_high)
+        kept += size
+        for window in ((low, at, after_low, after_at), (at + size, high, after_at + size, after_high)):
+            if size and window[0] < window[1] and window[2] < window[3]:
+                windows.append(window)
+    return kept
 
 
 _PATHS = ("file_path", "notebook_path", "filePath", "absolute_path", "path", "fileName")

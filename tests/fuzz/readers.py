@@ -1,0 +1,362 @@
+"""Everything that reads users' text, as targets of `linear`: each pattern of the program, and the functions around."""
+
+import ast
+import importlib
+import inspect
+import pkgutil
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+import msgspec
+
+import aggregates
+import projections
+import svc
+import svc_http
+from aggregates.reading.features import extract
+from aggregates.reading.pasted import HEAD_CHARS, TAIL_CHARS, prompt_opening, split_pasted
+from aggregates.reading.reading import evidence_spans, read_prompt, read_response, title_and_summary
+from aggregates.records.shell import read_command
+from aggregates.records.tools import tool_input
+from aggregates.redaction.redaction import redact, redact_among
+from aggregates.reports.prose import believed_prose, normalized
+from aggregates.scores.insights import topics
+from aggregates.scores.integrity import alike
+from aggregates.telemetry import envelope, otlp
+from aggregates.times import bare_date, parse_instant
+from svc.connect.changes import DOCUMENTS
+from svc.importing import claude_lines, codex_lines
+from svc.importing.exchange import decode_object
+from svc.llm.answers import fitting, without_addresses
+from svc_http import bodies
+from tests.fuzz import folds
+from tests.fuzz.linear import Target
+from tests.support.facts import DIGESTER
+
+NEVER_USERS_TEXT = {
+    "svc_http.openapi.document": "reads the program's own routes",
+    "svc.cli.common._FONTS": "reads a page of rich's own",
+    "svc.cli.common": "reads a page of rich's own",
+    "svc.views.views": "reads names of files that svc made",
+    "svc.maintenance.verify": "reads names of folders that svc made",
+    "svc.archive.folder": "reads names of files that svc made",
+}
+BUILT_ELSEWHERE = {
+    "aggregates.records.shell._matching": "read_command",
+    "aggregates.reading.reading._any_of": "evidence_spans",
+    "aggregates.reading.reading._pattern": "evidence_spans",
+    "aggregates.redaction.redaction.<lambda>": "redact",
+}
+"""Patterns that a function compiles, and the target through which they are searched."""
+CUT_BEFORE = {
+    "aggregates.reading.reading._DONE": 400,
+    "aggregates.reading.reading._FAILED": 400,
+    "aggregates.reading.reading._OFFER": 200,
+    "aggregates.reading.reading._CLEARS": 80,
+    "aggregates.reading.reading._IMAGE": 2_000,
+    "aggregates.reports.prose._WORDS": 700,
+    "aggregates.reports.prose._NUMBER": 700,
+    "aggregates.records.tools._WORD": 200,
+    "aggregates.telemetry.draft._STATUS": 400,
+    "aggregates.telemetry.draft._WAIT": 400,
+    "aggregates.reading.pasted._TO_THE_JUDGE": 32_769,
+    "aggregates.reading.pasted._NEW_TASK": 220,
+    "aggregates.reading.pasted._GOES_BACK": 220,
+    "aggregates.reading.pasted._PICKS": 400,
+    "aggregates.reading.pasted._GOES_ON_AFTER_YES": 400,
+    "aggregates.reading.pasted._NOW": 400,
+    "aggregates.reading.pasted._ASKS_FIRST": 400,
+    "aggregates.reading.pasted._LINKS_BACK": 400,
+    "aggregates.reading.pasted._POINTS": 220,
+    "aggregates.reading.pasted._PERSON": 400,
+    "aggregates.reading.pasted._FAILURE": 400,
+    "aggregates.reading.pasted._ADDS": 24,
+    "aggregates.reading.pasted._COMMENT": 220,
+    "aggregates.reading.pasted._REMARKS": 400,
+    "aggregates.reading.pasted._SEVERITY": 400,
+}
+"""Patterns that only ever see so many characters, by what their caller cuts."""
+METHODS = ("search", "match", "fullmatch", "findall", "finditer", "sub", "split")
+
+
+class Pattern(msgspec.Struct, frozen=True):
+    name: str
+    """Module and name, or module and function where it is compiled in one."""
+    compiled: re.Pattern[Any] | None
+    """None where only its function can tell."""
+    methods: tuple[str, ...] = ()
+
+
+def modules() -> Iterator[ModuleType]:
+    for package in (aggregates, projections, svc_http, svc):
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if not found.name.endswith("__main__"):
+                yield importlib.import_module(found.name)
+
+
+def patterns() -> list[Pattern]:
+    """Every pattern of the program, whether it stands in a module, in a table or in a function."""
+    return [
+        pattern
+        for module in modules()
+        if "re." in (source := inspect.getsource(module))
+        for pattern in _of(module, source)
+    ]
+
+
+def _of(module: ModuleType, source: str) -> Iterator[Pattern]:
+    tree = ast.parse(source)
+    used = [
+        (each.value.id, each.attr)
+        for each in ast.walk(tree)
+        if isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name) and each.attr in METHODS
+    ]
+    for statement in tree.body:
+        calls = [each for each in ast.walk(statement) if isinstance(each, ast.Call) and _is_re(each.func)]
+        if isinstance(statement, ast.Assign | ast.AnnAssign):
+            target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
+            variable = ast.unparse(target)
+            for compiled in _compiled(vars(module).get(variable)):
+                methods = tuple(sorted({method for name, method in used if name == variable}))
+                yield Pattern(f"{module.__name__}.{variable}", compiled, methods or ("search",))
+            if any(isinstance(each, ast.Lambda) for each in ast.walk(statement)) and calls:
+                yield Pattern(f"{module.__name__}.<lambda>", None)
+        for call in [] if isinstance(statement, ast.Assign | ast.AnnAssign) else calls:
+            yield _inside(module, statement, call)
+
+
+def _inside(module: ModuleType, statement: ast.stmt, call: ast.Call) -> Pattern:
+    name = f"{module.__name__}.{getattr(statement, 'name', 'top')}"
+    pattern, method = call.args[0], call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    if isinstance(pattern, ast.Constant) and method in METHODS:
+        return Pattern(name, re.compile(pattern.value), (method,))
+    return Pattern(name, None)
+
+
+def _is_re(function: ast.expr) -> bool:
+    return isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) and function.value.id == "re"
+
+
+def _compiled(value: object) -> Iterator[re.Pattern[Any]]:
+    """The patterns in a value, in tables and structs too."""
+    if isinstance(value, re.Pattern):
+        yield value
+    elif isinstance(value, Mapping):
+        for each in value.values():
+            yield from _compiled(each)
+    elif isinstance(value, list | tuple | set | frozenset):
+        for each in value:
+            yield from _compiled(each)
+    elif isinstance(value, msgspec.Struct):
+        yield from _compiled([getattr(value, name) for name in value.__struct_fields__])
+
+
+def is_searched(pattern: Pattern) -> bool:
+    module = pattern.name.rpartition(".")[0]
+    return not {pattern.name, module} & NEVER_USERS_TEXT.keys()
+
+
+def pattern_targets() -> Iterator[Target]:
+    for pattern in filter(is_searched, patterns()):
+        if pattern.compiled is not None:
+            run = partial(_run, pattern.compiled, pattern.methods, CUT_BEFORE.get(pattern.name))
+            yield Target(f"{pattern.name} {pattern.compiled.pattern[:40]!r}", run, pieces_of(pattern.compiled.pattern))
+
+
+def _run(pattern: re.Pattern[Any], methods: tuple[str, ...], cut: int | None, text: str) -> None:
+    """As its callers use it; of what is looked for again and again, every find."""
+    read: Any = text[:cut] if isinstance(pattern.pattern, str) else text[:cut].encode()
+    for method in methods:
+        match method:
+            case "findall" | "finditer" | "sub" | "split":
+                pattern.findall(read)
+            case _:
+                getattr(pattern, method)(read)
+
+
+_CLASSES = {
+    "d": "1",
+    "w": "a",
+    "s": " ",
+    "W": "-",
+    "S": "a",
+    "D": "a",
+    "b": "",
+    "B": "",
+    "n": "\n",
+    "t": "\t",
+    "r": "\r",
+}
+
+
+def pieces_of(pattern: str | bytes) -> list[str]:
+    """Words and signs that stand in a pattern, and a character for each class."""
+    source = pattern.decode("latin-1") if isinstance(pattern, bytes) else pattern
+    found = re.findall(r"\\(?:u[0-9a-f]{4}|x[0-9a-f]{2}|.)|[^\W_]+|.", source, re.DOTALL)
+    found = [_CLASSES.get(each[1:], each[1:2]) if each[0] == "\\" else each for each in found]
+    return [*dict.fromkeys(each for each in found if each)]
+
+
+_SHELL = (
+    *(
+        ";",
+        "|",
+        "&",
+        "&&",
+        ">",
+        ">>",
+        "2>",
+        "<",
+        "<<",
+        "<<EOF",
+        "<<'E'",
+        "EOF",
+        "$(",
+        ")",
+        "((",
+        "))",
+        "(",
+        "`",
+        '"',
+        "'",
+    ),
+    *("\\", "#", "$", "$((", "=", "A=1 ", "\n", " ", "cd ", "eval ", "xargs ", "sudo ", "timeout 5 ", "bash -c "),
+    *("git stash ", "npm run ", "find -exec "),
+)
+_SECRETS = (
+    "@",
+    "a@b.co ",
+    "password=",
+    "token: ",
+    "ghp_",
+    "://",
+    ":",
+    "AKIA",
+    "secret",
+    "‹",
+    "${",
+    "{{",
+    "<",
+    "…",
+    "eyJ",
+    "=",
+)
+_PROMPT = (
+    "```",
+    '"""',
+    "~~~",
+    "\n",
+    ". ",
+    "? ",
+    ": ",
+    "- ",
+    "#",
+    "fix ",
+    "src/a.py",
+    "rubric",
+    "true",
+    "[Image]",
+    "make sure ",
+    *("the first ", "option ", "now ", "ok ", "3"),
+)
+_JSON = (
+    "{",
+    "}",
+    "[",
+    "]",
+    '"',
+    ",",
+    ":",
+    "\\u",
+    "\\ud83d",
+    "\\ude00",
+    "null",
+    "1e9",
+    '{"a":',
+    '"a",',
+    "[[",
+    '{"key":',
+    "é",
+    "\\",
+)
+
+
+def function_targets() -> Iterator[Target]:
+    looked: dict[str, Callable[[str], object]] = {
+        "split_pasted": split_pasted,
+        "extract": lambda text: extract(split_pasted(text)),
+        "read_prompt": lambda text: read_prompt(text, DIGESTER),
+        "read_response": lambda text: read_response(text, DIGESTER),
+        "title_and_summary": lambda text: title_and_summary(split_pasted(text)),
+        "evidence_spans": _evidence,
+        "prompt_opening": lambda text: prompt_opening(text, text, 20),
+        "topics": topics,
+        "prose": lambda text: believed_prose(text, {"a": 1}),
+        "normalized": normalized,
+        "without_addresses": without_addresses,
+        "fitting": lambda text: fitting(text, dict),
+    }
+    for name, run in looked.items():
+        yield Target(name, run, _PROMPT)
+    bounded_chars = HEAD_CHARS + TAIL_CHARS
+    yield Target("alike", lambda text: alike(text, text[1:] + "x"), _PROMPT, bounded_chars)
+    yield Target("read_command", read_command, _SHELL)
+    yield Target("redact", redact, _SECRETS)
+    yield Target("redact_among", lambda text: redact_among(text.split(" ")), _SECRETS)
+    yield Target("parse_instant", parse_instant, ("2026-", "T", ":", "Z", "+"))
+    yield Target("bare_date", bare_date, ("2026-", "0"))
+    yield Target(
+        "claude typed", claude_lines._as_typed, ("<command-name>", "</command-name>", "<bash-input>", "/", "<command-")
+    )
+    yield Target("codex result", lambda text: codex_lines.Output("a", text).result, ("Exit code: 1", "\n", "{", *_JSON))
+    for tool, old, new in (
+        ("Edit", "old_string", "new_string"),
+        ("Bash", "command", "description"),
+        ("Patch", "patch", "x"),
+    ):
+        yield Target(
+            f"tool_input {tool}",
+            partial(_tool, tool, old, new),
+            ("\n", "a\n", "b\n", "|", "\n\n", "*** Update File: a\n", "[TRUNCATED"),
+        )
+    for kind, document in DOCUMENTS.items():
+        yield Target(f"settings file {kind}", document, ('"a"', "=", "a=1\n", "export ", "\n", *_JSON), 1_024)
+    yield from json_targets()
+
+
+def json_targets() -> Iterator[Target]:
+    """Whole bodies: as they are drawn, and drawn text inside what an agent sends."""
+    yield Target("imported line", lambda text: decode_object(text.encode()), _JSON)
+    yield Target("json body", lambda text: bodies.decoded(_ANY, text.encode()), _JSON)
+    yield Target("otlp.repaired", lambda text: otlp.repaired(text.encode()), _JSON)
+    yield Target("otlp.canonical", lambda text: otlp.canonical(text.encode()), _JSON)
+    yield Target("otlp.json_object", otlp.json_object, _JSON)
+    yield Target("envelope.split", lambda text: envelope.split(text.encode(), "logs"), _JSON)
+    yield Target("envelope.split records", lambda text: envelope.split(_export(text), "logs"), _JSON)
+    yield Target("gunzip", lambda text: bodies.gunzip(text.encode(), 1 << 20), _JSON)
+
+
+_ANY = msgspec.json.Decoder(dict[str, int])
+
+
+def _export(text: str) -> bytes:
+    records = [{"body": {"stringValue": each}} for each in text.split(" ")]
+    return msgspec.json.encode({"resourceLogs": [{"scopeLogs": [{"logRecords": records}]}]})
+
+
+def _evidence(text: str) -> object:
+    looked = split_pasted(text)
+    shown = extract(looked)
+    return evidence_spans(looked, shown.phrases, shown.reference)
+
+
+def _tool(tool: str, old: str, new: str, text: str) -> object:
+    half = len(text) // 2
+    return tool_input(tool, {old: text[:half], new: text[half:]})
+
+
+def targets() -> list[Target]:
+    return [*pattern_targets(), *function_targets(), *folds.targets()]
