@@ -32,7 +32,7 @@ from svc.archive.lane import ArchiveLane
 from svc.jobs.backfills import Backfills
 from svc.jobs.catalog import Catalog, CatalogUnusable
 from svc.jobs.questions import Narratives
-from svc.limits import ACKNOWLEDGED_MAX, AHEAD_APPENDS_MAX, AHEAD_SECONDS, HEALTH_SECONDS, READ_WAIT_SECONDS, READERS_MAX
+from svc.limits import ACKNOWLEDGED_MAX, AHEAD_EVENTS_MAX, AHEAD_SECONDS, HEALTH_SECONDS, READ_WAIT_SECONDS, READERS_MAX
 from svc.log.codec import CorruptEvent
 from svc.log.journal import Saturated
 from svc.log.store import KeyUnusable, StoreUnavailable
@@ -58,7 +58,7 @@ class Acknowledged:
         self._positions: OrderedDict[UUID, deque[int]] = OrderedDict()
 
     def note(self, developer_id: UUID, position: int) -> None:
-        self._positions.setdefault(developer_id, deque(maxlen=AHEAD_APPENDS_MAX)).append(position)
+        self._positions.setdefault(developer_id, deque(maxlen=AHEAD_EVENTS_MAX)).append(position)
         self._positions.move_to_end(developer_id)
         while len(self._positions) > ACKNOWLEDGED_MAX:
             self._positions.popitem(last=False)
@@ -70,7 +70,7 @@ class Acknowledged:
     def oldest(self, developer_id: UUID) -> int:
         """What the views must hold before a developer is no longer too far ahead of them; 0 for most."""
         positions = self._positions.get(developer_id)
-        return positions[0] if positions and len(positions) == AHEAD_APPENDS_MAX else 0
+        return positions[0] if positions and len(positions) == AHEAD_EVENTS_MAX else 0
 
 
 @dataclass(eq=False)

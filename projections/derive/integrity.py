@@ -152,7 +152,7 @@ def texts_alike(db: sqlite3.Connection, session: str) -> Iterator[tuple[TextRef,
 def _flag_session(
     db: sqlite3.Connection, scope: Scope, session: str, from_us: int, before: _Signs, after: _Signs
 ) -> None:
-    """Find flags again from the last turn before the tail that neither a storm nor a burst ties to the one before it."""
+    """Find flags again from the last turn on that neither a storm nor a burst ties to the one before it."""
     alike_first = any(signs[0].alike for signs in (before, after) if signs)
     tiny_us = min((sign.at_us for sign in (*before, *after) if sign.tiny), default=END_US)
     reached: list[TurnEvidence] = []
