@@ -13,7 +13,8 @@ from aggregates.records.record import Record
 from projections.sub_sessions.listing import RealtimeRow, realtime
 from svc.actors.ticker import Ticker
 from svc.app import open_service
-from svc.service import RunningService
+from svc.limits import AHEAD_EVENTS_MAX
+from svc.service import Acknowledged, RunningService
 from svc.serving import initialize
 from svc.settings import Settings
 from tests.support.memory import FixedClock
@@ -112,3 +113,20 @@ async def test_activity_after_the_silence_opens_the_same_goal_again(running: Run
     again = (await running.rows())[0]
     assert (settled.is_preview, again.is_preview) == (False, True)
     assert (again.sub_session_id, again.turns) == (settled.sub_session_id, 2)
+
+
+async def test_one_who_is_far_ahead_of_the_views_waits_for_them(running: Running) -> None:
+    for number in range(2 * AHEAD_EVENTS_MAX):
+        await running.prompt(session=f"s{number}")
+        lag = running.service.journal.head - running.service.projector.position
+        assert lag <= AHEAD_EVENTS_MAX + 3  # what one capture adds to it
+
+
+def test_only_who_is_ahead_has_something_to_wait_for() -> None:
+    flood, colleague, acknowledged = uuid4(), uuid4(), Acknowledged()
+    for position in range(1, AHEAD_EVENTS_MAX + 10):
+        acknowledged.note(flood, position)
+    acknowledged.note(colleague, AHEAD_EVENTS_MAX + 10)
+    assert acknowledged.oldest(flood) == 10
+    assert acknowledged.oldest(colleague) == 0
+    assert acknowledged.position(colleague) == AHEAD_EVENTS_MAX + 10
