@@ -119,8 +119,10 @@ CREATE INDEX IF NOT EXISTS idx_sub_sessions_organization_id_developer_id_last_ac
 CREATE TABLE IF NOT EXISTS sub_session_files (
     sub_session_id TEXT, digest INTEGER, changed INTEGER, edits INTEGER, lines_added INTEGER, lines_removed INTEGER,
     edits_without_lines INTEGER, seen_us INTEGER, position INTEGER, path_start INTEGER, path_end INTEGER,
-    PRIMARY KEY (sub_session_id, digest)
+    ended_us INTEGER, PRIMARY KEY (sub_session_id, digest)
 ) STRICT;
+-- Who else had a hand in a file at a time: few of a developer's thousands of sub-sessions.
+CREATE INDEX IF NOT EXISTS idx_sub_session_files_digest_ended_us ON sub_session_files (digest, ended_us, changed);
 
 CREATE TABLE IF NOT EXISTS prompts (
     turn_id TEXT PRIMARY KEY, sub_session_id TEXT, organization_id TEXT, developer_id TEXT, at_us INTEGER,

@@ -140,6 +140,10 @@ CLOCK_POLL_SECONDS = 5.0
 """How often the clock looks whether something is due to settle while the log is quiet."""
 ACKNOWLEDGED_MAX = 10_000
 """Developers whose last acknowledged position is remembered while it is not projected yet."""
+AHEAD_EVENTS_MAX = 256
+"""Events of one developer that the views may lack; the next command waits for them. A quarter of a second of work."""
+AHEAD_SECONDS = 1.0
+"""How long it waits at most, and is then taken all the same: a hook has five."""
 assert FRAME_BYTES_MAX * 2 < FLIGHT_BYTES_MAX, "a full frame can be on its way"
 assert ACTOR_BATCH_BYTES_MAX + 2 * FRAME_BYTES_MAX < JOURNAL_BYTES_MAX, "a batch fits, whatever its last command adds"
 assert ACTOR_BATCH_COMMANDS_MAX <= COMMIT_APPENDS_MAX, "a full batch is one append among others"

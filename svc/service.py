@@ -1,7 +1,7 @@
 """The running service as the HTTP layer sees it: commands in, queries out."""
 
 import sqlite3
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -33,7 +33,15 @@ from svc.archive.lane import ArchiveLane
 from svc.jobs.backfills import Backfills
 from svc.jobs.catalog import Catalog, CatalogUnusable
 from svc.jobs.questions import Narratives
-from svc.limits import ACKNOWLEDGED_MAX, HEALTH_KEPT_SECONDS, HEALTH_SECONDS, READ_WAIT_SECONDS, READERS_MAX
+from svc.limits import (
+    ACKNOWLEDGED_MAX,
+    AHEAD_EVENTS_MAX,
+    AHEAD_SECONDS,
+    HEALTH_KEPT_SECONDS,
+    HEALTH_SECONDS,
+    READ_WAIT_SECONDS,
+    READERS_MAX,
+)
 from svc.log.codec import CorruptEvent
 from svc.log.journal import Saturated
 from svc.log.store import KeyUnusable, StoreUnavailable
@@ -56,16 +64,22 @@ class Acknowledged:
     """The last position each developer was told is on disk, while the views do not hold it."""
 
     def __init__(self) -> None:
-        self._positions: OrderedDict[UUID, int] = OrderedDict()
+        self._positions: OrderedDict[UUID, deque[int]] = OrderedDict()
 
     def note(self, developer_id: UUID, position: int) -> None:
-        self._positions[developer_id] = position
+        self._positions.setdefault(developer_id, deque(maxlen=AHEAD_EVENTS_MAX)).append(position)
         self._positions.move_to_end(developer_id)
         while len(self._positions) > ACKNOWLEDGED_MAX:
             self._positions.popitem(last=False)
 
     def position(self, developer_id: UUID) -> int:
-        return self._positions.get(developer_id, 0)
+        positions = self._positions.get(developer_id)
+        return positions[-1] if positions else 0
+
+    def oldest(self, developer_id: UUID) -> int:
+        """What the views must hold before a developer is no longer too far ahead of them; 0 for most."""
+        positions = self._positions.get(developer_id)
+        return positions[0] if positions and len(positions) == AHEAD_EVENTS_MAX else 0
 
 
 @dataclass(eq=False)
@@ -113,6 +127,7 @@ class RunningService:
             raise Unavailable(KEY_UNUSABLE) from error
 
     async def send(self, command: AnyCommand) -> Reply:
+        await self._take_turns(command.developer_id)
         reply = await _taken(self._actors.send, command)
         self._instruments.metrics.carried_out(command, reply)
         if isinstance(command, RequestReport | CancelReport):
@@ -234,6 +249,12 @@ class RunningService:
             raise Unavailable(f"the views are being built from the log: {done} of {of} events; try again soon")
         if position is not None and waited.cancelled_caught:
             raise Unavailable("your latest captures are stored but not counted yet; try again in a few seconds")
+
+    async def _take_turns(self, developer_id: UUID) -> None:
+        """Hold back one who is far ahead of the views, so that what others write is shown soon; refuse nothing."""
+        if self.projector.is_level and self._acknowledged.oldest(developer_id) > self.projector.position:
+            with trio.move_on_after(AHEAD_SECONDS):
+                await self.projector.wait_for(self._acknowledged.oldest(developer_id))
 
     def _fetch(self, positions: Iterable[int]) -> Mapping[int, Event]:
         """Events by position; a corrupt one is logged and left out."""

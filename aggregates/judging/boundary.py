@@ -20,6 +20,8 @@ _EARLIER_TURNS_MAX = 6
 """How many turns back the words of the open sub-session are looked at."""
 _MINUTE_US = 60 * 1_000_000
 PAUSE_US = 10 * _MINUTE_US
+TURNS_MAX = 200
+"""No goal is followed for longer: the next turn opens another sub-session, so that none costs more the longer it is."""
 _NOVEL_MIN = 3
 _ANSWER_MIN = 5
 """Of so few words of an answer, what they share is chance."""

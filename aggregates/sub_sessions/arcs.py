@@ -11,15 +11,16 @@ from uuid import UUID
 
 import msgspec
 
-from aggregates.judging.boundary import AFTER_COMMIT, OpenArc, cannot_shift, continues, topic_shift
+from aggregates.judging.boundary import AFTER_COMMIT, TURNS_MAX, OpenArc, cannot_shift, continues, topic_shift
 from aggregates.judging.rubric import NO_GAP_ANSWERS, GapAnswer, answered_boundary
-from aggregates.reading.verdicts import BoundaryVerdict
+from aggregates.reading.verdicts import BoundaryVerdict, Evidence
 from aggregates.turns.turn import COMMIT, Turn
 
 QUIET_US = 30 * 60 * 1_000_000
 """A session that has been quiet for this long has settled, until it goes on."""
 BoundaryKind = Literal["start", "clear", "end", "topic", "commit", "person"]
 """Why an arc opened; as the end of an arc, why the next one did not continue it."""
+FULL = f"the sub-session before it has {TURNS_MAX} turns"
 NO_GAP_OVERRIDES: Mapping[UUID, bool] = MappingProxyType({})
 
 
@@ -93,6 +94,8 @@ def _boundary(arc: OpenArc, turn: Turn, answer: GapAnswer | None) -> tuple[Bound
     """Why `turn` opens an arc, and what a judge said; a text model is also quoted where it sees no boundary."""
     if turn.opening in ("clear", "end"):
         return turn.opening, None
+    if len(arc.turns) >= TURNS_MAX:
+        return "topic", BoundaryVerdict(True, 1.0, (Evidence(FULL, turn.position),))
     answered = answered_boundary(arc, turn, answer)
     if answered is not None:
         return ("commit" if committed(arc) else "topic") if answered.shift else None, answered
@@ -161,7 +164,7 @@ def unsure_gaps(before: Sequence[Turn], turns: Sequence[Turn], spoken: Container
 
 
 def _unsure(arc: OpenArc, turn: Turn) -> list[Gap]:
-    if cannot_shift(arc, turn) is not None:
+    if len(arc.turns) >= TURNS_MAX or cannot_shift(arc, turn) is not None:
         return []
     verdict = topic_shift(arc, turn)
     odds = verdict.confidence / (1 - verdict.confidence) if verdict.confidence < 1 else math.inf
@@ -183,6 +186,8 @@ def belongs_to(earlier: Sequence[Arc], arc: Arc) -> bool:
         return False
     gap_us = arc.started_us - last.closed_us
     if not 0 <= gap_us <= MERGE_GAP_US or arc.cwd_digest != last.cwd_digest:
+        return False
+    if sum(len(each.turn_ids) for each in earlier) >= TURNS_MAX:
         return False
     touched = frozenset().union(*(each.touched_files for each in earlier))
     return shares_half(touched, frozenset(arc.touched_files))

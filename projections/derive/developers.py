@@ -205,13 +205,14 @@ def link_rework(db: sqlite3.Connection, rewritten: Iterable[str], dependents: It
 def dependents_of(db: sqlite3.Connection, sub_session_id: str) -> set[str]:
     """Later sub-sessions within reach whose verdict may hang on this one, as it is stored now."""
     query = (
-        # The week first, then its files: a file may have been changed for years.
-        "SELECT l.sub_session_id FROM sub_sessions e CROSS JOIN sub_sessions l "
-        "ON l.organization_id = e.organization_id AND l.developer_id = e.developer_id "
+        "SELECT l.sub_session_id FROM sub_sessions e "
+        "CROSS JOIN sub_session_files f ON f.sub_session_id = e.sub_session_id AND f.changed "
+        # What starts after a time also ends after it: the index knows ends.
+        "CROSS JOIN sub_session_files g ON g.digest = f.digest AND g.ended_us >= e.last_activity_us "
+        "CROSS JOIN sub_sessions l ON l.sub_session_id = g.sub_session_id "
+        "AND l.organization_id = e.organization_id AND l.developer_id = e.developer_id "
         "AND l.started_us BETWEEN e.last_activity_us AND e.last_activity_us + :window "
-        "WHERE e.sub_session_id = :id AND EXISTS (SELECT 1 FROM sub_session_files f JOIN sub_session_files g "
-        "ON g.sub_session_id = l.sub_session_id AND g.digest = f.digest "
-        "WHERE f.sub_session_id = e.sub_session_id AND f.changed) "
+        "WHERE e.sub_session_id = :id "
         "UNION SELECT l.sub_session_id FROM sub_sessions e JOIN sub_sessions l "
         "ON l.last_agent_session_id = e.last_agent_session_id AND l.reverts "
         "WHERE e.sub_session_id = :id AND l.organization_id = e.organization_id "
@@ -252,13 +253,13 @@ def _as_said(found: str | None, said: int | None, judged: str | None) -> str | N
 def _earlier(db: sqlite3.Connection, sub_session_id: str) -> list[tuple[ReworkView, bool]]:
     """Those it may be rework of, and whether each was judged complete, whatever people said."""
     query = (
-        "SELECT e.sub_session_id, e.rework_view, e.judged_goal_complete FROM sub_sessions l CROSS JOIN sub_sessions e "
-        "ON e.organization_id = l.organization_id AND e.developer_id = l.developer_id "
-        "AND e.last_activity_us BETWEEN l.started_us - :window AND l.started_us "
+        "SELECT e.sub_session_id, e.rework_view, e.judged_goal_complete FROM sub_sessions l "
+        "CROSS JOIN sub_session_files f ON f.sub_session_id = l.sub_session_id "
+        "CROSS JOIN sub_session_files g ON g.digest = f.digest AND g.changed "
+        "AND g.ended_us BETWEEN l.started_us - :window AND l.started_us "
+        "CROSS JOIN sub_sessions e ON e.sub_session_id = g.sub_session_id "
+        "AND e.organization_id = l.organization_id AND e.developer_id = l.developer_id "
         "WHERE l.sub_session_id = :id AND (e.goal_complete OR e.judged_goal_complete) "
-        "AND EXISTS (SELECT 1 FROM sub_session_files f JOIN sub_session_files g "
-        "ON g.sub_session_id = e.sub_session_id AND g.digest = f.digest AND g.changed "
-        "WHERE f.sub_session_id = l.sub_session_id) "
         "UNION SELECT e.sub_session_id, e.rework_view, e.judged_goal_complete FROM sub_sessions l JOIN sub_sessions e "
         "ON e.last_agent_session_id = l.last_agent_session_id "
         "WHERE l.sub_session_id = :id AND l.reverts AND e.organization_id = l.organization_id "

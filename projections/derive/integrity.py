@@ -6,12 +6,13 @@ found again. Whether prompts are alike takes their texts, from the log: only clo
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 import msgspec
 
 from aggregates.event import Scope, Span
 from aggregates.scores.integrity import (
+    BURST_US,
     CLEARS_US,
     Clear,
     TurnEvidence,
@@ -25,7 +26,7 @@ from aggregates.scores.integrity import (
 from aggregates.turns.turn import Turn
 from projections.derive.sessions import RebuiltSession, session_turns
 from projections.facts.rows import BEGINNING_US, END_US, flag_row, insert_flags
-from projections.reader import Reader, TextRef, bodies, owner, pack
+from projections.reader import Reader, TextRef, bodies, json_array, owner, pack, unpack
 
 TEXTS_AT_ONCE = 32
 """How many prompts are held to be compared; each may be as large as a prompt may be."""
@@ -34,6 +35,9 @@ _OF_SESSIONS = "'auto_retry_storm', 'tiny_prompt_burst', 'pasted_inflation'"
 
 class TextsUnavailable(Exception):
     """The log cannot be read at present: nothing may be concluded from texts that are only not at hand."""
+
+
+_Signs = Sequence[TurnEvidence]
 
 
 class _Kept(msgspec.Struct, frozen=True, array_like=True):
@@ -48,28 +52,35 @@ def flag_sessions(db: sqlite3.Connection, scope: Scope, rebuilt: Iterable[Rebuil
     changed_us: set[int] = set()
     for each in rebuilt:
         arcs = (*each.before, *each.after)
-        if arcs and _sign_again(db, arcs[0].agent_session_id, min(arc.started_us for arc in arcs), reader):
-            signs = _signs(db, arcs[0].agent_session_id)
-            _flag_session(db, scope, arcs[0].agent_session_id, signs)
-            changed_us |= _write_clears(db, scope, arcs[0].agent_session_id, signs)
+        if arcs:
+            session, from_us = arcs[0].agent_session_id, min(arc.started_us for arc in arcs)
+            before, after = _sign_again(db, session, from_us, reader)
+            if before != after:
+                _flag_session(db, scope, session, from_us, before, after)
+                changed_us |= _write_clears(db, scope, session, from_us, before, after)
     if changed_us:
         _flag_clears(db, scope, min(changed_us), max(changed_us))
 
 
-def _sign_again(db: sqlite3.Connection, session: str, from_us: int, reader: Reader) -> bool:
-    """Write the evidence of a session's tail; whether any of it changed."""
+def _sign_again(db: sqlite3.Connection, session: str, from_us: int, reader: Reader) -> tuple[_Signs, _Signs]:
+    """Write the evidence of a session's tail; as it was, and as it is."""
     before = _kept(db, session, "started_us >= ? ORDER BY started_us, turn_id", from_us)
     earlier = _kept(db, session, "started_us < ? ORDER BY started_us DESC, turn_id DESC LIMIT 1", from_us)
     drafts = [_Kept(turn_evidence(turn), _text_of(turn)) for turn in session_turns(db, session, from_us)]
     after = _compared([*earlier, *drafts], [*earlier, *before], reader)[len(earlier) :]
-    if after == before:
-        return False
-    db.execute("DELETE FROM turn_signs WHERE agent_session_id = ? AND started_us >= ?", (session, from_us))
-    db.executemany(
-        "INSERT INTO turn_signs VALUES (?, ?, ?, ?)",
-        [(str(each.sign.turn_id), session, each.sign.at_us, pack(each)) for each in after],
-    )
-    return True
+    if after != before:
+        kept = frozenset(map(pack, before)) & frozenset(map(pack, after))
+        gone = [(str(each.sign.turn_id),) for each in before if pack(each) not in kept]
+        db.executemany("DELETE FROM turn_signs WHERE turn_id = ?", gone)
+        db.executemany(
+            "INSERT INTO turn_signs VALUES (?, ?, ?, ?)",
+            [
+                (str(each.sign.turn_id), session, each.sign.at_us, body)
+                for each in after
+                if (body := pack(each)) not in kept
+            ],
+        )
+    return [each.sign for each in before], [each.sign for each in after]
 
 
 def _kept(db: sqlite3.Connection, session: str, condition: str, from_us: int) -> list[_Kept]:
@@ -77,8 +88,14 @@ def _kept(db: sqlite3.Connection, session: str, condition: str, from_us: int) ->
     return bodies(db, _Kept, query, (session, from_us))
 
 
-def _signs(db: sqlite3.Connection, session: str) -> list[TurnEvidence]:
-    return [each.sign for each in _kept(db, session, "started_us >= ? ORDER BY started_us, turn_id", BEGINNING_US)]
+def _earlier_signs(db: sqlite3.Connection, session: str, before_us: int) -> Iterator[TurnEvidence]:
+    """Those before a time, the latest first."""
+    query = (
+        "SELECT body FROM turn_signs WHERE agent_session_id = ? AND started_us < ? "
+        "ORDER BY started_us DESC, turn_id DESC"
+    )
+    for (body,) in db.execute(query, (session, before_us)):
+        yield unpack(body, _Kept).sign
 
 
 def _text_of(turn: Turn) -> TextRef | None:
@@ -132,23 +149,44 @@ def texts_alike(db: sqlite3.Connection, session: str) -> Iterator[tuple[TextRef,
             yield one.text, other.text
 
 
-def _flag_session(db: sqlite3.Connection, scope: Scope, session: str, signs: Sequence[TurnEvidence]) -> None:
-    rows = [flag_row(scope, found, found.turn_id) for found in flags_of_session(session, signs)]
-    db.execute(f"DELETE FROM flags WHERE agent_session_id = ? AND kind IN ({_OF_SESSIONS})", (session,))
+def _flag_session(
+    db: sqlite3.Connection, scope: Scope, session: str, from_us: int, before: _Signs, after: _Signs
+) -> None:
+    """Find flags again from the last turn on that neither a storm nor a burst ties to the one before it."""
+    alike_first = any(signs[0].alike for signs in (before, after) if signs)
+    tiny_us = min((sign.at_us for sign in (*before, *after) if sign.tiny), default=END_US)
+    reached: list[TurnEvidence] = []
+    for sign in _earlier_signs(db, session, from_us):
+        apart = sign.at_us < (reached[-1].at_us if reached else from_us)
+        if apart and not alike_first and tiny_us - sign.at_us > BURST_US:
+            break
+        reached.append(sign)
+        alike_first, tiny_us = sign.alike, sign.at_us if sign.tiny else tiny_us
+    found_from_us = reached[-1].at_us if reached else from_us
+    rows = [flag_row(scope, found, found.turn_id) for found in flags_of_session(session, [*reached[::-1], *after])]
+    db.execute(
+        f"DELETE FROM flags WHERE agent_session_id = ? AND kind IN ({_OF_SESSIONS}) AND detected_at_us >= ?",
+        (session, found_from_us),
+    )
     insert_flags(db, rows)
 
 
-def _write_clears(db: sqlite3.Connection, scope: Scope, session: str, signs: Sequence[TurnEvidence]) -> set[int]:
+def _write_clears(
+    db: sqlite3.Connection, scope: Scope, session: str, from_us: int, before: _Signs, after: _Signs
+) -> set[int]:
     """The times at which a clear is new, gone, or over other files than before."""
-    before = set(bodies(db, Clear, "SELECT body FROM clears WHERE agent_session_id = ?", (session,)))
-    after = set(clears_of(session, signs))
-    if before != after:
-        db.execute("DELETE FROM clears WHERE agent_session_id = ?", (session,))
-        db.executemany(
-            "INSERT INTO clears VALUES (?, ?, ?, ?, ?, ?)",
-            [(str(clear.turn_id), session, *owner(scope), clear.at_us, pack(clear)) for clear in after],
-        )
-    return {clear.at_us for clear in before ^ after}
+    if all(sign.cleared_us is None for sign in (*before, *after)):
+        return set()
+    since = list(takewhile(lambda sign: sign.cleared_us is None, _earlier_signs(db, session, from_us)))
+    names = json_array([sign.turn_id for sign in before])
+    query = "SELECT c.body FROM json_each(?) n JOIN clears c ON c.turn_id = n.value"
+    known, found = set(bodies(db, Clear, query, (names,))), set(clears_of(session, [*since[::-1], *after]))
+    db.executemany("DELETE FROM clears WHERE turn_id = ?", [(str(clear.turn_id),) for clear in known - found])
+    db.executemany(
+        "INSERT INTO clears VALUES (?, ?, ?, ?, ?, ?)",
+        [(str(clear.turn_id), session, *owner(scope), clear.at_us, pack(clear)) for clear in found - known],
+    )
+    return {clear.at_us for clear in known ^ found}
 
 
 def _flag_clears(db: sqlite3.Connection, scope: Scope, first_us: int, last_us: int) -> None:

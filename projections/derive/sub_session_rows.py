@@ -101,7 +101,7 @@ def insert_sub_session(db: sqlite3.Connection, scope: Scope, concluded: SubSessi
     columns = ", ".join(row)
     marks = ", ".join("?" * len(row))
     db.execute(f"INSERT INTO sub_sessions ({columns}) VALUES ({marks})", tuple(row.values()))
-    _insert_files(db, name, turns)
+    _insert_files(db, name, turns, concluded.last_activity_us)
     _insert_prompts(db, name, scope, concluded)
 
 
@@ -116,7 +116,7 @@ def _overridden(said: Overrides, detail: Detail) -> int:
     return sum(1 << bit for bit, field in enumerate(OVERRIDE_FIELDS) if holds[field])
 
 
-def _insert_files(db: sqlite3.Connection, name: str, turns: Sequence[Turn]) -> None:
+def _insert_files(db: sqlite3.Connection, name: str, turns: Sequence[Turn], ended_us: int) -> None:
     rows = [
         (
             name,
@@ -130,10 +130,11 @@ def _insert_files(db: sqlite3.Connection, name: str, turns: Sequence[Turn]) -> N
             file.position,
             file.path.start,
             file.path.end,
+            ended_us,
         )
         for file in file_totals(turns)
     ]
-    db.executemany("INSERT INTO sub_session_files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+    db.executemany("INSERT INTO sub_session_files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
 
 def _insert_prompts(db: sqlite3.Connection, name: str, scope: Scope, concluded: SubSession) -> None:

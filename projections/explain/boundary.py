@@ -9,7 +9,7 @@ import msgspec
 from aggregates.judging.boundary import PAUSE_US, OpenArc, cannot_shift, confidence_of, contributions, topic_shift
 from aggregates.judging.rubric import GapAnswer, answered_boundary
 from aggregates.reading.verdicts import BoundaryVerdict
-from aggregates.sub_sessions.arcs import MERGE_GAP_US, Arc, committed
+from aggregates.sub_sessions.arcs import FULL, MERGE_GAP_US, Arc, committed
 from aggregates.times import US_PER_SECOND, iso
 from aggregates.turns.turn import Observation, Turn
 from projections.derive.sessions import arc_before, gap_answers, prompt_id, turns_of
@@ -131,6 +131,8 @@ def _opening(facts: SubSessionEvidence, first: Arc) -> tuple[_Signals, BoundaryV
     """What the embedded judge weighed where it opened an arc, and what was judged."""
     if first.opened_by not in ("topic", "commit"):
         return [], None
+    if first.shift is not None and any(each.what == FULL for each in first.shift.evidence):
+        return [], first.shift
     asked_model = first.shift is not None and first.shift.judge.startswith("model:")
     before = None if asked_model else arc_before(facts.reader.db, first)
     if before is None:

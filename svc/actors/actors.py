@@ -190,6 +190,10 @@ class DeveloperActor:
                 return
         request.fail(StoreUnavailable("others wrote to the same streams again and again; send the capture again"))
 
+    def _acknowledge(self, positions: Sequence[int]) -> None:
+        for position in positions:
+            self._acknowledged(self._developer_id, position)
+
     async def _attempt(
         self, requests: Sequence[CommandRequest], streams_of: Callable[[AnyCommand], Sequence[UUID]]
     ) -> bool:
@@ -206,7 +210,7 @@ class DeveloperActor:
             if staged:
                 positions = await self._context.journal.append(staged)
                 self._streams.adopt()
-                self._acknowledged(self._developer_id, positions[-1])
+                self._acknowledge(positions)
                 self._doubtful = False
             elif self._doubtful:
                 self._acknowledged(self._developer_id, await self._found_on_disk())

@@ -14,8 +14,8 @@ from aggregates.records.record import Record
 from projections.sub_sessions.listing import RealtimeRow, realtime
 from svc.actors.ticker import Ticker
 from svc.app import open_service
-from svc.limits import HEALTH_KEPT_SECONDS
-from svc.service import RunningService
+from svc.limits import AHEAD_EVENTS_MAX, HEALTH_KEPT_SECONDS
+from svc.service import Acknowledged, RunningService
 from svc.serving import initialize
 from svc.settings import Settings
 from tests.support.memory import FixedClock
@@ -133,3 +133,20 @@ async def test_health_checks_share_a_write_each_second(
     mock_clock.jump(HEALTH_KEPT_SECONDS)
     assert [await running.service.store_is_writable() for _ in range(4)] == [False, False, True, True]
     assert looks == outcomes
+
+
+async def test_one_who_is_far_ahead_of_the_views_waits_for_them(running: Running) -> None:
+    for number in range(2 * AHEAD_EVENTS_MAX):
+        await running.prompt(session=f"s{number}")
+        lag = running.service.journal.head - running.service.projector.position
+        assert lag <= AHEAD_EVENTS_MAX + 3  # what one capture adds to it
+
+
+def test_only_who_is_ahead_has_something_to_wait_for() -> None:
+    flood, colleague, acknowledged = uuid4(), uuid4(), Acknowledged()
+    for position in range(1, AHEAD_EVENTS_MAX + 10):
+        acknowledged.note(flood, position)
+    acknowledged.note(colleague, AHEAD_EVENTS_MAX + 10)
+    assert acknowledged.oldest(flood) == 10
+    assert acknowledged.oldest(colleague) == 0
+    assert acknowledged.position(colleague) == AHEAD_EVENTS_MAX + 10

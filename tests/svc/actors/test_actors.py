@@ -265,7 +265,7 @@ async def test_a_retry_of_what_was_written_after_all_says_where_it_stands(nurser
         await house.actors.send(prompt())
     assert house.acknowledged == []
     assert await house.actors.send(prompt()) == Done(False, prompt_stream(ANA.developer_id, EVENT))
-    assert house.acknowledged == [(ANA.developer_id, house.store.head())]
+    assert house.acknowledged == [(ANA.developer_id, 1), (ANA.developer_id, house.store.head())]
     assert house.journal.head == house.store.head() > 0
 
 
@@ -284,7 +284,7 @@ async def test_what_is_acknowledged_says_where_it_stands(nursery: trio.Nursery) 
     """The position is that of the command's last event, for reads that must not be behind it."""
     house = await House(nursery).open()
     await house.actors.send(prompt(event=uuid5(EVENT, "one")))
-    assert house.acknowledged == [(ANA.developer_id, house.store.head())]
+    assert house.acknowledged == [(ANA.developer_id, 1), (ANA.developer_id, house.store.head())]
 
 
 async def test_a_stop_does_not_wait_for_a_long_decision(monkeypatch: pytest.MonkeyPatch) -> None:

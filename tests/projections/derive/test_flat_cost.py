@@ -1,0 +1,79 @@
+"""What an event costs does not grow with what its developer sent before: steps of SQLite and turns read, counted."""
+
+from collections.abc import Callable
+
+import pytest
+
+from aggregates.judging.boundary import TURNS_MAX
+from aggregates.sub_sessions.arcs import FULL, Arc
+from projections.apply import apply
+from projections.reader import unpack
+from tests.support.facts import ANA, DIGESTER, MONDAY, SECOND, Log, edit, project, tables
+
+BATCH = 20
+STEPS = 100
+
+
+def one_goal(log: Log, number: int) -> None:
+    # Too far apart for a storm: one that goes on is read as a whole.
+    log.prompt("s1", f"go on with part {number} of the parser please", MONDAY + number * 90 * SECOND, name=f"{number}")
+
+
+def many_goals(log: Log, number: int) -> None:
+    text = f"New task: build the a{number}q b{number}r c{number}s d{number}t e{number}u in src/m{number}.py"
+    log.prompt("s1", text, MONDAY + number * 20 * SECOND, name=f"{number}")
+
+
+def many_sessions(log: Log, number: int) -> None:
+    session = f"session-{number}"
+    log.claim(session)
+    log.prompt(session, "Fix the crash in the parser please", MONDAY + number * 20 * SECOND, name=f"{number}")
+
+
+def files_of_their_own(log: Log, number: int) -> None:
+    many_sessions(log, number)
+    log.records(f"session-{number}", edit(MONDAY + (number * 20 + 1) * SECOND, path=f"src/{number}.py"))
+
+
+def cost(tell: Callable[[Log, int], None], before: int) -> int:
+    """Steps of SQLite that a batch takes after so many turns of the same developer."""
+    log = Log(ANA).claim("s1")
+    for number in range(before):
+        tell(log, number)
+    cut = len(log.facts)
+    for number in range(before, before + BATCH):
+        tell(log, number)
+    # A batch of the story's end comes to tables that hold all the rest.
+    events = {fact.position: fact.event for fact in log.facts}
+    db, taken = project(log.facts[:cut], [cut]), [0]
+
+    def count() -> None:
+        taken[0] += STEPS
+
+    db.set_progress_handler(count, STEPS)
+    apply(db, log.facts[cut:], b"", lambda _: DIGESTER, lambda wanted: {each: events[each] for each in wanted})
+    return taken[0]
+
+
+@pytest.mark.parametrize("tell", [one_goal, many_goals, many_sessions, files_of_their_own])
+def test_an_event_costs_as_much_after_a_thousand_turns_as_after_some(tell: Callable[[Log, int], None]) -> None:
+    # Twice the turns that one sub-session holds: from there on the tail is as long as it gets.
+    assert cost(tell, 1_050) <= 1.3 * cost(tell, 2 * TURNS_MAX + 50)
+
+
+def test_a_sub_session_of_as_many_turns_as_it_may_hold_is_followed_by_another() -> None:
+    log = Log(ANA).claim("s1")
+    for number in range(2 * TURNS_MAX + 1):
+        one_goal(log, number)
+    arcs = [unpack(row[0], Arc) for row in project(log.facts).execute("SELECT body FROM arcs ORDER BY started_us")]
+    assert [len(arc.turn_ids) for arc in arcs] == [TURNS_MAX, TURNS_MAX, 1]
+    assert [None if arc.shift is None else arc.shift.evidence[0].what for arc in arcs] == [None, FULL, FULL]
+
+
+def test_a_long_session_gives_the_same_rows_however_it_was_cut() -> None:
+    log = Log(ANA).claim("s1")
+    for number in range(TURNS_MAX + 30):
+        one_goal(log, number)
+    at_once = tables(project(log.facts))
+    assert tables(project(log.facts, range(0, len(log.facts), 37))) == at_once
+    assert tables(project(log.facts[::-1], range(0, len(log.facts), 61))) == at_once
