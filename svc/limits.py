@@ -142,6 +142,8 @@ ACKNOWLEDGED_MAX = 10_000
 """Developers whose last acknowledged position is remembered while it is not projected yet."""
 AHEAD_EVENTS_MAX = 256
 """Events of one developer that the views may lack; the next command waits for them. A quarter of a second of work."""
+COMPANY_SECONDS = 60.0
+"""So long after others sent something nobody gets farther ahead; one alone may, for nobody waits."""
 AHEAD_SECONDS = 1.0
 """How long it waits at most, and is then taken all the same: a hook has five."""
 assert FRAME_BYTES_MAX * 2 < FLIGHT_BYTES_MAX, "a full frame can be on its way"

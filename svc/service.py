@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 from typing import Concatenate, ParamSpec, TypeVar
 from uuid import UUID
 
@@ -37,6 +38,7 @@ from svc.limits import (
     ACKNOWLEDGED_MAX,
     AHEAD_EVENTS_MAX,
     AHEAD_SECONDS,
+    COMPANY_SECONDS,
     HEALTH_KEPT_SECONDS,
     HEALTH_SECONDS,
     READ_WAIT_SECONDS,
@@ -82,6 +84,24 @@ class Acknowledged:
         return positions[0] if positions and len(positions) == AHEAD_EVENTS_MAX else 0
 
 
+class Company:
+    """When who else sent something: one alone need not take turns."""
+
+    def __init__(self) -> None:
+        self._latest: tuple[UUID | None, float] = (None, -inf)
+        self._other: tuple[UUID | None, float] = (None, -inf)
+        """The latest of another than the latest."""
+
+    def sends(self, developer_id: UUID, now_seconds: float) -> None:
+        if developer_id != self._latest[0]:
+            self._other = self._latest
+        self._latest = (developer_id, now_seconds)
+
+    def others_at(self, developer_id: UUID) -> float:
+        """The seconds at which anybody else last sent something."""
+        return (self._other if developer_id == self._latest[0] else self._latest)[1]
+
+
 @dataclass(eq=False)
 class RunningService:
     """Implements the port of the HTTP layer, which says what each method does."""
@@ -111,6 +131,7 @@ class RunningService:
         self._read_limit = trio.CapacityLimiter(READERS_MAX)
         self._followers = Waits()
         self.peer_ranges = PeerRanges()
+        self._company = Company()
         self._writable_until = 0.0
         # What a part does just as a route asks for it.
         self.now_us = self._clock.now_us
@@ -127,6 +148,7 @@ class RunningService:
             raise Unavailable(KEY_UNUSABLE) from error
 
     async def send(self, command: AnyCommand) -> Reply:
+        self._company.sends(command.developer_id, trio.current_time())
         await self._take_turns(command.developer_id)
         reply = await _taken(self._actors.send, command)
         self._instruments.metrics.carried_out(command, reply)
@@ -252,7 +274,9 @@ class RunningService:
 
     async def _take_turns(self, developer_id: UUID) -> None:
         """Hold back one who is far ahead of the views, so that what others write is shown soon; refuse nothing."""
-        if self.projector.is_level and self._acknowledged.oldest(developer_id) > self.projector.position:
+        if self._acknowledged.oldest(developer_id) <= self.projector.position or not self.projector.is_level:
+            return
+        if trio.current_time() - self._company.others_at(developer_id) < COMPANY_SECONDS:
             with trio.move_on_after(AHEAD_SECONDS):
                 await self.projector.wait_for(self._acknowledged.oldest(developer_id))
 

@@ -16,7 +16,7 @@ NANOS_PER_US = 1_000
 DEPTH_MAX = 64
 """Nesting of attribute values; agents send two levels."""
 _DECIMAL = re.compile(r"-?[0-9]{1,20}")
-_DOUBLE = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,4})?|NaN|-?Infinity")
+_DOUBLE = re.compile(r"[-+]?(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][-+]?[0-9]{1,4})?|NaN|-?Infinity")
 _HEXADECIMAL = re.compile(r"[0-9a-fA-F]*")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]*={0,2}")
 Plain = str | bool | int | float | list[Any] | dict[str, Any] | None

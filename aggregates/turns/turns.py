@@ -5,7 +5,9 @@ The result depends on the set of facts only, not on the order in which they arri
 """
 
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Mapping, Sequence, Set
+from itertools import islice
 from typing import Literal
 from uuid import UUID
 
@@ -17,6 +19,8 @@ from aggregates.turns.turn import ANSWERED, UNKNOWN_MODEL, ModelUsage, Observati
 
 SKEW_US = 10 * 60 * 1_000_000
 """A time further ahead of the server's than this is replaced by the time of receipt."""
+ALIKE_MAX = 64
+"""Of the prompts of one text within the window so many are looked at."""
 JOIN_WINDOW_US = 2 * 60 * 1_000_000
 """A plugin's capture and an agent's log of the same text within this time are one prompt."""
 NO_ACTIVITY = ("session_start", "session_end", "lines")
@@ -114,7 +118,7 @@ def join_captures(captures: Sequence[Capture], taken_names: Set[str] = frozenset
     ordered = sorted(captures, key=lambda capture: (capture.at_us, capture.kind, capture.capture_id))
     groups: list[CaptureGroup] = []
     by_host: dict[str, CaptureGroup] = {}
-    by_text: dict[int, list[CaptureGroup]] = {}
+    by_text: dict[int, deque[CaptureGroup]] = {}
     for capture in ordered:
         name = None if capture.host_prompt_id in taken_names else capture.host_prompt_id
         group = _same_prompt(capture, name, by_host, by_text)
@@ -122,7 +126,7 @@ def join_captures(captures: Sequence[Capture], taken_names: Set[str] = frozenset
             group = CaptureGroup([])
             groups.append(group)
             if capture.text_digest is not None:
-                by_text.setdefault(capture.text_digest, []).append(group)
+                by_text.setdefault(capture.text_digest, deque()).append(group)
         group.captures.append(capture)
         if name is not None:
             by_host.setdefault(name, group)
@@ -130,18 +134,20 @@ def join_captures(captures: Sequence[Capture], taken_names: Set[str] = frozenset
 
 
 def _same_prompt(
-    capture: Capture, name: str | None, by_host: Mapping[str, CaptureGroup], by_text: Mapping[int, list[CaptureGroup]]
+    capture: Capture, name: str | None, by_host: Mapping[str, CaptureGroup], by_text: Mapping[int, deque[CaptureGroup]]
 ) -> CaptureGroup | None:
     named = None if name is None else by_host.get(name)
     if named is not None and named.lacks(capture.kind):
         return named
     if capture.text_digest is None:
         return None
-    for group in by_text.get(capture.text_digest, ()):
-        near = capture.at_us - group.started_us <= JOIN_WINDOW_US
+    alike = by_text.get(capture.text_digest, deque())
+    while alike and capture.at_us - alike[0].started_us > JOIN_WINDOW_US:
+        alike.popleft()  # nor will a later capture be near it
+    for group in islice(alike, ALIKE_MAX):
         # Two captures that name different prompts are two prompts, however alike their texts are.
         unnamed = capture.host_prompt_id is None or group.host_prompt_id is None
-        if near and unnamed and group.lacks(capture.kind):
+        if unnamed and group.lacks(capture.kind):
             return group
     return None
 

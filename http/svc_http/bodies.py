@@ -305,7 +305,7 @@ def decoded(decoder: msgspec.json.Decoder[T], data: bytes) -> T:
 
 
 _FLOAT_OR_TEXT = re.compile(
-    rb'"(?:[^"\\]|\\.)*+"|-?[0-9]++(?:\.[0-9]++(?:[eE][+-]?[0-9]++)?|[eE][+-]?[0-9]++)', re.DOTALL
+    rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|(?<![0-9])-?[0-9]++(?:\.[0-9]++(?:[eE][+-]?[0-9]++)?|[eE][+-]?[0-9]++)', re.DOTALL
 )
 _INTEGER_END = 2.0**63
 

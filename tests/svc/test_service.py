@@ -1,6 +1,7 @@
 """The service without listeners, over a real folder: what was acknowledged is seen, and time settles things."""
 
 from collections.abc import AsyncIterator
+from math import inf
 from pathlib import Path
 from uuid import uuid4
 
@@ -15,7 +16,7 @@ from projections.sub_sessions.listing import RealtimeRow, realtime
 from svc.actors.ticker import Ticker
 from svc.app import open_service
 from svc.limits import AHEAD_EVENTS_MAX, HEALTH_KEPT_SECONDS
-from svc.service import Acknowledged, RunningService
+from svc.service import Acknowledged, Company, RunningService
 from svc.serving import initialize
 from svc.settings import Settings
 from tests.support.memory import FixedClock
@@ -135,7 +136,16 @@ async def test_health_checks_share_a_write_each_second(
     assert looks == outcomes
 
 
-async def test_one_who_is_far_ahead_of_the_views_waits_for_them(running: Running) -> None:
+def test_company_is_whoever_else_sent_something() -> None:
+    ana, ben, company = uuid4(), uuid4(), Company()
+    assert company.others_at(ana) == -inf
+    for at_seconds, who in ((1.0, ana), (2.0, ana), (3.0, ben), (4.0, ana), (5.0, ana)):
+        company.sends(who, at_seconds)
+    assert (company.others_at(ana), company.others_at(ben)) == (3.0, 5.0)
+
+
+async def test_one_who_is_far_ahead_of_the_views_waits_for_them_beside_others(running: Running) -> None:
+    running.service._company.sends(uuid4(), trio.current_time())
     for number in range(2 * AHEAD_EVENTS_MAX):
         await running.prompt(session=f"s{number}")
         lag = running.service.journal.head - running.service.projector.position
