@@ -49,6 +49,7 @@ BUILT_ELSEWHERE = {
     "aggregates.reading.reading._any_of": "evidence_spans",
     "aggregates.reading.reading._pattern": "evidence_spans",
     "aggregates.redaction.redaction.<lambda>": "redact",
+    "aggregates.reports.prose._stands": "prose",
 }
 """Patterns that a function compiles, and the target through which they are searched."""
 CUT_BEFORE = {
@@ -294,7 +295,7 @@ def function_targets() -> Iterator[Target]:
         "evidence_spans": _evidence,
         "prompt_opening": lambda text: prompt_opening(text, text, 20),
         "topics": topics,
-        "prose": lambda text: believed_prose(text, {"a": 1}),
+        "prose": lambda text: believed_prose(text, {"a": 1}, ("Ana Kim", "김민수")),
         "normalized": normalized,
         "without_addresses": without_addresses,
         "fitting": lambda text: fitting(text, dict),

@@ -25,9 +25,10 @@ def test_every_command_names_the_file_and_leads_to_a_backup(
 ) -> None:
     """No traceback, nothing left, and no command that only names another one."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "var").mkdir()
+    (tmp_path / "var").mkdir(0o700)
     log = Path("var") / EVENTS_FILE
     log.write_bytes(os.urandom(5_000))
+    log.chmod(0o600)
     done = CliRunner().invoke(main, [*command.split(), "--var", "var"])
     assert done.exit_code == 1
     assert isinstance(done.exception, SystemExit)
