@@ -148,6 +148,7 @@ def public_settings(settings: Settings, secret: str) -> PublicSettings:
         capture_prompts=settings.capture_prompts,
         capture_responses=settings.capture_responses,
         version=__version__,
+        wrong_keys_per_minute=settings.wrong_keys_per_minute,
         api_hosts=frozenset(settings.api_hosts.lower().split()),
         access_log=settings.access_log,
         rules_version=RULES_VERSION,

@@ -37,6 +37,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     api_hosts: str = ""
     """Names by which the private listener may be called, with blanks between; addresses and names without a dot always
     may."""
+    wrong_keys_per_minute: Amount = 20
+    """How many wrong keys an address may send in a minute; beyond it gets 429. 0: as many as it likes."""
     tls_certificate: str | None = None
     """Path of a PEM file for both listeners; together with `tls_key`."""
     tls_key: str | None = None

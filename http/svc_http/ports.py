@@ -234,6 +234,8 @@ class PublicSettings(msgspec.Struct, frozen=True, kw_only=True):
     capture_responses: bool
     version: str
     """Of this program."""
+    wrong_keys_per_minute: int = 0
+    """From one address, beyond which wrong ones are 429; 0: as many as it likes."""
     api_hosts: frozenset[str] = frozenset()
     """Names in lower case by which the private listener is called, besides addresses and names without a dot."""
     access_log: bool

@@ -5,13 +5,16 @@ Keys, memberships and their ends are looked up on every request; nothing is reme
 
 import hmac
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from hashlib import sha256
 from typing import Any, Literal, TypedDict, TypeVar, Unpack
 from uuid import UUID
 
 import msgspec
+import structlog
 from quart import Request, Response
 from quart.globals import request_ctx
 from quart_trio import QuartTrio
@@ -19,10 +22,14 @@ from werkzeug.datastructures import Headers
 
 from aggregates.event import Scope
 from aggregates.people.directory import KeyRefusal, Principal, authenticate, principal
+from aggregates.times import US_PER_SECOND
 from svc_http.bodies import HttpError, json_body, json_reply, no_content, release_body, unauthorized
 from svc_http.params import SHOWN_CHARACTERS, ByKey, BySecret, Call, Parameter, Schema
 from svc_http.ports import Service
 
+KEY_SHOWN_CHARACTERS = 12
+"""Of a key in the log: as many as `svc key list` shows."""
+log = structlog.get_logger()
 KEY_PATTERN = re.compile(r"(svc|gck)_[A-Za-z0-9_-]{43}")
 _BEARER = "bearer "
 _TWO = "two different credentials were sent; send one"
@@ -107,20 +114,25 @@ class Routes(list[Route]):
 
 def attach(app: QuartTrio, service: Service, identify: Identify, routes: Iterable[Route]) -> None:
     """Let a listener serve the routes; nobody reaches a handler without what its route demands."""
+    failures = Failures()
     for route in routes:
         name = f"{route.method} {route.path}".replace(".", " ")
-        endpoint = _endpoint(service, identify, route)
+        endpoint = _endpoint(service, identify, failures, route)
         app.add_url_rule(route.path, name, endpoint, methods=[route.method], provide_automatic_options=False)
 
 
-def _endpoint(service: Service, identify: Identify, route: Route) -> Callable[..., Awaitable[Response]]:
+def _endpoint(
+    service: Service, identify: Identify, failures: "Failures", route: Route
+) -> Callable[..., Awaitable[Response]]:
     takes = route.handler.__annotations__
 
     def by_key(request: Request) -> ByKey:
-        return ByKey(service, request, identify(service, request.headers))
+        with _failures_told(failures, service, request):
+            return ByKey(service, request, identify(service, request.headers))
 
     def by_secret(request: Request) -> BySecret:
-        _check_administrator(service, request.headers)
+        with _failures_told(failures, service, request):
+            _check_administrator(service, request.headers)
         return BySecret(service, request)
 
     admissions: dict[type[Call], Callable[[Request], Call]] = {
@@ -209,6 +221,48 @@ def caller_of_intake(service: Service, headers: Headers) -> Principal:
     if isinstance(found, KeyRefusal):
         raise unauthorized(_WHY_NOT[found])
     return found
+
+
+_ADDRESSES_MAX = 10_000
+_WINDOW_US = 60 * US_PER_SECOND
+
+
+class Failures:
+    """How often each address has lately sent credentials that are none."""
+
+    def __init__(self) -> None:
+        self._of: OrderedDict[str, tuple[int, int]] = OrderedDict()
+        """Address → when its minute began, and how many there were since."""
+
+    def note(self, address: str, now_us: int, per_minute_max: int) -> int:
+        """The seconds that it should wait; 0 while it has not failed too often, or may as often as it likes."""
+        began_us, count = self._of.pop(address, (now_us, 0))
+        if not 0 <= now_us - began_us < _WINDOW_US:
+            began_us, count = now_us, 0
+        self._of[address] = began_us, count + 1
+        while len(self._of) > _ADDRESSES_MAX:
+            self._of.popitem(last=False)
+        if not per_minute_max or count < per_minute_max:
+            return 0
+        return -(-(began_us + _WINDOW_US - now_us) // US_PER_SECOND)
+
+
+@contextmanager
+def _failures_told(failures: Failures, service: Service, request: Request) -> Iterator[None]:
+    """Log credentials that are none, by address, and slow down who sends many. Raises `HttpError` 429."""
+    try:
+        yield
+    except HttpError as error:
+        sent = [*request.headers.getlist("X-API-Key"), *request.headers.getlist("Authorization")]
+        if error.status != 401 or not (sent or "X-Internal-Secret" in request.headers):
+            raise
+        address = request.remote_addr or "unknown"
+        starts = sorted({found[0][:KEY_SHOWN_CHARACTERS] for each in sent if (found := KEY_PATTERN.search(each))})
+        log.warning("credentials refused", address=address, keys=",".join(starts), reason=error.message)
+        if seconds := failures.note(address, service.now_us(), most := service.settings.wrong_keys_per_minute):
+            why = f"more than {most} wrong credentials from {address} within a minute; check the key, and wait"
+            raise HttpError(429, why, {"Retry-After": str(seconds)}) from error
+        raise
 
 
 def _is_internal(service: Service, headers: Headers) -> bool:

@@ -44,6 +44,11 @@ NEVER_USERS_TEXT = {
     "svc.maintenance.verify": "reads names of folders that svc made",
     "svc.archive.folder": "reads names of files that svc made",
 }
+USED_AS = {
+    "aggregates.redaction.redaction._KNOWN": ("match",),
+    "aggregates.redaction.redaction._RUN_FORMS": ("match",),
+}
+"""How patterns in tables are used: those of secrets only behind the letters that begin one."""
 BUILT_ELSEWHERE = {
     "aggregates.records.shell._matching": "read_command",
     "aggregates.reading.reading._any_of": "evidence_spans",
@@ -121,8 +126,9 @@ def _of(module: ModuleType, source: str) -> Iterator[Pattern]:
             target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
             variable = ast.unparse(target)
             for compiled in _compiled(vars(module).get(variable)):
-                methods = tuple(sorted({method for name, method in used if name == variable}))
-                yield Pattern(f"{module.__name__}.{variable}", compiled, methods or ("search",))
+                name = f"{module.__name__}.{variable}"
+                methods = USED_AS.get(name) or tuple(sorted({method for each, method in used if each == variable}))
+                yield Pattern(name, compiled, methods or ("search",))
             if any(isinstance(each, ast.Lambda) for each in ast.walk(statement)) and calls:
                 yield Pattern(f"{module.__name__}.<lambda>", None)
         for call in [] if isinstance(statement, ast.Assign | ast.AnnAssign) else calls:
