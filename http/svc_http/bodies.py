@@ -304,8 +304,9 @@ def decoded(decoder: msgspec.json.Decoder[T], data: bytes) -> T:
     return value
 
 
-_FLOAT_OR_TEXT = re.compile(
-    rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|(?<![0-9])-?[0-9]++(?:\.[0-9]++(?:[eE][+-]?[0-9]++)?|[eE][+-]?[0-9]++)', re.DOTALL
+_FLOAT_OR_TEXT = re.compile(  # a text that does not end is one, too: it is looked at once
+    rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|(?<![0-9])-?[0-9]++(?:\.[0-9]++(?:[eE][+-]?[0-9]++)?|[eE][+-]?[0-9]++)',
+    re.DOTALL,
 )
 _INTEGER_END = 2.0**63
 

@@ -19,7 +19,7 @@ from aggregates.decide import AnyCommand
 from aggregates.event import Reply
 from svc_http import bodies
 from svc_http.app import build_intake
-from svc_http.bodies import EXPORT_BYTES_MAX, INLINE_BYTES_MAX, HttpError, gunzip
+from svc_http.bodies import EXPORT_BYTES_MAX, HttpError, gunzip
 from svc_http.ports import Unavailable
 from svc_http.routes import otlp
 from tests.support.otlp import claude, counter, logs, metrics, span, traces
@@ -80,7 +80,7 @@ async def test_an_empty_export_is_fine(house: House, intake: Caller, path: str, 
 async def test_a_large_export_is_taken_like_a_small_one(house: House, intake: Caller) -> None:
     """In the worker; its single faults are counted, and a retry adds nothing."""
     body = large(BAD, claude("user_prompt", {"prompt": "Fix it"}))
-    assert len(body) > INLINE_BYTES_MAX
+    assert len(body) > otlp.INLINE_BYTES_MAX
     for packed in (False, True):
         answer = await intake.post("/v1/logs", gzip.compress(body) if packed else body, GZIP if packed else {})
         assert (answer.status, answer.json["partialSuccess"]["rejectedLogRecords"]) == (200, "1")
@@ -299,7 +299,7 @@ class Tired(House):
         return await super().send(command)
 
 
-@pytest.mark.parametrize("padding", [b"", b" " * INLINE_BYTES_MAX])
+@pytest.mark.parametrize("padding", [b"", b" " * otlp.INLINE_BYTES_MAX])
 async def test_what_was_stored_before_a_503_is_stored_once(padding: bytes) -> None:
     """The retry stores the rest."""
     tired = Tired(takes=5)
