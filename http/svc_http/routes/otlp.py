@@ -1,7 +1,7 @@
 """`POST /v1/logs`, `/v1/metrics` and `/v1/traces`: what agents export, as OTLP JSON.
 
-A small export is cut on the loop, for that takes about as long as a thread's start. All others are cut in worker threads:
-medium ones two at a time, large ones one after the other.
+A small export is cut on the loop, for that takes about as long as a thread's start. All others are cut in worker
+threads: medium ones two at a time, large ones one after the other.
 """
 
 from collections.abc import Sequence
