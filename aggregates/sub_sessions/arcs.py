@@ -187,8 +187,6 @@ def belongs_to(earlier: Sequence[Arc], arc: Arc) -> bool:
     gap_us = arc.started_us - last.closed_us
     if not 0 <= gap_us <= MERGE_GAP_US or arc.cwd_digest != last.cwd_digest:
         return False
-    if sum(len(each.turn_ids) for each in earlier) >= TURNS_MAX:
-        return False
     touched = frozenset().union(*(each.touched_files for each in earlier))
     return shares_half(touched, frozenset(arc.touched_files))
 
