@@ -24,7 +24,7 @@ READ = "/v1/score_v3/realtime/sub-sessions"
 
 
 class Visits(msgspec.Struct):
-    """What a colleague saw: seconds of each read of their own write, and how many answered otherwise than 200."""
+    """What a colleague saw: seconds of each read of their own write, and how many requests were refused."""
 
     read_seconds: list[float]
     refused: int = 0
@@ -61,7 +61,7 @@ def _visit(service: Serving, headers: dict[str, str], over: Event, seen: Visits)
     number = 0
     while not over.wait(1.0):
         number += 1
-        _answered(service.port, "POST", "/v1/prompts", headers, _prompt("colleague", number))
+        seen.refused += _answered(service.port, "POST", "/v1/prompts", headers, _prompt("colleague", number)) != 201
         began = time.perf_counter()
         seen.refused += _answered(service.server.api_port, "GET", READ, headers) != 200
         seen.read_seconds.append(time.perf_counter() - began)
