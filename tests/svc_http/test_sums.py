@@ -43,11 +43,14 @@ def _company(house: House, people: int) -> list[Scope]:
     return [ANA_SCOPE, *others]
 
 
-def _works(house: House, scope: Scope) -> None:
+def _works(house: House, scope: Scope, *times_us: int) -> None:
+    """A goal is reached in the morning, and at each of the times."""
     log = Log(scope)
-    at_us, session = MONDAY + 9 * HOUR, str(scope.developer_id)
-    log.prompt(session, "Fix the failing login test in auth.py, the session cookie is lost", at_us)
-    log.records(session, request(at_us + SECOND), edit(at_us + MINUTE), shell(at_us + 2 * MINUTE, "pytest -q"))
+    for at_us in (MONDAY + HOUR, *times_us):
+        session, path = f"{scope.developer_id} {at_us}", f"src/auth_{at_us}.py"
+        log.prompt(session, f"Fix the failing login test in {path}, the session cookie is lost", at_us)
+        changed = edit(at_us + MINUTE, path=path)
+        log.records(session, request(at_us + SECOND), changed, shell(at_us + 2 * MINUTE, "pytest -q"))
     house.has_seen(log)
 
 
@@ -108,6 +111,18 @@ def test_shifted_ranges_tell_of_the_hour_between_them() -> None:
     assert wide is not None
     assert narrow is not None
     assert 5 * (wide.cohort_mean - narrow.cohort_mean) == pytest.approx(float(100 * (with_it - without)))
+
+
+async def test_a_day_of_another_zone_tells_of_the_hour_between_them(house: House, api: Caller) -> None:
+    """Three members; one of them reached a goal in the last hour of the day in UTC."""
+    company = _company(house, 3)
+    for each in company[:-1]:
+        _works(house, each)
+    _works(house, company[-1], MONDAY + 14 * HOUR + MINUTE)
+    house.passes(MONDAY + 30 * HOUR)
+    utc, east = [(await api.get(f"{SUMMARY}&tz={zone}")).json for zone in ("UTC", "Etc/GMT-1")]
+    assert utc["membersActive"] == east["membersActive"] == 3
+    assert utc["crushed"] - east["crushed"] == 1
 
 
 def test_twenty_different_ranges_a_day() -> None:

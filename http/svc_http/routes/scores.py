@@ -148,12 +148,7 @@ _PEERS = "The caller's completion rate beside the team's."
 _RANGES = {429: f"More than {PEER_RANGES_MAX} different ranges on one day of UTC."}
 
 
-@routes(
-    "GET /v1/score_v3/peer-comparison",
-    "The caller's completion rate beside the team's.",
-    (*FROM_TO, TZ),
-    refuses=_RANGES,
-)
+@routes("GET /v1/score_v3/peer-comparison", _PEERS, (*FROM_TO, TZ), refuses=_RANGES)
 async def peers(call: ByKey) -> Comparison:
     """The cohort is that of the caller's active teams; nobody chooses it."""
     zone, now_us = call.asked_tz(call.own_zone), call.service.now_us()
