@@ -11,7 +11,14 @@ import msgspec
 
 from aggregates.event import Event, Scope
 from projections.derive.changes import keep_changes, watch
-from projections.derive.developers import link_rework, owners_of, rebuild_sub_sessions, refresh_title
+from projections.derive.developers import (
+    is_drawn_twice,
+    link_rework,
+    owners_of,
+    rebuild_as_judged,
+    rebuild_sub_sessions,
+    refresh_title,
+)
 from projections.derive.integrity import TextsUnavailable, flag_sessions
 from projections.derive.sessions import RebuiltSession, rebuild_session, touched_from
 from projections.facts.facts import Broken, Fact, GiveWay, Priced, priced, read_rows, read_singly, reason
@@ -166,8 +173,11 @@ def _derive_developer(
 ) -> None:
     rebuilt: list[RebuiltSession] = [rebuild_session(db, session, from_us) for session, from_us in sessions]
     flag_sessions(db, scope, rebuilt, reader)
+    twice = is_drawn_twice(db, scope, rebuilt)
     rewritten = rebuild_sub_sessions(db, scope, rebuilt)
     link_rework(db, rewritten.names, rewritten.dependents)
+    if twice:
+        rebuild_as_judged(db, scope, rebuilt)
 
 
 @contextmanager

@@ -124,6 +124,37 @@ CREATE TABLE IF NOT EXISTS sub_session_files (
 -- Who else had a hand in a file at a time: few of a developer's thousands of sub-sessions.
 CREATE INDEX IF NOT EXISTS idx_sub_session_files_digest_ended_us ON sub_session_files (digest, ended_us, changed);
 
+-- As the judges alone would draw the sub-sessions of whoever drew a boundary themself: for the comparison with peers.
+CREATE TABLE IF NOT EXISTS judged_arcs (
+    arc_id TEXT PRIMARY KEY, organization_id TEXT, developer_id TEXT, agent_session_id TEXT, started_us INTEGER,
+    sub_session_id TEXT, body BLOB
+) STRICT;
+CREATE INDEX IF NOT EXISTS idx_judged_arcs_organization_id_developer_id_started_us ON judged_arcs (
+    organization_id, developer_id, started_us
+);
+CREATE INDEX IF NOT EXISTS idx_judged_arcs_agent_session_id_started_us ON judged_arcs (agent_session_id, started_us);
+CREATE INDEX IF NOT EXISTS idx_judged_arcs_sub_session_id ON judged_arcs (sub_session_id);
+
+CREATE TABLE IF NOT EXISTS judged_sub_sessions (
+    sub_session_id TEXT PRIMARY KEY, organization_id TEXT, developer_id TEXT, last_agent_session_id TEXT,
+    started_us INTEGER, last_activity_us INTEGER, settles_at_us INTEGER, floor_passed INTEGER, reverts INTEGER,
+    goal_complete INTEGER, rework_of TEXT, judged_intent TEXT, judged_goal_complete INTEGER, judged_rework_of TEXT,
+    said_rework INTEGER, rework_view BLOB
+) STRICT;
+CREATE INDEX IF NOT EXISTS idx_judged_sub_sessions_organization_id_developer_id_started_us ON judged_sub_sessions (
+    organization_id, developer_id, started_us
+);
+CREATE INDEX IF NOT EXISTS idx_judged_sub_sessions_last_agent_session_id_started_us ON judged_sub_sessions (
+    last_agent_session_id, started_us
+);
+
+CREATE TABLE IF NOT EXISTS judged_sub_session_files (
+    sub_session_id TEXT, digest INTEGER, changed INTEGER, ended_us INTEGER, PRIMARY KEY (sub_session_id, digest)
+) STRICT;
+CREATE INDEX IF NOT EXISTS idx_judged_sub_session_files_digest_ended_us ON judged_sub_session_files (
+    digest, ended_us, changed
+);
+
 CREATE TABLE IF NOT EXISTS prompts (
     turn_id TEXT PRIMARY KEY, sub_session_id TEXT, organization_id TEXT, developer_id TEXT, at_us INTEGER,
     status TEXT, counted INTEGER, applicable INTEGER, standing_earned INTEGER, standing_score REAL, body BLOB

@@ -13,13 +13,11 @@ from msgspec.structs import replace
 
 from aggregates.event import Scope
 from aggregates.sub_sessions.arcs import REWORK_WINDOW_US, Arc, ReworkView, belongs_to, rework_of
-from aggregates.sub_sessions.sub_session import SubSession, conclude
+from aggregates.sub_sessions.sub_session import NO_OVERRIDES, conclude
 from aggregates.turns.turn import Turn
-from projections.derive.sessions import RebuiltSession, answers_of, arcs_of, said_of, turns_of
-from projections.derive.sub_session_rows import delete_sub_session, insert_sub_session
+from projections.derive.sessions import RebuiltSession, Track, answers_of, arcs_of, as_judged, said_of, turns_of
+from projections.derive.sub_session_rows import copy_as_judged, delete_sub_session, insert_judged, insert_sub_session
 from projections.reader import bodies, json_array, owner, pack, unpack
-
-_DELETE_ARC = "DELETE FROM arcs WHERE arc_id = ? RETURNING sub_session_id"
 
 
 class Placed(msgspec.Struct, frozen=True):
@@ -48,19 +46,38 @@ class ChangedSubSessions(msgspec.Struct, frozen=True):
     """Those whose rework verdict hung on them as they were before."""
 
 
-def rebuild_sub_sessions(db: sqlite3.Connection, scope: Scope, rebuilt: Sequence[RebuiltSession]) -> ChangedSubSessions:
+def rebuild_sub_sessions(
+    db: sqlite3.Connection, scope: Scope, rebuilt: Sequence[RebuiltSession], track: Track = ""
+) -> ChangedSubSessions:
     """Store the new arcs and conclude every sub-session they may have changed."""
     before = [arc for each in rebuilt for arc in each.before]
     after = [arc for each in rebuilt for arc in each.after]
     times = [arc.started_us for arc in (*before, *after)]
     if not times:
         return ChangedSubSessions(set(), set())
-    start_us = _group_start_us(db, scope, min(times))
+    start_us = _group_start_us(db, scope, min(times), track)
     # A sub-session that loses an arc has changed, even where every arc that it keeps is as it was.
-    changed = {str(arc.arc_id) for arc in after} | _write_arcs(db, scope, before, after)
-    groups = _groups(_arcs_from(db, scope, start_us), max(times))
-    stale = _sub_sessions_between(db, scope, start_us, groups, max(times))
-    return _conclude_groups(db, scope, groups, changed, stale)
+    changed = {str(arc.arc_id) for arc in after} | _write_arcs(db, scope, before, after, track)
+    groups = _groups(_arcs_from(db, scope, start_us, track), max(times))
+    stale = _sub_sessions_between(db, scope, start_us, groups, max(times), track)
+    return _conclude_groups(db, scope, groups, changed, stale, track)
+
+
+def is_drawn_twice(db: sqlite3.Connection, scope: Scope, rebuilt: Sequence[RebuiltSession]) -> bool:
+    """Whether the developer drew a boundary themself: the judges' own drawing is then kept beside it, from now on."""
+    query = "SELECT 1 FROM judged_arcs WHERE organization_id = ? AND developer_id = ? LIMIT 1"
+    if db.execute(query, owner(scope)).fetchone() is not None:
+        return True
+    if not any(each.spoken for each in rebuilt):
+        return False
+    copy_as_judged(db, scope)
+    return True
+
+
+def rebuild_as_judged(db: sqlite3.Connection, scope: Scope, rebuilt: Sequence[RebuiltSession]) -> None:
+    """The same sub-sessions as the judges alone draw them."""
+    rewritten = rebuild_sub_sessions(db, scope, [as_judged(db, each) for each in rebuilt], "judged_")
+    link_rework(db, rewritten.names, rewritten.dependents, "judged_")
 
 
 def refresh_title(db: sqlite3.Connection, turn_id: str) -> None:
@@ -76,17 +93,18 @@ def refresh_title(db: sqlite3.Connection, turn_id: str) -> None:
         link_rework(db, {name}, ())
 
 
-def _group_start_us(db: sqlite3.Connection, scope: Scope, from_us: int) -> int:
+def _group_start_us(db: sqlite3.Connection, scope: Scope, from_us: int, track: Track) -> int:
     """Where the sub-session before a time starts, so that no sub-session is cut in two."""
     before = (
-        "SELECT s.started_us FROM arcs a JOIN sub_sessions s ON s.sub_session_id = a.sub_session_id "
+        f"SELECT s.started_us FROM {track}arcs a JOIN {track}sub_sessions s ON s.sub_session_id = a.sub_session_id "
         "WHERE a.organization_id = ? AND a.developer_id = ? AND a.started_us < ? "
         "ORDER BY a.started_us DESC, a.arc_id DESC LIMIT 1"
     )
     row = db.execute(before, (*owner(scope), from_us)).fetchone()
     start_us: int = from_us if row is None else row[0]
     at = (
-        "SELECT min(s.started_us) FROM arcs a JOIN sub_sessions s ON s.sub_session_id = a.sub_session_id "
+        f"SELECT min(s.started_us) FROM {track}arcs a "
+        f"JOIN {track}sub_sessions s ON s.sub_session_id = a.sub_session_id "
         "WHERE a.organization_id = ? AND a.developer_id = ? AND a.started_us = ?"
     )
     while True:
@@ -96,13 +114,16 @@ def _group_start_us(db: sqlite3.Connection, scope: Scope, from_us: int) -> int:
         start_us = earliest
 
 
-def _write_arcs(db: sqlite3.Connection, scope: Scope, before: Iterable[Arc], after: Iterable[Arc]) -> set[str]:
+def _write_arcs(
+    db: sqlite3.Connection, scope: Scope, before: Iterable[Arc], after: Iterable[Arc], track: Track
+) -> set[str]:
     """Replace arcs, those that stay keeping their sub-session's id; the ids of sub-sessions that lost an arc."""
     kept = {str(arc.arc_id) for arc in after}
     gone = [str(arc.arc_id) for arc in before if str(arc.arc_id) not in kept]
-    lost = {row[0] for arc_id in gone for row in db.execute(_DELETE_ARC, (arc_id,)) if row[0] is not None}
+    delete = f"DELETE FROM {track}arcs WHERE arc_id = ? RETURNING sub_session_id"
+    lost = {row[0] for arc_id in gone for row in db.execute(delete, (arc_id,)) if row[0] is not None}
     db.executemany(
-        "INSERT INTO arcs (arc_id, organization_id, developer_id, agent_session_id, started_us, body) "
+        f"INSERT INTO {track}arcs (arc_id, organization_id, developer_id, agent_session_id, started_us, body) "
         "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (arc_id) DO UPDATE SET "
         "agent_session_id = excluded.agent_session_id, started_us = excluded.started_us, body = excluded.body",
         [(str(arc.arc_id), *owner(scope), arc.agent_session_id, arc.started_us, pack(arc)) for arc in after],
@@ -110,9 +131,9 @@ def _write_arcs(db: sqlite3.Connection, scope: Scope, before: Iterable[Arc], aft
     return lost
 
 
-def _arcs_from(db: sqlite3.Connection, scope: Scope, start_us: int) -> Iterator[Placed]:
+def _arcs_from(db: sqlite3.Connection, scope: Scope, start_us: int, track: Track) -> Iterator[Placed]:
     query = (
-        "SELECT body, sub_session_id FROM arcs "
+        f"SELECT body, sub_session_id FROM {track}arcs "
         "WHERE organization_id = ? AND developer_id = ? AND started_us >= ? ORDER BY started_us, arc_id"
     )
     for body, sub_session_id in db.execute(query, (*owner(scope), start_us)):
@@ -133,44 +154,54 @@ def _groups(placed: Iterator[Placed], last_changed_us: int) -> list[list[Placed]
 
 
 def _sub_sessions_between(
-    db: sqlite3.Connection, scope: Scope, start_us: int, groups: Sequence[Sequence[Placed]], last_us: int
+    db: sqlite3.Connection, scope: Scope, start_us: int, groups: Sequence[Sequence[Placed]], last_us: int, track: Track
 ) -> set[str]:
     stale = {each.sub_session_id for group in groups for each in group if each.sub_session_id is not None}
     query = (
-        "SELECT sub_session_id FROM sub_sessions "
+        f"SELECT sub_session_id FROM {track}sub_sessions "
         "WHERE organization_id = ? AND developer_id = ? AND started_us BETWEEN ? AND ?"
     )
     return stale.union(row[0] for row in db.execute(query, (*owner(scope), start_us, last_us)))
 
 
 def _conclude_groups(
-    db: sqlite3.Connection, scope: Scope, groups: Sequence[Sequence[Placed]], changed: set[str], stale: set[str]
+    db: sqlite3.Connection,
+    scope: Scope,
+    groups: Sequence[Sequence[Placed]],
+    changed: set[str],
+    stale: set[str],
+    track: Track,
 ) -> ChangedSubSessions:
-    kept = {name for group in groups if (name := _unchanged(db, group, changed)) is not None}
+    kept = {name for group in groups if (name := _unchanged(db, group, changed, track)) is not None}
     gone = sorted(stale - kept)
-    dependents = set().union(*(dependents_of(db, name) for name in gone))
+    dependents = set().union(*(dependents_of(db, name, track) for name in gone))
     for sub_session_id in gone:
-        delete_sub_session(db, sub_session_id)
+        delete_sub_session(db, sub_session_id, track)
     fresh = [group for group in groups if str(group[0].arc.arc_id) not in kept]
-    names = {_conclude(db, scope, [each.arc for each in group]) for group in fresh}
+    names = {_conclude(db, scope, [each.arc for each in group], track) for group in fresh}
     return ChangedSubSessions(names.union(gone), dependents)
 
 
-def _unchanged(db: sqlite3.Connection, group: Sequence[Placed], changed: set[str]) -> str | None:
+def _unchanged(db: sqlite3.Connection, group: Sequence[Placed], changed: set[str], track: Track) -> str | None:
     """The sub-session's id where the group holds just the arcs that it held before, and none of them changed."""
     name = str(group[0].arc.arc_id)
     if any(each.sub_session_id != name or str(each.arc.arc_id) in changed for each in group):
         return None
-    count = db.execute("SELECT count(*) FROM arcs WHERE sub_session_id = ?", (name,)).fetchone()[0]
+    count = db.execute(f"SELECT count(*) FROM {track}arcs WHERE sub_session_id = ?", (name,)).fetchone()[0]
     return name if count == len(group) else None
 
 
-def _conclude(db: sqlite3.Connection, scope: Scope, arcs: Sequence[Arc]) -> str:
+def _conclude(db: sqlite3.Connection, scope: Scope, arcs: Sequence[Arc], track: Track = "") -> str:
     turns = turns_of(db, arcs)
-    concluded: SubSession = conclude(arcs, turns, _following(db, turns[-1]), said_of(db, arcs), answers_of(db, arcs))
+    said = NO_OVERRIDES if track else said_of(db, arcs)
+    concluded = conclude(arcs, turns, _following(db, turns[-1]), said, answers_of(db, arcs))
     name = str(concluded.sub_session_id)
-    db.executemany("UPDATE arcs SET sub_session_id = ? WHERE arc_id = ?", [(name, str(arc.arc_id)) for arc in arcs])
-    insert_sub_session(db, scope, concluded)
+    update = f"UPDATE {track}arcs SET sub_session_id = ? WHERE arc_id = ?"
+    db.executemany(update, [(name, str(arc.arc_id)) for arc in arcs])
+    if track:
+        insert_judged(db, scope, concluded)
+    else:
+        insert_sub_session(db, scope, concluded)
     return name
 
 
@@ -194,26 +225,26 @@ OF_NONE_KNOWN = ""
 """`rework_of` where a person says that it is rework, and no rule finds of what."""
 
 
-def link_rework(db: sqlite3.Connection, rewritten: Iterable[str], dependents: Iterable[str]) -> None:
+def link_rework(db: sqlite3.Connection, rewritten: Iterable[str], dependents: Iterable[str], track: Track = "") -> None:
     """Settle again whether these are rework, and all that depend on the rewritten."""
     names = sorted(set(rewritten))
-    affected = set(names).union(dependents, *(dependents_of(db, name) for name in names))
+    affected = set(names).union(dependents, *(dependents_of(db, name, track) for name in names))
     for name in sorted(affected):
-        _settle(db, name)
+        _settle(db, name, track)
 
 
-def dependents_of(db: sqlite3.Connection, sub_session_id: str) -> set[str]:
+def dependents_of(db: sqlite3.Connection, sub_session_id: str, track: Track) -> set[str]:
     """Later sub-sessions within reach whose verdict may hang on this one, as it is stored now."""
     query = (
-        "SELECT l.sub_session_id FROM sub_sessions e "
-        "CROSS JOIN sub_session_files f ON f.sub_session_id = e.sub_session_id AND f.changed "
+        f"SELECT l.sub_session_id FROM {track}sub_sessions e "
+        f"CROSS JOIN {track}sub_session_files f ON f.sub_session_id = e.sub_session_id AND f.changed "
         # What starts after a time also ends after it: the index knows ends.
-        "CROSS JOIN sub_session_files g ON g.digest = f.digest AND g.ended_us >= e.last_activity_us "
-        "CROSS JOIN sub_sessions l ON l.sub_session_id = g.sub_session_id "
+        f"CROSS JOIN {track}sub_session_files g ON g.digest = f.digest AND g.ended_us >= e.last_activity_us "
+        f"CROSS JOIN {track}sub_sessions l ON l.sub_session_id = g.sub_session_id "
         "AND l.organization_id = e.organization_id AND l.developer_id = e.developer_id "
         "AND l.started_us BETWEEN e.last_activity_us AND e.last_activity_us + :window "
         "WHERE e.sub_session_id = :id "
-        "UNION SELECT l.sub_session_id FROM sub_sessions e JOIN sub_sessions l "
+        f"UNION SELECT l.sub_session_id FROM {track}sub_sessions e JOIN {track}sub_sessions l "
         "ON l.last_agent_session_id = e.last_agent_session_id AND l.reverts "
         "WHERE e.sub_session_id = :id AND l.organization_id = e.organization_id "
         "AND l.started_us BETWEEN e.last_activity_us AND e.last_activity_us + :window"
@@ -222,19 +253,20 @@ def dependents_of(db: sqlite3.Connection, sub_session_id: str) -> set[str]:
     return {row[0] for row in rows} - {sub_session_id}
 
 
-def _settle(db: sqlite3.Connection, sub_session_id: str) -> None:
-    query = "SELECT rework_view, said_rework, rework_of, judged_rework_of FROM sub_sessions WHERE sub_session_id = ?"
+def _settle(db: sqlite3.Connection, sub_session_id: str, track: Track) -> None:
+    columns = "rework_view, said_rework, rework_of, judged_rework_of"
+    query = f"SELECT {columns} FROM {track}sub_sessions WHERE sub_session_id = ?"
     row = db.execute(query, (sub_session_id,)).fetchone()
     if row is None:
         return
-    view, earlier = unpack(row[0], ReworkView), _earlier(db, sub_session_id)
+    view, earlier = unpack(row[0], ReworkView), _earlier(db, sub_session_id, track)
     found = judged = _name(rework_of(view, (each for each, _ in earlier)))
     if any(each.goal_complete != complete for each, complete in earlier):
         judged = _name(rework_of(view, (replace(each, goal_complete=complete) for each, complete in earlier)))
     counted = _as_said(found, row[1], judged)
     if (counted, judged) != row[2:]:
         db.execute(
-            "UPDATE sub_sessions SET rework_of = ?, judged_rework_of = ? WHERE sub_session_id = ?",
+            f"UPDATE {track}sub_sessions SET rework_of = ?, judged_rework_of = ? WHERE sub_session_id = ?",
             (counted, judged, sub_session_id),
         )
 
@@ -250,17 +282,18 @@ def _as_said(found: str | None, said: int | None, judged: str | None) -> str | N
     return (found or judged or OF_NONE_KNOWN) if said else None
 
 
-def _earlier(db: sqlite3.Connection, sub_session_id: str) -> list[tuple[ReworkView, bool]]:
+def _earlier(db: sqlite3.Connection, sub_session_id: str, track: Track) -> list[tuple[ReworkView, bool]]:
     """Those it may be rework of, and whether each was judged complete, whatever people said."""
     query = (
-        "SELECT e.sub_session_id, e.rework_view, e.judged_goal_complete FROM sub_sessions l "
-        "CROSS JOIN sub_session_files f ON f.sub_session_id = l.sub_session_id "
-        "CROSS JOIN sub_session_files g ON g.digest = f.digest AND g.changed "
+        f"SELECT e.sub_session_id, e.rework_view, e.judged_goal_complete FROM {track}sub_sessions l "
+        f"CROSS JOIN {track}sub_session_files f ON f.sub_session_id = l.sub_session_id "
+        f"CROSS JOIN {track}sub_session_files g ON g.digest = f.digest AND g.changed "
         "AND g.ended_us BETWEEN l.started_us - :window AND l.started_us "
-        "CROSS JOIN sub_sessions e ON e.sub_session_id = g.sub_session_id "
+        f"CROSS JOIN {track}sub_sessions e ON e.sub_session_id = g.sub_session_id "
         "AND e.organization_id = l.organization_id AND e.developer_id = l.developer_id "
         "WHERE l.sub_session_id = :id AND (e.goal_complete OR e.judged_goal_complete) "
-        "UNION SELECT e.sub_session_id, e.rework_view, e.judged_goal_complete FROM sub_sessions l JOIN sub_sessions e "
+        f"UNION SELECT e.sub_session_id, e.rework_view, e.judged_goal_complete FROM {track}sub_sessions l "
+        f"JOIN {track}sub_sessions e "
         "ON e.last_agent_session_id = l.last_agent_session_id "
         "WHERE l.sub_session_id = :id AND l.reverts AND e.organization_id = l.organization_id "
         "AND (e.goal_complete OR e.judged_goal_complete) "

@@ -7,12 +7,13 @@ depend on the set of facts, not on their order.
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
+from typing import Literal
 from uuid import UUID
 
 import msgspec
 
 from aggregates.judging.rubric import NO_ANSWERS, NO_GAP_ANSWERS, Answers, GapAnswer, JudgeAnswered
-from aggregates.sub_sessions.arcs import Arc, cut_arcs
+from aggregates.sub_sessions.arcs import NO_GAP_OVERRIDES, Arc, cut_arcs
 from aggregates.sub_sessions.sub_session import Overrides, OverrideTopic, OverrideWord, gap_overrides, overrides_of
 from aggregates.turns.turn import Observation, Turn
 from aggregates.turns.turns import JOIN_WINDOW_US, Aliases, Answer, Capture, PlacedObservation, build_turns
@@ -27,6 +28,15 @@ class RebuiltSession(msgspec.Struct, frozen=True):
 
     before: tuple[Arc, ...]
     after: tuple[Arc, ...]
+    session: str = ""
+    start_us: int = 0
+    """From when on its turns were built again."""
+    spoken: bool = False
+    """Whether a person drew a boundary in it, or took one away."""
+
+
+Track = Literal["", "judged_"]
+"""Which tables of arcs and sub-sessions: those that count, or those as the judges alone draw them."""
 
 
 def touched_from(db: sqlite3.Connection, rows: Rows) -> dict[str, int]:
@@ -81,7 +91,16 @@ def rebuild_session(db: sqlite3.Connection, session: str, from_us: int) -> Rebui
     _write_turns(db, session, start_us, turns, aliases)
     if not turns:
         return RebuiltSession((), ())
-    return _rebuild_arcs(db, session, start_us)
+    said = session_gaps(db, session)
+    return RebuiltSession(*_rebuilt_arcs(db, session, start_us, said), session, start_us, bool(said))
+
+
+def as_judged(db: sqlite3.Connection, rebuilt: RebuiltSession) -> RebuiltSession:
+    """The same arcs as the judges alone cut them."""
+    if not rebuilt.spoken:
+        return rebuilt
+    arcs = _rebuilt_arcs(db, rebuilt.session, rebuilt.start_us, NO_GAP_OVERRIDES, "judged_")
+    return RebuiltSession(*arcs, rebuilt.session, rebuilt.start_us)
 
 
 def _anchor_us(db: sqlite3.Connection, session: str, from_us: int) -> int:
@@ -172,23 +191,29 @@ def _write_turns(
     )
 
 
-def _rebuild_arcs(db: sqlite3.Connection, session: str, start_us: int) -> RebuiltSession:
-    base = _arc_to_start_from(db, session, start_us)
+def _rebuilt_arcs(
+    db: sqlite3.Connection, session: str, start_us: int, said: Mapping[UUID, bool], track: Track = ""
+) -> tuple[tuple[Arc, ...], tuple[Arc, ...]]:
+    """The arcs that have to be cut again: as they were, and as they are."""
+    base = _arc_to_start_from(db, session, start_us, track)
     base_us = BEGINNING_US if base is None else base.started_us
     turns = session_turns(db, session, base_us)
     opened_by, shift = ("start", None) if base is None else (base.opened_by, base.shift)
-    after = cut_arcs(turns, opened_by, shift, session_gaps(db, session), gap_answers(db, session))
-    query = "SELECT body FROM arcs WHERE agent_session_id = ? AND started_us >= ? ORDER BY started_us, arc_id"
-    return RebuiltSession(tuple(bodies(db, Arc, query, (session, base_us))), tuple(after))
+    after = cut_arcs(turns, opened_by, shift, said, gap_answers(db, session))
+    query = f"SELECT body FROM {track}arcs WHERE agent_session_id = ? AND started_us >= ? ORDER BY started_us, arc_id"
+    return tuple(bodies(db, Arc, query, (session, base_us))), tuple(after)
 
 
-def _arc_to_start_from(db: sqlite3.Connection, session: str, start_us: int) -> Arc | None:
+def _arc_to_start_from(db: sqlite3.Connection, session: str, start_us: int, track: Track) -> Arc | None:
     """The arc before the one that holds this time; None where that is the session's beginning.
 
     The arc before, since what follows it may have changed; and one at whose start no earlier arc's turn stands,
     so that a look-up by time finds its turns and no others.
     """
-    query = "SELECT body FROM arcs WHERE agent_session_id = ? AND started_us < ? ORDER BY started_us DESC, arc_id DESC"
+    query = (
+        f"SELECT body FROM {track}arcs WHERE agent_session_id = ? AND started_us < ? "
+        "ORDER BY started_us DESC, arc_id DESC"
+    )
     for number, row in enumerate(db.execute(query, (session, start_us))):
         arc = unpack(row[0], Arc)
         if number >= 1 and not _shares_its_start(db, arc):

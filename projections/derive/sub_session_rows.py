@@ -1,11 +1,12 @@
 """Writing one concluded sub-session as rows, and taking it away again."""
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from uuid import UUID
 
 import msgspec
+from msgspec.structs import replace
 
 from aggregates.event import Scope, Span
 from aggregates.judging.outcome import Floor
@@ -13,7 +14,9 @@ from aggregates.reading.verdicts import BOOLEANS, BooleanName, JudgeStatus, Outc
 from aggregates.sub_sessions.arcs import ReworkView
 from aggregates.sub_sessions.sub_session import OVERRIDE_FIELDS, OverrideField, Overrides, SubSession
 from aggregates.turns.turn import ModelUsage, Turn, active_by_turns_us, file_totals, model_totals
-from projections.reader import TextRef, json_array, owner, pack
+from projections.derive.sessions import Track
+from projections.reader import TextRef, json_array, owner, pack, unpack
+from projections.schema import columns_of
 
 
 class Detail(msgspec.Struct, frozen=True, array_like=True):
@@ -59,31 +62,84 @@ def unmask(bits: int) -> tuple[BooleanName, ...]:
     return tuple(name for bit, name in enumerate(BOOLEANS) if bits >> bit & 1)
 
 
-def delete_sub_session(db: sqlite3.Connection, sub_session_id: str) -> None:
+_TABLES: Mapping[Track, tuple[str, ...]] = {
+    "": ("sub_sessions", "sub_session_files", "prompts"),
+    "judged_": ("judged_sub_sessions", "judged_sub_session_files"),
+}
+
+
+def delete_sub_session(db: sqlite3.Connection, sub_session_id: str, track: Track = "") -> None:
     """Take every row of a sub-session away; its arcs and turns stay."""
-    for table in ("sub_sessions", "sub_session_files", "prompts"):
+    for table in _TABLES[track]:
         db.execute(f"DELETE FROM {table} WHERE sub_session_id = ?", (sub_session_id,))
 
 
 def insert_sub_session(db: sqlite3.Connection, scope: Scope, concluded: SubSession) -> None:
     """Write every row of a sub-session; whether it is rework is settled afterwards."""
-    name = str(concluded.sub_session_id)
-    totals, said, detail = concluded.totals, concluded.said, _detail(db, concluded)
+    totals, detail = concluded.totals, _detail(db, concluded)
     turns = [judged.turn for judged in concluded.prompts]
-    row: dict[str, object] = {
-        "sub_session_id": name,
+    row = _compared(scope, concluded) | {
+        "agent_session_id": concluded.agent_session_ids[0],
+        "turns": len(concluded.prompts),
+        "trivia_reason": concluded.floor.reason,
+        "intent": concluded.intent,
+        "earned": mask(concluded.earned),
+        "overridden": _overridden(concluded.said, detail),
+        **{field: getattr(totals, field) for field in totals.__struct_fields__},
+        "active_us": active_by_turns_us([(turn.started_us, turn.last_activity_us) for turn in turns]),
+        "models": pack(model_totals(turns)),
+        "detail": pack(detail),
+    }
+    _insert(db, "sub_sessions", row)
+    _insert_files(db, str(concluded.sub_session_id), turns, concluded.last_activity_us)
+    _insert_prompts(db, str(concluded.sub_session_id), scope, concluded)
+
+
+def insert_judged(db: sqlite3.Connection, scope: Scope, concluded: SubSession) -> None:
+    """Write a sub-session that the judges draw and a person draws otherwise; it was concluded without overrides."""
+    name, turns = str(concluded.sub_session_id), [judged.turn for judged in concluded.prompts]
+    _insert(db, "judged_sub_sessions", _compared(scope, concluded))
+    files = [(name, file.digest, int(file.edits > 0), concluded.last_activity_us) for file in file_totals(turns)]
+    db.executemany("INSERT INTO judged_sub_session_files VALUES (?, ?, ?, ?)", files)
+
+
+def copy_as_judged(db: sqlite3.Connection, scope: Scope) -> None:
+    """Begin the judges' own drawing of a developer, who drew no boundary until now: so far the two are one."""
+    owned = "WHERE organization_id = ? AND developer_id = ?"
+    said = {"goal_complete": "judged_goal_complete", "rework_of": "judged_rework_of", "said_rework": "NULL"}
+    names = columns_of("judged_sub_sessions")
+    values = ", ".join(said.get(name, name) for name in names)
+    for statement in (
+        f"INSERT INTO judged_arcs SELECT * FROM arcs {owned}",
+        f"INSERT INTO judged_sub_sessions ({', '.join(names)}) SELECT {values} FROM sub_sessions {owned}",
+        "INSERT INTO judged_sub_session_files SELECT sub_session_id, digest, changed, ended_us FROM sub_session_files "
+        f"WHERE sub_session_id IN (SELECT sub_session_id FROM sub_sessions {owned})",
+    ):
+        db.execute(statement, owner(scope))
+    query = f"SELECT sub_session_id, rework_view FROM sub_sessions {owned} AND goal_complete <> judged_goal_complete"
+    for name, body in db.execute(query, owner(scope)).fetchall():
+        view = unpack(body, ReworkView)
+        view = replace(view, goal_complete=not view.goal_complete)
+        db.execute("UPDATE judged_sub_sessions SET rework_view = ? WHERE sub_session_id = ?", (pack(view), name))
+
+
+def _insert(db: sqlite3.Connection, table: str, row: Mapping[str, object]) -> None:
+    marks = ", ".join("?" * len(row))
+    db.execute(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({marks})", tuple(row.values()))
+
+
+def _compared(scope: Scope, concluded: SubSession) -> dict[str, object]:
+    """What comparisons go by, with other sub-sessions and with peers."""
+    said = concluded.said
+    return {
+        "sub_session_id": str(concluded.sub_session_id),
         "organization_id": str(scope.organization_id),
         "developer_id": str(scope.developer_id),
-        "agent_session_id": concluded.agent_session_ids[0],
         "last_agent_session_id": concluded.agent_session_ids[-1],
         "started_us": concluded.started_us,
         "last_activity_us": concluded.last_activity_us,
         "settles_at_us": concluded.settles_at_us,
-        "turns": len(concluded.prompts),
         "floor_passed": int(concluded.floor.passed),
-        "trivia_reason": concluded.floor.reason,
-        "intent": concluded.intent,
-        "earned": mask(concluded.earned),
         "goal_complete": int(concluded.goal_complete),
         "reverts": int(concluded.reverts),
         "rework_of": None,
@@ -91,18 +147,8 @@ def insert_sub_session(db: sqlite3.Connection, scope: Scope, concluded: SubSessi
         "judged_goal_complete": int(concluded.judged_complete),
         "judged_rework_of": None,
         "said_rework": None if said.rework is None else int(said.rework),
-        "overridden": _overridden(said, detail),
-        **{field: getattr(totals, field) for field in totals.__struct_fields__},
-        "active_us": active_by_turns_us([(turn.started_us, turn.last_activity_us) for turn in turns]),
-        "models": pack(model_totals(turns)),
         "rework_view": pack(_rework_view(concluded)),
-        "detail": pack(detail),
     }
-    columns = ", ".join(row)
-    marks = ", ".join("?" * len(row))
-    db.execute(f"INSERT INTO sub_sessions ({columns}) VALUES ({marks})", tuple(row.values()))
-    _insert_files(db, name, turns, concluded.last_activity_us)
-    _insert_prompts(db, name, scope, concluded)
 
 
 def _overridden(said: Overrides, detail: Detail) -> int:

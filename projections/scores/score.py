@@ -234,16 +234,22 @@ def _weights(crushed: Sequence[_CrushedRow]) -> list[int]:
     return [row.tokens for row in crushed if row.tokens is not None]
 
 
-# How the completion rates of a cohort compare. Only totals of each developer are read, and none of them is shown. What
-# the judges said counts, without anybody's override: nobody compares better by overriding their own sub-sessions.
+# How the completion rates of a cohort compare. What the judges said counts, without anybody's override: nobody compares
+# better by overriding their own sub-sessions. Of whoever drew a boundary, it is the judges' own drawing that counts.
+# The answer holds no row of a peer; what it tells all the same, docs/security.md says.
 JUDGED_QUALIFIES = f"{SETTLED} AND s.floor_passed AND s.judged_intent IS NOT NULL"
 JUDGED_CRUSHED = f"{JUDGED_QUALIFIES} AND s.judged_goal_complete AND s.judged_rework_of IS NULL"
-_TOTALS = (
-    f"SELECT d.value, coalesce(sum({JUDGED_CRUSHED}), 0), count(*) FROM bookmark b CROSS JOIN json_each(:developers) d "
-    "CROSS JOIN sub_sessions s WHERE s.organization_id = :organization AND s.developer_id = d.value "
-    f"{IN_RANGE} AND {JUDGED_QUALIFIES} GROUP BY d.value"
+_DRAWN_TWICE = (
+    "EXISTS (SELECT 1 FROM judged_sub_sessions j WHERE j.organization_id = :organization AND j.developer_id = d.value)"
 )
-_OWN = f"SELECT s.started_us, {JUDGED_CRUSHED} {_IN_WINDOW} AND {JUDGED_QUALIFIES}"
+_JUDGED = " UNION ALL ".join(
+    f"SELECT d.value AS developer, s.started_us, {JUDGED_CRUSHED} AS crushed FROM bookmark b "
+    f"CROSS JOIN json_each(:developers) d CROSS JOIN {drawn} AND s.organization_id = :organization "
+    f"AND s.developer_id = d.value {IN_RANGE} AND {JUDGED_QUALIFIES}"
+    for drawn in (f"sub_sessions s WHERE NOT {_DRAWN_TWICE}", "judged_sub_sessions s WHERE true")
+)
+_TOTALS = f"SELECT developer, sum(crushed), count(*) FROM ({_JUDGED}) GROUP BY developer"
+_OWN = f"SELECT started_us, crushed FROM ({_JUDGED})"
 
 
 def peer_comparison(reader: Reader, scope: Scope, cohort: Sequence[UUID], window: Window, zone: tzinfo) -> Comparison:
@@ -253,7 +259,8 @@ def peer_comparison(reader: Reader, scope: Scope, cohort: Sequence[UUID], window
     rates = {name: rate for name, *counts in totals if (rate := score_of(*counts)) is not None}
     mine = rates.pop(str(scope.developer_id), None)
     days: defaultdict[date, list[int]] = defaultdict(list)
-    for started_us, crushed in reader.db.execute(_OWN, bound(scope, window)):
+    own = reader.db.execute(_OWN, bound(scope, window, developers=json_array([scope.developer_id])))
+    for started_us, crushed in own:
         days[local_date(started_us, zone)].append(crushed)
     daily = [100.0 * sum(crushed) / len(crushed) for _, crushed in sorted(days.items())]
     return compare(mine, sorted(rates.values()), daily)
