@@ -8,7 +8,7 @@ from aggregates.judging.boundary import TURNS_MAX
 from aggregates.sub_sessions.arcs import FULL, Arc
 from projections.apply import apply
 from projections.reader import unpack
-from tests.support.facts import ANA, DIGESTER, MONDAY, SECOND, Log, edit, project, tables
+from tests.support.facts import ANA, DIGESTER, MONDAY, SECOND, Log, edit, project, prompt_name, tables
 
 BATCH = 20
 STEPS = 100
@@ -35,6 +35,12 @@ def files_of_their_own(log: Log, number: int) -> None:
     log.records(f"session-{number}", edit(MONDAY + (number * 20 + 1) * SECOND, path=f"src/{number}.py"))
 
 
+def after_a_boundary_of_ones_own(log: Log, number: int) -> None:
+    many_goals(log, number)
+    if number == 1:
+        log.corrects_gap("s1", prompt_name("s1", "1", MONDAY + 20 * SECOND), False)
+
+
 def cost(tell: Callable[[Log, int], None], before: int) -> int:
     """Steps of SQLite that a batch takes after so many turns of the same developer."""
     log = Log(ANA).claim("s1")
@@ -55,7 +61,9 @@ def cost(tell: Callable[[Log, int], None], before: int) -> int:
     return taken[0]
 
 
-@pytest.mark.parametrize("tell", [one_goal, many_goals, many_sessions, files_of_their_own])
+@pytest.mark.parametrize(
+    "tell", [one_goal, many_goals, many_sessions, files_of_their_own, after_a_boundary_of_ones_own]
+)
 def test_an_event_costs_as_much_after_a_thousand_turns_as_after_some(tell: Callable[[Log, int], None]) -> None:
     # Twice the turns that one sub-session holds: from there on the tail is as long as it gets.
     assert cost(tell, 1_050) <= 1.3 * cost(tell, 2 * TURNS_MAX + 50)
