@@ -71,7 +71,8 @@ def _server(var: Path) -> Iterator[str]:
     """The URL of the API of a server over a folder."""
     listeners = ("--intake", "127.0.0.1:0", "--api", "127.0.0.1:0")
     serve = (*_SVC, "serve", "--var", str(var), *listeners, "--log-level", "warning")
-    quiet = os.environ | {"SVC_CATALOG_REFRESH": "false"}
+    # It sends wrong keys by the hundred, and is to see what each is told.
+    quiet = os.environ | {"SVC_CATALOG_REFRESH": "false", "SVC_WRONG_KEYS_PER_MINUTE": "0"}
     with subprocess.Popen(serve, stdout=subprocess.PIPE, text=True, env=quiet) as process:
         try:
             assert process.stdout is not None
