@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import trio
 
+from aggregates.people.budgets import NAMES, Budgets
 from svc import __version__
 from svc.actors.actors import ActorContext, Actors, Clock, SystemClock
 from svc.actors.administration import Administration
@@ -89,7 +90,8 @@ def build(
     count_errors(metrics.errors)
     journal = Journal(store)
     administration = Administration(store, journal, clock)
-    context = ActorContext(store, journal, vault, clock, administration.directory.redaction_of)
+    budgets = Budgets({name: getattr(settings, name) for name in NAMES})
+    context = ActorContext(store, journal, vault, clock, administration.directory.redaction_of, budgets)
     acknowledged = Acknowledged()
     actors = Actors(context, acknowledged.note)
     path = serving_file(var, RULES_VERSION, store)
@@ -119,7 +121,7 @@ def build(
         rebuilding,
         archive,
         catalog,
-        Instruments(var, journal, actors, projector, rebuilding, catalog, clock, metrics),
+        Instruments(var, journal, actors, projector, rebuilding, catalog, clock, budgets, metrics),
         Narratives(gateway, clock.now_us, administration.directory.names_in, metrics.asked),
     )
     tasks = [projector.run, journal.run, administration.run, catalog.run, actors.run, rebuilding.run]
@@ -148,7 +150,6 @@ def public_settings(settings: Settings, secret: str) -> PublicSettings:
         capture_prompts=settings.capture_prompts,
         capture_responses=settings.capture_responses,
         version=__version__,
-        wrong_keys_per_minute=settings.wrong_keys_per_minute,
         api_hosts=frozenset(settings.api_hosts.lower().split()),
         access_log=settings.access_log,
         rules_version=RULES_VERSION,

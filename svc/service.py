@@ -53,7 +53,7 @@ from svc.observe.metrics import Instruments
 from svc.views.projector import Projector
 from svc.views.replay import Rebuilding
 from svc.views.views import ViewsDamaged
-from svc_http.ports import NotRefreshed, PublicSettings, ReplayStatus, Status, Unavailable
+from svc_http.ports import CpuTime, NotRefreshed, PublicSettings, ReplayStatus, Status, Unavailable
 
 P = ParamSpec("P")
 C = TypeVar("C")
@@ -130,7 +130,7 @@ class RunningService:
         self.backfilling = Backfills(self.store, self.journal, self._rebuilding)
         self._read_limit = trio.CapacityLimiter(READERS_MAX)
         self._followers = Waits()
-        self.peer_ranges = PeerRanges()
+        self.peer_ranges, self.budgets = PeerRanges(), context.budgets
         self._company = Company()
         self._writable_until = 0.0
         # What a part does just as a route asks for it.
@@ -163,24 +163,30 @@ class RunningService:
         self, scope: Scope, query: Callable[Concatenate[Reader, Scope, P], T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
         await self._caught_up(self._acknowledged.position(scope.developer_id))
-        return await self._queried(lambda reader: query(reader, scope, *args, **kwargs))
+        return await self._queried(lambda reader: query(reader, scope, *args, **kwargs), scope.developer_id)
 
     async def look(
         self, scope: Scope, query: Callable[Concatenate[Reader, Scope, P], T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
         await self._caught_up()
-        return await self._queried(lambda reader: query(reader, scope, *args, **kwargs))
+        return await self._queried(lambda reader: query(reader, scope, *args, **kwargs), scope.developer_id)
 
     async def moved(self, position: int) -> bool:
         return await self._followers.wait(partial(self.projector.wait_beyond, position))
 
-    async def _queried(self, query: Callable[[Reader], T]) -> T:
+    async def _queried(self, query: Callable[[Reader], T], developer_id: UUID | None = None) -> T:
+        took = CpuTime()
+
         def run() -> T:
-            with self.projector.readers.reading() as db:
+            with took, self.projector.readers.reading() as db:
                 return query(Reader(db, self._fetch))
 
-        with self._unreadable_is_unavailable():
-            return await trio.to_thread.run_sync(run, limiter=self._read_limit)
+        try:
+            with self._unreadable_is_unavailable():
+                return await trio.to_thread.run_sync(run, limiter=self._read_limit)
+        finally:
+            if developer_id is not None:
+                self.budgets.use("cpu_seconds_per_minute", developer_id, took.seconds, self.now_us())
 
     @contextmanager
     def _unreadable_is_unavailable(self) -> Iterator[None]:

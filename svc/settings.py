@@ -37,8 +37,21 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     api_hosts: str = ""
     """Names by which the private listener may be called, with blanks between; addresses and names without a dot always
     may."""
+    requests_per_minute: Amount = 60_000
+    """Of each developer, with whatever key; beyond it they get 429. Here and in the next seven 0 is no bound."""
+    megabytes_per_minute: Amount = 1_024
+    """Of bodies that a developer's keys send."""
+    cpu_seconds_per_minute: Amount = 40
+    """Of processor time for a developer's requests: reading bodies, deciding on captures, reading views."""
+    sessions_per_day: Amount = 20_000
+    """New agent sessions of a developer."""
+    stored_megabytes_per_day: Amount = 4_096
+    """What a developer's captures take up on disk, about."""
+    address_requests_per_minute: Amount = 300_000
+    """From one address, whoever sends them; all who come through one proxy share it."""
+    address_megabytes_per_minute: Amount = 4_096
     wrong_keys_per_minute: Amount = 20
-    """How many wrong keys an address may send in a minute; beyond it gets 429. 0: as many as it likes."""
+    """How many wrong keys an address may send in a minute; beyond it gets 429."""
     tls_certificate: str | None = None
     """Path of a PEM file for both listeners; together with `tls_key`."""
     tls_key: str | None = None

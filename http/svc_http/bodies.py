@@ -17,6 +17,8 @@ from quart_trio.wrappers import TrioResponse
 from werkzeug.exceptions import RequestEntityTooLarge
 
 from aggregates.event import Reason, Refused
+from aggregates.people.budgets import BYTES_PER_MEGABYTE
+from svc_http.ports import CpuTime
 
 T = TypeVar("T")
 
@@ -133,8 +135,11 @@ async def json_body(request: Request, kind: type[T], absent: bytes = b"") -> T:
     of_kind: msgspec.json.Decoder[T] = decoder(kind)  # type: ignore[arg-type]  # mypy takes a type for unhashable
     sent = await read_sent(request, FRAME_BYTES_MAX)
 
+    taken = cpu_time()
+
     def of_sent() -> T:
-        return decoded(of_kind, sent.unpacked(FRAME_BYTES_MAX) or absent)
+        with taken:
+            return decoded(of_kind, sent.unpacked(FRAME_BYTES_MAX) or absent)
 
     if not sent.is_gzip and len(sent.data) <= INLINE_BYTES_MAX:
         return of_sent()
@@ -215,9 +220,9 @@ async def read_sent(request: Request, bytes_max: int) -> Sent:
         with trio.fail_after(BODY_SECONDS_MAX):
             async for piece in request.body:
                 data += piece
+                _count(len(data))
                 if len(data) > bytes_max:
                     raise too_large(bytes_max)
-                _count(len(data))
     except RequestEntityTooLarge as error:
         raise too_large(bytes_max) from error
     except trio.TooSlowError as error:
@@ -226,6 +231,7 @@ async def read_sent(request: Request, bytes_max: int) -> Sent:
 
 
 def _count(size_bytes: int) -> None:
+    g.sent_bytes = size_bytes
     more_bytes = size_bytes - SMALL_BYTES_MAX - g.get("held_bytes", 0)
     if more_bytes > 0:
         HELD.take(more_bytes)
@@ -235,6 +241,19 @@ def _count(size_bytes: int) -> None:
 def release_body() -> None:
     """Count the body of the request that ends no longer."""
     HELD.release(g.pop("held_bytes", 0))
+
+
+def cpu_time() -> CpuTime:
+    """What work on this request's body is counted with."""
+    if "cpu_time" not in g:
+        g.cpu_time = CpuTime()
+    taken: CpuTime = g.cpu_time
+    return taken
+
+
+def spent() -> tuple[float, float]:
+    """What this request's body took: megabytes as sent, and seconds of processor time."""
+    return g.get("sent_bytes", 0) / BYTES_PER_MEGABYTE, cpu_time().seconds
 
 
 def gunzip(data: bytes, bytes_max: int) -> bytes:

@@ -1,5 +1,6 @@
 """What the HTTP layer needs of the running service; `svc` implements it."""
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Concatenate, Literal, ParamSpec, Protocol, TypeVar
 from uuid import UUID
@@ -8,6 +9,7 @@ import msgspec
 
 from aggregates.decide import AnyCommand
 from aggregates.event import Digester, Reply, Scope
+from aggregates.people.budgets import Budgets
 from aggregates.people.commands import PeopleCommand
 from aggregates.people.decide import PeopleReply
 from aggregates.people.directory import Directory
@@ -95,6 +97,20 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int
 
 
+class BudgetShown(msgspec.Struct, frozen=True, kw_only=True):
+    """An allowance of each developer or address; its name is the setting's."""
+
+    name: str
+    most: int
+    """0: no bound."""
+    used: float
+    """By whoever has used most of it: 1 is all of it."""
+    used_by: str | None
+    """That developer's id, or that address."""
+    refused: int
+    """Requests answered 429 for it since the start."""
+
+
 class Status(msgspec.Struct, frozen=True, kw_only=True):
     """The running server; `state` is `stopped` where a command looked at the folder itself."""
 
@@ -114,12 +130,26 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     developers: list[DeveloperStatus]
     disk_bytes: dict[str, int]
     """What each part of the data folder takes."""
+    budgets: list[BudgetShown] = []
     missing_keys: list[str] = []
     """Developers whose data key was made and whose key file is gone: `svc verify` says what to do."""
 
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+class CpuTime:
+    """The processor time of the blocks that it is entered for, one after the other, in whichever thread."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __enter__(self) -> None:
+        self.seconds -= time.thread_time()
+
+    def __exit__(self, *_error: object) -> None:
+        self.seconds += time.thread_time()
 
 
 class Unavailable(Exception):
@@ -146,6 +176,9 @@ class Service(Protocol):
 
     @property
     def peer_ranges(self) -> PeerRanges: ...
+
+    @property
+    def budgets(self) -> Budgets: ...
 
     def now_us(self) -> int: ...
 
@@ -234,8 +267,6 @@ class PublicSettings(msgspec.Struct, frozen=True, kw_only=True):
     capture_responses: bool
     version: str
     """Of this program."""
-    wrong_keys_per_minute: int = 0
-    """From one address, beyond which wrong ones are 429; 0: as many as it likes."""
     api_hosts: frozenset[str] = frozenset()
     """Names in lower case by which the private listener is called, besides addresses and names without a dot."""
     access_log: bool

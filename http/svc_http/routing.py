@@ -5,7 +5,6 @@ Keys, memberships and their ends are looked up on every request; nothing is reme
 
 import hmac
 import re
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -21,9 +20,9 @@ from quart_trio import QuartTrio
 from werkzeug.datastructures import Headers
 
 from aggregates.event import Scope
+from aggregates.people.budgets import ADDRESS, CAPTURES, DEVELOPER, WRONG_KEYS
 from aggregates.people.directory import KeyRefusal, Principal, authenticate, principal
-from aggregates.times import US_PER_SECOND
-from svc_http.bodies import HttpError, json_body, json_reply, no_content, release_body, unauthorized
+from svc_http.bodies import HttpError, json_body, json_reply, no_content, release_body, spent, unauthorized
 from svc_http.params import SHOWN_CHARACTERS, ByKey, BySecret, Call, Parameter, Schema
 from svc_http.ports import Service
 
@@ -114,24 +113,25 @@ class Routes(list[Route]):
 
 def attach(app: QuartTrio, service: Service, identify: Identify, routes: Iterable[Route]) -> None:
     """Let a listener serve the routes; nobody reaches a handler without what its route demands."""
-    failures = Failures()
     for route in routes:
         name = f"{route.method} {route.path}".replace(".", " ")
-        endpoint = _endpoint(service, identify, failures, route)
+        endpoint = _endpoint(service, identify, route)
         app.add_url_rule(route.path, name, endpoint, methods=[route.method], provide_automatic_options=False)
 
 
-def _endpoint(
-    service: Service, identify: Identify, failures: "Failures", route: Route
-) -> Callable[..., Awaitable[Response]]:
+def _endpoint(service: Service, identify: Identify, route: Route) -> Callable[..., Awaitable[Response]]:
     takes = route.handler.__annotations__
+    allowances = DEVELOPER if route.method != "POST" or route.listeners == "api" else (*DEVELOPER, *CAPTURES)
 
     def by_key(request: Request) -> ByKey:
-        with _failures_told(failures, service, request):
-            return ByKey(service, request, identify(service, request.headers))
+        _spend(service, request, ADDRESS, _address(request))
+        with _failures_told(service, request):
+            call = ByKey(service, request, identify(service, request.headers))
+        _spend(service, request, allowances, call.scope.developer_id)
+        return call
 
     def by_secret(request: Request) -> BySecret:
-        with _failures_told(failures, service, request):
+        with _failures_told(service, request):
             _check_administrator(service, request.headers)
         return BySecret(service, request)
 
@@ -154,6 +154,8 @@ def _endpoint(
             answer = await route.handler(call, **values)
         finally:
             release_body()
+            if isinstance(call, ByKey):
+                _count_spent(call)
         if isinstance(answer, Response):
             return answer
         return no_content() if answer is None else json_reply(answer, route.status)
@@ -168,6 +170,36 @@ def path_id(text: str, name: str) -> UUID:
     except ValueError as error:
         what = name.removesuffix("_id").replace("sub_", "sub-").replace("_", " ")
         raise HttpError(404, f"no {what} {text[:SHOWN_CHARACTERS]!r}") from error
+
+
+# --- budgets --------------------------------------------------------------------------------------------------
+
+
+def _address(request: Request) -> str:
+    return request.remote_addr or "unknown"
+
+
+def _spend(service: Service, request: Request, names: tuple[str, ...], user: UUID | str) -> None:
+    """Count one request of a developer or an address. Raises `HttpError` 429 where an allowance is used up."""
+    now_us, budgets = service.now_us(), service.budgets
+    over = budgets.exhausted(names, user, now_us)
+    if over is None:
+        budgets.use(names[0], user, 1, now_us)
+        return
+    whose = f"address {user}" if isinstance(user, str) else f"developer {user}"
+    if over.is_new:
+        log.warning("a budget is used up", budget=over.name, user=str(user), address=_address(request))
+    why = f"{whose} has used up {over.name} ({over.most}); send it again later, or ask whoever runs svc for more"
+    raise HttpError(429, why, {"Retry-After": str(over.wait_seconds)})
+
+
+def _count_spent(call: ByKey) -> None:
+    """Count what a request turned out to take."""
+    budgets, now_us, developer_id = call.service.budgets, call.service.now_us(), call.scope.developer_id
+    megabytes, cpu_seconds = spent()
+    budgets.use(ADDRESS[1], _address(call.request), megabytes, now_us)
+    budgets.use("megabytes_per_minute", developer_id, megabytes, now_us)
+    budgets.use("cpu_seconds_per_minute", developer_id, cpu_seconds, now_us)
 
 
 # --- credentials ----------------------------------------------------------------------------------------------
@@ -223,32 +255,8 @@ def caller_of_intake(service: Service, headers: Headers) -> Principal:
     return found
 
 
-_ADDRESSES_MAX = 10_000
-_WINDOW_US = 60 * US_PER_SECOND
-
-
-class Failures:
-    """How often each address has lately sent credentials that are none."""
-
-    def __init__(self) -> None:
-        self._of: OrderedDict[str, tuple[int, int]] = OrderedDict()
-        """Address → when its minute began, and how many there were since."""
-
-    def note(self, address: str, now_us: int, per_minute_max: int) -> int:
-        """The seconds that it should wait; 0 while it has not failed too often, or may as often as it likes."""
-        began_us, count = self._of.pop(address, (now_us, 0))
-        if not 0 <= now_us - began_us < _WINDOW_US:
-            began_us, count = now_us, 0
-        self._of[address] = began_us, count + 1
-        while len(self._of) > _ADDRESSES_MAX:
-            self._of.popitem(last=False)
-        if not per_minute_max or count < per_minute_max:
-            return 0
-        return -(-(began_us + _WINDOW_US - now_us) // US_PER_SECOND)
-
-
 @contextmanager
-def _failures_told(failures: Failures, service: Service, request: Request) -> Iterator[None]:
+def _failures_told(service: Service, request: Request) -> Iterator[None]:
     """Log credentials that are none, by address, and slow down who sends many. Raises `HttpError` 429."""
     try:
         yield
@@ -256,12 +264,14 @@ def _failures_told(failures: Failures, service: Service, request: Request) -> It
         sent = [*request.headers.getlist("X-API-Key"), *request.headers.getlist("Authorization")]
         if error.status != 401 or not (sent or "X-Internal-Secret" in request.headers):
             raise
-        address = request.remote_addr or "unknown"
+        address, now_us = _address(request), service.now_us()
         starts = sorted({found[0][:KEY_SHOWN_CHARACTERS] for each in sent if (found := KEY_PATTERN.search(each))})
         log.warning("credentials refused", address=address, keys=",".join(starts), reason=error.message)
-        if seconds := failures.note(address, service.now_us(), most := service.settings.wrong_keys_per_minute):
-            why = f"more than {most} wrong credentials from {address} within a minute; check the key, and wait"
-            raise HttpError(429, why, {"Retry-After": str(seconds)}) from error
+        over = service.budgets.exhausted((WRONG_KEYS,), address, now_us)
+        service.budgets.use(WRONG_KEYS, address, 1, now_us)
+        if over is not None:
+            why = f"more than {over.most} wrong credentials from {address} within a minute; check the key, and wait"
+            raise HttpError(429, why, {"Retry-After": str(over.wait_seconds)}) from error
         raise
 
 

@@ -14,6 +14,7 @@ from uuid import UUID
 import structlog
 import trio
 
+from aggregates.capture.events import SessionClaimed
 from aggregates.decide import (
     AnyCommand,
     ForgetDeveloper,
@@ -24,6 +25,7 @@ from aggregates.decide import (
     touched_streams,
 )
 from aggregates.event import Context, Decision, Digester, Event, Reply
+from aggregates.people.budgets import BYTES_PER_MEGABYTE, Budgets
 from svc.actors.mailbox import Busy, Request
 from svc.limits import (
     ACTOR_BATCH_BYTES_MAX,
@@ -42,6 +44,7 @@ from svc.log.codec import NewEvent
 from svc.log.journal import Journal, Saturated, rough_bytes
 from svc.log.store import Conflict, EventStore, KeyUnusable, StoreUnavailable
 from svc.log.vault import Vault
+from svc_http.ports import CpuTime
 
 log = structlog.get_logger()
 CommandRequest = Request[AnyCommand, Reply]
@@ -129,6 +132,7 @@ class ActorContext(NamedTuple):
     clock: Clock
     redaction: Callable[[UUID], bool]
     """Whether an organization has secrets taken out of its texts."""
+    budgets: Budgets
 
 
 class DeveloperActor:
@@ -228,6 +232,7 @@ class DeveloperActor:
             self._streams.forget()
             raise
         for request, decision in decided:
+            self._count_stored(request, decision.events)
             request.answer(decision.reply)
         return True
 
@@ -245,17 +250,33 @@ class DeveloperActor:
             redaction=self._context.redaction(command.organization_id),
         )
         states = self._streams.states(touched_streams(command))
+        taken = CpuTime()
+
+        def decided() -> Decision:
+            with taken:
+                return decide(command, states, context)
+
         try:
             if request.size_bytes <= DECIDE_INLINE_BYTES_MAX:
                 if request.size_bytes > DECIDE_AT_ONCE_BYTES_MAX:
                     await trio.lowlevel.checkpoint()  # others get their turn
-                return decide(command, states, context)
+                return decided()
             # A decision changes nothing, so a stop need not wait for it.
-            return await trio.to_thread.run_sync(decide, command, states, context, abandon_on_cancel=True)
+            return await trio.to_thread.run_sync(decided, abandon_on_cancel=True)
         except Exception as error:
             log.exception("a command could not be decided", command=type(command).__name__)
             request.fail(error)
             return None
+        finally:
+            self._spent("cpu_seconds_per_minute", taken.seconds)
+
+    def _count_stored(self, request: CommandRequest, events: Sequence[tuple[UUID, Event]]) -> None:
+        if events:
+            self._spent("stored_megabytes_per_day", request.size_bytes / BYTES_PER_MEGABYTE)
+            self._spent("sessions_per_day", sum(isinstance(event, SessionClaimed) for _, event in events))
+
+    def _spent(self, name: str, amount: float) -> None:
+        self._context.budgets.use(name, self._developer_id, amount, self._context.clock.now_us())
 
     def _digester(self, command: AnyCommand) -> Digester:
         if isinstance(command, ForgetDeveloper):  # the way out where no backup has the key

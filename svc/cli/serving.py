@@ -138,6 +138,12 @@ def _show(found: Status) -> None:
         for each in found.developers
     ]
     show_table(("developer", "id", "activation", "member"), rows)
+    if used := [each for each in found.budgets if each.used or each.refused]:
+        rows = [
+            (each.name, f"{each.most:,}", f"{each.used:.0%} by {escape(each.used_by or '')}", f"{each.refused:,}")
+            for each in used
+        ]
+        show_table(("budget", "of each", "used most", "refused"), rows)
     if found.log.events:
         show_table(("events", "how many"), ((kind, f"{count:,}") for kind, count in found.log.events.items()))
 

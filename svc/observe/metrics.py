@@ -28,6 +28,7 @@ from prometheus_client.registry import Collector
 from aggregates.capture.commands import CaptureMetrics, CapturePrompt, CaptureRecords, CaptureResponse
 from aggregates.decide import AnyCommand
 from aggregates.event import Refused, Reply
+from aggregates.people.budgets import Budgets
 from aggregates.people.directory import Developer, Directory, Membership
 from aggregates.times import iso
 from projections.facts.facts import Activation
@@ -44,7 +45,16 @@ from svc.log.vault import FileKeys
 from svc.views.projector import Projector
 from svc.views.replay import Rebuilding
 from svc.views.views import RULES_VERSION
-from svc_http.ports import ArchiveShown, CatalogShown, DeveloperStatus, LogShown, Status, ViewsShown, Waiting
+from svc_http.ports import (
+    ArchiveShown,
+    BudgetShown,
+    CatalogShown,
+    DeveloperStatus,
+    LogShown,
+    Status,
+    ViewsShown,
+    Waiting,
+)
 
 COMMIT_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5)
 """An fsync takes a fraction of a millisecond on a good disk; beyond a second something is wrong."""
@@ -158,6 +168,7 @@ class Instruments(Collector):
     _rebuilding: Rebuilding
     _catalog: Catalog
     _clock: Clock
+    _budgets: Budgets
     metrics: Metrics
 
     def __post_init__(self) -> None:
@@ -185,6 +196,14 @@ class Instruments(Collector):
         yield Gauge("svc_projection_level", "1 once the views have caught up since the start.", projector.is_level)
         yield Total("svc_projection_steps", "Batches that were projected.", projector.steps)
         yield Total("svc_projection_failures", "Batches that failed and were tried again.", projector.failures)
+        refused = Total(
+            "svc_budget_refusals", "Requests answered 429, by the allowance that was used up.", labels=["budget"]
+        )
+        used = Gauge("svc_budget_used", "By whoever has used most of an allowance; 1: all of it.", labels=["budget"])
+        for each in self._budgets.shown(self._clock.now_us()):
+            refused.add_metric([each.name], each.refused)
+            used.add_metric([each.name], each.fullest)
+        yield from (refused, used)
         revision = served.snapshot.catalog_revision if served else 0
         yield Gauge("svc_catalog_revision", "The served revision; 0: none.", revision)
         yield Gauge("svc_catalog_stale", "1 where the last refresh failed.", bool(served and served.stale))
@@ -213,6 +232,10 @@ class Instruments(Collector):
             replay=self._rebuilding.status,
             developers=_developers(directory, activation),
             disk_bytes=sizes,
+            budgets=[
+                BudgetShown(name=name, most=most, used=fullest, used_by=of, refused=refused)
+                for name, most, refused, fullest, of in self._budgets.shown(self._clock.now_us())
+            ],
             missing_keys=missing_keys,
         )
 

@@ -17,6 +17,8 @@ from pathlib import Path
 import click
 import msgspec
 
+from tests.bench.servers import NO_BUDGETS
+
 _SVC = (sys.executable, "-m", "svc")
 _ADMIN = ("--include-path-regex", "^/v1/(admin|model-catalog)")
 _OTHERS = ("--exclude-path-regex", "^/v1/admin")
@@ -72,7 +74,7 @@ def _server(var: Path) -> Iterator[str]:
     listeners = ("--intake", "127.0.0.1:0", "--api", "127.0.0.1:0")
     serve = (*_SVC, "serve", "--var", str(var), *listeners, "--log-level", "warning")
     # It sends wrong keys by the hundred, and is to see what each is told.
-    quiet = os.environ | {"SVC_CATALOG_REFRESH": "false", "SVC_WRONG_KEYS_PER_MINUTE": "0"}
+    quiet = os.environ | NO_BUDGETS | {"SVC_CATALOG_REFRESH": "false"}
     with subprocess.Popen(serve, stdout=subprocess.PIPE, text=True, env=quiet) as process:
         try:
             assert process.stdout is not None

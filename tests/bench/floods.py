@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tests.bench.load import Body, put_load
-from tests.bench.servers import Serving, fresh_service, svc_command
+from tests.bench.servers import NO_BUDGETS, Serving, fresh_service, svc_command
 
 CONNECTIONS = 32
 READ = "/v1/score_v3/realtime/sub-sessions"
@@ -37,7 +37,7 @@ def main(sessions: int, prompts: int) -> None:
     """Flood a fresh server in two ways, beside a colleague who captures and reads once a second."""
     table = Table("flood", "captures/s", "read p50 s", "read p99 s", "refused")
     for what, body, count in (("many sessions", _one_each, sessions), ("one session", _all_in_one, prompts)):
-        with fresh_service() as service:
+        with fresh_service(more=NO_BUDGETS) as service:
             per_second, seen = _flooded(service, body, count)
         times = sorted(seen.read_seconds)
         p50, p99 = (times[min(len(times) - 1, int(len(times) * share))] for share in (0.5, 0.99))

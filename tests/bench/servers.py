@@ -7,12 +7,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 import msgspec
+
+from aggregates.people import budgets
 
 Mode = Literal["thread", "process"]
 """Who keeps the views: the setting `projector`."""
@@ -83,11 +86,11 @@ class Serving(msgspec.Struct, frozen=True):
 
 
 @contextmanager
-def ready_server(var: Path, mode: Mode = "thread") -> Iterator[Ready]:
+def ready_server(var: Path, mode: Mode = "thread", more: Mapping[str, str] = MappingProxyType({})) -> Iterator[Ready]:
     """A server over a folder, as an operator starts it."""
     listeners = ("--intake", "127.0.0.1:0", "--api", "127.0.0.1:0")
     command = svc_command("serve", "--var", str(var), *listeners, "--log-level", "warning")
-    with _started(command, SVC_PROJECTOR=mode) as server:
+    with _started(command, SVC_PROJECTOR=mode, **more) as server:
         yield server
 
 
@@ -104,13 +107,17 @@ def set_up(var: Path) -> dict[str, str]:
     return msgspec.json.decode(made.stdout, type=dict[str, str])
 
 
+NO_BUDGETS = {f"SVC_{name.upper()}": "0" for name in budgets.NAMES}
+"""Of what a server is flooded with, nothing is refused."""
+
+
 @contextmanager
-def fresh_service(mode: Mode = "thread") -> Iterator[Serving]:
+def fresh_service(mode: Mode = "thread", more: Mapping[str, str] = MappingProxyType({})) -> Iterator[Serving]:
     """The service as an operator starts it, on a folder of its own."""
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
         var = Path(folder) / "var"
         headers = {"Authorization": f"Bearer {set_up(var)['key']}"}
-        with ready_server(var, mode) as server:
+        with ready_server(var, mode, more) as server:
             yield Serving(server, headers, var)
 
 

@@ -15,6 +15,7 @@ from aggregates.capture.events import OperationClaimed
 from aggregates.decide import AnyCommand, StreamState, decide, evolve
 from aggregates.event import Context, Digester, Event, Refused, Reply, Scope
 from aggregates.ids import operation_stream
+from aggregates.people.budgets import Budgets
 from aggregates.people.commands import PeopleCommand
 from aggregates.people.decide import PeopleReply
 from aggregates.people.directory import Organization
@@ -91,7 +92,7 @@ class House:
         self.followed = False
         """Whether streams of events go on after what there is."""
         self.changed = trio.Event()
-        self.peer_ranges = PeerRanges()
+        self.peer_ranges, self.budgets = PeerRanges(), Budgets({})
         self._streams: dict[UUID, StreamState] = {}
         self._views = empty_views()
         self.filling: list[BackfillRequested] = []

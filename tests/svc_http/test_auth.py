@@ -3,14 +3,13 @@
 from collections.abc import Mapping
 from uuid import UUID
 
-import msgspec
 import pytest
 import structlog
 
 from aggregates.ids import membership_stream
+from aggregates.people.budgets import WRONG_KEYS, Budgets
 from aggregates.people.commands import EndMembership, RevokeKey, StartMembership
 from svc_http.app import build_intake
-from svc_http.routing import Failures
 from tests.support.log import named
 from tests.support.people import ACME, ANA, ANA_KEY, BEN, BEN_KEY, EVE, NOW_US, OTHER, carry_out, issue, key_of
 from tests.svc_http.house import SECRET, Caller, House, bearer, internal
@@ -218,13 +217,13 @@ async def test_delegation_headers_mean_nothing_beside_a_key(api: Caller, intake:
 
 async def test_wrong_keys_of_an_address_are_logged_and_slowed_down(house: House) -> None:
     """The line has the address and the key's first characters; right keys pass all the same."""
-    house.settings = msgspec.structs.replace(house.settings, wrong_keys_per_minute=3)
+    house.budgets = Budgets({WRONG_KEYS: 3})
     intake = Caller(build_intake(house), bearer())
     wrong = intake.using(bearer("svc_" + "w" * 43))
     with structlog.testing.capture_logs() as lines:
         answers = [await wrong.get("/v1/plugin/config") for _ in range(5)]
     assert [answer.status for answer in answers] == [401, 401, 401, 429, 429]
-    assert [answer.headers.get("Retry-After") for answer in answers] == [None, None, None, "60", "60"]
+    assert [answer.headers.get("Retry-After") for answer in answers] == [None, None, None, "1", "21"]
     assert (await intake.get("/v1/plugin/config")).status == 200
     refused = [line for line in lines if line["event"] == "credentials refused"]
     assert len(refused) == 5
@@ -235,15 +234,7 @@ async def test_wrong_keys_of_an_address_are_logged_and_slowed_down(house: House)
 
 
 async def test_who_sends_nothing_is_not_counted(house: House) -> None:
-    house.settings = msgspec.structs.replace(house.settings, wrong_keys_per_minute=1)
+    house.budgets = Budgets({WRONG_KEYS: 1})
     with structlog.testing.capture_logs() as lines:
         assert [(await Caller(build_intake(house), {}).get("/v1/plugin/config")).status for _ in range(3)] == [401] * 3
     assert lines == []
-
-
-def test_only_so_many_addresses_are_remembered() -> None:
-    failures = Failures()
-    for number in range(20_000):
-        failures.note(str(number), 0, 1)
-    assert failures.note("19999", 1, 1) == 60
-    assert failures.note("0", 1, 1) == 0, "the first were forgotten"

@@ -172,7 +172,7 @@ def _errors(route: Route, routes: Mapping[str, Route]) -> set[int]:
     """What follows from the kind of the route, its query, its path and its body."""
     found = {500}
     if any(each.kind is not Call for each in routes.values()):
-        found |= {401, 503} | ({400, 403} if "api" in routes else set())
+        found |= {401, 429, 503} | ({400, 403} if "api" in routes else set())
     if route.query:
         found.add(400)
     if route.body is not None:
@@ -186,6 +186,8 @@ def _error(status: str, types: _Types) -> dict[str, Any]:
     headers: dict[str, Any] = dict(_REQUEST_ID)
     if status == "401":
         headers["WWW-Authenticate"] = {"schema": {"type": "string", "const": "Bearer"}}
+    if status == "429":
+        headers["Retry-After"] = {"description": "In seconds.", "schema": {"type": "integer", "minimum": 1}}
     if status == "503":
         headers["Retry-After"] = {
             "description": "In seconds; left out where trying again would not help.",

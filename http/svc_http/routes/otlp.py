@@ -18,6 +18,7 @@ from svc_http.bodies import (
     HttpError,
     Sent,
     check_content_type,
+    cpu_time,
     gunzip_small,
     read_sent,
 )
@@ -123,6 +124,11 @@ async def _take(call: ByKey, signal: Signal, workers: Workers) -> Faults:
 
 
 def _made(export: Export, sent: Sent) -> list[PreparedCommand]:
+    with cpu_time():
+        return _cut(export, sent)
+
+
+def _cut(export: Export, sent: Sent) -> list[PreparedCommand]:
     """The commands of an export. Nothing is stored before the whole body was seen to be JSON."""
     data = sent.unpacked(EXPORT_BYTES_MAX)
     if values_in(data, VALUES_MAX) > VALUES_MAX:

@@ -14,6 +14,7 @@ from aggregates.capture.events import ForeignSessionAttempted, PromptCaptured, S
 from aggregates.decide import AnyCommand
 from aggregates.event import Decision, Done, Reason, Refused
 from aggregates.ids import prompt_stream
+from aggregates.people.budgets import Budgets
 from svc.actors.actors import ActorContext, Actors
 from svc.actors.mailbox import Busy
 from svc.limits import (
@@ -40,7 +41,8 @@ class House:
         vault = Vault(MemoryKeys())
         self.store: EventStore = open_memory_store(Codec(vault), recorder)
         self.journal = Journal(self.store, threaded=False)
-        means = ActorContext(self.store, self.journal, vault, FixedClock(1), lambda _organization: True)
+        self.budgets = Budgets({"cpu_seconds_per_minute": 60, "sessions_per_day": 100, "stored_megabytes_per_day": 1})
+        means = ActorContext(self.store, self.journal, vault, FixedClock(1), lambda _organization: True, self.budgets)
         self.acknowledged: list[tuple[UUID, int]] = []
         self.actors = Actors(means, lambda developer, position: self.acknowledged.append((developer, position)))
         self._nursery = nursery
@@ -305,3 +307,23 @@ async def test_a_stop_does_not_wait_for_a_long_decision(monkeypatch: pytest.Monk
         nursery.cancel_scope.cancel()
     assert not left.is_set()
     held.set()
+
+
+# --- budgets ---------------------------------------------------------------------------------------------
+
+
+async def test_what_was_stored_counts_once_and_deciding_every_time(nursery: trio.Nursery) -> None:
+    """A capture that was known takes processor time, and neither a session nor room on the disk."""
+    house = await House(nursery).open()
+
+    def used() -> dict[str, float]:
+        return {each.name: each.fullest for each in house.budgets.shown(1) if each.of == str(ANA.developer_id)}
+
+    assert isinstance(await house.actors.send(prompt("x" * 10_000)), Done)
+    first = used()
+    assert first["sessions_per_day"] == 0.01
+    assert 0.019 < first["stored_megabytes_per_day"] < 0.03, "at two bytes a character"
+    await house.actors.send(prompt("x" * 10_000))
+    second = used()
+    assert second.pop("cpu_seconds_per_minute") > first.pop("cpu_seconds_per_minute") > 0
+    assert second == first
