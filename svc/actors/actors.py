@@ -35,6 +35,7 @@ from svc.limits import (
     ACTOR_STREAMS_MAX,
     DECIDE_AT_ONCE_BYTES_MAX,
     DECIDE_INLINE_BYTES_MAX,
+    EVENT_DISK_BYTES,
     FLIGHT_BYTES_MAX,
     MAILBOX_COMMANDS_MAX,
     RESTART_SECONDS_MAX,
@@ -272,7 +273,8 @@ class DeveloperActor:
 
     def _count_stored(self, request: CommandRequest, events: Sequence[tuple[UUID, Event]]) -> None:
         if events:
-            self._spent("stored_megabytes_per_day", request.size_bytes / BYTES_PER_MEGABYTE)
+            size_bytes = request.size_bytes + EVENT_DISK_BYTES * len(events)
+            self._spent("stored_megabytes_per_day", size_bytes / BYTES_PER_MEGABYTE)
             self._spent("sessions_per_day", sum(isinstance(event, SessionClaimed) for _, event in events))
 
     def _spent(self, name: str, amount: float) -> None:
