@@ -47,7 +47,7 @@ def main(sessions: int, prompts: int) -> None:
 
 def _flooded(service: Serving, body: Body, count: int) -> tuple[float, Visits]:
     seen, over = Visits([]), Event()
-    visitor = Thread(target=_visit, args=(service, _colleague(service), over, seen))
+    visitor = Thread(target=_visit, args=(service, colleague(service), over, seen))
     visitor.start()
     try:
         load = trio.run(put_load, service.port, "/v1/prompts", service.headers, body, CONNECTIONS, count)
@@ -94,7 +94,7 @@ def _prompt(session: str, number: int) -> bytes:
     return msgspec.json.encode(value)
 
 
-def _colleague(service: Serving) -> dict[str, str]:
+def colleague(service: Serving) -> dict[str, str]:
     """Headers of another developer of the same organization."""
     _told("developer", "create", "Ben", "--var", str(service.var), "--json")
     key = _told("key", "issue", "--developer", "Ben", "--var", str(service.var), "--json")
