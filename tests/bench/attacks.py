@@ -101,7 +101,9 @@ class Seen(NamedTuple):
 
 
 def _prompt(text: str, session: str) -> Sent:
-    return Sent("/v1/prompts", json.dumps({"prompt_text": text, "tool_session_id": session}).encode())
+    return Sent(
+        "/v1/prompts", json.dumps({"prompt_text": text, "tool_session_id": session}, ensure_ascii=False).encode()
+    )
 
 
 def _records(items: str, head: str = "", zipped: bool = False) -> Sent:
