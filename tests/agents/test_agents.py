@@ -1,0 +1,227 @@
+"""Real agents, a model of our own: what svc shows is what was said, by whichever road, and nothing is left behind.
+
+`make agents` runs it. Each story is told once for an agent; the tests look at it afterwards.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any, NamedTuple, get_args
+
+import pytest
+
+from svc.connect.agents import AgentName
+from tests.agents.clis import CLIS, Person, found
+from tests.agents.screen import ESCAPE, screen, wait_until
+from tests.agents.stub import ANSWER, FAILED, HELPED, Stub, stub_model
+from tests.support.process import Server, environment, init, serving
+
+AGENTS = [agent for agent in get_args(AgentName) if agent in CLIS]
+SVC = Path(__file__).parent.parent.parent / ".venv" / "bin" / "svc"
+FIRST, SECOND = "Please run the check and tell me.", "Now delegate looking around."
+HELD, LATER = "please hold on", "thank you"
+IMPORTED = {"claude-code", "codex", "gemini"}
+pytestmark = [
+    pytest.mark.agents,
+    pytest.mark.skipif("SVC_AGENTS_BIN" not in os.environ, reason="SVC_AGENTS_BIN names no folder of agents' programs"),
+]
+
+
+class House(NamedTuple):
+    """A server, a model, and somebody with an agent."""
+
+    server: Server
+    var: Path
+    key: str
+    stub: Stub
+    person: Person
+    before: dict[str, bytes]
+    """The settings as they were without svc."""
+
+    def svc(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """A command, as this person types it."""
+        means = self.person.environment | {"PYTHONPATH": environment()["PYTHONPATH"]}
+        done = subprocess.run(
+            [SVC, *arguments], cwd=self.person.work, env=means, capture_output=True, text=True, timeout=90, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done
+
+    def connect(self, agent: str) -> None:
+        self.svc("connect", agent, "--url", self.server.intake_url, "--key", self.key, "--yes")
+
+    def get(self, path: str) -> Any:
+        answer = self.server.api.get(path)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def turns(self) -> list[dict[str, Any]]:
+        """Every prompt that counts, oldest first, with the row of its sub-session."""
+        rows = sorted(self.get("/v1/score_v3/realtime/sub-sessions"), key=lambda row: str(row["started_at"]))
+        return [
+            each | {"goal": row}
+            for row in rows
+            for each in self.get(f"/v1/score_v3/sub-sessions/{row['sub_session_id']}/prompts")
+        ]
+
+    def words(self) -> list[str]:
+        return [turn["prompt_text"] for turn in self.turns()]
+
+    def requests(self) -> int:
+        return int(self.get("/v1/score_v3/tokens")["request_count"])
+
+
+def _house(agent: str, more: ExitStack) -> House:
+    if found(agent) is None:
+        pytest.skip(f"{CLIS[agent].program} is not in SVC_AGENTS_BIN")
+    folder = Path(tempfile.mkdtemp(prefix="svc-agents-"))
+    more.callback(shutil.rmtree, folder, ignore_errors=True)
+    made = init(folder / "var")
+    server = more.enter_context(serving(folder / "var", made["key"]))
+    stub = more.enter_context(stub_model())
+    person = Person(agent, folder / "home", stub.url)
+    return House(server, folder / "var", made["key"], stub, person, person.settings())
+
+
+@pytest.fixture(scope="module", params=AGENTS)
+def told(request: pytest.FixtureRequest) -> Iterator[House]:
+    """A check that fails, then, in the session resumed, a helper that is sent out."""
+    with ExitStack() as more:
+        house = _house(request.param, more)
+        house.connect(request.param)
+        house.person.asks(FIRST)
+        house.person.goes_on(SECOND)
+        wait_until(lambda: house.requests() >= len(house.stub.answered), "every request of the model's account")
+        yield house
+
+
+@pytest.fixture(params=AGENTS)
+def fresh(request: pytest.FixtureRequest) -> Iterator[tuple[str, House]]:
+    with ExitStack() as more:
+        yield request.param, _house(request.param, more)
+
+
+def test_figures_are_the_models_own(told: House) -> None:
+    spent = told.get("/v1/score_v3/tokens")["breakdown"]
+    assert spent["input"] + spent["cache_read"] == sum(said.input_tokens for said in told.stub.answered)
+    assert spent["output"] == sum(said.output_tokens for said in told.stub.answered)
+    assert told.requests() == len(told.stub.answered)
+
+
+def test_a_persons_words_are_the_only_prompts(told: House) -> None:
+    """Not the helper's, not a title's, not a notification's; each with its own answer."""
+    assert told.words() == [FIRST, SECOND]
+    first, second = told.turns()
+    assert first["response_text"] == FAILED
+    assert second["response_text"] in (HELPED, f"{HELPED}\n\n{ANSWER}", ANSWER), (
+        "what was said once the helper was back"
+    )
+
+
+def test_a_check_that_fails_has_failed(told: House) -> None:
+    tools = told.get("/v1/telemetry/analytics")["tools"]
+    assert sum(tool["errors"] for tool in tools) == 1, tools
+    assert told.turns()[0]["goal"]["goal_complete"] is not True
+
+
+def test_importing_the_same_sessions_changes_nothing(told: House) -> None:
+    agent = next(name for name, cli in CLIS.items() if cli is told.person.cli)
+    if agent not in IMPORTED:
+        pytest.skip(f"svc imports nothing of {agent}")
+    before = told.turns(), told.get("/v1/score_v3/tokens"), told.get("/v1/telemetry/analytics")
+    told.svc("import", agent, "--var", str(told.var))
+    assert (told.turns(), told.get("/v1/score_v3/tokens"), told.get("/v1/telemetry/analytics")) == before
+
+
+def test_disconnecting_leaves_the_files_as_they_were(told: House) -> None:
+    agent = next(name for name, cli in CLIS.items() if cli is told.person.cli)
+    told.svc("disconnect", agent, "--yes")
+    assert told.person.settings() == told.before
+    told.connect(agent)
+
+
+def test_an_interruption_is_no_answer_and_no_error(fresh: tuple[str, House]) -> None:
+    agent, house = fresh
+    house.connect(agent)
+    with screen(house.person) as shown:
+        shown.settle()
+        shown.says(HELD, house.stub.holding.is_set)
+        shown.types(ESCAPE)
+        shown.settle()
+        house.stub.let_go.set()
+        shown.says(LATER, lambda: any(LATER in said.asked for said in house.stub.answered))
+        shown.settle()
+    wait_until(lambda: house.words()[-1:] == [LATER], "the second prompt")
+    assert house.words() == [HELD, LATER]
+    assert house.get("/v1/telemetry/analytics")["errors"] == []
+    assert all("no response text" not in str(turn["response_text"]) for turn in house.turns())
+
+
+def test_what_is_typed_while_the_agent_works_counts_once(fresh: tuple[str, House]) -> None:
+    agent, house = fresh
+    house.connect(agent)
+    with screen(house.person) as shown:
+        shown.settle()
+        shown.says(HELD, house.stub.holding.is_set)
+        shown.types(LATER)
+        shown.settle()
+        shown.types("\r")
+        shown.settle()
+        house.stub.let_go.set()
+        wait_until(lambda: any(LATER in said.asked for said in house.stub.answered), "an answer to what was queued")
+        shown.settle()
+    wait_until(lambda: LATER in house.words(), "the queued prompt")
+    assert house.words() == [HELD, LATER]
+    assert all(turn["response_text"] for turn in house.turns())
+
+
+class Decoy:
+    """A host that telemetry went to before."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+        decoy = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                decoy.heard.append(f"{self.path} {self.headers}")
+                self.send_response(200)
+                self.end_headers()
+
+            do_GET = do_PUT = do_POST
+
+            def log_message(self, format: str, *values: object) -> None: ...
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        Thread(target=self.server.serve_forever, daemon=True).start()
+
+
+@pytest.mark.parametrize("where", ["settings", "shell"])
+def test_another_host_gets_nothing_once_connected(where: str) -> None:
+    """Claude Code, whose settings named an address for each signal; in the shell, connect refuses and says why."""
+    with ExitStack() as more:
+        house = _house("claude-code", more)
+        decoy = Decoy()
+        more.callback(decoy.server.server_close)
+        more.callback(decoy.server.shutdown)
+        signals = {
+            f"OTEL_EXPORTER_OTLP_{name}_ENDPOINT": f"{decoy.url}/{name}" for name in ("LOGS", "METRICS", "TRACES")
+        }
+        if where == "settings":
+            (house.person.home / ".claude" / "settings.json").write_text(json.dumps({"env": signals}))
+            house.connect("claude-code")
+            house.person.asks(FIRST)
+            wait_until(lambda: house.requests() == len(house.stub.answered), "telemetry at svc")
+        else:
+            house.person.environment.update(signals)
+            with pytest.raises(AssertionError, match="OTEL_EXPORTER_OTLP_LOGS_ENDPOINT"):
+                house.connect("claude-code")
+        assert decoy.heard == []
