@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 HOLD_SECONDS_MAX = 60.0
 CHECK = "sh check.sh"
@@ -227,7 +227,7 @@ def _as_messages(number: int, said: Answered, streams: bool) -> bytes:
     if not streams:
         return json.dumps(message | {"content": [block], "stop_reason": reason, "usage": usage}).encode()
     begun: dict[str, Any] = message | {"content": [], "stop_reason": None, "usage": usage | {"output_tokens": 1}}
-    empty: dict[str, Any] = block | dict[str, Any]({"input": {}} if step.tool else {"text": ""})
+    empty = block | cast(dict[str, Any], {"input": {}} if step.tool else {"text": ""})
     delta = {"type": "text_delta", "text": step.text}
     if step.tool:
         delta = {"type": "input_json_delta", "partial_json": json.dumps(dict(step.arguments))}
