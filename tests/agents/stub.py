@@ -5,6 +5,7 @@ its answer back until it is let go. Whatever else is asked is answered in a sent
 """
 
 import json
+import re
 import select
 import socket
 import threading
@@ -22,6 +23,8 @@ CHECK = "sh check.sh"
 ANSWER = "Done: it is as you asked."
 FAILED = "The check fails: 1 failed."
 HELPED = "The helper has looked."
+_HELPER = re.compile(r'"agent_id":\s*"([^"]+)"')
+"""How Codex names a helper that it has sent out, and must be asked to wait for."""
 
 
 class Step(NamedTuple):
@@ -56,6 +59,8 @@ class Asked(NamedTuple):
     streams: bool
     schema: dict[str, Any] | None = None
     """Of an answer that must be JSON: a question of the agent's own."""
+    latest: str = ""
+    """The last tool result, where the script looks at it."""
 
 
 def next_step(asked: Asked) -> Step:
@@ -70,6 +75,8 @@ def next_step(asked: Asked) -> Step:
         return Step(FAILED)
     if "delegate" in text and not asked.results:
         return _delegated(asked)
+    if "delegate" in text and asked.results == 1 and (helper := _HELPER.search(asked.latest)):
+        return Step(tool="multi_agent_v1.wait_agent", arguments={"targets": [helper[1]]})
     return Step(HELPED if "delegate" in text else ANSWER)
 
 
@@ -158,19 +165,20 @@ def _of_messages(body: dict[str, Any]) -> Asked:
 
 
 def _of_responses(body: dict[str, Any]) -> Asked:
-    text, results = "", 0
+    text, results, latest = "", 0, ""
     items = body["input"] if isinstance(body["input"], list) else [{"role": "user", "content": body["input"]}]
     for item in items:
         if item.get("role") == "user":
             text, results = _texts(item["content"]), 0
-        results += str(item.get("type", "")).endswith("call_output")
+        if str(item.get("type", "")).endswith("call_output"):
+            results, latest = results + 1, str(item["output"])
     tools = {}
     for tool in body.get("tools", ()):
         # A group of tools is named, and its members are called by both names.
         for each in tool.get("tools", [tool]):
             name = f"{tool['name']}.{each['name']}" if each is not tool else tool.get("name", tool["type"])
             tools[name] = each.get("parameters", {}).get("properties", {})
-    return Asked(text, results, tools, body["model"], bool(body.get("stream")))
+    return Asked(text, results, tools, body["model"], bool(body.get("stream")), latest=latest)
 
 
 def _of_chat(body: dict[str, Any]) -> Asked:
