@@ -9,8 +9,11 @@ from typing import Any
 from aggregates.records.tools import tool_input
 from aggregates.telemetry.draft import Reader, RecordDraft, SourceEvent
 from aggregates.telemetry.otlp import Attributes, Plain, count, flag, identifier, json_object, name, text
+from aggregates.telemetry.outcomes import tool_outcome
 
 _FAILED_FROM = 400
+_ROOT_AGENT = "/root"
+"""A sub-agent has a longer path."""
 
 
 def uncached(whole: int | None, cached: int | None) -> int | None:
@@ -66,10 +69,11 @@ def _tool(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]:
     tool = name(attributes, "tool_name") or ""
     return event.tool(
         tool,
-        flag(attributes, "success"),
+        tool_outcome("codex", attributes.get("output"), flag(attributes, "success")).ok,
         tool_input(tool, call_arguments(attributes.get("arguments"))),
         call_id=identifier(attributes, "call_id"),
         duration_ms=count(attributes, "duration_ms"),
+        sidechain=text(attributes, "agent_name") not in (None, _ROOT_AGENT),
     )
 
 

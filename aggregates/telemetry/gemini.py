@@ -11,6 +11,7 @@ from aggregates.records.tools import NOT_OBSERVED, Changed, tool_input
 from aggregates.telemetry.codex import uncached
 from aggregates.telemetry.draft import Reader, RecordDraft, SourceEvent
 from aggregates.telemetry.otlp import Attributes, count, flag, json_object, name, text
+from aggregates.telemetry.outcomes import tool_outcome
 
 _FAILED_FROM = 400
 
@@ -58,11 +59,13 @@ def _tool(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]:
     tool = name(attributes, "function_name") or ""
     if text(attributes, "decision") == "reject":
         return event.only("rejection", tool=tool or None)
+    metadata = json_object(attributes.get("metadata"))
+    said = metadata or text(attributes, "error")
     return event.tool(
         tool,
-        flag(attributes, "success"),
+        tool_outcome("gemini", said, flag(attributes, "success")).ok,
         tool_input(tool, json_object(attributes.get("function_args"))),
-        lines=counted_lines(json_object(attributes.get("metadata"))),
+        lines=counted_lines(metadata),
         duration_ms=count(attributes, "duration_ms"),
     )
 

@@ -14,6 +14,7 @@ import msgspec
 
 from aggregates.records.record import RecordKind
 from aggregates.records.tools import ToolInput, bounded_command, changed_lines, input_key, tool_effect
+from aggregates.telemetry.outcomes import tool_outcome
 from svc.importing import claude_lines as transcript
 from svc.importing.exchange import Format, Memory, Note, Reader, ToolCall, TypedPrompt, by_beginning, note
 
@@ -233,8 +234,10 @@ def _finish(call: ToolCall, block: transcript.Block, result: object, at_us: int)
     effect = tool_effect(call.name)
     told: dict[str, Any] = result if isinstance(result, dict) else {}
     background = told.get("backgroundTaskId") is not None or call.arguments.get("run_in_background") is True
+    said = {"interrupted": told.get("interrupted"), "content": block.content}
+    outcome = tool_outcome("claude-code", said, not block.is_error)
     # A command in the background has only begun: how it ends is not in this result.
-    call.ok = None if not block.is_error and effect == "shell" and background else not block.is_error
+    call.ok = None if outcome.ok and effect == "shell" and background else outcome.ok
     measured = told.get("durationMs", told.get("totalDurationMs"))
     if isinstance(measured, int | float) and not isinstance(measured, bool) and 0 <= measured < 2**53:
         call.duration_ms = round(measured)

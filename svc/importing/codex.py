@@ -258,11 +258,10 @@ class RolloutReader(Reader):
     def _output(self, call: ToolCall, output: rollout.Output, at_us: int) -> None:
         """The result as the model got it. Only what it says of itself is known of its success."""
         self._at(at_us)
-        text, told = output.result
-        if _REJECTED.search(text):
+        if _REJECTED.search(output.text):
             call.reject()
             return
-        call.ok = told if call.ok is None else call.ok
+        call.ok = output.ok if call.ok is None else call.ok
         if call.duration_ms is None and self._timed:
             call.duration_ms = call.took_ms(at_us)
 

@@ -8,7 +8,6 @@ out of the conversation was done all the same, and is kept; what a compression w
 A sub-agent's file has no prompts: what it was told, an agent wrote.
 """
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from aggregates.telemetry.codex import uncached
 from aggregates.telemetry.draft import RecordDraft, status_in
 from aggregates.telemetry.gemini import counted_lines
 from aggregates.telemetry.otlp import json_object
+from aggregates.telemetry.outcomes import tool_outcome
 from svc.importing.exchange import Count, Format, Memory, Note, Reader, Timed, TypedPrompt, microseconds, note
 
 _NOT_TYPED = (
@@ -31,7 +31,6 @@ _CONTINUED_WITHIN_US = 2_000_000
 """The agent tells itself to go on, at once; a person needs longer."""
 _CANCELLED = "Request cancelled."
 _OK = {"success": True, "error": False}
-_EXIT_CODE = re.compile(r"^Exit Code: (-?\d+)", re.MULTILINE)
 
 
 class Tokens(msgspec.Struct, frozen=True):
@@ -207,14 +206,9 @@ def text_in(content: object) -> str:
 
 
 def _ok(call: Call) -> bool | None:
-    """As the agent says; a command that ended badly is a success to it. None while it has not ended."""
-    ok = _OK.get(call.status or "")
-    if ok and tool_effect(call.name) == "shell":
-        for part in call.result if isinstance(call.result, list) else [call.result]:
-            match part:
-                case {"functionResponse": {"response": {"output": str(output)}}} if found := _EXIT_CODE.search(output):
-                    return int(found[1]) == 0
-    return ok
+    """None while it has not ended. What another tool than a shell brought is not looked at: it may be a file."""
+    result = call.result if tool_effect(call.name) == "shell" else None
+    return tool_outcome("gemini", result, _OK.get(call.status or "")).ok
 
 
 def _is_nested(file: Path) -> bool:

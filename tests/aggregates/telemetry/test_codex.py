@@ -127,6 +127,27 @@ def test_tool_calls(
     assert (record.lines_added, record.lines_removed) == lines
 
 
+@pytest.mark.parametrize(
+    ("output", "ok"),
+    [
+        ("Chunk ID: 27\nWall time: 0.0 seconds\nProcess exited with code 1\nOutput:\n1 failed\n", False),
+        ("Chunk ID: 27\nWall time: 0.0 seconds\nProcess exited with code 0\nOutput:\n1 passed\n", True),
+        ("Chunk ID: 27\nWall time: 9.0 seconds\nProcess running with session ID 7\nOutput:\n", None),
+    ],
+)
+def test_a_command_that_ended_badly_failed(output: str, ok: bool | None) -> None:
+    """Though Codex calls it a success."""
+    attributes = {"tool_name": "exec_command", "arguments": '{"cmd":"pytest"}', "success": "true", "output": output}
+    assert read(codex("tool_result", attributes)).only.ok is ok
+
+
+@pytest.mark.parametrize(("agent", "sidechain"), [("/root", False), ("/root/tests", True), (None, False)])
+def test_a_sub_agents_call_is_known_by_its_path(agent: str | None, sidechain: bool) -> None:
+    """Older versions tell none."""
+    attributes = {"tool_name": "exec_command", "success": "true"} | ({} if agent is None else {"agent_name": agent})
+    assert read(codex("tool_result", attributes)).only.sidechain is sidechain
+
+
 def test_a_conversation_starts() -> None:
     """As a session does."""
     assert read(codex("conversation_starts")).kinds == ["session_start"]

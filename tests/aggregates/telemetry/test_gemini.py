@@ -86,6 +86,8 @@ def test_a_prompt(attributes: dict[str, object], text: str | None) -> None:
             (8, 2),
         ),
         ({"success": False, "error": "no file"}, "tool", False, (None, None)),
+        ({"success": True, "metadata": {"exitCode": 4, "isError": True}}, "tool", False, (None, None)),
+        ({"success": True, "metadata": {"exitCode": 0, "isError": False}}, "tool", True, (1, 0)),
         ({"success": False, "decision": "reject"}, "rejection", None, (None, None)),
     ],
 )
