@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from aggregates.reading.authors import own_words
 from aggregates.records.record import Record, RecordKind
 from aggregates.records.tools import NOT_OBSERVED, Changed, ToolInput
 from aggregates.telemetry.otlp import Attributes, name, text
@@ -59,6 +60,8 @@ class SourceEvent(msgspec.Struct):
         )
 
     def only(self, kind: RecordKind, *, words: str | None = None, **fields: Any) -> list[RecordDraft]:
+        if kind == "prompt" and words:
+            words = own_words(words) or words
         return [RecordDraft(self.record(kind, **fields), words)]
 
     def prompt(self, *keys: str) -> list[RecordDraft]:

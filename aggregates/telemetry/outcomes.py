@@ -30,16 +30,19 @@ class ToolOutcome(msgspec.Struct, frozen=True):
         return {"succeeded": True, "failed": False}.get(self.ending)
 
 
-class _Wording(NamedTuple):
-    """How an agent puts it, for `search`; None for what it does not say."""
+_NEVER = re.compile(r"(?!)")
 
-    code: str | None = None
-    running: str | None = None
+
+class _Wording(NamedTuple):
+    """How an agent puts it, for `search`; a pattern that nothing matches for what it does not say."""
+
+    code: re.Pattern[str] = _NEVER
+    running: re.Pattern[str] = _NEVER
     at_end: bool = False
     """Whether these two stand at the end of a result, else at its beginning, like all that follow."""
-    stopped: str | None = None
-    failed: str | None = None
-    good: str | None = None
+    stopped: re.Pattern[str] = _NEVER
+    failed: re.Pattern[str] = _NEVER
+    good: re.Pattern[str] = _NEVER
     of_failures: bool = False
     """Whether it says so of failures only: what else begins like that was printed by a command."""
 
@@ -47,24 +50,28 @@ class _Wording(NamedTuple):
 _CODEX_HEAD = r"\A(?:(?:Chunk ID|Wall time)[^\n]*\n)*"
 _WORDINGS = {
     "claude-code": _Wording(
-        code=r"\A\s*(?:Error: )?Exit code (-?\d+)\b", stopped=r"\[Request interrupted by user", of_failures=True
+        code=re.compile(r"\A\s*(?:Error: )?Exit code (-?\d+)\b"),
+        stopped=re.compile(r"\[Request interrupted by user"),
+        of_failures=True,
     ),
     "codex": _Wording(
-        code=_CODEX_HEAD + r"(?:Exit code:|Process exited with code) (-?\d+)",
-        running=_CODEX_HEAD + r"Process running with session ID|\AScript running with cell ID",
-        stopped=_CODEX_HEAD + "aborted by user",
-        failed=r"\A(?:Script failed|apply_patch verification failed|exec_command failed|execution error:)",
-        good=r"\A(?:Script completed|Success\. Updated the following files)",
+        code=re.compile(_CODEX_HEAD + r"(?:Exit code:|Process exited with code) (-?\d+)"),
+        running=re.compile(_CODEX_HEAD + r"Process running with session ID|\AScript running with cell ID"),
+        stopped=re.compile(_CODEX_HEAD + "aborted by user"),
+        failed=re.compile(r"\A(?:Script failed|apply_patch verification failed|exec_command failed|execution error:)"),
+        good=re.compile(r"\A(?:Script completed|Success\. Updated the following files)"),
     ),
     "gemini": _Wording(
-        code=r"^Exit Code: (-?\d+)(?:\n(?:Signal|Background PIDs|Process Group PGID):[^\n]*)*\s*\Z",
-        running=r"\ACommand (?:moved to|is running in) background",
+        code=re.compile(
+            r"^Exit Code: (-?\d+)(?:\n(?:Signal|Background PIDs|Process Group PGID):[^\n]*)*\s*\Z", re.MULTILINE
+        ),
+        running=re.compile(r"\ACommand (?:moved to|is running in) background"),
         at_end=True,
-        stopped=r"\A(?:\[Operation Cancelled\]|Command was cancelled by user)",
+        stopped=re.compile(r"\A(?:\[Operation Cancelled\]|Command was cancelled by user)"),
     ),
     "copilot": _Wording(
-        code=r"\b(?:completed|exited) with exit code (-?\d+)>?\s*\Z",
-        running=r"\bis still running\b[^\n]*>\s*\Z",
+        code=re.compile(r"\b(?:completed|exited) with exit code (-?\d+)>?\s*\Z"),
+        running=re.compile(r"\bis still running\b[^\n]*>\s*\Z"),
         at_end=True,
     ),
 }
@@ -89,20 +96,16 @@ def tool_outcome(agent: str, result: object, flag: bool | None = None) -> ToolOu
         head = edge = ""
     error = next((value for key in _ERRORS if isinstance(value := told.get(key), bool)), None)
     code = _told_code(told)
-    if code is None and (found := _search(wording.code, edge)):
+    if code is None and (found := wording.code.search(edge)):
         code = int(found.group(1))
-    if told.get("interrupted") is True or _search(wording.stopped, head):
+    if told.get("interrupted") is True or wording.stopped.search(head):
         return ToolOutcome("interrupted", code)
-    if flag is False or error or code or _search(wording.failed, head):
+    if flag is False or error or code or wording.failed.search(head):
         return ToolOutcome("failed", code)
-    if code is None and _search(wording.running, edge):
+    if code is None and wording.running.search(edge):
         return ToolOutcome("unknown")
-    good = flag is True or error is False or code == 0 or _search(wording.good, head) is not None
+    good = flag is True or error is False or code == 0 or wording.good.search(head) is not None
     return ToolOutcome("succeeded" if good else "unknown", code)
-
-
-def _search(pattern: str | None, text: str) -> re.Match[str] | None:
-    return None if pattern is None else re.search(pattern, text, re.MULTILINE)
 
 
 def _told_code(told: dict[str, Any]) -> int | None:

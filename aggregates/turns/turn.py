@@ -8,6 +8,7 @@ from uuid import UUID
 import msgspec
 
 from aggregates.event import Digester, Span, Words, cut
+from aggregates.reading.authors import own_words
 from aggregates.reading.reading import PromptReading, ResponseReading, read_prompt, read_response
 from aggregates.records.record import Record, RecordKind
 from aggregates.records.shell import read_command
@@ -110,6 +111,8 @@ class Turn(msgspec.Struct, frozen=True, array_like=True):
     """Where the prompt begins within the words of its fact; a log record's prompt lies among other texts."""
     from_log: bool = False
     """Whether the prompt was read from telemetry, no plugin capture being there."""
+    made: tuple[str, ...] = ()
+    """What an agent wrote in a person's place within it, as `PromptReading.maker` says; each once for each time."""
 
 
 ToolEffect = Literal["edit", "shell", "read", "other"]
@@ -185,8 +188,8 @@ def observe(record: Record, words: Words, digester: Digester) -> Observation:
 
 
 def text_digest(text: str, digester: Digester) -> int:
-    """Equal for two captures of one prompt, however each wrapped its white space."""
-    return digester.number(" ".join(text.split()))
+    """Equal for two captures of one prompt, whatever white space or blocks the agent put around it."""
+    return digester.number(" ".join(own_words(text).split()))
 
 
 def _tool_use(record: Record, words: Words, digester: Digester) -> ToolUse:

@@ -16,8 +16,9 @@ from aggregates.ids import record_capture_id
 from aggregates.prices.prices import Price, PriceBook, Usage
 from aggregates.records.record import Record
 from aggregates.retained import retained_observations
+from aggregates.turns.captures import Capture
 from aggregates.turns.turn import Observation, observe
-from aggregates.turns.turns import Capture, PlacedObservation
+from aggregates.turns.turns import PlacedObservation
 from projections.facts.prices import price_of
 from projections.facts.rows import Row, Rows, add_capture, host_name, trusted
 from projections.reader import json_array, pack

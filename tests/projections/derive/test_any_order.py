@@ -34,6 +34,8 @@ PROMPTS = (
     "Now write a README section about the new export command",
     "/clear",
     "undo that",
+    "<task-notification>\nThe build is done.",
+    "Implement the plan as specified. Do NOT edit the plan file itself.",
     "Add a --json flag to the list command in src/cli.py",
 )
 SESSIONS = ("s1", "s2")
@@ -139,7 +141,8 @@ def _work_record(kind: str, at_us: int) -> dict[str, Any]:
         case "request":
             return request(at_us)
         case "end":
-            return {"kind": "session_end", "source": "exit", "at_us": at_us}
+            # Just before whatever else is told of the moment.
+            return {"kind": "session_end", "source": "exit", "at_us": at_us - 2 * SECOND}
         case "clear":
             return {"kind": "session_start", "source": "clear", "at_us": at_us}
         case "again":
@@ -256,7 +259,7 @@ def test_a_late_first_prompt_takes_its_session_out_of_a_merged_sub_session() -> 
 def test_work_that_named_a_prompt_not_yet_captured_leaves_the_turn_it_was_put_to() -> None:
     """Telemetry overtakes the plugin: until the prompt is there, its work lies with the turn before it by time."""
     log = Log()
-    for number, text in enumerate((PROMPTS[0], PROMPTS[3], PROMPTS[6])):
+    for number, text in enumerate((PROMPTS[0], PROMPTS[3], PROMPTS[-1])):
         log.prompt("s1", text, MONDAY + number * HOUR, cwd_digest=7)
     log.records("s1", edit(MONDAY + 10 * MINUTE, prompt_id="later"))
     log.prompt("s1", PROMPTS[1], MONDAY + 4 * HOUR, host_prompt_id="later", cwd_digest=7)
@@ -269,7 +272,7 @@ def test_a_sessions_end_counts_by_its_time_whatever_prompt_it_names() -> None:
     log = Log()
     log.prompt("s1", PROMPTS[0], MONDAY, host_prompt_id="first", cwd_digest=7)
     log.prompt("s1", PROMPTS[3], MONDAY + HOUR, cwd_digest=7)
-    log.prompt("s1", PROMPTS[6], MONDAY + 2 * HOUR, cwd_digest=7)
+    log.prompt("s1", PROMPTS[-1], MONDAY + 2 * HOUR, cwd_digest=7)
     end = {"kind": "session_end", "source": "exit", "at_us": MONDAY + 4 * HOUR, "prompt_id": "first"}
     log.records("s1", end)
     log.prompt("s1", PROMPTS[1], MONDAY + 3 * HOUR, cwd_digest=7)
@@ -284,7 +287,7 @@ def test_work_stays_with_the_first_of_two_prompts_of_one_name() -> None:
     log.prompt("s1", PROMPTS[0], MONDAY, host_prompt_id="twice", cwd_digest=7)
     log.records("s1", edit(MONDAY + MINUTE, prompt_id="twice"))
     log.prompt("s1", PROMPTS[3], MONDAY + HOUR, cwd_digest=7)
-    log.prompt("s1", PROMPTS[6], MONDAY + 2 * HOUR, cwd_digest=7)
+    log.prompt("s1", PROMPTS[-1], MONDAY + 2 * HOUR, cwd_digest=7)
     log.prompt("s1", PROMPTS[1], MONDAY + 3 * HOUR, host_prompt_id="twice", cwd_digest=7)
     log.records("s1", request(MONDAY + 4 * HOUR))
     live, replayed = _live_and_replayed(log)
@@ -296,7 +299,7 @@ def test_an_answer_reaches_the_turn_that_its_prompt_was_joined_to() -> None:
     log = Log()
     log.records("s1", {"kind": "prompt", "at_us": MONDAY, "text": PROMPTS[0], "prompt_id": "one"})
     log.prompt("s1", PROMPTS[3], MONDAY + HOUR, cwd_digest=7)
-    log.prompt("s1", PROMPTS[6], MONDAY + 2 * HOUR, cwd_digest=7)
+    log.prompt("s1", PROMPTS[-1], MONDAY + 2 * HOUR, cwd_digest=7)
     late = log.prompt("s1", PROMPTS[0], MONDAY + 3 * HOUR, host_prompt_id="one", cwd_digest=7)
     log.answer("s1", late, "Done. All tests pass.", MONDAY + 3 * HOUR + MINUTE, input_tokens=5)
     live, replayed = _live_and_replayed(log)
