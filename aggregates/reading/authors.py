@@ -32,7 +32,9 @@ _BEGINNINGS: dict[str, tuple[str, ...]] = {
     ),
     CONTEXT: (
         *("<user_instructions>", "# AGENTS.md instructions", "<turn_aborted>", "<hook_prompt", "<user-memory-input>"),
-        *("Operation stopped by hook:", "This is the Gemini CLI. We are setting up the context for our chat."),
+        *("<environment_context>", "<session_context>", "<hook_context>", "<system-reminder>", "<session-start-hook>"),
+        *("<user-prompt-submit-hook>", "Operation stopped by hook:"),
+        "This is the Gemini CLI. We are setting up the context for our chat.",
     ),
 }
 _MAKERS = {beginning: maker for maker, beginnings in _BEGINNINGS.items() for beginning in beginnings}

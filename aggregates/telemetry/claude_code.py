@@ -83,13 +83,15 @@ def tool_result(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]
     """One finished tool call, with what it was called with where that is switched on."""
     tool = name(attributes, "tool_name") or ""
     said = {"error": attributes.get("error"), "interrupted": flag(attributes, "interrupted")}
+    outcome = tool_outcome("claude-code", said, flag(attributes, "success"))
     return event.tool(
         tool,
-        tool_outcome("claude-code", said, flag(attributes, "success")).ok,
+        outcome.ok,
         _tool_input(tool, attributes),
         call_id=identifier(attributes, "tool_use_id"),
         duration_ms=count(attributes, "duration_ms"),
         sidechain=_is_sidechain(attributes),
+        stopped=outcome.stopped,
     )
 
 

@@ -67,13 +67,15 @@ def _decision(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]:
 
 def _tool(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]:
     tool = name(attributes, "tool_name") or ""
+    outcome = tool_outcome("codex", attributes.get("output"), flag(attributes, "success"))
     return event.tool(
         tool,
-        tool_outcome("codex", attributes.get("output"), flag(attributes, "success")).ok,
+        outcome.ok,
         tool_input(tool, call_arguments(attributes.get("arguments"))),
         call_id=identifier(attributes, "call_id"),
         duration_ms=count(attributes, "duration_ms"),
         sidechain=text(attributes, "agent_name") not in (None, _ROOT_AGENT),
+        stopped=outcome.stopped,
     )
 
 

@@ -69,9 +69,19 @@ class SourceEvent(msgspec.Struct):
         return self.only("prompt", words=said(self.attributes, *keys))
 
     def tool(
-        self, tool: str, ok: bool | None, known: ToolInput, *, lines: Changed | None = None, **fields: Any
+        self,
+        tool: str,
+        ok: bool | None,
+        known: ToolInput,
+        *,
+        lines: Changed | None = None,
+        stopped: bool = False,
+        **fields: Any,
     ) -> list[RecordDraft]:
-        """A finished call: in the background its end is not known, and only one that went well changed lines."""
+        """A finished call: in the background its end is not known, and only one that went well changed lines.
+
+        `stopped`: whether a person stopped the agent in the middle of it.
+        """
         added, removed = (lines or known.lines) if ok else NOT_OBSERVED
         record = self.record(
             "tool",
@@ -81,7 +91,8 @@ class SourceEvent(msgspec.Struct):
             lines_removed=removed,
             **fields,
         )
-        return [RecordDraft(record, path=known.path, command=known.command, input_key=known.key)]
+        drafts = [RecordDraft(record, path=known.path, command=known.command, input_key=known.key)]
+        return [*drafts, *self.only("interruption", suffix="#interruption")] if stopped else drafts
 
     def error(self, message: str | None, status: int | None, **fields: Any) -> list[RecordDraft]:
         """A failed request; the status is looked for in the message where it is not told."""

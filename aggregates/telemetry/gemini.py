@@ -5,6 +5,7 @@ is the sum of prompt, candidates, thoughts and tool use) and bills both as outpu
 are part of the prompt's. `gen_ai.client.inference.operation.details` tells the same request again.
 """
 
+import re
 from typing import Any
 
 from aggregates.records.tools import NOT_OBSERVED, Changed, tool_input
@@ -14,6 +15,10 @@ from aggregates.telemetry.otlp import Attributes, count, flag, json_object, name
 from aggregates.telemetry.outcomes import tool_outcome
 
 _FAILED_FROM = 400
+_ABORTED = "AbortError"
+_ABORTED_MESSAGE = re.compile(
+    r"\A(?:AbortError\b|(?:The|This) operation was aborted|The user aborted|signal is aborted|Request cancelled)"
+)
 
 
 def _slash_command(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]:
@@ -46,8 +51,12 @@ def _response(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]:
 
 
 def _error(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]:
+    """Who presses Esc aborts the request: it failed for nobody. A helper's is given up with it."""
+    message = text(attributes, "error.message", "error")
+    if text(attributes, "error.type", "error_type") == _ABORTED or _ABORTED_MESSAGE.search((message or "")[:200]):
+        return event.other() if _is_sidechain(attributes) else event.only("interruption")
     return event.error(
-        text(attributes, "error.message", "error"),
+        message,
         count(attributes, "status_code", "http.status_code"),
         model=name(attributes, "model", "model_name"),
         duration_ms=count(attributes, "duration_ms", "duration"),
@@ -60,13 +69,15 @@ def _tool(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]:
     if text(attributes, "decision") == "reject":
         return event.only("rejection", tool=tool or None)
     metadata = json_object(attributes.get("metadata"))
-    said = metadata or text(attributes, "error")
+    said = {"error": text(attributes, "error"), **metadata}
+    outcome = tool_outcome("gemini", said, flag(attributes, "success"))
     return event.tool(
         tool,
-        tool_outcome("gemini", said, flag(attributes, "success")).ok,
+        outcome.ok,
         tool_input(tool, json_object(attributes.get("function_args"))),
         lines=counted_lines(metadata),
         duration_ms=count(attributes, "duration_ms"),
+        stopped=outcome.stopped,
     )
 
 

@@ -25,6 +25,10 @@ class ToolOutcome(msgspec.Struct, frozen=True):
     exit_code: int | None = None
 
     @property
+    def stopped(self) -> bool:
+        return self.ending == "interrupted"
+
+    @property
     def ok(self) -> bool | None:
         """As a record has it: None where it did not end by itself, or nobody knows how."""
         return {"succeeded": True, "failed": False}.get(self.ending)
@@ -67,7 +71,10 @@ _WORDINGS = {
         ),
         running=re.compile(r"\ACommand (?:moved to|is running in) background"),
         at_end=True,
-        stopped=re.compile(r"\A(?:\[Operation Cancelled\]|Command was cancelled by user)"),
+        # Who denies a call has not stopped the agent.
+        stopped=re.compile(
+            r"\A(?:\[Operation Cancelled\] (?!Reason: User (?:did not allow|denied))|Command was cancelled by user)"
+        ),
     ),
     "copilot": _Wording(
         code=re.compile(r"\b(?:completed|exited) with exit code (-?\d+)>?\s*\Z"),

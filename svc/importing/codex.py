@@ -16,6 +16,7 @@ from uuid import UUID
 
 import msgspec
 
+from aggregates.reading.authors import own_words
 from aggregates.records.record import RecordKind
 from aggregates.records.tools import tool_effect, tool_input
 from aggregates.telemetry.codex import uncached
@@ -27,10 +28,6 @@ _TOLD_TWICE_US = 2_000_000
 """Some versions tell a prompt as an event and as an item."""
 _PAUSE_US = 1_000_000
 """Within a copy no line is further than this from the one before."""
-_NOT_TYPED = (
-    *("<environment_context>", "<user_instructions>", "<turn_aborted>", "<user_shell_command>", "<hook_prompt"),
-    *("<subagent_notification>", "<skill>", "# AGENTS.md instructions"),
-)
 _UUID_CHARACTERS = 36
 _REJECTED = re.compile(r"\brejected by (?:the )?user\b")
 _SPAWNS = ("spawn_agent", "agents__spawn_agent")
@@ -180,9 +177,10 @@ class RolloutReader(Reader):
                 self._tool(body, at_us, number)
 
     def _prompted(self, said: rollout.Prompt, at_us: int, number: int) -> None:
-        if self._of_sub_agent or said.kind not in (None, "plain") or said.message.lstrip().startswith(_NOT_TYPED):
+        if self._of_sub_agent or said.kind not in (None, "plain"):
             return
-        text = said.message if said.message.strip() else "[Image]" if said.images else ""
+        text = own_words(said.message) or said.message
+        text = text if text.strip() else "[Image]" if said.images else ""
         last = None if self._open.items or self._open.answer else self._open.prompt
         again = last is not None and last.text == text and at_us - last.at_us < _TOLD_TWICE_US
         if text and not again:

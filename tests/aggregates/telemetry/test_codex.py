@@ -141,6 +141,13 @@ def test_a_command_that_ended_badly_failed(output: str, ok: bool | None) -> None
     assert read(codex("tool_result", attributes)).only.ok is ok
 
 
+def test_a_command_that_a_person_stopped_is_an_interruption() -> None:
+    """And the call itself neither good nor bad."""
+    attributes = {"tool_name": "exec_command", "success": "true", "output": "Wall time: 3.2 seconds\naborted by user"}
+    found = read(codex("tool_result", attributes))
+    assert (found.kinds, found.records[0].ok) == (["tool", "interruption"], None)
+
+
 @pytest.mark.parametrize(("agent", "sidechain"), [("/root", False), ("/root/tests", True), (None, False)])
 def test_a_sub_agents_call_is_known_by_its_path(agent: str | None, sidechain: bool) -> None:
     """Older versions tell none."""

@@ -104,6 +104,21 @@ def test_tool_calls(
     assert found.text("path") == ("/a.py" if kind == "tool" else None)
 
 
+@pytest.mark.parametrize(
+    ("attributes", "kind"),
+    [
+        ({"error": "The operation was aborted.", "error.type": "AbortError", "role": "main"}, "interruption"),
+        ({"error.message": "This operation was aborted"}, "interruption"),
+        ({"error.message": "The user aborted a request.", "error_type": "AbortError"}, "interruption"),
+        ({"error.message": "The operation was aborted.", "role": "utility_next_speaker"}, "other"),
+        ({"error.message": "429 the quota was aborted", "role": "main"}, "error"),
+    ],
+)
+def test_who_presses_esc_interrupts(attributes: dict[str, Any], kind: str) -> None:
+    """That is no failure of the API; a helper's request is given up with it."""
+    assert read(gemini("api_error", attributes)).kinds == [kind]
+
+
 def test_a_shell_command() -> None:
     """Under the name that Gemini gives it."""
     attributes = {"function_name": "run_shell_command", "function_args": '{"command": "npm test"}', "success": "true"}

@@ -45,6 +45,8 @@ SPOKEN: list[tuple[str, object, bool | None, ToolOutcome]] = [
     ("gemini", "Output: Exit Code: 4\nbut then it went well", True, GOOD),
     ("gemini", [{"functionResponse": {"response": {"output": "Output: x\nExit Code: 4"}}}], True, failed(4)),
     ("gemini", "[Operation Cancelled] Reason: User cancelled the operation.", False, STOPPED),
+    ("gemini", "[Operation Cancelled] Reason: User denied execution.", False, failed()),
+    ("gemini", {"error": "[Operation Cancelled] Reason: User cancelled the operation."}, False, STOPPED),
     ("gemini", "Command was cancelled by user before it could complete.", True, STOPPED),
     ("gemini", "Command moved to background (PID: 12). Output hidden.", True, UNKNOWN),
     # Copilot: the last line.
