@@ -19,7 +19,7 @@ import msgspec
 from aggregates.reading.authors import own_words
 from aggregates.records.record import RecordKind
 from aggregates.records.tools import tool_effect, tool_input
-from aggregates.telemetry.codex import uncached
+from aggregates.telemetry.codex import called, uncached
 from aggregates.telemetry.draft import status_in
 from svc.importing import codex_lines as rollout
 from svc.importing.exchange import Exchange, Format, Memory, Note, Reader, ToolCall, TypedPrompt, by_beginning, note
@@ -245,6 +245,7 @@ class RolloutReader(Reader):
             self._running[call_id] = self._new_call(call_id, name, arguments, at_us)
 
     def _new_call(self, call_id: str, name: str, arguments: dict[str, Any], at_us: int) -> ToolCall:
+        name, arguments = called(name, arguments)
         call = ToolCall(call_id, name, arguments, at_us, tool_input(name, arguments), self._of_sub_agent)
         if name in _SPAWNS:
             call.spawn(at_us, arguments.get("agent_type"))

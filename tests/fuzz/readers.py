@@ -69,6 +69,8 @@ CUT_BEFORE = {
     "aggregates.records.tools._WORD": 200,
     "aggregates.telemetry.draft._STATUS": 400,
     "aggregates.telemetry.draft._WAIT": 400,
+    "aggregates.telemetry.codex._AFTER_PATCH": 500,
+    "aggregates.telemetry.codex._PATCHES": 500,
     "aggregates.telemetry.gemini._ABORTED_MESSAGE": 200,
     "aggregates.telemetry.outcomes._WORDINGS": 500,
     "aggregates.reading.pasted._TO_THE_JUDGE": 32_769,
