@@ -113,6 +113,8 @@ class TranscriptReader(Reader):
             return
         # A second prompt under one id of the agent (typed while it worked) goes without.
         claimed = not made and line.prompt_id and self._seen.add("host prompt", (self._session, line.prompt_id))
+        if isinstance(line, transcript.AttachmentLine):
+            at_us = max(at_us, self._open.last_us)  # typed while the agent worked, it was heard only now
         self._ask(TypedPrompt(line.uuid or "", text, at_us, line.prompt_id if claimed else None, line.cwd))
         if text in ("/exit", "/quit"):
             # An end follows the command that asked for it.
