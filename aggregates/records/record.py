@@ -30,6 +30,10 @@ RecordKind = Literal[
 ]
 
 
+OF_SUB_AGENT = "subagent"
+"""The session is one of a sub-agent: an agent asks there, and no person."""
+
+
 class Record(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """One thing an agent reported. A field that was not observed is None; None is never zero."""
 
@@ -47,7 +51,7 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     text: Span | None = None
     """Prompt, response, error or end-of-session text."""
     source: str | None = None
-    """session_start: startup, resume, clear, compact; session_end: the reason."""
+    """session_start: startup, resume, clear, compact, or `OF_SUB_AGENT`; session_end: the reason."""
 
     model: str | None = None
     input_tokens: int | None = None

@@ -13,6 +13,8 @@ from aggregates.telemetry.otlp import Attributes, Plain, count, flag, identifier
 from aggregates.telemetry.outcomes import tool_outcome
 
 _FAILED_FROM = 400
+SPAWNS = ("spawn_agent", "agents__spawn_agent", "multi_agent_v1spawn_agent")
+"""As telemetry names them, and as a rollout does, its name space before them."""
 _ROOT_AGENT = "/root"
 """A sub-agent has a longer path."""
 
@@ -78,6 +80,13 @@ def _tool(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]:
         sidechain=text(attributes, "agent_name") not in (None, _ROOT_AGENT),
         stopped=outcome.stopped,
     )
+
+
+def spawned(attributes: Attributes) -> str | None:
+    """The conversation of the sub-agent that a call started: what is asked there, an agent asks."""
+    if text(attributes, "tool_name") not in SPAWNS:
+        return None
+    return identifier(json_object(attributes.get("output")), "agent_id")
 
 
 def call_arguments(told: Plain) -> dict[str, Any]:

@@ -59,10 +59,16 @@ _WORDINGS = {
         of_failures=True,
     ),
     "codex": _Wording(
-        code=re.compile(_CODEX_HEAD + r"(?:Exit code:|Process exited with code) (-?\d+)"),
+        # A patch that was applied in a shell's stead has a second header.
+        code=re.compile(
+            _CODEX_HEAD + r"(?:Process exited with code|Exit code:|Output:\nExit code:(?= -?\d+\nWall time:)) (-?\d+)"
+        ),
         running=re.compile(_CODEX_HEAD + r"Process running with session ID|\AScript running with cell ID"),
         stopped=re.compile(_CODEX_HEAD + "aborted by user"),
-        failed=re.compile(r"\A(?:Script failed|apply_patch verification failed|exec_command failed|execution error:)"),
+        failed=re.compile(
+            r"\A(?:Script failed|apply_patch verification failed|exec_command failed|execution error:"
+            r"|unsupported call:)"
+        ),
         good=re.compile(r"\A(?:Script completed|Success\. Updated the following files)"),
     ),
     "gemini": _Wording(

@@ -14,6 +14,7 @@ import msgspec
 
 from aggregates.ids import turn_id_from_capture, turn_id_from_host
 from aggregates.reading.reading import ResponseReading
+from aggregates.records.record import OF_SUB_AGENT
 from aggregates.turns.captures import LEADING, Capture, CaptureGroup, join_captures
 from aggregates.turns.turn import ANSWERED, UNKNOWN_MODEL, ModelUsage, Observation, Opening, Turn, sum_work
 
@@ -82,8 +83,10 @@ def build_turns(
     """The turns of a session's tail, in time order, and the ids they answer to. `seen` is in time order.
 
     `openings`: how the first turns of the tail opened, by their ids; empty where the tail is the whole session.
-    `taken_names`: prompt ids that name an earlier turn.
+    `taken_names`: prompt ids that name an earlier turn. A sub-agent's session has no turns: it is no person's.
     """
+    if any(of_sub_agent(each.observation) for each in seen):
+        return [], []
     named = _named(agent_session_id, join_captures(captures, taken_names), taken_names)
     assigned = _assign([group for _, group in named], seen, taken_names)
     turns = [
@@ -91,6 +94,10 @@ def build_turns(
         for (turn_id, group), own in zip(named, assigned, strict=True)
     ]
     return _with_openings(turns, seen, openings), [_aliases(agent_session_id, *each) for each in named]
+
+
+def of_sub_agent(observation: Observation) -> bool:
+    return observation.kind == "session_start" and observation.source == OF_SUB_AGENT
 
 
 def _named(

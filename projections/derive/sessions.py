@@ -89,9 +89,9 @@ def rebuild_session(db: sqlite3.Connection, session: str, from_us: int) -> Rebui
     """Build the session's turns and arcs again from the turn before `from_us` on."""
     start_us = _anchor_us(db, session, from_us)
     turns, aliases = _tail_turns(db, session, start_us)
-    _write_turns(db, session, start_us, turns, aliases)
-    if not turns:
+    if not turns and not session_turns(db, session, BEGINNING_US):
         return RebuiltSession((), ())
+    _write_turns(db, session, start_us, turns, aliases)
     said = session_gaps(db, session)
     return RebuiltSession(*_rebuilt_arcs(db, session, start_us, said), session, start_us, bool(said))
 
@@ -183,6 +183,9 @@ def _answers(db: sqlite3.Connection, captures: Sequence[Capture]) -> dict[UUID, 
 def _write_turns(
     db: sqlite3.Connection, session: str, start_us: int, turns: Sequence[Turn], aliases: Sequence[Aliases]
 ) -> None:
+    if not turns:  # it turned out to be a sub-agent's: nothing answers to their ids any more
+        own = "SELECT turn_id FROM turns WHERE agent_session_id = ?"
+        db.execute(f"DELETE FROM turn_alias WHERE turn_id IN ({own})", (session,))
     db.execute("DELETE FROM turns WHERE agent_session_id = ? AND started_us >= ?", (session, start_us))
     hosts = {each.turn_id: each.host_prompt_id for each in aliases}
     db.executemany(

@@ -63,9 +63,13 @@ class Happening(NamedTuple):
 def happening(agent: str, told: dict[str, Any]) -> Happening | None:
     """What happened; None where it is nothing that is captured, or not whole."""
     kind, session = _KINDS.get(str(told.get("hook_event_name"))), _id(told, "session_id")
-    # A sub-agent is told what to do by an agent, and answers it, under the name of the session that it works for.
-    inside = told.get("agent_id") is not None
-    if kind is None or session is None or (inside and kind != "tool_result"):
+    inside = _id(told, "agent_id")
+    if kind == "prompt" and agent == "codex" and inside is not None:
+        # Told under the name of the session that it works for, its telemetry comes under its own.
+        kind, session, told = "session_start", inside, {"source": "subagent", "model": told.get("model")}
+    elif inside is not None and kind != "tool_result":
+        return None  # an agent told a sub-agent what to do, and is answered
+    if kind is None or session is None:
         return None
     # Codex calls a turn by another name here than in its telemetry: by text and time the two are joined.
     prompt_id = _id(told, "prompt_id") if agent == "claude-code" else None

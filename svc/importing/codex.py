@@ -17,9 +17,9 @@ from uuid import UUID
 import msgspec
 
 from aggregates.reading.authors import own_words
-from aggregates.records.record import RecordKind
+from aggregates.records.record import OF_SUB_AGENT, RecordKind
 from aggregates.records.tools import tool_effect, tool_input
-from aggregates.telemetry.codex import called, uncached
+from aggregates.telemetry.codex import SPAWNS, called, uncached
 from aggregates.telemetry.draft import status_in
 from svc.importing import codex_lines as rollout
 from svc.importing.exchange import Exchange, Format, Memory, Note, Reader, ToolCall, TypedPrompt, by_beginning, note
@@ -30,7 +30,6 @@ _PAUSE_US = 1_000_000
 """Within a copy no line is further than this from the one before."""
 _UUID_CHARACTERS = 36
 _REJECTED = re.compile(r"\brejected by (?:the )?user\b")
-_SPAWNS = ("spawn_agent", "agents__spawn_agent")
 
 
 class Heritage:
@@ -144,8 +143,8 @@ class RolloutReader(Reader):
         self._of_sub_agent = meta.of_sub_agent
         parent = None if meta.parent is None else self._seen.marks.get(meta.parent)
         self._heritage = Heritage(meta, born_us, at_us, parent)
-        if not self._of_sub_agent:
-            self._add(self._note("session_start", number, born_us))
+        source = OF_SUB_AGENT if self._of_sub_agent else None
+        self._add(note("session_start", f"{self._session}:{number}", born_us, source=source))
 
     def _remember(self, body: rollout.Body) -> None:
         if isinstance(body, rollout.TurnContext):
@@ -247,7 +246,7 @@ class RolloutReader(Reader):
     def _new_call(self, call_id: str, name: str, arguments: dict[str, Any], at_us: int) -> ToolCall:
         name, arguments = called(name, arguments)
         call = ToolCall(call_id, name, arguments, at_us, tool_input(name, arguments), self._of_sub_agent)
-        if name in _SPAWNS:
+        if name in SPAWNS:
             call.spawn(at_us, arguments.get("agent_type"))
         self._begin(call)
         self._called.add(call_id)

@@ -155,6 +155,19 @@ def test_a_sub_agents_call_is_known_by_its_path(agent: str | None, sidechain: bo
     assert read(codex("tool_result", attributes)).only.sidechain is sidechain
 
 
+def test_who_spawns_a_sub_agent_tells_whose_its_conversation_is() -> None:
+    """What is asked there an agent asks; the record itself is shown once."""
+    spawning = {"tool_name": "spawn_agent", "success": "true", "output": '{"agent_id":"c2","nickname":"Ada"}'}
+    found = read(codex("tool_result", spawning))
+    assert [each.agent_session_id for each in found.commands] == ["c1", "c2"]
+    assert [(each.kind, each.source, each.origin) for each in found.records] == [
+        ("tool", None, 0),
+        ("session_start", "subagent", None),
+    ]
+    for output in ("", "unsupported call: spawn_agent", '{"agent_id":7}'):
+        assert len(read(codex("tool_result", spawning | {"output": output})).commands) == 1
+
+
 def test_a_conversation_starts() -> None:
     """As a session does."""
     assert read(codex("conversation_starts")).kinds == ["session_start"]

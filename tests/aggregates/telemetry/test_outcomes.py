@@ -34,6 +34,9 @@ SPOKEN: list[tuple[str, object, bool | None, ToolOutcome]] = [
     ("codex", "apply_patch verification failed: Failed to find expected lines", None, failed()),
     ("codex", "Success. Updated the following files:\nM a.py", None, GOOD),
     ("codex", "Script failed\nWall time 0.1 seconds\nOutput:\n", None, failed()),
+    ("codex", "Wall time: 0 seconds\nOutput:\nExit code: 0\nWall time: 0 seconds\nOutput:\nSuccess.", None, ended(0)),
+    ("codex", "Wall time: 0 seconds\nOutput:\nExit code: 1\nprinted by a command", True, GOOD),
+    ("codex", "unsupported call: spawn_agent", None, failed()),
     ("codex", "Plan updated", None, UNKNOWN),
     ("codex", DEEP, None, UNKNOWN),
     # Gemini: metadata in telemetry, lines at the end in its files.

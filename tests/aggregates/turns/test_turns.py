@@ -228,6 +228,12 @@ def test_reports_without_any_prompt_make_no_turn() -> None:
     assert build_turns(SESSION, [], {}, [seen("tool", 0, tool=tool())], openings={}) == ([], [])
 
 
+def test_a_sub_agents_session_has_no_turns() -> None:
+    """Whenever it is told that it is one."""
+    reports = [seen("tool", SECOND, tool=tool()), seen("session_start", DAY, source="subagent")]
+    assert build_turns(SESSION, [capture(1)], {}, reports, openings={}) == ([], [])
+
+
 NAMED, UNNAMED = turn_id_from_host(SESSION, "p"), turn_id_from_capture(uuid(1))
 
 

@@ -46,7 +46,9 @@ _log_prompt = st.tuples(st.just("log"), st.sampled_from(SESSIONS), st.sampled_fr
 _work = st.tuples(
     st.just("work"),
     st.sampled_from(SESSIONS),
-    st.sampled_from(("edit", "check", "commit", "request", "error", "end", "clear", "stop", "again", "call", "lines")),
+    st.sampled_from(
+        ("edit", "check", "commit", "request", "error", "end", "clear", "stop", "again", "call", "lines", "child")
+    ),
     TIMES,
     st.booleans(),
 )
@@ -130,6 +132,14 @@ def _say(log: Log, session: str, capture_id: UUID, topic: str, holds: bool) -> N
             log.renames(capture_id, "Mine")
 
 
+_OF_SESSIONS = {
+    # Just before whatever else is told of the moment.
+    "end": ("session_end", "exit", 2 * SECOND),
+    "clear": ("session_start", "clear", 0),
+    "child": ("session_start", "subagent", 0),
+}
+
+
 def _work_record(kind: str, at_us: int) -> dict[str, Any]:
     match kind:
         case "edit":
@@ -140,11 +150,9 @@ def _work_record(kind: str, at_us: int) -> dict[str, Any]:
             return shell(at_us, "git commit -am done")
         case "request":
             return request(at_us)
-        case "end":
-            # Just before whatever else is told of the moment.
-            return {"kind": "session_end", "source": "exit", "at_us": at_us - 2 * SECOND}
-        case "clear":
-            return {"kind": "session_start", "source": "clear", "at_us": at_us}
+        case "end" | "clear" | "child":
+            told, source, before_us = _OF_SESSIONS[kind]
+            return {"kind": told, "source": source, "at_us": at_us - before_us}
         case "again":
             # The agent's log and its transcript tell of one request, each at a time of its own.
             told = {"origin": 0} if at_us % 2 else {}

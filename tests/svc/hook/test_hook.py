@@ -158,7 +158,17 @@ def test_what_a_sub_agent_is_told_and_answers_is_no_persons(event: str) -> None:
     """Codex tells it under the name of the session that it works for."""
     fields = {"prompt": "look at the tests", "last_assistant_message": "done", "turn_id": "t1"}
     assert happening("codex", told(event, **fields)) is not None
-    assert happening("codex", told(event, **fields, agent_id="a1", agent_type="explorer")) is None
+    found = happening("codex", told(event, **fields, agent_id="a1", agent_type="explorer"))
+    if event != "UserPromptSubmit":
+        assert found is None
+        return
+    assert found is not None
+    assert (found.kind, found.session, found.text, found.attributes["source"]) == (
+        "session_start",
+        "a1",
+        None,
+        "subagent",
+    )
 
 
 def test_no_response_is_no_answer(tmp_path: Path) -> None:
