@@ -34,6 +34,12 @@ OF_SUB_AGENT = "subagent"
 """The session is one of a sub-agent: an agent asks there, and no person."""
 
 
+class FileChange(msgspec.Struct, frozen=True, array_like=True):
+    path: Span
+    lines_added: int
+    lines_removed: int
+
+
 class Record(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """One thing an agent reported. A field that was not observed is None; None is never zero."""
 
@@ -80,6 +86,9 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """Keyed digest of the tool's name and input, to see identical calls."""
     lines_added: int | None = None
     lines_removed: int | None = None
+    """Of all files that the call changed."""
+    more_files: tuple[FileChange, ...] = ()
+    """What it changed beside `path`."""
 
 
 PointKind = Literal["gauge", "sum", "histogram", "exponential_histogram", "summary"]

@@ -8,7 +8,7 @@ import msgspec
 
 from aggregates.reading.authors import own_words
 from aggregates.records.record import Record, RecordKind
-from aggregates.records.tools import NOT_OBSERVED, Changed, ToolInput
+from aggregates.records.tools import NOT_OBSERVED, Changed, ChangedFile, ToolInput
 from aggregates.telemetry.otlp import Attributes, name, text
 
 REDACTED = ("<REDACTED>", "[REDACTED]")
@@ -23,6 +23,8 @@ class RecordDraft(msgspec.Struct, frozen=True):
     command: str | None = None
     input_key: str | None = None
     """Equal for two calls of one tool with the same input."""
+    more: tuple[ChangedFile, ...] = ()
+    """What the call changed beside `path`."""
 
 
 class SourceEvent(msgspec.Struct):
@@ -91,7 +93,8 @@ class SourceEvent(msgspec.Struct):
             lines_removed=removed,
             **fields,
         )
-        drafts = [RecordDraft(record, path=known.path, command=known.command, input_key=known.key)]
+        more = known.more if ok else ()
+        drafts = [RecordDraft(record, path=known.path, command=known.command, input_key=known.key, more=more)]
         return [*drafts, *self.only("interruption", suffix="#interruption")] if stopped else drafts
 
     def error(self, message: str | None, status: int | None, **fields: Any) -> list[RecordDraft]:

@@ -122,12 +122,9 @@ def tool_outcome(agent: str, result: object, flag: bool | None = None) -> ToolOu
 
 
 def _told_code(told: dict[str, Any]) -> int | None:
-    for place in (told, told.get("metadata"), told.get("data")):
-        for key in _CODES if isinstance(place, dict) else ():
-            value = place.get(key)
-            if isinstance(value, int) and not isinstance(value, bool):
-                return value
-    return None
+    places = [place for place in (told, told.get("metadata"), told.get("data")) if isinstance(place, dict)]
+    values = (place.get(key) for place in places for key in _CODES)
+    return next((value for value in values if isinstance(value, int) and not isinstance(value, bool)), None)
 
 
 def _text(result: object, depth: int = 0) -> str:

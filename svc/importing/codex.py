@@ -15,6 +15,7 @@ from typing import Any
 from uuid import UUID
 
 import msgspec
+from msgspec.structs import replace
 
 from aggregates.reading.authors import own_words
 from aggregates.records.record import OF_SUB_AGENT, RecordKind
@@ -137,7 +138,7 @@ class RolloutReader(Reader):
         born_us = meta.born_us or at_us
         if number > 1 and self._named and self._session != meta.session:
             # The file's own head is torn: this is its parent's.
-            meta, born_us = msgspec.structs.replace(meta, id=self._session, forked_from_id=meta.session), at_us
+            meta, born_us = replace(meta, id=self._session, forked_from_id=meta.session), at_us
         self._began_us, self._cwd = at_us, meta.cwd
         self._session = meta.session or self._session
         self._of_sub_agent = meta.of_sub_agent
@@ -287,7 +288,8 @@ def _end(call: ToolCall, end: rollout.CallEnd) -> None:
             call.name, call.spawned = "apply_patch", ()
         call.known = tool_input(call.name, call.arguments)
         if end.changes:
-            call.known = msgspec.structs.replace(call.known, path=next(iter(end.changes)), lines=end.changed_lines)
+            first, *more = end.files
+            call.known = replace(call.known, path=first.path, lines=end.changed_lines, more=tuple(more))
 
 
 def _difference(total: rollout.Usage | None, before: rollout.Usage | None) -> rollout.Usage | None:

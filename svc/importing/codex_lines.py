@@ -1,10 +1,11 @@
 """One line of a rollout of Codex; before September 2025 it was the bare item of a response, without a time."""
 
+from itertools import islice
 from typing import Any
 
 import msgspec
 
-from aggregates.records.tools import NOT_OBSERVED, Changed
+from aggregates.records.tools import NOT_OBSERVED, PATCHED_FILES_MAX, Changed, ChangedFile
 from aggregates.telemetry.codex import call_arguments
 from aggregates.telemetry.outcomes import tool_outcome
 from svc.importing.exchange import Count, Timed, microseconds, text_in
@@ -202,6 +203,12 @@ class McpEnd(_End, frozen=True):
 class PatchEnd(_End, frozen=True):
     ok: bool | None = msgspec.field(default=None, name="success")
     changes: dict[str, Any] = {}
+
+    @property
+    def files(self) -> list[ChangedFile]:
+        """One that does not say its lines has none."""
+        changes = islice(self.changes.items(), PATCHED_FILES_MAX)
+        return [ChangedFile(path, *(_changed_lines(change) or (0, 0))) for path, change in changes]
 
     @property
     def changed_lines(self) -> Changed:

@@ -126,7 +126,8 @@ class ToolCall:
             lines_removed=removed,
             sidechain=self.sidechain,
         )
-        draft = RecordDraft(record, path=self.known.path, command=self.known.command, input_key=self.known.key)
+        known, more = self.known, self.known.more if self.ok else ()
+        draft = RecordDraft(record, path=known.path, command=known.command, input_key=known.key, more=more)
         return [draft, *self.spawned]
 
 

@@ -155,8 +155,8 @@ def _work_record(kind: str, at_us: int) -> dict[str, Any]:
             return {"kind": told, "source": source, "at_us": at_us - before_us}
         case "again":
             # The agent's log and its transcript tell of one request, each at a time of its own.
-            told = {"origin": 0} if at_us % 2 else {}
-            return request(at_us, request_id=f"req-{at_us % 3}", output_tokens=at_us % 5, **told)
+            logged = {"origin": 0} if at_us % 2 else {}
+            return request(at_us, request_id=f"req-{at_us % 3}", output_tokens=at_us % 5, **logged)
         case "call":
             details = {} if at_us % 2 else {"lines_added": None}
             return edit(at_us, call_id=f"call-{at_us % 3}") | details

@@ -149,7 +149,7 @@ async def codex_by_telemetry(house: House, intake: Caller, folder: Path) -> None
         usual = {"conversation.id": session, "event.name": f"codex.{name}", "success": "true"}
         return event(seconds, **usual, **attributes) | {"traceId": TRACE}
 
-    shell: dict[str, object] = {"tool_name": "exec_command"}
+    shell: dict[str, Any] = {"tool_name": "exec_command"}
     await exported(
         house,
         intake,
