@@ -17,7 +17,7 @@ from aggregates.telemetry.outcomes import tool_outcome
 _FAILED_FROM = 400
 _ABORTED = "AbortError"
 _ABORTED_MESSAGE = re.compile(
-    r"\A(?:AbortError\b|(?:The|This) operation was aborted|The user aborted|signal is aborted|Request cancelled)"
+    r"\A(?:exception )?(?:AbortError\b|(?:The|This) operation was aborted|The user aborted|signal is aborted)"
 )
 
 

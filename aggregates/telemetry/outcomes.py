@@ -52,6 +52,7 @@ class _Wording(NamedTuple):
 
 
 _CODEX_HEAD = r"\A(?:(?:Chunk ID|Wall time)[^\n]*\n)*"
+_GEMINI_HEAD = r"\A(?:<untrusted_context>\n)?"
 _WORDINGS = {
     "claude-code": _Wording(
         code=re.compile(r"\A\s*(?:Error: )?Exit code (-?\d+)\b"),
@@ -73,13 +74,16 @@ _WORDINGS = {
     ),
     "gemini": _Wording(
         code=re.compile(
-            r"^Exit Code: (-?\d+)(?:\n(?:Signal|Background PIDs|Process Group PGID):[^\n]*)*\s*\Z", re.MULTILINE
+            r"^Exit Code: (-?\d+)(?:\n(?:Signal|Background PIDs|Process Group PGID):[^\n]*)*"
+            r"\s*(?:</untrusted_context>\s*)?\Z",
+            re.MULTILINE,
         ),
-        running=re.compile(r"\ACommand (?:moved to|is running in) background"),
+        running=re.compile(_GEMINI_HEAD + r"Command (?:moved to|is running in) background"),
         at_end=True,
         # Who denies a call has not stopped the agent.
         stopped=re.compile(
-            r"\A(?:\[Operation Cancelled\] (?!Reason: User (?:did not allow|denied))|Command was cancelled by user)"
+            _GEMINI_HEAD
+            + r"(?:\[Operation Cancelled\] (?!Reason: User (?:did not allow|denied))|Command was cancelled by user)"
         ),
     ),
     "copilot": _Wording(

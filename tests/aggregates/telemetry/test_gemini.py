@@ -109,6 +109,10 @@ def test_tool_calls(
     [
         ({"error": "The operation was aborted.", "error.type": "AbortError", "role": "main"}, "interruption"),
         ({"error.message": "This operation was aborted"}, "interruption"),
+        (
+            {"error": "exception AbortError: This operation was aborted sending request", "error.type": "Error"},
+            "interruption",
+        ),
         ({"error.message": "The user aborted a request.", "error_type": "AbortError"}, "interruption"),
         ({"error.message": "The operation was aborted.", "role": "utility_next_speaker"}, "other"),
         ({"error.message": "429 the quota was aborted", "role": "main"}, "error"),

@@ -45,6 +45,12 @@ SPOKEN: list[tuple[str, object, bool | None, ToolOutcome]] = [
     ("gemini", {"isError": True}, True, failed()),
     ("gemini", {"model_added_lines": 3}, True, GOOD),
     ("gemini", "Output: 1 failed\nExit Code: 4\nProcess Group PGID: 12", True, failed(4)),
+    (
+        "gemini",
+        "<untrusted_context>\nOutput: 1 failed\nExit Code: 4\nProcess Group PGID: 2180\n</untrusted_context>",
+        True,
+        failed(4),
+    ),
     ("gemini", "Output: Exit Code: 4\nbut then it went well", True, GOOD),
     ("gemini", [{"functionResponse": {"response": {"output": "Output: x\nExit Code: 4"}}}], True, failed(4)),
     ("gemini", "[Operation Cancelled] Reason: User cancelled the operation.", False, STOPPED),
