@@ -11,6 +11,7 @@ import msgspec
 
 from aggregates.event import Digester, Span, packed, unpacked
 from aggregates.reading import sentences as lexicon
+from aggregates.reading.authors import maker_of, own_span
 from aggregates.reading.features import NUMBER, Features, extract
 from aggregates.reading.pasted import PromptText, prompt_opening, split_pasted
 from aggregates.reading.verdicts import SHIPPED, BooleanName, RubricModel
@@ -27,14 +28,7 @@ _CJK = re.compile(
 _COMMAND = re.compile(r"/[A-Za-z][\w:-]*(?:\s|$)")
 _UNSAID = re.compile(r"[?`/\\_]")
 _CLEARS = re.compile(r"\s*(?:/clear(?: |\n|\s*$)|<command-name>/clear<)")
-_NOT_TYPED = (
-    "<command-name>",
-    "<command-message>",
-    "<local-command",
-    "This session is being continued from a previous conversation",
-    "Base directory for this skill:",
-)
-"""How texts begin that an agent puts in the user's place."""
+_COMMAND_TAGS = ("<command-name>", "<command-message>")
 _IMAGE = re.compile(r"\s*(?:\[Image[^\]]{0,300}\]\s*)+$")
 _COMMON = lexicon.VOCABULARY.union(*lexicon.WORD_CUES.values())
 
@@ -61,6 +55,8 @@ class PromptReading(msgspec.Struct, frozen=True, array_like=True):
     """Keyed digests of the words that are not everyday words, sorted, `packed`; at most `TOPIC_MAX`."""
     foreign: bool = False
     """In a language that the lexicons do not know, or a picture alone: the rubric judge abstains."""
+    maker: str | None = None
+    """What an agent put in a person's place here (`authors.maker_of`); None for a person's own prompt."""
 
     def shows(self, *names: str) -> bool:
         return any(NUMBER[name] in self.shown for name in names)
@@ -112,24 +108,27 @@ class ResponseReading(msgspec.Struct, frozen=True, array_like=True):
 
 def read_prompt(text: str, digester: Digester, model: RubricModel = SHIPPED) -> PromptReading:
     """Read a prompt, to be judged by `model` alone. Spans point into `text`; a blank prompt has empty spans."""
-    looked = split_pasted(text)
+    own, maker = own_span(text), maker_of(text)
+    words = text[own.start : own.end]
+    looked = split_pasted(words)
     shown = extract(looked)
-    title, summary = title_and_summary(looked)
+    title, summary = (Span(own.start + each.start, own.start + each.end) for each in title_and_summary(looked))
     tokens = list(dict.fromkeys(_WORD.findall(looked.text.lower())))
-    said = shown.names | prompt_opening(text, looked.own, len(shown.words))
+    said = shown.names | prompt_opening(words, looked.own, len(shown.words))
     return PromptReading(
         weight=_weight(looked.own),
-        navigational=_navigational(text, shown),
-        clears=_CLEARS.match(text[:80].lower()) is not None,
+        navigational="command" if maker is not None else _navigational(words, shown),
+        clears=_CLEARS.match(words[:80].lower()) is not None,
         token_digests=packed(sorted(digester.numbers(tokens[:TOKENS_MAX]))),
         title=title,
         summary=summary,
-        characters=len(text),
+        characters=len(words),
         pasted_characters=looked.pasted_chars,
         shown=tuple(sorted([NUMBER[name] for name in NUMBER.keys() & said])),
         logits=model.logits(shown.names),
         topic_digests=_topic(shown.distinct, digester),
-        foreign=shown.foreign or _IMAGE.match(text[:2000]) is not None,
+        foreign=shown.foreign or _IMAGE.match(words[:2000]) is not None,
+        maker=maker,
     )
 
 
@@ -169,7 +168,7 @@ def _weight(own: str) -> int:
 
 def _navigational(text: str, shown: Features) -> str | None:
     start = text[:200].lstrip()
-    if start.startswith(_NOT_TYPED) or _COMMAND.match(start):
+    if start.startswith(_COMMAND_TAGS) or _COMMAND.match(start):
         return "command"
     if start.startswith(("!", "<bash-input>", "<bash-stdout>", "<bash-stderr>")):
         return "shell"

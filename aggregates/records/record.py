@@ -30,6 +30,16 @@ RecordKind = Literal[
 ]
 
 
+OF_SUB_AGENT = "subagent"
+"""The session is one of a sub-agent: an agent asks there, and no person."""
+
+
+class FileChange(msgspec.Struct, frozen=True, array_like=True):
+    path: Span
+    lines_added: int
+    lines_removed: int
+
+
 class Record(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """One thing an agent reported. A field that was not observed is None; None is never zero."""
 
@@ -47,7 +57,7 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     text: Span | None = None
     """Prompt, response, error or end-of-session text."""
     source: str | None = None
-    """session_start: startup, resume, clear, compact; session_end: the reason."""
+    """session_start: startup, resume, clear, compact, or `OF_SUB_AGENT`; session_end: the reason."""
 
     model: str | None = None
     input_tokens: int | None = None
@@ -76,6 +86,9 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """Keyed digest of the tool's name and input, to see identical calls."""
     lines_added: int | None = None
     lines_removed: int | None = None
+    """Of all files that the call changed."""
+    more_files: tuple[FileChange, ...] = ()
+    """What it changed beside `path`."""
 
 
 PointKind = Literal["gauge", "sum", "histogram", "exponential_histogram", "summary"]

@@ -7,8 +7,9 @@ from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from difflib import SequenceMatcher
 from hashlib import blake2b
+from itertools import islice
 from pkgutil import get_data
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -114,6 +115,16 @@ _CUT = re.compile(r"…\[|\[TRUNCATED|\.\.\.\[truncated", re.IGNORECASE)
 """How agents mark a value that they shortened."""
 
 
+PATCHED_FILES_MAX = 100
+"""Of a patch of more files the first ones are told apart."""
+
+
+class ChangedFile(NamedTuple):
+    path: str
+    lines_added: int
+    lines_removed: int
+
+
 class ToolInput(msgspec.Struct, frozen=True):
     """What a call's input says; None for what it does not."""
 
@@ -123,6 +134,8 @@ class ToolInput(msgspec.Struct, frozen=True):
     lines: Changed = NOT_OBSERVED
     background: bool = False
     """The command was only started: how it ends is not known."""
+    more: tuple[ChangedFile, ...] = ()
+    """What a patch changes beside `path`; its lines are among `lines`."""
 
 
 def tool_input(tool: str, arguments: Mapping[str, Any]) -> ToolInput:
@@ -132,12 +145,14 @@ def tool_input(tool: str, arguments: Mapping[str, Any]) -> ToolInput:
     whole = not any(isinstance(value, str) and _CUT.search(value) for value in arguments.values())
     effect = tool_effect(tool)
     known = dict(arguments)
+    patched = _patched(_patch(known) or "") if whole and effect == "edit" else []
     return ToolInput(
         path=_path(known) if effect in ("edit", "write", "read") else None,
         command=_command(known) if effect == "shell" else None,
         key=input_key(tool, known) if whole else None,
         lines=_lines(tool, known) if whole and effect in ("edit", "write") else NOT_OBSERVED,
         background=effect == "shell" and (known.get("run_in_background") or known.get("background")) is True,
+        more=tuple(patched[1:]),
     )
 
 
@@ -161,6 +176,14 @@ def _command(arguments: dict[str, Any]) -> str | None:
 def _patch(arguments: dict[str, Any]) -> str | None:
     patches = (arguments.get(key) for key in _PATCHES)
     return next((each for each in patches if isinstance(each, str) and "*** " in each), None)
+
+
+def _patched(patch: str) -> list[ChangedFile]:
+    """The files of a patch, in its order, with their lines."""
+    found = list(islice(_PATCHED_FILE.finditer(patch), PATCHED_FILES_MAX))
+    ends = [each.start() for each in found[1:]] + [len(patch)]
+    parts = [(each.group(1).strip(), patch[each.end() : end]) for each, end in zip(found, ends, strict=False)]
+    return [ChangedFile(path, *_signed(part.splitlines())) for path, part in parts]
 
 
 def _lines(tool: str, arguments: dict[str, Any]) -> Changed:

@@ -10,7 +10,8 @@ import msgspec
 
 from aggregates.capture.commands import CaptureMetrics, CaptureRecords
 from aggregates.event import Digester, Scope
-from aggregates.records.record import Point, Record, TextPool
+from aggregates.records.record import FileChange, Point, Record, TextPool
+from aggregates.records.tools import ChangedFile
 from aggregates.telemetry.draft import RecordDraft
 from aggregates.telemetry.envelope import Agent, Context, RawRedactor, Signal, assembled
 from aggregates.telemetry.otlp import Fault
@@ -130,6 +131,7 @@ def metrics_command(part: Part[Point], means: ExportContext) -> PreparedCommand:
 def pooled(drafts: Sequence[RecordDraft], words: TextPool, digester: Digester) -> tuple[Record, ...]:
     """The records, with their texts put into the pool."""
     words.add_all(text for draft in drafts for text in (draft.text, draft.path, draft.command))
+    words.add_all(file.path for draft in drafts for file in draft.more)
     return tuple(
         msgspec.structs.replace(
             draft.record,
@@ -137,9 +139,16 @@ def pooled(drafts: Sequence[RecordDraft], words: TextPool, digester: Digester) -
             path=words.add(draft.path),
             command=words.add(draft.command),
             input_digest=None if draft.input_key is None else digester.number(draft.input_key),
+            more_files=tuple(_file_change(file, words) for file in draft.more),
         )
         for draft in drafts
     )
+
+
+def _file_change(file: ChangedFile, words: TextPool) -> FileChange:
+    path = words.add(file.path)
+    assert path is not None, "a text has a place"
+    return FileChange(path, file.lines_added, file.lines_removed)
 
 
 def _raw(raws: Iterable[tuple[Context, bytes]], signal: Signal, redactor: RawRedactor) -> str:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from aggregates.records.tools import ToolInput, bounded_command, tool_effect, tool_input
 from aggregates.telemetry.draft import Reader, RecordDraft, SourceEvent, said
 from aggregates.telemetry.otlp import Attributes, count, flag, identifier, json_object, name, text, usd_nano
+from aggregates.telemetry.outcomes import tool_outcome
 
 PREFIX = "claude_code."
 SYNTHETIC_MODEL = "<synthetic>"
@@ -81,13 +82,16 @@ def _refusal(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]:
 def tool_result(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]:
     """One finished tool call, with what it was called with where that is switched on."""
     tool = name(attributes, "tool_name") or ""
+    said = {"error": attributes.get("error"), "interrupted": flag(attributes, "interrupted")}
+    outcome = tool_outcome("claude-code", said, flag(attributes, "success"))
     return event.tool(
         tool,
-        flag(attributes, "success"),
+        outcome.ok,
         _tool_input(tool, attributes),
         call_id=identifier(attributes, "tool_use_id"),
         duration_ms=count(attributes, "duration_ms"),
         sidechain=_is_sidechain(attributes),
+        stopped=outcome.stopped,
     )
 
 

@@ -4,13 +4,19 @@ Tokens stand in the second `response.completed` event only. Its input count incl
 count includes the reasoning. Metrics and spans repeat the amounts.
 """
 
-from typing import Any
+import re
+from typing import Any, TypeGuard
 
-from aggregates.records.tools import tool_input
+from aggregates.records.tools import tool_effect, tool_input
 from aggregates.telemetry.draft import Reader, RecordDraft, SourceEvent
 from aggregates.telemetry.otlp import Attributes, Plain, count, flag, identifier, json_object, name, text
+from aggregates.telemetry.outcomes import tool_outcome
 
 _FAILED_FROM = 400
+SPAWNS = ("spawn_agent", "agents__spawn_agent", "multi_agent_v1spawn_agent")
+"""As telemetry names them, and as a rollout does, its name space before them."""
+_ROOT_AGENT = "/root"
+"""A sub-agent has a longer path."""
 
 
 def uncached(whole: int | None, cached: int | None) -> int | None:
@@ -63,14 +69,24 @@ def _decision(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]:
 
 
 def _tool(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]:
-    tool = name(attributes, "tool_name") or ""
+    tool, arguments = called(name(attributes, "tool_name") or "", call_arguments(attributes.get("arguments")))
+    outcome = tool_outcome("codex", attributes.get("output"), flag(attributes, "success"))
     return event.tool(
         tool,
-        flag(attributes, "success"),
-        tool_input(tool, call_arguments(attributes.get("arguments"))),
+        outcome.ok,
+        tool_input(tool, arguments),
         call_id=identifier(attributes, "call_id"),
         duration_ms=count(attributes, "duration_ms"),
+        sidechain=text(attributes, "agent_name") not in (None, _ROOT_AGENT),
+        stopped=outcome.stopped,
     )
+
+
+def spawned(attributes: Attributes) -> str | None:
+    """The conversation of the sub-agent that a call started: what is asked there, an agent asks."""
+    if text(attributes, "tool_name") not in SPAWNS:
+        return None
+    return identifier(json_object(attributes.get("output")), "agent_id")
 
 
 def call_arguments(told: Plain) -> dict[str, Any]:
@@ -78,6 +94,32 @@ def call_arguments(told: Plain) -> dict[str, Any]:
     if isinstance(told, str) and told.lstrip().startswith("*** "):
         return {"patch": told}
     return json_object(told)
+
+
+_PATCHES = re.compile(
+    r"\s*(?:cd\s+[^\s;&|]+\s*&&\s*)?(?:apply_patch|applypatch)\s+(?:<<-?\s*['\"]?\w+['\"]?\s*\n|['\"])?\s*\Z"
+)
+_AFTER_PATCH = re.compile(r"\s*(?:['\"]|\w+)?\s*\Z")
+_BEGIN, _END = "*** Begin Patch", "*** End Patch"
+_HEAD_CHARACTERS = 500
+
+
+def called(tool: str, arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """A shell that does nothing but apply a patch is the tool that does; Codex itself takes it for that."""
+    told = next((arguments[key] for key in ("cmd", "command") if arguments.get(key)), None)
+    text = told if isinstance(told, str) else " ".join(told[-2:]) if _all_texts(told) else ""
+    begin, end = text.find(_BEGIN), text.rfind(_END)
+    if tool_effect(tool) != "shell" or not 0 <= begin < end or begin > _HEAD_CHARACTERS:
+        return tool, arguments
+    after = text[end + len(_END) :]
+    head = text[:begin].removeprefix("-lc ").removeprefix("-c ")
+    if len(after) > _HEAD_CHARACTERS or not (_PATCHES.match(head) and _AFTER_PATCH.match(after)):
+        return tool, arguments
+    return "apply_patch", {"patch": text[begin : end + len(_END)]}
+
+
+def _all_texts(told: object) -> TypeGuard[list[str]]:
+    return isinstance(told, list) and all(isinstance(word, str) for word in told)
 
 
 READERS: dict[str, Reader] = {

@@ -6,8 +6,9 @@ from typing import Any
 
 import msgspec
 
+from aggregates.reading.authors import own_words
 from aggregates.records.record import Record, RecordKind
-from aggregates.records.tools import NOT_OBSERVED, Changed, ToolInput
+from aggregates.records.tools import NOT_OBSERVED, Changed, ChangedFile, ToolInput
 from aggregates.telemetry.otlp import Attributes, name, text
 
 REDACTED = ("<REDACTED>", "[REDACTED]")
@@ -22,6 +23,8 @@ class RecordDraft(msgspec.Struct, frozen=True):
     command: str | None = None
     input_key: str | None = None
     """Equal for two calls of one tool with the same input."""
+    more: tuple[ChangedFile, ...] = ()
+    """What the call changed beside `path`."""
 
 
 class SourceEvent(msgspec.Struct):
@@ -59,6 +62,8 @@ class SourceEvent(msgspec.Struct):
         )
 
     def only(self, kind: RecordKind, *, words: str | None = None, **fields: Any) -> list[RecordDraft]:
+        if kind == "prompt" and words:
+            words = own_words(words) or words
         return [RecordDraft(self.record(kind, **fields), words)]
 
     def prompt(self, *keys: str) -> list[RecordDraft]:
@@ -66,9 +71,19 @@ class SourceEvent(msgspec.Struct):
         return self.only("prompt", words=said(self.attributes, *keys))
 
     def tool(
-        self, tool: str, ok: bool | None, known: ToolInput, *, lines: Changed | None = None, **fields: Any
+        self,
+        tool: str,
+        ok: bool | None,
+        known: ToolInput,
+        *,
+        lines: Changed | None = None,
+        stopped: bool = False,
+        **fields: Any,
     ) -> list[RecordDraft]:
-        """A finished call: in the background its end is not known, and only one that went well changed lines."""
+        """A finished call: in the background its end is not known, and only one that went well changed lines.
+
+        `stopped`: whether a person stopped the agent in the middle of it.
+        """
         added, removed = (lines or known.lines) if ok else NOT_OBSERVED
         record = self.record(
             "tool",
@@ -78,7 +93,9 @@ class SourceEvent(msgspec.Struct):
             lines_removed=removed,
             **fields,
         )
-        return [RecordDraft(record, path=known.path, command=known.command, input_key=known.key)]
+        more = known.more if ok else ()
+        drafts = [RecordDraft(record, path=known.path, command=known.command, input_key=known.key, more=more)]
+        return [*drafts, *self.only("interruption", suffix="#interruption")] if stopped else drafts
 
     def error(self, message: str | None, status: int | None, **fields: Any) -> list[RecordDraft]:
         """A failed request; the status is looked for in the message where it is not told."""

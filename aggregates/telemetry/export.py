@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from aggregates.records.record import Point
+from aggregates.records.record import OF_SUB_AGENT, Point
 from aggregates.telemetry import claude_code, codex, copilot, gemini, otlp
 from aggregates.telemetry.batches import Batches, ExportContext, Part, PreparedCommand, metrics_command, records_command
 from aggregates.telemetry.draft import Reader, RecordDraft, SourceEvent
@@ -224,6 +224,8 @@ class Export:
         event_name = _event_name(record, attributes, body)
         agent = _agent_of_log(context, event_name, body if isinstance(body, str) else None)
         part = batches.room(_session_of(agent, attributes, context.resource), agent, context, len(raw.data))
+        named = codex.spawned(attributes) if agent == "codex" else None
+        child = None if named is None else batches.room(named, agent, context, len(raw.data))
         event = SourceEvent(
             record_id=context.ids.of(raw.data),
             origin=len(part.raws),
@@ -233,6 +235,9 @@ class Export:
             trace_id=str(record.trace_id) if record.trace_id else None,
         )
         part.add(context, raw.data, _log_drafts(agent, event))
+        if child is not None:
+            start = event.record("session_start", suffix="#child", source=OF_SUB_AGENT)
+            child.add(context, raw.data, [RecordDraft(msgspec.structs.replace(start, origin=None, prompt_id=None))])
 
     def _span(self, spans: SpanTree, batches: Batches[RecordDraft], raw: _Raw) -> None:
         context = raw.context

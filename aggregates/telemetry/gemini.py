@@ -5,14 +5,20 @@ is the sum of prompt, candidates, thoughts and tool use) and bills both as outpu
 are part of the prompt's. `gen_ai.client.inference.operation.details` tells the same request again.
 """
 
+import re
 from typing import Any
 
 from aggregates.records.tools import NOT_OBSERVED, Changed, tool_input
 from aggregates.telemetry.codex import uncached
 from aggregates.telemetry.draft import Reader, RecordDraft, SourceEvent
 from aggregates.telemetry.otlp import Attributes, count, flag, json_object, name, text
+from aggregates.telemetry.outcomes import tool_outcome
 
 _FAILED_FROM = 400
+_ABORTED = "AbortError"
+_ABORTED_MESSAGE = re.compile(
+    r"\A(?:exception )?(?:AbortError\b|(?:The|This) operation was aborted|The user aborted|signal is aborted)"
+)
 
 
 def _slash_command(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]:
@@ -45,8 +51,12 @@ def _response(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]:
 
 
 def _error(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]:
+    """Who presses Esc aborts the request: it failed for nobody. A helper's is given up with it."""
+    message = text(attributes, "error.message", "error")
+    if text(attributes, "error.type", "error_type") == _ABORTED or _ABORTED_MESSAGE.search((message or "")[:200]):
+        return event.other() if _is_sidechain(attributes) else event.only("interruption")
     return event.error(
-        text(attributes, "error.message", "error"),
+        message,
         count(attributes, "status_code", "http.status_code"),
         model=name(attributes, "model", "model_name"),
         duration_ms=count(attributes, "duration_ms", "duration"),
@@ -58,12 +68,16 @@ def _tool(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]:
     tool = name(attributes, "function_name") or ""
     if text(attributes, "decision") == "reject":
         return event.only("rejection", tool=tool or None)
+    metadata = json_object(attributes.get("metadata"))
+    said = {"error": text(attributes, "error"), **metadata}
+    outcome = tool_outcome("gemini", said, flag(attributes, "success"))
     return event.tool(
         tool,
-        flag(attributes, "success"),
+        outcome.ok,
         tool_input(tool, json_object(attributes.get("function_args"))),
-        lines=counted_lines(json_object(attributes.get("metadata"))),
+        lines=counted_lines(metadata),
         duration_ms=count(attributes, "duration_ms"),
+        stopped=outcome.stopped,
     )
 
 

@@ -8,6 +8,7 @@ from uuid import UUID
 import msgspec
 
 from aggregates.event import Digester, Span, Words, cut
+from aggregates.reading.authors import own_words
 from aggregates.reading.reading import PromptReading, ResponseReading, read_prompt, read_response
 from aggregates.records.record import Record, RecordKind
 from aggregates.records.shell import read_command
@@ -110,6 +111,8 @@ class Turn(msgspec.Struct, frozen=True, array_like=True):
     """Where the prompt begins within the words of its fact; a log record's prompt lies among other texts."""
     from_log: bool = False
     """Whether the prompt was read from telemetry, no plugin capture being there."""
+    made: tuple[str, ...] = ()
+    """What an agent wrote in a person's place within it, as `PromptReading.maker` says; each once for each time."""
 
 
 ToolEffect = Literal["edit", "shell", "read", "other"]
@@ -131,6 +134,9 @@ class ToolUse(msgspec.Struct, frozen=True, array_like=True):
     path: Span | None
     lines_added: int
     lines_removed: int
+    """Of all files that it changed."""
+    more: tuple[tuple[int, Span, int, int], ...] = ()
+    """What it changed beside that file: digest, path, lines added and removed."""
 
 
 class Observation(msgspec.Struct, frozen=True, array_like=True):
@@ -185,8 +191,8 @@ def observe(record: Record, words: Words, digester: Digester) -> Observation:
 
 
 def text_digest(text: str, digester: Digester) -> int:
-    """Equal for two captures of one prompt, however each wrapped its white space."""
-    return digester.number(" ".join(text.split()))
+    """Equal for two captures of one prompt, whatever white space or blocks the agent put around it."""
+    return digester.number(" ".join(own_words(text).split()))
 
 
 def _tool_use(record: Record, words: Words, digester: Digester) -> ToolUse:
@@ -195,6 +201,7 @@ def _tool_use(record: Record, words: Words, digester: Digester) -> ToolUse:
     command = cut(words, record.command)
     shell = read_command(command) if effect == "shell" and command is not None else None
     path = cut(words, record.path)
+    further = ((cut(words, file.path), file) for file in record.more_files)
     return ToolUse(
         effect=effect,
         ok=record.ok,
@@ -208,6 +215,11 @@ def _tool_use(record: Record, words: Words, digester: Digester) -> ToolUse:
         path=record.path,
         lines_added=record.lines_added or 0,
         lines_removed=record.lines_removed or 0,
+        more=tuple(
+            (digester.number(path), file.path, file.lines_added, file.lines_removed)
+            for path, file in further
+            if path is not None
+        ),
     )
 
 
@@ -294,16 +306,22 @@ def _usage(requests: Iterable[Observation]) -> tuple[ModelUsage, ...]:
 
 def _files(placed: Iterable[Placed]) -> tuple[FileWork, ...]:
     files: dict[int, FileWork] = {}
-    for position, each in placed:
-        tool = each.tool
-        if tool is None or tool.file_digest is None or tool.path is None:
-            continue
-        digest = tool.file_digest
-        known = files.setdefault(digest, FileWork(digest, position, tool.path, 0, 0, 0))
-        if tool.effect == "edit" and tool.ok is not False:
-            lines = known.lines_added + tool.lines_added, known.lines_removed + tool.lines_removed
-            files[digest] = FileWork(digest, known.position, known.path, known.edits + 1, *lines)
+    for position, tool in ((position, each.tool) for position, each in placed if each.tool is not None):
+        changed = tool.effect == "edit" and tool.ok is not False
+        for digest, path, added, removed in _files_of(tool):
+            known = files.setdefault(digest, FileWork(digest, position, path, 0, 0, 0))
+            if changed:
+                lines = known.lines_added + added, known.lines_removed + removed
+                files[digest] = FileWork(digest, known.position, known.path, known.edits + 1, *lines)
     return tuple(files[digest] for digest in sorted(files)[:FILES_MAX])
+
+
+def _files_of(tool: ToolUse) -> Iterable[tuple[int, Span, int, int]]:
+    if tool.file_digest is None or tool.path is None:
+        return ()
+    added = tool.lines_added - sum(file[2] for file in tool.more)
+    removed = tool.lines_removed - sum(file[3] for file in tool.more)
+    return ((tool.file_digest, tool.path, max(0, added), max(0, removed)), *tool.more)
 
 
 class FileTotals(msgspec.Struct):

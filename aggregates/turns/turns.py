@@ -5,44 +5,26 @@ The result depends on the set of facts only, not on the order in which they arri
 """
 
 from bisect import bisect_right
-from collections import deque
-from collections.abc import Mapping, Sequence, Set
-from itertools import islice
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Literal
 from uuid import UUID
 
 import msgspec
 
 from aggregates.ids import turn_id_from_capture, turn_id_from_host
-from aggregates.reading.reading import PromptReading, ResponseReading
+from aggregates.reading.reading import ResponseReading
+from aggregates.records.record import OF_SUB_AGENT
+from aggregates.turns.captures import LEADING, Capture, CaptureGroup, join_captures
 from aggregates.turns.turn import ANSWERED, UNKNOWN_MODEL, ModelUsage, Observation, Opening, Turn, sum_work
 
 SKEW_US = 10 * 60 * 1_000_000
 """A time further ahead of the server's than this is replaced by the time of receipt."""
-ALIKE_MAX = 64
-"""Of the prompts of one text within the window so many are looked at."""
-JOIN_WINDOW_US = 2 * 60 * 1_000_000
-"""A plugin's capture and an agent's log of the same text within this time are one prompt."""
+LATE_CLEAR_US = 5_000_000
+"""A session's end and the `/clear` that led to it are stamped by two clocks of the agent, in either order."""
 NO_ACTIVITY = ("session_start", "session_end", "lines")
 """That a session is opened, cleared or left is nothing that the agent did for the prompt before it; and a counter tells
 what was done by then, whenever it comes around."""
-CaptureKind = Literal["plugin", "transcript", "log"]
-_LEADING: tuple[CaptureKind, ...] = ("plugin", "transcript", "log")
-"""Whose text is read where a prompt was captured more than once: a plugin's and a transcript's are whole."""
-
-
-class Capture(msgspec.Struct, frozen=True, array_like=True):
-    """One capture of a prompt: by a plugin, from an imported transcript, or as a line of the agent's own log."""
-
-    capture_id: UUID
-    kind: CaptureKind
-    at_us: int
-    position: int
-    host_prompt_id: str | None
-    text_digest: int | None
-    reading: PromptReading | None
-    cwd_digest: int | None = None
-    words_start: int = 0
 
 
 class Answer(msgspec.Struct, frozen=True, array_like=True):
@@ -89,69 +71,6 @@ class Aliases(msgspec.Struct, frozen=True):
     """The host's name for the prompt, where it is this turn's to use."""
 
 
-class CaptureGroup(msgspec.Struct):
-    """Captures that are one prompt: at most one of each kind."""
-
-    captures: list[Capture]
-
-    @property
-    def started_us(self) -> int:
-        return min(capture.at_us for capture in self.captures)
-
-    @property
-    def lead(self) -> Capture:
-        return min(self.captures, key=lambda capture: _LEADING.index(capture.kind))
-
-    @property
-    def host_prompt_id(self) -> str | None:
-        return next((c.host_prompt_id for c in self.captures if c.host_prompt_id is not None), None)
-
-    def lacks(self, kind: str) -> bool:
-        return all(capture.kind != kind for capture in self.captures)
-
-
-def join_captures(captures: Sequence[Capture], taken_names: Set[str] = frozenset()) -> list[CaptureGroup]:
-    """Group captures of the same prompt: by the prompt id they name, else by the same text within two minutes.
-
-    `taken_names`: prompt ids of earlier turns, by which nothing is joined any more.
-    """
-    ordered = sorted(captures, key=lambda capture: (capture.at_us, capture.kind, capture.capture_id))
-    groups: list[CaptureGroup] = []
-    by_host: dict[str, CaptureGroup] = {}
-    by_text: dict[int, deque[CaptureGroup]] = {}
-    for capture in ordered:
-        name = None if capture.host_prompt_id in taken_names else capture.host_prompt_id
-        group = _same_prompt(capture, name, by_host, by_text)
-        if group is None:
-            group = CaptureGroup([])
-            groups.append(group)
-            if capture.text_digest is not None:
-                by_text.setdefault(capture.text_digest, deque()).append(group)
-        group.captures.append(capture)
-        if name is not None:
-            by_host.setdefault(name, group)
-    return sorted(groups, key=lambda group: (group.started_us, group.lead.capture_id))
-
-
-def _same_prompt(
-    capture: Capture, name: str | None, by_host: Mapping[str, CaptureGroup], by_text: Mapping[int, deque[CaptureGroup]]
-) -> CaptureGroup | None:
-    named = None if name is None else by_host.get(name)
-    if named is not None and named.lacks(capture.kind):
-        return named
-    if capture.text_digest is None:
-        return None
-    alike = by_text.get(capture.text_digest, deque())
-    while alike and capture.at_us - alike[0].started_us > JOIN_WINDOW_US:
-        alike.popleft()  # nor will a later capture be near it
-    for group in islice(alike, ALIKE_MAX):
-        # Two captures that name different prompts are two prompts, however alike their texts are.
-        unnamed = capture.host_prompt_id is None or group.host_prompt_id is None
-        if unnamed and group.lacks(capture.kind):
-            return group
-    return None
-
-
 def build_turns(
     agent_session_id: str,
     captures: Sequence[Capture],
@@ -164,15 +83,21 @@ def build_turns(
     """The turns of a session's tail, in time order, and the ids they answer to. `seen` is in time order.
 
     `openings`: how the first turns of the tail opened, by their ids; empty where the tail is the whole session.
-    `taken_names`: prompt ids that name an earlier turn.
+    `taken_names`: prompt ids that name an earlier turn. A sub-agent's session has no turns: it is no person's.
     """
+    if any(of_sub_agent(each.observation) for each in seen):
+        return [], []
     named = _named(agent_session_id, join_captures(captures, taken_names), taken_names)
-    assigned = _assign([group for _, group in named], seen)
+    assigned = _assign([group for _, group in named], seen, taken_names)
     turns = [
-        _build(agent_session_id, turn_id, group, _answer(group, answers), own)
+        _build(agent_session_id, turn_id, group, _answers(group, answers), own)
         for (turn_id, group), own in zip(named, assigned, strict=True)
     ]
     return _with_openings(turns, seen, openings), [_aliases(agent_session_id, *each) for each in named]
+
+
+def of_sub_agent(observation: Observation) -> bool:
+    return observation.kind == "session_start" and observation.source == OF_SUB_AGENT
 
 
 def _named(
@@ -192,37 +117,53 @@ def _named(
 
 
 def _aliases(agent_session_id: str, turn_id: UUID, group: CaptureGroup) -> Aliases:
-    captured = [capture.capture_id for capture in group.captures]
+    captured = [capture.capture_id for capture in (*group.captures, *group.made)]
     name = group.host_prompt_id
     own_name = name is not None and turn_id_from_host(agent_session_id, name) == turn_id
     ids = {turn_id, *captured, *map(turn_id_from_capture, captured)}
     return Aliases(turn_id, tuple(sorted(ids)), name if own_name else None)
 
 
-def _assign(groups: Sequence[CaptureGroup], seen: Sequence[PlacedObservation]) -> list[list[PlacedObservation]]:
-    """Each observation belongs to the prompt it names, else to the last prompt before it."""
+def _assign(
+    groups: Sequence[CaptureGroup], seen: Sequence[PlacedObservation], taken_names: Set[str]
+) -> list[list[PlacedObservation]]:
+    """Each observation belongs to the prompt it names, else to the last prompt before it.
+
+    Of prompts that were typed during a turn each goes on with it. What an agent asks for itself before the first
+    prompt belongs to none.
+    """
     starts = [group.started_us for group in groups]
-    by_host: dict[str, int] = {}
+    by_host: dict[str, list[int]] = {}
     for index, group in enumerate(groups):
-        for capture in group.captures:
-            if capture.host_prompt_id is not None:
-                by_host.setdefault(capture.host_prompt_id, index)
+        for name in (group.host_prompt_id, None if group.host_prompt_id else group.typed_during):
+            if name is not None:
+                by_host.setdefault(name, []).append(index)
     assigned: list[list[PlacedObservation]] = [[] for _ in groups]
     for each in seen if groups else ():
-        named = by_host.get(each.observation.prompt_id or "")
-        index = named if named is not None else max(0, bisect_right(starts, each.at_us) - 1)
-        assigned[index].append(each)
+        name = each.observation.prompt_id or ""
+        begun = [index for index in by_host.get(name, ()) if starts[index] <= each.at_us]
+        if name in taken_names and not begun:
+            continue
+        if name in by_host:
+            assigned[begun[-1] if begun else by_host[name][0]].append(each)
+        elif each.at_us >= starts[0] or not each.observation.sidechain:
+            assigned[max(0, bisect_right(starts, each.at_us) - 1)].append(each)
     return assigned
 
 
 def _build(
-    agent_session_id: str, turn_id: UUID, group: CaptureGroup, answer: Answer | None, own: Sequence[PlacedObservation]
+    agent_session_id: str,
+    turn_id: UUID,
+    group: CaptureGroup,
+    answers: Sequence[Answer],
+    own: Sequence[PlacedObservation],
 ) -> Turn:
-    lead = group.lead
+    """`answers`: in the order in which they were given; the last one is what the prompt led to."""
+    lead, answer = group.lead, answers[-1] if answers else None
     responses = [each for each in own if each.observation.kind == "response"]
     work = sum_work([(each.position, each.observation) for each in own])
-    if answer is not None and not work.usage:
-        work = msgspec.structs.replace(work, usage=_answer_usage(answer))
+    if not work.usage:
+        work = msgspec.structs.replace(work, usage=_answers_usage(answers))
     last_seen_us = max((each.at_us for each in own if each.observation.kind not in NO_ACTIVITY), default=0)
     answered_us, response, response_position = 0, None, None
     if answer is not None:
@@ -245,47 +186,64 @@ def _build(
         closed_us=None,
         closed_by=None,
         cwd_digest=next((c.cwd_digest for c in group.captures if c.cwd_digest is not None), None),
-        elapsed_ms=None if answer is None else answer.elapsed_ms,
+        elapsed_ms=answers[0].elapsed_ms if answers else None,
         words_start=lead.words_start,
         from_log=lead.kind == "log",
+        made=_made(group.made),
     )
 
 
-def _answer(group: CaptureGroup, answers: Mapping[UUID, Answer]) -> Answer | None:
-    """The plugin's answer first, else that of the transcript."""
-    answered = [capture for capture in group.captures if capture.capture_id in answers]
-    return answers[min(answered, key=lambda each: _LEADING.index(each.kind)).capture_id] if answered else None
+def _made(captures: Sequence[Capture]) -> tuple[str, ...]:
+    """Each text as often as one kind of capture told it."""
+    told = Counter(
+        (capture.reading.maker, capture.text_digest, capture.kind) for capture in captures if capture.reading
+    )
+    times: dict[tuple[str | None, int | None], int] = {}
+    for (maker, digest, _), count in told.items():
+        times[maker, digest] = max(count, times.get((maker, digest), 0))
+    return tuple(sorted(maker for (maker, _), count in times.items() for _ in range(count) if maker is not None))
 
 
-def _answer_usage(answer: Answer) -> tuple[ModelUsage, ...]:
-    """A response capture's numbers stand in where no request log covers the turn."""
-    tokens = (answer.input_tokens, answer.output_tokens, answer.cache_read_tokens, answer.cache_write_tokens)
-    cost = answer.cost_usd_nano
-    if cost is None and all(count is None for count in tokens):
-        return ()
-    counts = (1, *(count or 0 for count in tokens), cost or 0, int(cost is None), int(answer.lower_bound), 1)
-    return (ModelUsage(answer.model or UNKNOWN_MODEL, *counts),)
+def _answers(group: CaptureGroup, answers: Mapping[UUID, Answer]) -> list[Answer]:
+    """The plugin's answer first, else that of the transcript; then what was answered to the agent's own words."""
+    answered = sorted(group.captures, key=lambda each: LEADING.index(each.kind))
+    own = [answers[capture.capture_id] for capture in answered if capture.capture_id in answers]
+    return own[:1] + [answers[each.capture_id] for each in group.made if each.capture_id in answers]
+
+
+def _answers_usage(answers: Iterable[Answer]) -> tuple[ModelUsage, ...]:
+    """Response captures' numbers stand in where no request log covers the turn."""
+    sums: dict[str, list[int]] = {}
+    for answer in answers:
+        tokens = (answer.input_tokens, answer.output_tokens, answer.cache_read_tokens, answer.cache_write_tokens)
+        cost = answer.cost_usd_nano
+        if cost is not None or any(count is not None for count in tokens):
+            counts = (1, *(count or 0 for count in tokens), cost or 0, int(cost is None), int(answer.lower_bound), 1)
+            before = sums.get(answer.model or UNKNOWN_MODEL, [0] * len(counts))
+            sums[answer.model or UNKNOWN_MODEL] = [*map(sum, zip(before, counts, strict=True))]
+    return tuple(ModelUsage(model, *sums[model]) for model in sorted(sums))
 
 
 def _with_openings(
     turns: Sequence[Turn], seen: Sequence[PlacedObservation], known: Mapping[UUID, Opening | None]
 ) -> list[Turn]:
-    """Mark where the session was cleared or ended, and by which turn activity went on."""
-    starts = [turn.started_us for turn in turns]
+    """Mark where the session was cleared or ended, and by which turn activity went on.
+
+    A clear that is stamped just after an end is why it ended; as a prompt it ends with it.
+    """
+    closings, late = _said_closings(turns, seen)
     openings: list[Opening | None] = [None] * len(turns)
-    closings: dict[int, tuple[int, Literal["clear", "end"]]] = {}
-    for each in seen:
-        closing = _closing(each.observation)
-        index = bisect_right(starts, each.at_us) - 1
-        if closing is None or index < 0 or (closing == "clear" and _clears(turns[index])):
-            continue
-        closings.setdefault(index, (each.at_us, closing))
-        if index + 1 < len(turns):
-            openings[index + 1] = closings[index][1]
+    for index, (_, closing) in closings.items():
+        openings[index + 1 : index + 2] = [closing] if index + 1 < len(turns) else []
+    if turns and _clears(turns[0]) and known.get(turns[0].turn_id) == "end":
+        late.add(0)
     for index, turn in enumerate(turns):
         if _clears(turn):
-            openings[index] = "clear"
+            openings[index] = "end" if index in late else "clear"
             closings.setdefault(index - 1, (turn.started_us, "clear"))
+        if index in late:
+            closings.setdefault(index, (turn.started_us, "end"))
+            openings[index + 1 : index + 2] = ["end"] if index + 1 < len(turns) else []
     if turns and not known:
         openings[0] = "start"
     placed = []
@@ -294,6 +252,31 @@ def _with_openings(
         opening = known.get(turn.turn_id, openings[index])
         placed.append(msgspec.structs.replace(turn, opening=opening, closed_us=closed_us, closed_by=closed_by))
     return placed
+
+
+def _said_closings(
+    turns: Sequence[Turn], seen: Sequence[PlacedObservation]
+) -> tuple[dict[int, tuple[int, Literal["clear", "end"]]], set[int]]:
+    """When and why the session was closed after turns, by their places; and the clearing turns that belong to an end.
+
+    Of two in one gap the first counts.
+    """
+    starts = [turn.started_us for turn in turns]
+    closings: dict[int, tuple[int, Literal["clear", "end"]]] = {}
+    late: set[int] = set()
+    for each in seen:
+        closing = _closing(each.observation)
+        index = bisect_right(starts, each.at_us) - 1
+        if closing is None or index < 0 or (closing == "clear" and _clears(turns[index])):
+            continue
+        closed_us, first = closings.setdefault(index, (each.at_us, closing))
+        clears_late = index + 1 < len(turns) and _clears(turns[index + 1]) and closing == "end"
+        if clears_late and starts[index + 1] - each.at_us <= LATE_CLEAR_US:
+            late.add(index + 1)
+            closings[index] = (closed_us, "clear")
+        elif (first, closing) == ("end", "clear") and each.at_us - closed_us <= LATE_CLEAR_US:
+            closings[index] = (closed_us, "clear")
+    return closings, late
 
 
 def _clears(turn: Turn) -> bool:

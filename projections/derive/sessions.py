@@ -5,7 +5,7 @@ depend on the set of facts, not on their order.
 """
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from operator import itemgetter
 from typing import Literal
 from uuid import UUID
@@ -15,8 +15,9 @@ import msgspec
 from aggregates.judging.rubric import NO_ANSWERS, NO_GAP_ANSWERS, Answers, GapAnswer, JudgeAnswered
 from aggregates.sub_sessions.arcs import NO_GAP_OVERRIDES, Arc, cut_arcs
 from aggregates.sub_sessions.sub_session import Overrides, OverrideTopic, OverrideWord, gap_overrides, overrides_of
+from aggregates.turns.captures import JOIN_WINDOW_US, Capture
 from aggregates.turns.turn import Observation, Turn
-from aggregates.turns.turns import JOIN_WINDOW_US, Aliases, Answer, Capture, PlacedObservation, build_turns
+from aggregates.turns.turns import Aliases, Answer, PlacedObservation, build_turns
 from projections.facts.prices import priced
 from projections.facts.rows import BEGINNING_US, END_US, Rows
 from projections.facts.telemetry import line_counts
@@ -88,9 +89,9 @@ def rebuild_session(db: sqlite3.Connection, session: str, from_us: int) -> Rebui
     """Build the session's turns and arcs again from the turn before `from_us` on."""
     start_us = _anchor_us(db, session, from_us)
     turns, aliases = _tail_turns(db, session, start_us)
-    _write_turns(db, session, start_us, turns, aliases)
-    if not turns:
+    if not turns and not session_turns(db, session, BEGINNING_US):
         return RebuiltSession((), ())
+    _write_turns(db, session, start_us, turns, aliases)
     said = session_gaps(db, session)
     return RebuiltSession(*_rebuilt_arcs(db, session, start_us, said), session, start_us, bool(said))
 
@@ -122,7 +123,7 @@ def _tail_turns(db: sqlite3.Connection, session: str, start_us: int) -> tuple[li
     captures = _tail_captures(db, session, start_us)
     hosts = sorted({c.host_prompt_id for c in captures if c.host_prompt_id is not None})
     taken = _taken_names(db, session, start_us, hosts)
-    seen = _tail_observations(db, session, start_us, [host for host in hosts if host not in taken])
+    seen = _tail_observations(db, session, start_us, [host for host in hosts if host not in taken], taken)
     answers = _answers(db, captures)
     openings = {turn.turn_id: turn.opening for turn in session_turns(db, session, start_us, start_us)}
     return build_turns(session, captures, answers, seen, openings=openings, taken_names=taken)
@@ -147,20 +148,24 @@ def _tail_captures(db: sqlite3.Connection, session: str, start_us: int) -> list[
 
 
 def _tail_observations(
-    db: sqlite3.Connection, session: str, start_us: int, hosts: Sequence[str]
+    db: sqlite3.Connection, session: str, start_us: int, hosts: Sequence[str], taken: Set[str]
 ) -> list[PlacedObservation]:
-    """Observations from a time on, less those that name an earlier prompt, and all that name one of the hosts."""
+    """Observations from a time on, less those that name an earlier prompt, and all that name one of the hosts.
+
+    `taken`: names of earlier prompts, during whose turns a prompt of the tail was typed; it may go on with them.
+    """
     columns = "o.at_us, o.record_id, o.position, o.body, o.price"
     by_time = (
         f"SELECT {columns} FROM observations o LEFT JOIN turns t ON t.agent_session_id = o.agent_session_id "
         "AND t.host_prompt_id = o.prompt_id AND t.started_us < :start "
-        "WHERE o.agent_session_id = :session AND o.at_us >= :start AND o.superseded = 0 AND t.turn_id IS NULL"
+        "WHERE o.agent_session_id = :session AND o.at_us >= :start AND o.superseded = 0 "
+        "AND (t.turn_id IS NULL OR o.prompt_id IN (SELECT value FROM json_each(:taken)))"
     )
     by_name = (
         f"SELECT {columns} FROM observations o JOIN json_each(:hosts) h ON o.prompt_id = h.value "
         "WHERE o.agent_session_id = :session AND o.at_us < :start AND o.superseded = 0"
     )
-    bound = {"session": session, "start": start_us, "hosts": json_array(hosts)}
+    bound = {"session": session, "start": start_us, "hosts": json_array(hosts), "taken": json_array(sorted(taken))}
     rows = db.execute(f"{by_time} UNION ALL {by_name} ORDER BY 1, 2", bound)
     seen = [
         PlacedObservation(at, record_id, position, priced(Observation, *row)) for at, record_id, position, *row in rows
@@ -178,6 +183,9 @@ def _answers(db: sqlite3.Connection, captures: Sequence[Capture]) -> dict[UUID, 
 def _write_turns(
     db: sqlite3.Connection, session: str, start_us: int, turns: Sequence[Turn], aliases: Sequence[Aliases]
 ) -> None:
+    if not turns:  # it turned out to be a sub-agent's: nothing answers to their ids any more
+        own = "SELECT turn_id FROM turns WHERE agent_session_id = ?"
+        db.execute(f"DELETE FROM turn_alias WHERE turn_id IN ({own})", (session,))
     db.execute("DELETE FROM turns WHERE agent_session_id = ? AND started_us >= ?", (session, start_us))
     hosts = {each.turn_id: each.host_prompt_id for each in aliases}
     db.executemany(

@@ -1,5 +1,6 @@
 """Why a sub-session is what it is: each part of the conclusion with its rule, its evidence and its facts."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from uuid import UUID
 
@@ -168,10 +169,16 @@ def _floor(facts: SubSessionEvidence) -> FloorExplained:
         lines_min=rules.CHANGED_LINES_MIN,
         mutating_calls=floor.mutating_calls,
         mutating_calls_min=rules.MUTATING_CALLS_MIN,
-        text=[_FLOOR_RULE, has, end],
+        text=[_FLOOR_RULE, has, end, *_machine_made(facts)],
         not_observed=facts.not_observed(),
         positions=ascending([*(turn.position for turn in facts.turns), *work]),
     )
+
+
+def _machine_made(facts: SubSessionEvidence) -> list[str]:
+    times = Counter(maker for turn in facts.turns for maker in turn.made)
+    made = "; ".join(f"{maker} ({counted(count, 'time')})" for maker, count in sorted(times.items()))
+    return [SENTENCES["floor"]["made"].format(made=made)] if made else []
 
 
 def _rework(facts: SubSessionEvidence) -> ReworkExplained:

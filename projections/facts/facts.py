@@ -32,7 +32,8 @@ from aggregates.sub_sessions.sub_session import (
     TitleEdited,
     override_word_of,
 )
-from aggregates.turns.turns import Answer, Capture
+from aggregates.turns.captures import Capture
+from aggregates.turns.turns import Answer
 from projections.facts.prices import answer_price
 from projections.facts.reports import add_report
 from projections.facts.rows import BEGINNING_US, Digesters, Reprice, Rows, add_capture, add_flags, host_name, trusted

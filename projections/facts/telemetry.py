@@ -16,10 +16,11 @@ from aggregates.ids import record_capture_id
 from aggregates.prices.prices import Price, PriceBook, Usage
 from aggregates.records.record import Record
 from aggregates.retained import retained_observations
+from aggregates.turns.captures import Capture
 from aggregates.turns.turn import Observation, observe
-from aggregates.turns.turns import Capture, PlacedObservation
+from aggregates.turns.turns import PlacedObservation, of_sub_agent
 from projections.facts.prices import price_of
-from projections.facts.rows import Row, Rows, add_capture, host_name, trusted
+from projections.facts.rows import BEGINNING_US, Row, Rows, add_capture, host_name, trusted
 from projections.reader import json_array, pack
 
 REPORTED = "reported"
@@ -62,7 +63,7 @@ def add_records(
         if session is not None:
             seen = stood.get(place) or observe(record, event.words, digester)
             prompt_id = host_name(seen.prompt_id, session)
-            touched.append((at_us, prompt_id))
+            touched.append((BEGINNING_US if of_sub_agent(seen) else at_us, prompt_id))
             _observe(rows, session, position, record, at_us, prompt_id, price, seen)
     if session is not None and touched:
         rows.touched_times.append((session, min(at_us for at_us, _ in touched)))

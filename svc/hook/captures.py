@@ -37,6 +37,8 @@ _KINDS = {
     "PostToolUseFailure": "tool_result",
 }
 """Claude Code's and Codex's names, and Gemini's two of its own."""
+_NO_ANSWER = "[no response text]"
+"""Gemini's, where the model said nothing."""
 _MENDED = "\ufffd"
 """Stands for what no intake takes."""
 
@@ -61,6 +63,12 @@ class Happening(NamedTuple):
 def happening(agent: str, told: dict[str, Any]) -> Happening | None:
     """What happened; None where it is nothing that is captured, or not whole."""
     kind, session = _KINDS.get(str(told.get("hook_event_name"))), _id(told, "session_id")
+    inside = _id(told, "agent_id")
+    if kind == "prompt" and agent == "codex" and inside is not None:
+        # Told under the name of the session that it works for, its telemetry comes under its own.
+        kind, session, told = "session_start", inside, {"source": "subagent", "model": told.get("model")}
+    elif inside is not None and kind != "tool_result":
+        return None  # an agent told a sub-agent what to do, and is answered
     if kind is None or session is None:
         return None
     # Codex calls a turn by another name here than in its telemetry: by text and time the two are joined.
@@ -68,7 +76,7 @@ def happening(agent: str, told: dict[str, Any]) -> Happening | None:
     text = clean(told.get("prompt")) if kind == "prompt" else None
     if kind == "response":
         text = clean(told.get("last_assistant_message")) or clean(told.get("prompt_response"))
-        text = text or last_message(clean(told.get("transcript_path")))
+        text = None if text == _NO_ANSWER else text or last_message(clean(told.get("transcript_path")))
     return Happening(
         kind,
         agent,
@@ -107,11 +115,17 @@ def _attributes(kind: str, told: dict[str, Any], prompt_id: str | None) -> dict[
                 "tool_name": clean(told.get("tool_name")),
                 "tool_use_id": clean(told.get("tool_use_id")),
                 "success": "false" if told.get("hook_event_name") == "PostToolUseFailure" else "true",
+                "interrupted": "true" if _interrupted(told) else None,
                 "duration_ms": _whole(told.get("duration_ms")),
                 "query_source": (clean(told.get("agent_type")) or "subagent") if inside else None,
                 "tool_input": _tool_input(told.get("tool_input")),
             }
     return {}
+
+
+def _interrupted(told: dict[str, Any]) -> bool:
+    response = told.get("tool_response")
+    return True in (told.get("is_interrupt"), response.get("interrupted") if isinstance(response, dict) else None)
 
 
 def _whole(number: object) -> str | None:
@@ -215,14 +229,14 @@ Outcome = tuple[Letter | None, OpenPrompt | None]
 def captured(connection: Connection, happening: Happening, last: OpenPrompt | None, at: float) -> Outcome:
     """What comes of it. `last`: the prompt that the session is at. `at`: seconds since 1970."""
     if happening.kind == "prompt":
-        return _prompt(connection, happening, at)
+        return _prompt(connection, happening, last, at)
     if happening.kind == "response":
         return _response(connection, happening, last, at)
     attributes = {"session.id": happening.session, **happening.attributes}
     return Letter(LOGS, log_export("hook", f"svc.{happening.kind}", attributes, at)), None
 
 
-def _prompt(connection: Connection, happening: Happening, at: float) -> Outcome:
+def _prompt(connection: Connection, happening: Happening, last: OpenPrompt | None, at: float) -> Outcome:
     """Its id is the same for the same prompt, so that two hooks tell of one; by chance where it has no name."""
     text, moment = happening.text, happening.moment
     if not connection.prompts or text is None or text.isspace():
@@ -248,6 +262,12 @@ def _prompt(connection: Connection, happening: Happening, at: float) -> Outcome:
             "original_char_count": len(text),
             "untruncated_sha256": digest,
         }
+    if last is not None and event_id == last.event_id:
+        moment = last.moment
+    elif last is not None and moment == last.moment:
+        moment = (
+            None  # typed while the agent works, it bears the name of the turn that runs: an answer may bear another
+        )
     return Letter(PROMPTS, body), OpenPrompt(event_id, at, moment)
 
 

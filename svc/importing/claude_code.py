@@ -12,8 +12,10 @@ from typing import Any
 
 import msgspec
 
+from aggregates.reading.authors import maker_of
 from aggregates.records.record import RecordKind
 from aggregates.records.tools import ToolInput, bounded_command, changed_lines, input_key, tool_effect
+from aggregates.telemetry.outcomes import tool_outcome
 from svc.importing import claude_lines as transcript
 from svc.importing.exchange import Format, Memory, Note, Reader, ToolCall, TypedPrompt, by_beginning, note
 
@@ -103,17 +105,25 @@ class TranscriptReader(Reader):
         text = None if line.is_sidechain else line.typed
         if text is None:
             return
+        made = maker_of(text) is not None
         if not self._seen.add("prompt", (at_us, text)):
-            self._cut()
-            self._open.last_us = at_us
+            if not made:
+                self._cut()
+                self._open.last_us = at_us
             return
         # A second prompt under one id of the agent (typed while it worked) goes without.
-        claimed = line.prompt_id is not None and self._seen.add("host prompt", (self._session, line.prompt_id))
+        claimed = not made and line.prompt_id and self._seen.add("host prompt", (self._session, line.prompt_id))
+        if isinstance(line, transcript.AttachmentLine):
+            at_us = max(at_us, self._open.last_us)  # typed while the agent worked, it was heard only now
         self._ask(TypedPrompt(line.uuid or "", text, at_us, line.prompt_id if claimed else None, line.cwd))
         if text in ("/exit", "/quit"):
             # An end follows the command that asked for it.
             self._note("session_end", line, at_us + 1, "prompt_input_exit")
             self._open.stopped = True
+
+    def _made(self, item: Note) -> None:
+        """What comes after it is the last thing that its exchange led to."""
+        self._add(item)
 
     def _compaction(self, line: transcript.Line, at_us: int, trigger: str | None) -> None:
         last = self._open.items[-1] if self._open.items else None
@@ -233,8 +243,10 @@ def _finish(call: ToolCall, block: transcript.Block, result: object, at_us: int)
     effect = tool_effect(call.name)
     told: dict[str, Any] = result if isinstance(result, dict) else {}
     background = told.get("backgroundTaskId") is not None or call.arguments.get("run_in_background") is True
+    said = {"interrupted": told.get("interrupted"), "content": block.content}
+    outcome = tool_outcome("claude-code", said, not block.is_error)
     # A command in the background has only begun: how it ends is not in this result.
-    call.ok = None if not block.is_error and effect == "shell" and background else not block.is_error
+    call.ok = None if outcome.ok and effect == "shell" and background else outcome.ok
     measured = told.get("durationMs", told.get("totalDurationMs"))
     if isinstance(measured, int | float) and not isinstance(measured, bool) and 0 <= measured < 2**53:
         call.duration_ms = round(measured)

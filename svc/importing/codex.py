@@ -15,10 +15,12 @@ from typing import Any
 from uuid import UUID
 
 import msgspec
+from msgspec.structs import replace
 
-from aggregates.records.record import RecordKind
+from aggregates.reading.authors import own_words
+from aggregates.records.record import OF_SUB_AGENT, RecordKind
 from aggregates.records.tools import tool_effect, tool_input
-from aggregates.telemetry.codex import uncached
+from aggregates.telemetry.codex import SPAWNS, called, uncached
 from aggregates.telemetry.draft import status_in
 from svc.importing import codex_lines as rollout
 from svc.importing.exchange import Exchange, Format, Memory, Note, Reader, ToolCall, TypedPrompt, by_beginning, note
@@ -27,13 +29,8 @@ _TOLD_TWICE_US = 2_000_000
 """Some versions tell a prompt as an event and as an item."""
 _PAUSE_US = 1_000_000
 """Within a copy no line is further than this from the one before."""
-_NOT_TYPED = (
-    *("<environment_context>", "<user_instructions>", "<turn_aborted>", "<user_shell_command>", "<hook_prompt"),
-    *("<subagent_notification>", "<skill>", "# AGENTS.md instructions"),
-)
 _UUID_CHARACTERS = 36
 _REJECTED = re.compile(r"\brejected by (?:the )?user\b")
-_SPAWNS = ("spawn_agent", "agents__spawn_agent")
 
 
 class Heritage:
@@ -141,14 +138,14 @@ class RolloutReader(Reader):
         born_us = meta.born_us or at_us
         if number > 1 and self._named and self._session != meta.session:
             # The file's own head is torn: this is its parent's.
-            meta, born_us = msgspec.structs.replace(meta, id=self._session, forked_from_id=meta.session), at_us
+            meta, born_us = replace(meta, id=self._session, forked_from_id=meta.session), at_us
         self._began_us, self._cwd = at_us, meta.cwd
         self._session = meta.session or self._session
         self._of_sub_agent = meta.of_sub_agent
         parent = None if meta.parent is None else self._seen.marks.get(meta.parent)
         self._heritage = Heritage(meta, born_us, at_us, parent)
-        if not self._of_sub_agent:
-            self._add(self._note("session_start", number, born_us))
+        source = OF_SUB_AGENT if self._of_sub_agent else None
+        self._add(note("session_start", f"{self._session}:{number}", born_us, source=source))
 
     def _remember(self, body: rollout.Body) -> None:
         if isinstance(body, rollout.TurnContext):
@@ -180,9 +177,10 @@ class RolloutReader(Reader):
                 self._tool(body, at_us, number)
 
     def _prompted(self, said: rollout.Prompt, at_us: int, number: int) -> None:
-        if self._of_sub_agent or said.kind not in (None, "plain") or said.message.lstrip().startswith(_NOT_TYPED):
+        if self._of_sub_agent or said.kind not in (None, "plain"):
             return
-        text = said.message if said.message.strip() else "[Image]" if said.images else ""
+        text = own_words(said.message) or said.message
+        text = text if text.strip() else "[Image]" if said.images else ""
         last = None if self._open.items or self._open.answer else self._open.prompt
         again = last is not None and last.text == text and at_us - last.at_us < _TOLD_TWICE_US
         if text and not again:
@@ -247,8 +245,9 @@ class RolloutReader(Reader):
             self._running[call_id] = self._new_call(call_id, name, arguments, at_us)
 
     def _new_call(self, call_id: str, name: str, arguments: dict[str, Any], at_us: int) -> ToolCall:
+        name, arguments = called(name, arguments)
         call = ToolCall(call_id, name, arguments, at_us, tool_input(name, arguments), self._of_sub_agent)
-        if name in _SPAWNS:
+        if name in SPAWNS:
             call.spawn(at_us, arguments.get("agent_type"))
         self._begin(call)
         self._called.add(call_id)
@@ -258,11 +257,10 @@ class RolloutReader(Reader):
     def _output(self, call: ToolCall, output: rollout.Output, at_us: int) -> None:
         """The result as the model got it. Only what it says of itself is known of its success."""
         self._at(at_us)
-        text, told = output.result
-        if _REJECTED.search(text):
+        if _REJECTED.search(output.text):
             call.reject()
             return
-        call.ok = told if call.ok is None else call.ok
+        call.ok = output.ok if call.ok is None else call.ok
         if call.duration_ms is None and self._timed:
             call.duration_ms = call.took_ms(at_us)
 
@@ -290,7 +288,8 @@ def _end(call: ToolCall, end: rollout.CallEnd) -> None:
             call.name, call.spawned = "apply_patch", ()
         call.known = tool_input(call.name, call.arguments)
         if end.changes:
-            call.known = msgspec.structs.replace(call.known, path=next(iter(end.changes)), lines=end.changed_lines)
+            first, *more = end.files
+            call.known = replace(call.known, path=first.path, lines=end.changed_lines, more=tuple(more))
 
 
 def _difference(total: rollout.Usage | None, before: rollout.Usage | None) -> rollout.Usage | None:

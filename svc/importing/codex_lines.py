@@ -1,18 +1,17 @@
 """One line of a rollout of Codex; before September 2025 it was the bare item of a response, without a time."""
 
-import re
+from itertools import islice
 from typing import Any
 
 import msgspec
 
-from aggregates.records.tools import NOT_OBSERVED, Changed
+from aggregates.records.tools import NOT_OBSERVED, PATCHED_FILES_MAX, Changed, ChangedFile
 from aggregates.telemetry.codex import call_arguments
-from aggregates.telemetry.otlp import json_object
+from aggregates.telemetry.outcomes import tool_outcome
 from svc.importing.exchange import Count, Timed, microseconds, text_in
 
 HEAD_CHARACTERS_MAX = 500
 """What a result says of itself stands in so many characters."""
-_EXIT_CODE = re.compile(r"(?:^Exit code:|^Process exited with code) (-?\d+)", re.MULTILINE)
 
 
 class Body(msgspec.Struct, frozen=True):
@@ -146,19 +145,16 @@ class Output(Body, frozen=True):
     output: Any = None
 
     @property
-    def result(self) -> tuple[str, bool | None]:
-        """The beginning of its text, and whether it says that it is a good one."""
-        if isinstance(self.output, dict):
-            told = self.output.get("success")
-            return text_in(self.output.get("content"))[:HEAD_CHARACTERS_MAX], told if isinstance(told, bool) else None
-        text = text_in(self.output)
-        match json_object(text) if text.startswith("{") else {}:
-            case {"metadata": {"exit_code": int(code)}, **wrapped} if not isinstance(code, bool):
-                return str(wrapped.get("output", ""))[:HEAD_CHARACTERS_MAX], code == 0
-        text = text[:HEAD_CHARACTERS_MAX]
-        if match := _EXIT_CODE.search(text):
-            return text, int(match.group(1)) == 0
-        return text, True if text.startswith("Success. Updated the following files") else None
+    def text(self) -> str:
+        """Its beginning, where it says how it went."""
+        return text_in(self.output.get("content") if isinstance(self.output, dict) else self.output)[
+            :HEAD_CHARACTERS_MAX
+        ]
+
+    @property
+    def ok(self) -> bool | None:
+        told = self.output.get("success") if isinstance(self.output, dict) else None
+        return tool_outcome("codex", self.output, told if isinstance(told, bool) else None).ok
 
 
 class Duration(msgspec.Struct, frozen=True):
@@ -207,6 +203,12 @@ class McpEnd(_End, frozen=True):
 class PatchEnd(_End, frozen=True):
     ok: bool | None = msgspec.field(default=None, name="success")
     changes: dict[str, Any] = {}
+
+    @property
+    def files(self) -> list[ChangedFile]:
+        """One that does not say its lines has none."""
+        changes = islice(self.changes.items(), PATCHED_FILES_MAX)
+        return [ChangedFile(path, *(_changed_lines(change) or (0, 0))) for path, change in changes]
 
     @property
     def changed_lines(self) -> Changed:

@@ -17,6 +17,7 @@ from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
+from aggregates.reading.authors import CONTEXT, PRINTED, maker_of
 from aggregates.records.record import Record, RecordKind
 from aggregates.records.tools import NOT_OBSERVED, ToolInput
 from aggregates.telemetry.draft import RecordDraft
@@ -125,7 +126,8 @@ class ToolCall:
             lines_removed=removed,
             sidechain=self.sidechain,
         )
-        draft = RecordDraft(record, path=self.known.path, command=self.known.command, input_key=self.known.key)
+        known, more = self.known, self.known.more if self.ok else ()
+        draft = RecordDraft(record, path=known.path, command=known.command, input_key=known.key, more=more)
         return [draft, *self.spawned]
 
 
@@ -197,8 +199,17 @@ class Reader(ABC):
             self.torn.append(TornLine(self._name, number, str(error)))
 
     def _ask(self, prompt: TypedPrompt) -> None:
+        """Begin an exchange; what an agent wrote in a person's place is noted, and goes on with the one before."""
+        maker = maker_of(prompt.text)
+        if maker is not None:
+            if maker not in (CONTEXT, PRINTED):
+                self._made(note("prompt", prompt.line_id, prompt.at_us, prompt.text))
+            return
         self._cut()
         self._open.prompt, self._open.last_us = prompt, prompt.at_us
+
+    def _made(self, item: Note) -> None:
+        self._begin(item)
 
     def _begin(self, item: Note | ToolCall) -> None:
         """Add what a finished exchange cannot hold any more to one of its own, so that it stays as it was taken."""

@@ -8,30 +8,27 @@ out of the conversation was done all the same, and is kept; what a compression w
 A sub-agent's file has no prompts: what it was told, an agent wrote.
 """
 
-import re
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from aggregates.reading.authors import own_words
 from aggregates.records.record import Record
 from aggregates.records.tools import NOT_OBSERVED, tool_effect, tool_input
 from aggregates.telemetry.codex import uncached
 from aggregates.telemetry.draft import RecordDraft, status_in
 from aggregates.telemetry.gemini import counted_lines
 from aggregates.telemetry.otlp import json_object
+from aggregates.telemetry.outcomes import ToolOutcome, tool_outcome
 from svc.importing.exchange import Count, Format, Memory, Note, Reader, Timed, TypedPrompt, microseconds, note
 
-_NOT_TYPED = (
-    *("<state_snapshot>", "<session_context>", "<hook_context>", "System: "),
-    "This is the Gemini CLI. We are setting up the context for our chat.",
-)
+_TOLD_ITSELF = "System: "
 _CONTINUED = "Please continue."
 _CONTINUED_WITHIN_US = 2_000_000
 """The agent tells itself to go on, at once; a person needs longer."""
 _CANCELLED = "Request cancelled."
 _OK = {"success": True, "error": False}
-_EXIT_CODE = re.compile(r"^Exit Code: (-?\d+)", re.MULTILINE)
 
 
 class Tokens(msgspec.Struct, frozen=True):
@@ -139,8 +136,8 @@ class SessionReader(Reader):
 
     def _prompted(self, message: Message, text: str, at_us: int) -> None:
         told_itself = text == _CONTINUED and at_us - self._open.last_us < _CONTINUED_WITHIN_US
-        if text.strip() and not text.startswith(_NOT_TYPED) and not told_itself:
-            self._ask(TypedPrompt(f"gemini:{message.id}", text, at_us))
+        if text.strip() and not text.startswith(_TOLD_ITSELF) and not told_itself:
+            self._ask(TypedPrompt(f"gemini:{message.id}", own_words(text) or text, at_us))
 
     def _cut(self, *, finished: bool = True) -> None:
         """What the model said and did is known only now: its messages change."""
@@ -173,8 +170,9 @@ class SessionReader(Reader):
     def _call(self, call: Call, index: int, message: Message) -> RecordDraft:
         """The agent's telemetry names no calls, so the id of one is no name to know it again by."""
         known = tool_input(call.name, json_object(call.args))
-        rejected = call.status == "cancelled"
-        ok = None if rejected else _ok(call)
+        outcome = _outcome(call)
+        rejected = call.status == "cancelled" and not outcome.stopped
+        ok = None if rejected else outcome.ok
         stat = call.result_display.get("diffStat") if isinstance(call.result_display, dict) else None
         counted = counted_lines(stat) if isinstance(stat, dict) else None
         added, removed = (counted or known.lines) if ok else NOT_OBSERVED
@@ -206,15 +204,10 @@ def text_in(content: object) -> str:
             return ""
 
 
-def _ok(call: Call) -> bool | None:
-    """As the agent says; a command that ended badly is a success to it. None while it has not ended."""
-    ok = _OK.get(call.status or "")
-    if ok and tool_effect(call.name) == "shell":
-        for part in call.result if isinstance(call.result, list) else [call.result]:
-            match part:
-                case {"functionResponse": {"response": {"output": str(output)}}} if found := _EXIT_CODE.search(output):
-                    return int(found[1]) == 0
-    return ok
+def _outcome(call: Call) -> ToolOutcome:
+    """What another tool than a shell brought is not looked at, unless it was cancelled: it may be a file."""
+    read = tool_effect(call.name) == "shell" or call.status == "cancelled"
+    return tool_outcome("gemini", call.result if read else None, _OK.get(call.status or ""))
 
 
 def _is_nested(file: Path) -> bool:

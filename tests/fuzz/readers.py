@@ -16,6 +16,7 @@ import aggregates
 import projections
 import svc
 import svc_http
+from aggregates.reading.authors import own_words
 from aggregates.reading.features import extract
 from aggregates.reading.pasted import HEAD_CHARS, TAIL_CHARS, prompt_opening, split_pasted
 from aggregates.reading.reading import evidence_spans, read_prompt, read_response, title_and_summary
@@ -68,6 +69,10 @@ CUT_BEFORE = {
     "aggregates.records.tools._WORD": 200,
     "aggregates.telemetry.draft._STATUS": 400,
     "aggregates.telemetry.draft._WAIT": 400,
+    "aggregates.telemetry.codex._AFTER_PATCH": 500,
+    "aggregates.telemetry.codex._PATCHES": 500,
+    "aggregates.telemetry.gemini._ABORTED_MESSAGE": 200,
+    "aggregates.telemetry.outcomes._WORDINGS": 500,
     "aggregates.reading.pasted._TO_THE_JUDGE": 32_769,
     "aggregates.reading.pasted._NEW_TASK": 220,
     "aggregates.reading.pasted._GOES_BACK": 220,
@@ -318,7 +323,10 @@ def function_targets() -> Iterator[Target]:
     yield Target(
         "claude typed", claude_lines._as_typed, ("<command-name>", "</command-name>", "<bash-input>", "/", "<command-")
     )
-    yield Target("codex result", lambda text: codex_lines.Output("a", text).result, ("Exit code: 1", "\n", "{", *_JSON))
+    yield Target(
+        "codex result", lambda text: codex_lines.Output("a", text).ok, ("Exit code: 1", "\n", '{"output":', *_JSON)
+    )
+    yield Target("own words", own_words, ("<ide_a>", "</ide_a>", "<current_datetime>", "</current_datetime>", " "))
     for tool, old, new in (
         ("Edit", "old_string", "new_string"),
         ("Bash", "command", "description"),

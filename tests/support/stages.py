@@ -9,8 +9,9 @@ from aggregates.reading.features import NUMBER
 from aggregates.reading.reading import PromptReading, ResponseReading
 from aggregates.records.record import RecordKind
 from aggregates.sub_sessions.arcs import Arc, BoundaryKind
+from aggregates.turns.captures import Capture, CaptureKind
 from aggregates.turns.turn import FileWork, ModelUsage, Observation, Opening, ToolEffect, ToolUse, Turn, Work
-from aggregates.turns.turns import Answer, Capture, CaptureKind, PlacedObservation
+from aggregates.turns.turns import Answer, PlacedObservation
 
 DIGESTER = Digester(b"stages")
 SECOND = 1_000_000

@@ -5,6 +5,10 @@ from typing import Any
 
 import pytest
 
+from aggregates.capture.commands import CaptureRecords
+from aggregates.event import Words, cut
+from aggregates.turns.turn import observe, sum_work
+from tests.support.facts import DIGESTER
 from tests.support.otlp import NOW_NANO, NOW_US, TRACE, Attributes, Taken, log, logs, span, taken, traces
 
 
@@ -125,6 +129,81 @@ def test_tool_calls(
     assert (record.kind, record.tool, record.ok, record.duration_ms) == ("tool", tool, True, 103)
     assert (found.text("path"), found.text("command")) == (path, command)
     assert (record.lines_added, record.lines_removed) == lines
+
+
+@pytest.mark.parametrize(
+    ("output", "ok"),
+    [
+        ("Chunk ID: 27\nWall time: 0.0 seconds\nProcess exited with code 1\nOutput:\n1 failed\n", False),
+        ("Chunk ID: 27\nWall time: 0.0 seconds\nProcess exited with code 0\nOutput:\n1 passed\n", True),
+        ("Chunk ID: 27\nWall time: 9.0 seconds\nProcess running with session ID 7\nOutput:\n", None),
+    ],
+)
+def test_a_command_that_ended_badly_failed(output: str, ok: bool | None) -> None:
+    """Though Codex calls it a success."""
+    attributes = {"tool_name": "exec_command", "arguments": '{"cmd":"pytest"}', "success": "true", "output": output}
+    assert read(codex("tool_result", attributes)).only.ok is ok
+
+
+def test_a_command_that_a_person_stopped_is_an_interruption() -> None:
+    """And the call itself neither good nor bad."""
+    attributes = {"tool_name": "exec_command", "success": "true", "output": "Wall time: 3.2 seconds\naborted by user"}
+    found = read(codex("tool_result", attributes))
+    assert (found.kinds, found.records[0].ok) == (["tool", "interruption"], None)
+
+
+@pytest.mark.parametrize(("agent", "sidechain"), [("/root", False), ("/root/tests", True), (None, False)])
+def test_a_sub_agents_call_is_known_by_its_path(agent: str | None, sidechain: bool) -> None:
+    """Older versions tell none."""
+    attributes = {"tool_name": "exec_command", "success": "true"} | ({} if agent is None else {"agent_name": agent})
+    assert read(codex("tool_result", attributes)).only.sidechain is sidechain
+
+
+PATCH = "*** Begin Patch\n*** Update File: a.py\n@@\n-old\n+new\n*** Add File: b.py\n+one\n+two\n*** End Patch"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "patched"),
+    [
+        ({"cmd": f"apply_patch <<'EOF'\n{PATCH}\nEOF\n"}, True),
+        ({"cmd": f"cd src && apply_patch <<EOF\n{PATCH}\nEOF"}, True),
+        ({"command": ["bash", "-lc", f"apply_patch <<'EOF'\n{PATCH}\nEOF"]}, True),
+        ({"command": ["apply_patch", PATCH]}, True),
+        ({"cmd": f"apply_patch <<'EOF'\n{PATCH}\nEOF\npytest -q"}, False),
+        ({"cmd": f"cat > notes.md <<'EOF'\napply_patch\n{PATCH}\nEOF"}, False),
+        ({"cmd": f"echo '{PATCH}'"}, False),
+    ],
+)
+def test_a_patch_in_a_shells_stead_is_a_patch(arguments: dict[str, Any], patched: bool) -> None:
+    """With all its files and their lines; one among other commands stays a command."""
+    attributes = {"tool_name": "exec_command", "success": "true", "arguments": json.dumps(arguments)}
+    found = read(codex("tool_result", attributes))
+    record = found.only
+    assert record.tool == ("apply_patch" if patched else "exec_command")
+    if patched:
+        (command,) = found.commands
+        assert isinstance(command, CaptureRecords)
+        (more,) = record.more_files
+        assert (found.text("path"), record.lines_added, record.lines_removed) == ("a.py", 3, 1)
+        assert (cut(Words(command.words), more.path), more.lines_added, more.lines_removed) == ("b.py", 2, 0)
+        observed = observe(record, Words(command.words), DIGESTER)
+        work = sum_work([(1, observed), (2, observed)])
+        files = sorted((file.edits, file.lines_added, file.lines_removed) for file in work.files)
+        assert files == [(2, 2, 2), (2, 4, 0)]
+        assert (work.tool_calls, work.lines_added) == (2, 6)
+
+
+def test_who_spawns_a_sub_agent_tells_whose_its_conversation_is() -> None:
+    """What is asked there an agent asks; the record itself is shown once."""
+    spawning = {"tool_name": "spawn_agent", "success": "true", "output": '{"agent_id":"c2","nickname":"Ada"}'}
+    found = read(codex("tool_result", spawning))
+    assert [each.agent_session_id for each in found.commands] == ["c1", "c2"]
+    assert [(each.kind, each.source, each.origin) for each in found.records] == [
+        ("tool", None, 0),
+        ("session_start", "subagent", None),
+    ]
+    for output in ("", "unsupported call: spawn_agent", '{"agent_id":7}'):
+        assert len(read(codex("tool_result", spawning | {"output": output})).commands) == 1
 
 
 def test_a_conversation_starts() -> None:

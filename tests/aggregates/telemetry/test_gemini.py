@@ -86,6 +86,8 @@ def test_a_prompt(attributes: dict[str, object], text: str | None) -> None:
             (8, 2),
         ),
         ({"success": False, "error": "no file"}, "tool", False, (None, None)),
+        ({"success": True, "metadata": {"exitCode": 4, "isError": True}}, "tool", False, (None, None)),
+        ({"success": True, "metadata": {"exitCode": 0, "isError": False}}, "tool", True, (1, 0)),
         ({"success": False, "decision": "reject"}, "rejection", None, (None, None)),
     ],
 )
@@ -100,6 +102,25 @@ def test_tool_calls(
     assert (record.kind, record.tool, record.ok) == (kind, "replace", ok)
     assert (record.lines_added, record.lines_removed) == lines
     assert found.text("path") == ("/a.py" if kind == "tool" else None)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "kind"),
+    [
+        ({"error": "The operation was aborted.", "error.type": "AbortError", "role": "main"}, "interruption"),
+        ({"error.message": "This operation was aborted"}, "interruption"),
+        (
+            {"error": "exception AbortError: This operation was aborted sending request", "error.type": "Error"},
+            "interruption",
+        ),
+        ({"error.message": "The user aborted a request.", "error_type": "AbortError"}, "interruption"),
+        ({"error.message": "The operation was aborted.", "role": "utility_next_speaker"}, "other"),
+        ({"error.message": "429 the quota was aborted", "role": "main"}, "error"),
+    ],
+)
+def test_who_presses_esc_interrupts(attributes: dict[str, Any], kind: str) -> None:
+    """That is no failure of the API; a helper's request is given up with it."""
+    assert read(gemini("api_error", attributes)).kinds == [kind]
 
 
 def test_a_shell_command() -> None:

@@ -6,8 +6,9 @@ from uuid import UUID
 import pytest
 
 from aggregates.reading.reading import ResponseReading
+from aggregates.turns.captures import Capture, CaptureKind
 from aggregates.turns.turn import ModelUsage, Turn
-from aggregates.turns.turns import Answer, Capture, CaptureKind, PlacedObservation, build_turns
+from aggregates.turns.turns import Answer, PlacedObservation, build_turns
 from tests.support.stages import DAY, MINUTE, answer, capture, prompt, response, seen, tool, uuid
 
 

@@ -5,10 +5,14 @@ from typing import Literal
 from uuid import UUID
 
 import pytest
+from msgspec.structs import replace
 
 from aggregates.ids import turn_id_from_capture, turn_id_from_host
+from aggregates.reading.authors import BUTTON
+from aggregates.reading.reading import PromptReading
+from aggregates.turns.captures import Capture, join_captures
 from aggregates.turns.turn import Opening, Turn
-from aggregates.turns.turns import Aliases, Capture, PlacedObservation, build_turns, join_captures
+from aggregates.turns.turns import Aliases, Answer, PlacedObservation, build_turns
 from tests.support.stages import DAY, MINUTE, SECOND, capture, prompt, seen, tool, uuid
 
 SESSION = "session"
@@ -92,10 +96,96 @@ def test_captures_of_one_prompt_are_joined(captures: list[Capture], joined: list
 
 
 def test_a_prompt_id_of_an_earlier_turn_joins_nothing_anymore() -> None:
-    """Not by the id, and not by the text under it."""
-    captures = [capture(1, host="p"), capture(2, "log", host="p")]
+    """The text under it does."""
+    captures = [capture(1, host="p"), capture(2, "log", host="p", text="b")]
     assert groups(captures) == [[2, 1]]
     assert groups(captures, frozenset({"p"})) == [[1], [2]]
+    assert groups([capture(1, host="p"), capture(2, "log", host="p")], frozenset({"p"})) == [[2, 1]]
+
+
+@pytest.mark.parametrize("own", ["running", "own", None])
+def test_a_prompt_that_is_typed_while_the_agent_works_counts_once(own: str | None) -> None:
+    """Its hook carries the id of the turn that runs; its telemetry that one too, or one of its own."""
+    captures = [
+        capture(1, host="running", text="one"),
+        capture(2, "log", host="running", text="one", at_us=1),
+        capture(3, host="running", text="two", at_us=5 * SECOND),
+        capture(4, "log", host=own, text="two", at_us=6 * SECOND),
+    ]
+    assert groups(captures) == groups(captures[::-1]) == [[1, 2], [3, 4]]
+    work = own or "running"
+    reports = [
+        seen("tool", 3 * SECOND, tool=tool(), prompt_id="running"),
+        seen("tool", 7 * SECOND, tool=tool(), prompt_id=work),
+        seen("tool", 8 * SECOND, tool=tool(), prompt_id=work),
+    ]
+    turns = turns_of(captures, reports)
+    assert [turn.work.tool_calls for turn in turns] == [1, 2]
+    late, _ = build_turns(SESSION, captures[2:], {}, reports, openings={}, taken_names=frozenset({"running"}))
+    assert [turn.work.tool_calls for turn in late] == [2]
+
+
+def test_what_goes_on_for_the_first_of_two_prompts_stays_with_it() -> None:
+    """The second one, once it has a name of its own, takes nothing from the first."""
+    captures = [
+        capture(1, host="p", text="one"),
+        capture(2, host="p", text="two", at_us=5 * SECOND),
+        capture(3, "log", host="q", text="two", at_us=6 * SECOND),
+    ]
+    reports = [seen("tool", 7 * SECOND, tool=tool(), prompt_id=name) for name in ("p", "p", "q")]
+    assert [turn.work.tool_calls for turn in turns_of(captures, reports)] == [2, 1]
+
+
+NOTICE = replace(prompt(), maker="the report of a background task")
+PRESSED = replace(prompt(), maker=BUTTON)
+
+
+def test_what_an_agent_wrote_is_no_prompt_and_its_work_belongs_to_the_prompt_before() -> None:
+    """It is told once, however many told it; the last answer is the answer."""
+    captures = [
+        capture(1, text="one"),
+        capture(2, text="notice", reading=NOTICE, at_us=MINUTE, host="n"),
+        capture(3, "log", text="notice", reading=NOTICE, at_us=MINUTE + 1, host="n"),
+        capture(4, text="notice", reading=NOTICE, at_us=2 * MINUTE),
+        capture(5, text="two", at_us=10 * MINUTE),
+    ]
+    answers = {
+        uuid(place): Answer(at_us, True, place, None, 5_000, "m", place, None, None, None, None)
+        for place, at_us in ((1, SECOND), (2, 2 * MINUTE))
+    }
+    reports = [seen("tool", MINUTE + 2, tool=tool(), prompt_id="n")]
+    (first, second), aliases = build_turns(SESSION, captures, answers, reports, openings={})
+    assert (first.made, second.made) == ((NOTICE.maker,) * 2, ())
+    assert (first.work.tool_calls, first.response_position, first.last_activity_us) == (1, 2, 2 * MINUTE)
+    assert [(usage.requests, usage.input_tokens) for usage in first.work.usage] == [(2, 3)]
+    assert {uuid(2), uuid(3), uuid(4)} <= set(aliases[0].ids)
+
+
+@pytest.mark.parametrize(
+    ("reading", "turns"), [pytest.param(NOTICE, 1, id="words of the agent"), pytest.param(PRESSED, 2, id="a button")]
+)
+def test_a_session_begins_with_a_person(reading: PromptReading, turns: int) -> None:
+    """Who pressed a button is one; later presses belong to the turn before."""
+    captures = [
+        capture(1, text="made", reading=reading),
+        capture(2, text="one", at_us=MINUTE),
+        capture(3, text="made", reading=reading, at_us=2 * MINUTE),
+    ]
+    found = turns_of(captures)
+    assert (len(found), found[-1].made) == (turns, (reading.maker,))
+    assert len(turns_of(captures[:1])) == turns - 1
+
+
+def test_what_an_agent_asks_for_itself_before_the_first_prompt_is_not_its_work() -> None:
+    """Helpers at its start; what names the prompt, and what the main agent asked, is."""
+    reports = [
+        seen("request", -2, sidechain=True),
+        seen("request", -2, sidechain=True, prompt_id="p"),
+        seen("request", -1),
+        seen("request", 1, sidechain=True),
+    ]
+    (turn,) = turns_of([capture(1, host="p")], reports)
+    assert sum(usage.requests for usage in turn.work.usage) == 3
 
 
 def test_prompts_of_one_moment_are_ordered_by_the_id_of_the_capture_that_is_read() -> None:
@@ -112,7 +202,10 @@ def test_prompts_of_one_moment_are_ordered_by_the_id_of_the_capture_that_is_read
         pytest.param(seen("tool", DAY, tool=tool()), 3, id="long after all: to the last"),
         pytest.param(seen("tool", DAY, tool=tool(), prompt_id="p"), 0, id="by the prompt id, whatever the time"),
         pytest.param(seen("tool", 0, tool=tool(), prompt_id="log"), 1, id="by the id that only the log named"),
-        pytest.param(seen("tool", DAY, tool=tool(), prompt_id="twice"), 2, id="an id used twice: to the first"),
+        pytest.param(seen("tool", DAY, tool=tool(), prompt_id="twice"), 3, id="an id used twice: to the last"),
+        pytest.param(
+            seen("tool", 25 * MINUTE, tool=tool(), prompt_id="twice"), 2, id="an id used twice: not before its time"
+        ),
         pytest.param(seen("tool", DAY, tool=tool(), prompt_id="unknown"), 3, id="an unknown id: by time"),
     ],
 )
@@ -133,6 +226,12 @@ def test_a_report_belongs_to_the_prompt_it_names_else_to_the_last_one_before_it(
 def test_reports_without_any_prompt_make_no_turn() -> None:
     """A turn needs a prompt."""
     assert build_turns(SESSION, [], {}, [seen("tool", 0, tool=tool())], openings={}) == ([], [])
+
+
+def test_a_sub_agents_session_has_no_turns() -> None:
+    """Whenever it is told that it is one."""
+    reports = [seen("tool", SECOND, tool=tool()), seen("session_start", DAY, source="subagent")]
+    assert build_turns(SESSION, [capture(1)], {}, reports, openings={}) == ([], [])
 
 
 NAMED, UNNAMED = turn_id_from_host(SESSION, "p"), turn_id_from_capture(uuid(1))
@@ -230,6 +329,24 @@ CLEARED_BY_PROMPT: Course = [("start", "clear", 10), ("clear", None, None), (Non
             [("start", "clear", 10), ("clear", "end", 11), ("end", None, None)],
             id="a clearing prompt and then an end",
         ),
+        pytest.param(
+            None,
+            [seen("session_end", 5 * MINUTE), seen("session_start", 5 * MINUTE + 5 * SECOND, source="clear")],
+            CLEARED,
+            id="an end and, just after it, the clear that led to it",
+        ),
+        pytest.param(
+            1,
+            [seen("session_end", 10 * MINUTE - 5 * SECOND)],
+            [("start", "clear", 9), ("end", "end", 10), ("end", None, None)],
+            id="an end and, just after it, the prompt that led to it",
+        ),
+        pytest.param(
+            1,
+            [seen("session_end", 10 * MINUTE - 5 * SECOND - 1)],
+            [("start", "end", 9), ("clear", None, None), (None, None, None)],
+            id="an end and a clearing prompt later on",
+        ),
         pytest.param(0, [], CALM, id="a clearing prompt that is the first"),
     ],
 )
@@ -253,6 +370,13 @@ def test_how_a_tail_opens_is_as_known(known: Opening | None) -> None:
     reports = [seen("session_end", 5 * MINUTE)]
     turns, _ = build_turns(SESSION, captures, {}, reports, openings={turn_id_from_capture(uuid(0)): known})
     assert [turn.opening for turn in turns] == [known, "end"]
+
+
+def test_a_clear_that_belongs_to_an_end_before_the_tail_ends_with_it() -> None:
+    """The end itself is not at hand: how the turn opened tells it."""
+    captures = [capture(n, text=str(n), at_us=n * MINUTE, reading=prompt() if n else CLEAR) for n in range(2)]
+    turns, _ = build_turns(SESSION, captures, {}, [], openings={turn_id_from_capture(uuid(0)): "end"})
+    assert [(turn.opening, turn.closed_by) for turn in turns] == [("end", "end"), ("end", None)]
 
 
 def test_a_turn_that_is_new_at_a_tails_beginning_opens_nothing() -> None:

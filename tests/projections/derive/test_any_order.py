@@ -34,6 +34,8 @@ PROMPTS = (
     "Now write a README section about the new export command",
     "/clear",
     "undo that",
+    "<task-notification>\nThe build is done.",
+    "Implement the plan as specified. Do NOT edit the plan file itself.",
     "Add a --json flag to the list command in src/cli.py",
 )
 SESSIONS = ("s1", "s2")
@@ -44,7 +46,9 @@ _log_prompt = st.tuples(st.just("log"), st.sampled_from(SESSIONS), st.sampled_fr
 _work = st.tuples(
     st.just("work"),
     st.sampled_from(SESSIONS),
-    st.sampled_from(("edit", "check", "commit", "request", "error", "end", "clear", "stop", "again", "call", "lines")),
+    st.sampled_from(
+        ("edit", "check", "commit", "request", "error", "end", "clear", "stop", "again", "call", "lines", "child")
+    ),
     TIMES,
     st.booleans(),
 )
@@ -128,6 +132,14 @@ def _say(log: Log, session: str, capture_id: UUID, topic: str, holds: bool) -> N
             log.renames(capture_id, "Mine")
 
 
+_OF_SESSIONS = {
+    # Just before whatever else is told of the moment.
+    "end": ("session_end", "exit", 2 * SECOND),
+    "clear": ("session_start", "clear", 0),
+    "child": ("session_start", "subagent", 0),
+}
+
+
 def _work_record(kind: str, at_us: int) -> dict[str, Any]:
     match kind:
         case "edit":
@@ -138,14 +150,13 @@ def _work_record(kind: str, at_us: int) -> dict[str, Any]:
             return shell(at_us, "git commit -am done")
         case "request":
             return request(at_us)
-        case "end":
-            return {"kind": "session_end", "source": "exit", "at_us": at_us}
-        case "clear":
-            return {"kind": "session_start", "source": "clear", "at_us": at_us}
+        case "end" | "clear" | "child":
+            told, source, before_us = _OF_SESSIONS[kind]
+            return {"kind": told, "source": source, "at_us": at_us - before_us}
         case "again":
             # The agent's log and its transcript tell of one request, each at a time of its own.
-            told = {"origin": 0} if at_us % 2 else {}
-            return request(at_us, request_id=f"req-{at_us % 3}", output_tokens=at_us % 5, **told)
+            logged = {"origin": 0} if at_us % 2 else {}
+            return request(at_us, request_id=f"req-{at_us % 3}", output_tokens=at_us % 5, **logged)
         case "call":
             details = {} if at_us % 2 else {"lines_added": None}
             return edit(at_us, call_id=f"call-{at_us % 3}") | details
@@ -256,7 +267,7 @@ def test_a_late_first_prompt_takes_its_session_out_of_a_merged_sub_session() -> 
 def test_work_that_named_a_prompt_not_yet_captured_leaves_the_turn_it_was_put_to() -> None:
     """Telemetry overtakes the plugin: until the prompt is there, its work lies with the turn before it by time."""
     log = Log()
-    for number, text in enumerate((PROMPTS[0], PROMPTS[3], PROMPTS[6])):
+    for number, text in enumerate((PROMPTS[0], PROMPTS[3], PROMPTS[-1])):
         log.prompt("s1", text, MONDAY + number * HOUR, cwd_digest=7)
     log.records("s1", edit(MONDAY + 10 * MINUTE, prompt_id="later"))
     log.prompt("s1", PROMPTS[1], MONDAY + 4 * HOUR, host_prompt_id="later", cwd_digest=7)
@@ -269,7 +280,7 @@ def test_a_sessions_end_counts_by_its_time_whatever_prompt_it_names() -> None:
     log = Log()
     log.prompt("s1", PROMPTS[0], MONDAY, host_prompt_id="first", cwd_digest=7)
     log.prompt("s1", PROMPTS[3], MONDAY + HOUR, cwd_digest=7)
-    log.prompt("s1", PROMPTS[6], MONDAY + 2 * HOUR, cwd_digest=7)
+    log.prompt("s1", PROMPTS[-1], MONDAY + 2 * HOUR, cwd_digest=7)
     end = {"kind": "session_end", "source": "exit", "at_us": MONDAY + 4 * HOUR, "prompt_id": "first"}
     log.records("s1", end)
     log.prompt("s1", PROMPTS[1], MONDAY + 3 * HOUR, cwd_digest=7)
@@ -284,7 +295,7 @@ def test_work_stays_with_the_first_of_two_prompts_of_one_name() -> None:
     log.prompt("s1", PROMPTS[0], MONDAY, host_prompt_id="twice", cwd_digest=7)
     log.records("s1", edit(MONDAY + MINUTE, prompt_id="twice"))
     log.prompt("s1", PROMPTS[3], MONDAY + HOUR, cwd_digest=7)
-    log.prompt("s1", PROMPTS[6], MONDAY + 2 * HOUR, cwd_digest=7)
+    log.prompt("s1", PROMPTS[-1], MONDAY + 2 * HOUR, cwd_digest=7)
     log.prompt("s1", PROMPTS[1], MONDAY + 3 * HOUR, host_prompt_id="twice", cwd_digest=7)
     log.records("s1", request(MONDAY + 4 * HOUR))
     live, replayed = _live_and_replayed(log)
@@ -296,7 +307,7 @@ def test_an_answer_reaches_the_turn_that_its_prompt_was_joined_to() -> None:
     log = Log()
     log.records("s1", {"kind": "prompt", "at_us": MONDAY, "text": PROMPTS[0], "prompt_id": "one"})
     log.prompt("s1", PROMPTS[3], MONDAY + HOUR, cwd_digest=7)
-    log.prompt("s1", PROMPTS[6], MONDAY + 2 * HOUR, cwd_digest=7)
+    log.prompt("s1", PROMPTS[-1], MONDAY + 2 * HOUR, cwd_digest=7)
     late = log.prompt("s1", PROMPTS[0], MONDAY + 3 * HOUR, host_prompt_id="one", cwd_digest=7)
     log.answer("s1", late, "Done. All tests pass.", MONDAY + 3 * HOUR + MINUTE, input_tokens=5)
     live, replayed = _live_and_replayed(log)

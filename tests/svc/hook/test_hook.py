@@ -137,6 +137,57 @@ def test_an_answer_that_belongs_to_no_open_prompt_is_not_sent(last: OpenPrompt |
     assert captured(CONNECTION, found, last, AT) == (None, None)
 
 
+@pytest.mark.parametrize("answered_under", ["running", "own"])
+def test_a_prompt_that_is_typed_while_the_agent_works_gets_its_own_answer(answered_under: str) -> None:
+    """Its hook bears the name of the turn that runs; the answer that one or a new one. Two hooks may tell of it."""
+    last: OpenPrompt | None = None
+    events = []
+    for text in ("one", "two", "two"):
+        found = happening("claude-code", told("UserPromptSubmit", prompt=text, prompt_id="running"))
+        assert found is not None
+        letter, last = captured(CONNECTION, found, last, AT)
+        assert letter is not None
+        events.append(letter.body["client_event_id"])
+    assert events[0] != events[1] == events[2]
+    answer = told("Stop", last_assistant_message="done", prompt_id=answered_under)
+    assert capture("claude-code", last, **answer).body["client_event_id"] == events[1]
+
+
+@pytest.mark.parametrize("event", ["UserPromptSubmit", "Stop", "SessionStart", "SessionEnd"])
+def test_what_a_sub_agent_is_told_and_answers_is_no_persons(event: str) -> None:
+    """Codex tells it under the name of the session that it works for."""
+    fields = {"prompt": "look at the tests", "last_assistant_message": "done", "turn_id": "t1"}
+    assert happening("codex", told(event, **fields)) is not None
+    found = happening("codex", told(event, **fields, agent_id="a1", agent_type="explorer"))
+    if event != "UserPromptSubmit":
+        assert found is None
+        return
+    assert found is not None
+    assert (found.kind, found.session, found.text, found.attributes["source"]) == (
+        "session_start",
+        "a1",
+        None,
+        "subagent",
+    )
+
+
+def test_no_response_is_no_answer(tmp_path: Path) -> None:
+    """Gemini puts this where the model said nothing; what stands in its file is another prompt's."""
+    found = happening("gemini", told("AfterAgent", prompt="x", prompt_response="[no response text]"))
+    assert found is not None
+    assert found.text is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "interrupted"),
+    [({"is_interrupt": True}, True), ({"tool_response": {"interrupted": True}}, True), ({"tool_response": "x"}, False)],
+)
+def test_a_call_that_was_stopped_says_so(fields: dict[str, Any], interrupted: bool) -> None:
+    """In the words that the server's own reader of Claude Code's results knows."""
+    letter = capture("claude-code", **told("PostToolUseFailure", tool_name="Bash", **fields))
+    assert ("interrupted" in attributes(letter)) is interrupted
+
+
 def test_what_the_server_does_not_ask_for_is_not_sent() -> None:
     """Its configuration says so."""
     prompt = happening("claude-code", told("UserPromptSubmit", prompt="fix it"))

@@ -268,7 +268,7 @@ def test_a_sub_agents_file_has_requests_and_calls_but_no_prompts() -> None:
     assert [each.prompt for each in found] == [None]
     assert {each.agent_session_id for each in found} == {CHILD}
     assert [r.sidechain for r in records(found, "request")] == [True] * 3
-    assert records(found, "session_start") == []
+    assert [r.source for r in records(found, "session_start")] == ["subagent"]
 
 
 def test_a_fork_whose_own_head_is_torn_is_named_by_its_file() -> None:
