@@ -1,5 +1,6 @@
 """`svc connect`, `svc disconnect` and `svc doctor`: an agent's own settings, with one command."""
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -27,6 +28,7 @@ from svc.connect.connecting import (
     write,
 )
 from svc.connect.doctor import Finding, Level, examine
+from svc.connect.elsewhere import elsewhere
 from svc.hook.machine import connection_folder, draft_file, private_folder, state_folder
 from svc.hook.outbox import Outbox
 from svc.process import program
@@ -74,7 +76,10 @@ def connect(
     folder = folder_of(agent, scope, Path.cwd())
     old = connecting.stored(name)
     receipts = {} if old is None else {receipt.path: receipt for receipt in old.files}
-    wanted = {str(plan.path): plan for plan in plans(target, scope, folder)}
+    files = plans(target, scope, folder)
+    for why in elsewhere(target, scope, files, Path.cwd(), os.environ):
+        raise Refused(f"nothing was changed, for your key would not only go to {target.url}: {why}")
+    wanted = {str(plan.path): plan for plan in files}
     rewrites = [connected(plan, receipts.get(path)) for path, plan in wanted.items()]
     outdated = [disconnected(receipt) for path, receipt in receipts.items() if path not in wanted]
     say(f"{agent} will send to {target.url}:")

@@ -96,6 +96,11 @@ def plans(target: Target, scope: Scope, folder: Path) -> list[FilePlan]:
                 "OTEL_LOG_USER_PROMPTS": "1",
                 "OTEL_LOG_TOOL_DETAILS": "1",
             }
+            # One of a signal's own, here or in the shell, would outrank those: the key would go to its address.
+            for signal in ("logs", "metrics", "traces"):
+                of_signal = {"ENDPOINT": f"{target.url}/v1/{signal}", "PROTOCOL": "http/json"}
+                of_signal["HEADERS"] = variables["OTEL_EXPORTER_OTLP_HEADERS"]
+                variables |= {f"OTEL_EXPORTER_OTLP_{signal.upper()}_{name}": of_signal[name] for name in of_signal}
             hooks = (
                 *_hooks(target, "SessionStart", "UserPromptSubmit", "Stop"),
                 *_hooks(target, "PostToolUse", "PostToolUseFailure", matcher=CLAUDE_TOOLS),
@@ -103,9 +108,10 @@ def plans(target: Target, scope: Scope, folder: Path) -> list[FilePlan]:
             )
             return [FilePlan(folder / name, "json", (*_puts("env", variables), *hooks), secret=True)]
         case "codex":
-            # Its metrics carry no session and stay where they go; hooks stand in a file of their own.
+            # Its metrics carry no session, and its traces the same words at a hundred times the size.
             otlp = {"endpoint": f"{target.url}/v1/logs", "protocol": "json", "headers": {"authorization": bearer}}
-            changes = _puts("otel", {"log_user_prompt": True, "exporter": {"otlp-http": otlp}})
+            none = {"trace_exporter": "none", "metrics_exporter": "none"}
+            changes = _puts("otel", {"log_user_prompt": True, "exporter": {"otlp-http": otlp}, **none})
             settings = FilePlan(folder / "config.toml", "toml", changes, secret=True)
             hooks = _hooks(target, "SessionStart", "UserPromptSubmit", "Stop", "SessionEnd")
             return [settings, *([FilePlan(folder / "hooks.json", "json", hooks, secret=False)] if hooks else [])]
@@ -120,10 +126,12 @@ def plans(target: Target, scope: Scope, folder: Path) -> list[FilePlan]:
             }
             events = ("SessionStart", "BeforeAgent", "AfterAgent", "SessionEnd")
             hooks = _hooks(target, *events, timeout=HOOK_SECONDS * 1000)
+            # Of all names of an address this one outranks the others.
+            address = Put(("GEMINI_TELEMETRY_OTLP_ENDPOINT",), target.url)
             header = Put(("OTEL_EXPORTER_OTLP_HEADERS",), f"Authorization={quote(bearer)}")
             return [
                 FilePlan(folder / "settings.json", "json", (*_puts("telemetry", values), *hooks), secret=False),
-                FilePlan(folder / ".env", "env", (header,), secret=True),
+                FilePlan(folder / ".env", "env", (address, header), secret=True),
             ]
 
 

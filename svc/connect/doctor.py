@@ -1,6 +1,7 @@
 """What may be wrong with a connection, one finding each, and what to do about it."""
 
 import contextlib
+import os
 import secrets
 import shlex
 import shutil
@@ -13,8 +14,10 @@ from typing import Literal
 import msgspec
 
 from aggregates.times import iso
+from svc.connect.agents import Target, plans
 from svc.connect.changes import DOCUMENTS, Append, Refused, Unreadable
 from svc.connect.connecting import FileReceipt, KeyRefused, NotAnswered, Server, StoredConnection, read_file
+from svc.connect.elsewhere import elsewhere
 from svc.hook.captures import log_export
 from svc.hook.machine import connection_folder
 from svc.hook.outbox import Outbox
@@ -40,6 +43,7 @@ def examine(connection: StoredConnection) -> Iterator[Finding]:
     again = f"svc connect {connection.agent} --url {connection.url} --key …"
     for receipt in connection.files:
         yield from _settings(connection, receipt, again)
+    yield from _elsewhere(connection, again)
     yield from _hooks(connection, again)
     yield from _server(connection, again)
     yield from _outbox(connection)
@@ -64,6 +68,17 @@ def _settings(connection: StoredConnection, receipt: FileReceipt, again: str) ->
         yield Finding("settings", "ok", f"{path} is as it was written")
     if held.mode is not None and held.mode & (stat.S_IRWXG | stat.S_IRWXO) and connection.key in held.text:
         yield Finding("settings", "warning", f"others may read {path}, and your key stands in it", f"chmod 600 {path}")
+
+
+def _elsewhere(connection: StoredConnection, again: str) -> Iterator[Finding]:
+    """Whether anything that outranks our settings sends the key to another address, in this folder and this shell."""
+    target = Target(connection.agent, connection.url, connection.key, ())
+    files = plans(target, connection.scope, Path(connection.folder))
+    found = list(elsewhere(target, connection.scope, files, Path.cwd(), os.environ))
+    for why in found:
+        yield Finding("address", "wrong", f"the key may go to another address: {why}", f"then: {again}")
+    if not found:
+        yield Finding("address", "ok", f"nothing here outranks these settings: all goes to {connection.url}")
 
 
 def _hooks(connection: StoredConnection, again: str) -> Iterator[Finding]:

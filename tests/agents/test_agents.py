@@ -217,24 +217,41 @@ class Decoy:
         Thread(target=self.server.serve_forever, daemon=True).start()
 
 
+@pytest.mark.parametrize("agent", AGENTS)
 @pytest.mark.parametrize("where", ["settings", "shell"])
-def test_another_host_gets_nothing_once_connected(where: str) -> None:
-    """Claude Code, whose settings named an address for each signal; in the shell, connect refuses and says why."""
+def test_another_host_gets_nothing_once_connected(agent: str, where: str) -> None:
+    """Whatever named its address before, for each signal or for all. What outranks every file makes connect refuse."""
     with ExitStack() as more:
-        house = _house("claude-code", more)
-        decoy = Decoy()
+        house, decoy = _house(agent, more), Decoy()
         more.callback(decoy.server.server_close)
         more.callback(decoy.server.shutdown)
-        signals = {
+        theirs = {
             f"OTEL_EXPORTER_OTLP_{name}_ENDPOINT": f"{decoy.url}/{name}" for name in ("LOGS", "METRICS", "TRACES")
         }
+        theirs |= {"OTEL_EXPORTER_OTLP_ENDPOINT": decoy.url, "GEMINI_TELEMETRY_OTLP_ENDPOINT": decoy.url}
         if where == "settings":
-            (house.person.home / ".claude" / "settings.json").write_text(json.dumps({"env": signals}))
-            house.connect("claude-code")
-            house.person.asks(FIRST)
-            wait_until(lambda: house.requests() == len(house.stub.answered), "telemetry at svc")
+            _put(house.person.home, agent, decoy.url, theirs)
         else:
-            house.person.environment.update(signals)
-            with pytest.raises(AssertionError, match="OTEL_EXPORTER_OTLP_LOGS_ENDPOINT"):
-                house.connect("claude-code")
+            house.person.environment.update(theirs)
+        if (agent, where) == ("gemini", "shell"):
+            with pytest.raises(AssertionError, match="GEMINI_TELEMETRY_OTLP_ENDPOINT is set in the shell"):
+                house.connect(agent)
+            return
+        house.connect(agent)
+        house.person.asks(FIRST)
+        wait_until(lambda: house.requests() == len(house.stub.answered), "telemetry at svc")
         assert decoy.heard == []
+
+
+def _put(home: Path, agent: str, url: str, theirs: dict[str, str]) -> None:
+    """Settings of somebody whose telemetry went to this address."""
+    match agent:
+        case "claude-code":
+            settings = home / ".claude" / "settings.json"
+            settings.write_text(json.dumps(json.loads(settings.read_text()) | {"env": theirs}))
+        case "codex":
+            exporter = f'{{ otlp-http = {{ endpoint = "{url}/v1/logs", protocol = "json" }} }}'
+            with (home / ".codex" / "config.toml").open("a") as file:
+                file.write(f"\n[otel]\nexporter = {exporter}\ntrace_exporter = {exporter}\n")
+        case "gemini":
+            (home / ".gemini" / ".env").write_text("".join(f"{name}={value}\n" for name, value in theirs.items()))

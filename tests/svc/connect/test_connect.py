@@ -133,6 +133,14 @@ def test_claude_code_gets_its_telemetry_and_hooks(home: Path) -> None:
         "OTEL_EXPORTER_OTLP_HEADERS": f"Authorization=Bearer {KEY}",
         "OTEL_LOG_USER_PROMPTS": "1",
         "OTEL_LOG_TOOL_DETAILS": "1",
+    } | {
+        f"OTEL_EXPORTER_OTLP_{signal.upper()}_{name}": value
+        for signal in ("logs", "metrics", "traces")
+        for name, value in {
+            "ENDPOINT": f"{URL}/v1/{signal}",
+            "HEADERS": f"Authorization=Bearer {KEY}",
+            "PROTOCOL": "http/json",
+        }.items()
     }
     events = ("Stop", "SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure", "SessionEnd")
     assert tuple(known["hooks"]) == events
@@ -148,6 +156,7 @@ def test_codex_gets_its_telemetry_and_hooks(home: Path) -> None:
     assert text.startswith(CODEX)
     otel = tomllib.loads(text)["otel"]
     assert otel["log_user_prompt"] is True
+    assert (otel["trace_exporter"], otel["metrics_exporter"]) == ("none", "none")
     assert otel["exporter"]["otlp-http"] == {
         "endpoint": f"{URL}/v1/logs",
         "protocol": "json",
@@ -165,7 +174,7 @@ def test_gemini_gets_its_telemetry_and_hooks(home: Path) -> None:
     known = settings(home / ".gemini/settings.json")
     assert (known["ui"], known["telemetry"]["otlpEndpoint"]) == ({"theme": "dark"}, URL)
     assert known["hooks"]["BeforeAgent"][0]["hooks"][0]["timeout"] == 5000
-    header = f"OTEL_EXPORTER_OTLP_HEADERS=Authorization=Bearer%20{KEY}"
+    header = f"GEMINI_TELEMETRY_OTLP_ENDPOINT={URL}\nOTEL_EXPORTER_OTLP_HEADERS=Authorization=Bearer%20{KEY}"
     assert (home / ".gemini/.env").read_text() == f"{ENV}\n{header}\n"
 
 

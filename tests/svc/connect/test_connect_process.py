@@ -163,6 +163,7 @@ def test_doctor_sends_a_record_there_and_back(home: Path, server: Server, key: s
     assert done.returncode == 0
     assert [each["what"] for each in findings if each["level"] == "ok"] == [
         "settings",
+        "address",
         "hooks",
         "server",
         "clock",
