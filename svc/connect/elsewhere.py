@@ -45,13 +45,14 @@ def elsewhere(
 
 def _above(target: Target, project: Path | None) -> list[Path]:
     """The files that outrank those that are written: the machine's, and those of a project."""
+    names: tuple[str, ...] = ()
     match target.agent:
         case "claude-code":
             folder = MANAGED / _MANAGED_CLAUDE
             managed = [folder / "managed-settings.json", *sorted(folder.glob("managed-settings.d/*.json"))]
             names = (".claude/settings.local.json", ".claude/settings.json")
         case "codex":
-            managed, names = [MANAGED / "codex" / "managed_config.toml"], ()
+            managed = [MANAGED / "codex" / "managed_config.toml"]
         case "gemini":
             managed = [MANAGED / _MANAGED_GEMINI / "settings.json"]
             names = (".gemini/settings.json", ".gemini/.env", ".env")
