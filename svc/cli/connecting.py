@@ -13,7 +13,7 @@ import msgspec
 from svc.cli import Command
 from svc.cli.common import Shown, json_option, print_json, say, sentences
 from svc.connect import connecting
-from svc.connect.agents import AgentName, Scope, Target, folder_of, plans, told
+from svc.connect.agents import RESTART, AgentName, Scope, Target, folder_of, plans, told
 from svc.connect.changes import Refused
 from svc.connect.connecting import (
     KeyRefused,
@@ -103,6 +103,7 @@ def connect(
         _asked(target, lambda server: server.setup_complete(target.key[:KEY_START_CHARACTERS]))
     undo = f"svc disconnect {agent}" + (" --scope project" if scope == "project" else "")
     say(f"{agent} is connected; start it anew. `svc doctor` tests it, `{undo}` undoes it.")
+    _tell_restart(agent)
 
 
 def _checked_key(key: str | None) -> str:
@@ -180,6 +181,11 @@ def _tell_waiting(name: str, fate: str) -> None:
         say(f"{waiting} captures wait in {outbox.folder} and {fate}; delete that folder if they should not be")
 
 
+def _tell_restart(agent: AgentName) -> None:
+    if agent in RESTART:
+        say(RESTART[agent])
+
+
 def _somebody_there() -> bool:
     return sys.stdin is not None and sys.stdin.isatty()
 
@@ -216,6 +222,7 @@ def disconnect(agent: AgentName, scope: Scope, yes: bool) -> None:
     kept = next((receipt.backup for receipt in connection.files if receipt.backup is not None), None)
     copies = "there was no file before" if kept is None else f"copies of the files lie in {Path(kept).parent}"
     say(f"{agent} is disconnected; {copies}")
+    _tell_restart(agent)
 
 
 class Examination(msgspec.Struct, frozen=True):

@@ -14,6 +14,12 @@ AgentName = Literal["claude-code", "codex", "gemini"]
 Scope = Literal["user", "project"]
 HOOK_SECONDS = 5
 """What an agent gives a hook before it ends it; it ends by itself within two."""
+CODEX_END_SECONDS = 3
+"""The most that Codex gives a hook of a session's end."""
+RESTART: dict[AgentName, str] = {
+    "codex": "A Codex that runs in the background keeps its old settings: codex app-server daemon restart"
+}
+"""What must be started anew besides the agent's windows."""
 CLAUDE_TOOLS = "Bash|Edit|MultiEdit|NotebookEdit|Write"
 """The tools whose calls a hook tells: those that change files or run commands."""
 _FOLDERS = {
@@ -113,7 +119,10 @@ def plans(target: Target, scope: Scope, folder: Path) -> list[FilePlan]:
             none = {"trace_exporter": "none", "metrics_exporter": "none"}
             changes = _puts("otel", {"log_user_prompt": True, "exporter": {"otlp-http": otlp}, **none})
             settings = FilePlan(folder / "config.toml", "toml", changes, secret=True)
-            hooks = _hooks(target, "SessionStart", "UserPromptSubmit", "Stop", "SessionEnd")
+            hooks = (
+                *_hooks(target, "SessionStart", "UserPromptSubmit", "Stop"),
+                *_hooks(target, "SessionEnd", timeout=CODEX_END_SECONDS),
+            )
             return [settings, *([FilePlan(folder / "hooks.json", "json", hooks, secret=False)] if hooks else [])]
         case "gemini":
             # It has no setting for a header; its exporters take the key from the environment, a blank in it as %20.

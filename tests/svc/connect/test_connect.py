@@ -151,7 +151,8 @@ def test_claude_code_gets_its_telemetry_and_hooks(home: Path) -> None:
 def test_codex_gets_its_telemetry_and_hooks(home: Path) -> None:
     """Each endpoint is a whole URL; comments stay."""
     lay_out(home, "codex")
-    connect("codex")
+    said = connect("codex").output
+    assert "codex app-server daemon restart" in said
     text = (home / ".codex/config.toml").read_text()
     assert text.startswith(CODEX)
     otel = tomllib.loads(text)["otel"]
@@ -164,7 +165,9 @@ def test_codex_gets_its_telemetry_and_hooks(home: Path) -> None:
     }
     hooks = settings(home / ".codex/hooks.json")
     assert set(hooks) == {"hooks"}
-    assert set(hooks["hooks"]) == {"Stop", "SessionStart", "UserPromptSubmit", "SessionEnd"}
+    timeouts = {event: groups[-1]["hooks"][0]["timeout"] for event, groups in hooks["hooks"].items()}
+    assert timeouts == {"Stop": 5, "SessionStart": 5, "UserPromptSubmit": 5, "SessionEnd": 3}
+    assert "codex app-server daemon restart" in disconnect("codex").output
 
 
 def test_gemini_gets_its_telemetry_and_hooks(home: Path) -> None:

@@ -34,11 +34,11 @@ def test_it_is_described_as_claude_code_expects_it() -> None:
     assert [(PLUGIN.parent / each["source"]).resolve() for each in market["plugins"]] == [PLUGIN]
 
 
-def run_script(home: Path) -> subprocess.CompletedProcess[str]:
+def run_script(home: Path, told: str = "{}") -> subprocess.CompletedProcess[str]:
     """As the agent runs it, in a home folder of its own."""
     environment = {"HOME": str(home), "PATH": "/usr/bin:/bin"}
     script = str(PLUGIN / "scripts/hook.sh")
-    return subprocess.run([script], input="{}", text=True, capture_output=True, env=environment, check=True)
+    return subprocess.run([script], input=told, text=True, capture_output=True, env=environment, check=True)
 
 
 def test_its_script_runs_the_program_that_was_noted(tmp_path: Path) -> None:
@@ -52,3 +52,10 @@ def test_its_script_runs_the_program_that_was_noted(tmp_path: Path) -> None:
     assert run_script(tmp_path).stdout == ""
     program.chmod(0o755)
     assert run_script(tmp_path).stdout == "hook claude-code {}\n"
+
+
+def test_its_script_says_at_a_sessions_start_that_svc_is_missing(tmp_path: Path) -> None:
+    """In the form that the agent shows its user; at every other event it stays silent."""
+    said = json.loads(run_script(tmp_path, '{"hook_event_name":"SessionStart"}').stdout)
+    assert "svc is not installed here" in said["systemMessage"]
+    assert run_script(tmp_path, '{"hook_event_name":"Stop"}').stdout == ""
