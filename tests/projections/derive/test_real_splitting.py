@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from random import Random
 
+from aggregates.reading.authors import maker_of
 from aggregates.reading.verdicts import BOOLEANS, Rubric
 from svc.cli.judging import read_lines
 from tests.projections.derive.test_splitting import Judged, figures, ok, raised
@@ -25,11 +26,11 @@ def halves(text: str) -> tuple[str, str] | None:
 
 
 def labelled() -> list[tuple[str, tuple[str, str], Rubric]]:
-    """Every labelled prompt that can be cut: whole, in halves, and what the experts say of the whole."""
+    """Every labelled prompt of a person that can be cut: whole, in halves, and what the experts say of the whole."""
     found = []
     for item in read_lines(FOLDER / "labels/prompts.jsonl"):
         label, cut = item["label"], halves(item["prompt"])
-        if cut is not None and label["status"] == "ok":
+        if cut is not None and label["status"] == "ok" and maker_of(item["prompt"]) is None:
             earned = {name for name in BOOLEANS if label[name]}
             found.append((item["prompt"], cut, ok(label["intent"], earned)))
     return found
