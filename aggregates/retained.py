@@ -18,7 +18,7 @@ from aggregates.reading.features import NAMED
 from aggregates.reading.pasted import OPENINGS
 from aggregates.reading.reading import PromptReading, ResponseReading, read_prompt, read_response
 from aggregates.records.record import Record
-from aggregates.turns.turn import Observation, observe, text_digest
+from aggregates.turns.observation import Observation, observe, text_digest
 
 FORM = 2
 """Counted up whenever a reading changes its shape otherwise than by a field at its end."""

@@ -25,7 +25,7 @@ _ISO_CHARACTERS = re.compile(r"[-+0-9TWZtz:., ]+", re.ASCII)
 def parse_instant(text: str) -> int:
     """Microseconds of an ISO 8601 time, in UTC where it has no offset; further digits are cut. Raises `ValueError`."""
     try:
-        moment = datetime.fromisoformat(text if _ISO_CHARACTERS.fullmatch(text) else "")
+        moment = datetime.fromisoformat(text.upper() if _ISO_CHARACTERS.fullmatch(text) else "")
     except ValueError:
         raise ValueError("a time must be ISO 8601, like 2026-08-01T09:00:00Z") from None
     offset = moment.utcoffset() or timedelta()
@@ -72,6 +72,8 @@ WindowName = Literal["daily", "weekly", "monthly"]
 Period = Literal["day", "week", "month"]
 RANGE_DEFAULT_DAYS = 28
 """How far back a range reaches where the request names none."""
+_NO_IANA_NAME = re.compile(r"(?:right|posix)/|(?:localtime|posixrules|Factory)\Z")
+"""What a machine's own files of zones hold besides: they mean something else on every machine."""
 _ZONE_NAME = re.compile(r"[A-Za-z0-9_+-]{1,32}(/[A-Za-z0-9_+-]{1,32}){0,2}", re.ASCII)
 
 
@@ -89,7 +91,7 @@ class RangeRefused(msgspec.Struct, frozen=True):
 def zone_named(name: str) -> ZoneInfo:
     """The time zone of an IANA name. Raises `ValueError` with a sentence where there is none of that name."""
     try:
-        if _ZONE_NAME.fullmatch(name):
+        if _ZONE_NAME.fullmatch(name) and not _NO_IANA_NAME.match(name):
             return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):  # OSError: the name of a folder, as "Europe"
         pass

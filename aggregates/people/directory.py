@@ -15,7 +15,7 @@ from aggregates.event import Event, Scope
 from aggregates.ids import credential_stream, membership_stream
 from aggregates.people import events
 from aggregates.people.events import Role, Schedule
-from aggregates.times import Window, iso, local_date, local_day_bounds, parse_instant
+from aggregates.times import Window, iso, local_date, local_day_bounds, parse_instant, zone_named
 
 # The records as the directory keeps them and as administrators see them. Each carries its `id`, which routes and
 # commands take, also under its own name. None holds a key's digest.
@@ -206,9 +206,12 @@ class Directory:
         return [developer.display_name for developer in found if developer is not None]
 
     def timezone(self, developer_id: UUID) -> str:
-        """The IANA name in a developer's profile; UTC where none was set."""
+        """The IANA name in a developer's profile; UTC where none was set, or one that was once taken for a name."""
         developer = self.get(Developer, developer_id)
-        return "UTC" if developer is None else developer.timezone
+        try:
+            return "UTC" if developer is None else zone_named(developer.timezone).key
+        except ValueError:
+            return "UTC"
 
     def teams_of(self, scope: Scope) -> list[Team]:
         """The active teams of the organization that the developer belongs to now."""

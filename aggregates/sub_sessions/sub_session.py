@@ -212,6 +212,8 @@ class SubSession(msgspec.Struct, frozen=True):
     agent_session_ids: tuple[str, ...]
     started_us: int
     last_activity_us: int
+    ended_us: int
+    """When the agent last did something; a prompt that it never answered ends nothing later."""
     settles_at_us: int
     opened_by: str
     closed_by: str | None
@@ -267,6 +269,7 @@ def conclude(
         agent_session_ids=tuple(dict.fromkeys(arc.agent_session_id for arc in arcs)),
         started_us=arcs[0].started_us,
         last_activity_us=max(arc.last_activity_us for arc in arcs),
+        ended_us=max(arcs[0].started_us, *(turn.agent_us for turn in turns)),
         settles_at_us=last.settles_at_us,
         opened_by=arcs[0].opened_by,
         closed_by=last.closed_by,

@@ -27,8 +27,8 @@ def _prompt(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]:
         case "clear" | "reset" | "new":
             drafts += event.only("session_start", suffix="#clear", source="clear")
         case "exit" | "quit":
-            # An end follows the command that asked for it.
-            drafts += event.only("session_end", suffix="#end", at_us=event.at_us + 1, source="prompt_input_exit")
+            # A command of the program's own, which no model is asked for, and no hook tells.
+            drafts = event.only("session_end", suffix="#end", at_us=event.at_us + 1, source="prompt_input_exit")
     return drafts
 
 

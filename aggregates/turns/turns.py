@@ -16,7 +16,8 @@ from aggregates.ids import turn_id_from_capture, turn_id_from_host
 from aggregates.reading.reading import ResponseReading
 from aggregates.records.record import OF_SUB_AGENT
 from aggregates.turns.captures import LEADING, Capture, CaptureGroup, join_captures
-from aggregates.turns.turn import ANSWERED, UNKNOWN_MODEL, ModelUsage, Observation, Opening, Turn, sum_work
+from aggregates.turns.observation import Observation
+from aggregates.turns.turn import ANSWERED, UNKNOWN_MODEL, ModelUsage, Opening, Turn, sum_work
 
 SKEW_US = 10 * 60 * 1_000_000
 """A time further ahead of the server's than this is replaced by the time of receipt."""
@@ -164,7 +165,8 @@ def _build(
     work = sum_work([(each.position, each.observation) for each in own])
     if not work.usage:
         work = msgspec.structs.replace(work, usage=_answers_usage(answers))
-    last_seen_us = max((each.at_us for each in own if each.observation.kind not in NO_ACTIVITY), default=0)
+    active = [each for each in own if each.observation.kind not in NO_ACTIVITY]
+    last_seen_us = max((each.at_us for each in active), default=0)
     answered_us, response, response_position = 0, None, None
     if answer is not None:
         answered_us, response, response_position = answer.answered_us(lead.at_us), answer.reading, answer.position
@@ -175,6 +177,7 @@ def _build(
         agent_session_id=agent_session_id,
         started_us=group.started_us,
         last_activity_us=max(group.started_us, last_seen_us, answered_us),
+        agent_us=max((answered_us, *(each.at_us for each in active if not each.observation.sidechain))),
         capture_id=lead.capture_id,
         position=lead.position,
         prompt=lead.reading,

@@ -94,9 +94,11 @@ class Call(msgspec.Struct, frozen=True):
         name = self.query.get("tz", "").strip()
         return zone_sent("tz", name, "+") if name else default
 
-    def from_and_to(self, zone: tzinfo, default_days: int = RANGE_DEFAULT_DAYS) -> Window:
-        """Both or neither; the last days by default."""
-        sent = self._time_text("from"), self._time_text("to")
+    def from_and_to(
+        self, zone: tzinfo, default_days: int = RANGE_DEFAULT_DAYS, start: str | None = None, end: str | None = None
+    ) -> Window:
+        """Both or neither, those of the query where no others are given; the last days by default."""
+        sent = (self._time_text("from"), self._time_text("to")) if start is None and end is None else (start, end)
         return _range_found(time_range(*sent, zone, self.service.now_us(), default_days))
 
     def from_until(self, zone: tzinfo, default_us: int) -> Window:

@@ -16,7 +16,8 @@ from aggregates.judging.rubric import NO_ANSWERS, NO_GAP_ANSWERS, Answers, GapAn
 from aggregates.sub_sessions.arcs import NO_GAP_OVERRIDES, Arc, cut_arcs
 from aggregates.sub_sessions.sub_session import Overrides, OverrideTopic, OverrideWord, gap_overrides, overrides_of
 from aggregates.turns.captures import JOIN_WINDOW_US, Capture
-from aggregates.turns.turn import Observation, Turn
+from aggregates.turns.observation import Observation
+from aggregates.turns.turn import Turn
 from aggregates.turns.turns import Aliases, Answer, PlacedObservation, build_turns
 from projections.facts.prices import priced
 from projections.facts.rows import BEGINNING_US, END_US, Rows

@@ -86,6 +86,7 @@ def insert_sub_session(db: sqlite3.Connection, scope: Scope, concluded: SubSessi
         "earned": mask(concluded.earned),
         "overridden": _overridden(concluded.said, detail),
         **{field: getattr(totals, field) for field in totals.__struct_fields__},
+        "ended_us": concluded.ended_us,
         "active_us": active_by_turns_us([(turn.started_us, turn.last_activity_us) for turn in turns]),
         "models": pack(model_totals(turns)),
         "detail": pack(detail),

@@ -10,7 +10,8 @@ import msgspec
 
 from aggregates.characters import plain
 from aggregates.reading.verdicts import Rubric
-from aggregates.turns.turn import Observation, Turn
+from aggregates.turns.observation import Observation
+from aggregates.turns.turn import Turn
 from aggregates.turns.turns import PlacedObservation
 from projections.derive.sessions import arcs_of, response_ref
 from projections.derive.sub_session_rows import PromptBody

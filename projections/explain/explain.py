@@ -12,7 +12,7 @@ from aggregates.reading.verdicts import Evidence, Intent
 from aggregates.sub_sessions.arcs import REWORK_WINDOW_US, ReworkReason, ReworkView, jaccard, why_rework
 from aggregates.sub_sessions.sub_session import YES, OverrideField, OverrideTopic
 from aggregates.times import US_PER_DAY
-from aggregates.turns.turn import Observation, ToolUse
+from aggregates.turns.observation import Observation, ToolUse
 from projections.derive.sessions import prompt_id
 from projections.explain.boundary import BoundaryExplained, boundary
 from projections.explain.evidence import (

@@ -17,7 +17,7 @@ from aggregates.prices.prices import Price, PriceBook, Usage
 from aggregates.records.record import Record
 from aggregates.retained import retained_observations
 from aggregates.turns.captures import Capture
-from aggregates.turns.turn import Observation, observe
+from aggregates.turns.observation import Observation, observe
 from aggregates.turns.turns import PlacedObservation, of_sub_agent
 from projections.facts.prices import price_of
 from projections.facts.rows import BEGINNING_US, Row, Rows, add_capture, host_name, trusted
@@ -28,6 +28,10 @@ REPORTED = "reported"
 _NAMES = {"request": "request_id", "error": "request_id", "tool": "call_id", "rejection": "call_id"}
 """What names the thing that was reported, so that an agent's log and its transcript do not count it twice."""
 _LINES = ("lines_added", "lines_removed")
+
+
+TRANSCRIPT = "transcript"
+"""The signal of what an import read from an agent's own files."""
 
 
 class _Batch(NamedTuple):
@@ -55,6 +59,9 @@ def add_records(
         if record.origin is not None and record.origin != last_origin:
             last_origin = record.origin
             rows.telemetry_records.append(_shown(record, at_us, batch))
+        elif record.origin is None and record.kind == "tool":
+            # No listing shows a line of a transcript; the figures of tools count what nothing else has told.
+            rows.telemetry_records.append(_shown(record, at_us, batch._replace(signal=TRANSCRIPT)))
         if record.kind == "other":
             continue
         price = _price(record, at_us, prices)

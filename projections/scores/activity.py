@@ -12,7 +12,8 @@ import msgspec
 from aggregates.event import Scope, Span
 from aggregates.scores.grades import svc_score
 from aggregates.times import US_PER_SECOND, Window, iso
-from aggregates.turns.turn import IDLE_US, ModelTotals, Observation, Turn, active_us
+from aggregates.turns.observation import Observation
+from aggregates.turns.turn import IDLE_US, ModelTotals, Turn, active_us
 from aggregates.turns.turns import NO_ACTIVITY
 from projections.reader import Reader, TextRef, bound, sum_in_halves, unpack, whole_sums
 from projections.sub_sessions.rows import (

@@ -134,7 +134,7 @@ _SUMS = (
     f"{', '.join(map(sum_in_halves, _KINDS))} {_IN_WINDOW}"
 )
 _CRUSHED_ROWS = (
-    f"SELECT (s.last_activity_us - s.started_us) / {US_PER_SECOND}.0, iif(s.requests, {TOKENS}, NULL), "
+    f"SELECT (s.ended_us - s.started_us) / {US_PER_SECOND}.0, iif(s.requests, {TOKENS}, NULL), "
     "s.cost_usd_nano, CASE WHEN NOT s.requests OR s.unpriced_requests THEN 'unknown' "
     f"WHEN s.lower_bound_requests THEN 'lower bound' ELSE 'exact' END {_IN_WINDOW} AND {CRUSHED}"
 )

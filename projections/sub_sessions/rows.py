@@ -66,7 +66,7 @@ class SubSessionRow(msgspec.Struct, kw_only=True):
     sub_session_id: str
     agent_session_id: str
     started_us: int
-    last_activity_us: int
+    ended_us: int
     settled: bool
     turns: int
     floor_passed: bool
@@ -104,7 +104,7 @@ class SubSessionRow(msgspec.Struct, kw_only=True):
 
     @property
     def ended_at(self) -> str | None:
-        return iso(self.last_activity_us) if self.settled else None
+        return iso(self.ended_us) if self.settled else None
 
     def shown_as(self, kind: type[_S], **more: object) -> _S:
         """The figures that a shape declares."""
@@ -113,7 +113,7 @@ class SubSessionRow(msgspec.Struct, kw_only=True):
 
     def figures(self) -> dict[str, Any]:
         own = {name: getattr(self, name) for name in self.__struct_fields__}
-        detail, seconds = self.detail, (self.last_activity_us - self.started_us) / US_PER_SECOND
+        detail, seconds = self.detail, (self.ended_us - self.started_us) / US_PER_SECOND
         return {
             **own,
             "score_v3_sub_session_id": self.sub_session_id,
@@ -153,7 +153,7 @@ def booleans(intent: Intent | None, earned: tuple[BooleanName, ...]) -> dict[str
 
 
 _SELECT = (
-    f"SELECT s.sub_session_id, s.agent_session_id, s.started_us, s.last_activity_us, {SETTLED} AS settled, s.turns, "
+    f"SELECT s.sub_session_id, s.agent_session_id, s.started_us, s.ended_us, {SETTLED} AS settled, s.turns, "
     "s.floor_passed, s.trivia_reason, s.intent, s.earned, "
     f"iif({SETTLED}, s.goal_complete, NULL) AS goal_complete, "
     f"iif({SETTLED}, s.rework_of IS NOT NULL, NULL) AS rework, iif({SETTLED}, {CRUSHED}, NULL) AS crushed, "

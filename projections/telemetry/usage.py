@@ -15,7 +15,7 @@ import msgspec
 from aggregates.event import Scope
 from aggregates.scores.grades import median
 from aggregates.times import Window
-from aggregates.turns.turn import Observation
+from aggregates.turns.observation import Observation
 from projections.prices.spending import USAGE, Usage
 from projections.reader import Reader, bound, json_array, unpack
 from projections.scores.activity import SLOT_US, hour_start, local_time

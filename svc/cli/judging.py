@@ -25,7 +25,8 @@ from aggregates.records.record import Record, RecordKind
 from aggregates.records.tools import tool_effect
 from aggregates.scores.grades import PromptGrade, grade_text
 from aggregates.sub_sessions.arcs import cut_arcs
-from aggregates.turns.turn import Observation, Turn, Work, observe, sum_work
+from aggregates.turns.observation import Observation, observe
+from aggregates.turns.turn import Turn, Work, sum_work
 from svc.cli import Command
 from svc.cli.common import Shown, json_option, print_json, tell
 from svc.limits import FRAME_BYTES_MAX
@@ -150,6 +151,7 @@ def _turn(name: str, place: int, item: Item, model: RubricModel) -> Turn:
         agent_session_id=name,
         started_us=at_us,
         last_activity_us=at_us,
+        agent_us=at_us,
         capture_id=turn_id,
         position=place,
         prompt=prompt,

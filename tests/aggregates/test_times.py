@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from aggregates.times import bare_date, iso, local_date, midnight_us, parse_instant
+from aggregates.times import bare_date, iso, local_date, midnight_us, parse_instant, zone_named
 
 _NOON_US = 1_785_585_600_000_000
 
@@ -19,6 +19,7 @@ _NOON_US = 1_785_585_600_000_000
         "2026-08-01T14:00:00+02:00",
         "2026-08-01T06:30:00-05:30",
         "2026-08-01T12:00:00.0000009Z",
+        "2026-08-01t12:00:00z",
     ],
 )
 def test_one_instant_has_many_spellings(text: str) -> None:
@@ -95,3 +96,15 @@ def test_midnight_is_the_first_instant_of_a_local_day(zone: str, day: date, inst
     assert iso(start_us) == instant
     assert local_date(start_us, ZoneInfo(zone)) == day
     assert local_date(start_us - 1, ZoneInfo(zone)) < day
+
+
+@pytest.mark.parametrize("name", ["localtime", "posixrules", "Factory", "right/UTC", "posix/Europe/Berlin", "Europe"])
+def test_what_only_a_machine_calls_a_zone_is_none(name: str) -> None:
+    """Such a file says something else on every machine, or nothing at all."""
+    with pytest.raises(ValueError, match="Europe/Berlin"):
+        zone_named(name)
+
+
+@pytest.mark.parametrize("name", ["UTC", "Asia/Seoul", "America/Argentina/Buenos_Aires", "Etc/GMT+3", "EST5EDT"])
+def test_an_iana_name_is_a_zone(name: str) -> None:
+    assert zone_named(name).key == name

@@ -42,6 +42,7 @@ def turn(
         agent_session_id="session",
         started_us=place * 60_000_000,
         last_activity_us=place * 60_000_000 + 1,
+        agent_us=place * 60_000_000 + 1,
         capture_id=turn_id,
         position=place,
         prompt=None if text is None else read_prompt(text, DIGESTER),

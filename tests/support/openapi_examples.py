@@ -82,7 +82,7 @@ async def examples(folder: Path) -> dict[str, dict[str, Any]]:
         sent = {} if body is None else {"body": body}
         got = {"answer": _short(answer.json)} if answer.body else {}
         shown[f"{method} {_template(said)}"] = sent | got
-        ids |= {"<report_id>": answer.json["report_id"]} if path.endswith("/generate") else {}
+        ids |= {"<report_id>": answer.json["report_id"]} if path.endswith("/score_v3/report/generate") else {}
     for listener, caller in (("intake", intake), ("api", api)):
         for route in tables()[listener]:
             if route.method == "GET" and route.path not in (
@@ -160,7 +160,7 @@ def _posts(intake: Caller, api: Caller, admin: Caller, ids: dict[str, str]) -> l
         ("POST", f"{a}/team-memberships", {"team_id": ids["<team_id>"], "developer_id": str(BEN)}, admin),
         ("POST", f"{a}/keys", {"developer_id": str(BEN), "name": "laptop", "prefix": "gck"}, admin),
         ("POST", f"{control}/replay", {"rules": 1}, admin),
-        ("POST", "/v1/insights/report/generate?from=2026-07-01&to=2026-08-31", None, api),
+        ("POST", "/v1/insights/report/generate", {"from": "2026-07-01", "to": "2026-08-31"}, api),
         ("POST", "/v1/insights/report/quick?from=2026-07-01&to=2026-08-31", None, api),
         ("POST", "/v1/score_v3/admin/backfill", range_, api),
         ("POST", f"{control}/backfill", {"organization_id": str(ACME)} | range_, admin),

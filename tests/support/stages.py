@@ -10,7 +10,8 @@ from aggregates.reading.reading import PromptReading, ResponseReading
 from aggregates.records.record import RecordKind
 from aggregates.sub_sessions.arcs import Arc, BoundaryKind
 from aggregates.turns.captures import Capture, CaptureKind
-from aggregates.turns.turn import FileWork, ModelUsage, Observation, Opening, ToolEffect, ToolUse, Turn, Work
+from aggregates.turns.observation import Observation, ToolEffect, ToolUse
+from aggregates.turns.turn import FileWork, ModelUsage, Opening, Turn, Work
 from aggregates.turns.turns import Answer, PlacedObservation
 
 DIGESTER = Digester(b"stages")
@@ -129,6 +130,7 @@ def turn_at(
         agent_session_id=session,
         started_us=started_us,
         last_activity_us=started_us + lasts_us,
+        agent_us=started_us + lasts_us,
         capture_id=uuid(number + 10_000),
         position=number,
         prompt=said,

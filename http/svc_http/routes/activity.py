@@ -82,13 +82,27 @@ async def today(call: ByKey) -> TodaySummary:
     return shown if narrative is None else msgspec.structs.replace(shown, narrative=narrative.text)
 
 
+class InsightsBody(msgspec.Struct, rename={"from_time": "from"}):
+    """What the query may say as well; the body wins. `scope` is accepted, and changes nothing."""
+
+    from_time: str | None = None
+    to: str | None = None
+    scope: str | None = None
+
+
+@routes("POST /v1/insights/report/generate", _INSIGHTS, (*FROM_TO, _SCOPE), listeners="both", body_required=False)
+async def generate_insights(call: ByKey, body: InsightsBody) -> Insights:
+    return await _insights(call, call.from_and_to(call.own_zone, DAYS_DEFAULT, body.from_time, body.to))
+
+
 @routes("GET /v1/insights/report", _INSIGHTS, (*FROM_TO, _SCOPE), listeners="both")
-@routes("POST /v1/insights/report/generate", _INSIGHTS, (*FROM_TO, _SCOPE), listeners="both")
 @routes("POST /v1/insights/report/quick", _INSIGHTS, (*FROM_TO, _SCOPE), listeners="both")
 async def insights(call: ByKey) -> Insights:
-    zone = call.own_zone
-    window = call.from_and_to(zone, DAYS_DEFAULT)
+    return await _insights(call, call.from_and_to(call.own_zone, DAYS_DEFAULT))
+
+
+async def _insights(call: ByKey, window: Window) -> Insights:
     if window.end_us - window.start_us > DAYS_MAX * US_PER_DAY:
         raise HttpError(400, f"the range is longer than {DAYS_MAX} days; ask for a shorter one")
-    asked = InsightsQuery(window, zone, call.language())
+    asked = InsightsQuery(window, call.own_zone, call.language())
     return await call.read(insights_of, asked)

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from aggregates.event import Scope
+from aggregates.judging.evidence import language_of
 from aggregates.people.directory import Developer, Organization, Team, stays_in
 from aggregates.reports.prose import NarrativeRequest
 from aggregates.scores.grades import PEER_RANGES_MAX, Comparison, cohort_of
@@ -216,8 +217,9 @@ async def cost(call: ByKey) -> TeamCost:
 async def daily_summary(call: ByKey) -> TeamSummary:
     service, query = call.service, call.query
     wanted, zone = team_id(query), call.asked_tz(UTC)
-    team, day = team_of(call, wanted), call.asked_day() or local_date(service.now_us(), zone)
-    language, date = call.language(query.get("lang")), day.isoformat()
+    # The contract's defaults, whatever the zone and whoever asks: what is answered is the whole team's.
+    team, day = team_of(call, wanted), call.asked_day() or local_date(service.now_us(), UTC)
+    language, date = language_of(query.get("lang")), day.isoformat()
     stays = stays_in(service.directory, team, local_day_bounds(day, zone), zone)
     found = await call.read(team_day, stays, labels=service.narrates(call.scope.organization_id))
     organization, narrative = service.directory.get(Organization, call.scope.organization_id), None

@@ -123,13 +123,13 @@ def test_a_prompt_that_was_blacked_out_has_no_text(attributes: dict[str, object]
     ("command", "kinds", "source"),
     [
         ("clear", ["prompt", "session_start"], "clear"),
-        ("exit", ["prompt", "session_end"], "prompt_input_exit"),
-        ("/quit", ["prompt", "session_end"], "prompt_input_exit"),
+        ("exit", ["session_end"], "prompt_input_exit"),
+        ("/quit", ["session_end"], "prompt_input_exit"),
         ("model", ["prompt"], None),
     ],
 )
 def test_commands_that_clear_or_leave_say_so(command: str, kinds: list[str], source: str | None) -> None:
-    """Even where the prompt's text is not sent; the further record has an id of its own."""
+    """Even where the prompt's text is not sent. Who leaves has asked for nothing."""
     found = taken(logs(claude("user_prompt", {"prompt": "<REDACTED>", "command_name": command})))
     assert (found.kinds, found.records[-1].source) == (kinds, source)
     assert len({record.record_id for record in found.records}) == len(kinds)

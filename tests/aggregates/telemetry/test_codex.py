@@ -7,7 +7,8 @@ import pytest
 
 from aggregates.capture.commands import CaptureRecords
 from aggregates.event import Words, cut
-from aggregates.turns.turn import observe, sum_work
+from aggregates.turns.observation import observe
+from aggregates.turns.turn import sum_work
 from tests.support.facts import DIGESTER
 from tests.support.otlp import NOW_NANO, NOW_US, TRACE, Attributes, Taken, log, logs, span, taken, traces
 

@@ -1,7 +1,7 @@
 """Turns: which captures are one prompt, what belongs to it, and how it opens, on each side of every bound."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 from uuid import UUID
 
 import pytest
@@ -384,3 +384,18 @@ def test_a_turn_that_is_new_at_a_tails_beginning_opens_nothing() -> None:
     reports = [seen("session_end", -1)]
     turns, _ = build_turns(SESSION, [capture(1)], {}, reports, openings={turn_id_from_capture(uuid(9)): "end"})
     assert [(turn.opening, turn.closed_by) for turn in turns] == [(None, None)]
+
+
+@pytest.mark.parametrize(
+    ("reports", "agent_us"),
+    [
+        ([], 0),
+        ([seen("request", 3 * SECOND)], 3 * SECOND),
+        ([seen("request", 3 * SECOND), seen("request", 9 * SECOND, sidechain=True)], 3 * SECOND),
+        ([seen("tool", 4 * SECOND, tool=tool()), seen("session_end", 9 * SECOND)], 4 * SECOND),
+    ],
+)
+def test_the_agents_last_deed_is_no_chore_of_its_own_and_no_end(reports: list[Any], agent_us: int) -> None:
+    """Nor is it the prompt itself: one that nobody answered has none."""
+    (turn,) = turns_of([capture(1, at_us=SECOND)], reports)
+    assert turn.agent_us == agent_us

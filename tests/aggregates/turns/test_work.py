@@ -8,21 +8,17 @@ from msgspec.structs import replace
 
 from aggregates.event import Span, Words
 from aggregates.records.record import Record, RecordKind
+from aggregates.turns.observation import Observation, ToolEffect, ToolUse, observe, text_digest
 from aggregates.turns.turn import (
     FileTotals,
     FileWork,
     ModelTotals,
     ModelUsage,
-    Observation,
-    ToolEffect,
-    ToolUse,
     Turn,
     Work,
     file_totals,
     model_totals,
-    observe,
     sum_work,
-    text_digest,
 )
 from tests.support.stages import DIGESTER, MINUTE, SPAN, file_work, tool, turn_at, usage
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from aggregates.scores.grades import median, rubric_letter
 from aggregates.times import US_PER_SECOND, Window
-from aggregates.turns.turn import Observation, Turn, active_us
+from aggregates.turns.observation import Observation
+from aggregates.turns.turn import Turn, active_us
 from aggregates.turns.turns import NO_ACTIVITY
 from projections.derive.sub_session_rows import unmask
 from projections.reader import Reader, unpack

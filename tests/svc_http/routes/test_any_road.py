@@ -185,6 +185,8 @@ async def gemini_by_telemetry(house: House, intake: Caller, folder: Path) -> Non
         return event(seconds, **{"session.id": chats.SESSION, "event.name": f"gemini_cli.{name}"}, **attributes)
 
     shell = {"function_name": "run_shell_command", "function_args": json.dumps({"command": "pytest -q"})}
+    made = {"file_path": "/home/ana/shop/login.py", "old_string": "old", "new_string": "new\nmore"}
+    edited = {"function_name": "replace", "function_args": json.dumps(made)}
     lines, ended = {"model_added_lines": 2, "model_removed_lines": 1}, {"exitCode": 1, "isError": True}
     aborted = {"error.message": "The operation was aborted.", "error.type": "AbortError"}
     await exported(
@@ -193,7 +195,7 @@ async def gemini_by_telemetry(house: House, intake: Caller, folder: Path) -> Non
         "gemini-cli",
         gemini(-1, "api_response", role="utility_summarizer", model="gemini-2.5-flash", input_token_count=7),
         gemini(0, "user_prompt", prompt=ASK),
-        gemini(2, "tool_call", function_name="replace", success=True, metadata=json.dumps(lines)),
+        gemini(2, "tool_call", success=True, metadata=json.dumps(lines), **edited),
         gemini(5, "tool_call", success=True, metadata=json.dumps(ended), **shell),
         gemini(7, "api_error", role="main", **aborted),
     )
@@ -250,3 +252,29 @@ async def test_every_road_leads_to_the_same(
     assert (found["prompts"], found["work"]) == (prompts, work)
     assert FAILS in found["against"]
     assert not found["complete"]
+
+
+@pytest.mark.parametrize(
+    ("agent", "roads"),
+    [
+        ("claude-code", (claude_by_telemetry, claude_by_import)),
+        ("codex", (codex_by_telemetry, codex_by_import)),
+        ("gemini", (gemini_by_telemetry, gemini_by_import)),
+    ],
+)
+@pytest.mark.parametrize("taken", [(0,), (1,), (0, 1), (1, 0)])
+async def test_every_road_tells_of_the_same_tools(
+    agent: str,
+    roads: tuple[Road, Road],
+    taken: tuple[int, ...],
+    tmp_path: Path,
+    house: House,
+    intake: Caller,
+    api: Caller,
+) -> None:
+    """An import alone tells of them too; beside telemetry it adds none."""
+    for number in taken:
+        await roads[number](house, intake, tmp_path)
+    window = f"from_us={START_US - 1}&to_us={START_US + DAY_US}"
+    tools = (await api.get(f"/v1/telemetry/analytics?{window}")).json["tools"]
+    assert [(each["calls"], each["errors"]) for each in tools] in ([(1, 1), (1, 0)], [(1, 0), (1, 1)], [(2, 1)]), agent

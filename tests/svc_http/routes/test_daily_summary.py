@@ -7,6 +7,7 @@ from aggregates.event import Refused, Scope
 from aggregates.people.commands import AddTeamMember, ChangeDeveloper, ChangeOrganization, CreateTeam, PeopleCommand
 from aggregates.reports.prose import Narrative
 from aggregates.scores.insights import NO_WORK
+from aggregates.times import parse_instant
 from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, SECOND, Log, edit, request, shell
 from tests.support.log import named
 from tests.support.people import ACME, ANA, ANA_KEY, ANA_SCOPE, BEN, BEN_KEY, EVE_KEY, NOW_US, carry_out
@@ -141,12 +142,19 @@ async def test_a_narrative(house: House, api: Caller) -> None:
 
 
 async def test_the_language(house: House, api: Caller) -> None:
-    """As asked, else as in the profile."""
+    """As asked, else English, whatever the caller's profile says: the summary is the team's."""
     assert [(await asked(api, f"{SUMMARY}&lang={lang}")).language for lang in ("ko", "ko-KR", "en", "fr")] == [
         *("ko", "ko", "en", "en")
     ]
     carry_out(house.directory, ChangeDeveloper(developer_id=ANA, language="ko"), NOW_US)
-    assert (await asked(api)).language == "ko"
+    assert (await asked(api)).language == "en"
+
+
+async def test_the_day_is_todays_of_utc_unless_one_is_given(house: House, api: Caller) -> None:
+    """Also where another zone has another date; the day's bounds are those of the zone."""
+    house.clock_us = parse_instant("2026-01-05T23:00:00Z")
+    found = await asked(api, f"/v1/team/daily-summary?team_id={TEAM}&tz=Asia/Seoul")
+    assert (found.date, found.timezone) == ("2026-01-05", "Asia/Seoul")
 
 
 @pytest.mark.parametrize(

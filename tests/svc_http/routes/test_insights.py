@@ -179,3 +179,17 @@ async def test_a_range_that_makes_no_sense_is_refused(api: Caller, query: str) -
 async def test_a_range_may_not_be_longer_than_a_year(api: Caller) -> None:
     """Every prompt of it would be looked at."""
     assert "366" in (await api.get(f"{INSIGHTS}?from=2020-01-01&to=2026-01-01")).message
+
+
+async def test_a_report_is_generated_over_the_range_of_its_body(house: House, api: Caller) -> None:
+    """Which wins over the query; none at all asks for the last thirty days; a wrong one is named."""
+    house.has_seen(worked())
+    wanted = await payload(api)
+    assert wanted["meta"]["totalSessions"] == 2
+    path = f"{INSIGHTS}/generate"
+    week = {"from": "2026-01-05", "to": "2026-01-11"}
+    assert (await api.post(path, week)).json == wanted
+    assert (await api.post(f"{path}?from=2025-01-05&to=2025-01-11", week)).json == wanted
+    assert (await api.post(path, {})).json == (await api.call("POST", path)).json == (await api.get(INSIGHTS)).json
+    for wrong in ({"from": "soon", "to": "2026-01-11"}, {"from": "2026-01-05"}, {"from": 5, "to": 6}):
+        assert (await api.post(path, wrong)).status == 400

@@ -244,3 +244,22 @@ async def test_views_that_are_not_ready(house: House, api: Caller, path: str) ->
     house.refuses = "the views are being built"
     answer = await api.get(path)
     assert (answer.status, answer.headers["Retry-After"], answer.message) == (503, "5", "the views are being built")
+
+
+async def test_durations_end_with_the_agents_last_deed(house: House, api: Caller) -> None:
+    """A prompt that came hours later and was never answered, or a title that was asked for, moves nothing."""
+    start_us = house.clock_us
+    log = Log(ANA_SCOPE)
+    asked = log.prompt("s", "Fix the login in auth.py and run its tests.", start_us)
+    work = [edit(start_us + MINUTE, "auth.py", 30), request(start_us + 2 * MINUTE)]
+    log.records("s", *work).answer("s", asked, "It is fixed.", start_us + 2 * MINUTE)
+    log.records("s", request(start_us + 9 * MINUTE, sidechain=True))
+    log.prompt("s", "and now?", start_us + 20 * MINUTE)
+    house.has_seen(log)
+    house.passes(start_us + 6 * HOUR)
+    (row,) = (await api.get(f"{V3}/realtime/sub-sessions")).json
+    assert (row["turns"], row["ended_at"]) == (2, iso(start_us + 2 * MINUTE))
+    assert (await api.get(f"{V3}/sub-sessions/{row['sub_session_id']}")).json["ended_at"] == row["ended_at"]
+    said = {"field": "completion", "action": "mark_complete"}
+    assert (await api.post(f"/v1/sub-sessions/{row['sub_session_id']}/override", said)).status < 300
+    assert (await api.get(f"{V3}/speed")).json["ttc_median_seconds"] == 120

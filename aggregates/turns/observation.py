@@ -1,0 +1,119 @@
+"""What a turn is made of beside its prompt: each record of an agent, read once and without its words."""
+
+from typing import Literal
+
+import msgspec
+
+from aggregates.event import Digester, Span, Words, cut
+from aggregates.reading.authors import own_words
+from aggregates.reading.reading import PromptReading, ResponseReading, read_prompt, read_response
+from aggregates.records.record import Record, RecordKind
+from aggregates.records.shell import read_command
+from aggregates.records.tools import tool_effect
+
+ToolEffect = Literal["edit", "shell", "read", "other"]
+
+
+class ToolUse(msgspec.Struct, frozen=True, array_like=True):
+    """One finished tool call. A flag is None where it was not observed."""
+
+    effect: ToolEffect
+    ok: bool | None
+    mutating: bool
+    """Whether it changes something; a shell call whose command was not observed counts as mutating."""
+    check: bool
+    commit: bool
+    pull_request: bool
+    revert: bool
+    input_digest: int | None
+    file_digest: int | None
+    path: Span | None
+    lines_added: int
+    lines_removed: int
+    """Of all files that it changed."""
+    more: tuple[tuple[int, Span, int, int], ...] = ()
+    """What it changed beside that file: digest, path, lines added and removed."""
+
+
+class Observation(msgspec.Struct, frozen=True, array_like=True):
+    """A record without its words, made once; shell commands are read here, since later only digests are at hand."""
+
+    kind: RecordKind
+    prompt_id: str | None = None
+    source: str | None = None
+    model: str | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    cost_usd_nano: int | None = None
+    duration_ms: int | None = None
+    status_code: int | None = None
+    sidechain: bool = False
+    tool: ToolUse | None = None
+    prompt: PromptReading | None = None
+    response: ResponseReading | None = None
+    text_digest: int | None = None
+    text: Span | None = None
+    lines_added: int = 0
+    lines_removed: int = 0
+    """Of a `lines` observation."""
+    lower_bound: bool = False
+    """Whether the cost leaves something out that could not be priced exactly."""
+
+
+def observe(record: Record, words: Words, digester: Digester) -> Observation:
+    text = cut(words, record.text)
+    return Observation(
+        kind=record.kind,
+        # Where a session starts, ends or is cleared is a matter of time, whatever prompt was the last one.
+        prompt_id=None if record.kind in ("session_start", "session_end") else record.prompt_id,
+        source=record.source,
+        model=record.model,
+        input_tokens=record.input_tokens,
+        output_tokens=record.output_tokens,
+        cache_read_tokens=record.cache_read_tokens,
+        cache_write_tokens=record.cache_write_tokens,
+        cost_usd_nano=record.cost_usd_nano,
+        duration_ms=record.duration_ms,
+        status_code=record.status_code,
+        sidechain=record.sidechain,
+        tool=_tool_use(record, words, digester) if record.kind == "tool" else None,
+        prompt=read_prompt(text, digester) if record.kind == "prompt" and text is not None else None,
+        response=read_response(text, digester) if record.kind == "response" and text is not None else None,
+        text_digest=text_digest(text, digester) if record.kind == "prompt" and text is not None else None,
+        text=record.text,
+    )
+
+
+def text_digest(text: str, digester: Digester) -> int:
+    """Equal for two captures of one prompt, whatever white space or blocks the agent put around it."""
+    return digester.number(" ".join(own_words(text).split()))
+
+
+def _tool_use(record: Record, words: Words, digester: Digester) -> ToolUse:
+    named = tool_effect(record.tool or "")
+    effect: ToolEffect = "edit" if named == "write" else named
+    command = cut(words, record.command)
+    shell = read_command(command) if effect == "shell" and command is not None else None
+    path = cut(words, record.path)
+    further = ((cut(words, file.path), file) for file in record.more_files)
+    return ToolUse(
+        effect=effect,
+        ok=record.ok,
+        mutating=shell.mutating if shell is not None else effect in ("edit", "shell"),
+        check=shell is not None and shell.check,
+        commit=shell is not None and shell.commit,
+        pull_request=shell is not None and shell.pull_request,
+        revert=shell is not None and shell.revert,
+        input_digest=record.input_digest,
+        file_digest=None if path is None else digester.number(path),
+        path=record.path,
+        lines_added=record.lines_added or 0,
+        lines_removed=record.lines_removed or 0,
+        more=tuple(
+            (digester.number(path), file.path, file.lines_added, file.lines_removed)
+            for path, file in further
+            if path is not None
+        ),
+    )
