@@ -16,9 +16,9 @@ import msgspec
 from aggregates.event import DeveloperEvent, Digester, Event, Words
 from aggregates.reading.features import NAMED
 from aggregates.reading.pasted import OPENINGS
-from aggregates.reading.reading import PromptReading, ResponseReading, read_prompt, read_response
+from aggregates.reading.reading import PromptReading, ResponseReading, read_prompt, read_response, text_digest
 from aggregates.records.record import Record
-from aggregates.turns.observation import Observation, observe, text_digest
+from aggregates.turns.observation import Observation, observe
 
 FORM = 2
 """Counted up whenever a reading changes its shape otherwise than by a field at its end."""

@@ -11,7 +11,7 @@ import msgspec
 
 from aggregates.event import Digester, Span, packed, unpacked
 from aggregates.reading import sentences as lexicon
-from aggregates.reading.authors import maker_of, own_span
+from aggregates.reading.authors import maker_of, own_span, own_words
 from aggregates.reading.features import NUMBER, Features, extract
 from aggregates.reading.pasted import PromptText, prompt_opening, split_pasted
 from aggregates.reading.verdicts import SHIPPED, BooleanName, RubricModel
@@ -130,6 +130,11 @@ def read_prompt(text: str, digester: Digester, model: RubricModel = SHIPPED) -> 
         foreign=shown.foreign or _IMAGE.match(words[:2000]) is not None,
         maker=maker,
     )
+
+
+def text_digest(text: str, digester: Digester) -> int:
+    """Equal for two captures of one prompt, whatever white space or blocks the agent put around it."""
+    return digester.number(" ".join(own_words(text).split()))
 
 
 _DONE = re.compile(

@@ -5,8 +5,7 @@ from typing import Literal
 import msgspec
 
 from aggregates.event import Digester, Span, Words, cut
-from aggregates.reading.authors import own_words
-from aggregates.reading.reading import PromptReading, ResponseReading, read_prompt, read_response
+from aggregates.reading.reading import PromptReading, ResponseReading, read_prompt, read_response, text_digest
 from aggregates.records.record import Record, RecordKind
 from aggregates.records.shell import read_command
 from aggregates.records.tools import tool_effect
@@ -84,11 +83,6 @@ def observe(record: Record, words: Words, digester: Digester) -> Observation:
         text_digest=text_digest(text, digester) if record.kind == "prompt" and text is not None else None,
         text=record.text,
     )
-
-
-def text_digest(text: str, digester: Digester) -> int:
-    """Equal for two captures of one prompt, whatever white space or blocks the agent put around it."""
-    return digester.number(" ".join(own_words(text).split()))
 
 
 def _tool_use(record: Record, words: Words, digester: Digester) -> ToolUse:

@@ -7,8 +7,9 @@ import pytest
 from msgspec.structs import replace
 
 from aggregates.event import Span, Words
+from aggregates.reading.reading import text_digest
 from aggregates.records.record import Record, RecordKind
-from aggregates.turns.observation import Observation, ToolEffect, ToolUse, observe, text_digest
+from aggregates.turns.observation import Observation, ToolEffect, ToolUse, observe
 from aggregates.turns.turn import (
     FileTotals,
     FileWork,
