@@ -14,6 +14,7 @@ import msgpack
 import msgspec
 
 from aggregates.event import DeveloperEvent, Digester, Event, Words
+from aggregates.judging.rubric import JoinedReading
 from aggregates.reading.features import NAMED
 from aggregates.reading.pasted import OPENINGS
 from aggregates.reading.reading import PromptReading, ResponseReading, read_prompt, read_response, text_digest
@@ -33,6 +34,8 @@ class RetainedReading(msgspec.Struct, frozen=True, array_like=True, omit_default
     """Of the records whose texts show something: each with its place in the batch."""
     alike: tuple[tuple[int, int, int], ...] = ()
     """Texts that are alike: where one begins in this fact, and the position and the beginning of the other."""
+    joined: tuple[JoinedReading, ...] = ()
+    """Of prompts in this fact that were graded together with others."""
 
 
 class RetainedWords(Words, frozen=True):

@@ -12,6 +12,7 @@ import msgspec
 from aggregates.event import Event, Scope
 from projections.derive.changes import keep_changes, watch
 from projections.derive.developers import (
+    PromptTexts,
     is_drawn_twice,
     link_rework,
     owners_of,
@@ -70,7 +71,8 @@ def apply(
             raise Overtaken(f"another process writes these views: they stood at {after} and now hold more")
         watched = watch(db, position)
         rows, broken = _stored(db, read, with_prices, digesters)
-        _derive(db, rows, position, broken, Reader(db, _with_batch(facts, fetch)))
+        texts = PromptTexts(Reader(db, _with_batch(facts, fetch)), digesters)
+        _derive(db, rows, position, broken, texts)
         db.executemany("INSERT OR REPLACE INTO failed VALUES (?, ?)", broken)
         db.execute(
             "UPDATE bookmark SET position = ?, log_time_us = max(log_time_us, ?), checksum = ?",
@@ -142,11 +144,11 @@ _NO_ROW = (ArithmeticError, sqlite3.IntegrityError, sqlite3.DataError, sqlite3.I
 """What a value raises that no column takes."""
 
 
-def _derive(db: sqlite3.Connection, rows: Rows, position: int, broken: Broken, reader: Reader) -> None:
+def _derive(db: sqlite3.Connection, rows: Rows, position: int, broken: Broken, texts: PromptTexts) -> None:
     for scope, sessions in _by_developer(db, touched_from(db, rows)):
         try:
             with _savepoint(db):
-                _derive_developer(db, scope, sessions, reader)
+                _derive_developer(db, scope, sessions, texts)
         except TextsUnavailable:
             raise
         except Exception as error:
@@ -154,7 +156,7 @@ def _derive(db: sqlite3.Connection, rows: Rows, position: int, broken: Broken, r
                 raise  # the facts are not to blame
             broken.append((position, f"developer {scope.developer_id}: {reason(error)}"))
     for turn_id in sorted(set(rows.touched_turns)):
-        refresh_title(db, turn_id)
+        refresh_title(db, turn_id, texts)
 
 
 def _by_developer(db: sqlite3.Connection, touched: dict[str, int]) -> Iterator[tuple[Scope, list[tuple[str, int]]]]:
@@ -169,15 +171,15 @@ def _by_developer(db: sqlite3.Connection, touched: dict[str, int]) -> Iterator[t
 
 
 def _derive_developer(
-    db: sqlite3.Connection, scope: Scope, sessions: Sequence[tuple[str, int]], reader: Reader
+    db: sqlite3.Connection, scope: Scope, sessions: Sequence[tuple[str, int]], texts: PromptTexts
 ) -> None:
     rebuilt: list[RebuiltSession] = [rebuild_session(db, session, from_us) for session, from_us in sessions]
-    flag_sessions(db, scope, rebuilt, reader)
+    flag_sessions(db, scope, rebuilt, texts.reader)
     twice = is_drawn_twice(db, scope, rebuilt)
-    rewritten = rebuild_sub_sessions(db, scope, rebuilt)
+    rewritten = rebuild_sub_sessions(db, scope, rebuilt, texts)
     link_rework(db, rewritten.names, rewritten.dependents)
     if twice:
-        rebuild_as_judged(db, scope, rebuilt)
+        rebuild_as_judged(db, scope, rebuilt, texts)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ import msgspec
 
 from aggregates.capture.events import MetricsCaptured, PromptAnswered, PromptCaptured, RecordsCaptured, TracesCaptured
 from aggregates.event import Event, Scope, Span, Words, cut
+from aggregates.judging.rubric import JoinedReading
 from aggregates.reports.events import ReportCompleted
 from aggregates.retained import RetainedWords
 from aggregates.sub_sessions.sub_session import TitleEdited
@@ -51,6 +52,17 @@ class Reader:
             if isinstance(words, RetainedWords) and (mine.start, its.position, its.start) in words.standing.alike:
                 return True
         return False
+
+    def stood_joined(self, prompts: Sequence[tuple[int, int]]) -> JoinedReading | None:
+        """What was read of these prompts together, where a text of them has been deleted since."""
+        events = self._fetch({position for position, _ in prompts})
+        for event in events.values():
+            words = next((held for name in _FIELDS.get(type(event), ()) if (held := getattr(event, name))), None)
+            kept = words.standing.joined if isinstance(words, RetainedWords) else ()
+            for each in kept:
+                if each.prompts == tuple(prompts):
+                    return each
+        return None
 
     def received_us(self, position: int) -> int | None:
         """When the fact at a position was received; None where there is none, or it cannot be read."""

@@ -158,7 +158,8 @@ CREATE INDEX IF NOT EXISTS idx_judged_sub_session_files_digest_ended_us ON judge
 
 CREATE TABLE IF NOT EXISTS prompts (
     turn_id TEXT PRIMARY KEY, sub_session_id TEXT, organization_id TEXT, developer_id TEXT, at_us INTEGER,
-    status TEXT, counted INTEGER, applicable INTEGER, standing_earned INTEGER, standing_score REAL, body BLOB
+    status TEXT, counted INTEGER, applicable INTEGER, standing_earned INTEGER, standing_score REAL, body BLOB,
+    joined BLOB
 ) STRICT;
 -- The same for grades.
 CREATE INDEX IF NOT EXISTS idx_prompts_grades ON prompts (

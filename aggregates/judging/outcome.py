@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from aggregates.judging.boundary import asks_the_same
-from aggregates.reading.verdicts import Evidence, Intent, OutcomeVerdict, Rubric
+from aggregates.reading.verdicts import Evidence, Intent, OutcomeVerdict
 from aggregates.turns.turn import (
     ANSWERED,
     API_ERROR,
@@ -78,9 +78,7 @@ class _Course(NamedTuple):
     observed: bool
 
 
-def judge_outcome(
-    turns: Sequence[Turn], rubrics: Sequence[Rubric], intent: Intent | None, following: Turn | None
-) -> OutcomeVerdict:
+def judge_outcome(turns: Sequence[Turn], intent: Intent | None, following: Turn | None) -> OutcomeVerdict:
     """Judge a sub-session by its turns and the turn that follows it in the same agent session, if any."""
     real = [turn for turn in turns if turn.prompt is None or turn.prompt.navigational != "command"] or turns
     marks = "".join(turn.work.marks for turn in turns)
@@ -218,7 +216,7 @@ class Floor(msgspec.Struct, frozen=True, array_like=True):
 
     passed: bool
     countable_turns: int
-    """Turns that do more than navigate; a turn whose text was not captured counts."""
+    """Grading units that do more than navigate; a turn whose text was not captured counts."""
     changed_lines: int
     mutating_calls: int
     reason: TriviaReason | None
@@ -228,8 +226,9 @@ def countable(turn: Turn) -> bool:
     return turn.prompt is None or turn.prompt.navigational is None
 
 
-def substance(turns: Sequence[Turn]) -> Floor:
-    count = sum(map(countable, turns))
+def substance(turns: Sequence[Turn], units: Sequence[Turn]) -> Floor:
+    """`units`: the grading units of these turns, each as one turn."""
+    count = sum(map(countable, units))
     lines = sum(turn.work.lines_added + turn.work.lines_removed for turn in turns)
     mutating = sum(turn.work.mutating_calls for turn in turns)
     passed = count >= COUNTABLE_TURNS_MIN or lines >= CHANGED_LINES_MIN or mutating >= MUTATING_CALLS_MIN

@@ -5,10 +5,10 @@ things it cannot change: a prompt that navigates, or was not captured, is judged
 ending that is never complete stays incomplete.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -74,6 +74,71 @@ def context_names(prompt: PromptReading, earlier: Sequence[Turn]) -> tuple[str, 
     return tuple(name for name, holds in found.items() if holds)
 
 
+# A grading unit: what a person said until something was answered is one prompt.
+
+UNIT_PROMPTS_MAX = 16
+"""Of so many prompts of a unit the texts are joined."""
+BLANK_LINE = "\n\n"
+"""Stands between them."""
+
+
+class JoinedReading(msgspec.Struct, frozen=True, array_like=True):
+    """A reading of the texts of several prompts, joined by a blank line."""
+
+    prompts: tuple[tuple[int, int], ...]
+    """Of each the position of its fact, and where it begins in the words of it."""
+    reading: PromptReading
+
+
+class Unit(NamedTuple):
+    """Consecutive prompts of a sub-session with nothing answered between them, in time order."""
+
+    turns: tuple[Turn, ...]
+    reading: PromptReading | None
+    """Of all their texts; that of the first where the others' are not at hand."""
+
+    @property
+    def lead(self) -> Turn:
+        return self.turns[0]
+
+    def as_turn(self) -> Turn:
+        """As one turn, with the answer to the last of them."""
+        if len(self.turns) == 1:
+            return self.lead
+        last = self.turns[-1]
+        answer = {"response": last.response, "response_position": last.response_position}
+        return msgspec.structs.replace(self.lead, prompt=self.reading, answered=last.answered, **answer)
+
+
+def unit_turns(turns: Iterable[Turn]) -> list[tuple[Turn, ...]]:
+    """The turns of a sub-session by grading unit. A command is one by itself, and parts no other."""
+    units: list[list[Turn]] = []
+    asking: list[Turn] | None = None  # nothing was answered yet
+    for turn in turns:
+        speaks = turn.prompt is not None and turn.prompt.navigational not in ("command", "shell")
+        if speaks and asking is not None:
+            asking.append(turn)
+        else:
+            units.append([turn])
+            asking = units[-1] if speaks else asking
+        if turn.answered or turn.work.tool_calls:
+            asking = None
+    return [tuple(unit) for unit in units]
+
+
+def joined_prompts(unit: Sequence[Turn]) -> tuple[tuple[int, int], ...]:
+    """Of the prompts whose texts are joined the position of the fact, and where the text begins in its words."""
+    return tuple((turn.position, turn.words_start) for turn in unit[:UNIT_PROMPTS_MAX])
+
+
+def grading_units(turns: Sequence[Turn], joined: Mapping[UUID, JoinedReading]) -> list[Unit]:
+    """`joined`: what was read of all texts of a unit, by its first turn."""
+    return [
+        Unit(unit, joined[unit[0].turn_id].reading if unit[0].turn_id in joined else unit[0].prompt)
+        for unit in unit_turns(turns)
+    ]
+
+
 def sub_session_intent(rubrics: Sequence[Rubric]) -> Intent | None:
     """The intent of the first `ok` prompt or, where that only asks, of the first later one that asks for a change."""
     intents = [rubric.intent for rubric in rubrics if rubric.status == "ok" and rubric.intent is not None]
@@ -110,9 +175,11 @@ class JudgeAnswered(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=Tru
     kind: JudgeKind
     agent_session_id: str
     capture_id: UUID
-    """The prompt that was judged; of an outcome the last one of the sub-session, of a boundary the one after it."""
+    """The prompt that was judged, the first of its unit; of an outcome the last one of the sub-session, of a boundary
+    the one after it."""
     captures: tuple[UUID, ...] = ()
-    """Of an outcome every prompt of the sub-session, as it was when judged; of a boundary the prompt before it."""
+    """Of an outcome every prompt of the sub-session, as it was when judged; of a boundary the prompt before it; of a
+    grading unit of several prompts all of these."""
     model: str
     prompt_version: int
     input_digest: bytes
@@ -132,7 +199,8 @@ class JudgeAnswered(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=Tru
 class Answers(msgspec.Struct, frozen=True):
     """What was answered about one sub-session as it is now."""
 
-    rubrics: Mapping[UUID, JudgeAnswered] = {}
+    rubrics: Mapping[frozenset[UUID], JudgeAnswered] = {}
+    """By the turns of the grading unit; an answer about fewer or more of them does not count."""
     outcome: JudgeAnswered | None = None
     """About just these turns; an answer about fewer or more of them does not count."""
 

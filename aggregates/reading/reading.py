@@ -44,6 +44,7 @@ class PromptReading(msgspec.Struct, frozen=True, array_like=True):
     title: Span
     summary: Span
     characters: int = 0
+    """Of the person's own words, pasted ones too."""
     pasted_characters: int = 0
     """Of pasted lines; the middle of a text over 32 KiB counts as pasted."""
     shown: tuple[int, ...] = ()
@@ -57,6 +58,8 @@ class PromptReading(msgspec.Struct, frozen=True, array_like=True):
     """In a language that the lexicons do not know, or a picture alone: the rubric judge abstains."""
     maker: str | None = None
     """What an agent put in a person's place here (`authors.maker_of`); None for a person's own prompt."""
+    start: int = 0
+    """Where the person's own words begin in the text."""
 
     def shows(self, *names: str) -> bool:
         return any(NUMBER[name] in self.shown for name in names)
@@ -129,6 +132,7 @@ def read_prompt(text: str, digester: Digester, model: RubricModel = SHIPPED) -> 
         topic_digests=_topic(shown.distinct, digester),
         foreign=shown.foreign or _IMAGE.match(words[:2000]) is not None,
         maker=maker,
+        start=own.start,
     )
 
 

@@ -4,7 +4,8 @@ The value holds no clock. It says from when it is settled; whether it is, is dec
 (wire.md, Overrides) names a capture, never a turn or a sub-session: those may be drawn anew. The later one wins.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import ClassVar, Literal
 from uuid import UUID
 
@@ -15,12 +16,16 @@ from aggregates.judging.outcome import Floor, countable, judge_outcome, substanc
 from aggregates.judging.rubric import (
     NO_ANSWERS,
     Answers,
+    JoinedReading,
+    Unit,
     answered_outcome,
     answered_rubric,
+    grading_units,
     judge_prompt,
     standings,
     sub_session_intent,
 )
+from aggregates.reading.reading import PromptReading
 from aggregates.reading.verdicts import INTENTS, BooleanName, Intent, OutcomeVerdict, Rubric
 from aggregates.sub_sessions.arcs import Arc
 from aggregates.turns.turn import CHANGE, REVERT, Turn
@@ -187,10 +192,15 @@ class JudgedPrompt(msgspec.Struct, frozen=True, array_like=True):
 
     turn: Turn
     rubric: Rubric
+    """Of a prompt that is part of a grading unit which another one leads: skipped."""
     standing_score: float | None
     """0-100; None unless its rubric is ok and the sub-session is classified."""
     standing_earned: tuple[BooleanName, ...]
     """What this prompt or an earlier one of the sub-session earned, of what applies to its intent."""
+    lead: Turn | None = None
+    """The first prompt of its grading unit, where that is another one."""
+    joined: JoinedReading | None = None
+    """Of the prompt that leads a unit of several: what was read of them all."""
 
 
 class Totals(msgspec.Struct, frozen=True, array_like=True):
@@ -229,7 +239,9 @@ class SubSession(msgspec.Struct, frozen=True):
     totals: Totals
     changed_files: frozenset[int]
     goal: Turn | None
-    """The turn whose prompt says what is wanted: it gives the intent, the title and the tokens to compare."""
+    """The turn whose prompt says what is wanted: it gives the intent and the title."""
+    asked: PromptReading | None
+    """What was read of that prompt and the others of its grading unit."""
     reverts: bool
     """Whether it takes earlier work back before doing anything else."""
 
@@ -244,6 +256,7 @@ class SubSession(msgspec.Struct, frozen=True):
 
 
 NO_OVERRIDES = Overrides()
+NO_JOINED: Mapping[UUID, JoinedReading] = MappingProxyType({})
 
 
 def conclude(
@@ -252,16 +265,24 @@ def conclude(
     following: Turn | None,
     said: Overrides = NO_OVERRIDES,
     answers: Answers = NO_ANSWERS,
+    joined: Mapping[UUID, JoinedReading] = NO_JOINED,
 ) -> SubSession:
-    """Judge the turns of one sub-session, in time order. `following` is the next turn of the last one's session."""
-    own = (judge_prompt(turn.prompt, turns[:index]) for index, turn in enumerate(turns))
-    rubrics = [answered_rubric(each, answers.rubrics.get(turn.turn_id)) for turn, each in zip(turns, own, strict=True)]
+    """Judge the turns of one sub-session, in time order. `following` is the next turn of the last one's session.
+
+    `joined`: what was read of the grading units of several prompts, by their first turns.
+    """
+    units = grading_units(turns, joined)
+    asking = [unit.as_turn() for unit in units]
+    own = (judge_prompt(each.prompt, asking[:index]) for index, each in enumerate(asking))
+    told = (answers.rubrics.get(frozenset(turn.turn_id for turn in unit.turns)) for unit in units)
+    rubrics = [answered_rubric(each, answer) for each, answer in zip(own, told, strict=True)]
     judged_intent = sub_session_intent(rubrics)
     intent = said.intent or judged_intent
     standing = standings(rubrics, intent)
-    goal = _goal(turns, rubrics, judged_intent)
-    judged = answered_outcome(judge_outcome(turns, rubrics, judged_intent, following), answers.outcome)
-    meant = judged if intent == judged_intent else judge_outcome(turns, rubrics, intent, following)
+    goal = _goal(units, rubrics, judged_intent)
+    judged = answered_outcome(judge_outcome(turns, judged_intent, following), answers.outcome)
+    meant = judged if intent == judged_intent else judge_outcome(turns, intent, following)
+    asked = None if goal is None else goal.reading
     usage = [row for turn in turns for row in turn.work.usage]
     last = max(reversed(arcs), key=lambda arc: arc.settles_at_us)
     return SubSession(
@@ -273,10 +294,8 @@ def conclude(
         settles_at_us=last.settles_at_us,
         opened_by=arcs[0].opened_by,
         closed_by=last.closed_by,
-        floor=substance(turns),
-        prompts=tuple(
-            JudgedPrompt(turn, rubric, *stands) for turn, rubric, stands in zip(turns, rubrics, standing, strict=True)
-        ),
+        floor=substance(turns, asking),
+        prompts=_prompts(units, rubrics, standing, joined),
         intent=intent,
         judged_intent=judged_intent,
         earned=standing[-1][1],
@@ -285,22 +304,37 @@ def conclude(
         said=said,
         totals=Totals(*(sum(getattr(row, field) for row in usage) for field in Totals.__struct_fields__)),
         changed_files=frozenset().union(*(turn.work.changed_files for turn in turns)),
-        goal=goal,
-        reverts=_reverts(turns, goal),
+        goal=None if goal is None else goal.lead,
+        asked=asked,
+        reverts=_reverts(turns, asked),
     )
 
 
-def _goal(turns: Sequence[Turn], rubrics: Sequence[Rubric], intent: Intent | None) -> Turn | None:
+def _prompts(
+    units: Sequence[Unit],
+    rubrics: Sequence[Rubric],
+    standing: Sequence[tuple[float | None, tuple[BooleanName, ...]]],
+    joined: Mapping[UUID, JoinedReading],
+) -> tuple[JudgedPrompt, ...]:
+    """In time order. What a unit shows is told of its first prompt."""
+    found = []
+    for unit, rubric, stands in zip(units, rubrics, standing, strict=True):
+        found.append(JudgedPrompt(unit.lead, rubric, *stands, joined=joined.get(unit.lead.turn_id)))
+        found += [JudgedPrompt(turn, Rubric("skipped"), None, stands[1], unit.lead) for turn in unit.turns[1:]]
+    return tuple(sorted(found, key=lambda each: (each.turn.started_us, each.turn.turn_id)))
+
+
+def _goal(units: Sequence[Unit], rubrics: Sequence[Rubric], intent: Intent | None) -> Unit | None:
     """The first classified prompt; where the intent came from a later request for a change, that one."""
     asking = (
-        turn for turn, rubric in zip(turns, rubrics, strict=True) if rubric.status == "ok" and rubric.intent == intent
+        unit for unit, rubric in zip(units, rubrics, strict=True) if rubric.status == "ok" and rubric.intent == intent
     )
-    return next(asking, None) or next((turn for turn in turns if turn.prompt is not None and countable(turn)), None)
+    return next(asking, None) or next((unit for unit in units if unit.reading and countable(unit.as_turn())), None)
 
 
-def _reverts(turns: Sequence[Turn], goal: Turn | None) -> bool:
+def _reverts(turns: Sequence[Turn], asked: PromptReading | None) -> bool:
     """A person who asks to undo, or an agent whose first lasting act is a git revert."""
-    if goal is not None and goal.prompt is not None and goal.prompt.asks_to_revert:
+    if asked is not None and asked.asks_to_revert:
         return True
     marks = "".join(turn.work.marks for turn in turns)
     return next((mark for mark in marks if mark in (REVERT, CHANGE)), None) == REVERT

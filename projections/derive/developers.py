@@ -6,18 +6,31 @@ after the last of them that still opens a sub-session of its own.
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
 from msgspec.structs import replace
 
 from aggregates.event import Scope
+from aggregates.judging.rubric import BLANK_LINE, JoinedReading, joined_prompts, unit_turns
+from aggregates.reading.reading import read_prompt
 from aggregates.sub_sessions.arcs import REWORK_WINDOW_US, Arc, ReworkView, belongs_to, rework_of
-from aggregates.sub_sessions.sub_session import NO_OVERRIDES, conclude
+from aggregates.sub_sessions.sub_session import NO_OVERRIDES, SubSession, conclude
 from aggregates.turns.turn import Turn
-from projections.derive.sessions import RebuiltSession, Track, answers_of, arcs_of, as_judged, said_of, turns_of
+from projections.derive.sessions import (
+    RebuiltSession,
+    Track,
+    answers_of,
+    arcs_of,
+    as_judged,
+    said_of,
+    text_of,
+    turns_of,
+)
 from projections.derive.sub_session_rows import copy_as_judged, delete_sub_session, insert_judged, insert_sub_session
-from projections.reader import bodies, json_array, owner, pack, unpack
+from projections.facts.rows import Digesters
+from projections.reader import Reader, bodies, json_array, owner, pack, unpack
 
 
 class Placed(msgspec.Struct, frozen=True):
@@ -46,8 +59,15 @@ class ChangedSubSessions(msgspec.Struct, frozen=True):
     """Those whose rework verdict hung on them as they were before."""
 
 
+class PromptTexts(NamedTuple):
+    """The texts of prompts, to be read together."""
+
+    reader: Reader
+    digesters: Digesters
+
+
 def rebuild_sub_sessions(
-    db: sqlite3.Connection, scope: Scope, rebuilt: Sequence[RebuiltSession], track: Track = ""
+    db: sqlite3.Connection, scope: Scope, rebuilt: Sequence[RebuiltSession], texts: PromptTexts, track: Track = ""
 ) -> ChangedSubSessions:
     """Store the new arcs and conclude every sub-session they may have changed."""
     before = [arc for each in rebuilt for arc in each.before]
@@ -60,7 +80,7 @@ def rebuild_sub_sessions(
     changed = {str(arc.arc_id) for arc in after} | _write_arcs(db, scope, before, after, track)
     groups = _groups(_arcs_from(db, scope, start_us, track), max(times))
     stale = _sub_sessions_between(db, scope, start_us, groups, max(times), track)
-    return _conclude_groups(db, scope, groups, changed, stale, track)
+    return _conclude_groups(db, scope, groups, changed, stale, texts, track)
 
 
 def is_drawn_twice(db: sqlite3.Connection, scope: Scope, rebuilt: Sequence[RebuiltSession]) -> bool:
@@ -74,13 +94,15 @@ def is_drawn_twice(db: sqlite3.Connection, scope: Scope, rebuilt: Sequence[Rebui
     return True
 
 
-def rebuild_as_judged(db: sqlite3.Connection, scope: Scope, rebuilt: Sequence[RebuiltSession]) -> None:
+def rebuild_as_judged(
+    db: sqlite3.Connection, scope: Scope, rebuilt: Sequence[RebuiltSession], texts: PromptTexts
+) -> None:
     """The same sub-sessions as the judges alone draw them."""
-    rewritten = rebuild_sub_sessions(db, scope, [as_judged(db, each) for each in rebuilt], "judged_")
+    rewritten = rebuild_sub_sessions(db, scope, [as_judged(db, each) for each in rebuilt], texts, "judged_")
     link_rework(db, rewritten.names, rewritten.dependents, "judged_")
 
 
-def refresh_title(db: sqlite3.Connection, turn_id: str) -> None:
+def refresh_title(db: sqlite3.Connection, turn_id: str, texts: PromptTexts) -> None:
     """Conclude the sub-session that holds a turn again: a person edited its title."""
     query = (
         "SELECT p.sub_session_id, p.organization_id, p.developer_id FROM turn_alias a "
@@ -88,8 +110,10 @@ def refresh_title(db: sqlite3.Connection, turn_id: str) -> None:
     )
     for name, organization_id, developer_id in db.execute(query, (turn_id,)).fetchall():
         if arcs := arcs_of(db, name):
+            scope = Scope(UUID(organization_id), UUID(developer_id))
+            concluded = _conclude(db, scope, arcs, texts)
             delete_sub_session(db, name)
-            _conclude(db, Scope(UUID(organization_id), UUID(developer_id)), arcs)
+            _insert(db, scope, arcs, concluded)
         link_rework(db, {name}, ())
 
 
@@ -170,16 +194,20 @@ def _conclude_groups(
     groups: Sequence[Sequence[Placed]],
     changed: set[str],
     stale: set[str],
+    texts: PromptTexts,
     track: Track,
 ) -> ChangedSubSessions:
     kept = {name for group in groups if (name := _unchanged(db, group, changed, track)) is not None}
     gone = sorted(stale - kept)
     dependents = set().union(*(dependents_of(db, name, track) for name in gone))
+    fresh = [[each.arc for each in group] for group in groups if str(group[0].arc.arc_id) not in kept]
+    # What was read of several prompts together stands in the rows that go.
+    concluded = [_conclude(db, scope, arcs, texts, track) for arcs in fresh]
     for sub_session_id in gone:
         delete_sub_session(db, sub_session_id, track)
-    fresh = [group for group in groups if str(group[0].arc.arc_id) not in kept]
-    names = {_conclude(db, scope, [each.arc for each in group], track) for group in fresh}
-    return ChangedSubSessions(names.union(gone), dependents)
+    for arcs, each in zip(fresh, concluded, strict=True):
+        _insert(db, scope, arcs, each, track)
+    return ChangedSubSessions({str(each.sub_session_id) for each in concluded}.union(gone), dependents)
 
 
 def _unchanged(db: sqlite3.Connection, group: Sequence[Placed], changed: set[str], track: Track) -> str | None:
@@ -191,10 +219,53 @@ def _unchanged(db: sqlite3.Connection, group: Sequence[Placed], changed: set[str
     return name if count == len(group) else None
 
 
-def _conclude(db: sqlite3.Connection, scope: Scope, arcs: Sequence[Arc], track: Track = "") -> str:
+def _conclude(
+    db: sqlite3.Connection, scope: Scope, arcs: Sequence[Arc], texts: PromptTexts, track: Track = ""
+) -> SubSession:
     turns = turns_of(db, arcs)
     said = NO_OVERRIDES if track else said_of(db, arcs)
-    concluded = conclude(arcs, turns, _following(db, turns[-1]), said, answers_of(db, arcs))
+    joined = _joined_readings(db, scope, turns, texts)
+    return conclude(arcs, turns, _following(db, turns[-1]), said, answers_of(db, arcs), joined)
+
+
+def _joined_readings(
+    db: sqlite3.Connection, scope: Scope, turns: Sequence[Turn], texts: PromptTexts
+) -> dict[UUID, JoinedReading]:
+    """Of the grading units of several prompts, by their first turns; raises `TextsUnavailable`."""
+    several = [unit for unit in unit_turns(turns) if len(unit) > 1]
+    found = {unit[0].turn_id: _joined_reading(db, scope, unit, texts) for unit in several}
+    return {turn_id: reading for turn_id, reading in found.items() if reading is not None}
+
+
+def _joined_reading(
+    db: sqlite3.Connection, scope: Scope, unit: Sequence[Turn], texts: PromptTexts
+) -> JoinedReading | None:
+    """As it is known, else from the texts; of deleted ones, as it was read while they were there."""
+    prompts = joined_prompts(unit)
+    query = "SELECT joined FROM prompts WHERE turn_id = ? AND joined IS NOT NULL"
+    for known in bodies(db, JoinedReading, query, (str(unit[0].turn_id),)):
+        if known.prompts == prompts:
+            return known
+    refs = [text_of(turn) for turn in unit[: len(prompts)]]
+    read = texts.reader.texts(refs)
+    words = [text for ref in refs if ref is not None and (text := read[ref]) is not None]
+    if len(words) < len(prompts):
+        return texts.reader.stood_joined(prompts)
+    return JoinedReading(prompts, read_prompt(BLANK_LINE.join(words), texts.digesters(scope.developer_id)))
+
+
+def joined_in(db: sqlite3.Connection, session: str) -> list[JoinedReading]:
+    """What was read together of the prompts of an agent session."""
+    query = (
+        "SELECT p.joined FROM turns t JOIN prompts p ON p.turn_id = t.turn_id "
+        "WHERE t.agent_session_id = ? AND p.joined IS NOT NULL ORDER BY p.turn_id"
+    )
+    return bodies(db, JoinedReading, query, (session,))
+
+
+def _insert(
+    db: sqlite3.Connection, scope: Scope, arcs: Iterable[Arc], concluded: SubSession, track: Track = ""
+) -> None:
     name = str(concluded.sub_session_id)
     update = f"UPDATE {track}arcs SET sub_session_id = ? WHERE arc_id = ?"
     db.executemany(update, [(name, str(arc.arc_id)) for arc in arcs])
@@ -202,7 +273,6 @@ def _conclude(db: sqlite3.Connection, scope: Scope, arcs: Sequence[Arc], track: 
         insert_judged(db, scope, concluded)
     else:
         insert_sub_session(db, scope, concluded)
-    return name
 
 
 def _following(db: sqlite3.Connection, last: Turn) -> Turn | None:

@@ -10,7 +10,7 @@ from itertools import pairwise, takewhile
 
 import msgspec
 
-from aggregates.event import Scope, Span
+from aggregates.event import Scope
 from aggregates.scores.integrity import (
     BURST_US,
     CLEARS_US,
@@ -23,8 +23,7 @@ from aggregates.scores.integrity import (
     session_splitting,
     turn_evidence,
 )
-from aggregates.turns.turn import Turn
-from projections.derive.sessions import RebuiltSession, session_turns
+from projections.derive.sessions import RebuiltSession, session_turns, text_of
 from projections.facts.rows import BEGINNING_US, END_US, flag_row, insert_flags
 from projections.reader import Reader, TextRef, bodies, json_array, owner, pack, unpack
 
@@ -66,7 +65,7 @@ def _sign_again(db: sqlite3.Connection, session: str, from_us: int, reader: Read
     """Write the evidence of a session's tail; as it was, and as it is."""
     before = _kept(db, session, "started_us >= ? ORDER BY started_us, turn_id", from_us)
     earlier = _kept(db, session, "started_us < ? ORDER BY started_us DESC, turn_id DESC LIMIT 1", from_us)
-    drafts = [_Kept(turn_evidence(turn), _text_of(turn)) for turn in session_turns(db, session, from_us)]
+    drafts = [_Kept(turn_evidence(turn), text_of(turn)) for turn in session_turns(db, session, from_us)]
     after = _compared([*earlier, *drafts], [*earlier, *before], reader)[len(earlier) :]
     if after != before:
         kept = frozenset(map(pack, before)) & frozenset(map(pack, after))
@@ -96,14 +95,6 @@ def _earlier_signs(db: sqlite3.Connection, session: str, before_us: int) -> Iter
     )
     for (body,) in db.execute(query, (session, before_us)):
         yield unpack(body, _Kept).sign
-
-
-def _text_of(turn: Turn) -> TextRef | None:
-    if turn.prompt is None:
-        return None
-    if not turn.from_log:
-        return TextRef(turn.position, "prompt")
-    return TextRef(turn.position, "words", Span(turn.words_start, turn.words_start + turn.prompt.characters))
 
 
 _Pair = tuple[_Kept, _Kept]

@@ -12,6 +12,7 @@ from uuid import UUID
 
 import msgspec
 
+from aggregates.event import Span
 from aggregates.judging.rubric import NO_ANSWERS, NO_GAP_ANSWERS, Answers, GapAnswer, JudgeAnswered
 from aggregates.sub_sessions.arcs import NO_GAP_OVERRIDES, Arc, cut_arcs
 from aggregates.sub_sessions.sub_session import Overrides, OverrideTopic, OverrideWord, gap_overrides, overrides_of
@@ -271,6 +272,16 @@ def prompt_id(turn: Turn) -> str:
     return str(turn.turn_id if turn.from_log else turn.capture_id)
 
 
+def text_of(turn: Turn, span: Span | None = None) -> TextRef | None:
+    """Where what a person wrote, or a part of it, stands in the log; None where the prompt's text was not captured."""
+    if turn.prompt is None:
+        return None
+    part = span or Span(turn.prompt.start, turn.prompt.start + turn.prompt.characters)
+    if not turn.from_log:
+        return TextRef(turn.position, "prompt", part)
+    return TextRef(turn.position, "words", Span(part.start + turn.words_start, part.end + turn.words_start))
+
+
 def response_ref(db: sqlite3.Connection, turn: Turn) -> TextRef | None:
     """The words of its answer, if they were captured."""
     position = turn.response_position
@@ -303,7 +314,8 @@ def answers_of(db: sqlite3.Connection, arcs: Sequence[Arc]) -> Answers:
     found = [(turn_id, unpack(body, JudgeAnswered)) for turn_id, _, body in sorted(rows, key=itemgetter(1))]
     if not found:
         return NO_ANSWERS
-    rubrics = {UUID(turn_id): answer for turn_id, answer in found if answer.kind == "rubric"}
+    graded = [(turn_id, answer) for turn_id, answer in found if answer.kind == "rubric"]
+    rubrics = {frozenset((UUID(turn_id), *_turns_of(db, answer))): answer for turn_id, answer in graded}
     outcomes = [each for _, each in found if each.kind == "outcome" and _turns_of(db, each) == turns]
     return Answers(rubrics, outcomes[-1] if outcomes else None)
 

@@ -8,13 +8,13 @@ from uuid import UUID
 import msgspec
 from msgspec.structs import replace
 
-from aggregates.event import Scope, Span
+from aggregates.event import Scope
 from aggregates.judging.outcome import Floor
 from aggregates.reading.verdicts import BOOLEANS, BooleanName, JudgeStatus, OutcomeVerdict, Rubric, applicable
 from aggregates.sub_sessions.arcs import ReworkView
 from aggregates.sub_sessions.sub_session import OVERRIDE_FIELDS, OverrideField, Overrides, SubSession
 from aggregates.turns.turn import ModelUsage, Turn, active_by_turns_us, file_totals, model_totals
-from projections.derive.sessions import Track
+from projections.derive.sessions import Track, prompt_id, text_of
 from projections.reader import TextRef, json_array, owner, pack, unpack
 from projections.schema import columns_of
 
@@ -48,6 +48,8 @@ class PromptBody(msgspec.Struct, frozen=True, array_like=True):
     elapsed_ms: int | None
     rubric: Rubric
     usage: tuple[ModelUsage, ...]
+    unit_prompt_id: str | None = None
+    """The id of the prompt that leads its grading unit, where that is another one."""
 
 
 def mask(names: Iterable[BooleanName]) -> int:
@@ -189,8 +191,8 @@ def _insert_prompts(db: sqlite3.Connection, name: str, scope: Scope, concluded: 
     rows = []
     for judged in concluded.prompts:
         turn, counted = judged.turn, concluded.qualifies and judged.rubric.status == "ok"
-        text = _text_ref(turn, None)
-        body = PromptBody(text, turn.response_position, turn.elapsed_ms, judged.rubric, turn.work.usage)
+        text, led_by = text_of(turn), None if judged.lead is None else prompt_id(judged.lead)
+        body = PromptBody(text, turn.response_position, turn.elapsed_ms, judged.rubric, turn.work.usage, led_by)
         rows.append(
             (
                 str(turn.turn_id),
@@ -203,13 +205,14 @@ def _insert_prompts(db: sqlite3.Connection, name: str, scope: Scope, concluded: 
                 mask(judged.standing_earned),
                 judged.standing_score,
                 pack(body),
+                None if judged.joined is None else pack(judged.joined),
             )
         )
-    db.executemany("INSERT INTO prompts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+    db.executemany("INSERT INTO prompts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
 
 def _rework_view(concluded: SubSession) -> ReworkView:
-    reading = None if concluded.goal is None else concluded.goal.prompt
+    reading = concluded.asked
     touched = frozenset().union(*(judged.turn.work.touched_files for judged in concluded.prompts))
     return ReworkView(
         sub_session_id=concluded.sub_session_id,
@@ -235,9 +238,9 @@ def _detail(db: sqlite3.Connection, concluded: SubSession) -> Detail:
         opened_by=concluded.opened_by,
         closed_by=concluded.closed_by,
         floor=concluded.floor,
-        first_title=_text_ref(first, None if first.prompt is None else first.prompt.title),
-        goal_title=_text_ref(goal, None if goal.prompt is None else goal.prompt.title),
-        summary=_text_ref(goal, None if goal.prompt is None else goal.prompt.summary),
+        first_title=text_of(first, None if first.prompt is None else first.prompt.title),
+        goal_title=text_of(goal, None if goal.prompt is None else goal.prompt.title),
+        summary=text_of(goal, None if goal.prompt is None else goal.prompt.summary),
         edited_title=title,
         edited_summary=summary,
         judge_status=_status(concluded),
@@ -249,16 +252,6 @@ def _detail(db: sqlite3.Connection, concluded: SubSession) -> Detail:
 
 def _speaks(turn: Turn) -> bool:
     return turn.prompt is not None and turn.prompt.navigational is None
-
-
-def _text_ref(turn: Turn, span: Span | None) -> TextRef | None:
-    """Where a turn's prompt, or a part of it, stands in the log; None where its text was not captured."""
-    if turn.prompt is None:
-        return None
-    if not turn.from_log:
-        return TextRef(turn.position, "prompt", span)
-    whole = Span(0, turn.prompt.characters) if span is None else span
-    return TextRef(turn.position, "words", Span(whole.start + turn.words_start, whole.end + turn.words_start))
 
 
 def _edited(db: sqlite3.Connection, turn_ids: list[UUID]) -> tuple[TextRef | None, TextRef | None]:

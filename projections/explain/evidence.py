@@ -45,6 +45,8 @@ class PromptEvidence(msgspec.Struct, frozen=True):
     rubric: Rubric
     text: TextRef | None
     standing_score: float | None
+    unit_prompt_id: str | None
+    """The prompt that it was judged with, where that is another one."""
 
 
 class SubSessionEvidence:
@@ -58,7 +60,9 @@ class SubSessionEvidence:
         )
         for turn, packed, score in reader.db.execute(query, (row.sub_session_id,)):
             body = unpack(packed, PromptBody)
-            self.prompts.append(PromptEvidence(unpack(turn, Turn), body.rubric, body.prompt, score))
+            self.prompts.append(
+                PromptEvidence(unpack(turn, Turn), body.rubric, body.prompt, score, body.unit_prompt_id)
+            )
         self.turns = [each.turn for each in self.prompts]
         self.arcs = arcs_of(reader.db, row.sub_session_id)
 

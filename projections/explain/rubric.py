@@ -1,11 +1,14 @@
 """Why a sub-session has its grade: the words that earned or missed each boolean."""
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 
 import msgspec
 
 from aggregates.judging.evidence import rubric_evidence
-from aggregates.reading.verdicts import BooleanName, Rubric, applicable, kind_of
+from aggregates.judging.rubric import BLANK_LINE
+from aggregates.reading.verdicts import BooleanName, Evidence, Rubric, applicable, kind_of
 from aggregates.scores.grades import rubric_letter, score_of
 from aggregates.times import iso
 from aggregates.turns.turn import Turn
@@ -141,7 +144,7 @@ def _habit(facts: SubSessionEvidence, shown: Sequence[PromptExplained], name: Bo
     def own(place: int) -> BooleanExplained:
         """Of a prompt that is not shown the text is read here."""
         each = facts.prompts[place]
-        return shown[place].booleans[name] if place < len(shown) else _booleans(each, facts.text(each.text))[name]
+        return shown[place].booleans[name] if place < len(shown) else _booleans(facts, each)[name]
 
     earning = next((place for place in asked if name in facts.prompts[place].rubric.earned), None)
     if earning is None:
@@ -174,16 +177,19 @@ def _prompt(facts: SubSessionEvidence, prompt: PromptEvidence) -> PromptExplaine
         quote=one_line(text),
         judge=own.judge,
         judge_status=own.status,
-        text=_why(turn, own, not_asked),
+        text=_why(prompt, not_asked),
         intent_class=own.intent or UNCLASSIFIED,
         confidence=own.confidence if own.status == "ok" and own.intent is not None else None,
         standing_score=prompt.standing_score,
-        booleans=_booleans(prompt, text),
+        booleans=_booleans(facts, prompt),
         not_asked=not_asked,
     )
 
 
-def _why(turn: Turn, own: Rubric, not_asked: Sequence[BooleanName]) -> str:
+def _why(prompt: PromptEvidence, not_asked: Sequence[BooleanName]) -> str:
+    turn, own = prompt.turn, prompt.rubric
+    if prompt.unit_prompt_id is not None:
+        return SENTENCES["not_judged"]["together"]
     if own.status == "ok" and own.intent is not None:
         kind, shows = kind_of(own.intent), ", ".join(own.earned) or "no habit"
         without = f" Not asked of it, since it does not apply to {kind}: {', '.join(not_asked)}." if not_asked else ""
@@ -193,16 +199,23 @@ def _why(turn: Turn, own: Rubric, not_asked: Sequence[BooleanName]) -> str:
     return SENTENCES["not_judged"].get(own.status, "Could not be judged.")
 
 
-def _booleans(prompt: PromptEvidence, text: str | None) -> dict[BooleanName, BooleanExplained]:
-    """The words of a forgotten prompt cannot be quoted; what was earned stands all the same."""
-    turn, earned = prompt.turn, prompt.rubric.earned
-    return {
-        name: BooleanExplained(
-            earned=name in earned,
-            prompt_id=prompt_id(turn) if name in earned else None,
-            what=each.what,
-            position=turn.position,
-            quote=None if each.span is None or text is None else one_line(text[each.span.start : each.span.end]),
+def _booleans(facts: SubSessionEvidence, prompt: PromptEvidence) -> dict[BooleanName, BooleanExplained]:
+    """Of a prompt and those judged with it. The words of a forgotten one cannot be quoted; what was earned stands."""
+    unit = [prompt, *(each for each in facts.prompts if each.unit_prompt_id == prompt_id(prompt.turn))]
+    texts = [text for each in unit if (text := facts.text(each.text)) is not None]
+    text = BLANK_LINE.join(texts) if len(texts) == len(unit) else None
+    starts = [0, *accumulate(len(each) + len(BLANK_LINE) for each in texts)]
+
+    def explained(name: BooleanName, found: Evidence) -> BooleanExplained:
+        earned, span = name in prompt.rubric.earned, found.span
+        place = 0 if span is None else bisect_right(starts, span.start) - 1
+        return BooleanExplained(
+            earned=earned,
+            prompt_id=prompt_id(prompt.turn) if earned else None,
+            what=found.what,
+            position=unit[place].turn.position,
+            quote=None if span is None or text is None else one_line(text[span.start : span.end]),
         )
-        for name, each in rubric_evidence(text, prompt.rubric, turn.position).items()
-    }
+
+    shown = rubric_evidence(text, prompt.rubric, prompt.turn.position)
+    return {name: explained(name, each) for name, each in shown.items()}

@@ -12,7 +12,7 @@ from uuid import UUID
 import msgspec
 
 from aggregates.event import Scope
-from aggregates.judging.rubric import JudgeAnswered, JudgeKind
+from aggregates.judging.rubric import BLANK_LINE, JudgeAnswered, JudgeKind, unit_turns
 from aggregates.reading.pasted import split_pasted
 from aggregates.sub_sessions.arcs import Arc, Gap, unsure_gaps
 from aggregates.times import US_PER_DAY
@@ -71,7 +71,7 @@ class Question(msgspec.Struct, frozen=True):
     agent_session_id: str
     capture_id: UUID
     captures: tuple[UUID, ...]
-    """Of an outcome every prompt; of a boundary the prompt before it."""
+    """Of an outcome every prompt; of a boundary the prompt before it; of a unit of several prompts all of these."""
     payload: dict[str, Any]
 
 
@@ -146,12 +146,16 @@ def _gaps(reader: Reader, scope: Scope, name: str, wanted: QuestionBounds) -> It
 
 def _verdicts(reader: Reader, scope: Scope, name: str, wanted: QuestionBounds) -> Iterator[Question]:
     turns = _words(reader, turns_in(reader.db, name))
-    for nth, each in enumerate(turns[: wanted.prompts]):
-        known = _answered(reader.db, "rubric", each.turn, wanted)
-        if each.status in ("ok", "unclassified") and each.prompt and not known:
+    said = {each.turn.turn_id: each for each in turns}
+    for unit in unit_turns(each.turn for each in turns[: wanted.prompts]):
+        lead, captures = said[unit[0].turn_id], tuple(turn.capture_id for turn in unit) if len(unit) > 1 else ()
+        texts = [text for turn in unit if (text := said[turn.turn_id].prompt)]
+        known = _answered(reader.db, "rubric", lead.turn, wanted, captures)
+        if lead.status in ("ok", "unclassified") and texts and not known:
+            nth = turns.index(lead)
             earlier = [one.asked for one in turns[max(nth - EARLIER_MAX, 0) : nth] if one.prompt]
-            payload: dict[str, Any] = {"earlier": earlier, "prompt": each.prompt[:PROMPT_CHARACTERS_MAX]}
-            yield _question("rubric", scope, each.turn, (), payload)
+            payload: dict[str, Any] = {"earlier": earlier, "prompt": BLANK_LINE.join(texts)[:PROMPT_CHARACTERS_MAX]}
+            yield _question("rubric", scope, lead.turn, captures, payload)
     last, captures = turns[-1].turn, tuple(each.turn.capture_id for each in turns)
     if any(each.prompt for each in turns) and not _answered(reader.db, "outcome", last, wanted, captures):
         shown = turns if len(turns) <= wanted.prompts else [*turns[: wanted.prompts - 1], turns[-1]]

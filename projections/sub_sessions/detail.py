@@ -102,6 +102,9 @@ class PromptRow(msgspec.Struct, frozen=True, kw_only=True):
     rubric: OwnRubric | None
     """None unless it was judged and classified."""
     standing_score: float | None
+    unit_prompt_id: str | None
+    """The earlier prompt that it was judged with, since nothing was answered between them; its rubric is told there.
+    None where it was judged by itself."""
 
 
 def sub_session_detail(reader: Reader, scope: Scope, sub_session_id: UUID) -> SubSessionDetail | None:
@@ -201,6 +204,7 @@ def _prompt(
         judge_status=body.rubric.status,
         rubric=_own_rubric(body.rubric),
         standing_score=score,
+        unit_prompt_id=body.unit_prompt_id,
     )
 
 

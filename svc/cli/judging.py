@@ -231,5 +231,5 @@ def judge_arc(turns: Sequence[Turn], start: int, end: int) -> dict[str, Any]:
     arc = turns[start:end]
     rubrics = [judge_prompt(turn.prompt, arc[:place]) for place, turn in enumerate(arc)]
     intent = sub_session_intent(rubrics)
-    verdict = judge_outcome(arc, rubrics, intent, turns[end] if end < len(turns) else None)
+    verdict = judge_outcome(arc, intent, turns[end] if end < len(turns) else None)
     return {"intent": intent, "goal_complete": verdict.goal_complete, "confidence": verdict.confidence}

@@ -21,6 +21,7 @@ import trio
 from aggregates.capture.events import PromptAnswered, PromptCaptured, RecordsCaptured
 from aggregates.event import DeveloperEvent, Digester, Event, Scope
 from aggregates.ids import forget_stream, retained_stream
+from aggregates.judging.rubric import JoinedReading
 from aggregates.people.commands import ChangeDeveloper, EndMembership, PeopleCommand, RevokeKey
 from aggregates.people.directory import Key, Membership
 from aggregates.retained import (
@@ -34,6 +35,7 @@ from aggregates.retained import (
     retain_records,
     retain_response,
 )
+from projections.derive.developers import joined_in
 from projections.derive.integrity import texts_alike
 from svc.actors.actors import Clock
 from svc.actors.administration import Administration
@@ -59,6 +61,8 @@ FORGOTTEN_NAME = "Forgotten"
 T = TypeVar("T")
 Alike = Mapping[int, Sequence[tuple[int, int, int]]]
 """Position -> where a text begins in that fact, and the position and beginning of a text like it."""
+Joined = Mapping[int, Sequence[JoinedReading]]
+"""Position -> what was read of its prompts together with others."""
 READ_FROM = (PromptCaptured, PromptAnswered, RecordsCaptured)
 
 
@@ -121,13 +125,15 @@ def _sealing_events(
 ) -> list[NewEvent]:
     """What must be appended before the texts at these positions may go. `views` hold these positions already."""
     facts = [fact for fact in store.read_positions(positions).values() if isinstance(fact.event, READ_FROM)]
-    alike = _alike(views, facts)
+    named = {fact.event.agent_session_id for fact in facts if isinstance(fact.event, READ_FROM)}
+    sessions = sorted(name for name in named if name is not None)
+    alike, joined = _alike(views, sessions), _joined(views, sessions)
     by_scope: dict[Scope, list[RetainedReading]] = defaultdict(list)
     for fact in sorted(facts, key=lambda fact: fact.position):
         event = fact.event
         assert isinstance(event, DeveloperEvent)
         if readings_of_log(store).standing(event.organization_id, event.developer_id, fact.position) is None:
-            standing = _standing(fact.position, event, vault.known_digester(event.developer_id), alike)
+            standing = _standing(fact.position, event, vault.known_digester(event.developer_id), alike, joined)
             if standing is not None:
                 by_scope[Scope(event.organization_id, event.developer_id)].append(standing)
     events = []
@@ -149,7 +155,7 @@ def _sealing_events(
     return events
 
 
-def _standing(position: int, event: Event, digester: Digester, alike: Alike) -> RetainedReading | None:
+def _standing(position: int, event: Event, digester: Digester, alike: Alike, joined: Joined) -> RetainedReading | None:
     shown = None
     match event:
         case PromptCaptured():
@@ -158,15 +164,23 @@ def _standing(position: int, event: Event, digester: Digester, alike: Alike) -> 
             shown = retain_response(position, event.response, digester)
         case RecordsCaptured():
             shown = retain_records(position, event.records, event.words, digester)
-    if shown is None and position in alike:
+    likenesses, together = tuple(alike.get(position, ())), tuple(joined.get(position, ()))
+    if shown is None and (likenesses or together):
         shown = RetainedReading(position)
-    return None if shown is None else msgspec.structs.replace(shown, alike=tuple(alike.get(position, ())))
+    return None if shown is None else msgspec.structs.replace(shown, alike=likenesses, joined=together)
 
 
-def _alike(views: sqlite3.Connection, facts: Iterable[RecordedEvent]) -> Alike:
-    sessions = {fact.event.agent_session_id for fact in facts if isinstance(fact.event, READ_FROM)}
+def _joined(views: sqlite3.Connection, sessions: Iterable[str]) -> Joined:
+    found: dict[int, list[JoinedReading]] = defaultdict(list)
+    for reading in (each for session in sessions for each in joined_in(views, session)):
+        for position in {position for position, _ in reading.prompts}:
+            found[position].append(reading)
+    return found
+
+
+def _alike(views: sqlite3.Connection, sessions: Iterable[str]) -> Alike:
     found: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
-    for session in sorted(name for name in sessions if name is not None):
+    for session in sessions:
         for one, other in texts_alike(views, session):
             found[one.position].append((one.start, other.position, other.start))
             found[other.position].append((other.start, one.position, one.start))

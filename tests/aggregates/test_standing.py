@@ -28,7 +28,7 @@ from tests.support.facts import ANA
 DIGESTER = Digester(b"a key for tests")
 GOLDEN = {
     PromptReading: "weight navigational clears token_digests title summary characters pasted_characters shown logits "
-    "topic_digests foreign maker",
+    "topic_digests foreign maker start",
     ResponseReading: "topic_digests characters asks reports_done reports_failure",
     Observation: "kind prompt_id source model input_tokens output_tokens cache_read_tokens cache_write_tokens "
     "cost_usd_nano duration_ms status_code sidechain tool prompt response text_digest text lines_added lines_removed "

@@ -112,7 +112,7 @@ def _seen(session: Item, raw: Sequence[Item]) -> list[SubSessionSeen]:
         start, end = end, end + len(arc.turn_ids)
         members = turns[start:end]
         verdict = judge_arc(turns, start, end)
-        if verdict["intent"] is not None and substance(members).passed:
+        if verdict["intent"] is not None and substance(members, members).passed:
             end_us = turns[end].started_us if end < len(turns) else math.inf
             committed = any(members[0].started_us <= at <= end_us for at in times)
             found.append(SubSessionSeen(verdict["goal_complete"] is True, committed, _scores(members)))

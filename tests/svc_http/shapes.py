@@ -257,6 +257,7 @@ class Prompt(Exact):
     judge_status: Status
     rubric: OwnRubric | None
     standing_score: Percent | None
+    unit_prompt_id: Id | None
 
 
 class TriviaItem(Exact):

@@ -59,7 +59,7 @@ NAVIGATES = worked("ok")
 )
 def test_what_passes(turns: list[Turn], passed: bool) -> None:
     """Any one of three turns, ten lines and one mutating call."""
-    floor = substance(turns)
+    floor = substance(turns, turns)
     assert floor.passed is passed
     assert (floor.reason is None) is passed
 
@@ -67,9 +67,10 @@ def test_what_passes(turns: list[Turn], passed: bool) -> None:
 def test_what_was_counted_is_told() -> None:
     """Turns, lines and calls, beside the verdict."""
     counted = [worked(lines_added=1, lines_removed=2), worked("ok", lines_added=4)]
-    floor = substance(counted)
+    floor = substance(counted, counted)
     assert (floor.countable_turns, floor.changed_lines, floor.mutating_calls) == (1, 7, 0)
-    floor = substance([*counted, worked(mutating_calls=2, lines_added=9), worked(mutating_calls=1)])
+    turns = [*counted, worked(mutating_calls=2, lines_added=9), worked(mutating_calls=1)]
+    floor = substance(turns, turns)
     assert (floor.countable_turns, floor.changed_lines, floor.mutating_calls) == (3, 16, 3)
 
 
@@ -103,4 +104,4 @@ CANCELLED = worked(answer=None, marks="I")
 )
 def test_the_reason_is_the_first_that_holds(turns: list[Turn], reason: TriviaReason) -> None:
     """In the order of the specification."""
-    assert substance(turns).reason == reason
+    assert substance(turns, turns).reason == reason

@@ -31,7 +31,7 @@ from aggregates.judging.outcome import (
 )
 from aggregates.reading.verdicts import INTENTS, Evidence, Intent, OutcomeVerdict
 from aggregates.turns.turn import Turn
-from tests.support.judging import rubric, turn
+from tests.support.judging import turn
 
 NEXT_GOAL = turn("Add a chart to the weekly report page", place=9)
 THANKS = turn("Great, it works now, thank you!", place=8)
@@ -39,7 +39,7 @@ THANKS = turn("Great, it works now, thank you!", place=8)
 
 def judge(*turns: Turn, intent: Intent | None = "bug_fix", following: Turn | None = None) -> OutcomeVerdict:
     """Judge the turns as one sub-session."""
-    return judge_outcome(turns, [rubric(intent)] * len(turns), intent, following)
+    return judge_outcome(turns, intent, following)
 
 
 def work(marks: str = "", *, text: str | None = "Add a flag that prints the version", **fields: Any) -> Turn:

@@ -1,7 +1,6 @@
 """Sub-sessions: what their turns amount to, as a conclusion."""
 
 from typing import Any
-from uuid import UUID
 
 import pytest
 
@@ -49,8 +48,8 @@ def concluded(
     outcome: JudgeAnswered | None = None,
 ) -> SubSession:
     """Conclude turns whose prompts have these rubrics, in order."""
-    known: dict[UUID, JudgeAnswered] = {
-        turn.turn_id: each for turn, each in zip(turns, rubrics or [], strict=False) if each is not None
+    known = {
+        frozenset((turn.turn_id,)): each for turn, each in zip(turns, rubrics or [], strict=False) if each is not None
     }
     return conclude(arcs or [arc_of()], turns, following, said or Overrides(), Answers(known, outcome))
 
@@ -75,7 +74,7 @@ def test_the_intent_is_that_of_the_first_prompt_or_of_the_first_change_after_a_q
     intents: list[Intent | None], intent: Intent | None
 ) -> None:
     """Unclassified without any; the turn that gives it is the goal, else the first one that was classified."""
-    turns = [turn_at(n, ASKED) for n in range(len(intents))]
+    turns = [turn_at(n, ASKED, answered=True) for n in range(len(intents))]
     found = concluded(*turns, rubrics=[rubric(each) for each in intents])
     assert (found.intent, found.judged_intent) == (intent, intent)
     assert found.goal == turns[intents.index(intent)]
@@ -104,14 +103,14 @@ def test_the_goal_is_the_prompt_that_gives_the_intent(
     turns: list[Any], rubrics: list[JudgeAnswered | None], goal: int | None
 ) -> None:
     """Else the first that says anything."""
-    made = [turn_at(n, each) for n, each in enumerate(turns)]
+    made = [turn_at(n, each, answered=True) for n, each in enumerate(turns)]
     assert concluded(*made, rubrics=rubrics).goal == (None if goal is None else made[goal])
 
 
 def test_what_a_prompt_earned_stands_for_the_later_ones() -> None:
     """Of what applies to the sub-session's intent, in rubric order; a prompt that was not classified has no score."""
     found = concluded(
-        *(turn_at(n, said) for n, said in enumerate((ASKED, THANKS, ASKED, ASKED))),
+        *(turn_at(n, said, answered=True) for n, said in enumerate((ASKED, THANKS, ASKED, ASKED))),
         rubrics=[rubric("question", "goal_explicit"), None, rubric("investigation", "root_cause_oriented"), None],
     )
     assert (found.intent, found.earned) == ("question", ("goal_explicit",))

@@ -76,6 +76,27 @@ async def test_old_texts_go_and_every_figure_stands(tmp_path: Path, days: int) -
     assert holding(var, PLANTED.encode()) == []
 
 
+async def test_prompts_that_were_graded_together_stay_so(tmp_path: Path) -> None:
+    """Whichever of their texts goes first, also where the rest of the log is read anew."""
+    var = tmp_path / "var"
+    async with household(var) as house:
+        await house.prompt("Fix the crash in src/parser.py when the file is empty.")
+        house.clock.advance(DAY_US // 2)
+        await house.prompt("It must return an empty list, and the tests must pass.")
+        await house.level()
+        before = house.tables()
+        with house.service.projector.readers.reading() as views:
+            assert views.execute("SELECT count(*), count(joined) FROM prompts").fetchone() == (2, 1)
+        house.clock.advance(DAY_US // 2 + 1)
+        await set_days(house, text=1)
+        assert await house.service.retention.apply() == 1
+        house.clock.advance(DAY_US)
+        assert await house.service.retention.apply() == 1
+        await house.level()
+        assert house.tables() == before
+    assert rebuilt(var, tmp_path / "again.db") == before
+
+
 async def with_a_clock_ahead(house: Household, days: int) -> None:
     """Work, a prompt while the clock is ahead by so many days, and a prompt when it is right again."""
     await house.work()

@@ -19,7 +19,7 @@ DETAIL = ROW | {
 }  # fmt: skip
 PROMPT = {
     "prompt_id", "score_v3_sub_session_id", "submitted_at", "prompt_text", "response_text", "elapsed_ms", "tokens",
-    "model", "cost_usd", "unpriced_requests", "judge_status", "rubric", "standing_score",
+    "model", "cost_usd", "unpriced_requests", "judge_status", "rubric", "standing_score", "unit_prompt_id",
 }  # fmt: skip
 UNKNOWN_IDS = ["00000000-0000-4000-8000-000000000000", "1", "%F0%9F%98%80", "x" * 300]
 
@@ -121,6 +121,26 @@ async def test_the_prompts_of_a_sub_session(house: House, intake: Caller, api: C
     assert (second["prompt_text"], second["judge_status"], second["rubric"]) == ("ok", "skipped", None)
     assert (second["standing_score"], second["tokens"], second["model"], second["cost_usd"]) == (None,) * 4
     assert second["submitted_at"] == iso(house.clock_us)
+
+
+async def test_prompts_that_nothing_was_answered_between_have_one_rubric(
+    house: House, intake: Caller, api: Caller
+) -> None:
+    """At the first, in its text and time; the other says which, and the explanation quotes both."""
+    asked = "Make src/app.py return an empty list for an empty file."
+    sent = await intake.post("/v1/prompts", prompt(asked, tool_session_id="s1"))
+    house.clock_us += MINUTE
+    await intake.post("/v1/prompts", prompt("The tests must pass: run `pytest -q`.", tool_session_id="s1"))
+    name = await newest(api)
+    first, second = (await api.get(f"{V3}/sub-sessions/{name}/prompts")).json
+    assert first["rubric"]["verification_requested"] is True
+    assert (first["prompt_text"], first["unit_prompt_id"]) == (asked, None)
+    assert (second["unit_prompt_id"], second["judge_status"], second["rubric"]) == (sent.json["id"], "skipped", None)
+    told = (await api.get(f"{V3}/sub-sessions/{name}/explain")).json["rubric"]
+    habit = told["booleans"]["verification_requested"]
+    assert (habit["earned"], habit["prompt_id"]) == (True, sent.json["id"])
+    assert "pytest -q" in habit["quote"] or "tests must pass" in habit["quote"]
+    assert told["prompts"][1]["text"] == "Judged together with the prompt before it: nothing was answered between them."
 
 
 async def test_an_answer_that_telemetry_told(house: House, api: Caller) -> None:

@@ -1,0 +1,147 @@
+"""Grading units: what a person says until something is answered is one prompt (scoring.md, section 3)."""
+
+import sqlite3
+from itertools import permutations
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aggregates.judging.rubric import UNIT_PROMPTS_MAX, judge_prompt
+from aggregates.reading.reading import read_prompt
+from aggregates.times import calendar_windows
+from projections.derive.sub_session_rows import PromptBody
+from projections.reader import unpack
+from projections.scores.skill import insight_summary, skill, top_prompts
+from projections.sub_sessions.listing import realtime
+from tests.support.facts import ANA, DAY, DIGESTER, MINUTE, MONDAY, SECOND, Log, edit, project, reader, request, tables
+
+ASK = "Fix the crash in src/parser.py when the file is empty."
+MORE = "It must return an empty list, and `pytest tests/test_parser.py` must pass."
+WHY = "Find out first why the header is read at all."
+WEEK = calendar_windows("weekly", ZoneInfo("UTC"), MONDAY + 2 * DAY, 2)
+
+
+def told(*said: str | dict[str, Any], changed: bool = True) -> Log:
+    """Prompts a minute apart, in one session; what is no text is a record at that time. Then they are answered."""
+    log = Log()
+    for place, each in enumerate(said):
+        at_us = MONDAY + place * MINUTE
+        if isinstance(each, str):
+            log.prompt("s", each, at_us, name=str(place))
+        else:
+            log.records("s", each | {"at_us": at_us})
+    end_us = MONDAY + len(said) * MINUTE
+    done = [edit(end_us)] if changed else []
+    return log.records("s", *done, request(end_us + SECOND)).passes(MONDAY + DAY)
+
+
+def rows(db: sqlite3.Connection) -> list[tuple[str, int, PromptBody]]:
+    """Status, whether it counts, and what is shown, in time order."""
+    found = db.execute("SELECT status, counted, body FROM prompts ORDER BY at_us")
+    return [(status, counted, unpack(body, PromptBody)) for status, counted, body in found]
+
+
+def test_prompts_that_nothing_was_answered_between_are_judged_as_one_text() -> None:
+    """Under the id and time of the first; the others have no rubric of their own, and say where it is."""
+    log = told(ASK, MORE)
+    first, second = rows(project(log.facts))
+    whole = judge_prompt(read_prompt(f"{ASK}\n\n{MORE}", DIGESTER), ())
+    assert first[2].rubric == whole
+    assert whole != judge_prompt(read_prompt(ASK, DIGESTER), ())
+    assert [(status, counted) for status, counted, _ in (first, second)] == [("ok", 1), ("skipped", 0)]
+    lead = str(log.facts[1].event.prompt_id)  # type: ignore[attr-defined]
+    assert (first[2].unit_prompt_id, second[2].unit_prompt_id) == (None, lead)
+
+
+ANSWERS = [
+    pytest.param(request(0), id="a request"),
+    pytest.param({"kind": "response", "at_us": 0, "text": "Which file?"}, id="an answer"),
+    pytest.param({"kind": "tool", "at_us": 0, "tool": "Read", "ok": True}, id="a tool call"),
+]
+
+
+@pytest.mark.parametrize("between", ANSWERS)
+def test_whatever_was_answered_between_parts_two_prompts(between: dict[str, Any]) -> None:
+    assert [status for status, _, _ in rows(project(told(ASK, between, MORE).facts))] == ["ok", "ok"]
+
+
+NO_ANSWERS = [
+    pytest.param({"kind": "interruption", "at_us": 0}, id="an interruption"),
+    pytest.param({"kind": "error", "at_us": 0, "status_code": 529}, id="a request that failed"),
+    pytest.param("/model opus", id="a command"),
+    pytest.param("!git status", id="a command of the shell"),
+    pytest.param("<task-notification>done</task-notification>", id="a machine's text"),
+]
+
+
+@pytest.mark.parametrize("between", NO_ANSWERS)
+def test_what_answers_nothing_parts_no_prompts(between: str | dict[str, Any]) -> None:
+    """A command between them is none of their words."""
+    found = rows(project(told(ASK, between, MORE).facts))
+    assert found[0][2].rubric == judge_prompt(read_prompt(f"{ASK}\n\n{MORE}", DIGESTER), ())
+    assert [counted for _, counted, _ in found] == [1] + [0] * (len(found) - 1)
+
+
+def test_the_floor_counts_units() -> None:
+    """Three prompts in a row that nothing answered are one."""
+
+    def counted(*said: str | dict[str, Any]) -> int:
+        db = project(told(*said, changed=False).facts)
+        return int(db.execute("SELECT floor_passed FROM sub_sessions").fetchone()[0])
+
+    apart = (ASK, request(0), MORE, request(0), WHY)
+    assert (counted(ASK, MORE, WHY), counted(*apart)) == (0, 1)
+
+
+def test_grades_count_units_and_lists_name_each_once() -> None:
+    """The average prompt grade, the skill index, and the best prompts."""
+    log = told(ASK, MORE, request(0), WHY)
+    shown = reader(project(log.facts), log.facts)
+    assert insight_summary(shown, ANA, "weekly", WEEK).sample_count == 2
+    assert skill(shown, ANA, "weekly", WEEK).sample_count == 2
+    assert len(top_prompts(shown, ANA, WEEK[-1], 10, 0)) == 2
+
+
+@settings(max_examples=40)
+@given(st.lists(st.sampled_from([ASK, MORE, WHY, "ok", "why?", "Thanks", "no, that is wrong"]), min_size=1, max_size=5))
+def test_pieces_that_nothing_answered_give_the_figures_of_the_whole(pieces: list[str]) -> None:
+    """Letter, skill index and average are those of the text joined by blank lines."""
+    whole, cut = told("\n\n".join(pieces)), told(*pieces)
+
+    def figures(log: Log) -> tuple[object, ...]:
+        shown = reader(project(log.facts), log.facts)
+        index, mean = skill(shown, ANA, "weekly", WEEK), insight_summary(shown, ANA, "weekly", WEEK)
+        letters = [(row.letter_grade, row.intent_class) for row in realtime(shown, ANA, 9, 0, None, None)]
+        return (*letters, index.skill_index, index.sample_count, mean.apg_current)
+
+    assert figures(cut) == figures(whole)
+
+
+def test_a_late_prompt_joins_its_unit_in_any_order() -> None:
+    """The result is that of the same captures in time order, however the batches are cut."""
+    log = told(ASK, MORE, WHY)
+    claim, *prompts, work, end = log.facts
+    wanted = tables(project(log.facts))
+    for order in permutations(prompts):
+        facts = [claim, *order, work, end]
+        assert tables(project(facts, [1, 2, 3, 4])) == wanted
+
+
+def test_an_answer_that_comes_late_parts_a_unit() -> None:
+    log = told(ASK, MORE)
+    answered = Log()
+    answered.facts = [*log.facts]
+    answered.now_us = log.now_us
+    answered.answer("s", log.facts[1].event.prompt_id, "Which file?", MONDAY + 2 * SECOND)  # type: ignore[attr-defined]
+    assert [status for status, _, _ in rows(project(answered.facts))] == ["ok", "ok"]
+
+
+def test_of_a_very_long_row_of_prompts_the_first_are_read() -> None:
+    """All belong to one unit; so many of them give it its words."""
+    found = rows(project(told(*(f"Change number{place} of src/app.py." for place in range(20))).facts))
+    text = "\n\n".join(f"Change number{place} of src/app.py." for place in range(UNIT_PROMPTS_MAX))
+    assert found[0][2].rubric == judge_prompt(read_prompt(text, DIGESTER), ())
+    assert [counted for _, counted, _ in found] == [1] + [0] * 19
