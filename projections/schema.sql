@@ -120,10 +120,17 @@ CREATE INDEX IF NOT EXISTS idx_sub_sessions_organization_id_developer_id_last_ac
 CREATE TABLE IF NOT EXISTS sub_session_files (
     sub_session_id TEXT, digest INTEGER, changed INTEGER, edits INTEGER, lines_added INTEGER, lines_removed INTEGER,
     edits_without_lines INTEGER, seen_us INTEGER, position INTEGER, path_start INTEGER, path_end INTEGER,
-    ended_us INTEGER, PRIMARY KEY (sub_session_id, digest)
+    ended_us INTEGER, name INTEGER, PRIMARY KEY (sub_session_id, digest)
 ) STRICT;
 -- Who else had a hand in a file at a time: few of a developer's thousands of sub-sessions.
 CREATE INDEX IF NOT EXISTS idx_sub_session_files_digest_ended_us ON sub_session_files (digest, ended_us, changed);
+CREATE INDEX IF NOT EXISTS idx_sub_session_files_name_ended_us ON sub_session_files (name, ended_us) WHERE changed;
+
+-- Of a sub-session that takes work back, the last names of the paths that it names.
+CREATE TABLE IF NOT EXISTS sub_session_reverts (
+    sub_session_id TEXT, name INTEGER, started_us INTEGER, PRIMARY KEY (sub_session_id, name)
+) STRICT;
+CREATE INDEX IF NOT EXISTS idx_sub_session_reverts_name_started_us ON sub_session_reverts (name, started_us);
 
 -- As the judges alone would draw the sub-sessions of whoever drew a boundary themself: for the comparison with peers.
 CREATE TABLE IF NOT EXISTS judged_arcs (
@@ -150,10 +157,21 @@ CREATE INDEX IF NOT EXISTS idx_judged_sub_sessions_last_agent_session_id_started
 );
 
 CREATE TABLE IF NOT EXISTS judged_sub_session_files (
-    sub_session_id TEXT, digest INTEGER, changed INTEGER, ended_us INTEGER, PRIMARY KEY (sub_session_id, digest)
+    sub_session_id TEXT, digest INTEGER, changed INTEGER, ended_us INTEGER, name INTEGER,
+    PRIMARY KEY (sub_session_id, digest)
 ) STRICT;
 CREATE INDEX IF NOT EXISTS idx_judged_sub_session_files_digest_ended_us ON judged_sub_session_files (
     digest, ended_us, changed
+);
+CREATE INDEX IF NOT EXISTS idx_judged_sub_session_files_name_ended_us ON judged_sub_session_files (
+    name, ended_us
+) WHERE changed;
+
+CREATE TABLE IF NOT EXISTS judged_sub_session_reverts (
+    sub_session_id TEXT, name INTEGER, started_us INTEGER, PRIMARY KEY (sub_session_id, name)
+) STRICT;
+CREATE INDEX IF NOT EXISTS idx_judged_sub_session_reverts_name_started_us ON judged_sub_session_reverts (
+    name, started_us
 );
 
 CREATE TABLE IF NOT EXISTS prompts (

@@ -11,6 +11,7 @@ import msgspec
 
 from aggregates.judging.boundary import asks_the_same
 from aggregates.reading.verdicts import Evidence, Intent, OutcomeVerdict
+from aggregates.turns.observation import Parts
 from aggregates.turns.turn import (
     ANSWERED,
     API_ERROR,
@@ -18,11 +19,13 @@ from aggregates.turns.turn import (
     CHECK_FAILED,
     CHECK_OK,
     COMMIT,
+    FILES_MAX,
     INTERRUPTED,
     PULL_REQUEST,
     REJECTED,
     REVERT,
     Turn,
+    covered,
 )
 
 SILENCE_FLOORS: dict[Intent, float] = {
@@ -81,7 +84,7 @@ class _Course(NamedTuple):
 def judge_outcome(turns: Sequence[Turn], intent: Intent | None, following: Turn | None) -> OutcomeVerdict:
     """Judge a sub-session by its turns and the turn that follows it in the same agent session, if any."""
     real = [turn for turn in turns if turn.prompt is None or turn.prompt.navigational != "command"] or turns
-    marks = "".join(turn.work.marks for turn in turns)
+    marks = _marks(turns)
     if turns[0].prompt is not None and turns[0].prompt.asks_to_revert:
         marks = marks.replace(REVERT, CHANGE)  # here taking back is the work that was asked for
     course = _Course(turns, intent, following, marks, real[-1], any(turn.work.observed for turn in turns))
@@ -94,6 +97,18 @@ def judge_outcome(turns: Sequence[Turn], intent: Intent | None, following: Turn 
     if confidence < floor or never_complete(verdict):
         return verdict
     return msgspec.structs.replace(verdict, goal_complete=True, confidence=confidence)
+
+
+def _marks(turns: Sequence[Turn]) -> str:
+    """The course of all turns; what was taken back counts where it is half of the files changed by then, or more."""
+    marks: list[str] = []
+    changed: dict[int, Parts] = {}
+    for turn in turns:
+        changed |= {file.digest: file.parts for file in turn.work.files if file.edits}
+        taken, files = turn.work.reverted, list(changed.values())[:FILES_MAX]
+        beside = bool(taken) and 2 * covered(files, taken or ()) < max(len(files), 1)
+        marks.append(turn.work.marks.replace(REVERT, "") if beside else turn.work.marks)
+    return "".join(marks)
 
 
 def never_complete(verdict: OutcomeVerdict) -> bool:

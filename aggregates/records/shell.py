@@ -7,6 +7,7 @@ import re
 import tomllib
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from itertools import chain
 from pkgutil import get_data
 
 import msgspec
@@ -36,6 +37,8 @@ class ShellReading(msgspec.Struct, frozen=True, array_like=True):
     pull_request: bool = False
     revert: bool = False
     """Takes earlier work back: git revert, checkout, restore, reset --hard, stash."""
+    reverted: tuple[str, ...] = ()
+    """The files and folders that it takes back, as they are named; none where it takes back whatever there is."""
 
 
 READ = ShellReading()
@@ -73,20 +76,33 @@ def _git_checkout(args: Words) -> ShellReading:
     if any(word in ("-b", "-B", "--orphan", "-t", "--track", "--detach") for word in args):
         return CHANGE
     named = [word for word in args if not word.startswith("-")]
-    return REVERT if "--" in args or "." in named or len(named) > 1 else CHANGE
+    paths = list(args[args.index("--") + 1 :]) if "--" in args else named if "." in named else named[1:]
+    return _taking_back(paths) if "--" in args or paths else CHANGE
+
+
+def _taking_back(paths: Words) -> ShellReading:
+    """A pattern stands for the folder that it lies in, and the folder itself for all of it."""
+    folders = [re.split(r"(?:^|/)[^/]*[*?\[]", path)[0] for path in paths]
+    whole = not folders or any(path in ("", ".", "./", ":/") or path.startswith(":") for path in folders)
+    return REVERT if whole else msgspec.structs.replace(REVERT, reverted=tuple(folders))
 
 
 def _git_restore(args: Words) -> ShellReading:
     only_index = any(word in ("--staged", "-S") for word in args)
     in_tree = any(word in ("--worktree", "-W") for word in args)
-    return CHANGE if only_index and not in_tree else REVERT
+    if only_index and not in_tree:
+        return CHANGE
+    values = [args[at + 1] for at, word in enumerate(args[:-1]) if word in ("-s", "--source")]
+    return _taking_back([word for word in args if not word.startswith("-") and word not in values])
 
 
 def _git_stash(args: Words) -> ShellReading:
     sub = args[0] if args else "push"
     if sub in ("list", "show"):
         return READ
-    return REVERT if sub in ("push", "save") or sub.startswith("-") else CHANGE
+    if sub not in ("push", "save") and not sub.startswith("-"):
+        return CHANGE
+    return _taking_back(args[args.index("--") + 1 :]) if "--" in args else REVERT
 
 
 def _git_listing(args: Words) -> ShellReading:
@@ -209,8 +225,8 @@ def _read_text(text: str, depth: int) -> ShellReading:
     stashes = [each.words[2:3] for each in commands if each.words[:2] == ["git", "stash"]]
     others = [each for each in commands if each.words[:2] != ["git", "stash"]]
     pops = ["pop"] in stashes or ["apply"] in stashes
-    reverts = not pops or _together([_read_simple(each, _NESTING_MAX) for each in others]).revert
-    return msgspec.structs.replace(reading, revert=reverts)
+    back = _together([_read_simple(each, _NESTING_MAX) for each in others]) if pops else reading
+    return msgspec.structs.replace(reading, revert=back.revert, reverted=back.reverted)
 
 
 def _read_simple(command: SimpleCommand, depth: int) -> ShellReading:
@@ -219,7 +235,15 @@ def _read_simple(command: SimpleCommand, depth: int) -> ShellReading:
 
 
 def _together(readings: Sequence[ShellReading]) -> ShellReading:
-    return ShellReading(*map(any, zip(*map(msgspec.structs.astuple, readings), strict=True)))
+    taking = [each.reverted for each in readings if each.revert]
+    return ShellReading(
+        mutating=any(each.mutating for each in readings),
+        check=any(each.check for each in readings),
+        commit=any(each.commit for each in readings),
+        pull_request=any(each.pull_request for each in readings),
+        revert=bool(taking),
+        reverted=tuple(chain.from_iterable(taking)) if all(taking) else (),
+    )
 
 
 def _read_words(words: Words, depth: int) -> ShellReading:

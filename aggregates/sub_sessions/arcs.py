@@ -14,7 +14,8 @@ import msgspec
 from aggregates.judging.boundary import AFTER_COMMIT, TURNS_MAX, OpenArc, cannot_shift, continues, topic_shift
 from aggregates.judging.rubric import NO_GAP_ANSWERS, GapAnswer, answered_boundary
 from aggregates.reading.verdicts import BoundaryVerdict, Evidence
-from aggregates.turns.turn import COMMIT, Turn
+from aggregates.turns.observation import Parts
+from aggregates.turns.turn import COMMIT, Turn, covered
 
 QUIET_US = 30 * 60 * 1_000_000
 """A session that has been quiet for this long has settled, until it goes on."""
@@ -215,6 +216,10 @@ class ReworkView(msgspec.Struct, frozen=True, array_like=True):
     goal_tokens: tuple[int, ...]
     reverts: bool
     corrects: bool
+    reverted: tuple[Parts, ...] = ()
+    """The files and folders that it takes back, where they were named."""
+    changed_parts: tuple[Parts, ...] = ()
+    """The changed files, at most `FILES_MAX`."""
 
 
 def rework_of(later: ReworkView, earlier: Iterable[ReworkView]) -> UUID | None:
@@ -230,12 +235,7 @@ def rework_of(later: ReworkView, earlier: Iterable[ReworkView]) -> UUID | None:
 
 
 def why_rework(later: ReworkView, each: ReworkView) -> ReworkReason | None:
-    # A revert concerns what it touches; where no file was observed, the work just before it in its session.
-    if later.reverts and (
-        shares_half(frozenset(later.touched_files), frozenset(each.changed_files))
-        if later.touched_files
-        else later.agent_session_id == each.agent_session_id
-    ):
+    if later.reverts and _takes_back(later, each):
         return "reverts"
     changed_again = len(frozenset(each.changed_files).intersection(later.changed_files))
     if not each.changed_files or 2 * changed_again < len(each.changed_files):
@@ -244,6 +244,17 @@ def why_rework(later: ReworkView, each: ReworkView) -> ReworkReason | None:
         return "corrects"
     alike = jaccard(frozenset(later.goal_tokens), frozenset(each.goal_tokens))
     return "repeats" if alike >= SAME_GOAL_JACCARD else None
+
+
+def _takes_back(later: ReworkView, each: ReworkView) -> bool:
+    """A revert concerns the files that it names, else those it touches; with no file in sight, the work just before it
+    in its session."""
+    if later.reverted:
+        count = covered(each.changed_parts, later.reverted)
+        return count > 0 and 2 * count >= min(len(later.reverted), len(each.changed_parts))
+    if later.touched_files:
+        return shares_half(frozenset(later.touched_files), frozenset(each.changed_files))
+    return later.agent_session_id == each.agent_session_id
 
 
 def jaccard(one: frozenset[int], other: frozenset[int]) -> float:

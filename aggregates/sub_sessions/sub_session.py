@@ -5,6 +5,7 @@ The value holds no clock. It says from when it is settled; whether it is, is dec
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from types import MappingProxyType
 from typing import ClassVar, Literal
 from uuid import UUID
@@ -28,7 +29,8 @@ from aggregates.judging.rubric import (
 from aggregates.reading.reading import PromptReading
 from aggregates.reading.verdicts import INTENTS, BooleanName, Intent, OutcomeVerdict, Rubric
 from aggregates.sub_sessions.arcs import Arc
-from aggregates.turns.turn import CHANGE, REVERT, Turn
+from aggregates.turns.observation import Parts
+from aggregates.turns.turn import CHANGE, REVERT, REVERTED_MAX, Turn
 
 # Commands about a sub-session: its title, and overrides of what was judged.
 
@@ -244,6 +246,8 @@ class SubSession(msgspec.Struct, frozen=True):
     """What was read of that prompt and the others of its grading unit."""
     reverts: bool
     """Whether it takes earlier work back before doing anything else."""
+    reverted: tuple[Parts, ...]
+    """Which files and folders then, where all were named."""
 
     @property
     def goal_complete(self) -> bool:
@@ -283,6 +287,7 @@ def conclude(
     judged = answered_outcome(judge_outcome(turns, judged_intent, following), answers.outcome)
     meant = judged if intent == judged_intent else judge_outcome(turns, intent, following)
     asked = None if goal is None else goal.reading
+    reverts = _reverts(turns, asked)
     usage = [row for turn in turns for row in turn.work.usage]
     last = max(reversed(arcs), key=lambda arc: arc.settles_at_us)
     return SubSession(
@@ -306,7 +311,8 @@ def conclude(
         changed_files=frozenset().union(*(turn.work.changed_files for turn in turns)),
         goal=None if goal is None else goal.lead,
         asked=asked,
-        reverts=_reverts(turns, asked),
+        reverts=reverts,
+        reverted=_reverted(turns) if reverts else (),
     )
 
 
@@ -338,3 +344,8 @@ def _reverts(turns: Sequence[Turn], asked: PromptReading | None) -> bool:
         return True
     marks = "".join(turn.work.marks for turn in turns)
     return next((mark for mark in marks if mark in (REVERT, CHANGE)), None) == REVERT
+
+
+def _reverted(turns: Sequence[Turn]) -> tuple[Parts, ...]:
+    taken = [turn.work.reverted for turn in turns if turn.work.reverted is not None]
+    return tuple(dict.fromkeys(chain.from_iterable(taken)))[:REVERTED_MAX] if all(taken) else ()

@@ -13,6 +13,11 @@ from aggregates.records.tools import tool_effect
 ToolEffect = Literal["edit", "shell", "read", "other"]
 
 
+Parts = tuple[int, ...]
+"""Keyed digests of the names in a path, at most the last `PARTS_MAX`: two spellings of one file end alike."""
+PARTS_MAX = 8
+
+
 class ToolUse(msgspec.Struct, frozen=True, array_like=True):
     """One finished tool call. A flag is None where it was not observed."""
 
@@ -32,6 +37,10 @@ class ToolUse(msgspec.Struct, frozen=True, array_like=True):
     """Of all files that it changed."""
     more: tuple[tuple[int, Span, int, int], ...] = ()
     """What it changed beside that file: digest, path, lines added and removed."""
+    parts: tuple[Parts, ...] = ()
+    """Of that file and of those beside it."""
+    reverted: tuple[Parts, ...] = ()
+    """The files and folders that it takes back; none where it takes back whatever there is."""
 
 
 class Observation(msgspec.Struct, frozen=True, array_like=True):
@@ -91,7 +100,8 @@ def _tool_use(record: Record, words: Words, digester: Digester) -> ToolUse:
     command = cut(words, record.command)
     shell = read_command(command) if effect == "shell" and command is not None else None
     path = cut(words, record.path)
-    further = ((cut(words, file.path), file) for file in record.more_files)
+    further = [(cut(words, file.path), file) for file in record.more_files]
+    others = [each for each, _ in further]
     return ToolUse(
         effect=effect,
         ok=record.ok,
@@ -110,4 +120,11 @@ def _tool_use(record: Record, words: Words, digester: Digester) -> ToolUse:
             for path, file in further
             if path is not None
         ),
+        parts=tuple(path_parts(each, digester) for each in (path, *others) if each is not None),
+        reverted=() if shell is None else tuple(path_parts(each, digester) for each in shell.reverted),
     )
+
+
+def path_parts(path: str, digester: Digester) -> Parts:
+    names = [name for name in path.replace("\\", "/").split("/") if name not in ("", ".", "..")]
+    return tuple(digester.numbers(names[-PARTS_MAX:]))

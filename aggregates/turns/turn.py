@@ -1,7 +1,7 @@
 """A turn: one prompt and what the agent did about it, as numbers, flags, keyed digests and references to words."""
 
 from collections.abc import Iterable, Sequence
-from itertools import groupby, pairwise, takewhile
+from itertools import chain, groupby, pairwise, repeat, takewhile
 from typing import Literal
 from uuid import UUID
 
@@ -10,7 +10,7 @@ import msgspec
 from aggregates.event import Span
 from aggregates.reading.reading import PromptReading, ResponseReading
 from aggregates.times import US_PER_SECOND
-from aggregates.turns.observation import Observation, ToolUse
+from aggregates.turns.observation import Observation, Parts, ToolUse
 
 # The course of a turn's work is kept as a short string of marks in time order; equal neighbours stand once.
 CHANGE = "C"  # a tool that edits or writes files succeeded
@@ -57,6 +57,7 @@ class FileWork(msgspec.Struct, frozen=True, array_like=True):
     edits: int
     lines_added: int
     lines_removed: int
+    parts: Parts = ()
 
 
 class Work(msgspec.Struct, frozen=True, array_like=True):
@@ -73,6 +74,8 @@ class Work(msgspec.Struct, frozen=True, array_like=True):
     files: tuple[FileWork, ...] = ()
     observed: bool = False
     """Whether any telemetry or transcript line covers this turn; if not, nothing above is known to be zero."""
+    reverted: tuple[Parts, ...] | None = None
+    """The files and folders that were taken back; none where that was whatever there is; None where nothing was."""
 
     @property
     def changed_files(self) -> frozenset[int]:
@@ -120,6 +123,8 @@ MARKS_MAX = 240
 """The end of a turn decides its outcome, so of a longer course the end is kept."""
 FILES_MAX = 200
 """A turn that touches more files keeps the first ones by digest; overlap is then judged on those."""
+REVERTED_MAX = 16
+"""Of the paths that a turn takes back so many are looked at."""
 UNKNOWN_MODEL = "unknown"
 Placed = tuple[int, Observation]
 
@@ -143,6 +148,7 @@ def sum_work(placed: Sequence[Placed]) -> Work:
         usage=_usage(each for _, each in seen if each.kind == "request"),
         files=_files(seen),
         observed=True,
+        reverted=_reverted(tools),
     )
 
 
@@ -173,6 +179,13 @@ def _tool_marks(tool: ToolUse) -> str:
     return "".join(mark for flag, mark in flags if flag)
 
 
+def _reverted(tools: Sequence[ToolUse]) -> tuple[Parts, ...] | None:
+    taken = [tool.reverted for tool in tools if tool.revert and tool.ok is True]
+    if not taken:
+        return None
+    return tuple(dict.fromkeys(chain.from_iterable(taken)))[:REVERTED_MAX] if all(taken) else ()
+
+
 def _repeats(tools: Sequence[ToolUse]) -> int:
     if not tools or tools[-1].input_digest is None:
         return 0
@@ -199,11 +212,11 @@ def _files(placed: Iterable[Placed]) -> tuple[FileWork, ...]:
     files: dict[int, FileWork] = {}
     for position, tool in ((position, each.tool) for position, each in placed if each.tool is not None):
         changed = tool.effect == "edit" and tool.ok is not False
-        for digest, path, added, removed in _files_of(tool):
-            known = files.setdefault(digest, FileWork(digest, position, path, 0, 0, 0))
+        for (digest, path, added, removed), parts in zip(_files_of(tool), chain(tool.parts, repeat(())), strict=False):
+            known = files.setdefault(digest, FileWork(digest, position, path, 0, 0, 0, parts))
             if changed:
                 lines = known.lines_added + added, known.lines_removed + removed
-                files[digest] = FileWork(digest, known.position, known.path, known.edits + 1, *lines)
+                files[digest] = FileWork(digest, known.position, known.path, known.edits + 1, *lines, parts)
     return tuple(files[digest] for digest in sorted(files)[:FILES_MAX])
 
 
@@ -213,6 +226,19 @@ def _files_of(tool: ToolUse) -> Iterable[tuple[int, Span, int, int]]:
     added = tool.lines_added - sum(file[2] for file in tool.more)
     removed = tool.lines_removed - sum(file[3] for file in tool.more)
     return ((tool.file_digest, tool.path, max(0, added), max(0, removed)), *tool.more)
+
+
+def covered(files: Iterable[Parts], taken: Iterable[Parts]) -> int:
+    """How many of these files are among those taken back, or lie in a folder among them."""
+    wanted = [parts for parts in taken if parts]
+    return sum(any(_names(parts, file) for parts in wanted) for file in files if file)
+
+
+def _names(parts: Parts, file: Parts) -> bool:
+    """Whether a path names a file or a folder above it; one of the two may be written from farther up."""
+    length = len(parts)
+    within = any(file[at : at + length] == parts for at in range(len(file) - length + 1))
+    return within or parts[-len(file) :] == file
 
 
 class FileTotals(msgspec.Struct):
@@ -226,6 +252,7 @@ class FileTotals(msgspec.Struct):
     """Edits in turns that reported no changed line of this file at all."""
     seen_us: int = 0
     """The last moment of the turns that touched it: no call on it came later."""
+    parts: Parts = ()
 
     def add(self, turn: Turn, work: FileWork) -> None:
         self.edits += work.edits
@@ -260,7 +287,8 @@ def file_totals(turns: Iterable[Turn]) -> list[FileTotals]:
     files: dict[int, FileTotals] = {}
     for turn in turns:
         for work in turn.work.files:
-            files.setdefault(work.digest, FileTotals(work.digest, work.position, work.path)).add(turn, work)
+            totals = FileTotals(work.digest, work.position, work.path, parts=work.parts)
+            files.setdefault(work.digest, totals).add(turn, work)
     return [files[digest] for digest in sorted(files)]
 
 

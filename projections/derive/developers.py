@@ -317,7 +317,13 @@ def dependents_of(db: sqlite3.Connection, sub_session_id: str, track: Track) -> 
         f"UNION SELECT l.sub_session_id FROM {track}sub_sessions e JOIN {track}sub_sessions l "
         "ON l.last_agent_session_id = e.last_agent_session_id AND l.reverts "
         "WHERE e.sub_session_id = :id AND l.organization_id = e.organization_id "
-        "AND l.started_us BETWEEN e.last_activity_us AND e.last_activity_us + :window"
+        "AND l.started_us BETWEEN e.last_activity_us AND e.last_activity_us + :window "
+        f"UNION SELECT l.sub_session_id FROM {track}sub_sessions e "
+        f"CROSS JOIN {track}sub_session_files f ON f.sub_session_id = e.sub_session_id AND f.changed "
+        f"CROSS JOIN {track}sub_session_reverts r ON r.name = f.name "
+        "AND r.started_us BETWEEN e.last_activity_us AND e.last_activity_us + :window "
+        f"CROSS JOIN {track}sub_sessions l ON l.sub_session_id = r.sub_session_id "
+        "AND l.organization_id = e.organization_id AND l.developer_id = e.developer_id WHERE e.sub_session_id = :id"
     )
     rows = db.execute(query, {"id": sub_session_id, "window": REWORK_WINDOW_US})
     return {row[0] for row in rows} - {sub_session_id}
@@ -367,7 +373,14 @@ def _earlier(db: sqlite3.Connection, sub_session_id: str, track: Track) -> list[
         "ON e.last_agent_session_id = l.last_agent_session_id "
         "WHERE l.sub_session_id = :id AND l.reverts AND e.organization_id = l.organization_id "
         "AND (e.goal_complete OR e.judged_goal_complete) "
-        "AND e.last_activity_us BETWEEN l.started_us - :window AND l.started_us"
+        "AND e.last_activity_us BETWEEN l.started_us - :window AND l.started_us "
+        f"UNION SELECT e.sub_session_id, e.rework_view, e.judged_goal_complete FROM {track}sub_sessions l "
+        f"CROSS JOIN {track}sub_session_reverts r ON r.sub_session_id = l.sub_session_id "
+        f"CROSS JOIN {track}sub_session_files g ON g.name = r.name AND g.changed "
+        "AND g.ended_us BETWEEN l.started_us - :window AND l.started_us "
+        f"CROSS JOIN {track}sub_sessions e ON e.sub_session_id = g.sub_session_id "
+        "AND e.organization_id = l.organization_id AND e.developer_id = l.developer_id "
+        "WHERE l.sub_session_id = :id AND (e.goal_complete OR e.judged_goal_complete)"
     )
     rows = db.execute(query, {"id": sub_session_id, "window": REWORK_WINDOW_US})
     return [(unpack(row[1], ReworkView), bool(row[2])) for row in rows if row[0] != sub_session_id]

@@ -13,7 +13,8 @@ from aggregates.judging.outcome import Floor
 from aggregates.reading.verdicts import BOOLEANS, BooleanName, JudgeStatus, OutcomeVerdict, Rubric, applicable
 from aggregates.sub_sessions.arcs import ReworkView
 from aggregates.sub_sessions.sub_session import OVERRIDE_FIELDS, OverrideField, Overrides, SubSession
-from aggregates.turns.turn import ModelUsage, Turn, active_by_turns_us, file_totals, model_totals
+from aggregates.turns.observation import Parts
+from aggregates.turns.turn import FILES_MAX, ModelUsage, Turn, active_by_turns_us, file_totals, model_totals
 from projections.derive.sessions import Track, prompt_id, text_of
 from projections.reader import TextRef, json_array, owner, pack, unpack
 from projections.schema import columns_of
@@ -65,8 +66,8 @@ def unmask(bits: int) -> tuple[BooleanName, ...]:
 
 
 _TABLES: Mapping[Track, tuple[str, ...]] = {
-    "": ("sub_sessions", "sub_session_files", "prompts"),
-    "judged_": ("judged_sub_sessions", "judged_sub_session_files"),
+    "": ("sub_sessions", "sub_session_files", "sub_session_reverts", "prompts"),
+    "judged_": ("judged_sub_sessions", "judged_sub_session_files", "judged_sub_session_reverts"),
 }
 
 
@@ -95,6 +96,7 @@ def insert_sub_session(db: sqlite3.Connection, scope: Scope, concluded: SubSessi
     }
     _insert(db, "sub_sessions", row)
     _insert_files(db, str(concluded.sub_session_id), turns, concluded.last_activity_us)
+    _insert_reverts(db, concluded, "")
     _insert_prompts(db, str(concluded.sub_session_id), scope, concluded)
 
 
@@ -102,8 +104,21 @@ def insert_judged(db: sqlite3.Connection, scope: Scope, concluded: SubSession) -
     """Write a sub-session that the judges draw and a person draws otherwise; it was concluded without overrides."""
     name, turns = str(concluded.sub_session_id), [judged.turn for judged in concluded.prompts]
     _insert(db, "judged_sub_sessions", _compared(scope, concluded))
-    files = [(name, file.digest, int(file.edits > 0), concluded.last_activity_us) for file in file_totals(turns)]
-    db.executemany("INSERT INTO judged_sub_session_files VALUES (?, ?, ?, ?)", files)
+    ended_us = concluded.last_activity_us
+    files = [(name, file.digest, int(file.edits > 0), ended_us, _last_name(file.parts)) for file in file_totals(turns)]
+    db.executemany("INSERT INTO judged_sub_session_files VALUES (?, ?, ?, ?, ?)", files)
+    _insert_reverts(db, concluded, "judged_")
+
+
+def _insert_reverts(db: sqlite3.Connection, concluded: SubSession, track: Track) -> None:
+    """So that the sub-sessions whose files it takes back are found by name, however the paths were written."""
+    names = dict.fromkeys(map(_last_name, concluded.reverted))
+    rows = [(str(concluded.sub_session_id), name, concluded.started_us) for name in names if name is not None]
+    db.executemany(f"INSERT INTO {track}sub_session_reverts VALUES (?, ?, ?)", rows)
+
+
+def _last_name(parts: Parts) -> int | None:
+    return parts[-1] if parts else None
 
 
 def copy_as_judged(db: sqlite3.Connection, scope: Scope) -> None:
@@ -112,11 +127,13 @@ def copy_as_judged(db: sqlite3.Connection, scope: Scope) -> None:
     said = {"goal_complete": "judged_goal_complete", "rework_of": "judged_rework_of", "said_rework": "NULL"}
     names = columns_of("judged_sub_sessions")
     values = ", ".join(said.get(name, name) for name in names)
+    theirs = f"WHERE sub_session_id IN (SELECT sub_session_id FROM sub_sessions {owned})"
     for statement in (
         f"INSERT INTO judged_arcs SELECT * FROM arcs {owned}",
         f"INSERT INTO judged_sub_sessions ({', '.join(names)}) SELECT {values} FROM sub_sessions {owned}",
-        "INSERT INTO judged_sub_session_files SELECT sub_session_id, digest, changed, ended_us FROM sub_session_files "
-        f"WHERE sub_session_id IN (SELECT sub_session_id FROM sub_sessions {owned})",
+        "INSERT INTO judged_sub_session_files SELECT sub_session_id, digest, changed, ended_us, name "
+        f"FROM sub_session_files {theirs}",
+        f"INSERT INTO judged_sub_session_reverts SELECT * FROM sub_session_reverts {theirs}",
     ):
         db.execute(statement, owner(scope))
     query = f"SELECT sub_session_id, rework_view FROM sub_sessions {owned} AND goal_complete <> judged_goal_complete"
@@ -180,10 +197,11 @@ def _insert_files(db: sqlite3.Connection, name: str, turns: Sequence[Turn], ende
             file.path.start,
             file.path.end,
             ended_us,
+            _last_name(file.parts),
         )
         for file in file_totals(turns)
     ]
-    db.executemany("INSERT INTO sub_session_files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+    db.executemany("INSERT INTO sub_session_files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
 
 def _insert_prompts(db: sqlite3.Connection, name: str, scope: Scope, concluded: SubSession) -> None:
@@ -214,6 +232,7 @@ def _insert_prompts(db: sqlite3.Connection, name: str, scope: Scope, concluded: 
 def _rework_view(concluded: SubSession) -> ReworkView:
     reading = concluded.asked
     touched = frozenset().union(*(judged.turn.work.touched_files for judged in concluded.prompts))
+    files = file_totals(judged.turn for judged in concluded.prompts)
     return ReworkView(
         sub_session_id=concluded.sub_session_id,
         agent_session_id=concluded.agent_session_ids[-1],
@@ -225,6 +244,8 @@ def _rework_view(concluded: SubSession) -> ReworkView:
         goal_tokens=() if reading is None else reading.tokens,
         reverts=concluded.reverts,
         corrects=reading is not None and (reading.corrects or reading.reports_failure),
+        reverted=concluded.reverted,
+        changed_parts=tuple(file.parts for file in files if file.edits)[:FILES_MAX],
     )
 
 

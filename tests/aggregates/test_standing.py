@@ -34,7 +34,7 @@ GOLDEN = {
     "cost_usd_nano duration_ms status_code sidechain tool prompt response text_digest text lines_added lines_removed "
     "lower_bound",
     ToolUse: "effect ok mutating check commit pull_request revert input_digest file_digest path lines_added "
-    "lines_removed more",
+    "lines_removed more parts reverted",
 }
 
 

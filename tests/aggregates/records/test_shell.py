@@ -152,15 +152,26 @@ BUILDS = [
     "cmake --build out",
 ]
 
-REVERTS = [
-    "git revert --no-edit HEAD",
-    "git checkout -- src/a.py",
-    "git checkout .",
-    "git checkout HEAD~1 src/a.py",
-    "git restore src/a.py",
-    "git reset --hard origin/main",
-    "git stash",
-    "git stash push -m wip",
+REVERTS: list[tuple[str, tuple[str, ...]]] = [
+    ("git revert --no-edit HEAD", ()),
+    ("git checkout -- src/a.py", ("src/a.py",)),
+    ("git checkout .", ()),
+    ("git checkout -- .", ()),
+    ("git checkout HEAD~1 src/a.py", ("src/a.py",)),
+    ("git checkout HEAD -- src/a.py b.lock", ("src/a.py", "b.lock")),
+    ("git checkout -- 'src/*.py'", ("src",)),
+    ("git checkout -- '*.py'", ()),
+    ("git checkout -- :/", ()),
+    ("git restore src/a.py", ("src/a.py",)),
+    ("git restore --source HEAD~2 src/", ("src/",)),
+    ("git restore -s HEAD~2 --staged --worktree src/a.py", ("src/a.py",)),
+    ("git restore .", ()),
+    ("git reset --hard origin/main", ()),
+    ("git stash", ()),
+    ("git stash push -m wip", ()),
+    ("git stash push -- src/a.py", ("src/a.py",)),
+    ("git checkout -- a.py && git restore b.py", ("a.py", "b.py")),
+    ("git checkout -- a.py && git reset --hard", ()),
 ]
 
 
@@ -188,10 +199,10 @@ def test_builds_and_repairing_linters_check_and_change(command: str) -> None:
     assert read_command(command) == ShellReading(check=True, mutating=True)
 
 
-@pytest.mark.parametrize("command", REVERTS)
-def test_taking_work_back_is_a_revert(command: str) -> None:
-    """The git commands that discard or undo work say so."""
-    assert read_command(command) == ShellReading(mutating=True, revert=True)
+@pytest.mark.parametrize(("command", "paths"), REVERTS)
+def test_taking_work_back_is_a_revert(command: str, paths: tuple[str, ...]) -> None:
+    """The git commands that discard or undo work say so, and of which files; none where it is all there is."""
+    assert read_command(command) == ShellReading(mutating=True, revert=True, reverted=paths)
 
 
 @pytest.mark.parametrize(
@@ -211,7 +222,7 @@ def test_taking_work_back_is_a_revert(command: str) -> None:
         ("git stash && make test; git stash pop", ShellReading(mutating=True, check=True)),
         (
             "git stash && git checkout -- a.py && git stash pop",
-            ShellReading(mutating=True, revert=True),
+            ShellReading(mutating=True, revert=True, reverted=("a.py",)),
         ),
         ("pytest > report.txt", ShellReading(mutating=True, check=True)),
     ],

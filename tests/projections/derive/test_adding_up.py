@@ -117,9 +117,7 @@ def test_the_figures_of_windows_are_those_of_their_rows(story: list[Step], cuts:
         unclassified = [row for row in last if row["settled"] and row["floor_passed"] and row["intent"] is None]
         assert shown.unclassified_count == len(unclassified)
     assert pace.sparkline == [len(each) for each in won]
-    assert pace.ttc_median_seconds == median(
-        (row["last_activity_us"] - row["started_us"]) / US_PER_SECOND for row in won[-1]
-    )
+    assert pace.ttc_median_seconds == median((row["ended_us"] - row["started_us"]) / US_PER_SECOND for row in won[-1])
     assert spent.sparkline == weights
     assert spent.sparkline_counts == [sum(row["requests"] > 0 for row in each) for each in won]
     assert pace.sparkline_counts == rate.sparkline_counts == [sum(r["qualifies"] for r in each) for each in per_window]

@@ -47,7 +47,8 @@ _work = st.tuples(
     st.just("work"),
     st.sampled_from(SESSIONS),
     st.sampled_from(
-        ("edit", "check", "commit", "request", "error", "end", "clear", "stop", "again", "call", "lines", "child")
+        ("edit", "check", "commit", "back", "request", "error", "end", "clear")
+        + ("stop", "again", "call", "lines", "child")
     ),
     TIMES,
     st.booleans(),
@@ -148,6 +149,8 @@ def _work_record(kind: str, at_us: int) -> dict[str, Any]:
             return shell(at_us, "pytest -q")
         case "commit":
             return shell(at_us, "git commit -am done")
+        case "back":
+            return shell(at_us, ("git checkout -- app.py", "git restore src/", "git stash")[at_us % 3])
         case "request":
             return request(at_us)
         case "end" | "clear" | "child":
