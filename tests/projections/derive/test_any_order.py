@@ -47,8 +47,7 @@ _work = st.tuples(
     st.just("work"),
     st.sampled_from(SESSIONS),
     st.sampled_from(
-        ("edit", "check", "commit", "back", "request", "error", "end", "clear")
-        + ("stop", "again", "call", "lines", "child")
+        "edit check commit back request error end clear stop again call lines child".split(),
     ),
     TIMES,
     st.booleans(),
