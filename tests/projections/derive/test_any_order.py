@@ -46,8 +46,9 @@ _log_prompt = st.tuples(st.just("log"), st.sampled_from(SESSIONS), st.sampled_fr
 _work = st.tuples(
     st.just("work"),
     st.sampled_from(SESSIONS),
-    st.sampled_from(
-        "edit check commit back request error end clear stop again call lines child".split(),
+    st.one_of(
+        st.sampled_from(("edit", "check", "commit", "back", "request", "error", "end", "clear")),
+        st.sampled_from(("stop", "again", "call", "lines", "child")),
     ),
     TIMES,
     st.booleans(),
